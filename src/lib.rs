@@ -1,0 +1,6 @@
+//! x
+pub mod files;
+pub mod neural;
+pub mod puzzle;
+pub mod sampler;
+pub mod train;

@@ -1,0 +1,13 @@
+//! The only rooms that know tensors: networks, the device they run on, their training step, their files, and the
+//! network as a [`Heuristic`](crate::heuristic::Heuristic).
+
+pub mod device;
+pub mod learner;
+pub mod model;
+pub mod network;
+
+mod encode;
+mod mlp;
+mod optimizer;
+mod parameters;
+mod resnet;

@@ -1,0 +1,147 @@
+//! Where tensors live: the CPU or a CUDA device, chosen by name and never silently.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+/// What `--device` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// CUDA where it works, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// A CUDA device by number.
+    Cuda(usize),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(DeviceChoice::Auto),
+            "cpu" => Ok(DeviceChoice::Cpu),
+            "cuda" => Ok(DeviceChoice::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|number| number.parse().ok())
+                .map(DeviceChoice::Cuda)
+                .ok_or_else(|| format!("'{text}' is no device: auto, cpu, cuda or cuda:0 would be accepted")),
+        }
+    }
+}
+
+/// A device that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Device(pub(crate) tch::Device);
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            tch::Device::Cuda(number) => write!(f, "cuda:{number}"),
+            _ => f.write_str("cpu"),
+        }
+    }
+}
+
+/// Why a CUDA device cannot be used.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("--device cuda: {0}")]
+pub struct NoCuda(String);
+
+impl Device {
+    /// The CPU.
+    pub const CPU: Device = Device(tch::Device::Cpu);
+
+    /// Resolves a choice.
+    ///
+    /// # Errors
+    /// If CUDA was asked for and cannot be used: says why. `auto` takes the CPU then.
+    pub fn resolve(choice: DeviceChoice) -> Result<Device, NoCuda> {
+        match choice {
+            DeviceChoice::Cpu => Ok(Device::CPU),
+            DeviceChoice::Cuda(number) => cuda(number),
+            DeviceChoice::Auto => Ok(cuda(0).unwrap_or(Device::CPU)),
+        }
+    }
+
+    /// Whether this is a CUDA device.
+    pub fn is_cuda(self) -> bool {
+        matches!(self.0, tch::Device::Cuda(_))
+    }
+
+    /// Whether matrix products in bf16 are faster here than in f32.
+    pub fn has_fast_bf16(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let cpu = is_x86_feature_detected!("avx512bf16");
+        #[cfg(not(target_arch = "x86_64"))]
+        let cpu = false;
+        self.is_cuda() || cpu
+    }
+
+    /// Waits until the device has done all that it was given.
+    pub fn synchronize(self) {
+        if let tch::Device::Cuda(number) = self.0 {
+            tch::Cuda::synchronize(number as i64);
+        }
+    }
+}
+
+fn cuda(number: usize) -> Result<Device, NoCuda> {
+    open_cuda_library()?;
+    if !tch::utils::has_cuda() || !tch::Cuda::is_available() {
+        return Err(NoCuda(
+            "libtorch finds no usable GPU: is there one, and is the NVIDIA driver loaded (nvidia-smi)?".into(),
+        ));
+    }
+    let count = tch::Cuda::device_count();
+    if number as i64 >= count {
+        return Err(NoCuda(format!("there is no device {number}: this machine has {count}, numbered from 0")));
+    }
+    Ok(Device(tch::Device::Cuda(number)))
+}
+
+/// Opens `libtorch_cuda.so`, once, before the first call that asks libtorch about CUDA: its hooks register then, and
+/// one program serves machines with and without the CUDA libraries.
+fn open_cuda_library() -> Result<(), NoCuda> {
+    static OPENED: OnceLock<Result<(), NoCuda>> = OnceLock::new();
+    OPENED
+        .get_or_init(|| {
+            if !has_driver() {
+                return Err(NoCuda("there is no NVIDIA driver on this machine (libcuda.so.1 is not found)".into()));
+            }
+            // SAFETY: a library's initialisers run; libtorch_cuda.so is made to be loaded so, and lives on for ever.
+            let library = unsafe {
+                use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+                Library::open(Some("libtorch_cuda.so"), RTLD_NOW | RTLD_GLOBAL)
+            };
+            match library {
+                Ok(library) => {
+                    std::mem::forget(library);
+                    Ok(())
+                }
+                Err(error) => Err(NoCuda(format!(
+                    "the CUDA libraries do not load ({}): scripts/setup --cuda installs them",
+                    root_cause(&error)
+                ))),
+            }
+        })
+        .clone()
+}
+
+fn has_driver() -> bool {
+    let loaded = PathBuf::from("/proc/driver/nvidia/version").exists() || PathBuf::from("/dev/nvidiactl").exists();
+    // SAFETY: the driver's library is made to be loaded so; it is closed again at once.
+    loaded || unsafe { libloading::Library::new("libcuda.so.1") }.is_ok()
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,161 @@
+//! A network that learns: parameters, optimizer, and one training step.
+
+use super::device::Device;
+use super::encode::upload;
+use super::network::{Network, NetworkConfig, NetworkError};
+use super::optimizer::AdamW;
+use super::parameters::{Parameters, host_values};
+use crate::puzzle::Encoding;
+use crate::sampler::{Batch, generator};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use tch::{Kind, Tensor};
+
+/// How the matrix products are done; everything else is f32, the master weights too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// In 32 bits.
+    F32,
+    /// In bfloat16.
+    Bf16,
+}
+
+impl Precision {
+    /// bf16 where the device is fast at it, else f32.
+    pub fn auto(device: Device) -> Precision {
+        if device.has_fast_bf16() { Precision::Bf16 } else { Precision::F32 }
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Precision::F32 => Kind::Float,
+            Precision::Bf16 => Kind::BFloat16,
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Precision::F32 => "f32",
+            Precision::Bf16 => "bf16",
+        })
+    }
+}
+
+/// The weight of a squared move of error against the cross-entropy of the back moves.
+const VALUE_WEIGHT: f64 = 0.02;
+
+/// The numbers that a step adds up, read seldom: the device need not wait for the host.
+const MEASURES: i64 = 4;
+
+/// Means over the samples since they were last read.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Losses {
+    /// What is minimised.
+    pub loss: f64,
+    /// Squared error of the cost-to-go, in moves².
+    pub squared_error: f64,
+    /// Absolute error of the cost-to-go, in moves.
+    pub absolute_error: f64,
+    /// Cross-entropy of the back moves, in nats; `None` without that head.
+    pub cross_entropy: Option<f64>,
+}
+
+/// A network in training.
+pub struct Learner {
+    pub(super) config: NetworkConfig,
+    network: Box<dyn Network>,
+    pub(super) parameters: Parameters,
+    pub(super) optimizer: AdamW,
+    device: Device,
+    precision: Precision,
+    sums: Tensor,
+    summed: u32,
+}
+
+impl Learner {
+    /// A fresh network, its start drawn from the seed.
+    ///
+    /// # Errors
+    /// As [`NetworkConfig`]: sizes that make no sense, or no grid to convolve.
+    pub fn fresh(
+        config: NetworkConfig,
+        encoding: &Encoding,
+        device: Device,
+        precision: Precision,
+        weight_decay: f64,
+        seed: u64,
+    ) -> Result<Learner, NetworkError> {
+        let (network, layout) = config.build(encoding, device.0, precision.kind())?;
+        let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);
+        let optimizer = AdamW::new(&parameters, weight_decay);
+        let sums = Tensor::zeros([MEASURES], (Kind::Float, device.0));
+        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed: 0 })
+    }
+
+    /// How many numbers are trained.
+    pub fn parameter_count(&self) -> u64 {
+        self.parameters.layout().trained() as u64
+    }
+
+    /// Learns from one batch.
+    pub fn step(&mut self, batch: &Batch, learning_rate: f64) {
+        let gradients = self.gradients(batch);
+        self.optimizer.step(&self.parameters, &gradients, learning_rate);
+    }
+
+    /// Forward and backward pass.
+    pub fn gradients(&mut self, batch: &Batch) -> Vec<Tensor> {
+        let device = self.device.0;
+        let rows = upload(&batch.states, device);
+        let host = |labels: &[f32]| Tensor::from_slice(labels).to_device(device);
+        let labels = host(batch.labels.as_slice().expect("labels are contiguous"));
+        let weights = self.parameters.weights(self.precision.kind());
+        let output = self.network.forward(&weights, &rows, true);
+        let error = &output.values - &labels;
+        let squared = error.square().mean(Kind::Float);
+        let cross_entropy = output.moves.map(|logits| {
+            let moves = Tensor::from_slice(batch.back_moves.as_slice().expect("back moves are contiguous"));
+            logits.cross_entropy_for_logits(&moves.to_device(device).to_kind(Kind::Int64))
+        });
+        let loss = match &cross_entropy {
+            Some(cross_entropy) => &squared * VALUE_WEIGHT + cross_entropy,
+            None => &squared * VALUE_WEIGHT,
+        };
+        let gradients = Tensor::run_backward(&[&loss], &self.parameters.trained(), false, false);
+        tch::no_grad(|| {
+            let cross_entropy = cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, device)));
+            let measures =
+                [loss.detach(), squared.detach(), error.detach().abs().mean(Kind::Float), cross_entropy.detach()];
+            let _ = self.sums.g_add_(&Tensor::stack(&measures, 0));
+        });
+        self.summed += 1;
+        gradients
+    }
+
+    /// The means since the last call, read from the device; `None` if nothing was learned since.
+    pub fn losses(&mut self) -> Option<Losses> {
+        if self.summed == 0 {
+            return None;
+        }
+        let means: Vec<f64> = host_values(&self.sums).iter().map(|sum| f64::from(*sum) / f64::from(self.summed)).collect();
+        let _ = self.sums.zero_();
+        self.summed = 0;
+        Some(Losses {
+            loss: means[0],
+            squared_error: means[1],
+            absolute_error: means[2],
+            cross_entropy: self.config.heads.map(|_| means[3]),
+        })
+    }
+
+    /// Writes the model for solving into a folder that is there.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, folder: &std::path::Path, config: &super::model::ModelConfig) -> anyhow::Result<()> {
+        super::model::write(folder, config, &self.parameters)
+    }
+}

@@ -1,0 +1,120 @@
+//! The dense residual network, after DeepCubeA (Agostinelli et al. 2019, Methods) with a second head:
+//!
+//! one-hot → dense `width` → dense `width / 2` → `blocks` × (dense, dense, plus the input) → heads,
+//! batch normalisation and ReLU after every dense layer; in a block the last ReLU comes after the sum.
+
+use super::encode::{OneHot, flat_inputs};
+use super::network::{FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, Scorer};
+use super::parameters::{Group, Init, Layout, Slot, Weights};
+use crate::puzzle::Encoding;
+use tch::{Kind, Tensor};
+
+/// A dense layer without a bias and the normalisation behind it.
+#[derive(Debug)]
+struct Layer {
+    weight: Slot,
+    norm: Norm,
+}
+
+impl Layer {
+    fn new(layout: &mut Layout, name: &str, inputs: i64, outputs: i64) -> Self {
+        let init = Init::He { fan_in: inputs };
+        Layer {
+            weight: layout.add(format!("{name}.weight"), &[outputs, inputs], Group::Matrix, init),
+            norm: Norm::new(layout, &format!("{name}.norm"), outputs),
+        }
+    }
+
+    fn forward(&self, weights: &Weights, input: &Tensor, training: bool) -> Tensor {
+        self.norm.forward(weights, &input.linear(&weights[self.weight], None::<Tensor>), training)
+    }
+
+    fn fold(&self, weights: &Weights, kind: Kind) -> FoldedLayer {
+        let (scale, shift) = self.norm.scale_and_shift(weights);
+        let weight = weights[self.weight].to_kind(Kind::Float) * scale.unsqueeze(1);
+        FoldedLayer { weight: weight.to_kind(kind), bias: shift.to_kind(kind) }
+    }
+}
+
+/// The network `mlp`.
+#[derive(Debug)]
+pub(super) struct Mlp {
+    one_hot: OneHot,
+    input: Layer,
+    hidden: Layer,
+    blocks: Vec<[Layer; 2]>,
+    heads: Heads,
+}
+
+impl Mlp {
+    pub(super) fn new(config: &NetworkConfig, encoding: &Encoding, one_hot: OneHot, layout: &mut Layout) -> Self {
+        let (wide, narrow) = (config.width as i64, config.width as i64 / 2);
+        Mlp {
+            one_hot,
+            input: Layer::new(layout, "input", flat_inputs(encoding) as i64, wide),
+            hidden: Layer::new(layout, "hidden", wide, narrow),
+            blocks: (0..config.blocks)
+                .map(|block| [0, 1].map(|i| Layer::new(layout, &format!("blocks.{block}.{i}"), narrow, narrow)))
+                .collect(),
+            heads: Heads::new(layout, config, narrow),
+        }
+    }
+}
+
+impl Network for Mlp {
+    fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
+        let layer = |layer: &Layer, input: &Tensor| layer.forward(weights, input, training);
+        let mut x = layer(&self.input, &self.one_hot.rows(rows)).relu_();
+        x = layer(&self.hidden, &x).relu_();
+        for [first, second] in &self.blocks {
+            let inner = layer(first, &x).relu_();
+            x = (layer(second, &inner) + x).relu_();
+        }
+        self.heads.forward(weights, &x)
+    }
+
+    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Scorer> {
+        Box::new(FoldedMlp {
+            one_hot: self.one_hot.shallow_clone(),
+            input: self.input.fold(weights, kind),
+            hidden: self.hidden.fold(weights, kind),
+            blocks: self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.fold(weights, kind))).collect(),
+            heads: self.heads.fold(weights, kind),
+        })
+    }
+}
+
+/// A dense layer with a bias.
+#[derive(Debug)]
+struct FoldedLayer {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl FoldedLayer {
+    fn forward(&self, input: &Tensor) -> Tensor {
+        input.linear(&self.weight, Some(&self.bias))
+    }
+}
+
+#[derive(Debug)]
+struct FoldedMlp {
+    one_hot: OneHot,
+    input: FoldedLayer,
+    hidden: FoldedLayer,
+    blocks: Vec<[FoldedLayer; 2]>,
+    heads: FoldedHeads,
+}
+
+impl Scorer for FoldedMlp {
+    fn score(&self, rows: &Tensor, moves: bool) -> Output {
+        let mut x = self.input.forward(&self.one_hot.rows(rows)).relu_();
+        x = self.hidden.forward(&x).relu_();
+        for [first, second] in &self.blocks {
+            let inner = first.forward(&x).relu_();
+            x += second.forward(&inner);
+            x = x.relu_();
+        }
+        self.heads.forward(&x, moves)
+    }
+}

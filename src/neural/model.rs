@@ -1,0 +1,185 @@
+//! A model is a folder: `config.json`, `model.safetensors`, `README.md`.
+
+use super::device::Device;
+use super::learner::Precision;
+use super::network::{NetworkConfig, Scorer};
+use super::parameters::{Group, Layout, Parameters};
+use crate::files::write_synced;
+use crate::puzzle::Encoding;
+use anyhow::{Context, Result, bail, ensure};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The version of the folder's form.
+const FORMAT: u32 = 1;
+
+/// The file names in a model's folder.
+pub const CONFIG: &str = "config.json";
+/// See [`CONFIG`].
+pub const WEIGHTS: &str = "model.safetensors";
+
+/// What `config.json` says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelConfig {
+    /// The version of the folder's form.
+    pub format: u32,
+    /// The version of the crate that wrote it.
+    pub crate_version: String,
+    /// The puzzle that it was trained on.
+    pub puzzle: String,
+    /// How states were encoded.
+    pub encoding: Encoding,
+    /// The network.
+    pub network: NetworkConfig,
+    /// How the matrix products were done, and how the matrices are stored.
+    pub precision: Precision,
+    /// How many samples it has seen.
+    pub samples: u64,
+    /// The settings of its training, for the record.
+    pub training: serde_json::Value,
+}
+
+impl ModelConfig {
+    /// A configuration in this version's form.
+    pub fn new(puzzle: String, encoding: Encoding, network: NetworkConfig, precision: Precision) -> Self {
+        ModelConfig {
+            format: FORMAT,
+            crate_version: env!("CARGO_PKG_VERSION").into(),
+            puzzle,
+            encoding,
+            network,
+            precision,
+            samples: 0,
+            training: serde_json::Value::Null,
+        }
+    }
+
+    /// Reads `config.json` of a folder.
+    ///
+    /// # Errors
+    /// If it is not there, not readable, or of another form.
+    pub fn read(folder: &Path) -> Result<ModelConfig> {
+        let path = folder.join(CONFIG);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let config: ModelConfig =
+            serde_json::from_str(&text).with_context(|| format!("{} is not a model's configuration", path.display()))?;
+        ensure!(
+            config.format == FORMAT,
+            "{} has format {}, and this version of costar reads format {FORMAT}",
+            path.display(),
+            config.format
+        );
+        Ok(config)
+    }
+
+    /// Refuses a model of another puzzle or another encoding.
+    ///
+    /// # Errors
+    /// Names what differs.
+    pub fn check_puzzle(&self, puzzle: &str, encoding: &Encoding, folder: &Path) -> Result<()> {
+        ensure!(self.puzzle == puzzle, "the model in {} is for {}, not for {puzzle}", folder.display(), self.puzzle);
+        ensure!(
+            self.encoding == *encoding,
+            "the model in {} reads encoding version {} of {puzzle}, and this version of costar writes version {}: \
+             train it anew, or use the version of costar that it came with ({})",
+            folder.display(),
+            self.encoding.version,
+            encoding.version,
+            self.crate_version
+        );
+        Ok(())
+    }
+}
+
+/// A trained network that scores rows.
+pub struct Model {
+    /// Where it was read from.
+    pub folder: PathBuf,
+    /// What it is.
+    pub config: ModelConfig,
+    pub(super) scorer: Box<dyn Scorer>,
+}
+
+impl Model {
+    /// Reads a model for solving, its products in bf16 where the device is fast at it.
+    ///
+    /// # Errors
+    /// If a file is missing, truncated or foreign: names the file and the tensor.
+    pub fn read(folder: &Path, device: Device) -> Result<Model> {
+        let config = ModelConfig::read(folder)?;
+        let kind = Precision::auto(device).kind();
+        let (network, layout) = config.network.build(&config.encoding, device.0, kind)?;
+        let values = read_tensors(&folder.join(WEIGHTS), &layout)?;
+        let parameters = Parameters::from_values(layout, values, device.0);
+        let scorer = tch::no_grad(|| network.fold(&parameters.weights(tch::Kind::Float), kind));
+        Ok(Model { folder: folder.to_owned(), config, scorer })
+    }
+}
+
+/// Writes `config.json` and `model.safetensors` into a folder that is there.
+pub(super) fn write(folder: &Path, config: &ModelConfig, parameters: &Parameters) -> Result<()> {
+    let text = serde_json::to_string_pretty(config).context("the configuration cannot be written as JSON")?;
+    write_synced(&folder.join(CONFIG), (text + "\n").as_bytes())?;
+    write_tensors(&folder.join(WEIGHTS), parameters, config.precision)
+}
+
+/// Writes parameters; matrices in the given precision, vectors and statistics in f32.
+pub(super) fn write_tensors(path: &Path, parameters: &Parameters, precision: Precision) -> Result<()> {
+    let entries = parameters.layout().entries();
+    let bytes: Vec<(Dtype, Vec<u8>)> = entries
+        .iter()
+        .zip(parameters.values())
+        .map(|(entry, values)| match (entry.group, precision) {
+            (Group::Matrix, Precision::Bf16) => {
+                (Dtype::BF16, values.iter().flat_map(|&value| half::bf16::from_f32(value).to_le_bytes()).collect())
+            }
+            _ => (Dtype::F32, values.iter().flat_map(|value| value.to_le_bytes()).collect()),
+        })
+        .collect();
+    let views = entries.iter().zip(&bytes).map(|(entry, (kind, bytes))| {
+        let shape = entry.shape.iter().map(|&size| size as usize).collect();
+        let view = TensorView::new(*kind, shape, bytes).expect("the bytes were made for this shape");
+        (entry.name.as_str(), view)
+    });
+    let file = safetensors::serialize(views, None).context("the weights cannot be serialized")?;
+    write_synced(path, &file)
+}
+
+/// Reads the numbers of every entry of a layout, and nothing else.
+pub(super) fn read_tensors(path: &Path, layout: &Layout) -> Result<Vec<Vec<f32>>> {
+    let name = path.display();
+    let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
+    let file = SafeTensors::deserialize(&bytes)
+        .map_err(|error| anyhow::anyhow!("{name} is not whole, or no safetensors file ({error}): copy or train it again"))?;
+    let entries = layout.entries();
+    if let Some(extra) = file.names().iter().find(|name| !entries.iter().any(|entry| entry.name == **name)) {
+        bail!("{name} holds a tensor '{extra}' that the network in {CONFIG} does not have");
+    }
+    entries
+        .iter()
+        .map(|entry| {
+            let tensor = file.tensor(&entry.name).map_err(|_| anyhow::anyhow!("{name} lacks the tensor '{}'", entry.name))?;
+            let shape: Vec<i64> = tensor.shape().iter().map(|&size| size as i64).collect();
+            ensure!(
+                shape == entry.shape,
+                "the tensor '{}' in {name} has shape {shape:?}, and the network in {CONFIG} needs {:?}",
+                entry.name,
+                entry.shape
+            );
+            let values = decode(&tensor).with_context(|| format!("the tensor '{}' in {name}", entry.name))?;
+            ensure!(values.iter().all(|value| value.is_finite()), "the tensor '{}' in {name} is not finite", entry.name);
+            Ok(values)
+        })
+        .collect()
+}
+
+fn decode(tensor: &TensorView<'_>) -> Result<Vec<f32>> {
+    let data = tensor.data();
+    match tensor.dtype() {
+        Dtype::F32 => Ok(data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()),
+        Dtype::BF16 => Ok(data.chunks_exact(2).map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect()),
+        other => bail!("has the type {other:?}: F32 or BF16 would be accepted"),
+    }
+}

@@ -1,0 +1,225 @@
+//! What every network is: a description that files name, a forward pass for training, and a folded one for solving.
+
+use super::encode::OneHot;
+use super::parameters::{Group, Init, Layout, Slot, Weights};
+use super::{mlp::Mlp, resnet::ResNet};
+use crate::puzzle::Encoding;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use tch::{Kind, Tensor};
+
+/// The kinds of networks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkKind {
+    /// Residual blocks of 3×3 convolutions on the grid's planes: for a GPU.
+    Resnet,
+    /// Residual blocks of dense layers on the flat row: far stronger per operation on a CPU.
+    Mlp,
+}
+
+impl fmt::Display for NetworkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NetworkKind::Resnet => "resnet",
+            NetworkKind::Mlp => "mlp",
+        })
+    }
+}
+
+/// What a network is made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkConfig {
+    /// Which network.
+    pub kind: NetworkKind,
+    /// Channels of the convolutions, or units of the first dense layer (the others have half as many).
+    pub width: usize,
+    /// How many residual blocks.
+    pub blocks: usize,
+    /// How many moves the second head tells apart; `None` for a network without it.
+    pub heads: Option<usize>,
+    /// The cost-to-go is `offset + scale · output`: a fresh network starts at the mean label.
+    pub offset: f64,
+    /// See `offset`.
+    pub scale: f64,
+}
+
+/// Why a network cannot be made.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct NetworkError(pub String);
+
+/// What a forward pass gives.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// The cost-to-go, in move-cost units, f32, one a sample; not clamped.
+    pub(super) values: Tensor,
+    /// Logits of the move that leads back, f32, `samples × moves`.
+    pub(super) moves: Option<Tensor>,
+}
+
+/// A network: what it computes, without its numbers.
+pub(super) trait Network: Send {
+    /// The forward pass; with `training`, normalisation uses the batch and updates the running statistics.
+    fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output;
+
+    /// The same network for solving: normalisation folded into the products, which are done in `kind`.
+    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Scorer>;
+}
+
+/// A network that only scores.
+pub(super) trait Scorer: Send {
+    /// The forward pass, of rows on the scorer's device.
+    fn score(&self, rows: &Tensor, moves: bool) -> Output;
+}
+
+impl NetworkConfig {
+    /// Makes the network for rows of an encoding, whose products are done in `kind`, and the list of its parameters.
+    ///
+    /// # Errors
+    /// If the sizes make no sense, or a convolutional network is asked for where cells form no grid.
+    pub(super) fn build(
+        &self,
+        encoding: &Encoding,
+        device: tch::Device,
+        kind: Kind,
+    ) -> Result<(Box<dyn Network>, Layout), NetworkError> {
+        const LARGEST: usize = 1 << 16;
+        if self.width < 2 || self.width > LARGEST || self.blocks > 1000 || self.width % 2 != 0 {
+            return Err(NetworkError(format!(
+                "a network of width {} and {} blocks is refused: an even width from 2 to {LARGEST} and at most \
+                 1000 blocks would be accepted",
+                self.width, self.blocks
+            )));
+        }
+        let mut layout = Layout::default();
+        let network: Box<dyn Network> = match self.kind {
+            NetworkKind::Mlp => Box::new(Mlp::new(self, encoding, OneHot::flat(encoding, device, kind), &mut layout)),
+            NetworkKind::Resnet => {
+                let grid = encoding.grid.ok_or_else(|| {
+                    NetworkError(
+                        "the network 'resnet' needs cells in a grid, and this puzzle has none: use 'mlp'".into(),
+                    )
+                })?;
+                Box::new(ResNet::new(self, encoding, grid, OneHot::planes(encoding, device, kind), &mut layout))
+            }
+        };
+        Ok((network, layout))
+    }
+}
+
+/// Batch normalisation (Ioffe and Szegedy 2015).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Norm {
+    weight: Slot,
+    bias: Slot,
+    mean: Slot,
+    variance: Slot,
+}
+
+const EPSILON: f64 = 1e-5;
+const MOMENTUM: f64 = 0.1;
+
+impl Norm {
+    pub(super) fn new(layout: &mut Layout, name: &str, features: i64) -> Self {
+        let mut add =
+            |part: &str, group, value| layout.add(format!("{name}.{part}"), &[features], group, Init::Constant(value));
+        Norm {
+            weight: add("weight", Group::Vector, 1.0),
+            bias: add("bias", Group::Vector, 0.0),
+            mean: add("running_mean", Group::Statistic, 0.0),
+            variance: add("running_var", Group::Statistic, 1.0),
+        }
+    }
+
+    pub(super) fn forward(&self, weights: &Weights, input: &Tensor, training: bool) -> Tensor {
+        input.batch_norm(
+            Some(&weights[self.weight]),
+            Some(&weights[self.bias]),
+            Some(&weights[self.mean]),
+            Some(&weights[self.variance]),
+            training,
+            MOMENTUM,
+            EPSILON,
+            true,
+        )
+    }
+
+    /// What it does at inference: multiply by the first, add the second, a number a feature.
+    pub(super) fn scale_and_shift(&self, weights: &Weights) -> (Tensor, Tensor) {
+        let scale = &weights[self.weight] / (&weights[self.variance] + EPSILON).sqrt();
+        let shift = &weights[self.bias] - &weights[self.mean] * &scale;
+        (scale, shift)
+    }
+}
+
+/// The outputs on top of a trunk: the cost-to-go, and where there is one, the head of moves.
+#[derive(Debug)]
+pub(super) struct Heads {
+    value: (Slot, Slot),
+    moves: Option<(Slot, Slot)>,
+    offset: f64,
+    scale: f64,
+}
+
+impl Heads {
+    pub(super) fn new(layout: &mut Layout, config: &NetworkConfig, features: i64) -> Self {
+        // Zero weights: a fresh network says the mean label, and nothing is dead. The value's weights stay f32.
+        let mut dense = |name: &str, outputs: i64, group| {
+            (
+                layout.add(format!("{name}.weight"), &[outputs, features], group, Init::Constant(0.0)),
+                layout.add(format!("{name}.bias"), &[outputs], Group::Vector, Init::Constant(0.0)),
+            )
+        };
+        Heads {
+            value: dense("value", 1, Group::Vector),
+            moves: config.heads.map(|moves| dense("moves", moves as i64, Group::Matrix)),
+            offset: config.offset,
+            scale: config.scale,
+        }
+    }
+
+    pub(super) fn forward(&self, weights: &Weights, features: &Tensor) -> Output {
+        let layer = |(weight, bias): (Slot, Slot)| (&weights[weight], &weights[bias]);
+        apply_heads(features, layer(self.value), self.moves.map(layer), self.offset, self.scale)
+    }
+
+    pub(super) fn fold(&self, weights: &Weights, kind: Kind) -> FoldedHeads {
+        let copy = |(weight, bias): (Slot, Slot)| (weights[weight].copy(), weights[bias].copy());
+        FoldedHeads { value: copy(self.value), moves: self.moves.map(copy).map(|(weight, bias)| (weight.to_kind(kind), bias)), offset: self.offset, scale: self.scale }
+    }
+}
+
+/// [`Heads`] with their numbers.
+#[derive(Debug)]
+pub(super) struct FoldedHeads {
+    value: (Tensor, Tensor),
+    moves: Option<(Tensor, Tensor)>,
+    offset: f64,
+    scale: f64,
+}
+
+impl FoldedHeads {
+    pub(super) fn forward(&self, features: &Tensor, moves: bool) -> Output {
+        let moves = self.moves.as_ref().filter(|_| moves).map(|(weight, bias)| (weight, bias));
+        apply_heads(features, (&self.value.0, &self.value.1), moves, self.offset, self.scale)
+    }
+}
+
+/// The value's product and sum are done in f32, for half precision is coarse near 20; the logits' product in the
+/// precision of its weights.
+fn apply_heads(
+    features: &Tensor,
+    value: (&Tensor, &Tensor),
+    moves: Option<(&Tensor, &Tensor)>,
+    offset: f64,
+    scale: f64,
+) -> Output {
+    let values = features.to_kind(Kind::Float).linear(value.0, Some(value.1));
+    Output {
+        values: values.squeeze_dim(1) * scale + offset,
+        moves: moves.map(|(weight, bias)| {
+            features.to_kind(weight.kind()).linear(weight, None::<Tensor>).to_kind(Kind::Float) + bias
+        }),
+    }
+}

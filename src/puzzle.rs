@@ -1,0 +1,183 @@
+//! What a puzzle is: the traits that searches, samplers and networks know puzzles by, and the registry of names.
+//!
+//! A puzzle offers packed states, numbered moves, a goal test, texts in and out, and an [`Encoding`]: how a network
+//! reads a state. It knows nothing of searches or networks. To add one: a file in `puzzle/`, a line in
+//! [`visit`] and [`catalogue`], and a call of [`laws::check`] in its tests.
+
+use std::fmt;
+use std::hash::Hash;
+
+pub mod cube3;
+pub mod laws;
+
+/// The number of a move: an index below [`Puzzle::move_count`].
+pub type Move = u8;
+
+/// What moves cost; path costs are sums of it. A plain move costs 1.
+pub type Cost = u32;
+
+/// A position, packed. Small and cheap to copy: a search stores tens of millions.
+pub trait State: Copy + Eq + Hash + Send + Sync + fmt::Debug + 'static {}
+impl<S: Copy + Eq + Hash + Send + Sync + fmt::Debug + 'static> State for S {}
+
+/// Why a text was refused: what was wrong and what would be accepted, in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ParseError(pub String);
+
+/// How to draw a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Letters only.
+    Plain,
+    /// ANSI colours, for a terminal.
+    Coloured,
+}
+
+/// How a network reads a state: a row of `cells` small integers, each below `symbols`.
+///
+/// The one-hot of that row is the network's business, on its device.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Encoding {
+    /// Changes whenever the same state would give another row: a model remembers which it was trained on.
+    pub version: u32,
+    /// Length of a row.
+    pub cells: usize,
+    /// How many values a cell can take.
+    pub symbols: usize,
+    /// Cells that are the same in every state: a network without a grid leaves them out.
+    pub fixed: Vec<usize>,
+    /// Where there is one, the grid that the cells form.
+    pub grid: Option<Grid>,
+}
+
+/// Cells in the order face, row, column: `faces × rows × columns` of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Grid {
+    /// How many faces (1 for a flat board).
+    pub faces: usize,
+    /// Rows of a face.
+    pub rows: usize,
+    /// Columns of a face.
+    pub columns: usize,
+}
+
+/// The rules of a puzzle.
+pub trait Puzzle: Send + Sync + 'static {
+    /// A position.
+    type State: State;
+
+    /// The name that `--puzzle` takes.
+    fn name(&self) -> String;
+
+    /// How many moves there are, legal in a given state or not: at most 255.
+    fn move_count(&self) -> usize;
+
+    /// The name of a move, as people write it.
+    ///
+    /// # Panics
+    /// If `action` is not below [`Puzzle::move_count`].
+    fn move_name(&self, action: Move) -> String;
+
+    /// The state after a move, or `None` where the move is not legal.
+    fn apply(&self, state: &Self::State, action: Move) -> Option<Self::State>;
+
+    /// What a legal move costs.
+    fn move_cost(&self, _state: &Self::State, _action: Move) -> Cost {
+        1
+    }
+
+    /// Whether a state counts as solved.
+    fn is_goal(&self, state: &Self::State) -> bool;
+
+    /// Reads an instance as people write it.
+    ///
+    /// # Errors
+    /// Names the offending token and what would be accepted; refuses what cannot be solved, with the reason.
+    fn parse(&self, text: &str) -> Result<Self::State, ParseError>;
+
+    /// Reads moves by name.
+    ///
+    /// # Errors
+    /// Names the offending token and what would be accepted.
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError>;
+
+    /// A text that [`Puzzle::parse`] reads back as the same state.
+    fn format(&self, state: &Self::State) -> String;
+
+    /// A drawing of a state, several lines without a final line break.
+    fn draw(&self, state: &Self::State, style: Style) -> String;
+
+    /// How a network reads a state.
+    fn encoding(&self) -> Encoding;
+
+    /// Writes a state's row, of [`Encoding::cells`] symbols.
+    ///
+    /// # Panics
+    /// If `row` has another length.
+    fn encode(&self, state: &Self::State, row: &mut [u8]);
+
+    /// One line on how instances and moves are written.
+    fn notation(&self) -> &'static str;
+}
+
+/// A puzzle whose goals are known and whose moves can be undone: it can be scrambled and searched from both ends.
+pub trait Reversible: Puzzle {
+    /// Every state that counts as solved.
+    fn goals(&self) -> Vec<Self::State>;
+
+    /// The move that undoes a move.
+    fn inverse(&self, action: Move) -> Move;
+
+    /// How many moves a scramble has by default: about as many as the hardest state needs.
+    fn default_depth(&self) -> u32;
+}
+
+/// Plays moves from a state and returns the state that they lead to, with the cost of all of them.
+///
+/// Every answer of a search goes through this before it is shown.
+///
+/// # Errors
+/// Names the first move that is not legal.
+pub fn replay<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move]) -> Result<(P::State, Cost), ParseError> {
+    let mut state = *start;
+    let mut cost = 0;
+    for (i, &action) in moves.iter().enumerate() {
+        let step = if usize::from(action) < puzzle.move_count() { puzzle.apply(&state, action) } else { None };
+        let Some(next) = step else {
+            return Err(ParseError(format!("move {} is not legal where it is made", i + 1)));
+        };
+        cost += puzzle.move_cost(&state, action);
+        state = next;
+    }
+    Ok((state, cost))
+}
+
+/// Moves as text, with a space between.
+pub fn move_names<P: Puzzle>(puzzle: &P, moves: &[Move]) -> Vec<String> {
+    moves.iter().map(|&action| puzzle.move_name(action)).collect()
+}
+
+/// Work that is done for whichever puzzle a name stands for; inside, everything is statically dispatched.
+pub trait Visitor {
+    /// What the work gives.
+    type Output;
+    /// Does the work.
+    fn visit<P: Reversible>(self, puzzle: P) -> Self::Output;
+}
+
+/// Finds the puzzle of that name and lets the visitor work on it.
+///
+/// # Errors
+/// If there is no such puzzle; the message lists those that there are.
+pub fn visit<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, ParseError> {
+    match name {
+        "cube3" => Ok(visitor.visit(cube3::Cube3)),
+        _ => Err(ParseError(format!("there is no puzzle '{name}': there is {}", catalogue().join(", ")))),
+    }
+}
+
+/// The names of all puzzles.
+pub fn catalogue() -> Vec<&'static str> {
+    vec!["cube3"]
+}

@@ -1,0 +1,381 @@
+//! Rubik's Cube, 3×3×3, in quarter turns: a move turns one face by 90° and costs 1.
+//!
+//! A state is where the 8 corners and 12 edges are and how they are twisted, 5 bits a piece, in 16 bytes. Pieces and
+//! facelets are numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges
+//! UR UF UL UB DR DF DL DB FR FL BL BR, faces U R F D L B, the facelets of a face row by row.
+
+use super::{Encoding, Grid, Move, ParseError, Puzzle, Reversible, Style};
+use std::fmt::Write as _;
+
+mod facelets;
+mod notation;
+
+/// The puzzle `cube3`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cube3;
+
+/// A position of the cube.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CubeState {
+    /// 8 × 5 bits, the corner at place `i` in bits `5i..5i+5`: the piece, and its twist (0 to 2) times 8.
+    corners: u64,
+    /// 12 × 5 bits: the piece, and its flip (0 or 1) times 16.
+    edges: u64,
+}
+
+impl CubeState {
+    /// The solved cube.
+    pub const SOLVED: CubeState = CubeState::pack([0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+
+    const fn pack(corners: [u8; 8], edges: [u8; 12]) -> CubeState {
+        let mut packed = CubeState { corners: 0, edges: 0 };
+        let mut i = 0;
+        while i < 12 {
+            if i < 8 {
+                packed.corners |= (corners[i] as u64) << (5 * i);
+            }
+            packed.edges |= (edges[i] as u64) << (5 * i);
+            i += 1;
+        }
+        packed
+    }
+
+    fn corner(&self, place: usize) -> usize {
+        (self.corners >> (5 * place)) as usize & 31
+    }
+
+    fn edge(&self, place: usize) -> usize {
+        (self.edges >> (5 * place)) as usize & 31
+    }
+}
+
+impl std::fmt::Debug for CubeState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&Cube3.format(self))
+    }
+}
+
+/// The letters of the faces, in their order everywhere.
+const FACES: [char; 6] = ['U', 'R', 'F', 'D', 'L', 'B'];
+
+/// The three facelets of each corner place, clockwise from the one on U or D.
+const CORNER_FACELETS: [[usize; 3]; 8] =
+    [[8, 9, 20], [6, 18, 38], [0, 36, 47], [2, 45, 11], [29, 26, 15], [27, 44, 24], [33, 53, 42], [35, 17, 51]];
+
+/// The two facelets of each edge place; the first decides the flip.
+const EDGE_FACELETS: [[usize; 2]; 12] = [
+    [5, 10],
+    [7, 19],
+    [3, 37],
+    [1, 46],
+    [32, 16],
+    [28, 25],
+    [30, 43],
+    [34, 52],
+    [23, 12],
+    [21, 41],
+    [50, 39],
+    [48, 14],
+];
+
+/// A clockwise quarter turn, as in Kociemba's tables: which corner comes to each place, how it is twisted, which edge
+/// comes to each place, and whether the turn flips edges (then all four that move).
+struct Turn {
+    corners: [u8; 8],
+    twists: [u8; 8],
+    edges: [u8; 12],
+    flips: bool,
+}
+
+const TURNS: [Turn; 6] = [
+    Turn {
+        corners: [3, 0, 1, 2, 4, 5, 6, 7],
+        twists: [0; 8],
+        edges: [3, 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11],
+        flips: false,
+    },
+    Turn {
+        corners: [4, 1, 2, 0, 7, 5, 6, 3],
+        twists: [2, 0, 0, 1, 1, 0, 0, 2],
+        edges: [8, 1, 2, 3, 11, 5, 6, 7, 4, 9, 10, 0],
+        flips: false,
+    },
+    Turn {
+        corners: [1, 5, 2, 3, 0, 4, 6, 7],
+        twists: [1, 2, 0, 0, 2, 1, 0, 0],
+        edges: [0, 9, 2, 3, 4, 8, 6, 7, 1, 5, 10, 11],
+        flips: true,
+    },
+    Turn {
+        corners: [0, 1, 2, 3, 5, 6, 7, 4],
+        twists: [0; 8],
+        edges: [0, 1, 2, 3, 5, 6, 7, 4, 8, 9, 10, 11],
+        flips: false,
+    },
+    Turn {
+        corners: [0, 2, 6, 3, 4, 1, 5, 7],
+        twists: [0, 1, 2, 0, 0, 2, 1, 0],
+        edges: [0, 1, 10, 3, 4, 5, 9, 7, 8, 2, 6, 11],
+        flips: false,
+    },
+    Turn {
+        corners: [0, 1, 3, 7, 4, 5, 2, 6],
+        twists: [0, 0, 1, 2, 0, 0, 2, 1],
+        edges: [0, 1, 2, 11, 4, 5, 6, 10, 8, 9, 3, 7],
+        flips: true,
+    },
+];
+
+/// What one move does to a packed state: four corners and four edges go elsewhere, the rest is kept.
+#[derive(Clone, Copy)]
+struct PackedMove {
+    kept_corners: u64,
+    kept_edges: u64,
+    /// From shift, to shift, twist added.
+    corners: [(u8, u8, u8); 4],
+    /// From shift, to shift.
+    edges: [(u8, u8); 4],
+    /// 16 where the move flips edges, else 0.
+    flip: u64,
+}
+
+/// The corner that comes from adding a twist: `TWISTED[twist][corner]`.
+const TWISTED: [[u8; 32]; 3] = {
+    let mut table = [[0; 32]; 3];
+    let mut add = 0;
+    while add < 3 {
+        let mut corner = 0;
+        while corner < 24 {
+            table[add][corner] = ((corner & 7) + 8 * ((corner / 8 + add) % 3)) as u8;
+            corner += 1;
+        }
+        add += 1;
+    }
+    table
+};
+
+/// Move `2k` turns face `k` clockwise, move `2k + 1` counter-clockwise.
+const MOVES: [PackedMove; 12] = {
+    let nothing = PackedMove { kept_corners: 0, kept_edges: 0, corners: [(0, 0, 0); 4], edges: [(0, 0); 4], flip: 0 };
+    let mut moves = [nothing; 12];
+    let mut action = 0;
+    while action < 12 {
+        let turn = &TURNS[action / 2];
+        let forward = action % 2 == 0;
+        let mut packed = nothing;
+        packed.flip = if turn.flips { 16 } else { 0 };
+        let (mut place, mut corners, mut edges) = (0, 0, 0);
+        while place < 12 {
+            if place < 8 {
+                let source = turn.corners[place] as usize;
+                if source == place {
+                    packed.kept_corners |= 31 << (5 * place);
+                } else {
+                    let (from, to) = if forward { (source, place) } else { (place, source) };
+                    let twist = if forward { turn.twists[place] } else { (3 - turn.twists[place]) % 3 };
+                    packed.corners[corners] = (5 * from as u8, 5 * to as u8, twist);
+                    corners += 1;
+                }
+            }
+            let source = turn.edges[place] as usize;
+            if source == place {
+                packed.kept_edges |= 31 << (5 * place);
+            } else {
+                let (from, to) = if forward { (source, place) } else { (place, source) };
+                packed.edges[edges] = (5 * from as u8, 5 * to as u8);
+                edges += 1;
+            }
+            place += 1;
+        }
+        moves[action] = packed;
+        action += 1;
+    }
+    moves
+};
+
+/// The colours of a corner's three facelets, in the order of [`CORNER_FACELETS`], by corner (piece and twist).
+const CORNER_COLOURS: [[u8; 3]; 32] = {
+    let mut table = [[0; 3]; 32];
+    let mut corner = 0;
+    while corner < 24 {
+        let mut k = 0;
+        while k < 3 {
+            table[corner][(k + corner / 8) % 3] = (CORNER_FACELETS[corner % 8][k] / 9) as u8;
+            k += 1;
+        }
+        corner += 1;
+    }
+    table
+};
+
+/// The colours of an edge's two facelets, by edge (piece and flip).
+const EDGE_COLOURS: [[u8; 2]; 32] = {
+    let mut table = [[0; 2]; 32];
+    let mut edge = 0;
+    while edge < 32 {
+        if edge % 16 < 12 {
+            let mut k = 0;
+            while k < 2 {
+                table[edge][(k + edge / 16) % 2] = (EDGE_FACELETS[edge % 16][k] / 9) as u8;
+                k += 1;
+            }
+        }
+        edge += 1;
+    }
+    table
+};
+
+impl Puzzle for Cube3 {
+    type State = CubeState;
+
+    fn name(&self) -> String {
+        "cube3".into()
+    }
+
+    fn move_count(&self) -> usize {
+        12
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        let face = FACES[usize::from(action / 2)];
+        if action % 2 == 0 { face.to_string() } else { format!("{face}'") }
+    }
+
+    #[inline]
+    fn apply(&self, state: &CubeState, action: Move) -> Option<CubeState> {
+        let packed = &MOVES[usize::from(action)];
+        let mut corners = state.corners & packed.kept_corners;
+        for (from, to, twist) in packed.corners {
+            let corner = (state.corners >> from) as usize & 31;
+            corners |= u64::from(TWISTED[usize::from(twist)][corner]) << to;
+        }
+        let mut edges = state.edges & packed.kept_edges;
+        for (from, to) in packed.edges {
+            edges |= ((state.edges >> from & 31) ^ packed.flip) << to;
+        }
+        Some(CubeState { corners, edges })
+    }
+
+    #[inline]
+    fn is_goal(&self, state: &CubeState) -> bool {
+        *state == CubeState::SOLVED
+    }
+
+    /// A scramble from solved, or 54 facelets in the order U R F D L B.
+    fn parse(&self, text: &str) -> Result<CubeState, ParseError> {
+        let text = text.trim();
+        if facelets::looks_like(text) {
+            return facelets::parse(text);
+        }
+        let moves = notation::parse(text)?;
+        Ok(moves.iter().fold(CubeState::SOLVED, |state, &action| Cube3.turn(&state, action)))
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        notation::parse(text)
+    }
+
+    /// 54 facelets in the order U R F D L B.
+    fn format(&self, state: &CubeState) -> String {
+        let mut row = [0; 54];
+        self.encode(state, &mut row);
+        row.iter().map(|&colour| FACES[usize::from(colour)]).collect()
+    }
+
+    /// The net: U on top, then L F R B, then D.
+    fn draw(&self, state: &CubeState, style: Style) -> String {
+        let mut row = [0; 54];
+        self.encode(state, &mut row);
+        let mut net = String::new();
+        let bands: [&[usize]; 3] = [&[0], &[4, 2, 1, 5], &[3]];
+        for faces in bands {
+            for line in 0..3 {
+                let mut text = String::from(if faces.len() == 1 { "       " } else { "" });
+                for &face in faces {
+                    for colour in &row[9 * face + 3 * line..][..3] {
+                        draw_facelet(&mut text, usize::from(*colour), style);
+                    }
+                    text.push(' ');
+                }
+                net.push_str(text.trim_end());
+                net.push('\n');
+            }
+        }
+        net.pop();
+        net
+    }
+
+    /// 54 stickers, each one of 6 colours; the six centres never change.
+    fn encoding(&self) -> Encoding {
+        Encoding {
+            version: 1,
+            cells: 54,
+            symbols: 6,
+            fixed: (0..6).map(|face| 9 * face + 4).collect(),
+            grid: Some(Grid { faces: 6, rows: 3, columns: 3 }),
+        }
+    }
+
+    #[inline]
+    fn encode(&self, state: &CubeState, row: &mut [u8]) {
+        let row: &mut [u8; 54] = row.try_into().expect("a row of the cube has 54 cells");
+        for face in 0..6 {
+            row[9 * face + 4] = face as u8;
+        }
+        for (place, facelets) in CORNER_FACELETS.iter().enumerate() {
+            let colours = CORNER_COLOURS[state.corner(place)];
+            for (&facelet, colour) in facelets.iter().zip(colours) {
+                row[facelet] = colour;
+            }
+        }
+        for (place, facelets) in EDGE_FACELETS.iter().enumerate() {
+            let colours = EDGE_COLOURS[state.edge(place)];
+            for (&facelet, colour) in facelets.iter().zip(colours) {
+                row[facelet] = colour;
+            }
+        }
+    }
+
+    fn notation(&self) -> &'static str {
+        "a scramble from solved in face turns (U U F' R2), or 54 facelets in the order U R F D L B; \
+         quarter turns U R F D L B, a ' for counter-clockwise"
+    }
+}
+
+fn draw_facelet(text: &mut String, colour: usize, style: Style) {
+    // White, red, green, yellow, orange, blue: the colours that most cubes have on U R F D L B.
+    const BACKGROUNDS: [u8; 6] = [231, 160, 34, 226, 208, 27];
+    const LETTERS: [u8; 6] = [16, 231, 231, 16, 16, 231];
+    let letter = FACES[colour];
+    let written = match style {
+        Style::Plain => write!(text, "{letter} "),
+        Style::Coloured => {
+            write!(text, "\x1b[48;5;{};38;5;{}m{letter} \x1b[0m", BACKGROUNDS[colour], LETTERS[colour])
+        }
+    };
+    written.expect("writing to a string does not fail");
+}
+
+impl Cube3 {
+    /// The state after a quarter turn: on a cube every move is legal.
+    #[inline]
+    pub fn turn(&self, state: &CubeState, action: Move) -> CubeState {
+        self.apply(state, action).expect("every turn is legal")
+    }
+}
+
+impl Reversible for Cube3 {
+    fn goals(&self) -> Vec<CubeState> {
+        vec![CubeState::SOLVED]
+    }
+
+    #[inline]
+    fn inverse(&self, action: Move) -> Move {
+        action ^ 1
+    }
+
+    /// 26: no position needs more quarter turns (Rokicki and Davidson, 2014).
+    fn default_depth(&self) -> u32 {
+        26
+    }
+}
