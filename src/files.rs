@@ -25,7 +25,9 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 pub fn create_folder_whole(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path);
     let made = remove_if_there(&temporary)
-        .and_then(|()| fs::create_dir_all(&temporary).with_context(|| format!("cannot make the folder {}", temporary.display())))
+        .and_then(|()| {
+            fs::create_dir_all(&temporary).with_context(|| format!("cannot make the folder {}", temporary.display()))
+        })
         .and_then(|()| fill(&temporary))
         .and_then(|()| sync_folder(&temporary))
         .and_then(|()| rename(&temporary, path));

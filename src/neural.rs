@@ -2,6 +2,7 @@
 //! network as a [`Heuristic`](crate::heuristic::Heuristic).
 
 pub mod device;
+pub mod estimator;
 pub mod learner;
 pub mod model;
 pub mod network;

@@ -1,44 +1,391 @@
-//! tmp
-use crate::neural::device::Device;
-use crate::neural::learner::*;
-use crate::neural::model::ModelConfig;
-use crate::neural::network::*;
-use crate::puzzle::Reversible;
-use crate::sampler::*;
-use std::sync::Arc;
-use std::time::Instant;
+//! The training loop, readable from top to bottom: sampler threads → batches → device → step → metrics, checkpoint.
+//!
+//! A run is exact: stopped and resumed with unchanged settings on the same processor and threads, it ends with the
+//! same bits as one that was never stopped.
 
-/// tmp
-pub fn learning_rate(peak: f64, seen: u64, total: u64) -> f64 {
-    const WARM_UP: f64 = 0.02;
-    let progress = seen as f64 / total as f64;
-    let cosine = 0.5 * (1.0 + (std::f64::consts::PI * progress.min(1.0)).cos());
-    peak * (progress / WARM_UP).min(1.0) * cosine
+pub mod checkpoint;
+pub mod settings;
+
+use crate::neural::device::Device;
+use crate::neural::learner::{Learner, Losses};
+use crate::neural::model::ModelConfig;
+use crate::progress::TrainingBar;
+use crate::puzzle::Reversible;
+use crate::quantity::{Interval, Roughly, grouped};
+use crate::report::{Metrics, Prediction, append_line, read_lines};
+use crate::sampler::{Batch, Sampler};
+use anyhow::{Context, Result, bail, ensure};
+use checkpoint::{MODEL, Position};
+use settings::{Plan, Settings, learning_rate};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The file of metrics in a run's folder.
+pub const METRICS: &str = "metrics.jsonl";
+
+/// How often the losses are read from the device and written down.
+const REPORT_EVERY: Duration = Duration::from_secs(5);
+
+/// Scrambles of each depth that predictions are reported for.
+const PREDICTED: usize = 64;
+
+/// How a training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All samples were seen.
+    Finished,
+    /// It was asked to stop, and saved.
+    Stopped,
+    /// All samples had been seen before.
+    NothingLeft,
 }
 
-/// tmp
-pub fn run<P: Reversible>(puzzle: P, steps: u64, out: &std::path::Path) {
-    let puzzle = Arc::new(puzzle);
-    let config = NetworkConfig { kind: NetworkKind::Mlp, width: 1024, blocks: 3, heads: Some(12), offset: 13.0, scale: 10.0 };
-    let batch_size = 8192;
-    let mut learner = Learner::fresh(config.clone(), &puzzle.encoding(), Device::CPU, Precision::Bf16, 1e-3, 1).unwrap();
-    let mut stream = Sampler::new(Arc::clone(&puzzle), 1, 26, batch_size).stream(0, 1);
-    let start = Instant::now();
-    let mut mc = ModelConfig::new(puzzle.name(), puzzle.encoding(), config, Precision::Bf16);
-    let mut seen = 0u64;
-    let mut k = 0u64;
-    while seen < steps {
-        let b = stream.next().unwrap();
-        learner.step(&b, learning_rate(2e-3, seen, steps));
-        seen += batch_size as u64;
-        k += 1;
-        if k % 100 == 0 {
-            println!("{seen} {:.0}/s {:?}", seen as f64 / start.elapsed().as_secs_f64(), learner.losses());
+/// A training that can run: on a device, in a folder of its own, fresh or from its last checkpoint.
+pub struct Training<P: Reversible> {
+    puzzle: Arc<P>,
+    plan: Plan,
+    position: Position,
+    learner: Learner,
+    device: Device,
+}
+
+impl<P: Reversible> Training<P> {
+    /// A run from the start; `init` is a model whose weights it begins with.
+    ///
+    /// # Errors
+    /// If the network cannot be made, or the model not be read.
+    pub fn fresh(puzzle: P, settings: Settings, plan: Plan, device: Device, init: Option<&Path>) -> Result<Self> {
+        let mut learner = new_learner(&puzzle, &settings, device)?;
+        if let Some(model) = init {
+            ModelConfig::read(model)?.check_puzzle(&settings.puzzle, &puzzle.encoding(), model)?;
+            learner.read_weights(model)?;
         }
-        if k % 1000 == 0 || seen >= steps {
-            mc.samples = seen;
-            let f = out.join(format!("checkpoint-{seen}"));
-            crate::files::create_folder_whole(&f, |d| learner.save(d, &mc)).unwrap();
+        let position = Position {
+            settings,
+            steps: plan.steps,
+            samples: 0,
+            batches: 0,
+            seconds: 0.0,
+            checksums: Default::default(),
+        };
+        Ok(Training { puzzle: Arc::new(puzzle), plan, position, learner, device })
+    }
+
+    /// A run from a checkpoint, whose [`Position`] was read from there.
+    ///
+    /// # Errors
+    /// If the checkpoint is damaged, or the metrics cannot be cut back to it.
+    pub fn resumed(puzzle: P, checkpoint: &Path, position: Position, plan: Plan, device: Device) -> Result<Self> {
+        let mut learner = new_learner(&puzzle, &position.settings, device)?;
+        learner.read_state(checkpoint)?;
+        checkpoint::sweep(&plan.out)?;
+        cut_metrics(&plan.out.join(METRICS), position.samples)?;
+        let position = Position { steps: plan.steps, ..position };
+        Ok(Training { puzzle: Arc::new(puzzle), plan, position, learner, device })
+    }
+
+    /// How many numbers are trained.
+    pub fn parameter_count(&self) -> u64 {
+        self.learner.parameter_count()
+    }
+
+    /// Samples seen before.
+    pub fn samples(&self) -> u64 {
+        self.position.samples
+    }
+
+    /// Samples a second on this device, tried out on a copy of the network.
+    ///
+    /// # Errors
+    /// If the network cannot be made a second time.
+    pub fn measure_speed(&self, stop: &AtomicBool) -> Result<f64> {
+        let settings = &self.position.settings;
+        let mut learner = new_learner(&*self.puzzle, settings, self.device)?;
+        let mut rate = 0.0;
+        // Small batches first: on a slow device one of them must do.
+        let sizes = [4, 16, 64, 256, 1024, settings.batch_size, settings.batch_size];
+        for size in sizes.map(|size: usize| size.min(settings.batch_size)) {
+            let batch = self.sampler(size).batch(0);
+            let begun = Instant::now();
+            learner.step(&batch, 0.0);
+            learner.losses();
+            rate = size as f64 / begun.elapsed().as_secs_f64();
+            if settings.batch_size as f64 / rate > 4.0 && begun.elapsed().as_secs_f64() > 0.2
+                || stop.load(Ordering::Relaxed)
+            {
+                break;
+            }
+        }
+        Ok(rate)
+    }
+
+    fn sampler(&self, batch_size: usize) -> Sampler<P> {
+        let settings = &self.position.settings;
+        Sampler::new(Arc::clone(&self.puzzle), settings.seed, settings.max_depth, batch_size)
+    }
+
+    /// Trains until all samples are seen or `stop` is set, and saves.
+    ///
+    /// # Errors
+    /// If the loss is no longer finite, or the last checkpoint cannot be written; the one before it stays.
+    pub fn run(mut self, stop: &AtomicBool) -> Result<Ended> {
+        if self.position.samples >= self.plan.steps {
+            return Ok(Ended::NothingLeft);
+        }
+        let batch_size = self.position.settings.batch_size;
+        let mut batches = self.sampler(batch_size).stream(self.position.batches, self.plan.sampler_threads);
+        let bar = TrainingBar::new(self.plan.steps, self.position.samples);
+        let mut clock = Clock::start(&self.position);
+        while self.position.samples < self.plan.steps && !stop.load(Ordering::Relaxed) {
+            let batch = batches.next().context("a sampling thread has ended")?;
+            let rate = self.learning_rate();
+            self.learner.step(&batch, rate);
+            self.position.batches += 1;
+            self.position.samples += batch_size as u64;
+            bar.seen(self.position.samples.min(self.plan.steps));
+            if clock.reported.elapsed() >= REPORT_EVERY {
+                self.report(&mut clock, &bar, None)?;
+            }
+            if clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples) {
+                if let Err(error) = self.save(&mut clock, &bar) {
+                    if !is_about_writing(&error) {
+                        return Err(error);
+                    }
+                    // A full disk may be emptied by the next time; what is saved already stays.
+                    bar.note(&format!("costar: not saved: {error:#}; going on"));
+                    clock.saved(self.position.samples);
+                }
+            }
+        }
+        self.save(&mut clock, &bar)?;
+        Ok(if self.position.samples >= self.plan.steps { Ended::Finished } else { Ended::Stopped })
+    }
+
+    fn learning_rate(&self) -> f64 {
+        learning_rate(self.position.settings.learning_rate, self.position.samples, self.plan.steps)
+    }
+
+    /// Reads the losses and writes them down.
+    fn report(&mut self, clock: &mut Clock, bar: &TrainingBar, predictions: Option<Vec<Prediction>>) -> Result<()> {
+        let Some(losses) = self.learner.losses() else { return Ok(()) };
+        let samples = self.position.samples;
+        ensure!(
+            losses.loss.is_finite(),
+            "the loss is {} after {} samples: the run is stopped, and its last checkpoint is kept; \
+             a lower --lr, in a new run, may help",
+            losses.loss,
+            grouped(samples)
+        );
+        self.position.seconds = clock.seconds();
+        let rate = clock.rate(samples);
+        bar.say(describe(&losses, rate, self.learning_rate()));
+        let metrics = Metrics {
+            samples,
+            seconds: self.position.seconds,
+            samples_per_second: rate,
+            loss: losses.loss,
+            squared_error: losses.squared_error,
+            absolute_error: losses.absolute_error,
+            cross_entropy: losses.cross_entropy,
+            learning_rate: self.learning_rate(),
+            predictions,
+        };
+        if let Err(error) = append_line(&self.plan.out.join(METRICS), &metrics) {
+            bar.note(&format!("costar: the metrics are not written: {error:#}"));
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint, and the line of metrics that stands beside it.
+    fn save(&mut self, clock: &mut Clock, bar: &TrainingBar) -> Result<()> {
+        let predictions = self.predictions();
+        let table = show_predictions(&predictions);
+        self.report(clock, bar, Some(predictions))?;
+        ensure!(
+            self.learner.is_finite(),
+            "a weight is no longer finite after {} samples: the run is stopped, and its last checkpoint is kept; \
+             a lower --lr, in a new run, may help",
+            grouped(self.position.samples)
+        );
+        self.position.seconds = clock.seconds();
+        let config = self.model_config()?;
+        let (learner, out) = (&self.learner, &self.plan.out);
+        let folder = checkpoint::write(out, &mut self.position, |folder| {
+            learner.write_state(folder)?;
+            let model = folder.join(MODEL);
+            fs::create_dir(&model).with_context(|| format!("cannot make {}", model.display()))?;
+            learner.write_model(&model, &config)?;
+            crate::files::write_synced(&model.join("README.md"), model_card(&config, &table).as_bytes())
+        });
+        let folder = folder.context(NOT_WRITTEN)?;
+        bar.note(&format!("{table}\ncostar: saved in {}", folder.display()));
+        clock.saved(self.position.samples);
+        Ok(())
+    }
+
+    /// What the network says of fresh scrambles of every depth.
+    fn predictions(&self) -> Vec<Prediction> {
+        let depths = self.position.settings.max_depth as usize;
+        // Batches that the training never reaches: the stream's far end.
+        let Batch { states, labels, .. } = self.sampler(PREDICTED * depths).batch(u64::MAX / 2);
+        let predicted = self.learner.predict(&states);
+        (1..=depths as u32)
+            .map(|depth| {
+                let at_depth = labels.iter().zip(&predicted).filter(|(label, _)| **label == depth as f32);
+                let values: Vec<f64> = at_depth.map(|(_, value)| f64::from(*value)).collect();
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+                Prediction { depth, mean, deviation: variance.sqrt() }
+            })
+            .collect()
+    }
+
+    fn model_config(&self) -> Result<ModelConfig> {
+        let settings = &self.position.settings;
+        let mut training = serde_json::to_value(settings).context("the settings cannot be written as JSON")?;
+        training["steps"] = self.plan.steps.into();
+        training["seconds"] = self.position.seconds.round().into();
+        let network = settings.network.clone();
+        Ok(ModelConfig {
+            samples: self.position.samples,
+            training,
+            ..ModelConfig::new(settings.puzzle.clone(), self.puzzle.encoding(), network, settings.precision)
+        })
+    }
+}
+
+const NOT_WRITTEN: &str = "the checkpoint could not be written";
+
+fn is_about_writing(error: &anyhow::Error) -> bool {
+    error.to_string() == NOT_WRITTEN
+}
+
+fn new_learner<P: Reversible>(puzzle: &P, settings: &Settings, device: Device) -> Result<Learner> {
+    let network = settings.network.clone();
+    let (decay, seed) = (settings.weight_decay, settings.seed);
+    Ok(Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed)?)
+}
+
+/// Takes the lines past a checkpoint off the metrics: they will be written again.
+fn cut_metrics(path: &Path, samples: u64) -> Result<()> {
+    let lines: Vec<Metrics> = read_lines(path)?;
+    if lines.iter().all(|line| line.samples <= samples) {
+        return Ok(());
+    }
+    let mut text = String::new();
+    for line in lines.iter().filter(|line| line.samples <= samples) {
+        text += &serde_json::to_string(line).context("metrics cannot be written as JSON")?;
+        text.push('\n');
+    }
+    crate::files::write_whole(path, text.as_bytes())
+}
+
+fn describe(losses: &Losses, rate: f64, learning_rate: f64) -> String {
+    format!(
+        "{}/s  loss {:.4}  error {:.2} moves  rate {learning_rate:.1e}",
+        grouped(rate as u64),
+        losses.loss,
+        losses.absolute_error
+    )
+}
+
+/// Predictions by depth, a few depths a line.
+fn show_predictions(predictions: &[Prediction]) -> String {
+    let cells: Vec<String> = predictions
+        .iter()
+        .map(|Prediction { depth, mean, deviation }| format!("{depth:>3}: {mean:>5.2} ± {deviation:.2}"))
+        .collect();
+    let lines: Vec<String> = cells.chunks(6).map(|line| format!("  {}", line.join("  "))).collect();
+    format!("scramble depth: predicted moves, mean ± deviation\n{}", lines.join("\n"))
+}
+
+fn model_card(config: &ModelConfig, predictions: &str) -> String {
+    let network = &config.network;
+    format!(
+        "# {} for {}\n\nA network `{}` of width {} with {} blocks{}, trained by costar {} on {} samples in {}.\n\n\
+         Settings: `config.json`, under `training`.\n\n```text\n{predictions}\n```\n",
+        network.kind,
+        config.puzzle,
+        network.kind,
+        network.width,
+        network.blocks,
+        if network.heads.is_some() { " and a head of moves" } else { "" },
+        config.crate_version,
+        grouped(config.samples),
+        Roughly(config.training["seconds"].as_f64().unwrap_or(0.0)),
+    )
+}
+
+/// The time of a run.
+struct Clock {
+    begun: Instant,
+    before: f64,
+    reported: Instant,
+    reported_samples: u64,
+    saved: Instant,
+    saved_samples: u64,
+}
+
+impl Clock {
+    fn start(position: &Position) -> Self {
+        let now = Instant::now();
+        Clock {
+            begun: now,
+            before: position.seconds,
+            reported: now,
+            reported_samples: position.samples,
+            saved: now,
+            saved_samples: position.samples,
         }
     }
+
+    /// Seconds of training, over all resumed parts.
+    fn seconds(&self) -> f64 {
+        self.before + self.begun.elapsed().as_secs_f64()
+    }
+
+    /// Samples a second since this was last asked.
+    fn rate(&mut self, samples: u64) -> f64 {
+        let rate = (samples - self.reported_samples) as f64 / self.reported.elapsed().as_secs_f64().max(1e-9);
+        (self.reported, self.reported_samples) = (Instant::now(), samples);
+        rate
+    }
+
+    fn checkpoint_due(&self, every: Interval, samples: u64) -> bool {
+        match every {
+            Interval::Time(time) => self.saved.elapsed() >= time,
+            Interval::Samples(count) => samples - self.saved_samples >= count,
+        }
+    }
+
+    fn saved(&mut self, samples: u64) {
+        (self.saved, self.saved_samples) = (Instant::now(), samples);
+    }
+}
+
+/// Refuses a folder that holds something else, and keeps a second training out of a run that is going on: the lock is
+/// held as long as the returned file is.
+///
+/// # Errors
+/// If the folder cannot be made, is not empty (unless `resume`), or another training works in it.
+pub fn claim(out: &Path, resume: bool) -> Result<fs::File> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make the folder {}", out.display()))?;
+    let lock_path = out.join("lock");
+    let lock = fs::File::options().create(true).truncate(false).write(true).open(&lock_path);
+    let lock = lock.with_context(|| format!("cannot write {}", lock_path.display()))?;
+    if lock.try_lock().is_err() {
+        bail!("another training is at work in {}: wait for it, or choose another --out", out.display());
+    }
+    let mut others = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.flatten();
+    if let Some(other) = others.find(|entry| entry.file_name() != "lock").filter(|_| !resume) {
+        bail!(
+            "{} is not empty (it holds {}): --resume goes on with the run in it, another --out starts a new one",
+            out.display(),
+            other.file_name().to_string_lossy()
+        );
+    }
+    Ok(lock)
 }

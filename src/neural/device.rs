@@ -145,3 +145,19 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     }
     cause.to_string()
 }
+
+/// Has the C library keep freed memory for the next tensors of the same size, instead of handing it back to the system
+/// and clearing fresh pages a thousand times a second; measured: a tenth of a training step on two cores.
+pub(super) fn tune_allocator() {
+    #[cfg(target_env = "gnu")]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        // 32 MiB is the largest threshold that glibc takes; larger blocks still go back at once.
+        // SAFETY: mallopt only sets numbers that malloc reads.
+        ONCE.call_once(|| unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+            libc::mallopt(libc::M_TOP_PAD, 64 << 20);
+        });
+    }
+}

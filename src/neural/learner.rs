@@ -1,14 +1,17 @@
 //! A network that learns: parameters, optimizer, and one training step.
 
-use super::device::Device;
+use super::device::{Device, tune_allocator};
 use super::encode::upload;
+use super::model::{self, ModelConfig};
 use super::network::{Network, NetworkConfig, NetworkError};
 use super::optimizer::AdamW;
 use super::parameters::{Parameters, host_values};
 use crate::puzzle::Encoding;
 use crate::sampler::{Batch, generator};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::Path;
 use tch::{Kind, Tensor};
 
 /// How the matrix products are done; everything else is f32, the master weights too.
@@ -44,6 +47,11 @@ impl fmt::Display for Precision {
     }
 }
 
+/// The files of a training's state.
+pub const STATE_WEIGHTS: &str = "weights.safetensors";
+/// See [`STATE_WEIGHTS`].
+pub const STATE_OPTIMIZER: &str = "optimizer.safetensors";
+
 /// The weight of a squared move of error against the cross-entropy of the back moves.
 const VALUE_WEIGHT: f64 = 0.02;
 
@@ -65,10 +73,10 @@ pub struct Losses {
 
 /// A network in training.
 pub struct Learner {
-    pub(super) config: NetworkConfig,
+    config: NetworkConfig,
     network: Box<dyn Network>,
-    pub(super) parameters: Parameters,
-    pub(super) optimizer: AdamW,
+    parameters: Parameters,
+    optimizer: AdamW,
     device: Device,
     precision: Precision,
     sums: Tensor,
@@ -88,6 +96,7 @@ impl Learner {
         weight_decay: f64,
         seed: u64,
     ) -> Result<Learner, NetworkError> {
+        tune_allocator();
         let (network, layout) = config.build(encoding, device.0, precision.kind())?;
         let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);
         let optimizer = AdamW::new(&parameters, weight_decay);
@@ -107,7 +116,7 @@ impl Learner {
     }
 
     /// Forward and backward pass.
-    pub fn gradients(&mut self, batch: &Batch) -> Vec<Tensor> {
+    fn gradients(&mut self, batch: &Batch) -> Vec<Tensor> {
         let device = self.device.0;
         let rows = upload(&batch.states, device);
         let host = |labels: &[f32]| Tensor::from_slice(labels).to_device(device);
@@ -140,7 +149,8 @@ impl Learner {
         if self.summed == 0 {
             return None;
         }
-        let means: Vec<f64> = host_values(&self.sums).iter().map(|sum| f64::from(*sum) / f64::from(self.summed)).collect();
+        let means: Vec<f64> =
+            host_values(&self.sums).iter().map(|sum| f64::from(*sum) / f64::from(self.summed)).collect();
         let _ = self.sums.zero_();
         self.summed = 0;
         Some(Losses {
@@ -151,11 +161,71 @@ impl Learner {
         })
     }
 
-    /// Writes the model for solving into a folder that is there.
+    /// What the network says of rows, as a solver would see it: running statistics, clamped at 0.
+    ///
+    /// One number a row, in move-cost units.
+    pub fn predict(&self, rows: &ndarray::Array2<u8>) -> Vec<f32> {
+        tch::no_grad(|| {
+            let weights = self.parameters.weights(self.precision.kind());
+            let output = self.network.forward(&weights, &upload(rows, self.device.0), false);
+            host_values(&output.values.clamp_min(0.0))
+        })
+    }
+
+    /// Whether every number of the network and the optimizer is finite.
+    pub fn is_finite(&self) -> bool {
+        let [matrices, vectors] = self.parameters.trained();
+        let moments = self.optimizer.moments.iter().flatten();
+        [matrices, vectors, self.parameters.statistics()].into_iter().chain(moments).all(|tensor| {
+            let sum = tch::no_grad(|| tensor.isfinite().all());
+            bool::try_from(sum).unwrap_or(false)
+        })
+    }
+
+    /// What the network is made from.
+    pub fn config(&self) -> &NetworkConfig {
+        &self.config
+    }
+
+    /// Writes the model for solving into a folder that is there; matrices in the precision that `config` names.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn save(&self, folder: &std::path::Path, config: &super::model::ModelConfig) -> anyhow::Result<()> {
-        super::model::write(folder, config, &self.parameters)
+    /// If a file cannot be written.
+    pub fn write_model(&self, folder: &Path, config: &ModelConfig) -> Result<()> {
+        model::write(folder, config, &self.parameters)
+    }
+
+    /// Writes all that training goes on from, exactly: parameters, statistics and moments in f32.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write_state(&self, folder: &Path) -> Result<()> {
+        model::write_tensors(&folder.join(STATE_WEIGHTS), &self.parameters, Precision::F32)?;
+        self.optimizer.write(&folder.join(STATE_OPTIMIZER))
+    }
+
+    /// Takes up what [`Learner::write_state`] wrote.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or of another network.
+    pub fn read_state(&mut self, folder: &Path) -> Result<()> {
+        self.read_parameters(&folder.join(STATE_WEIGHTS))?;
+        self.optimizer = AdamW::read(&folder.join(STATE_OPTIMIZER), &self.parameters, self.optimizer.weight_decay)?;
+        Ok(())
+    }
+
+    /// Takes the weights of a model of the same network, and keeps the optimizer fresh.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or of another network.
+    pub fn read_weights(&mut self, model: &Path) -> Result<()> {
+        self.read_parameters(&model.join(model::WEIGHTS))
+    }
+
+    fn read_parameters(&mut self, path: &Path) -> Result<()> {
+        let layout = self.parameters.layout().clone();
+        let values = model::read_tensors(path, &layout)?;
+        self.parameters = Parameters::from_values(layout, values, self.device.0);
+        Ok(())
     }
 }

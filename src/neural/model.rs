@@ -1,6 +1,6 @@
 //! A model is a folder: `config.json`, `model.safetensors`, `README.md`.
 
-use super::device::Device;
+use super::device::{Device, tune_allocator};
 use super::learner::Precision;
 use super::network::{NetworkConfig, Scorer};
 use super::parameters::{Group, Layout, Parameters};
@@ -63,8 +63,8 @@ impl ModelConfig {
     pub fn read(folder: &Path) -> Result<ModelConfig> {
         let path = folder.join(CONFIG);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let config: ModelConfig =
-            serde_json::from_str(&text).with_context(|| format!("{} is not a model's configuration", path.display()))?;
+        let config: ModelConfig = serde_json::from_str(&text)
+            .with_context(|| format!("{} is not a model's configuration", path.display()))?;
         ensure!(
             config.format == FORMAT,
             "{} has format {}, and this version of costar reads format {FORMAT}",
@@ -108,6 +108,7 @@ impl Model {
     /// # Errors
     /// If a file is missing, truncated or foreign: names the file and the tensor.
     pub fn read(folder: &Path, device: Device) -> Result<Model> {
+        tune_allocator();
         let config = ModelConfig::read(folder)?;
         let kind = Precision::auto(device).kind();
         let (network, layout) = config.network.build(&config.encoding, device.0, kind)?;
@@ -151,8 +152,9 @@ pub(super) fn write_tensors(path: &Path, parameters: &Parameters, precision: Pre
 pub(super) fn read_tensors(path: &Path, layout: &Layout) -> Result<Vec<Vec<f32>>> {
     let name = path.display();
     let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
-    let file = SafeTensors::deserialize(&bytes)
-        .map_err(|error| anyhow::anyhow!("{name} is not whole, or no safetensors file ({error}): copy or train it again"))?;
+    let file = SafeTensors::deserialize(&bytes).map_err(|error| {
+        anyhow::anyhow!("{name} is not whole, or no safetensors file ({error}): copy or train it again")
+    })?;
     let entries = layout.entries();
     if let Some(extra) = file.names().iter().find(|name| !entries.iter().any(|entry| entry.name == **name)) {
         bail!("{name} holds a tensor '{extra}' that the network in {CONFIG} does not have");
@@ -160,7 +162,8 @@ pub(super) fn read_tensors(path: &Path, layout: &Layout) -> Result<Vec<Vec<f32>>
     entries
         .iter()
         .map(|entry| {
-            let tensor = file.tensor(&entry.name).map_err(|_| anyhow::anyhow!("{name} lacks the tensor '{}'", entry.name))?;
+            let tensor =
+                file.tensor(&entry.name).map_err(|_| anyhow::anyhow!("{name} lacks the tensor '{}'", entry.name))?;
             let shape: Vec<i64> = tensor.shape().iter().map(|&size| size as i64).collect();
             ensure!(
                 shape == entry.shape,
@@ -169,7 +172,11 @@ pub(super) fn read_tensors(path: &Path, layout: &Layout) -> Result<Vec<Vec<f32>>
                 entry.shape
             );
             let values = decode(&tensor).with_context(|| format!("the tensor '{}' in {name}", entry.name))?;
-            ensure!(values.iter().all(|value| value.is_finite()), "the tensor '{}' in {name} is not finite", entry.name);
+            ensure!(
+                values.iter().all(|value| value.is_finite()),
+                "the tensor '{}' in {name} is not finite",
+                entry.name
+            );
             Ok(values)
         })
         .collect()

@@ -186,7 +186,12 @@ impl Heads {
 
     pub(super) fn fold(&self, weights: &Weights, kind: Kind) -> FoldedHeads {
         let copy = |(weight, bias): (Slot, Slot)| (weights[weight].copy(), weights[bias].copy());
-        FoldedHeads { value: copy(self.value), moves: self.moves.map(copy).map(|(weight, bias)| (weight.to_kind(kind), bias)), offset: self.offset, scale: self.scale }
+        FoldedHeads {
+            value: copy(self.value),
+            moves: self.moves.map(copy).map(|(weight, bias)| (weight.to_kind(kind), bias)),
+            offset: self.offset,
+            scale: self.scale,
+        }
     }
 }
 

@@ -1,6 +1,10 @@
 //! AdamW (Loshchilov and Hutter 2019), with its moments in tensors of our own, so that a checkpoint can hold them.
 
-use super::parameters::Parameters;
+use super::parameters::{Parameters, host_values};
+use crate::files::write_synced;
+use anyhow::{Context, Result, ensure};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use std::path::Path;
 use tch::Tensor;
 
 /// Settings of AdamW that no flag changes.
@@ -11,9 +15,9 @@ const EPSILON: f64 = 1e-8;
 /// The optimizer's state: two moments for each of the two flat tensors of [`Parameters`].
 #[derive(Debug)]
 pub(super) struct AdamW {
-    pub(super) steps: u64,
+    steps: u64,
     pub(super) moments: [[Tensor; 2]; 2],
-    weight_decay: f64,
+    pub(super) weight_decay: f64,
 }
 
 impl AdamW {
@@ -47,4 +51,45 @@ impl AdamW {
             }
         });
     }
+
+    /// Writes the moments and the number of steps, exactly.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        let mut tensors = vec![(STEPS.to_owned(), Dtype::U64, self.steps.to_le_bytes().to_vec())];
+        for (name, moment) in NAMES.iter().zip(self.moments.iter().flatten()) {
+            let bytes = host_values(moment).iter().flat_map(|value| value.to_le_bytes()).collect();
+            tensors.push((name.to_string(), Dtype::F32, bytes));
+        }
+        let views = tensors.iter().map(|(name, kind, bytes)| {
+            let length = bytes.len() / if *kind == Dtype::U64 { 8 } else { 4 };
+            (name.as_str(), TensorView::new(*kind, vec![length], bytes).expect("the bytes were made for this shape"))
+        });
+        write_synced(path, &safetensors::serialize(views, None).context("the moments cannot be serialized")?)
+    }
+
+    /// Reads what [`AdamW::write`] wrote for the same parameters.
+    pub(super) fn read(path: &Path, parameters: &Parameters, weight_decay: f64) -> Result<AdamW> {
+        let name = path.display();
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+        let file = SafeTensors::deserialize(&bytes)
+            .map_err(|error| anyhow::anyhow!("{name} is not whole, or no safetensors file ({error})"))?;
+        let tensor = |part: &str| file.tensor(part).map_err(|_| anyhow::anyhow!("{name} lacks the tensor '{part}'"));
+        let mut optimizer = AdamW::new(parameters, weight_decay);
+        let steps: [u8; 8] = tensor(STEPS)?.data().try_into().with_context(|| format!("{name} has no step count"))?;
+        optimizer.steps = u64::from_le_bytes(steps);
+        for (part, moment) in NAMES.iter().zip(optimizer.moments.iter_mut().flatten()) {
+            let data = tensor(part)?;
+            ensure!(
+                data.dtype() == Dtype::F32 && data.shape() == [moment.numel()],
+                "the tensor '{part}' in {name} does not fit the network"
+            );
+            let values: Vec<f32> =
+                data.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            *moment = Tensor::from_slice(&values).to_device(moment.device());
+        }
+        Ok(optimizer)
+    }
 }
+
+const STEPS: &str = "steps";
+/// In the order of [`AdamW::moments`].
+const NAMES: [&str; 4] = ["matrices.first", "matrices.second", "vectors.first", "vectors.second"];

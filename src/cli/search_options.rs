@@ -1,0 +1,64 @@
+//! The flags that `solve` and `bench` share.
+
+use crate::neural::device::DeviceChoice;
+use crate::quantity;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SearchOptions {
+    /// The puzzle
+    #[arg(long, default_value = "cube3", value_name = "NAME")]
+    pub(super) puzzle: String,
+    /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
+    #[arg(long, value_name = "DIR")]
+    pub(super) model: Option<String>,
+    /// The search: auto or bwas
+    #[arg(long, default_value = "auto", value_name = "NAME")]
+    pub(super) search: String,
+    /// What estimates the cost-to-go: network; or, without one, zero (nothing known) or ball (exact within 5 moves of
+    /// the goal)
+    #[arg(long, default_value = "network", value_name = "NAME")]
+    pub(super) heuristic: String,
+    /// Another goal than the puzzle's own
+    #[arg(long, value_name = "STATE")]
+    pub(super) goal: Option<String>,
+    /// Nodes expanded a step: more of them find shorter solutions, later [auto: 1000 on the CPU, 10000 on CUDA]
+    #[arg(long, default_value = "auto", value_name = "N", value_parser = auto_count)]
+    pub(super) n: AutoCount,
+    /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first
+    #[arg(long, default_value = "0.6", value_name = "λ", value_parser = weight)]
+    pub(super) lambda: f32,
+    /// Where the network runs: auto, cpu, cuda or cuda:I
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    pub(super) device: DeviceChoice,
+    /// Give up on an instance after so many seconds
+    #[arg(long, value_name = "S", value_parser = quantity::seconds)]
+    pub(super) max_seconds: Option<f64>,
+    /// Give up on an instance after so many generated nodes
+    #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
+    pub(super) max_nodes: Option<u64>,
+    /// Give up on an instance when the process would hold more memory than this: 8G, 512M
+    /// [default: 80 % of what is available]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    pub(super) max_memory: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A count, or what measured best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AutoCount {
+    Auto,
+    Count(u64),
+}
+
+fn auto_count(text: &str) -> Result<AutoCount, String> {
+    if text == "auto" { Ok(AutoCount::Auto) } else { quantity::positive_count(text).map(AutoCount::Count) }
+}
+
+fn weight(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
+        _ => Err(format!("'{text}' is not a weight: a number from 0 (greedy) to 1 (A*) would be accepted")),
+    }
+}

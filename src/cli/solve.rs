@@ -1,0 +1,143 @@
+//! `costar solve`: one instance, or many from standard input.
+
+use super::search_options::SearchOptions;
+use super::solver::{Solution, Solver, why_not_solved};
+use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS};
+use crate::progress::SearchLine;
+use crate::puzzle::{Reversible, Style, Visitor, visit};
+use crate::quantity::grouped;
+use crate::report::Refused;
+use crate::signal;
+use anyhow::Context as _;
+use serde::Serialize;
+use std::io::{self, BufRead, IsTerminal as _, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    options: SearchOptions,
+    /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
+    /// line
+    #[arg(required = true, value_name = "INSTANCE")]
+    instance: Vec<String>,
+}
+
+pub(super) fn run(args: Args) -> Ending {
+    let stop = signal::install().context("no handler of signals can be installed")?;
+    let name = args.options.puzzle.clone();
+    visit(&name, Solve { args, stop }).or_input()?
+}
+
+struct Solve {
+    args: Args,
+    stop: &'static AtomicBool,
+}
+
+impl Visitor for Solve {
+    type Output = Ending;
+
+    fn visit<P: Reversible>(self, puzzle: P) -> Ending {
+        let Solve { args: Args { options, instance }, stop } = self;
+        let instance = instance.join(" ");
+        if instance == "-" {
+            return all(Solver::new(puzzle, &options, stop)?, options.json, stop);
+        }
+        // Before a model is loaded: what is refused is refused at once.
+        let start = puzzle.parse(&instance).or_input()?;
+        let mut solver = Solver::new(puzzle, &options, stop)?;
+        let solution = solver.solve(&instance, start, &mut SearchLine::new(true))?;
+        if options.json {
+            print_line(&solution.report)?;
+        } else {
+            show(&*solver.puzzle, &solution)?;
+        }
+        if solution.moves.is_none() {
+            if !options.json {
+                eprintln!("costar: {}", why_not_solved(&solution.report, solution.end));
+            }
+            return Ok(ExitCode::from(NOT_SOLVED));
+        }
+        Ok(SUCCESS)
+    }
+}
+
+/// Solves each line of standard input: a bad line gives an error line or object, and the rest goes on.
+fn all<P: Reversible>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
+    let mut worst = 0;
+    let mut line = SearchLine::new(true);
+    let mut input = io::stdin().lock();
+    let mut bytes = Vec::new();
+    let mut count = 0;
+    while !stop.load(Ordering::Relaxed) {
+        bytes.clear();
+        if input.read_until(b'\n', &mut bytes).context("standard input cannot be read")? == 0 {
+            break;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        count += 1;
+        line.instances(format!("instance {count}: "));
+        let start = match solver.puzzle.parse(text) {
+            Ok(start) => start,
+            Err(refusal) => {
+                worst = BAD_INPUT;
+                let (puzzle, error) = (solver.puzzle.name(), refusal.to_string());
+                if json {
+                    print_line(&Refused { puzzle, instance: text.into(), error })?;
+                } else {
+                    writeln!(io::stdout(), "error: {error}")?;
+                }
+                continue;
+            }
+        };
+        let solution = solver.solve(text, start, &mut line)?;
+        if solution.moves.is_none() {
+            worst = worst.max(NOT_SOLVED);
+        }
+        if json {
+            print_line(&solution.report)?;
+        } else {
+            match &solution.report.moves {
+                Some(moves) => writeln!(io::stdout(), "{}", moves.join(" "))?,
+                None => writeln!(io::stdout(), "{}", why_not_solved(&solution.report, solution.end))?,
+            }
+        }
+    }
+    Ok(ExitCode::from(worst))
+}
+
+fn print_line(record: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string(record).context("a result cannot be written as JSON")?;
+    writeln!(io::stdout(), "{text}")?;
+    Ok(())
+}
+
+/// The start, and the solution in groups of five moves.
+fn show<P: Reversible>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let coloured = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let style = if coloured { Style::Coloured } else { Style::Plain };
+    writeln!(out, "{}\n", puzzle.draw(&solution.start, style))?;
+    let report = &solution.report;
+    let Some(moves) = &report.moves else { return Ok(()) };
+    if moves.is_empty() {
+        return writeln!(out, "already solved: 0 moves");
+    }
+    let fives: Vec<String> = moves.chunks(5).map(|five| five.join(" ")).collect();
+    writeln!(out, "{}\n", fives.join("   "))?;
+    writeln!(
+        out,
+        "{} moves{}, found in {:.1} s: {} nodes generated, {} evaluated ({}/s)",
+        moves.len(),
+        if report.proven_optimal { " (no solution is shorter)" } else { "" },
+        report.seconds,
+        grouped(report.nodes_generated),
+        grouped(report.nodes_evaluated),
+        grouped((report.nodes_evaluated as f64 / report.seconds.max(1e-9)) as u64),
+    )
+}

@@ -1,0 +1,304 @@
+//! `costar train`: flags to settings, and what the run will be, before it begins.
+
+use super::{Ending, OrInput as _, SUCCESS, models};
+use crate::neural::device::{Device, DeviceChoice};
+use crate::neural::learner::Precision;
+use crate::neural::model::ModelConfig;
+use crate::neural::network::{NetworkConfig, NetworkKind};
+use crate::puzzle::{Reversible, Visitor, visit};
+use crate::quantity::{self, Interval, Roughly, grouped};
+use crate::sampler::GENERATOR;
+use crate::signal;
+use crate::train::checkpoint::{self, Position};
+use crate::train::settings::{Plan, Settings};
+use crate::train::{Ended, Training, claim};
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::ValueEnum;
+use std::fmt::Display;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The puzzle
+    #[arg(long, default_value = "cube3", value_name = "NAME")]
+    puzzle: String,
+    /// The network [default: resnet]
+    #[arg(long, value_name = "KIND")]
+    net: Option<NetworkKind>,
+    /// Channels of the convolutions, or units of the first dense layer (the others have half as many) [default: 1024]
+    #[arg(long, value_name = "W", value_parser = quantity::positive_count)]
+    width: Option<u64>,
+    /// Residual blocks [default: 4]
+    #[arg(long, value_name = "B", value_parser = quantity::count)]
+    blocks: Option<u64>,
+    /// Add a second head, which learns the move that leads back
+    #[arg(long)]
+    heads: bool,
+    /// Samples in all: scrambled states
+    #[arg(long, default_value = "1e9", value_name = "N", value_parser = quantity::positive_count)]
+    steps: u64,
+    /// Samples a step [default: 8192 for mlp, 1024 for resnet]
+    #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
+    batch_size: Option<u64>,
+    /// The longest scramble [default: the puzzle's; cube3: 26]
+    #[arg(long, value_name = "D", value_parser = quantity::positive_count)]
+    max_depth: Option<u64>,
+    /// The highest learning rate: it rises over the first 2 % of the samples and falls to 0 at the last
+    /// [default: 2e-3 for mlp, 1e-3 for resnet]
+    #[arg(long, value_name = "X", value_parser = rate)]
+    lr: Option<f64>,
+    /// Where to train: auto, cpu, cuda or cuda:I
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: DeviceChoice,
+    /// Of the matrix products; all else is f32 [default: auto, which is bf16 where the device is fast at it]
+    #[arg(long, value_name = "auto|f32|bf16")]
+    precision: Option<PrecisionChoice>,
+    /// Of the scrambles and the network's start [default: 1]
+    #[arg(long, value_name = "N", value_parser = quantity::count)]
+    seed: Option<u64>,
+    /// The run's folder [default: runs/PUZZLE-NET]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with the run in that folder; start one if there is none
+    #[arg(long)]
+    resume: bool,
+    /// Begin with the weights of this model
+    #[arg(long, value_name = "MODEL")]
+    init: Option<String>,
+    /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples
+    #[arg(long, default_value = "10m", value_name = "INTERVAL")]
+    checkpoint_every: Interval,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PrecisionChoice {
+    Auto,
+    F32,
+    Bf16,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
+        _ => Err(format!("'{text}' is not a learning rate: a number above 0, as 2e-3, would be accepted")),
+    }
+}
+
+const WEIGHT_DECAY: f64 = 1e-3;
+
+pub(super) fn run(args: Args) -> Ending {
+    let stop = signal::install().context("no handler of signals can be installed")?;
+    let name = args.puzzle.clone();
+    visit(&name, Train { args, stop }).or_input()?
+}
+
+struct Train {
+    args: Args,
+    stop: &'static AtomicBool,
+}
+
+impl Visitor for Train {
+    type Output = Ending;
+
+    fn visit<P: Reversible>(self, puzzle: P) -> Ending {
+        let Train { args, stop } = self;
+        let device = Device::resolve(args.device).or_input()?;
+        let out = args.out.clone().unwrap_or_else(|| {
+            Path::new("runs").join(format!("{}-{}", args.puzzle, args.net.unwrap_or(NetworkKind::Resnet)))
+        });
+        let _lock = claim(&out, args.resume).or_input()?;
+        let plan = Plan {
+            steps: args.steps,
+            checkpoint_every: args.checkpoint_every,
+            sampler_threads: sampler_threads(device),
+            out,
+        };
+        let newest = checkpoint::newest(&plan.out).or_input()?;
+        let training = match newest {
+            Some(folder) => resume(puzzle, &args, plan.clone(), device, &folder).or_input()?,
+            None => {
+                if args.resume {
+                    eprintln!("costar: there is nothing to resume in {}: starting", plan.out.display());
+                }
+                start(puzzle, &args, plan.clone(), device).or_input()?
+            }
+        };
+        if training.samples() >= plan.steps {
+            eprintln!(
+                "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --steps goes on)",
+                plan.out.display(),
+                grouped(training.samples())
+            );
+            return Ok(SUCCESS);
+        }
+        let speed = training.measure_speed(stop)?;
+        let left = (plan.steps - training.samples()) as f64;
+        eprintln!(
+            "costar: {} samples at about {}/s: about {}",
+            grouped(left as u64),
+            grouped(speed as u64),
+            Roughly(left / speed)
+        );
+        match training.run(stop)? {
+            Ended::Stopped => eprintln!("costar: stopped; the same command with --resume goes on"),
+            Ended::Finished | Ended::NothingLeft => {
+                eprintln!("costar: done: costar solve --model {} solves with it", plan.out.display())
+            }
+        }
+        Ok(SUCCESS)
+    }
+}
+
+/// Enough to keep the device fed; on the CPU the samples cost 1 % of the training.
+fn sampler_threads(device: Device) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    if device.is_cuda() { cores.saturating_sub(2).clamp(1, 16) } else { 1 }
+}
+
+fn start<P: Reversible>(puzzle: P, args: &Args, plan: Plan, device: Device) -> Result<Training<P>> {
+    let init = args.init.as_deref().map(models::find).transpose()?;
+    let settings = settings(&puzzle, args, device, init.as_deref())?;
+    describe(&settings, device);
+    let training = Training::fresh(puzzle, settings, plan, device, init.as_deref())?;
+    eprintln!("costar: {} parameters", grouped(training.parameter_count()));
+    Ok(training)
+}
+
+/// The settings of a new run: flags as typed, then defaults; a model to begin with brings its network.
+fn settings<P: Reversible>(puzzle: &P, args: &Args, device: Device, init: Option<&Path>) -> Result<Settings> {
+    let max_depth = narrow("--max-depth", args.max_depth.unwrap_or_else(|| puzzle.default_depth().into()))?;
+    let network = match init {
+        Some(folder) => {
+            let model = ModelConfig::read(folder)?;
+            let kept = Kept { of: "the network of --init is", remedy: "leave it out" };
+            check_network(args, &model.network, &kept)?;
+            model.network
+        }
+        None => NetworkConfig {
+            kind: args.net.unwrap_or(NetworkKind::Resnet),
+            width: narrow("--width", args.width.unwrap_or(1024))?,
+            blocks: narrow("--blocks", args.blocks.unwrap_or(4))?,
+            heads: args.heads.then(|| puzzle.move_count()),
+            // The middle of the labels, and a third of their range: outputs begin near 0 and stay of the order of 1.
+            offset: f64::from(max_depth) / 2.0,
+            scale: f64::from(max_depth) / 2.6,
+        },
+    };
+    let dense = network.kind == NetworkKind::Mlp;
+    let batch_size = narrow("--batch-size", args.batch_size.unwrap_or(if dense { 8192 } else { 1024 }))?;
+    ensure!((2..=1 << 24).contains(&batch_size), "--batch-size {batch_size}: from 2 to 16777216 would be accepted");
+    ensure!(max_depth <= 1 << 20, "--max-depth {max_depth}: at most 1048576 would be accepted");
+    Ok(Settings {
+        puzzle: puzzle.name(),
+        network,
+        batch_size,
+        max_depth,
+        learning_rate: args.lr.unwrap_or(if dense { 2e-3 } else { 1e-3 }),
+        weight_decay: WEIGHT_DECAY,
+        precision: precision(args).unwrap_or(Precision::auto(device)),
+        seed: args.seed.unwrap_or(1),
+        generator: GENERATOR.into(),
+        init: args.init.clone(),
+    })
+}
+
+fn narrow<T: TryFrom<u64>>(flag: &str, number: u64) -> Result<T> {
+    T::try_from(number).ok().with_context(|| format!("{flag} {number} is too large"))
+}
+
+fn precision(args: &Args) -> Option<Precision> {
+    match args.precision? {
+        PrecisionChoice::Auto => None,
+        PrecisionChoice::F32 => Some(Precision::F32),
+        PrecisionChoice::Bf16 => Some(Precision::Bf16),
+    }
+}
+
+fn resume<P: Reversible>(puzzle: P, args: &Args, plan: Plan, device: Device, folder: &Path) -> Result<Training<P>> {
+    let position = checkpoint::read(folder)?;
+    check_same_run(&puzzle, args, &position)?;
+    describe(&position.settings, device);
+    eprintln!("costar: resuming after {} samples", grouped(position.samples));
+    Training::resumed(puzzle, folder, position, plan, device)
+}
+
+/// Settings come from the checkpoint: a flag that says otherwise is refused by name.
+fn check_same_run<P: Reversible>(puzzle: &P, args: &Args, position: &Position) -> Result<()> {
+    let settings = &position.settings;
+    let kept = Kept { of: "the run's is", remedy: "leave it out, or start a new run with another --out" };
+    ensure!(
+        settings.puzzle == puzzle.name(),
+        "--puzzle {}: {} {}; {}",
+        puzzle.name(),
+        kept.of,
+        settings.puzzle,
+        kept.remedy
+    );
+    ensure!(
+        settings.generator == GENERATOR,
+        "the run was sampled with the generator {}, and this version of costar has {GENERATOR}: it cannot be resumed",
+        settings.generator
+    );
+    check_network(args, &settings.network, &kept)?;
+    kept.check("--batch-size", args.batch_size, settings.batch_size as u64)?;
+    kept.check("--max-depth", args.max_depth, u64::from(settings.max_depth))?;
+    kept.check("--lr", args.lr, settings.learning_rate)?;
+    kept.check("--precision", precision(args), settings.precision)?;
+    kept.check("--seed", args.seed, settings.seed)?;
+    if let Some(init) = &args.init {
+        ensure!(
+            settings.init.as_ref() == Some(init),
+            "--init {init}: the run began with {}; {}",
+            settings.init.as_deref().unwrap_or("fresh weights"),
+            kept.remedy
+        );
+    }
+    Ok(())
+}
+
+fn check_network(args: &Args, network: &NetworkConfig, kept: &Kept) -> Result<()> {
+    kept.check("--net", args.net, network.kind)?;
+    kept.check("--width", args.width, network.width as u64)?;
+    kept.check("--blocks", args.blocks, network.blocks as u64)?;
+    if args.heads && network.heads.is_none() {
+        bail!("--heads: {} without it; {}", kept.of, kept.remedy);
+    }
+    Ok(())
+}
+
+/// Settings that a flag cannot change.
+struct Kept {
+    of: &'static str,
+    remedy: &'static str,
+}
+
+impl Kept {
+    fn check<T: PartialEq + Display>(&self, flag: &str, typed: Option<T>, kept: T) -> Result<()> {
+        match typed {
+            Some(typed) if typed != kept => bail!("{flag} {typed}: {} {kept}; {}", self.of, self.remedy),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn describe(settings: &Settings, device: Device) {
+    let network = &settings.network;
+    eprintln!(
+        "costar: training {} for {}: {} × {}{}, on {device} in {}",
+        network.kind,
+        settings.puzzle,
+        network.width,
+        network.blocks,
+        if network.heads.is_some() { " with two heads" } else { "" },
+        settings.precision
+    );
+    eprintln!(
+        "costar: batches of {}, scrambles of 1 to {} moves, learning rate {:e}, seed {}",
+        grouped(settings.batch_size as u64),
+        settings.max_depth,
+        settings.learning_rate,
+        settings.seed
+    );
+}

@@ -1,0 +1,54 @@
+//! How much memory this process has and may have.
+
+use std::fs;
+use std::path::Path;
+
+/// Bytes that can still be taken: what the system has available, and what the control groups of this process leave.
+/// `None` where neither can be told.
+pub fn available() -> Option<u64> {
+    let system = field("/proc/meminfo", "MemAvailable:");
+    system.into_iter().chain(group_room()).min()
+}
+
+/// Bytes that this process holds in memory now; 0 where that cannot be told.
+pub fn resident() -> u64 {
+    field("/proc/self/status", "VmRSS:").unwrap_or(0)
+}
+
+/// The most bytes that this process ever held in memory; 0 where that cannot be told.
+pub fn peak() -> u64 {
+    field("/proc/self/status", "VmHWM:").unwrap_or(0)
+}
+
+/// A field in kB of a file of the kernel's.
+fn field(path: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+/// The least room that the memory limits of this process's control groups leave, version 2 or 1.
+fn group_room() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let rooms = groups.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let path = path.trim_start_matches('/');
+        match controllers {
+            "" => room("/sys/fs/cgroup", path, "memory.max", "memory.current"),
+            _ if controllers.split(',').any(|controller| controller == "memory") => {
+                room("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
+            }
+            _ => None,
+        }
+    });
+    rooms.min()
+}
+
+/// The least room of a group and of all groups around it.
+fn room(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
+    let number = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    let root = Path::new(root);
+    let folder = root.join(path);
+    let around = folder.ancestors().take_while(|folder| folder.starts_with(root));
+    around.filter_map(|folder| Some(number(folder, limit)?.saturating_sub(number(folder, usage)?))).min()
+}

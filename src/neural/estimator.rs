@@ -1,0 +1,154 @@
+//! A trained network as a [`Heuristic`].
+//!
+//! The network lives on a thread of its own: the search encodes a chunk and goes on, the thread scores chunks in
+//! order. A device that runs out of memory has its chunks halved.
+
+use super::device::Device;
+use super::encode::upload;
+use super::model::Model;
+use super::network::Scorer;
+use super::parameters::host_values;
+use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::puzzle::Puzzle;
+use ndarray::{Array2, Axis, s};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use tch::Kind;
+
+/// A network that estimates the cost-to-go of a puzzle's states.
+pub struct NetworkHeuristic<P: Puzzle> {
+    puzzle: Arc<P>,
+    cells: usize,
+    chunk: usize,
+    has_preferences: bool,
+    requests: Sender<(Array2<u8>, Ask)>,
+    answers: Receiver<Result<Estimates, HeuristicError>>,
+}
+
+impl<P: Puzzle> NetworkHeuristic<P> {
+    /// Starts the thread that scores with a model; it ends when the heuristic is dropped.
+    pub fn new(puzzle: Arc<P>, model: Model, device: Device) -> Self {
+        let (requests, inbox) = channel::<(Array2<u8>, Ask)>();
+        let (outbox, answers) = channel();
+        let has_preferences = model.config.network.heads.is_some();
+        let chunk = chunk(&model, device);
+        thread::spawn(move || {
+            let _guard = tch::no_grad_guard();
+            let mut worker = Worker { scorer: model.scorer, device, largest: usize::MAX };
+            while let Ok((rows, ask)) = inbox.recv() {
+                if outbox.send(worker.score(&rows, ask)).is_err() {
+                    break;
+                }
+            }
+        });
+        NetworkHeuristic { cells: puzzle.encoding().cells, puzzle, chunk, has_preferences, requests, answers }
+    }
+}
+
+/// Enough states to fill the device, few enough that activations stay in a CPU's cache and a stop is soon seen.
+fn chunk(model: &Model, device: Device) -> usize {
+    let network = &model.config.network;
+    let grid = model.config.encoding.grid.map_or(1, |grid| grid.rows * grid.columns);
+    let positions = if network.kind == super::network::NetworkKind::Resnet { 9 * grid } else { 1 };
+    let products = network.width * network.width * (1 + 2 * network.blocks) * positions;
+    if device.is_cuda() {
+        (1usize << 37).checked_div(products).unwrap_or(1 << 16).clamp(1 << 10, 1 << 16)
+    } else {
+        (1usize << 35).checked_div(products).unwrap_or(1 << 12).clamp(1 << 4, 1 << 12)
+    }
+}
+
+impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
+    fn name(&self) -> &str {
+        "network"
+    }
+
+    fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    fn has_preferences(&self) -> bool {
+        self.has_preferences
+    }
+
+    fn submit(&mut self, states: &[P::State], ask: Ask) -> Result<(), HeuristicError> {
+        let mut rows = Array2::zeros((states.len(), self.cells));
+        for (state, mut row) in states.iter().zip(rows.axis_iter_mut(Axis(0))) {
+            self.puzzle.encode(state, row.as_slice_mut().expect("rows are contiguous"));
+        }
+        self.requests.send((rows, ask)).map_err(|_| gone())
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        self.answers.recv().map_err(|_| gone())?
+    }
+}
+
+fn gone() -> HeuristicError {
+    HeuristicError("the network's thread has ended".into())
+}
+
+struct Worker {
+    scorer: Box<dyn Scorer>,
+    device: Device,
+    /// The most rows that fit the device, as far as is known.
+    largest: usize,
+}
+
+impl Worker {
+    fn score(&mut self, rows: &Array2<u8>, ask: Ask) -> Result<Estimates, HeuristicError> {
+        let mut values = Vec::with_capacity(rows.nrows());
+        let mut preferences = Vec::new();
+        let mut moves = 0;
+        let mut done = 0;
+        while done < rows.nrows() {
+            let count = (rows.nrows() - done).min(self.largest);
+            let part = rows.slice(s![done..done + count, ..]).to_owned();
+            match self.forward(&part, ask) {
+                Ok((part_values, part_preferences)) => {
+                    values.extend(part_values);
+                    if let Some((part_preferences, count)) = part_preferences {
+                        preferences.extend(part_preferences);
+                        moves = count;
+                    }
+                    done += count;
+                }
+                Err(message) if message.contains("out of memory") && count > 1 => {
+                    self.largest = count / 2;
+                    eprintln!(
+                        "costar: {} is out of memory: scoring {} states at a time from now on",
+                        self.device, self.largest
+                    );
+                }
+                Err(message) => return Err(HeuristicError(message)),
+            }
+        }
+        if let Some(bad) = values.iter().find(|value| !value.is_finite()) {
+            return Err(HeuristicError(format!("the network's estimate is {bad}: its weights are damaged")));
+        }
+        let preferences = (moves > 0)
+            .then(|| Array2::from_shape_vec((rows.nrows(), moves), preferences).expect("a row of preferences a state"));
+        Ok(Estimates { values, preferences })
+    }
+
+    /// One forward pass; an error of libtorch comes back as its first line.
+    #[allow(clippy::type_complexity)]
+    fn forward(&self, rows: &Array2<u8>, ask: Ask) -> Result<(Vec<f32>, Option<(Vec<f32>, usize)>), String> {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let output = self.scorer.score(&upload(rows, self.device.0), ask == Ask::ValuesAndPreferences);
+            let values = host_values(&output.values.clamp_min(0.0));
+            let preferences = output.moves.map(|logits| {
+                let moves = logits.size()[1] as usize;
+                (host_values(&logits.softmax(-1, Kind::Float)), moves)
+            });
+            (values, preferences)
+        }));
+        result.map_err(|panic| {
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("libtorch failed");
+            message.lines().next().unwrap_or_default().to_owned()
+        })
+    }
+}

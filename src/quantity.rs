@@ -1,0 +1,170 @@
+//! Numbers as people type them: counts, sizes and intervals.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Reads a count: `10000`, `1e4`, `1_000_000`.
+///
+/// # Errors
+/// If it is not a whole number, or too large.
+pub fn count(text: &str) -> Result<u64, String> {
+    let refusal = || format!("'{text}' is not a count: 10000, 1e4 or 1_000_000 would be accepted");
+    let plain = plain_number(text).ok_or_else(refusal)?;
+    if let Ok(number) = plain.parse::<u64>() {
+        return Ok(number);
+    }
+    let number: f64 = plain.parse().map_err(|_| refusal())?;
+    if number.fract() == 0.0 && (0.0..=9e15).contains(&number) { Ok(number as u64) } else { Err(refusal()) }
+}
+
+/// Reads a count that is at least 1.
+///
+/// # Errors
+/// If it is not one.
+pub fn positive_count(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        0 => Err("0 is too small: at least 1 would be accepted".into()),
+        number => Ok(number),
+    }
+}
+
+/// Reads a size in bytes: `8G`, `512M`, `64k`, `1.5GiB`, or a plain number of bytes; 1024 a step.
+///
+/// # Errors
+/// If it is not a size.
+pub fn size(text: &str) -> Result<u64, String> {
+    let refusal = || format!("'{text}' is not a size: 8G, 512M or a number of bytes would be accepted");
+    let lower = text.trim().to_ascii_lowercase();
+    let bare = lower.strip_suffix("ib").or_else(|| lower.strip_suffix('b')).unwrap_or(&lower);
+    let (digits, unit) = match bare.char_indices().last() {
+        Some((at, 'k')) => (&bare[..at], 10),
+        Some((at, 'm')) => (&bare[..at], 20),
+        Some((at, 'g')) => (&bare[..at], 30),
+        Some((at, 't')) => (&bare[..at], 40),
+        _ => (bare, 0),
+    };
+    let number: f64 = plain_number(digits).and_then(|plain| plain.parse().ok()).ok_or_else(refusal)?;
+    let bytes = number * (1u64 << unit) as f64;
+    if (0.0..=9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(refusal()) }
+}
+
+/// Reads a number of seconds, above 0.
+///
+/// # Errors
+/// If it is not one.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match plain_number(text).and_then(|plain| plain.parse::<f64>().ok()) {
+        Some(number) if number > 0.0 && number < 1e10 => Ok(number),
+        _ => Err(format!("'{text}' is not a time: a number of seconds above 0 would be accepted")),
+    }
+}
+
+/// How often something happens: by the clock, or by samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Interval {
+    /// After so much time.
+    Time(Duration),
+    /// After so many samples.
+    Samples(u64),
+}
+
+impl std::str::FromStr for Interval {
+    type Err = String;
+
+    /// `30s`, `10m`, `2h`, or a count of samples.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unit = match text.chars().last() {
+            Some('s') => 1.0,
+            Some('m') => 60.0,
+            Some('h') => 3600.0,
+            _ => return positive_count(text).map(Interval::Samples),
+        };
+        match plain_number(&text[..text.len() - 1]).and_then(|plain| plain.parse::<f64>().ok()) {
+            Some(number) if number > 0.0 && number < 1e8 => Ok(Interval::Time(Duration::from_secs_f64(number * unit))),
+            _ => Err(format!("'{text}' is not an interval: 30s, 10m, 2h or a count of samples would be accepted")),
+        }
+    }
+}
+
+/// Digits, at most one point and an exponent; underscores between digits are dropped. Refuses what else Rust reads as
+/// a float (`inf`, `nan`, signs).
+fn plain_number(text: &str) -> Option<String> {
+    let plain: String = text.trim().chars().filter(|&c| c != '_').collect();
+    let allowed = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+');
+    (plain.starts_with(|c: char| c.is_ascii_digit()) && plain.chars().all(allowed)).then_some(plain)
+}
+
+/// Shows a count in groups of three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Shows bytes in the unit that fits.
+pub fn bytes(number: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.iter().find(|(shift, _)| number >= 1 << shift) {
+        Some((shift, unit)) => format!("{:.1} {unit}", number as f64 / (1u64 << shift) as f64),
+        None => format!("{number} bytes"),
+    }
+}
+
+/// A time in words, coarse: `40 seconds`, `12 minutes`, `3.5 hours`, `9 days`.
+#[derive(Debug, Clone, Copy)]
+pub struct Roughly(
+    /// Seconds.
+    pub f64,
+);
+
+impl fmt::Display for Roughly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0;
+        match seconds {
+            _ if seconds < 90.0 => write!(f, "{:.0} seconds", seconds.max(1.0)),
+            _ if seconds < 90.0 * 60.0 => write!(f, "{:.0} minutes", seconds / 60.0),
+            _ if seconds < 48.0 * 3600.0 => write!(f, "{:.1} hours", seconds / 3600.0),
+            _ if seconds < 1000.0 * 86400.0 => write!(f, "{:.0} days", seconds / 86400.0),
+            _ => write!(f, "{:.0} years", seconds / (365.25 * 86400.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_sizes_and_intervals_are_read() {
+        assert_eq!((count("10000"), count("1e4"), count("1_000_000")), (Ok(10_000), Ok(10_000), Ok(1_000_000)));
+        assert_eq!((count("1.5e3"), count("18446744073709551615")), (Ok(1500), Ok(u64::MAX)));
+        assert_eq!(
+            (size("8G"), size("512M"), size("1.5KiB"), size("7")),
+            (Ok(8 << 30), Ok(512 << 20), Ok(1536), Ok(7))
+        );
+        assert_eq!("10m".parse(), Ok(Interval::Time(Duration::from_secs(600))));
+        assert_eq!("1e8".parse(), Ok(Interval::Samples(100_000_000)));
+        for text in ["", "-1", "1.5", "x", "inf", "nan", "1e99", "_", "1e", "+5", "0x10"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+        for text in ["", "G", "-8G", "8Q", "1e400G", "8 GB x"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        for text in ["", "m", "0m", "-1s", "0", "1d"] {
+            assert!(text.parse::<Interval>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_as_people_read_them() {
+        assert_eq!((grouped(0), grouped(999), grouped(75_534_337)), ("0".into(), "999".into(), "75,534,337".into()));
+        assert_eq!((bytes(12), bytes(3 << 30)), ("12 bytes".into(), "3.0 GiB".into()));
+        assert_eq!(Roughly(600.0).to_string(), "10 minutes");
+    }
+}

@@ -1,0 +1,298 @@
+//! Batch-weighted A* (BWAS; Agostinelli et al. 2019, Methods): A* that expands many nodes a step.
+//!
+//! A step takes the `expand` nodes of least f = λ·g + h from the open list, expands all, drops every child that is
+//! stored already at no greater cost, has the rest scored in one forward pass, and puts them into the open list. λ
+//! weighs the *path cost* (textbook weighted A* puts its weight on h instead): 1 is A*, 0 is greedy best-first.
+//!
+//! - A child is tested for the goal when it is *generated*. When a batch meets goals, it is finished, and its cheapest
+//!   answer is returned.
+//! - A stored state that is reached more cheaply gets its new parent and is opened again; its estimate is kept.
+//! - Equal priorities are taken in the order of generation. The answer is a function of puzzle, start, heuristic,
+//!   `expand` and λ; limits of nodes and memory cut it off at the same place every time, a limit of time does not.
+//!
+//! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, there is none.
+//! What is not: that it is shortest, even where the heuristic is admissible, for the search ends with the first batch
+//! that meets a goal, and λ < 1 prefers near to short. With λ = 1 and admissible estimates the least priority before
+//! that batch bounds every solution from below; an answer that costs no more is claimed as proven.
+//!
+//! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 6 to 12 in the closed list, 8 to 16 in the open list.
+
+use super::arena::{Arena, NO_PARENT, Node, NodeId};
+use super::closed::Closed;
+use super::open::{Open, Waiting};
+use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
+use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::puzzle::{Cost, Move, Puzzle, State};
+
+/// Chunks that may wait for their estimates at a time: enough to keep a device and the cores busy.
+const IN_FLIGHT: usize = 4;
+
+/// Expanded nodes between two looks at the clock and the memory.
+const LOOK_EVERY: usize = 512;
+
+/// The search and its settings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bwas {
+    /// Nodes expanded a step (`--n`), at least 1.
+    pub expand: usize,
+    /// λ, the weight of the path cost, not negative.
+    pub lambda: f32,
+}
+
+impl<P: Puzzle> Search<P> for Bwas {
+    fn name(&self) -> &'static str {
+        "bwas"
+    }
+
+    fn run(
+        &self,
+        puzzle: &P,
+        start: &P::State,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        Run::new(puzzle, heuristic, self.lambda).search(start, self.expand.max(1), control)
+    }
+}
+
+/// A running search.
+struct Run<'a, P: Puzzle> {
+    puzzle: &'a P,
+    lambda: f32,
+    arena: Arena<P::State>,
+    closed: Closed,
+    open: Open,
+    scoring: Scoring<'a, P::State>,
+    stats: Stats,
+    /// The cheapest goal that was generated.
+    goal: Option<NodeId>,
+    /// The node of least cost-to-go.
+    best: (f32, Cost),
+}
+
+impl<'a, P: Puzzle> Run<'a, P> {
+    fn new(puzzle: &'a P, heuristic: &'a mut dyn Heuristic<P::State>, lambda: f32) -> Self {
+        Run {
+            puzzle,
+            lambda,
+            arena: Arena::default(),
+            closed: Closed::default(),
+            open: Open::default(),
+            scoring: Scoring::new(heuristic),
+            stats: Stats::default(),
+            goal: None,
+            best: (f32::INFINITY, 0),
+        }
+    }
+
+    fn search(mut self, start: &P::State, expand: usize, control: &mut Control<'_>) -> Result<Outcome, HeuristicError> {
+        let root = self.store(start, NO_PARENT, 0, 0);
+        if self.puzzle.is_goal(start) {
+            self.goal = root;
+            return Ok(self.outcome(End::Solved, control, true));
+        }
+        self.score_rest()?;
+        let mut batch = Vec::new();
+        loop {
+            let bound = self.open.peek().map_or(0.0, Waiting::f);
+            self.take(expand, &mut batch);
+            if batch.is_empty() {
+                return Ok(self.outcome(End::NoSolution, control, false));
+            }
+            self.stats.iterations += 1;
+            let reached = self.expand_all(&batch, control)?;
+            if let Some(goal) = self.goal {
+                self.scoring.discard()?;
+                let proven = self.proves(bound, self.arena[goal].g);
+                return Ok(self.outcome(End::Solved, control, proven));
+            }
+            if let Some(limit) = reached {
+                self.scoring.discard()?;
+                return Ok(self.outcome(End::Limit(limit), control, false));
+            }
+            self.score_rest()?;
+            control.report(&self.progress(control));
+        }
+    }
+
+    /// Whether a solution of this cost is a cheapest one, where `bound` was the least priority before the batch: with
+    /// λ = 1 and admissible estimates, no path can be cheaper than that, nor than the integer above it.
+    fn proves(&self, bound: f32, cost: Cost) -> bool {
+        let admissible = self.scoring.heuristic.is_admissible();
+        // The least priority may lie above the true bound by a rounding error of f32.
+        admissible && self.lambda == 1.0 && f64::from(cost) <= (f64::from(bound) - 1e-3).ceil()
+    }
+
+    /// Takes the best nodes from the open list, leaving out entries that a cheaper path has outdated.
+    fn take(&mut self, count: usize, batch: &mut Vec<NodeId>) {
+        batch.clear();
+        while batch.len() < count {
+            let Some(waiting) = self.open.pop() else { break };
+            let node = &mut self.arena[waiting.id()];
+            if !node.closed {
+                node.closed = true;
+                batch.push(waiting.id());
+            }
+        }
+    }
+
+    /// Expands a batch and hands the new children over for scoring; ends early at a limit.
+    fn expand_all(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<Option<Limit>, HeuristicError> {
+        let children = self.puzzle.move_count() as u64;
+        for (i, &id) in batch.iter().enumerate() {
+            if i % LOOK_EVERY == 0 {
+                let bytes = || self.arena.bytes() + self.closed.bytes() + self.open.bytes();
+                if let Some(limit) = control.reached(bytes) {
+                    return Ok(Some(limit));
+                }
+            }
+            if control.too_many(self.stats.generated + children) {
+                return Ok(Some(Limit::Nodes));
+            }
+            if self.arena.len() + children as usize >= NO_PARENT as usize {
+                return Ok(Some(Limit::Memory));
+            }
+            self.expand(id);
+            if self.goal.is_none() && self.scoring.waiting() >= self.scoring.chunk {
+                self.score_some(IN_FLIGHT)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn expand(&mut self, id: NodeId) {
+        self.stats.expanded += 1;
+        let Node { state, g, .. } = self.arena[id];
+        for action in 0..self.puzzle.move_count() as Move {
+            let Some(child) = self.puzzle.apply(&state, action) else { continue };
+            self.stats.generated += 1;
+            let cost = g + self.puzzle.move_cost(&state, action);
+            let Some(child_id) = self.store(&child, id, action, cost) else { continue };
+            if self.puzzle.is_goal(&child) && self.goal.is_none_or(|goal| cost < self.arena[goal].g) {
+                self.goal = Some(child_id);
+            }
+        }
+    }
+
+    /// Stores a state that is new or reached more cheaply than before; gives its node, or `None` if it is neither.
+    fn store(&mut self, state: &P::State, parent: NodeId, action: Move, g: Cost) -> Option<NodeId> {
+        let node = Node { state: *state, parent, g, h: f32::NAN, action, closed: false };
+        match self.closed.find_or_insert(&mut self.arena, state, |arena| arena.push(node)) {
+            Ok(id) => {
+                self.stats.stored += 1;
+                self.scoring.add(id, state);
+                Some(id)
+            }
+            Err(id) => {
+                let known = &mut self.arena[id];
+                if g >= known.g {
+                    return None;
+                }
+                (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
+                // A node that still waits for its estimate enters the open list when that comes.
+                if !known.h.is_nan() {
+                    self.open.push(Waiting::new(self.lambda * g as f32 + known.h, id));
+                }
+                Some(id)
+            }
+        }
+    }
+
+    /// Hands over what waits, and takes in estimates until at most `in_flight` chunks are out.
+    fn score_some(&mut self, in_flight: usize) -> Result<(), HeuristicError> {
+        self.stats.evaluated += self.scoring.submit()? as u64;
+        while self.scoring.in_flight() > in_flight {
+            let (first, estimates) = self.scoring.collect()?;
+            for (id, h) in (first..).zip(estimates.values) {
+                debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
+                let node = &mut self.arena[id];
+                node.h = h;
+                if h < self.best.0 {
+                    self.best = (h, node.g);
+                }
+                self.open.push(Waiting::new(self.lambda * node.g as f32 + h, id));
+            }
+        }
+        Ok(())
+    }
+
+    fn score_rest(&mut self) -> Result<(), HeuristicError> {
+        self.score_some(0)
+    }
+
+    fn progress(&mut self, control: &Control<'_>) -> Progress {
+        self.stats.seconds = control.seconds();
+        let (best_h, best_g) = self.best;
+        Progress { stats: self.stats, best_h, best_g, least_f: self.open.peek().map_or(0.0, Waiting::f) }
+    }
+
+    fn outcome(mut self, end: End, control: &Control<'_>, proven_optimal: bool) -> Outcome {
+        self.stats.seconds = control.seconds();
+        Outcome {
+            end,
+            moves: self.goal.map(|goal| self.arena.path(goal)),
+            cost: self.goal.map(|goal| self.arena[goal].g),
+            proven_optimal,
+            stats: self.stats,
+        }
+    }
+}
+
+/// States on their way to the heuristic and back.
+struct Scoring<'a, S> {
+    heuristic: &'a mut dyn Heuristic<S>,
+    chunk: usize,
+    /// New states, not handed over yet; their nodes are numbered one after the other from `first`.
+    states: Vec<S>,
+    first: NodeId,
+    /// The first node of each chunk that is out.
+    out: std::collections::VecDeque<NodeId>,
+}
+
+impl<'a, S: State> Scoring<'a, S> {
+    fn new(heuristic: &'a mut dyn Heuristic<S>) -> Self {
+        let chunk = heuristic.chunk().max(1);
+        Scoring { heuristic, chunk, states: Vec::with_capacity(chunk), first: 0, out: Default::default() }
+    }
+
+    fn add(&mut self, id: NodeId, state: &S) {
+        if self.states.is_empty() {
+            self.first = id;
+        }
+        self.states.push(*state);
+    }
+
+    fn waiting(&self) -> usize {
+        self.states.len()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Hands over all that waits, and says how many states that were.
+    fn submit(&mut self) -> Result<usize, HeuristicError> {
+        for chunk in self.states.chunks(self.chunk) {
+            self.heuristic.submit(chunk, Ask::Values)?;
+            self.out.push_back(self.first);
+            self.first += chunk.len() as NodeId;
+        }
+        let count = self.states.len();
+        self.states.clear();
+        Ok(count)
+    }
+
+    fn collect(&mut self) -> Result<(NodeId, Estimates), HeuristicError> {
+        let first = self.out.pop_front().expect("a chunk is out");
+        Ok((first, self.heuristic.collect()?))
+    }
+
+    /// Waits for what is out and forgets it, so that the heuristic is free for the next search.
+    fn discard(&mut self) -> Result<(), HeuristicError> {
+        self.states.clear();
+        while !self.out.is_empty() {
+            self.collect()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! Which states are stored, and where: a hash table of node numbers, in shards, so that one grows at a time.
+
+use super::arena::{Arena, NodeId};
+use crate::puzzle::State;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use std::hash::BuildHasher;
+
+const SHARD_BITS: u32 = 6;
+
+/// The index of an arena by state.
+#[derive(Debug)]
+pub struct Closed {
+    shards: Vec<HashTable<NodeId>>,
+    hasher: FixedState,
+}
+
+impl Default for Closed {
+    fn default() -> Self {
+        Closed { shards: (0..1 << SHARD_BITS).map(|_| HashTable::new()).collect(), hasher: FixedState::default() }
+    }
+}
+
+impl Closed {
+    /// The node of a state: one that is there (`Err`), or the one that `insert` adds to the arena (`Ok`).
+    pub fn find_or_insert<S: State>(
+        &mut self,
+        arena: &mut Arena<S>,
+        state: &S,
+        insert: impl FnOnce(&mut Arena<S>) -> NodeId,
+    ) -> Result<NodeId, NodeId> {
+        let hash = self.hasher.hash_one(state);
+        let shard = &mut self.shards[(hash >> (64 - 7 - SHARD_BITS)) as usize & ((1 << SHARD_BITS) - 1)];
+        let hasher = &self.hasher;
+        match shard.entry(hash, |&id| arena[id].state == *state, |&id| hasher.hash_one(&arena[id].state)) {
+            Entry::Occupied(entry) => Err(*entry.get()),
+            Entry::Vacant(entry) => {
+                let id = insert(arena);
+                entry.insert(id);
+                Ok(id)
+            }
+        }
+    }
+
+    /// Bytes taken, with what the next shard to grow needs for a moment.
+    pub fn bytes(&self) -> u64 {
+        let sizes = || self.shards.iter().map(HashTable::allocation_size);
+        (sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0)) as u64
+    }
+}

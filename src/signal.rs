@@ -1,0 +1,37 @@
+//! Ctrl-C and SIGTERM: the first asks for an orderly end, a second one ends the program at once.
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+struct Signals {
+    stop: Arc<AtomicBool>,
+    which: Arc<AtomicUsize>,
+}
+
+static SIGNALS: OnceLock<Signals> = OnceLock::new();
+
+/// From now on, signals set the flag that this returns.
+///
+/// # Errors
+/// If the system refuses to install a handler.
+pub fn install() -> io::Result<&'static AtomicBool> {
+    if SIGNALS.get().is_none() {
+        let signals = Signals { stop: Arc::new(AtomicBool::new(false)), which: Arc::new(AtomicUsize::new(0)) };
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the shutdown happens only if the flag was set by an earlier signal.
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signals.stop))?;
+            signal_hook::flag::register(signal, Arc::clone(&signals.stop))?;
+            signal_hook::flag::register_usize(signal, Arc::clone(&signals.which), signal as usize)?;
+        }
+        let _ = SIGNALS.set(signals);
+    }
+    Ok(&SIGNALS.get().expect("it was just set").stop)
+}
+
+/// The exit code that the signal asks for, 130 or 143; `None` if there was none.
+pub fn exit_code() -> Option<u8> {
+    let which = SIGNALS.get()?.which.load(Ordering::Relaxed);
+    (which != 0).then(|| 128 + which as u8)
+}

@@ -1,0 +1,137 @@
+//! Checkpoints: a run's folder holds one folder `checkpoint-SAMPLES`, written whole and switched to by one rename.
+//!
+//! It holds `progress.json` (settings, position, a checksum of every other file), `weights.safetensors` and
+//! `optimizer.safetensors` (all in f32, exactly), and `model/`, the model for solving.
+
+use super::settings::Settings;
+use crate::files::{create_folder_whole, write_synced};
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = "checkpoint-";
+const POSITION: &str = "progress.json";
+/// The model for solving, in a checkpoint's folder.
+pub const MODEL: &str = "model";
+
+/// Where a run is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Position {
+    /// What the run was begun with.
+    pub settings: Settings,
+    /// Samples in all, as last asked for.
+    pub steps: u64,
+    /// Samples seen.
+    pub samples: u64,
+    /// Batches seen: the number of the next one.
+    pub batches: u64,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// CRC-32 of the other files.
+    pub checksums: BTreeMap<String, u32>,
+}
+
+/// Writes a checkpoint, then removes the ones before it.
+///
+/// # Errors
+/// If it cannot be written; the ones before it stay then.
+pub fn write(run: &Path, position: &mut Position, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let older = all(run)?;
+    let folder = run.join(format!("{PREFIX}{:015}", position.samples));
+    if older.contains(&folder) {
+        return Ok(folder); // nothing was learned since
+    }
+    create_folder_whole(&folder, |temporary| {
+        fill(temporary)?;
+        position.checksums = checksums(temporary)?;
+        let text = serde_json::to_string_pretty(&position).context("the position cannot be written as JSON")?;
+        write_synced(&temporary.join(POSITION), (text + "\n").as_bytes())
+    })?;
+    for old in older {
+        fs::remove_dir_all(&old).with_context(|| format!("cannot remove the old checkpoint {}", old.display()))?;
+    }
+    Ok(folder)
+}
+
+/// The newest checkpoint of a run, if it has one.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn newest(run: &Path) -> Result<Option<PathBuf>> {
+    Ok(all(run)?.pop())
+}
+
+/// Reads where a checkpoint is, and checks that each of its files is as it was written.
+///
+/// # Errors
+/// If one is missing, damaged or foreign: names it.
+pub fn read(checkpoint: &Path) -> Result<Position> {
+    let path = checkpoint.join(POSITION);
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("{} is no checkpoint of costar: {POSITION} cannot be read", checkpoint.display()))?;
+    let position: Position = serde_json::from_str(&text)
+        .with_context(|| format!("{} is damaged, or of another version of costar", path.display()))?;
+    let found = checksums(checkpoint)?;
+    for (name, expected) in &position.checksums {
+        match found.get(name) {
+            None => bail!("the checkpoint {} is not whole: {name} is missing", checkpoint.display()),
+            Some(actual) => ensure!(
+                actual == expected,
+                "the checkpoint {} is damaged: {name} is not as it was written (checksum {actual:08x}, not {expected:08x})",
+                checkpoint.display()
+            ),
+        }
+    }
+    Ok(position)
+}
+
+/// Removes what a kill in the middle of writing has left behind.
+///
+/// # Errors
+/// If the folder cannot be read or written.
+pub fn sweep(run: &Path) -> Result<()> {
+    for entry in entries(run)? {
+        let name = entry.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with(PREFIX) && name.ends_with(".tmp") {
+            fs::remove_dir_all(&entry).with_context(|| format!("cannot remove {}", entry.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The checkpoints of a run, oldest first.
+fn all(run: &Path) -> Result<Vec<PathBuf>> {
+    let mut found: Vec<(u64, PathBuf)> = entries(run)?
+        .into_iter()
+        .filter_map(|path| Some((path.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?, path)))
+        .collect();
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+    if folder.is_dir() { read().with_context(|| format!("cannot read {}", folder.display())) } else { Ok(Vec::new()) }
+}
+
+/// The checksum of every file under a folder but `progress.json`, by its path in there.
+fn checksums(folder: &Path) -> Result<BTreeMap<String, u32>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for path in entries(&next)? {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+            if name != POSITION {
+                let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+                found.insert(name, crc32fast::hash(&bytes));
+            }
+        }
+    }
+    Ok(found)
+}
