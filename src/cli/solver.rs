@@ -6,6 +6,7 @@ use crate::heuristic::{Heuristic, ball, zero};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::estimator::NetworkHeuristic;
+use crate::neural::learner::Precision;
 use crate::neural::model::Model;
 use crate::progress::SearchLine;
 use crate::puzzle::{Move, Reversible, move_names, replay};
@@ -195,7 +196,7 @@ fn heuristic<P: Reversible>(puzzle: &Arc<P>, options: &SearchOptions) -> anyhow:
             if options.device == DeviceChoice::Auto && device.is_cuda() {
                 eprintln!("costar: running on {device}");
             }
-            let model = Model::read(&folder, device)?;
+            let model = Model::read(&folder, device, Precision::auto(device))?;
             model.config.check_puzzle(&puzzle.name(), &puzzle.encoding(), &folder)?;
             let place = Place { device, model: model_name(&folder, options) };
             Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)))

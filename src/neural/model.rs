@@ -103,14 +103,14 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads a model for solving, its products in bf16 where the device is fast at it.
+    /// Reads a model for solving, its products done in `precision`.
     ///
     /// # Errors
     /// If a file is missing, truncated or foreign: names the file and the tensor.
-    pub fn read(folder: &Path, device: Device) -> Result<Model> {
+    pub fn read(folder: &Path, device: Device, precision: Precision) -> Result<Model> {
         tune_allocator();
         let config = ModelConfig::read(folder)?;
-        let kind = Precision::auto(device).kind();
+        let kind = precision.kind();
         let (network, layout) = config.network.build(&config.encoding, device.0, kind)?;
         let values = read_tensors(&folder.join(WEIGHTS), &layout)?;
         let parameters = Parameters::from_values(layout, values, device.0);

@@ -379,3 +379,68 @@ impl Reversible for Cube3 {
         26
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::laws;
+
+    /// The counts of a table in `test-data`, `depth count` a line.
+    fn table() -> Vec<usize> {
+        let lines = include_str!("../../test-data/cube3.depths").lines().filter(|line| !line.starts_with('#'));
+        lines.map(|line| line.split_whitespace().nth(1).expect("a count").parse().expect("a number")).collect()
+    }
+
+    fn order(scramble: &str) -> usize {
+        let moves = Cube3.parse_moves(scramble).expect("a scramble");
+        let mut state = CubeState::SOLVED;
+        for count in 1.. {
+            state = moves.iter().fold(state, |state, &action| Cube3.turn(&state, action));
+            if state == CubeState::SOLVED {
+                return count;
+            }
+        }
+        unreachable!("every scramble has an order")
+    }
+
+    #[test]
+    fn the_laws_hold() {
+        laws::check(&Cube3, &table()[..5]);
+    }
+
+    #[test]
+    fn states_by_depth_are_those_of_the_table() {
+        assert_eq!(laws::states_by_depth(&Cube3, 6), table());
+    }
+
+    #[test]
+    fn scrambles_have_their_orders() {
+        assert_eq!(order("R U"), 105);
+        assert_eq!(order("R U R' U'"), 6);
+        assert_eq!(order("R"), 4);
+        assert_eq!(order("R U2 D' B D'"), 1260, "no scramble has a higher order");
+    }
+
+    #[test]
+    fn a_state_is_small() {
+        assert!(size_of::<CubeState>() <= 20);
+    }
+
+    #[test]
+    fn the_net_is_drawn_in_letters_or_colours() {
+        let plain = Cube3.draw(&CubeState::SOLVED, Style::Plain);
+        assert_eq!(plain.lines().count(), 9);
+        assert_eq!(plain.lines().nth(3), Some("L L L  F F F  R R R  B B B"));
+        assert!(!plain.contains('\x1b'));
+        let coloured = Cube3.draw(&CubeState::SOLVED, Style::Coloured);
+        let mut letters = String::new();
+        let mut rest = coloured.as_str();
+        while let Some(at) = rest.find('\x1b') {
+            letters += &rest[..at];
+            rest = &rest[at + rest[at..].find('m').expect("an escape ends with m") + 1..];
+        }
+        letters += rest;
+        let squeezed = |text: &str| text.split_whitespace().collect::<String>();
+        assert_eq!(squeezed(&letters), squeezed(&plain));
+    }
+}

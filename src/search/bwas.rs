@@ -7,7 +7,7 @@
 //! - A child is tested for the goal when it is *generated*. When a batch meets goals, it is finished, and its cheapest
 //!   answer is returned.
 //! - A stored state that is reached more cheaply gets its new parent and is opened again; its estimate is kept.
-//! - Equal priorities are taken in the order of generation. The answer is a function of puzzle, start, heuristic,
+//! - Of equal priorities, the node that was generated last is taken first. The answer is a function of puzzle, start, heuristic,
 //!   `expand` and λ; limits of nodes and memory cut it off at the same place every time, a limit of time does not.
 //!
 //! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, there is none.
@@ -153,8 +153,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 return Ok(Some(Limit::Memory));
             }
             self.expand(id);
-            if self.goal.is_none() && self.scoring.waiting() >= self.scoring.chunk {
-                self.score_some(IN_FLIGHT)?;
+            if self.goal.is_none() {
+                self.score_full_chunks()?;
             }
         }
         Ok(None)
@@ -198,26 +198,44 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
     }
 
-    /// Hands over what waits, and takes in estimates until at most `in_flight` chunks are out.
-    fn score_some(&mut self, in_flight: usize) -> Result<(), HeuristicError> {
-        self.stats.evaluated += self.scoring.submit()? as u64;
-        while self.scoring.in_flight() > in_flight {
-            let (first, estimates) = self.scoring.collect()?;
-            for (id, h) in (first..).zip(estimates.values) {
-                debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
-                let node = &mut self.arena[id];
-                node.h = h;
-                if h < self.best.0 {
-                    self.best = (h, node.g);
-                }
-                self.open.push(Waiting::new(self.lambda * node.g as f32 + h, id));
-            }
+    /// Hands over the full chunks of what waits.
+    fn score_full_chunks(&mut self) -> Result<(), HeuristicError> {
+        while self.scoring.waiting() >= self.scoring.chunk {
+            self.hand_over()?;
         }
         Ok(())
     }
 
+    /// Hands over all that waits, and takes in all estimates.
     fn score_rest(&mut self) -> Result<(), HeuristicError> {
-        self.score_some(0)
+        while self.scoring.waiting() > 0 {
+            self.hand_over()?;
+        }
+        while self.scoring.in_flight() > 0 {
+            self.take_in()?;
+        }
+        Ok(())
+    }
+
+    /// Hands over one chunk, and takes in the oldest if too many are out.
+    fn hand_over(&mut self) -> Result<(), HeuristicError> {
+        self.stats.evaluated += self.scoring.submit()? as u64;
+        if self.scoring.in_flight() > IN_FLIGHT { self.take_in() } else { Ok(()) }
+    }
+
+    /// Takes in the estimates of one chunk: its nodes enter the open list.
+    fn take_in(&mut self) -> Result<(), HeuristicError> {
+        let (first, estimates) = self.scoring.collect()?;
+        for (id, h) in (first..).zip(estimates.values) {
+            debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
+            let node = &mut self.arena[id];
+            node.h = h;
+            if h < self.best.0 {
+                self.best = (h, node.g);
+            }
+            self.open.push(Waiting::new(self.lambda * node.g as f32 + h, id));
+        }
+        Ok(())
     }
 
     fn progress(&mut self, control: &Control<'_>) -> Progress {
@@ -270,15 +288,13 @@ impl<'a, S: State> Scoring<'a, S> {
         self.out.len()
     }
 
-    /// Hands over all that waits, and says how many states that were.
+    /// Hands over one chunk, or what there is of it, and says how many states that were.
     fn submit(&mut self) -> Result<usize, HeuristicError> {
-        for chunk in self.states.chunks(self.chunk) {
-            self.heuristic.submit(chunk, Ask::Values)?;
-            self.out.push_back(self.first);
-            self.first += chunk.len() as NodeId;
-        }
-        let count = self.states.len();
-        self.states.clear();
+        let count = self.states.len().min(self.chunk);
+        self.heuristic.submit(&self.states[..count], Ask::Values)?;
+        self.states.drain(..count);
+        self.out.push_back(self.first);
+        self.first += count as NodeId;
         Ok(count)
     }
 

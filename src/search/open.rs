@@ -2,13 +2,13 @@
 //!
 //! Priorities fall into buckets by their leading bits (steps of 1/128 of their size); each bucket is a small binary
 //! heap. Pushing is cheap wherever the front is, popping works in a heap that fits the cache, an entry takes 8 bytes,
-//! and the order is exact: by priority, then in the order of generation.
+//! and the order is exact: by priority, and among equals the newest first, which is seldom the farther from a goal.
 
 use super::arena::NodeId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A priority and a node: equal priorities come in the order of the nodes' numbers.
+/// A priority and a node, in the order in which they are taken: of equal priorities, the newest node comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Waiting(u64);
 
@@ -18,7 +18,7 @@ impl Waiting {
     pub fn new(f: f32, id: NodeId) -> Self {
         debug_assert!(f >= 0.0, "priority {f}");
         // -0.0 would be the largest of all.
-        Waiting(u64::from((f + 0.0).to_bits()) << 32 | u64::from(id))
+        Waiting(u64::from((f + 0.0).to_bits()) << 32 | u64::from(!id))
     }
 
     /// The priority.
@@ -28,7 +28,7 @@ impl Waiting {
 
     /// The node.
     pub fn id(self) -> NodeId {
-        self.0 as NodeId
+        !(self.0 as NodeId)
     }
 
     fn bucket(self) -> usize {
@@ -136,9 +136,6 @@ mod tests {
                 sorted.sort_unstable_by(|a, b| b.cmp(a));
                 assert_eq!(open.peek(), sorted.last().copied());
                 assert_eq!(open.pop(), sorted.pop());
-            }
-            if id > 3000 && id % 3 != 0 {
-                continue;
             }
         }
         sorted.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,0 +1,141 @@
+//! Measures each stage beside what limits it, on this machine: `cargo bench --bench speed [-- --seconds S]`.
+//!
+//! Prints a table: the rate of bf16 products; samples made a second by one core; training of the network 1024/512/3
+//! at batch 8192; scoring with it, encoding included; nodes that batch-weighted A* scores a second; bytes a stored node.
+
+use costar::heuristic::{Ask, Heuristic, PerState};
+use costar::neural::device::{Device, DeviceChoice, product_rate};
+use costar::neural::estimator::NetworkHeuristic;
+use costar::neural::learner::{Learner, Precision};
+use costar::neural::model::{Model, ModelConfig};
+use costar::neural::network::{NetworkConfig, NetworkKind};
+use costar::puzzle::Puzzle as _;
+use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::sampler::{Sampler, Walker, generator};
+use costar::search::bwas::Bwas;
+use costar::search::{Control, Limits, Outcome, Search as _};
+use std::hash::BuildHasher as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+const BATCH: usize = 8192;
+
+fn main() -> anyhow::Result<()> {
+    let words: Vec<String> = std::env::args().collect();
+    let after = |flag: &str| words.iter().position(|word| word == flag).and_then(|at| words.get(at + 1));
+    let seconds: f64 = after("--seconds").map_or(Ok(5.0), |text| text.parse())?;
+    let device = Device::resolve(
+        after("--device").map_or(Ok(DeviceChoice::Auto), |text| text.parse()).map_err(anyhow::Error::msg)?,
+    )?;
+    let precision = Precision::auto(device);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    println!("on {device} in {precision}, {cores} cores, about {seconds} s a figure\n");
+
+    memory_of_nodes()?; // first, while the process is small
+
+    let products = product_rate(device, precision, seconds);
+    println!("products   {:>10.0} GFLOP/s", products / 1e9);
+
+    let sampler = Sampler::new(Arc::new(Cube3), 1, 26, BATCH);
+    let samples = rate(seconds, BATCH, |k| drop(std::hint::black_box(sampler.batch(k))));
+    println!("sampling   {samples:>10.0} samples/s on one core");
+
+    let config =
+        NetworkConfig { kind: NetworkKind::Mlp, width: 1024, blocks: 3, heads: Some(12), offset: 13.0, scale: 10.0 };
+    let mut learner = Learner::fresh(config.clone(), &Cube3.encoding(), device, precision, 1e-3, 1)?;
+    let flops = 2.0 * learner.parameter_count() as f64;
+    let batches: Vec<_> = (0..4).map(|k| sampler.batch(k)).collect();
+    let trained = rate(seconds, BATCH, |k| {
+        learner.step(&batches[k as usize % batches.len()], 1e-3);
+        if k % 8 == 7 {
+            learner.losses();
+        }
+    });
+    // Forward, gradients of the weights, gradients of the inputs (none for the first layer): about 3 products a weight.
+    let share = |rate: f64, flops: f64| 100.0 * rate * flops / products;
+    println!("training   {trained:>10.0} samples/s, {:.0} % of the product rate", share(trained, 3.0 * flops));
+
+    let folder = tempfile::tempdir()?;
+    learner.write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config, precision))?;
+    let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), Model::read(folder.path(), device, precision)?, device);
+    let chunk = heuristic.chunk();
+    let states = scrambled(chunk);
+    heuristic.submit(&states, Ask::Values)?;
+    let scored = rate(seconds, chunk, |_| {
+        heuristic.submit(&states, Ask::Values).and_then(|()| heuristic.collect()).expect("the device scores");
+    });
+    println!(
+        "scoring    {scored:>10.0} states/s in chunks of {chunk}, {:.0} % of the product rate",
+        share(scored, flops)
+    );
+
+    let model = costar_model().filter(|folder| folder.join("config.json").exists());
+    let model = model.as_deref().unwrap_or(folder.path());
+    let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), Model::read(model, device, precision)?, device);
+    let limits = Limits { time: Some(Duration::from_secs_f64(2.0 * seconds)), ..Limits::default() };
+    let outcome = search(10_000, &mut heuristic, &limits)?;
+    let searched = outcome.stats.evaluated as f64 / outcome.stats.seconds;
+    println!(
+        "searching  {searched:>10.0} evaluated/s at N = 10000, {:.0} % of the scoring rate",
+        100.0 * searched / scored
+    );
+
+    Ok(())
+}
+
+/// Runs for about so many seconds, after one run to warm up, and gives items a second.
+fn rate(seconds: f64, items: usize, mut run: impl FnMut(u64)) -> f64 {
+    run(0);
+    let begun = Instant::now();
+    let mut runs = 0;
+    while begun.elapsed().as_secs_f64() < seconds {
+        runs += 1;
+        run(runs);
+    }
+    runs as f64 * items as f64 / begun.elapsed().as_secs_f64()
+}
+
+fn scrambled(count: usize) -> Vec<CubeState> {
+    let mut generator = generator(5, 0);
+    let mut walker = Walker::new(&Cube3, CubeState::SOLVED);
+    (0..count).map(|_| walker.step(&mut generator).map(|_| walker.state).expect("a cube can be turned")).collect()
+}
+
+fn costar_model() -> Option<std::path::PathBuf> {
+    Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3"))
+}
+
+/// The hardest position: a search that goes on until its limit.
+fn search(expand: usize, heuristic: &mut dyn Heuristic<CubeState>, limits: &Limits) -> anyhow::Result<Outcome> {
+    let hardest = include_str!("../test-data/cube3.hardest");
+    let scramble = hardest.lines().find(|line| !line.starts_with('#')).expect("the file names a position");
+    let start = Cube3.parse(scramble)?;
+    let stop = AtomicBool::new(false);
+    let mut watch = |_: &_| ();
+    let search = Bwas { expand, lambda: 0.6 };
+    Ok(search.run(&Cube3, &start, heuristic, &mut Control::new(limits, &stop, &mut watch))?)
+}
+
+/// Bytes a stored node, as the process grows: with a heuristic that costs nothing, until 50 million nodes are stored.
+fn memory_of_nodes() -> anyhow::Result<()> {
+    // Estimates spread as a network's are: the open list has as many buckets.
+    let mut spread = PerState::new("spread", false, |state: &CubeState| {
+        10.0 + (foldhash::fast::FixedState::default().hash_one(state) >> 40) as f32 / (1u64 << 22) as f32
+    });
+    let before = costar::memory::resident();
+    let limits = Limits { nodes: Some(57_000_000), ..Limits::default() };
+    let outcome = search(10_000, &mut spread, &limits)?;
+    let stored = outcome.stats.stored as f64;
+    println!(
+        "memory     {:>10.1} bytes a stored node, {:.1} M stored",
+        costar::memory::peak().saturating_sub(before) as f64 / stored,
+        stored / 1e6
+    );
+    println!(
+        "expanding  {:>10.0} generated/s on one core, where estimates cost nothing",
+        outcome.stats.generated as f64 / outcome.stats.seconds
+    );
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! Networks: what is saved, folded and loaded says the same; what is damaged is refused by name.
+
+use costar::heuristic::{Ask, Estimates, Heuristic as _};
+use costar::neural::device::{Device, DeviceChoice};
+use costar::neural::estimator::NetworkHeuristic;
+use costar::neural::learner::{Learner, Precision};
+use costar::neural::model::{CONFIG, Model, ModelConfig, WEIGHTS};
+use costar::neural::network::{NetworkConfig, NetworkKind};
+use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::puzzle::{Encoding, Puzzle as _};
+use costar::sampler::{Batch, Sampler, Walker, generator};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+fn config(kind: NetworkKind, heads: bool) -> NetworkConfig {
+    NetworkConfig { kind, width: 16, blocks: 2, heads: heads.then_some(12), offset: 13.0, scale: 10.0 }
+}
+
+fn sampler(max_depth: u32, size: usize) -> Sampler<Cube3> {
+    Sampler::new(Arc::new(Cube3), 3, max_depth, size)
+}
+
+/// A network that has learned a little: its statistics are not those of a fresh one.
+fn learned(kind: NetworkKind, heads: bool) -> Learner {
+    let mut learner = Learner::fresh(config(kind, heads), &Cube3.encoding(), Device::CPU, Precision::F32, 1e-3, 1)
+        .expect("a network");
+    for k in 0..30 {
+        learner.step(&sampler(26, 256).batch(k), 1e-2);
+    }
+    learner
+}
+
+fn save(learner: &Learner, folder: &Path, precision: Precision) {
+    let config = ModelConfig::new("cube3".into(), Cube3.encoding(), learner.config().clone(), precision);
+    learner.write_model(folder, &config).expect("it can be written");
+}
+
+fn states(count: usize) -> Vec<CubeState> {
+    let mut generator = generator(9, 9);
+    let mut walker = Walker::new(&Cube3, CubeState::SOLVED);
+    (0..count).map(|_| walker.step(&mut generator).map(|_| walker.state).expect("a cube can be turned")).collect()
+}
+
+fn rows(states: &[CubeState]) -> ndarray::Array2<u8> {
+    let mut rows = ndarray::Array2::zeros((states.len(), 54));
+    for (state, mut row) in states.iter().zip(rows.outer_iter_mut()) {
+        Cube3.encode(state, row.as_slice_mut().expect("a row is contiguous"));
+    }
+    rows
+}
+
+fn estimate(folder: &Path, precision: Precision, states: &[CubeState]) -> Estimates {
+    let model = Model::read(folder, Device::CPU, precision).expect("a model");
+    let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), model, Device::CPU);
+    heuristic.submit(states, Ask::ValuesAndPreferences).expect("the thread lives");
+    heuristic.collect().expect("it scores")
+}
+
+fn worst(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn a_saved_and_folded_network_says_what_the_learner_says() {
+    for kind in [NetworkKind::Mlp, NetworkKind::Resnet] {
+        let learner = learned(kind, true);
+        let folder = tempfile::tempdir().expect("a folder");
+        save(&learner, folder.path(), Precision::F32);
+        let states = states(300);
+        let expected = learner.predict(&rows(&states));
+        let spread = expected.iter().copied().fold(0.0, f32::max) - expected.iter().copied().fold(99.0, f32::min);
+        assert!(spread > 1.0, "{kind}: the predictions differ, by {spread}");
+        let folded = estimate(folder.path(), Precision::F32, &states);
+        let error = worst(&expected, &folded.values);
+        assert!(error < 1e-3, "{kind}: folding changes estimates by {error}");
+        let coarse = estimate(folder.path(), Precision::Bf16, &states);
+        let error = worst(&expected, &coarse.values);
+        assert!(error < 0.5, "{kind}: bf16 changes estimates by {error}");
+        let preferences = folded.preferences.expect("it has the head");
+        assert_eq!(preferences.dim(), (300, 12));
+        assert!(preferences.outer_iter().all(|row| (row.sum() - 1.0).abs() < 1e-4));
+    }
+}
+
+#[test]
+fn weights_come_back_bit_by_bit() {
+    for kind in [NetworkKind::Mlp, NetworkKind::Resnet] {
+        let learner = learned(kind, false);
+        let folder = tempfile::tempdir().expect("a folder");
+        save(&learner, folder.path(), Precision::F32);
+        let mut other =
+            Learner::fresh(config(kind, false), &Cube3.encoding(), Device::CPU, Precision::F32, 1e-3, 2).expect("one");
+        let rows = rows(&states(100));
+        assert_ne!(learner.predict(&rows), other.predict(&rows));
+        other.read_weights(folder.path()).expect("the same network");
+        assert_eq!(learner.predict(&rows), other.predict(&rows));
+        let estimates = estimate(folder.path(), Precision::F32, &states(1));
+        assert_eq!(estimates.preferences, None, "it has no head of moves");
+    }
+}
+
+#[test]
+fn a_fresh_network_says_the_mean_and_nothing_is_dead() {
+    for kind in [NetworkKind::Mlp, NetworkKind::Resnet] {
+        for seed in 0..3 {
+            let mut learner =
+                Learner::fresh(config(kind, true), &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, seed)
+                    .expect("one");
+            let rows = rows(&states(50));
+            assert!(learner.predict(&rows).iter().all(|&value| value == 13.0));
+            for k in 0..10 {
+                learner.step(&sampler(3, 128).batch(k), 1e-2);
+            }
+            assert!(learner.predict(&rows).iter().any(|&value| value != 13.0), "{kind}, seed {seed}: it learns");
+        }
+    }
+}
+
+#[test]
+fn estimates_are_never_negative() {
+    let mut learner = Learner::fresh(
+        NetworkConfig { offset: -5.0, ..config(NetworkKind::Mlp, false) },
+        &Cube3.encoding(),
+        Device::CPU,
+        Precision::F32,
+        0.0,
+        1,
+    )
+    .expect("a network");
+    assert_eq!(learner.losses(), None);
+    let folder = tempfile::tempdir().expect("a folder");
+    save(&learner, folder.path(), Precision::Bf16);
+    assert!(estimate(folder.path(), Precision::F32, &states(20)).values.iter().all(|&value| value == 0.0));
+    assert!(learner.predict(&rows(&states(20))).iter().all(|&value| value == 0.0));
+}
+
+#[test]
+fn it_learns_the_distances_near_the_goal() {
+    for (kind, steps, bound) in [(NetworkKind::Mlp, 400, 0.35), (NetworkKind::Resnet, 150, 0.6)] {
+        let config = NetworkConfig { width: 64, offset: 1.5, scale: 1.0, ..config(kind, true) };
+        let mut learner =
+            Learner::fresh(config, &Cube3.encoding(), Device::CPU, Precision::F32, 1e-3, 1).expect("a network");
+        for k in 0..steps {
+            learner.step(&sampler(3, 256).batch(k), 3e-3);
+        }
+        let batch: Batch = sampler(3, 500).batch(1 << 40);
+        let predicted = learner.predict(&batch.states);
+        let error: f32 = predicted.iter().zip(&batch.labels).map(|(a, b)| (a - b).abs()).sum::<f32>() / 500.0;
+        assert!(error < bound, "{kind}: mean error {error}");
+        let losses = learner.losses().expect("it has learned");
+        assert!(losses.cross_entropy.expect("it has the head") < 2.0, "better than a guess among 12 (2.48)");
+    }
+}
+
+#[test]
+fn training_in_bf16_learns_as_well() {
+    let config = NetworkConfig { width: 64, offset: 1.5, scale: 1.0, ..config(NetworkKind::Mlp, false) };
+    let mut learner =
+        Learner::fresh(config, &Cube3.encoding(), Device::CPU, Precision::Bf16, 1e-3, 1).expect("a network");
+    for k in 0..400 {
+        learner.step(&sampler(3, 256).batch(k), 3e-3);
+    }
+    let batch = sampler(3, 500).batch(1 << 40);
+    let predicted = learner.predict(&batch.states);
+    let error: f32 = predicted.iter().zip(&batch.labels).map(|(a, b)| (a - b).abs()).sum::<f32>() / 500.0;
+    assert!(error < 0.4, "mean error {error}");
+}
+
+#[test]
+fn what_is_damaged_or_foreign_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let learner = learned(NetworkKind::Mlp, true);
+    save(&learner, folder.path(), Precision::Bf16);
+    let refusal = || match Model::read(folder.path(), Device::CPU, Precision::F32) {
+        Ok(_) => panic!("it is read"),
+        Err(error) => format!("{error:#}"),
+    };
+    let weights = folder.path().join(WEIGHTS);
+    let whole = fs::read(&weights).expect("it was written");
+    for length in [0, 7, 100, whole.len() / 2, whole.len() - 1] {
+        fs::write(&weights, &whole[..length]).expect("it can be written");
+        assert!(refusal().contains("not whole"), "{length} bytes: {}", refusal());
+    }
+    fs::write(&weights, &whole).expect("it can be written");
+
+    let path = folder.path().join(CONFIG);
+    let config = fs::read_to_string(&path).expect("it was written");
+    let change = |from: &str, to: &str| {
+        assert!(config.contains(from), "{from}");
+        fs::write(&path, config.replacen(from, to, 1)).expect("it can be written");
+    };
+    change("\"width\": 16", "\"width\": 32");
+    assert!(refusal().contains("shape"), "{}", refusal());
+    change("\"blocks\": 2", "\"blocks\": 3");
+    assert!(refusal().contains("lacks the tensor 'blocks.2.0.weight'"), "{}", refusal());
+    change("\"blocks\": 2", "\"blocks\": 1");
+    assert!(refusal().contains("does not have"), "{}", refusal());
+    change("\"width\": 16", "\"width\": 1e99");
+    assert!(refusal().contains(CONFIG), "{}", refusal());
+    change("\"width\": 16", "\"width\": 9999999");
+    assert!(refusal().contains("width"), "{}", refusal());
+    change("\"format\": 1", "\"format\": 2");
+    assert!(refusal().contains("format 2"), "{}", refusal());
+    fs::write(&path, "{").expect("it can be written");
+    assert!(refusal().contains(CONFIG), "{}", refusal());
+    fs::remove_file(&path).expect("it is there");
+    assert!(refusal().contains(CONFIG), "{}", refusal());
+    fs::write(&path, &config).expect("it can be written");
+    fs::remove_file(&weights).expect("it is there");
+    assert!(refusal().contains(WEIGHTS), "{}", refusal());
+}
+
+#[test]
+fn a_model_of_another_puzzle_or_encoding_is_refused() {
+    let config = ModelConfig::new("cube3".into(), Cube3.encoding(), config(NetworkKind::Mlp, false), Precision::F32);
+    let folder = Path::new("somewhere");
+    assert!(config.check_puzzle("cube3", &Cube3.encoding(), folder).is_ok());
+    let refusal = config.check_puzzle("puzzle15", &Cube3.encoding(), folder).expect_err("another puzzle").to_string();
+    assert!(refusal.contains("cube3") && refusal.contains("puzzle15"));
+    let newer = Encoding { version: 2, ..Cube3.encoding() };
+    assert!(
+        config.check_puzzle("cube3", &newer, folder).expect_err("another version").to_string().contains("version 2")
+    );
+}
+
+#[test]
+fn a_convolution_needs_a_grid() {
+    let flat = Encoding { grid: None, ..Cube3.encoding() };
+    let refusal = Learner::fresh(config(NetworkKind::Resnet, false), &flat, Device::CPU, Precision::F32, 0.0, 1);
+    let refusal = refusal.err().expect("there is no grid").to_string();
+    assert!(refusal.contains("'resnet'") && refusal.contains("grid"));
+    assert!(Learner::fresh(config(NetworkKind::Mlp, false), &flat, Device::CPU, Precision::F32, 0.0, 1).is_ok());
+}
+
+#[test]
+fn the_default_network_has_the_size_that_the_article_gives() {
+    let config = NetworkConfig { width: 1024, blocks: 4, ..config(NetworkKind::Resnet, false) };
+    let learner = Learner::fresh(config, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
+    // 36·1024 + 8·9·1024² weights, 12 normalisations of 2·1024, the output's 1024 + 1.
+    assert_eq!(learner.parameter_count(), 36 * 1024 + 72 * 1024 * 1024 + 12 * 2 * 1024 + 1025);
+}
+
+#[test]
+fn devices_are_chosen_by_name() {
+    assert_eq!("cuda:1".parse(), Ok(DeviceChoice::Cuda(1)));
+    assert!("gpu".parse::<DeviceChoice>().expect_err("no device").contains("'gpu'"));
+    assert!("cuda:x".parse::<DeviceChoice>().is_err());
+    assert_eq!(Device::resolve(DeviceChoice::Cpu).ok(), Some(Device::CPU));
+    // With or without a GPU: a device that is not there is an error that says why.
+    let refusal = Device::resolve(DeviceChoice::Cuda(4096)).expect_err("no such device").to_string();
+    assert!(refusal.contains("--device cuda"), "{refusal}");
+}

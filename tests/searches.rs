@@ -1,0 +1,315 @@
+//! Searches on a small puzzle whose every distance is known: a breadth-first table stands in for a network.
+
+use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, ball, exact_distances, zero};
+use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Reversible, Style, laws, replay};
+use costar::search::bwas::Bwas;
+use costar::search::{Control, End, Limit, Limits, Outcome, Search};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Pancakes: six of them in a stack; a move turns the top ones over. With `even`, only moves that keep the parity of
+/// the permutation: half of the stacks cannot be sorted then.
+#[derive(Debug, Clone, Copy)]
+struct Pancakes {
+    even: bool,
+}
+
+impl Pancakes {
+    const ALL: Pancakes = Pancakes { even: false };
+
+    /// How many pancakes a move turns over.
+    fn size(self, action: Move) -> usize {
+        if self.even { [4, 5][usize::from(action)] } else { usize::from(action) + 2 }
+    }
+}
+
+impl Puzzle for Pancakes {
+    type State = [u8; 6];
+
+    fn name(&self) -> String {
+        "pancakes".into()
+    }
+
+    fn move_count(&self) -> usize {
+        if self.even { 2 } else { 5 }
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        self.size(action).to_string()
+    }
+
+    fn apply(&self, state: &[u8; 6], action: Move) -> Option<[u8; 6]> {
+        let mut next = *state;
+        next[..self.size(action)].reverse();
+        Some(next)
+    }
+
+    fn is_goal(&self, state: &[u8; 6]) -> bool {
+        state.is_sorted()
+    }
+
+    fn parse(&self, text: &str) -> Result<[u8; 6], ParseError> {
+        let state: [u8; 6] = text.as_bytes().try_into().map_err(|_| ParseError("six letters".into()))?;
+        let mut sorted = state;
+        sorted.sort_unstable();
+        if &sorted == b"abcdef" { Ok(state) } else { Err(ParseError("the letters a to f".into())) }
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        let find = |word: &str| (0..self.move_count() as Move).find(|&action| self.move_name(action) == word);
+        text.split_whitespace().map(|word| find(word).ok_or_else(|| ParseError(format!("{word}: 2 to 6")))).collect()
+    }
+
+    fn format(&self, state: &[u8; 6]) -> String {
+        String::from_utf8_lossy(state).into_owned()
+    }
+
+    fn draw(&self, state: &[u8; 6], _style: Style) -> String {
+        self.format(state)
+    }
+
+    fn encoding(&self) -> Encoding {
+        Encoding { version: 1, cells: 6, symbols: 6, fixed: Vec::new(), grid: None }
+    }
+
+    fn encode(&self, state: &[u8; 6], row: &mut [u8]) {
+        row.iter_mut().zip(state).for_each(|(cell, pancake)| *cell = pancake - b'a');
+    }
+
+    fn notation(&self) -> &'static str {
+        "six letters"
+    }
+}
+
+impl Reversible for Pancakes {
+    fn goals(&self) -> Vec<[u8; 6]> {
+        vec![*b"abcdef"]
+    }
+
+    fn inverse(&self, action: Move) -> Move {
+        action
+    }
+
+    fn default_depth(&self) -> u32 {
+        7
+    }
+}
+
+fn solve_with(
+    search: &dyn Search<Pancakes>,
+    puzzle: Pancakes,
+    start: &[u8; 6],
+    heuristic: &mut dyn Heuristic<[u8; 6]>,
+    limits: &Limits,
+) -> Outcome {
+    let stop = AtomicBool::new(false);
+    let outcome = search.run(&puzzle, start, heuristic, &mut Control::new(limits, &stop, &mut |_| ()));
+    let outcome = outcome.expect("these heuristics do not fail");
+    if let Some(moves) = &outcome.moves {
+        let (end, cost) = replay(&puzzle, start, moves).expect("legal moves");
+        assert!(puzzle.is_goal(&end));
+        assert_eq!(outcome.cost, Some(cost));
+    }
+    assert_eq!(outcome.moves.is_some(), outcome.end == End::Solved);
+    outcome
+}
+
+fn solve(search: Bwas, start: &[u8; 6], heuristic: &mut dyn Heuristic<[u8; 6]>) -> Outcome {
+    solve_with(&search, Pancakes::ALL, start, heuristic, &Limits::default())
+}
+
+#[test]
+fn the_test_puzzle_keeps_the_laws() {
+    // https://oeis.org/A092113: stacks of six by the flips that they need.
+    laws::check(&Pancakes::ALL, &[1, 5, 20, 79, 199, 281, 133, 2]);
+}
+
+#[test]
+fn with_exact_estimates_every_answer_is_shortest() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    assert_eq!(table.len(), 720);
+    for (start, &distance) in &table {
+        for (expand, lambda) in [(1, 1.0), (1, 0.6), (1, 0.0)] {
+            let outcome = solve(Bwas { expand, lambda }, start, &mut ball(&Pancakes::ALL, 20));
+            assert_eq!(outcome.cost, Some(distance.into()), "{start:?} N = {expand} λ = {lambda}");
+            assert!(outcome.stats.expanded <= u64::from(distance), "it walks straight to the goal");
+        }
+    }
+}
+
+#[test]
+fn what_is_claimed_as_proven_is_optimal() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let mut proven = 0;
+    for (start, &distance) in &table {
+        for (expand, depth) in [(1, 0), (1, 3), (7, 3), (50, 2), (1000, 4)] {
+            let outcome = solve(Bwas { expand, lambda: 1.0 }, start, &mut ball(&Pancakes::ALL, depth));
+            assert!(outcome.cost >= Some(distance.into()));
+            if outcome.proven_optimal {
+                proven += 1;
+                assert_eq!(outcome.cost, Some(distance.into()));
+            }
+            let weighted = solve(Bwas { expand, lambda: 0.5 }, start, &mut ball(&Pancakes::ALL, depth));
+            assert!(!weighted.proven_optimal || distance == 0, "nothing is proven for λ below 1");
+        }
+    }
+    assert!(proven > 720, "{proven}");
+}
+
+#[test]
+fn a_solved_start_needs_nothing() {
+    let outcome = solve(Bwas { expand: 10, lambda: 0.6 }, b"abcdef", &mut zero());
+    assert_eq!((outcome.moves, outcome.cost, outcome.proven_optimal), (Some(vec![]), Some(0), true));
+    assert_eq!((outcome.stats.evaluated, outcome.stats.generated, outcome.stats.stored), (0, 0, 1));
+}
+
+#[test]
+fn an_unsolvable_start_is_said_to_be_so() {
+    let puzzle = Pancakes { even: true };
+    let outcome = solve_with(&Bwas { expand: 10, lambda: 0.6 }, puzzle, b"bacdef", &mut zero(), &Limits::default());
+    assert_eq!((outcome.end, outcome.proven_optimal), (End::NoSolution, false));
+    assert_eq!(outcome.stats.stored, outcome.stats.expanded, "all that can be reached was expanded");
+    assert_eq!(outcome.stats.generated, 2 * outcome.stats.expanded);
+}
+
+#[test]
+fn the_statistics_are_exact() {
+    // Without knowledge and at λ = 1 this is a search by layers: N = all of a layer.
+    let outcome = solve(Bwas { expand: 1000, lambda: 1.0 }, b"bacdfe", &mut zero());
+    let stats = outcome.stats;
+    let layers = [1, 5, 20, 79, 199, 281, 133, 2];
+    let distance = outcome.cost.expect("solved") as usize;
+    assert_eq!(stats.iterations as usize, distance);
+    let expanded: usize = layers[..distance].iter().sum();
+    assert_eq!(stats.expanded as usize, expanded);
+    assert_eq!(stats.generated as usize, 5 * expanded);
+    let stored: usize = layers[..=distance].iter().sum();
+    assert_eq!(stats.stored as usize, stored);
+    assert_eq!(stats.evaluated as usize, expanded, "the last layer holds the goal and is not scored");
+}
+
+#[test]
+fn limits_end_a_search_cleanly() {
+    let search = Bwas { expand: 3, lambda: 1.0 };
+    let hard = b"ebdafc";
+    for nodes in [1, 4, 5, 6, 37, 100] {
+        let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+        let outcome = solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits);
+        assert_eq!(outcome.end, End::Limit(Limit::Nodes));
+        assert!(outcome.stats.generated <= nodes && outcome.stats.stored <= nodes + 1);
+    }
+    let limits = Limits { time: Some(Duration::ZERO), ..Limits::default() };
+    assert_eq!(solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits).end, End::Limit(Limit::Time));
+    let limits = Limits { memory: Some(1000), ..Limits::default() };
+    assert_eq!(solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits).end, End::Limit(Limit::Memory));
+    let stop = AtomicBool::new(false);
+    let limits = Limits::default();
+    let mut watch = |_: &_| stop.store(true, Ordering::Relaxed);
+    let mut control = Control::new(&limits, &stop, &mut watch);
+    let outcome = search.run(&Pancakes::ALL, hard, &mut zero(), &mut control).expect("no failure");
+    assert_eq!((outcome.end, outcome.stats.iterations), (End::Limit(Limit::Stopped), 2), "stopped after one step");
+}
+
+/// Estimates that mislead, and come back in chunks of a given size.
+struct Misleading {
+    inner: PerState<[u8; 6]>,
+    chunk: usize,
+    out: usize,
+    most_out: usize,
+}
+
+impl Misleading {
+    fn new(chunk: usize) -> Self {
+        let wild =
+            |state: &[u8; 6]| state.iter().fold(7u32, |hash, &pancake| hash.wrapping_mul(31) ^ u32::from(pancake));
+        Misleading {
+            inner: PerState::new("wild", false, move |state| (wild(state) % 97) as f32 / 10.0),
+            chunk,
+            out: 0,
+            most_out: 0,
+        }
+    }
+}
+
+impl Heuristic<[u8; 6]> for Misleading {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
+        assert!(!states.is_empty() && states.len() <= self.chunk);
+        self.out += 1;
+        self.most_out = self.most_out.max(self.out);
+        self.inner.submit(states, ask)
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        self.out -= 1;
+        self.inner.collect()
+    }
+}
+
+#[test]
+fn the_answer_does_not_depend_on_how_the_batch_is_cut() {
+    for start in [b"fedbca", b"ebdafc", b"cfadbe"] {
+        for (expand, lambda) in [(1, 0.6), (8, 0.6), (100, 0.2), (8, 1.0)] {
+            let search = Bwas { expand, lambda };
+            let outcomes: Vec<Outcome> = [1, 3, 4096]
+                .map(|chunk| {
+                    let mut heuristic = Misleading::new(chunk);
+                    let mut outcome = solve(search, start, &mut heuristic);
+                    assert_eq!(heuristic.out, 0, "every chunk was collected");
+                    assert!(heuristic.most_out <= 5, "the heuristic is not flooded");
+                    outcome.stats.seconds = 0.0;
+                    outcome.stats.evaluated = 0; // at the last batch, what was not handed over is not scored
+                    outcome
+                })
+                .into();
+            assert_eq!(outcomes[0], outcomes[1]);
+            assert_eq!(outcomes[0], outcomes[2]);
+        }
+    }
+}
+
+#[test]
+fn states_reached_more_cheaply_are_opened_again() {
+    // With wild estimates and λ = 1, A* still finds shortest paths if it runs on until nothing cheaper is open; here:
+    // every stored path is at most as long as when the state was first reached, and the answers replay.
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let mut longer = 0;
+    for (start, &distance) in &table {
+        let outcome = solve(Bwas { expand: 2, lambda: 0.3 }, start, &mut Misleading::new(64));
+        longer += u32::from(outcome.cost > Some(distance.into()));
+        assert!(outcome.stats.expanded >= outcome.stats.iterations);
+    }
+    assert!(longer > 0, "estimates that mislead cost length somewhere");
+}
+
+#[test]
+fn a_failing_heuristic_ends_the_search_with_its_reason() {
+    struct Broken;
+    impl Heuristic<[u8; 6]> for Broken {
+        fn name(&self) -> &str {
+            "broken"
+        }
+        fn chunk(&self) -> usize {
+            8
+        }
+        fn submit(&mut self, _: &[[u8; 6]], _: Ask) -> Result<(), HeuristicError> {
+            Ok(())
+        }
+        fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+            Err(HeuristicError("out of luck".into()))
+        }
+    }
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    let mut watch = |_: &_| ();
+    let mut control = Control::new(&limits, &stop, &mut watch);
+    let search = Bwas { expand: 3, lambda: 0.6 };
+    let error = search.run(&Pancakes::ALL, b"ebdafc", &mut Broken, &mut control).expect_err("it fails");
+    assert!(error.to_string().contains("out of luck"));
+}

@@ -1,0 +1,193 @@
+//! Training runs: exact resumption, checkpoints that survive, and clear ends.
+
+use costar::neural::device::Device;
+use costar::neural::learner::Precision;
+use costar::neural::network::{NetworkConfig, NetworkKind};
+use costar::puzzle::cube3::Cube3;
+use costar::quantity::Interval;
+use costar::report::{Metrics, read_lines};
+use costar::sampler::GENERATOR;
+use costar::train::checkpoint;
+use costar::train::settings::{Plan, Settings};
+use costar::train::{Ended, METRICS, Training, claim};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+fn settings(learning_rate: f64) -> Settings {
+    Settings {
+        puzzle: "cube3".into(),
+        network: NetworkConfig {
+            kind: NetworkKind::Mlp,
+            width: 32,
+            blocks: 1,
+            heads: Some(12),
+            offset: 13.0,
+            scale: 10.0,
+        },
+        batch_size: 64,
+        max_depth: 26,
+        learning_rate,
+        weight_decay: 1e-3,
+        precision: Precision::F32,
+        seed: 5,
+        generator: GENERATOR.into(),
+        init: None,
+    }
+}
+
+fn plan(out: &Path, steps: u64) -> Plan {
+    Plan { out: out.to_owned(), steps, checkpoint_every: Interval::Samples(64 * 200), sampler_threads: 2 }
+}
+
+fn fresh(out: &Path, steps: u64, rate: f64) -> Training<Cube3> {
+    Training::fresh(Cube3, settings(rate), plan(out, steps), Device::CPU, None).expect("a training")
+}
+
+fn newest(out: &Path) -> PathBuf {
+    checkpoint::newest(out).expect("the folder can be read").expect("there is a checkpoint")
+}
+
+fn resume(out: &Path, steps: u64) -> anyhow::Result<Training<Cube3>> {
+    let folder = newest(out);
+    Training::resumed(Cube3, &folder, checkpoint::read(&folder)?, plan(out, steps), Device::CPU)
+}
+
+fn state(out: &Path) -> [Vec<u8>; 3] {
+    ["weights.safetensors", "optimizer.safetensors", "model/model.safetensors"]
+        .map(|file| fs::read(newest(out).join(file)).expect("a file of a checkpoint"))
+}
+
+#[test]
+fn an_interrupted_run_ends_with_the_same_bits() {
+    const STEPS: u64 = 64 * 1500 + 7;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    for out in [&whole, &parts] {
+        fs::create_dir(out).expect("a folder");
+    }
+    let never = AtomicBool::new(false);
+    assert_eq!(fresh(&whole, STEPS, 1e-3).run(&never).expect("it runs"), Ended::Finished);
+
+    let mut training = fresh(&parts, STEPS, 1e-3);
+    let mut stops = 0;
+    for wait in [60, 90, 150, 100_000] {
+        let stop = AtomicBool::new(false);
+        let ended = thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                thread::park_timeout(Duration::from_millis(wait));
+                stop.store(true, Ordering::Relaxed);
+            });
+            let ended = training.run(&stop).expect("it runs");
+            waiting.thread().unpark();
+            ended
+        });
+        stops += u32::from(ended == Ended::Stopped);
+        // A training of which a kill has left a half-written checkpoint.
+        fs::create_dir_all(parts.join("checkpoint-000000000000001.tmp/model")).expect("a folder");
+        training = resume(&parts, STEPS).expect("it can be resumed");
+    }
+    assert!(stops > 0, "it was interrupted");
+    assert_eq!(training.run(&never).expect("nothing to do"), Ended::NothingLeft);
+    assert_eq!(state(&whole), state(&parts));
+
+    let metrics: Vec<Metrics> = read_lines(&parts.join(METRICS)).expect("metrics");
+    assert!(metrics.is_sorted_by(|a, b| a.samples < b.samples), "no line stands twice");
+    assert_eq!(metrics.last().map(|line| line.samples), Some(64 * 1501));
+    let predictions = metrics.last().and_then(|line| line.predictions.clone()).expect("predictions at a checkpoint");
+    assert_eq!(predictions.len(), 26);
+    let left: Vec<_> = fs::read_dir(&parts).expect("the folder").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left.len(), 2, "one checkpoint and the metrics: {left:?}");
+}
+
+#[test]
+fn more_steps_go_on_with_the_longer_schedule() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let never = AtomicBool::new(false);
+    fresh(folder.path(), 64 * 20, 1e-3).run(&never).expect("it runs");
+    let before = state(folder.path());
+    assert_eq!(resume(folder.path(), 64 * 40).expect("it resumes").run(&never).expect("it runs"), Ended::Finished);
+    assert_ne!(before, state(folder.path()));
+    assert_eq!(checkpoint::read(&newest(folder.path())).expect("a position").samples, 64 * 40);
+}
+
+#[test]
+fn a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let never = AtomicBool::new(false);
+    fresh(folder.path(), 64 * 20, 1e-3).run(&never).expect("it runs");
+    let before = state(folder.path());
+    // The same run with a rate that no network survives.
+    let path = newest(folder.path());
+    let mut position = checkpoint::read(&path).expect("a position");
+    position.settings.learning_rate = 1e30;
+    let training = Training::resumed(Cube3, &path, position, plan(folder.path(), 64 * 2000), Device::CPU);
+    let error = training.expect("it resumes").run(&never).expect_err("it diverges").to_string();
+    assert!(error.contains("finite") || error.contains("NaN") || error.contains("inf"), "{error}");
+    assert!(error.contains("--lr"), "{error}");
+    assert_eq!(before, state(folder.path()));
+}
+
+#[test]
+fn a_damaged_checkpoint_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false)).expect("it runs");
+    let checkpoint = newest(folder.path());
+    for file in ["weights.safetensors", "optimizer.safetensors", "model/config.json"] {
+        let path = checkpoint.join(file);
+        let whole = fs::read(&path).expect("a file");
+        let mut damaged = whole.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 1;
+        for bytes in [&damaged[..], &whole[..middle]] {
+            fs::write(&path, bytes).expect("it can be written");
+            let error = resume(folder.path(), 640).err().expect("it is refused").to_string();
+            assert!(error.contains(file) && error.contains("damaged"), "{error}");
+        }
+        fs::remove_file(&path).expect("it is there");
+        let error = resume(folder.path(), 640).err().expect("it is refused").to_string();
+        assert!(error.contains(file) && error.contains("missing"), "{error}");
+        fs::write(&path, whole).expect("it can be written");
+    }
+    resume(folder.path(), 640).expect("whole again");
+    fs::write(checkpoint.join("progress.json"), "{\"hello\": 1}").expect("it can be written");
+    let error = resume(folder.path(), 640).err().expect("it is foreign").to_string();
+    assert!(error.contains("progress.json"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_leaves_the_one_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false)).expect("it runs");
+    let before = state(folder.path());
+    let mut position = checkpoint::read(&newest(folder.path())).expect("a position");
+    position.samples += 64;
+    let full = checkpoint::write(folder.path(), &mut position, |temporary| {
+        fs::write(temporary.join("weights.safetensors"), "half")?;
+        anyhow::bail!("No space left on device")
+    });
+    assert!(full.expect_err("the disk is full").to_string().contains("No space"));
+    assert_eq!(before, state(folder.path()));
+    assert!(
+        fs::read_dir(folder.path())
+            .expect("the folder")
+            .flatten()
+            .all(|entry| { !entry.file_name().to_string_lossy().ends_with(".tmp") })
+    );
+}
+
+#[test]
+fn a_folder_belongs_to_one_training() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("runs/a");
+    let lock = claim(&out, false).expect("an empty folder");
+    assert!(claim(&out, true).expect_err("it is at work").to_string().contains("another training"));
+    drop(lock);
+    drop(claim(&out, false).expect("the lock alone does not fill it"));
+    fs::write(out.join("notes.txt"), "mine").expect("it can be written");
+    let refusal = claim(&out, false).expect_err("it is not empty").to_string();
+    assert!(refusal.contains("notes.txt") && refusal.contains("--resume"), "{refusal}");
+    claim(&out, true).expect("--resume takes it");
+}
