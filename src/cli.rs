@@ -1,5 +1,6 @@
 //! The command line: flags as typed, resolved to settings, then the work. One file a subcommand.
 
+use crate::progress::note;
 use crate::signal;
 use clap::{Parser, Subcommand};
 use std::io;
@@ -89,7 +90,7 @@ pub fn main() -> ExitCode {
     if is_broken_pipe(&error) {
         return SUCCESS; // whoever read our output has had enough
     }
-    eprintln!("costar: {error:#}");
+    note!("costar: {error:#}");
     ExitCode::from(signal::exit_code().unwrap_or(code))
 }
 

@@ -1,9 +1,19 @@
-//! Progress on the standard error stream of a terminal; nothing where that is not one.
+//! What goes to the standard error stream: notes, and in a terminal, progress.
 
 use crate::quantity::grouped;
 use crate::search::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
+
+/// Writes a line to the standard error stream, as `eprintln!` does, but goes on where nobody reads it any more: a
+/// training does not die with the terminal that it was started from.
+macro_rules! note {
+    ($($format:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($format)*);
+    }};
+}
+pub(crate) use note;
 
 /// A line that says how far a training is.
 #[derive(Debug)]
@@ -30,7 +40,7 @@ impl TrainingBar {
 
     /// Prints a line above the bar; to the standard error stream, terminal or not.
     pub fn note(&self, line: &str) {
-        if self.0.is_hidden() { eprintln!("{line}") } else { self.0.println(line) }
+        if self.0.is_hidden() { note!("{line}") } else { self.0.println(line) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Networks: what is saved, folded and loaded says the same; what is damaged is refused by name.
 
 use costar::heuristic::{Ask, Estimates, Heuristic as _};
-use costar::neural::device::{Device, DeviceChoice};
+use costar::neural::device::{Device, DeviceChoice, set_cpu_threads};
 use costar::neural::estimator::NetworkHeuristic;
 use costar::neural::learner::{Learner, Precision};
 use costar::neural::model::{CONFIG, Model, ModelConfig, WEIGHTS};
@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn config(kind: NetworkKind, heads: bool) -> NetworkConfig {
+    set_cpu_threads(1); // the tests run beside each other
     NetworkConfig { kind, width: 16, blocks: 2, heads: heads.then_some(12), offset: 13.0, scale: 10.0 }
 }
 

@@ -3,7 +3,7 @@
 use super::search_options::SearchOptions;
 use super::solver::{Solver, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS};
-use crate::progress::SearchLine;
+use crate::progress::{SearchLine, note};
 use crate::puzzle::{Reversible, Visitor, visit};
 use crate::quantity::{self, grouped};
 use crate::report::{Solved, Summary, append_line, read_lines};
@@ -63,7 +63,7 @@ impl Visitor for Bench {
             None => Vec::new(),
         };
         if !results.is_empty() {
-            eprintln!("costar: {} of {} instances are in the file already", results.len(), instances.len());
+            note!("costar: {} of {} instances are in the file already", results.len(), instances.len());
         }
         let mut line = SearchLine::new(true);
         for (i, instance) in instances.iter().enumerate().skip(results.len()) {

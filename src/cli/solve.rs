@@ -3,7 +3,7 @@
 use super::search_options::SearchOptions;
 use super::solver::{Solution, Solver, why_not_solved};
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS};
-use crate::progress::SearchLine;
+use crate::progress::{SearchLine, note};
 use crate::puzzle::{Reversible, Style, Visitor, visit};
 use crate::quantity::grouped;
 use crate::report::Refused;
@@ -55,7 +55,7 @@ impl Visitor for Solve {
         }
         if solution.moves.is_none() {
             if !options.json {
-                eprintln!("costar: {}", why_not_solved(&solution.report, solution.end));
+                note!("costar: {}", why_not_solved(&solution.report, solution.end));
             }
             return Ok(ExitCode::from(NOT_SOLVED));
         }

@@ -8,7 +8,7 @@ use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
 use crate::neural::model::Model;
-use crate::progress::SearchLine;
+use crate::progress::{SearchLine, note};
 use crate::puzzle::{Move, Reversible, move_names, replay};
 use crate::report::Solved;
 use crate::search::bwas::Bwas;
@@ -194,7 +194,7 @@ fn heuristic<P: Reversible>(puzzle: &Arc<P>, options: &SearchOptions) -> anyhow:
             let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
             let device = Device::resolve(options.device)?;
             if options.device == DeviceChoice::Auto && device.is_cuda() {
-                eprintln!("costar: running on {device}");
+                note!("costar: running on {device}");
             }
             let model = Model::read(&folder, device, Precision::auto(device))?;
             model.config.check_puzzle(&puzzle.name(), &puzzle.encoding(), &folder)?;

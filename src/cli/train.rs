@@ -5,6 +5,7 @@ use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::learner::Precision;
 use crate::neural::model::ModelConfig;
 use crate::neural::network::{NetworkConfig, NetworkKind};
+use crate::progress::note;
 use crate::puzzle::{Reversible, Visitor, visit};
 use crate::quantity::{self, Interval, Roughly, grouped};
 use crate::sampler::GENERATOR;
@@ -120,13 +121,13 @@ impl Visitor for Train {
             Some(folder) => resume(puzzle, &args, plan.clone(), device, &folder).or_input()?,
             None => {
                 if args.resume {
-                    eprintln!("costar: there is nothing to resume in {}: starting", plan.out.display());
+                    note!("costar: there is nothing to resume in {}: starting", plan.out.display());
                 }
                 start(puzzle, &args, plan.clone(), device).or_input()?
             }
         };
         if training.samples() >= plan.steps {
-            eprintln!(
+            note!(
                 "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --steps goes on)",
                 plan.out.display(),
                 grouped(training.samples())
@@ -135,16 +136,16 @@ impl Visitor for Train {
         }
         let speed = training.measure_speed(stop)?;
         let left = (plan.steps - training.samples()) as f64;
-        eprintln!(
+        note!(
             "costar: {} samples at about {}/s: about {}",
             grouped(left as u64),
             grouped(speed as u64),
             Roughly(left / speed)
         );
         match training.run(stop)? {
-            Ended::Stopped => eprintln!("costar: stopped; the same command with --resume goes on"),
+            Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
             Ended::Finished | Ended::NothingLeft => {
-                eprintln!("costar: done: costar solve --model {} solves with it", plan.out.display())
+                note!("costar: done: costar solve --model {} solves with it", plan.out.display())
             }
         }
         Ok(SUCCESS)
@@ -162,7 +163,7 @@ fn start<P: Reversible>(puzzle: P, args: &Args, plan: Plan, device: Device) -> R
     let settings = settings(&puzzle, args, device, init.as_deref())?;
     describe(&settings, device);
     let training = Training::fresh(puzzle, settings, plan, device, init.as_deref())?;
-    eprintln!("costar: {} parameters", grouped(training.parameter_count()));
+    note!("costar: {} parameters", grouped(training.parameter_count()));
     Ok(training)
 }
 
@@ -220,7 +221,7 @@ fn resume<P: Reversible>(puzzle: P, args: &Args, plan: Plan, device: Device, fol
     let position = checkpoint::read(folder)?;
     check_same_run(&puzzle, args, &position)?;
     describe(&position.settings, device);
-    eprintln!("costar: resuming after {} samples", grouped(position.samples));
+    note!("costar: resuming after {} samples", grouped(position.samples));
     Training::resumed(puzzle, folder, position, plan, device)
 }
 
@@ -285,7 +286,7 @@ impl Kept {
 
 fn describe(settings: &Settings, device: Device) {
     let network = &settings.network;
-    eprintln!(
+    note!(
         "costar: training {} for {}: {} × {}{}, on {device} in {}",
         network.kind,
         settings.puzzle,
@@ -294,7 +295,7 @@ fn describe(settings: &Settings, device: Device) {
         if network.heads.is_some() { " with two heads" } else { "" },
         settings.precision
     );
-    eprintln!(
+    note!(
         "costar: batches of {}, scrambles of 1 to {} moves, learning rate {:e}, seed {}",
         grouped(settings.batch_size as u64),
         settings.max_depth,

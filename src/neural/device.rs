@@ -146,6 +146,12 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
+/// How many threads an operation on the CPU may use; all cores if this is never called. Results are the same bit by
+/// bit only for the same number.
+pub fn set_cpu_threads(threads: usize) {
+    tch::set_num_threads(threads.clamp(1, 1024) as i32);
+}
+
 /// Has the C library keep freed memory for the next tensors of the same size, instead of handing it back to the system
 /// and clearing fresh pages a thousand times a second; measured: a tenth of a training step on two cores.
 pub(super) fn tune_allocator() {

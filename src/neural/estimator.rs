@@ -9,6 +9,7 @@ use super::model::Model;
 use super::network::Scorer;
 use super::parameters::host_values;
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::progress::note;
 use crate::puzzle::Puzzle;
 use ndarray::{Array2, Axis, s};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -117,9 +118,10 @@ impl Worker {
                 }
                 Err(message) if message.contains("out of memory") && count > 1 => {
                     self.largest = count / 2;
-                    eprintln!(
+                    note!(
                         "costar: {} is out of memory: scoring {} states at a time from now on",
-                        self.device, self.largest
+                        self.device,
+                        self.largest
                     );
                 }
                 Err(message) => return Err(HeuristicError(message)),
