@@ -16,6 +16,8 @@
 //! [`search`] knows no tensor, [`puzzle`]s know no network, [`report`] knows no search: each end of an arrow can be
 //! replaced. Only [`neural`] names the tensor library.
 
+#![warn(missing_docs)]
+
 pub mod cli;
 pub mod files;
 pub mod heuristic;

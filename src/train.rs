@@ -149,15 +149,15 @@ impl<P: Reversible> Training<P> {
             if clock.reported.elapsed() >= REPORT_EVERY {
                 self.report(&mut clock, &bar, None)?;
             }
-            if clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples) {
-                if let Err(error) = self.save(&mut clock, &bar) {
-                    if !is_about_writing(&error) {
-                        return Err(error);
-                    }
-                    // A full disk may be emptied by the next time; what is saved already stays.
-                    bar.note(&format!("costar: not saved: {error:#}; going on"));
-                    clock.saved(self.position.samples);
+            if clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples)
+                && let Err(error) = self.save(&mut clock, &bar)
+            {
+                if !is_about_writing(&error) {
+                    return Err(error);
                 }
+                // A full disk may be emptied by the next time; what is saved already stays.
+                bar.note(&format!("costar: not saved: {error:#}; going on"));
+                clock.saved(self.position.samples);
             }
         }
         self.save(&mut clock, &bar)?;

@@ -115,11 +115,18 @@ fn solve_prints_one_object_that_replays() {
 
 #[test]
 fn solve_shows_the_cube_and_groups_of_five() {
-    let ran = run(&["solve", "--model", model(), "--n", "100", "R", "U2"]);
+    let ran = run(&["solve", "--model", model(), "--n", "100", "--device", "cpu", "R", "U2"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("L L L") && !ran.out.contains('\x1b'), "a plain net when piped: {}", ran.out);
     assert!(ran.out.contains("3 moves") && ran.out.contains("U"), "{}", ran.out);
     assert_eq!(ran.err, "", "no progress when piped");
+}
+
+#[test]
+fn auto_says_which_device_it_took() {
+    let ran = run(&["solve", "--model", model(), "--n", "100", "--json", "R"]);
+    let device = json(&ran.out)["device"].as_str().expect("a device").to_owned();
+    assert!(ran.err.contains(&format!("running on {device}")), "{}", ran.err);
 }
 
 #[test]

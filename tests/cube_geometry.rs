@@ -53,7 +53,7 @@ impl Geometry {
 
     fn turn(&mut self, action: Move) {
         let axis = NORMALS[usize::from(action / 2)];
-        for _ in 0..if action % 2 == 0 { 1 } else { 3 } {
+        for _ in 0..if action.is_multiple_of(2) { 1 } else { 3 } {
             for sticker in self.0.iter_mut().filter(|sticker| dot(sticker.place, axis) == 1) {
                 sticker.place = rotate(sticker.place, axis);
                 sticker.normal = rotate(sticker.normal, axis);

@@ -4,7 +4,7 @@ use super::search_options::{AutoCount, SearchOptions};
 use super::{Failure, OrInput as _, models};
 use crate::heuristic::{Heuristic, ball, zero};
 use crate::memory;
-use crate::neural::device::{Device, DeviceChoice};
+use crate::neural::device::Device;
 use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
 use crate::neural::model::Model;
@@ -192,9 +192,9 @@ fn heuristic<P: Reversible>(puzzle: &Arc<P>, options: &SearchOptions) -> anyhow:
     match options.heuristic.as_str() {
         "network" => {
             let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
-            let device = Device::resolve(options.device)?;
-            if options.device == DeviceChoice::Auto && device.is_cuda() {
-                note!("costar: running on {device}");
+            let (device, said) = Device::resolve_aloud(options.device)?;
+            if let Some(said) = said {
+                note!("costar: {said}");
             }
             let model = Model::read(&folder, device, Precision::auto(device))?;
             model.config.check_puzzle(&puzzle.name(), &puzzle.encoding(), &folder)?;

@@ -105,7 +105,10 @@ impl Visitor for Train {
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
         let Train { args, stop } = self;
-        let device = Device::resolve(args.device).or_input()?;
+        let (device, said) = Device::resolve_aloud(args.device).or_input()?;
+        if let Some(said) = said {
+            note!("costar: {said}");
+        }
         let out = args.out.clone().unwrap_or_else(|| {
             Path::new("runs").join(format!("{}-{}", args.puzzle, args.net.unwrap_or(NetworkKind::Resnet)))
         });

@@ -68,6 +68,20 @@ impl Device {
         }
     }
 
+    /// Resolves a choice as [`Device::resolve`] does, and says in a sentence what `auto` took, and why.
+    ///
+    /// # Errors
+    /// As [`Device::resolve`].
+    pub fn resolve_aloud(choice: DeviceChoice) -> Result<(Device, Option<String>), NoCuda> {
+        if choice != DeviceChoice::Auto {
+            return Ok((Device::resolve(choice)?, None));
+        }
+        Ok(match cuda(0) {
+            Ok(device) => (device, Some(format!("running on {device} (--device auto)"))),
+            Err(NoCuda(why)) => (Device::CPU, Some(format!("running on cpu (--device auto: {why})"))),
+        })
+    }
+
     /// Whether this is a CUDA device.
     pub fn is_cuda(self) -> bool {
         matches!(self.0, tch::Device::Cuda(_))

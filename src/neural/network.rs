@@ -85,7 +85,7 @@ impl NetworkConfig {
         kind: Kind,
     ) -> Result<(Box<dyn Network>, Layout), NetworkError> {
         const LARGEST: usize = 1 << 16;
-        if self.width < 2 || self.width > LARGEST || self.blocks > 1000 || self.width % 2 != 0 {
+        if self.width < 2 || self.width > LARGEST || self.blocks > 1000 || !self.width.is_multiple_of(2) {
             return Err(NetworkError(format!(
                 "a network of width {} and {} blocks is refused: an even width from 2 to {LARGEST} and at most \
                  1000 blocks would be accepted",

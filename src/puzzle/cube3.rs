@@ -238,7 +238,7 @@ impl Puzzle for Cube3 {
 
     fn move_name(&self, action: Move) -> String {
         let face = FACES[usize::from(action / 2)];
-        if action % 2 == 0 { face.to_string() } else { format!("{face}'") }
+        if action.is_multiple_of(2) { face.to_string() } else { format!("{face}'") }
     }
 
     #[inline]

@@ -64,7 +64,7 @@ impl<S: State> Arena<S> {
     /// If the arena [is full](Arena::is_full).
     pub fn push(&mut self, node: Node<S>) -> NodeId {
         assert!(!self.is_full(), "the arena is full");
-        if self.length % SEGMENT == 0 {
+        if self.length.is_multiple_of(SEGMENT) {
             self.segments.push(Vec::with_capacity(SEGMENT));
         }
         self.segments[self.length >> SEGMENT_BITS].push(node);

@@ -33,7 +33,7 @@ impl Closed {
         let hash = self.hasher.hash_one(state);
         let shard = &mut self.shards[(hash >> (64 - 7 - SHARD_BITS)) as usize & ((1 << SHARD_BITS) - 1)];
         let hasher = &self.hasher;
-        match shard.entry(hash, |&id| arena[id].state == *state, |&id| hasher.hash_one(&arena[id].state)) {
+        match shard.entry(hash, |&id| arena[id].state == *state, |&id| hasher.hash_one(arena[id].state)) {
             Entry::Occupied(entry) => Err(*entry.get()),
             Entry::Vacant(entry) => {
                 let id = insert(arena);
