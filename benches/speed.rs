@@ -48,7 +48,7 @@ fn main() -> anyhow::Result<()> {
     let flops = 2.0 * learner.parameter_count() as f64;
     let batches: Vec<_> = (0..4).map(|k| sampler.batch(k)).collect();
     let trained = rate(seconds, BATCH, |k| {
-        learner.step(&batches[k as usize % batches.len()], 1e-3);
+        learner.step(&batches[k as usize % batches.len()], 1e-3).expect("the device has room for a batch");
         if k % 8 == 7 {
             learner.losses();
         }
@@ -59,7 +59,8 @@ fn main() -> anyhow::Result<()> {
 
     let folder = tempfile::tempdir()?;
     learner.write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config, precision))?;
-    let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), Model::read(folder.path(), device, precision)?, device);
+    let mut heuristic =
+        NetworkHeuristic::new(Arc::new(Cube3), Model::read(folder.path(), &Cube3, device, precision)?, device);
     let chunk = heuristic.chunk();
     let states = scrambled(chunk);
     heuristic.submit(&states, Ask::Values)?;
@@ -73,7 +74,7 @@ fn main() -> anyhow::Result<()> {
 
     let model = costar_model().filter(|folder| folder.join("config.json").exists());
     let model = model.as_deref().unwrap_or(folder.path());
-    let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), Model::read(model, device, precision)?, device);
+    let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), Model::read(model, &Cube3, device, precision)?, device);
     let limits = Limits { time: Some(Duration::from_secs_f64(2.0 * seconds)), ..Limits::default() };
     let outcome = search(10_000, &mut heuristic, &limits)?;
     let searched = outcome.stats.evaluated as f64 / outcome.stats.seconds;

@@ -29,7 +29,7 @@ pub fn create_folder_whole(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) 
             fs::create_dir_all(&temporary).with_context(|| format!("cannot make the folder {}", temporary.display()))
         })
         .and_then(|()| fill(&temporary))
-        .and_then(|()| sync_folder(&temporary))
+        .and_then(|()| sync_folders(&temporary))
         .and_then(|()| rename(&temporary, path));
     if made.is_err() {
         let _ = fs::remove_dir_all(&temporary);
@@ -70,6 +70,15 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
     // The rename is in the folder above: sync that, where the system lets us.
     let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sync_folder(parent)
+}
+
+/// Syncs a folder and all below it: the names of their files are on the disk then.
+fn sync_folders(folder: &Path) -> Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        sync_folders(&entry.path())?;
+    }
+    sync_folder(folder)
 }
 
 fn sync_folder(folder: &Path) -> Result<()> {

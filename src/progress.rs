@@ -50,6 +50,12 @@ impl Drop for TrainingBar {
     }
 }
 
+impl Default for SearchLine {
+    fn default() -> Self {
+        SearchLine::new()
+    }
+}
+
 /// A line that says where a search is, and where there are several instances, which one.
 #[derive(Debug)]
 pub struct SearchLine {
@@ -59,10 +65,9 @@ pub struct SearchLine {
 }
 
 impl SearchLine {
-    /// Shows itself only if `show`, and only in a terminal.
-    pub fn new(show: bool) -> Self {
-        let target = if show { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
+    /// Shows itself only in a terminal.
+    pub fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         bar.set_style(style("{spinner} {msg}"));
         SearchLine { bar, instances: String::new(), last: Instant::now() }
     }

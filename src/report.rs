@@ -49,6 +49,8 @@ pub struct Solved {
     pub heuristic: String,
     /// Why there is no solution: `no solution`, `time`, `nodes`, `memory` or `stopped`.
     pub ended_by: Option<String>,
+    /// CRC-32 of the model's weights: tells two states of a model of the same name apart.
+    pub weights_crc32: Option<u32>,
     /// `--max-seconds`, where it was given.
     pub max_seconds: Option<f64>,
     /// `--max-nodes`, where it was given.
@@ -70,6 +72,7 @@ impl Solved {
         differs("the search", self.search.clone(), other.search.clone())?;
         differs("the heuristic", self.heuristic.clone(), other.heuristic.clone())?;
         differs("the model", show(&self.model), show(&other.model))?;
+        differs("the checksum of the model's weights", show(&self.weights_crc32), show(&other.weights_crc32))?;
         differs("the device", show(&self.device), show(&other.device))?;
         differs("--n", show(&self.n), show(&other.n))?;
         differs("--lambda", show(&self.lambda), show(&other.lambda))?;
@@ -194,9 +197,9 @@ pub struct Metrics {
     /// Cross-entropy of the back moves, in nats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cross_entropy: Option<f64>,
-    /// The learning rate of the last step.
+    /// The learning rate of the next step.
     pub learning_rate: f64,
-    /// At checkpoints: what the network says of fresh scrambles, by depth.
+    /// At checkpoints: what the network says of fresh scrambles, by depth (of deep ones, 64 depths).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predictions: Option<Vec<Prediction>>,
 }
@@ -212,14 +215,20 @@ pub struct Prediction {
     pub deviation: f64,
 }
 
-/// Appends a record as one line of JSON, in one write.
+/// Appends a record as one line of JSON; a line that does not fit on the disk leaves nothing behind.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn append_line(path: &Path, record: &impl Serialize) -> Result<()> {
     let mut line = serde_json::to_string(record).context("a record cannot be written as JSON")?;
     line.push('\n');
-    let append = || OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes());
+    let append = || {
+        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        let length = file.metadata()?.len();
+        file.write_all(line.as_bytes()).inspect_err(|_| {
+            let _ = file.set_len(length);
+        })
+    };
     append().with_context(|| format!("cannot append to {}", path.display()))
 }
 

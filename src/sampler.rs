@@ -74,6 +74,18 @@ impl<P: Reversible> Sampler<P> {
         }
     }
 
+    /// As many states as a batch has, all of one depth, from walks that no batch holds: one encoded state a row.
+    pub fn at_depth(&self, depth: u32) -> Array2<u8> {
+        let mut states = Array2::zeros((self.batch_size, self.puzzle.encoding().cells));
+        let mut generator = generator(self.seed, (1 << 63) | u64::from(depth));
+        for mut row in states.outer_iter_mut() {
+            let goal = self.goals[below(&mut generator, self.goals.len())];
+            let (state, _) = walk(&*self.puzzle, goal, depth, &mut generator);
+            self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
+        }
+        states
+    }
+
     /// Batches `first`, `first + 1`, …, made ahead by `threads` threads, which end when the stream is dropped.
     pub fn stream(self, first: u64, threads: usize) -> Stream {
         let (threads, sampler) = (threads.max(1), Arc::new(self));

@@ -24,8 +24,7 @@ pub struct Limits {
 }
 
 /// A limit that ended a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// [`Limits::time`].
     Time,

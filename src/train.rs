@@ -12,8 +12,8 @@ use crate::neural::model::ModelConfig;
 use crate::progress::TrainingBar;
 use crate::puzzle::Reversible;
 use crate::quantity::{Interval, Roughly, grouped};
-use crate::report::{Metrics, Prediction, append_line, read_lines};
-use crate::sampler::{Batch, Sampler};
+use crate::report::{Metrics, Prediction, append_line};
+use crate::sampler::Sampler;
 use anyhow::{Context, Result, bail, ensure};
 use checkpoint::{MODEL, Position};
 use settings::{Plan, Settings, learning_rate};
@@ -31,6 +31,9 @@ const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// Scrambles of each depth that predictions are reported for.
 const PREDICTED: usize = 64;
+
+/// Of deep scrambles, predictions are reported for so many depths, evenly spaced.
+const MOST_DEPTHS: u32 = 64;
 
 /// How a training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +63,11 @@ impl<P: Reversible> Training<P> {
     pub fn fresh(puzzle: P, settings: Settings, plan: Plan, device: Device, init: Option<&Path>) -> Result<Self> {
         let mut learner = new_learner(&puzzle, &settings, device)?;
         if let Some(model) = init {
-            ModelConfig::read(model)?.check_puzzle(&settings.puzzle, &puzzle.encoding(), model)?;
+            ModelConfig::read(model)?.check_puzzle(&settings.puzzle, &puzzle.encoding(), puzzle.move_count(), model)?;
             learner.read_weights(model)?;
         }
+        checkpoint::sweep(&plan.out)?;
+        cut_metrics(&plan.out.join(METRICS), 0)?;
         let position = Position {
             settings,
             steps: plan.steps,
@@ -97,29 +102,46 @@ impl<P: Reversible> Training<P> {
         self.position.samples
     }
 
-    /// Samples a second on this device, tried out on a copy of the network.
+    /// Samples that are still to be seen.
+    pub fn samples_left(&self) -> u64 {
+        self.plan.steps.saturating_sub(self.position.samples)
+    }
+
+    /// Samples a second on this device, tried out on a copy of the network: whole steps where they are fast; else two
+    /// smaller ones, and the line through them.
     ///
     /// # Errors
-    /// If the network cannot be made a second time.
+    /// If the network cannot be made a second time, or libtorch fails.
     pub fn measure_speed(&self, stop: &AtomicBool) -> Result<f64> {
+        const ENOUGH: f64 = 1.0;
         let settings = &self.position.settings;
         let mut learner = new_learner(&*self.puzzle, settings, self.device)?;
-        let mut rate = 0.0;
-        // Small batches first: on a slow device one of them must do.
-        let sizes = [4, 16, 64, 256, 1024, settings.batch_size, settings.batch_size];
-        for size in sizes.map(|size: usize| size.min(settings.batch_size)) {
+        let mut time = |size: usize| -> Result<f64> {
             let batch = self.sampler(size).batch(0);
             let begun = Instant::now();
-            learner.step(&batch, 0.0);
+            learner.step(&batch, 0.0)?;
             learner.losses();
-            rate = size as f64 / begun.elapsed().as_secs_f64();
-            if settings.batch_size as f64 / rate > 4.0 && begun.elapsed().as_secs_f64() > 0.2
-                || stop.load(Ordering::Relaxed)
-            {
-                break;
+            Ok(begun.elapsed().as_secs_f64())
+        };
+        let whole = settings.batch_size;
+        let mut before = (whole.min(4), 0.0);
+        time(before.0)?; // the first step also pays for what is set up once
+        before.1 = time(before.0)?;
+        loop {
+            let size = (4 * before.0).min(whole);
+            let mut seconds = time(size)?;
+            if size == whole && seconds < ENOUGH {
+                seconds = seconds.min(time(size)?);
             }
+            if size == whole {
+                return Ok(whole as f64 / seconds);
+            }
+            if seconds > ENOUGH || stop.load(Ordering::Relaxed) {
+                let each = ((seconds - before.1) / (size - before.0) as f64).max(1e-9);
+                return Ok(whole as f64 / (seconds + each * (whole - size) as f64));
+            }
+            before = (size, seconds);
         }
-        Ok(rate)
     }
 
     fn sampler(&self, batch_size: usize) -> Sampler<P> {
@@ -142,25 +164,26 @@ impl<P: Reversible> Training<P> {
         while self.position.samples < self.plan.steps && !stop.load(Ordering::Relaxed) {
             let batch = batches.next().context("a sampling thread has ended")?;
             let rate = self.learning_rate();
-            self.learner.step(&batch, rate);
+            self.learner.step(&batch, rate)?;
             self.position.batches += 1;
             self.position.samples += batch_size as u64;
             bar.seen(self.position.samples.min(self.plan.steps));
-            if clock.reported.elapsed() >= REPORT_EVERY {
+            if clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples) {
+                if let Err(error) = self.save(&mut clock, &bar) {
+                    if !is_about_writing(&error) {
+                        return Err(error);
+                    }
+                    // A full disk may be emptied by the next time; what is saved already stays.
+                    bar.note(&format!("costar: not saved: {error:#}; going on"));
+                    clock.saved(self.position.samples);
+                }
+            } else if clock.reported.elapsed() >= REPORT_EVERY && self.position.samples < self.plan.steps {
                 self.report(&mut clock, &bar, None)?;
             }
-            if clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples)
-                && let Err(error) = self.save(&mut clock, &bar)
-            {
-                if !is_about_writing(&error) {
-                    return Err(error);
-                }
-                // A full disk may be emptied by the next time; what is saved already stays.
-                bar.note(&format!("costar: not saved: {error:#}; going on"));
-                clock.saved(self.position.samples);
-            }
         }
-        self.save(&mut clock, &bar)?;
+        if clock.saved_samples != self.position.samples || self.position.batches == 0 {
+            self.save(&mut clock, &bar)?;
+        }
         Ok(if self.position.samples >= self.plan.steps { Ended::Finished } else { Ended::Stopped })
     }
 
@@ -228,14 +251,15 @@ impl<P: Reversible> Training<P> {
 
     /// What the network says of fresh scrambles of every depth.
     fn predictions(&self) -> Vec<Prediction> {
-        let depths = self.position.settings.max_depth as usize;
-        // Batches that the training never reaches: the stream's far end.
-        let Batch { states, labels, .. } = self.sampler(PREDICTED * depths).batch(u64::MAX / 2);
-        let predicted = self.learner.predict(&states);
-        (1..=depths as u32)
-            .map(|depth| {
-                let at_depth = labels.iter().zip(&predicted).filter(|(label, _)| **label == depth as f32);
-                let values: Vec<f64> = at_depth.map(|(_, value)| f64::from(*value)).collect();
+        let deepest = self.position.settings.max_depth;
+        let depths = deepest.min(MOST_DEPTHS);
+        let sampler = self.sampler(PREDICTED);
+        (1..=depths)
+            .map(|i| {
+                let depth = u64::from(i) * u64::from(deepest) / u64::from(depths);
+                let depth = u32::try_from(depth).unwrap_or(deepest);
+                let states = sampler.at_depth(depth);
+                let values: Vec<f64> = self.learner.predict(&states).into_iter().map(f64::from).collect();
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
                 Prediction { depth, mean, deviation: variance.sqrt() }
@@ -269,18 +293,16 @@ fn new_learner<P: Reversible>(puzzle: &P, settings: &Settings, device: Device) -
     Ok(Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed)?)
 }
 
-/// Takes the lines past a checkpoint off the metrics: they will be written again.
+/// Takes the lines past a checkpoint off the metrics, for they will be written again, and those that are torn.
 fn cut_metrics(path: &Path, samples: u64) -> Result<()> {
-    let lines: Vec<Metrics> = read_lines(path)?;
-    if lines.iter().all(|line| line.samples <= samples) {
-        return Ok(());
-    }
-    let mut text = String::new();
-    for line in lines.iter().filter(|line| line.samples <= samples) {
-        text += &serde_json::to_string(line).context("metrics cannot be written as JSON")?;
-        text.push('\n');
-    }
-    crate::files::write_whole(path, text.as_bytes())
+    let text = match fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        text => text.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let text = String::from_utf8_lossy(&text);
+    let known = |line: &&str| serde_json::from_str::<Metrics>(line).is_ok_and(|line| line.samples <= samples);
+    let kept: String = text.lines().filter(known).flat_map(|line| [line, "\n"]).collect();
+    if kept == text { Ok(()) } else { crate::files::write_whole(path, kept.as_bytes()) }
 }
 
 fn describe(losses: &Losses, rate: f64, learning_rate: f64) -> String {
@@ -376,8 +398,12 @@ pub fn claim(out: &Path, resume: bool) -> Result<fs::File> {
     let lock_path = out.join("lock");
     let lock = fs::File::options().create(true).truncate(false).write(true).open(&lock_path);
     let lock = lock.with_context(|| format!("cannot write {}", lock_path.display()))?;
-    if lock.try_lock().is_err() {
-        bail!("another training is at work in {}: wait for it, or choose another --out", out.display());
+    match lock.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => {
+            bail!("another training is at work in {}: wait for it, or choose another --out", out.display())
+        }
+        // Some file systems have no locks: then nobody looks after us.
+        Err(fs::TryLockError::Error(_)) | Ok(()) => {}
     }
     let mut others = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.flatten();
     if let Some(other) = others.find(|entry| entry.file_name() != "lock").filter(|_| !resume) {

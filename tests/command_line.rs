@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::OnceLock;
@@ -161,6 +161,11 @@ fn bad_input_is_refused_by_name() {
         (vec!["solve", "--device", "gpu", "U"], "'gpu'"),
         (vec!["solve", "--device", "cuda:77", "--model", model(), "U"], "--device cuda"),
         (vec!["solve", "--goal", "U", "U"], "--goal"),
+        (vec!["solve", "--heuristic", "ball", "--device", "cuda:77", "U"], "--device cuda"),
+        (vec!["solve", "--heuristic", "ball", "--model", model(), "U"], "--model"),
+        (vec!["train", "--width", "65536", "--blocks", "1000", "--net", "mlp"], "memory"),
+        (vec!["train", "--max-depth", "1e6"], "10000"),
+        (vec!["train", "--batch-size", "1"], "--batch-size"),
         (vec!["solve"], "INSTANCE"),
         (vec!["bench", "/nonexistent.tsv"], "/nonexistent.tsv"),
         (vec!["train", "--net", "magic"], "magic"),
@@ -290,6 +295,8 @@ fn training_says_what_it_will_do_and_keeps_its_folder() {
     // A finished run says so; a flag that differs is refused by name; more steps go on.
     let ran = train(&["--steps", "2000", "--resume", "--out", &out]);
     assert!(ran.code == 0 && ran.err.contains("nothing is left"), "{}", ran.err);
+    let ran = run(&["train", "--resume", "--out", &out]);
+    assert!(ran.code == 0 && ran.err.contains("nothing is left"), "--steps is the run's own: {}", ran.err);
     let plain = ["train", "--resume", "--out", &out, "--steps", "3000"];
     for (flag, value) in [
         ("--width", "32"),
@@ -386,13 +393,41 @@ fn an_interrupted_solve_says_what_is_known() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    std::thread::sleep(Duration::from_millis(700));
+    // Until the program catches SIGINT: bit 1 of the mask.
+    let catches = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let mask =
+            status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim).unwrap_or("0").to_owned();
+        u64::from_str_radix(&mask, 16).is_ok_and(|mask| mask & 2 != 0)
+    };
+    while cfg!(target_os = "linux") && !catches() && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(200));
     std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     let output = child.wait_with_output().expect("it ends");
     assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!(output.status.code(), Some(130));
     let object = json(&String::from_utf8(output.stdout).expect("text"));
     assert_eq!((&object["solved"], &object["ended_by"]), (&false.into(), &"stopped".into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_wait_for_input() {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args(["solve", "--heuristic", "ball", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = child.stdin.take().expect("it was piped");
+    input.write_all(b"R\n").expect("it reads");
+    let mut answer = String::new();
+    BufReader::new(child.stdout.take().expect("it was piped")).read_line(&mut answer).expect("it answers");
+    assert_eq!(answer, "R'\n", "at once, with the input still open");
+    std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
 }
 
 #[test]

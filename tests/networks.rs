@@ -27,7 +27,7 @@ fn learned(kind: NetworkKind, heads: bool) -> Learner {
     let mut learner = Learner::fresh(config(kind, heads), &Cube3.encoding(), Device::CPU, Precision::F32, 1e-3, 1)
         .expect("a network");
     for k in 0..30 {
-        learner.step(&sampler(26, 256).batch(k), 1e-2);
+        learner.step(&sampler(26, 256).batch(k), 1e-2).expect("it learns");
     }
     learner
 }
@@ -52,7 +52,7 @@ fn rows(states: &[CubeState]) -> ndarray::Array2<u8> {
 }
 
 fn estimate(folder: &Path, precision: Precision, states: &[CubeState]) -> Estimates {
-    let model = Model::read(folder, Device::CPU, precision).expect("a model");
+    let model = Model::read(folder, &Cube3, Device::CPU, precision).expect("a model");
     let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), model, Device::CPU);
     heuristic.submit(states, Ask::ValuesAndPreferences).expect("the thread lives");
     heuristic.collect().expect("it scores")
@@ -112,7 +112,7 @@ fn a_fresh_network_says_the_mean_and_nothing_is_dead() {
             let rows = rows(&states(50));
             assert!(learner.predict(&rows).iter().all(|&value| value == 13.0));
             for k in 0..10 {
-                learner.step(&sampler(3, 128).batch(k), 1e-2);
+                learner.step(&sampler(3, 128).batch(k), 1e-2).expect("it learns");
             }
             assert!(learner.predict(&rows).iter().any(|&value| value != 13.0), "{kind}, seed {seed}: it learns");
         }
@@ -144,7 +144,7 @@ fn it_learns_the_distances_near_the_goal() {
         let mut learner =
             Learner::fresh(config, &Cube3.encoding(), Device::CPU, Precision::F32, 1e-3, 1).expect("a network");
         for k in 0..steps {
-            learner.step(&sampler(3, 256).batch(k), 3e-3);
+            learner.step(&sampler(3, 256).batch(k), 3e-3).expect("it learns");
         }
         let batch: Batch = sampler(3, 500).batch(1 << 40);
         let predicted = learner.predict(&batch.states);
@@ -161,7 +161,7 @@ fn training_in_bf16_learns_as_well() {
     let mut learner =
         Learner::fresh(config, &Cube3.encoding(), Device::CPU, Precision::Bf16, 1e-3, 1).expect("a network");
     for k in 0..400 {
-        learner.step(&sampler(3, 256).batch(k), 3e-3);
+        learner.step(&sampler(3, 256).batch(k), 3e-3).expect("it learns");
     }
     let batch = sampler(3, 500).batch(1 << 40);
     let predicted = learner.predict(&batch.states);
@@ -174,7 +174,7 @@ fn what_is_damaged_or_foreign_is_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let learner = learned(NetworkKind::Mlp, true);
     save(&learner, folder.path(), Precision::Bf16);
-    let refusal = || match Model::read(folder.path(), Device::CPU, Precision::F32) {
+    let refusal = || match Model::read(folder.path(), &Cube3, Device::CPU, Precision::F32) {
         Ok(_) => panic!("it is read"),
         Err(error) => format!("{error:#}"),
     };
@@ -200,6 +200,12 @@ fn what_is_damaged_or_foreign_is_refused_by_name() {
     assert!(refusal().contains("does not have"), "{}", refusal());
     change("\"width\": 16", "\"width\": 1e99");
     assert!(refusal().contains(CONFIG), "{}", refusal());
+    change("\"cells\": 54", "\"cells\": 999999999999");
+    assert!(refusal().contains("encoding"), "{}", refusal());
+    change("\"heads\": 12", "\"heads\": 13");
+    assert!(refusal().contains("13 moves"), "{}", refusal());
+    change("\"puzzle\": \"cube3\"", "\"puzzle\": \"cube4\"");
+    assert!(refusal().contains("cube4"), "{}", refusal());
     change("\"width\": 16", "\"width\": 9999999");
     assert!(refusal().contains("width"), "{}", refusal());
     change("\"format\": 1", "\"format\": 2");
@@ -217,12 +223,17 @@ fn what_is_damaged_or_foreign_is_refused_by_name() {
 fn a_model_of_another_puzzle_or_encoding_is_refused() {
     let config = ModelConfig::new("cube3".into(), Cube3.encoding(), config(NetworkKind::Mlp, false), Precision::F32);
     let folder = Path::new("somewhere");
-    assert!(config.check_puzzle("cube3", &Cube3.encoding(), folder).is_ok());
-    let refusal = config.check_puzzle("puzzle15", &Cube3.encoding(), folder).expect_err("another puzzle").to_string();
+    assert!(config.check_puzzle("cube3", &Cube3.encoding(), 12, folder).is_ok());
+    let refusal =
+        config.check_puzzle("puzzle15", &Cube3.encoding(), 12, folder).expect_err("another puzzle").to_string();
     assert!(refusal.contains("cube3") && refusal.contains("puzzle15"));
     let newer = Encoding { version: 2, ..Cube3.encoding() };
     assert!(
-        config.check_puzzle("cube3", &newer, folder).expect_err("another version").to_string().contains("version 2")
+        config
+            .check_puzzle("cube3", &newer, 12, folder)
+            .expect_err("another version")
+            .to_string()
+            .contains("version 2")
     );
 }
 
@@ -238,9 +249,9 @@ fn a_convolution_needs_a_grid() {
 #[test]
 fn the_default_network_has_the_size_that_the_article_gives() {
     let config = NetworkConfig { width: 1024, blocks: 4, ..config(NetworkKind::Resnet, false) };
-    let learner = Learner::fresh(config, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
-    // 36·1024 + 8·9·1024² weights, 12 normalisations of 2·1024, the output's 1024 + 1.
-    assert_eq!(learner.parameter_count(), 36 * 1024 + 72 * 1024 * 1024 + 12 * 2 * 1024 + 1025);
+    // 36·1024 + 8·9·1024² weights, 12 normalisations of 2·1024, the output's 1024.
+    let expected = 36 * 1024 + 72 * 1024 * 1024 + 12 * 2 * 1024 + 1024;
+    assert_eq!(config.parameter_count(&Cube3.encoding()).expect("it has a size"), expected);
 }
 
 #[test]

@@ -290,6 +290,18 @@ fn states_reached_more_cheaply_are_opened_again() {
 }
 
 #[test]
+fn the_cost_is_that_of_the_path_even_where_an_ancestor_was_reached_more_cheaply_later() {
+    // Large batches of a misleading heuristic reach states again whose descendants are stored already: `solve` checks
+    // that the cost is that of the moves.
+    let table = exact_distances(&Pancakes::ALL, 20);
+    for start in table.keys() {
+        for (expand, lambda) in [(20, 0.6), (30, 0.6), (12, 0.3), (60, 1.0)] {
+            solve(Bwas { expand, lambda }, start, &mut Misleading::new(64));
+        }
+    }
+}
+
+#[test]
 fn a_failing_heuristic_ends_the_search_with_its_reason() {
     struct Broken;
     impl Heuristic<[u8; 6]> for Broken {

@@ -95,12 +95,28 @@ fn an_interrupted_run_ends_with_the_same_bits() {
     assert_eq!(state(&whole), state(&parts));
 
     let metrics: Vec<Metrics> = read_lines(&parts.join(METRICS)).expect("metrics");
+    assert!(metrics.iter().all(|line| line.loss.is_finite()));
     assert!(metrics.is_sorted_by(|a, b| a.samples < b.samples), "no line stands twice");
     assert_eq!(metrics.last().map(|line| line.samples), Some(64 * 501));
     let predictions = metrics.last().and_then(|line| line.predictions.clone()).expect("predictions at a checkpoint");
     assert_eq!(predictions.len(), 26);
     let left: Vec<_> = fs::read_dir(&parts).expect("the folder").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left.len(), 2, "one checkpoint and the metrics: {left:?}");
+}
+
+#[test]
+fn a_run_without_a_checkpoint_starts_with_clean_metrics() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(METRICS);
+    fs::write(&path, "{\"samples\": 7, torn\nnothing\n").expect("it can be written");
+    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false)).expect("it runs");
+    let metrics: Vec<Metrics> = read_lines(&path).expect("metrics");
+    assert_eq!(metrics.iter().map(|line| line.samples).collect::<Vec<_>>(), [320]);
+    // A line that a full disk has torn in the middle does not keep a run from being resumed.
+    let whole = fs::read_to_string(&path).expect("metrics");
+    fs::write(&path, format!("{whole}{{\"sam{whole}")).expect("it can be written");
+    resume(folder.path(), 64 * 10).expect("it resumes");
+    assert_eq!(fs::read_to_string(&path).expect("metrics"), whole);
 }
 
 #[test]
@@ -153,6 +169,14 @@ fn a_damaged_checkpoint_is_refused_by_name() {
         fs::write(&path, whole).expect("it can be written");
     }
     resume(folder.path(), 640).expect("whole again");
+    let path = checkpoint.join("progress.json");
+    let position = fs::read_to_string(&path).expect("a position");
+    for (from, to) in [("\"samples\": 320", "\"samples\": 384"), ("\"seed\": 5", "\"seed\": 6"), ("0.001", "0.002")] {
+        assert!(position.contains(from), "{position}");
+        fs::write(&path, position.replacen(from, to, 1)).expect("it can be written");
+        let error = resume(folder.path(), 640).err().expect("it is refused").to_string();
+        assert!(error.contains("progress.json") && error.contains("damaged"), "{error}");
+    }
     fs::write(checkpoint.join("progress.json"), "{\"hello\": 1}").expect("it can be written");
     let error = resume(folder.path(), 640).err().expect("it is foreign").to_string();
     assert!(error.contains("progress.json"), "{error}");

@@ -65,7 +65,7 @@ impl Visitor for Bench {
         if !results.is_empty() {
             note!("costar: {} of {} instances are in the file already", results.len(), instances.len());
         }
-        let mut line = SearchLine::new(true);
+        let mut line = SearchLine::new();
         for (i, instance) in instances.iter().enumerate().skip(results.len()) {
             line.instances(format!("{}/{}: ", i + 1, instances.len()));
             let solution = solver.solve(&instance.text, instance.start, &mut line)?;
@@ -125,6 +125,8 @@ fn read<P: Reversible>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>
 fn earlier<S>(out: &Path, instances: &[Instance<S>], template: &Solved) -> Result<Vec<Solved>> {
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     ensure!(parent.is_dir(), "--out: there is no folder {}", parent.display());
+    let writable = fs::File::options().create(true).append(true).open(out);
+    writable.with_context(|| format!("--out: cannot write {}", out.display()))?;
     let mut results: Vec<Solved> = read_lines(out).context("--out goes on with the results of an earlier run")?;
     results.truncate(instances.len());
     for (i, (result, instance)) in results.iter().zip(instances).enumerate() {

@@ -8,8 +8,18 @@ use std::path::{Path, PathBuf};
 /// The folders that models are looked for in, by name.
 pub(super) fn shelves() -> Vec<PathBuf> {
     let variable = std::env::var_os("COSTAR_MODELS").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
-    variable.into_iter().chain([PathBuf::from("models"), checkout]).collect()
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+    // target/release/costar stands in the checkout, also in one that was moved since it was built.
+    let program = std::env::current_exe().ok();
+    let around = program.as_deref().and_then(|path| path.ancestors().nth(3)).map(|checkout| checkout.join("models"));
+    let shelves = variable.into_iter().chain([PathBuf::from("models"), built]).chain(around);
+    let mut distinct: Vec<PathBuf> = Vec::new();
+    for shelf in shelves {
+        if !distinct.contains(&shelf) {
+            distinct.push(shelf);
+        }
+    }
+    distinct
 }
 
 /// The folder of a model: of that path, or of that name on a shelf. A run's folder stands for its newest checkpoint.

@@ -13,6 +13,9 @@ use serde::Serialize;
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -47,7 +50,7 @@ impl Visitor for Solve {
         // Before a model is loaded: what is refused is refused at once.
         let start = puzzle.parse(&instance).or_input()?;
         let mut solver = Solver::new(puzzle, &options, stop)?;
-        let solution = solver.solve(&instance, start, &mut SearchLine::new(true))?;
+        let solution = solver.solve(&instance, start, &mut SearchLine::new())?;
         if options.json {
             print_line(&solution.report)?;
         } else {
@@ -66,16 +69,15 @@ impl Visitor for Solve {
 /// Solves each line of standard input: a bad line gives an error line or object, and the rest goes on.
 fn all<P: Reversible>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
     let mut worst = 0;
-    let mut line = SearchLine::new(true);
-    let mut input = io::stdin().lock();
-    let mut bytes = Vec::new();
+    let mut line = SearchLine::new();
+    let lines = input_lines();
     let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
-        bytes.clear();
-        if input.read_until(b'\n', &mut bytes).context("standard input cannot be read")? == 0 {
-            break;
-        }
-        let text = String::from_utf8_lossy(&bytes);
+        let text = match lines.recv_timeout(Duration::from_millis(50)) {
+            Ok(text) => text.context("standard input cannot be read")?,
+            Err(RecvTimeoutError::Timeout) => continue, // look whether a signal came
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         let text = text.trim();
         if text.is_empty() {
             continue;
@@ -109,6 +111,28 @@ fn all<P: Reversible>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> E
         }
     }
     Ok(ExitCode::from(worst))
+}
+
+/// The lines of standard input, read on a thread of their own: a wait for input must not keep a signal waiting.
+fn input_lines() -> Receiver<io::Result<String>> {
+    let (sender, receiver) = sync_channel(1);
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            let line = match input.read_until(b'\n', &mut bytes) {
+                Ok(0) => break,
+                Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+                Err(error) => Err(error),
+            };
+            let failed = line.is_err();
+            if sender.send(line).is_err() || failed {
+                break;
+            }
+        }
+    });
+    receiver
 }
 
 fn print_line(record: &impl Serialize) -> anyhow::Result<()> {

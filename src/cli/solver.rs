@@ -2,7 +2,7 @@
 
 use super::search_options::{AutoCount, SearchOptions};
 use super::{Failure, OrInput as _, models};
-use crate::heuristic::{Heuristic, ball, zero};
+use crate::heuristic::{Ask, Heuristic, ball, zero};
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::estimator::NetworkHeuristic;
@@ -56,7 +56,13 @@ impl<P: Reversible> Solver<P> {
                 .or_input();
         }
         let puzzle = Arc::new(puzzle);
-        let (heuristic, place) = heuristic(&puzzle, options).or_input()?;
+        let (mut heuristic, place) = heuristic(&puzzle, options).or_input()?;
+        if place.is_some() {
+            // What the first pass sets up is neither the search's time nor its memory.
+            let states = vec![puzzle.goals()[0]; heuristic.chunk()];
+            heuristic.submit(&states, Ask::Values)?;
+            heuristic.collect()?;
+        }
         let expand = match options.n {
             AutoCount::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
             AutoCount::Auto if place.as_ref().is_some_and(|place| place.device.is_cuda()) => 10_000,
@@ -78,6 +84,7 @@ impl<P: Reversible> Solver<P> {
             iterations: 0,
             seconds: 0.0,
             device: place.as_ref().map(|place| place.device.to_string()),
+            weights_crc32: place.as_ref().map(|place| place.weights_crc32),
             model: place.map(|place| place.model),
             search: search.name().into(),
             n: Some(expand),
@@ -184,6 +191,7 @@ fn limits(options: &SearchOptions) -> Limits {
 struct Place {
     device: Device,
     model: String,
+    weights_crc32: u32,
 }
 
 type Found<S> = (Box<dyn Heuristic<S>>, Option<Place>);
@@ -196,13 +204,16 @@ fn heuristic<P: Reversible>(puzzle: &Arc<P>, options: &SearchOptions) -> anyhow:
             if let Some(said) = said {
                 note!("costar: {said}");
             }
-            let model = Model::read(&folder, device, Precision::auto(device))?;
-            model.config.check_puzzle(&puzzle.name(), &puzzle.encoding(), &folder)?;
-            let place = Place { device, model: model_name(&folder, options) };
+            let model = Model::read(&folder, &**puzzle, device, Precision::auto(device))?;
+            let weights_crc32 = model.weights_crc32;
+            let place = Place { device, model: model_name(&folder, options), weights_crc32 };
             Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)))
         }
-        "zero" => Ok((Box::new(zero()), None)),
-        "ball" => Ok((Box::new(ball(&**puzzle, BALL_DEPTH)), None)),
+        name @ ("zero" | "ball") => {
+            Device::resolve(options.device)?;
+            ensure!(options.model.is_none(), "--model: the heuristic '{name}' needs none; leave out one of the two");
+            Ok((if name == "zero" { Box::new(zero()) } else { Box::new(ball(&**puzzle, BALL_DEPTH)) }, None))
+        }
         other => bail!("--heuristic: there is no heuristic '{other}': network, zero or ball would be accepted"),
     }
 }

@@ -6,13 +6,13 @@ use crate::neural::learner::Precision;
 use crate::neural::model::ModelConfig;
 use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::progress::note;
-use crate::puzzle::{Reversible, Visitor, visit};
+use crate::puzzle::{Encoding, Reversible, Visitor, visit};
 use crate::quantity::{self, Interval, Roughly, grouped};
 use crate::sampler::GENERATOR;
-use crate::signal;
 use crate::train::checkpoint::{self, Position};
 use crate::train::settings::{Plan, Settings};
 use crate::train::{Ended, Training, claim};
+use crate::{memory, signal};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum;
 use std::fmt::Display;
@@ -37,9 +37,9 @@ pub(super) struct Args {
     /// Add a second head, which learns the move that leads back
     #[arg(long)]
     heads: bool,
-    /// Samples in all: scrambled states
-    #[arg(long, default_value = "1e9", value_name = "N", value_parser = quantity::positive_count)]
-    steps: u64,
+    /// Samples in all: scrambled states [default: 1e9; of a resumed run, what it was begun with]
+    #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
+    steps: Option<u64>,
     /// Samples a step [default: 8192 for mlp, 1024 for resnet]
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     batch_size: Option<u64>,
@@ -88,6 +88,9 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 const WEIGHT_DECAY: f64 = 1e-3;
+const DEFAULT_STEPS: u64 = 1_000_000_000;
+/// Deeper scrambles cost time and tell a network no more.
+const DEEPEST: u32 = 10_000;
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
@@ -109,46 +112,61 @@ impl Visitor for Train {
         if let Some(said) = said {
             note!("costar: {said}");
         }
+        let init = args.init.as_deref().map(models::find).transpose().or_input()?;
+        let fresh = settings(&puzzle, &args, device, init.as_deref());
         let out = args.out.clone().unwrap_or_else(|| {
-            Path::new("runs").join(format!("{}-{}", args.puzzle, args.net.unwrap_or(NetworkKind::Resnet)))
+            // What is refused below has no network; then the folder does not matter.
+            let kind = fresh.as_ref().map_or(NetworkKind::Resnet, |settings| settings.network.kind);
+            Path::new("runs").join(format!("{}-{kind}", args.puzzle))
         });
+        let resumes = args.resume && checkpoint::newest(&out).or_input()?.is_some();
+        let fresh = if resumes { None } else { Some(fresh.or_input()?) };
+        if let Some(settings) = &fresh {
+            check_memory(settings, &puzzle.encoding(), device).or_input()?;
+        }
         let _lock = claim(&out, args.resume).or_input()?;
-        let plan = Plan {
-            steps: args.steps,
+        let plan = |steps| Plan {
+            steps,
             checkpoint_every: args.checkpoint_every,
             sampler_threads: sampler_threads(device),
-            out,
+            out: out.clone(),
         };
-        let newest = checkpoint::newest(&plan.out).or_input()?;
-        let training = match newest {
-            Some(folder) => resume(puzzle, &args, plan.clone(), device, &folder).or_input()?,
-            None => {
+        let training = match fresh {
+            Some(settings) => {
                 if args.resume {
-                    note!("costar: there is nothing to resume in {}: starting", plan.out.display());
+                    note!("costar: there is nothing to resume in {}: starting", out.display());
                 }
-                start(puzzle, &args, plan.clone(), device).or_input()?
+                describe(&settings, device);
+                let plan = plan(args.steps.unwrap_or(DEFAULT_STEPS));
+                Training::fresh(puzzle, settings, plan, device, init.as_deref()).or_input()?
+            }
+            None => {
+                let folder = checkpoint::newest(&out).or_input()?.context("the checkpoint is gone").or_input()?;
+                let position = checkpoint::read(&folder).or_input()?;
+                check_same_run(&puzzle, &args, &position).or_input()?;
+                describe(&position.settings, device);
+                note!("costar: resuming after {} samples", grouped(position.samples));
+                let plan = plan(args.steps.unwrap_or(position.steps));
+                Training::resumed(puzzle, &folder, position, plan, device).or_input()?
             }
         };
-        if training.samples() >= plan.steps {
+        note!("costar: {} parameters", grouped(training.parameter_count()));
+        let left = training.samples_left();
+        if left == 0 {
             note!(
                 "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --steps goes on)",
-                plan.out.display(),
+                out.display(),
                 grouped(training.samples())
             );
             return Ok(SUCCESS);
         }
         let speed = training.measure_speed(stop)?;
-        let left = (plan.steps - training.samples()) as f64;
-        note!(
-            "costar: {} samples at about {}/s: about {}",
-            grouped(left as u64),
-            grouped(speed as u64),
-            Roughly(left / speed)
-        );
+        let time = Roughly(left as f64 / speed);
+        note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
         match training.run(stop)? {
             Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
             Ended::Finished | Ended::NothingLeft => {
-                note!("costar: done: costar solve --model {} solves with it", plan.out.display())
+                note!("costar: done: costar solve --model {} solves with it", out.display());
             }
         }
         Ok(SUCCESS)
@@ -161,13 +179,30 @@ fn sampler_threads(device: Device) -> usize {
     if device.is_cuda() { cores.saturating_sub(2).clamp(1, 16) } else { 1 }
 }
 
-fn start<P: Reversible>(puzzle: P, args: &Args, plan: Plan, device: Device) -> Result<Training<P>> {
-    let init = args.init.as_deref().map(models::find).transpose()?;
-    let settings = settings(&puzzle, args, device, init.as_deref())?;
-    describe(&settings, device);
-    let training = Training::fresh(puzzle, settings, plan, device, init.as_deref())?;
-    note!("costar: {} parameters", grouped(training.parameter_count()));
-    Ok(training)
+/// Refuses what cannot fit, before anything is allocated; on CUDA the device itself says so.
+fn check_memory(settings: &Settings, encoding: &Encoding, device: Device) -> Result<()> {
+    let parameters = settings.network.parameter_count(encoding)?;
+    // Weights, gradients and two moments, in f32; and once more while the speed is measured.
+    let held = 2 * 4 * 4 * parameters;
+    let layers = 2 + 2 * settings.network.blocks as u64;
+    let positions = match settings.network.kind {
+        NetworkKind::Mlp => 1,
+        NetworkKind::Resnet => encoding.grid.map_or(1, |grid| (grid.rows * grid.columns) as u64),
+    };
+    // A layer keeps its product and what comes out of the normalisation for the backward pass.
+    let kept = 2 * 2 * layers * positions * settings.network.width as u64 * settings.batch_size as u64;
+    let needed = held.saturating_add(kept);
+    match memory::available() {
+        Some(available) if !device.is_cuda() && needed > available => bail!(
+            "training {} parameters in batches of {} takes about {} of memory, and {} are available: \
+             a smaller --width, --blocks or --batch-size would be accepted",
+            grouped(parameters),
+            grouped(settings.batch_size as u64),
+            quantity::bytes(needed),
+            quantity::bytes(available)
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// The settings of a new run: flags as typed, then defaults; a model to begin with brings its network.
@@ -193,7 +228,7 @@ fn settings<P: Reversible>(puzzle: &P, args: &Args, device: Device, init: Option
     let dense = network.kind == NetworkKind::Mlp;
     let batch_size = narrow("--batch-size", args.batch_size.unwrap_or(if dense { 8192 } else { 1024 }))?;
     ensure!((2..=1 << 24).contains(&batch_size), "--batch-size {batch_size}: from 2 to 16777216 would be accepted");
-    ensure!(max_depth <= 1 << 20, "--max-depth {max_depth}: at most 1048576 would be accepted");
+    ensure!(max_depth <= DEEPEST, "--max-depth {max_depth}: at most {DEEPEST} would be accepted");
     Ok(Settings {
         puzzle: puzzle.name(),
         network,
@@ -218,14 +253,6 @@ fn precision(args: &Args) -> Option<Precision> {
         PrecisionChoice::F32 => Some(Precision::F32),
         PrecisionChoice::Bf16 => Some(Precision::Bf16),
     }
-}
-
-fn resume<P: Reversible>(puzzle: P, args: &Args, plan: Plan, device: Device, folder: &Path) -> Result<Training<P>> {
-    let position = checkpoint::read(folder)?;
-    check_same_run(&puzzle, args, &position)?;
-    describe(&position.settings, device);
-    note!("costar: resuming after {} samples", grouped(position.samples));
-    Training::resumed(puzzle, folder, position, plan, device)
 }
 
 /// Settings come from the checkpoint: a flag that says otherwise is refused by name.

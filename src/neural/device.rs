@@ -182,6 +182,31 @@ pub(super) fn tune_allocator() {
     }
 }
 
+/// Runs what calls libtorch, whose errors come as panics: gives the first line of the error, and prints nothing.
+pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    use std::cell::Cell;
+    use std::panic::{self, AssertUnwindSafe};
+    thread_local!(static QUIET: Cell<bool> = const { Cell::new(false) });
+    static HOOK: std::sync::Once = std::sync::Once::new();
+    HOOK.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                print(panic);
+            }
+        }));
+    });
+    let before = QUIET.replace(true);
+    // What was at work when it broke off is not used again: callers give up, or begin the operation anew.
+    let result = panic::catch_unwind(AssertUnwindSafe(run));
+    QUIET.set(before);
+    result.map_err(|panic| {
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("libtorch failed");
+        message.lines().next().unwrap_or_default().to_owned()
+    })
+}
+
 /// The rate of matrix products on a device, in floating-point operations a second: the limit of training and scoring.
 ///
 /// A square product of 4096 on CUDA, of 2048 × 1024 × 1024 on the CPU; the best of a few tries of `seconds` in all.

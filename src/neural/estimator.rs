@@ -3,7 +3,7 @@
 //! The network lives on a thread of its own: the search encodes a chunk and goes on, the thread scores chunks in
 //! order. A device that runs out of memory has its chunks halved.
 
-use super::device::Device;
+use super::device::{Device, caught};
 use super::encode::upload;
 use super::model::Model;
 use super::network::Scorer;
@@ -12,7 +12,6 @@ use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use crate::progress::note;
 use crate::puzzle::Puzzle;
 use ndarray::{Array2, Axis, s};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -138,7 +137,7 @@ impl Worker {
     /// One forward pass; an error of libtorch comes back as its first line.
     #[allow(clippy::type_complexity)]
     fn forward(&self, rows: &Array2<u8>, ask: Ask) -> Result<(Vec<f32>, Option<(Vec<f32>, usize)>), String> {
-        let result = catch_unwind(AssertUnwindSafe(|| {
+        caught(|| {
             let output = self.scorer.score(&upload(rows, self.device.0), ask == Ask::ValuesAndPreferences);
             let values = host_values(&output.values.clamp_min(0.0));
             let preferences = output.moves.map(|logits| {
@@ -146,11 +145,6 @@ impl Worker {
                 (host_values(&logits.softmax(-1, Kind::Float)), moves)
             });
             (values, preferences)
-        }));
-        result.map_err(|panic| {
-            let message = panic.downcast_ref::<String>().map(String::as_str);
-            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("libtorch failed");
-            message.lines().next().unwrap_or_default().to_owned()
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A network that learns: parameters, optimizer, and one training step.
 
-use super::device::{Device, tune_allocator};
+use super::device::{Device, caught, tune_allocator};
 use super::encode::upload;
 use super::model::{self, ModelConfig};
 use super::network::{Network, NetworkConfig, NetworkError};
@@ -8,7 +8,7 @@ use super::optimizer::AdamW;
 use super::parameters::{Parameters, host_values};
 use crate::puzzle::Encoding;
 use crate::sampler::{Batch, generator};
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -110,9 +110,17 @@ impl Learner {
     }
 
     /// Learns from one batch.
-    pub fn step(&mut self, batch: &Batch, learning_rate: f64) {
-        let gradients = self.gradients(batch);
-        self.optimizer.step(&self.parameters, &gradients, learning_rate);
+    ///
+    /// # Errors
+    /// If the device fails: it has too little memory for the batch, say. The network is not to be used any more then.
+    pub fn step(&mut self, batch: &Batch, learning_rate: f64) -> Result<()> {
+        let step = caught(|| {
+            let gradients = self.gradients(batch);
+            self.optimizer.step(&self.parameters, &gradients, learning_rate);
+        });
+        step.map_err(|error| {
+            anyhow!("{} failed: {error}; where memory is short, a smaller --batch-size or --width helps", self.device)
+        })
     }
 
     /// Forward and backward pass.

@@ -56,7 +56,7 @@ impl Mlp {
             blocks: (0..config.blocks)
                 .map(|block| [0, 1].map(|i| Layer::new(layout, &format!("blocks.{block}.{i}"), narrow, narrow)))
                 .collect(),
-            heads: Heads::new(layout, config, narrow),
+            heads: Heads::new(layout, config, narrow, true),
         }
     }
 }

@@ -5,12 +5,12 @@ use super::learner::Precision;
 use super::network::{NetworkConfig, Scorer};
 use super::parameters::{Group, Layout, Parameters};
 use crate::files::write_synced;
-use crate::puzzle::Encoding;
+use crate::puzzle::{Encoding, Puzzle};
 use anyhow::{Context, Result, bail, ensure};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The version of the folder's form.
 const FORMAT: u32 = 1;
@@ -78,7 +78,7 @@ impl ModelConfig {
     ///
     /// # Errors
     /// Names what differs.
-    pub fn check_puzzle(&self, puzzle: &str, encoding: &Encoding, folder: &Path) -> Result<()> {
+    pub fn check_puzzle(&self, puzzle: &str, encoding: &Encoding, moves: usize, folder: &Path) -> Result<()> {
         ensure!(self.puzzle == puzzle, "the model in {} is for {}, not for {puzzle}", folder.display(), self.puzzle);
         ensure!(
             self.encoding == *encoding,
@@ -89,33 +89,42 @@ impl ModelConfig {
             encoding.version,
             self.crate_version
         );
+        ensure!(
+            self.network.heads.is_none_or(|heads| heads == moves),
+            "the model in {} tells {} moves apart, and {puzzle} has {moves}",
+            folder.display(),
+            self.network.heads.unwrap_or(0)
+        );
         Ok(())
     }
 }
 
 /// A trained network that scores rows.
 pub struct Model {
-    /// Where it was read from.
-    pub folder: PathBuf,
     /// What it is.
     pub config: ModelConfig,
+    /// CRC-32 of the file of weights.
+    pub weights_crc32: u32,
     pub(super) scorer: Box<dyn Scorer>,
 }
 
 impl Model {
-    /// Reads a model for solving, its products done in `precision`.
+    /// Reads a model of a puzzle for solving, its products done in `precision`.
     ///
     /// # Errors
-    /// If a file is missing, truncated or foreign: names the file and the tensor.
-    pub fn read(folder: &Path, device: Device, precision: Precision) -> Result<Model> {
+    /// If a file is missing, truncated or foreign: names the file and the tensor. If it is of another puzzle or
+    /// encoding.
+    pub fn read<P: Puzzle>(folder: &Path, puzzle: &P, device: Device, precision: Precision) -> Result<Model> {
         tune_allocator();
         let config = ModelConfig::read(folder)?;
+        config.check_puzzle(&puzzle.name(), &puzzle.encoding(), puzzle.move_count(), folder)?;
         let kind = precision.kind();
         let (network, layout) = config.network.build(&config.encoding, device.0, kind)?;
         let values = read_tensors(&folder.join(WEIGHTS), &layout)?;
         let parameters = Parameters::from_values(layout, values, device.0);
         let scorer = tch::no_grad(|| network.fold(&parameters.weights(tch::Kind::Float), kind));
-        Ok(Model { folder: folder.to_owned(), config, scorer })
+        let weights_crc32 = crc32fast::hash(&fs::read(folder.join(WEIGHTS)).unwrap_or_default());
+        Ok(Model { config, weights_crc32, scorer })
     }
 }
 

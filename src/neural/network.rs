@@ -74,6 +74,15 @@ pub(super) trait Scorer: Send {
 }
 
 impl NetworkConfig {
+    /// How many numbers of such a network are trained.
+    ///
+    /// # Errors
+    /// As building it: sizes that make no sense, or no grid to convolve.
+    pub fn parameter_count(&self, encoding: &Encoding) -> Result<u64, NetworkError> {
+        let (_, layout) = self.build(encoding, tch::Device::Cpu, Kind::Float)?;
+        Ok(layout.trained() as u64)
+    }
+
     /// Makes the network for rows of an encoding, whose products are done in `kind`, and the list of its parameters.
     ///
     /// # Errors
@@ -153,39 +162,42 @@ impl Norm {
     }
 }
 
+/// An output layer: weights, and a bias where it has one.
+type Outputs = (Slot, Option<Slot>);
+
 /// The outputs on top of a trunk: the cost-to-go, and where there is one, the head of moves.
 #[derive(Debug)]
 pub(super) struct Heads {
-    value: (Slot, Slot),
-    moves: Option<(Slot, Slot)>,
+    value: Outputs,
+    moves: Option<Outputs>,
     offset: f64,
     scale: f64,
 }
 
 impl Heads {
-    pub(super) fn new(layout: &mut Layout, config: &NetworkConfig, features: i64) -> Self {
+    /// With `bias`, the cost-to-go has one beside the fixed offset.
+    pub(super) fn new(layout: &mut Layout, config: &NetworkConfig, features: i64, bias: bool) -> Self {
         // Zero weights: a fresh network says the mean label, and nothing is dead. The value's weights stay f32.
-        let mut dense = |name: &str, outputs: i64, group| {
-            (
-                layout.add(format!("{name}.weight"), &[outputs, features], group, Init::Constant(0.0)),
-                layout.add(format!("{name}.bias"), &[outputs], Group::Vector, Init::Constant(0.0)),
-            )
+        let zeros = Init::Constant(0.0);
+        let mut dense = |name: &str, outputs: i64, group, bias: bool| {
+            let weight = layout.add(format!("{name}.weight"), &[outputs, features], group, zeros);
+            (weight, bias.then(|| layout.add(format!("{name}.bias"), &[outputs], Group::Vector, zeros)))
         };
         Heads {
-            value: dense("value", 1, Group::Vector),
-            moves: config.heads.map(|moves| dense("moves", moves as i64, Group::Matrix)),
+            value: dense("value", 1, Group::Vector, bias),
+            moves: config.heads.map(|moves| dense("moves", moves as i64, Group::Matrix, true)),
             offset: config.offset,
             scale: config.scale,
         }
     }
 
     pub(super) fn forward(&self, weights: &Weights, features: &Tensor) -> Output {
-        let layer = |(weight, bias): (Slot, Slot)| (&weights[weight], &weights[bias]);
+        let layer = |(weight, bias): Outputs| (&weights[weight], bias.map(|bias| &weights[bias]));
         apply_heads(features, layer(self.value), self.moves.map(layer), self.offset, self.scale)
     }
 
     pub(super) fn fold(&self, weights: &Weights, kind: Kind) -> FoldedHeads {
-        let copy = |(weight, bias): (Slot, Slot)| (weights[weight].copy(), weights[bias].copy());
+        let copy = |(weight, bias): Outputs| (weights[weight].copy(), bias.map(|bias| weights[bias].copy()));
         FoldedHeads {
             value: copy(self.value),
             moves: self.moves.map(copy).map(|(weight, bias)| (weight.to_kind(kind), bias)),
@@ -198,16 +210,16 @@ impl Heads {
 /// [`Heads`] with their numbers.
 #[derive(Debug)]
 pub(super) struct FoldedHeads {
-    value: (Tensor, Tensor),
-    moves: Option<(Tensor, Tensor)>,
+    value: (Tensor, Option<Tensor>),
+    moves: Option<(Tensor, Option<Tensor>)>,
     offset: f64,
     scale: f64,
 }
 
 impl FoldedHeads {
     pub(super) fn forward(&self, features: &Tensor, moves: bool) -> Output {
-        let moves = self.moves.as_ref().filter(|_| moves).map(|(weight, bias)| (weight, bias));
-        apply_heads(features, (&self.value.0, &self.value.1), moves, self.offset, self.scale)
+        let moves = self.moves.as_ref().filter(|_| moves).map(|(weight, bias)| (weight, bias.as_ref()));
+        apply_heads(features, (&self.value.0, self.value.1.as_ref()), moves, self.offset, self.scale)
     }
 }
 
@@ -215,16 +227,20 @@ impl FoldedHeads {
 /// precision of its weights.
 fn apply_heads(
     features: &Tensor,
-    value: (&Tensor, &Tensor),
-    moves: Option<(&Tensor, &Tensor)>,
+    value: (&Tensor, Option<&Tensor>),
+    moves: Option<(&Tensor, Option<&Tensor>)>,
     offset: f64,
     scale: f64,
 ) -> Output {
-    let values = features.to_kind(Kind::Float).linear(value.0, Some(value.1));
+    let values = features.to_kind(Kind::Float).linear(value.0, value.1);
     Output {
         values: values.squeeze_dim(1) * scale + offset,
         moves: moves.map(|(weight, bias)| {
-            features.to_kind(weight.kind()).linear(weight, None::<Tensor>).to_kind(Kind::Float) + bias
+            let logits = features.to_kind(weight.kind()).linear(weight, None::<Tensor>).to_kind(Kind::Float);
+            match bias {
+                Some(bias) => logits + bias,
+                None => logits,
+            }
         }),
     }
 }

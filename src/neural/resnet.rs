@@ -1,7 +1,7 @@
 //! The convolutional residual network of the cube article:
 //!
 //! planes → 1×1 convolution to `width` channels → `blocks` × (norm → 3×3 convolution → norm → ReLU → 3×3 convolution →
-//! norm, plus the input) → global average pooling → heads. "Same" padding, no bias in a convolution.
+//! norm, plus the input) → global average pooling → heads. "Same" padding; no bias in a convolution nor in the cost-to-go.
 
 use super::encode::OneHot;
 use super::network::{FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, Scorer};
@@ -49,7 +49,7 @@ impl ResNet {
                         .map(|i| convolution(layout, format!("blocks.{block}.conv{i}.weight"), width, 3)),
                 })
                 .collect(),
-            heads: Heads::new(layout, config, width),
+            heads: Heads::new(layout, config, width, false),
         }
     }
 }

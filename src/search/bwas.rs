@@ -7,8 +7,9 @@
 //! - A child is tested for the goal when it is *generated*. When a batch meets goals, it is finished, and its cheapest
 //!   answer is returned.
 //! - A stored state that is reached more cheaply gets its new parent and is opened again; its estimate is kept.
-//! - Of equal priorities, the node that was generated last is taken first. The answer is a function of puzzle, start, heuristic,
-//!   `expand` and λ; limits of nodes and memory cut it off at the same place every time, a limit of time does not.
+//! - Of equal priorities, the node that was generated last is taken first. The answer is a function of puzzle, start,
+//!   heuristic, `expand` and λ, whatever the number of threads; limits cut it off, and only that of nodes does so at
+//!   the same place every time.
 //!
 //! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, there is none.
 //! What is not: that it is shortest, even where the heuristic is admissible, for the search ends with the first batch
@@ -51,7 +52,7 @@ impl<P: Puzzle> Search<P> for Bwas {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        Run::new(puzzle, heuristic, self.lambda).search(start, self.expand.max(1), control)
+        Run::new(puzzle, start, heuristic, self.lambda).search(self.expand.max(1), control)
     }
 }
 
@@ -64,14 +65,16 @@ struct Run<'a, P: Puzzle> {
     open: Open,
     scoring: Scoring<'a, P::State>,
     stats: Stats,
-    /// The cheapest goal that was generated.
-    goal: Option<NodeId>,
+    /// The start.
+    start: P::State,
+    /// The goals that this batch has met, in the order of generation.
+    goals: Vec<NodeId>,
     /// The node of least cost-to-go.
     best: (f32, Cost),
 }
 
 impl<'a, P: Puzzle> Run<'a, P> {
-    fn new(puzzle: &'a P, heuristic: &'a mut dyn Heuristic<P::State>, lambda: f32) -> Self {
+    fn new(puzzle: &'a P, start: &P::State, heuristic: &'a mut dyn Heuristic<P::State>, lambda: f32) -> Self {
         Run {
             puzzle,
             lambda,
@@ -80,16 +83,17 @@ impl<'a, P: Puzzle> Run<'a, P> {
             open: Open::default(),
             scoring: Scoring::new(heuristic),
             stats: Stats::default(),
-            goal: None,
+            start: *start,
+            goals: Vec::new(),
             best: (f32::INFINITY, 0),
         }
     }
 
-    fn search(mut self, start: &P::State, expand: usize, control: &mut Control<'_>) -> Result<Outcome, HeuristicError> {
-        let root = self.store(start, NO_PARENT, 0, 0);
-        if self.puzzle.is_goal(start) {
-            self.goal = root;
-            return Ok(self.outcome(End::Solved, control, true));
+    fn search(mut self, expand: usize, control: &mut Control<'_>) -> Result<Outcome, HeuristicError> {
+        let start = self.start;
+        self.store(&start, NO_PARENT, 0, 0);
+        if self.puzzle.is_goal(&start) {
+            return Ok(self.outcome(End::Solved, Some((Vec::new(), 0)), true, control));
         }
         self.score_rest()?;
         let mut batch = Vec::new();
@@ -97,22 +101,40 @@ impl<'a, P: Puzzle> Run<'a, P> {
             let bound = self.open.peek().map_or(0.0, Waiting::f);
             self.take(expand, &mut batch);
             if batch.is_empty() {
-                return Ok(self.outcome(End::NoSolution, control, false));
+                return Ok(self.outcome(End::NoSolution, None, false, control));
             }
             self.stats.iterations += 1;
             let reached = self.expand_all(&batch, control)?;
-            if let Some(goal) = self.goal {
+            if let Some(answer) = self.cheapest_answer() {
                 self.scoring.discard()?;
-                let proven = self.proves(bound, self.arena[goal].g);
-                return Ok(self.outcome(End::Solved, control, proven));
+                let proven = self.proves(bound, answer.1);
+                return Ok(self.outcome(End::Solved, Some(answer), proven, control));
             }
             if let Some(limit) = reached {
                 self.scoring.discard()?;
-                return Ok(self.outcome(End::Limit(limit), control, false));
+                return Ok(self.outcome(End::Limit(limit), None, false, control));
             }
             self.score_rest()?;
-            control.report(&self.progress(control));
+            let progress = self.progress(control);
+            control.report(&progress);
         }
+    }
+
+    /// The cheapest path to a goal that was met, with its cost; of equals, the first that was generated.
+    ///
+    /// The cost is added up along the path: an ancestor may have found a cheaper parent since the goal was stored.
+    fn cheapest_answer(&self) -> Option<(Vec<Move>, Cost)> {
+        let answers = self.goals.iter().map(|&goal| {
+            let moves = self.arena.path(goal);
+            let mut state = self.start;
+            let mut cost = 0;
+            for &action in &moves {
+                cost += self.puzzle.move_cost(&state, action);
+                state = self.puzzle.apply(&state, action).expect("the move was legal when it was stored");
+            }
+            (moves, cost)
+        });
+        answers.min_by_key(|(_, cost)| *cost)
     }
 
     /// Whether a solution of this cost is a cheapest one, where `bound` was the least priority before the batch: with
@@ -139,8 +161,9 @@ impl<'a, P: Puzzle> Run<'a, P> {
     /// Expands a batch and hands the new children over for scoring; ends early at a limit.
     fn expand_all(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<Option<Limit>, HeuristicError> {
         let children = self.puzzle.move_count() as u64;
+        let mut look = true; // at the start, now and then, and whenever a chunk was handed over
         for (i, &id) in batch.iter().enumerate() {
-            if i % LOOK_EVERY == 0 {
+            if look || i % LOOK_EVERY == 0 {
                 let bytes = || self.arena.bytes() + self.closed.bytes() + self.open.bytes();
                 if let Some(limit) = control.reached(bytes) {
                     return Ok(Some(limit));
@@ -153,7 +176,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 return Ok(Some(Limit::Memory));
             }
             self.expand(id);
-            if self.goal.is_none() {
+            look = self.goals.is_empty() && self.scoring.waiting() >= self.scoring.chunk;
+            if look {
                 self.score_full_chunks()?;
             }
         }
@@ -168,8 +192,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
             self.stats.generated += 1;
             let cost = g + self.puzzle.move_cost(&state, action);
             let Some(child_id) = self.store(&child, id, action, cost) else { continue };
-            if self.puzzle.is_goal(&child) && self.goal.is_none_or(|goal| cost < self.arena[goal].g) {
-                self.goal = Some(child_id);
+            if self.puzzle.is_goal(&child) {
+                self.goals.push(child_id);
             }
         }
     }
@@ -180,7 +204,9 @@ impl<'a, P: Puzzle> Run<'a, P> {
         match self.closed.find_or_insert(&mut self.arena, state, |arena| arena.push(node)) {
             Ok(id) => {
                 self.stats.stored += 1;
-                self.scoring.add(id, state);
+                if self.goals.is_empty() {
+                    self.scoring.add(id, state);
+                }
                 Some(id)
             }
             Err(id) => {
@@ -244,15 +270,16 @@ impl<'a, P: Puzzle> Run<'a, P> {
         Progress { stats: self.stats, best_h, best_g, least_f: self.open.peek().map_or(0.0, Waiting::f) }
     }
 
-    fn outcome(mut self, end: End, control: &Control<'_>, proven_optimal: bool) -> Outcome {
+    fn outcome(
+        mut self,
+        end: End,
+        answer: Option<(Vec<Move>, Cost)>,
+        proven_optimal: bool,
+        control: &Control<'_>,
+    ) -> Outcome {
         self.stats.seconds = control.seconds();
-        Outcome {
-            end,
-            moves: self.goal.map(|goal| self.arena.path(goal)),
-            cost: self.goal.map(|goal| self.arena[goal].g),
-            proven_optimal,
-            stats: self.stats,
-        }
+        let (moves, cost) = answer.unzip();
+        Outcome { end, moves, cost, proven_optimal, stats: self.stats }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::settings::Settings;
 use crate::files::{create_folder_whole, write_synced};
+use crate::neural::learner::{STATE_OPTIMIZER, STATE_WEIGHTS};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ const PREFIX: &str = "checkpoint-";
 const POSITION: &str = "progress.json";
 /// The model for solving, in a checkpoint's folder.
 pub const MODEL: &str = "model";
+
+/// What a checkpoint holds at least.
+const REQUIRED: [&str; 3] = [STATE_WEIGHTS, STATE_OPTIMIZER, "model/model.safetensors"];
 
 /// Where a run is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,26 +37,44 @@ pub struct Position {
     pub checksums: BTreeMap<String, u32>,
 }
 
+/// What `progress.json` holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sealed {
+    position: Position,
+    /// CRC-32 of the position as compact JSON.
+    crc32: u32,
+}
+
+fn seal(position: &Position) -> Result<u32> {
+    let text = serde_json::to_vec(position).context("the position cannot be written as JSON")?;
+    Ok(crc32fast::hash(&text))
+}
+
 /// Writes a checkpoint, then removes the ones before it.
 ///
 /// # Errors
 /// If it cannot be written; the ones before it stay then.
 pub fn write(run: &Path, position: &mut Position, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let older = all(run)?;
-    let folder = run.join(format!("{PREFIX}{:015}", position.samples));
+    let folder = folder_of(run, position.samples);
     if older.contains(&folder) {
         return Ok(folder); // nothing was learned since
     }
     create_folder_whole(&folder, |temporary| {
         fill(temporary)?;
         position.checksums = checksums(temporary)?;
-        let text = serde_json::to_string_pretty(&position).context("the position cannot be written as JSON")?;
+        let sealed = Sealed { position: position.clone(), crc32: seal(position)? };
+        let text = serde_json::to_string_pretty(&sealed).context("the position cannot be written as JSON")?;
         write_synced(&temporary.join(POSITION), (text + "\n").as_bytes())
     })?;
     for old in older {
         fs::remove_dir_all(&old).with_context(|| format!("cannot remove the old checkpoint {}", old.display()))?;
     }
     Ok(folder)
+}
+
+fn folder_of(run: &Path, samples: u64) -> PathBuf {
+    run.join(format!("{PREFIX}{samples:015}"))
 }
 
 /// The newest checkpoint of a run, if it has one.
@@ -71,8 +93,17 @@ pub fn read(checkpoint: &Path) -> Result<Position> {
     let path = checkpoint.join(POSITION);
     let text = fs::read_to_string(&path)
         .with_context(|| format!("{} is no checkpoint of costar: {POSITION} cannot be read", checkpoint.display()))?;
-    let position: Position = serde_json::from_str(&text)
+    let Sealed { position, crc32 } = serde_json::from_str(&text)
         .with_context(|| format!("{} is damaged, or of another version of costar", path.display()))?;
+    let expected_batches = position.samples.checked_div(position.settings.batch_size as u64);
+    ensure!(
+        seal(&position)? == crc32
+            && Some(position.batches) == expected_batches
+            && folder_of(checkpoint.parent().unwrap_or(Path::new("")), position.samples) == checkpoint
+            && REQUIRED.iter().all(|name| position.checksums.contains_key(*name)),
+        "{} is damaged: it is not as it was written",
+        path.display()
+    );
     let found = checksums(checkpoint)?;
     for (name, expected) in &position.checksums {
         match found.get(name) {

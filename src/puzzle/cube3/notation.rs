@@ -3,7 +3,7 @@
 use crate::puzzle::{Move, ParseError};
 
 /// Reads face turns: a letter of U R F D L B, then nothing, a prime, `2` or `2'` (two quarter turns) or `3` (the turn
-/// back). Spaces, commas and parentheses between turns are passed over; a count after a parenthesis repeats the group.
+/// back). Spaces, commas and parentheses between turns are passed over; a count behind a closing one repeats the group.
 pub(super) fn parse(text: &str) -> Result<Vec<Move>, ParseError> {
     let mut moves = Vec::new();
     let mut groups = Vec::new();
@@ -11,10 +11,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Move>, ParseError> {
     while let Some(character) = characters.next() {
         match character {
             _ if is_space(character) => {}
-            '(' | '[' => groups.push(moves.len()),
-            ')' | ']' => {
+            '(' => groups.push(moves.len()),
+            ')' => {
                 let Some(start) = groups.pop() else {
-                    return Err(ParseError(format!("'{character}' closes a group that was never opened")));
+                    return Err(ParseError("')' closes a group that was never opened".into()));
                 };
                 repeat(&mut moves, start, &mut characters)?;
             }
@@ -56,7 +56,12 @@ fn turn(face: Move, characters: &mut Characters<'_>, moves: &mut Vec<Move>) -> R
             return Err(ParseError(format!("'{letter}{number}' is not a turn: after a face, 2 or 3 quarter turns")));
         }
     };
-    back |= characters.next_if(|&c| is_prime(c)).is_some();
+    if let Some(prime) = characters.next_if(|&c| is_prime(c)) {
+        if std::mem::replace(&mut back, true) {
+            let letter = super::FACES[usize::from(face)];
+            return Err(ParseError(format!("'{prime}' stands twice behind '{letter}': one is the turn back")));
+        }
+    }
     let (quarters, back) = if quarters == 3 { (1, !back) } else { (quarters, back) };
     moves.extend(std::iter::repeat_n(2 * face + Move::from(back), quarters));
     Ok(())
@@ -91,6 +96,7 @@ fn refuse(character: char, rest: Characters<'_>) -> ParseError {
         .chain(rest.take_while(|&c| !is_space(c) && !matches!(c, '(' | ')')).take(15))
         .collect();
     let why = match character {
+        '[' | ']' => "commutators are not read: write out their turns",
         'x' | 'y' | 'z' | 'X' | 'Y' | 'Z' => "turns of the whole cube are not moves here",
         'M' | 'E' | 'S' | 'm' | 'e' | 's' => "slice turns are not moves here",
         'u' | 'r' | 'f' | 'd' | 'l' | 'b' => "small letters mean wide turns, which are not moves here",
@@ -120,7 +126,7 @@ mod tests {
             "U U3 R R F3",
             " U\tU'\nR2 F' ",
             "U Ui R2 Fi",
-            "(U U') [R2] F'",
+            "(U U') (R2) F'",
             "U\u{a0}U‘ RR F＇",
             "\u{feff}U1 U1' R2 F'",
             "U U1' R1 R3' F'1",
@@ -152,6 +158,9 @@ mod tests {
             ("U4", "'U4'"),
             ("U12", "'U12'"),
             ("U0", "'U0'"),
+            ("U''", "twice"),
+            ("U'2'", "twice"),
+            ("[R, U]", "commutators"),
             ("(U", "'('"),
             ("U)", "')'"),
             ("(U)0", "'0'"),
