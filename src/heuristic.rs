@@ -43,6 +43,12 @@ pub trait Heuristic<S>: Send {
     /// How many states a chunk should have.
     fn chunk(&self) -> usize;
 
+    /// How many chunks may be out while the search goes on: none where the search's own cores do the scoring, for
+    /// threads that wait for each other lose more than the overlap gains.
+    fn overlap(&self) -> usize {
+        0
+    }
+
     /// Whether an estimate is never above the true cost: then A* finds cheapest solutions.
     fn is_admissible(&self) -> bool {
         false

@@ -22,6 +22,7 @@ pub struct NetworkHeuristic<P: Puzzle> {
     puzzle: Arc<P>,
     cells: usize,
     chunk: usize,
+    overlap: usize,
     has_preferences: bool,
     requests: Sender<(Array2<u8>, Ask)>,
     answers: Receiver<Result<Estimates, HeuristicError>>,
@@ -34,6 +35,7 @@ impl<P: Puzzle> NetworkHeuristic<P> {
         let (outbox, answers) = channel();
         let has_preferences = model.config.network.heads.is_some();
         let chunk = chunk(&model, device);
+        let overlap = if device.is_cuda() { 4 } else { 0 };
         thread::spawn(move || {
             let _guard = tch::no_grad_guard();
             let mut worker = Worker { scorer: model.scorer, device, largest: usize::MAX };
@@ -43,7 +45,7 @@ impl<P: Puzzle> NetworkHeuristic<P> {
                 }
             }
         });
-        NetworkHeuristic { cells: puzzle.encoding().cells, puzzle, chunk, has_preferences, requests, answers }
+        NetworkHeuristic { cells: puzzle.encoding().cells, puzzle, chunk, overlap, has_preferences, requests, answers }
     }
 }
 
@@ -67,6 +69,10 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
 
     fn chunk(&self) -> usize {
         self.chunk
+    }
+
+    fn overlap(&self) -> usize {
+        self.overlap
     }
 
     fn has_preferences(&self) -> bool {

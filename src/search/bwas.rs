@@ -25,9 +25,6 @@ use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State};
 
-/// Chunks that may wait for their estimates at a time: enough to keep a device and the cores busy.
-const IN_FLIGHT: usize = 4;
-
 /// Expanded nodes between two looks at the clock and the memory.
 const LOOK_EVERY: usize = 512;
 
@@ -246,7 +243,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
     /// Hands over one chunk, and takes in the oldest if too many are out.
     fn hand_over(&mut self) -> Result<(), HeuristicError> {
         self.stats.evaluated += self.scoring.submit()? as u64;
-        if self.scoring.in_flight() > IN_FLIGHT { self.take_in() } else { Ok(()) }
+        if self.scoring.in_flight() > self.scoring.overlap { self.take_in() } else { Ok(()) }
     }
 
     /// Takes in the estimates of one chunk: its nodes enter the open list.
@@ -287,6 +284,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
 struct Scoring<'a, S> {
     heuristic: &'a mut dyn Heuristic<S>,
     chunk: usize,
+    overlap: usize,
     /// New states, not handed over yet; their nodes are numbered one after the other from `first`.
     states: Vec<S>,
     first: NodeId,
@@ -297,7 +295,8 @@ struct Scoring<'a, S> {
 impl<'a, S: State> Scoring<'a, S> {
     fn new(heuristic: &'a mut dyn Heuristic<S>) -> Self {
         let chunk = heuristic.chunk().max(1);
-        Scoring { heuristic, chunk, states: Vec::with_capacity(chunk), first: 0, out: Default::default() }
+        let overlap = heuristic.overlap();
+        Scoring { heuristic, chunk, overlap, states: Vec::with_capacity(chunk), first: 0, out: Default::default() }
     }
 
     fn add(&mut self, id: NodeId, state: &S) {

@@ -56,11 +56,11 @@ fn turn(face: Move, characters: &mut Characters<'_>, moves: &mut Vec<Move>) -> R
             return Err(ParseError(format!("'{letter}{number}' is not a turn: after a face, 2 or 3 quarter turns")));
         }
     };
-    if let Some(prime) = characters.next_if(|&c| is_prime(c)) {
-        if std::mem::replace(&mut back, true) {
-            let letter = super::FACES[usize::from(face)];
-            return Err(ParseError(format!("'{prime}' stands twice behind '{letter}': one is the turn back")));
-        }
+    if let Some(prime) = characters.next_if(|&c| is_prime(c))
+        && std::mem::replace(&mut back, true)
+    {
+        let letter = super::FACES[usize::from(face)];
+        return Err(ParseError(format!("'{prime}' stands twice behind '{letter}': one is the turn back")));
     }
     let (quarters, back) = if quarters == 3 { (1, !back) } else { (quarters, back) };
     moves.extend(std::iter::repeat_n(2 * face + Move::from(back), quarters));
