@@ -12,7 +12,7 @@ use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::sampler::{Sampler, Walker, generator};
-use costar::search::bwas::Bwas;
+use costar::search::best_first::BestFirst;
 use costar::search::{Control, Limits, Outcome, Search as _};
 use std::hash::BuildHasher as _;
 use std::path::Path;
@@ -115,7 +115,7 @@ fn search(expand: usize, heuristic: &mut dyn Heuristic<CubeState>, limits: &Limi
     let start = Cube3.parse(scramble)?;
     let stop = AtomicBool::new(false);
     let mut watch = |_: &_| ();
-    let search = Bwas { expand, lambda: 0.6 };
+    let search = BestFirst::bwas(expand, 0.6);
     Ok(search.run(&Cube3, &start, heuristic, &mut Control::new(limits, &stop, &mut watch))?)
 }
 

@@ -73,6 +73,23 @@ pub trait Heuristic<S>: Send {
     /// # Panics
     /// If nothing was submitted: that is a mistake in the search.
     fn collect(&mut self) -> Result<Estimates, HeuristicError>;
+
+    /// Sets up all that the first chunk would set up, so that it costs a search neither time nor memory.
+    ///
+    /// # Errors
+    /// If the device has failed.
+    fn warm_up(&mut self) -> Result<(), HeuristicError> {
+        Ok(())
+    }
+
+    /// The estimate of one state, for searches that have no batches; nothing else may be out.
+    ///
+    /// # Errors
+    /// If the device has failed.
+    fn estimate(&mut self, state: &S) -> Result<f32, HeuristicError> {
+        self.submit(std::slice::from_ref(state), Ask::Values)?;
+        Ok(self.collect()?.values[0])
+    }
 }
 
 /// A heuristic that looks at one state at a time.
@@ -111,6 +128,10 @@ impl<S: State> Heuristic<S> for PerState<S> {
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
         Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+
+    fn estimate(&mut self, state: &S) -> Result<f32, HeuristicError> {
+        Ok((self.estimate)(state))
     }
 }
 

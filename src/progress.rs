@@ -85,16 +85,21 @@ impl SearchLine {
         self.last = Instant::now();
         let stats = &progress.stats;
         self.bar.tick();
-        self.bar.set_message(format!(
-            "{}iteration {}, {} nodes, {}/s, best h {:.1} at g {}, f {:.1}",
+        let rate = (stats.generated as f64 / stats.seconds.max(1e-9)) as u64;
+        let mut text = format!(
+            "{}iteration {}, {} nodes, {}/s",
             self.instances,
             stats.iterations,
             grouped(stats.generated),
-            grouped((stats.generated as f64 / stats.seconds.max(1e-9)) as u64),
-            progress.best_h,
-            progress.best_g,
-            progress.least_f,
-        ));
+            grouped(rate)
+        );
+        if let Some((h, g)) = progress.best {
+            text += &format!(", best h {h:.1} at g {g}");
+        }
+        if let Some(f) = progress.least_f {
+            text += &format!(", f {f:.1}");
+        }
+        self.bar.set_message(text);
     }
 
     /// Takes the line away, so that results can be printed.

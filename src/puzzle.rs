@@ -4,11 +4,18 @@
 //! reads a state. It knows nothing of searches or networks. To add one: a file in `puzzle/`, a line in
 //! [`visit`] and [`catalogue`], and a call of [`laws::check`] in its tests.
 
+use crate::heuristic::Heuristic;
 use std::fmt;
 use std::hash::Hash;
+use std::path::Path;
 
+pub mod cube2;
 pub mod cube3;
+pub mod jugs;
 pub mod laws;
+pub mod lightsout;
+pub mod permutation;
+pub mod tiles;
 
 /// The number of a move: an index below [`Puzzle::move_count`].
 pub type Move = u8;
@@ -119,6 +126,21 @@ pub trait Puzzle: Send + Sync + 'static {
 
     /// One line on how instances and moves are written.
     fn notation(&self) -> &'static str;
+
+    /// The names of the estimates that the puzzle itself offers, the best last.
+    fn heuristics(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// One of [`Puzzle::heuristics`], by name.
+    fn heuristic(&self, _name: &str) -> Option<Box<dyn Heuristic<Self::State>>> {
+        None
+    }
+
+    /// The search that measured best where there is no network, by its name.
+    fn best_search(&self) -> &'static str {
+        "bfs"
+    }
 }
 
 /// A puzzle whose goals are known and whose moves can be undone: it can be scrambled and searched from both ends.
@@ -159,25 +181,91 @@ pub fn move_names<P: Puzzle>(puzzle: &P, moves: &[Move]) -> Vec<String> {
 }
 
 /// Work that is done for whichever puzzle a name stands for; inside, everything is statically dispatched.
-pub trait Visitor {
+pub trait Visitor: Sized {
     /// What the work gives.
     type Output;
-    /// Does the work.
+    /// Does the work for a puzzle that can be searched from both ends.
     fn visit<P: Reversible>(self, puzzle: P) -> Self::Output;
+    /// Does the work for a puzzle whose moves cannot be undone.
+    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Self::Output;
 }
 
-/// Finds the puzzle of that name and lets the visitor work on it.
+/// Finds the puzzle of that name, or in that file, with its own goal or another one, and lets the visitor work on it.
 ///
 /// # Errors
-/// If there is no such puzzle; the message lists those that there are.
-pub fn visit<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, ParseError> {
+/// If there is no such puzzle (the message lists those that there are), or it has no such goal.
+pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V::Output, ParseError> {
+    if let Some(capacities) = name.strip_prefix("jugs:") {
+        let jugs = jugs::Jugs::new(capacities)?;
+        let jugs = match goal {
+            Some(goal) => jugs.with_goal(goal).map_err(in_goal)?,
+            None => jugs,
+        };
+        return Ok(visitor.visit_irreversible(jugs));
+    }
     match name {
+        "puzzle8" => return visit_tiles::<tiles::Packed8, V>(goal, visitor),
+        "puzzle15" => return visit_tiles::<tiles::Packed15, V>(goal, visitor),
+        "puzzle24" => return visit_tiles::<tiles::Packed24, V>(goal, visitor),
+        "puzzle35" => return visit_tiles::<tiles::Bytes<6, 36>, V>(goal, visitor),
+        "puzzle48" => return visit_tiles::<tiles::Bytes<7, 49>, V>(goal, visitor),
+        _ => {}
+    }
+    if goal.is_some() {
+        return Err(ParseError(format!("--goal: {name} has its own goal, and no other would be accepted")));
+    }
+    match name {
+        "cube2" => Ok(visitor.visit(cube2::Cube2)),
         "cube3" => Ok(visitor.visit(cube3::Cube3)),
-        _ => Err(ParseError(format!("there is no puzzle '{name}': there is {}", catalogue().join(", ")))),
+        _ if name.ends_with(".json") => visit_file(Path::new(name), visitor),
+        _ => match name.strip_prefix("lightsout").map(str::parse::<usize>) {
+            Some(Ok(size)) if (2..=lightsout::LARGEST).contains(&size) => Ok(visit_lights(size, visitor)),
+            Some(_) => Err(ParseError(format!(
+                "there is no puzzle '{name}': lightsout2 to lightsout{} would be accepted",
+                lightsout::LARGEST
+            ))),
+            None => Err(ParseError(format!(
+                "there is no puzzle '{name}': {}, or a file of your own (….json) would be accepted",
+                catalogue().join(", ")
+            ))),
+        },
     }
 }
 
+fn visit_tiles<B: tiles::Board, V: Visitor>(goal: Option<&str>, visitor: V) -> Result<V::Output, ParseError> {
+    let puzzle = goal.map(tiles::Tiles::<B>::with_goal).transpose().map_err(in_goal)?;
+    Ok(visitor.visit(puzzle.unwrap_or_default()))
+}
+
+fn visit_lights<V: Visitor>(size: usize, visitor: V) -> V::Output {
+    match size * size {
+        0..=64 => visitor.visit(lightsout::LightsOut::<1>::new(size)),
+        65..=128 => visitor.visit(lightsout::LightsOut::<2>::new(size)),
+        _ => visitor.visit(lightsout::LightsOut::<4>::new(size)),
+    }
+}
+
+fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output, ParseError> {
+    fn with<const N: usize, V: Visitor>(description: permutation::Description, visitor: V) -> V::Output {
+        let reversible = description.is_reversible();
+        let puzzle = permutation::Permutation::<N>::new(description);
+        if reversible { visitor.visit(puzzle) } else { visitor.visit_irreversible(puzzle) }
+    }
+    let description = permutation::Description::read(path)?;
+    Ok(match description.positions() {
+        0..=16 => with::<16, V>(description, visitor),
+        17..=32 => with::<32, V>(description, visitor),
+        33..=64 => with::<64, V>(description, visitor),
+        65..=128 => with::<128, V>(description, visitor),
+        _ => with::<256, V>(description, visitor),
+    })
+}
+
+fn in_goal(refusal: ParseError) -> ParseError {
+    ParseError(format!("--goal: {refusal}"))
+}
+
 /// The names of all puzzles.
-pub fn catalogue() -> Vec<&'static str> {
-    vec!["cube3"]
+pub fn catalogue() -> &'static [&'static str] {
+    &["cube3", "cube2", "puzzle8", "puzzle15", "puzzle24", "puzzle35", "puzzle48", "lightsout7", "jugs:8,5,3"]
 }

@@ -46,7 +46,7 @@ pub struct Solved {
     /// `--lambda`.
     pub lambda: Option<f32>,
     /// The heuristic's name.
-    pub heuristic: String,
+    pub heuristic: Option<String>,
     /// Why there is no solution: `no solution`, `time`, `nodes`, `memory` or `stopped`.
     pub ended_by: Option<String>,
     /// CRC-32 of the model's weights: tells two states of a model of the same name apart.
@@ -70,7 +70,7 @@ impl Solved {
         };
         differs("the puzzle", self.puzzle.clone(), other.puzzle.clone())?;
         differs("the search", self.search.clone(), other.search.clone())?;
-        differs("the heuristic", self.heuristic.clone(), other.heuristic.clone())?;
+        differs("the heuristic", show(&self.heuristic), show(&other.heuristic))?;
         differs("the model", show(&self.model), show(&other.model))?;
         differs("the checksum of the model's weights", show(&self.weights_crc32), show(&other.weights_crc32))?;
         differs("the device", show(&self.device), show(&other.device))?;

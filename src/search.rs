@@ -8,9 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 pub mod arena;
-pub mod bwas;
+pub mod beam;
+pub mod best_first;
+pub mod bidirectional;
+pub mod breadth_first;
 pub mod closed;
+pub mod idastar;
 pub mod open;
+pub mod random;
+pub mod tree;
+
+/// Expanded nodes between two looks at the clock and the memory.
+const LOOK_EVERY: u64 = 1024;
 
 /// When a search gives up.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +33,8 @@ pub struct Limits {
 }
 
 /// A limit that ended a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// [`Limits::time`].
     Time,
@@ -84,12 +94,10 @@ pub struct Outcome {
 pub struct Progress {
     /// What it counted so far.
     pub stats: Stats,
-    /// The least cost-to-go among all nodes scored so far.
-    pub best_h: f32,
-    /// The path cost of the node that has it.
-    pub best_g: Cost,
+    /// The least cost-to-go among all nodes scored so far, and the path cost of the node that has it.
+    pub best: Option<(f32, Cost)>,
     /// The least priority in the open list.
-    pub least_f: f32,
+    pub least_f: Option<f32>,
 }
 
 /// A search.
@@ -132,6 +140,12 @@ impl<'a> Control<'a> {
     /// Lets the watcher look.
     pub fn report(&mut self, progress: &Progress) {
         (self.watch)(progress);
+    }
+
+    /// Lets the watcher look at a search that has counts and no estimates.
+    pub fn report_counts(&mut self, stats: &Stats) {
+        let stats = Stats { seconds: self.seconds(), ..*stats };
+        self.report(&Progress { stats, best: None, least_f: None });
     }
 
     /// The limit that is reached, if one is: by the clock, the flag, and the bytes in use.

@@ -130,6 +130,71 @@ fn auto_says_which_device_it_took() {
 }
 
 #[test]
+fn every_puzzle_is_solved_without_a_model() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/test-data/puzzles/pyraminx.json");
+    for (puzzle, instance, search, length) in [
+        ("cube2", "L U R'", "bidirectional", 3),
+        (file, "U L' R b", "bidirectional", 4),
+        ("puzzle8", "8 0 6 5 4 7 2 3 1", "astar", 27),
+        ("puzzle15", "9 1 7 4 5 10 8 14 15 6 2 11 13 0 12 3", "idastar", 38),
+        ("lightsout3", "100011010", "astar", 2),
+        ("jugs:8,5,3", "8,0,0", "bfs", 6),
+    ] {
+        let ran = run(&["solve", "--puzzle", puzzle, "--json", instance]);
+        assert_eq!(ran.code, 0, "{puzzle}: {}", ran.err);
+        let object = json(&ran.out);
+        assert_eq!((&object["search"], &object["length"]), (&search.into(), &length.into()), "{object}");
+        assert_eq!((&object["proven_optimal"], &object["n"]), (&true.into(), &Value::Null));
+    }
+    let goal = ["solve", "--puzzle", "puzzle8", "--goal", "8 0 6 5 4 7 2 3 1", "--search", "bidirectional", "--json"];
+    let object = json(&run(&[&goal[..], &["0 1 2 3 4 5 6 7 8"]].concat()).out);
+    assert_eq!(
+        (&object["length"], &object["nodes_stored"], &object["nodes_expanded"]),
+        (&31.into(), &15841.into(), &9998.into())
+    );
+}
+
+#[test]
+fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
+    for (words, named) in [
+        (vec!["--puzzle", "jugs:8,5,3", "--search", "bidirectional", "8,0,0"], "cannot be undone"),
+        (vec!["--puzzle", "jugs:8,5,3", "--heuristic", "ball", "8,0,0"], "'ball'"),
+        (vec!["--puzzle", "puzzle8", "--search", "bfs", "--n", "7", "1 2 3 4 5 6 7 8 0"], "--n"),
+        (vec!["--puzzle", "puzzle8", "--search", "astar", "--lambda", "0.5", "1 2 3 4 5 6 7 8 0"], "--lambda"),
+        (vec!["--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0"], "parity"),
+        (vec!["--puzzle", "puzzle8", "--goal", "1 2", "1 2 3 4 5 6 7 8 0"], "--goal"),
+        (vec!["--puzzle", "lightsout99", "1"], "lightsout15"),
+        (vec!["--puzzle", "/nonexistent.json", "1"], "/nonexistent.json"),
+    ] {
+        let message = refused(&[&["solve"], &words[..]].concat());
+        assert!(message.contains(named), "{words:?}: {message}");
+    }
+    let message = refused(&["train", "--puzzle", "jugs:8,5,3"]);
+    assert!(message.contains("cannot be undone"), "{message}");
+}
+
+#[test]
+fn a_puzzle_of_ones_own_is_trained_and_solved() {
+    let (_folder, path) = temporary();
+    let (out, file) = (path("run"), path("toy.json"));
+    fs::write(
+        &file,
+        r#"{"name": "toy", "goal": "ABCDE", "moves": {"L": [1,2,3,4,0], "X": [1,0,2,3,4]}, "symmetric": true}"#,
+    )
+    .expect("it can be written");
+    let words = ["--puzzle", &file, "--steps", "20000", "--device", "cpu", "--out", &out];
+    let ran = train(&words);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran = run(&["solve", "--puzzle", &file, "--model", &out, "--device", "cpu", "--json", "L X L L X"]);
+    let object = json(&ran.out);
+    assert_eq!((ran.code, &object["solved"], &object["puzzle"]), (0, &true.into(), &"toy".into()), "{}", ran.err);
+    let refusal = refused(&["solve", "--model", &out, "U"]);
+    assert!(refusal.contains("toy") && refusal.contains("cube3"), "{refusal}");
+    fs::write(&file, "{\n\"name\": 7}").expect("it can be written");
+    assert!(refused(&["solve", "--puzzle", &file, "L"]).contains("line 2"));
+}
+
+#[test]
 fn a_solved_cube_needs_no_move() {
     for instance in ["", "R R'", "(R U R' U')6", &"URFDLB".chars().flat_map(|face| [face; 9]).collect::<String>()] {
         let ran = run(&["solve", "--heuristic", "ball", "--json", instance]);
@@ -464,7 +529,7 @@ fn puzzles_are_listed_with_their_models() {
     std::os::unix::fs::symlink(newest.join("model"), Path::new(&shelf).join("tiny")).expect("a link");
     let output = costar().arg("puzzles").env("COSTAR_MODELS", &shelf).output().expect("it runs");
     let text = String::from_utf8(output.stdout).expect("text");
-    for word in ["cube3", "notation", "searches: bwas", "tiny"] {
+    for word in ["cube3", "notation", "searches: bwas", "tiny", "jugs:8,5,3", "manhattan"] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let output = costar().args(["solve", "--model", "tiny", "R", "--json"]).env("COSTAR_MODELS", &shelf).output();

@@ -2,7 +2,12 @@
 
 use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, ball, exact_distances, zero};
 use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Reversible, Style, laws, replay};
-use costar::search::bwas::Bwas;
+use costar::search::beam::Beam;
+use costar::search::best_first::BestFirst;
+use costar::search::bidirectional::Bidirectional;
+use costar::search::breadth_first::BreadthFirst;
+use costar::search::idastar::IterativeDeepening;
+use costar::search::random::RandomWalk;
 use costar::search::{Control, End, Limit, Limits, Outcome, Search};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -114,7 +119,7 @@ fn solve_with(
     outcome
 }
 
-fn solve(search: Bwas, start: &[u8; 6], heuristic: &mut dyn Heuristic<[u8; 6]>) -> Outcome {
+fn solve(search: BestFirst, start: &[u8; 6], heuristic: &mut dyn Heuristic<[u8; 6]>) -> Outcome {
     solve_with(&search, Pancakes::ALL, start, heuristic, &Limits::default())
 }
 
@@ -130,7 +135,7 @@ fn with_exact_estimates_every_answer_is_shortest() {
     assert_eq!(table.len(), 720);
     for (start, &distance) in &table {
         for (expand, lambda) in [(1, 1.0), (1, 0.6), (1, 0.0)] {
-            let outcome = solve(Bwas { expand, lambda }, start, &mut ball(&Pancakes::ALL, 20));
+            let outcome = solve(BestFirst::bwas(expand, lambda), start, &mut ball(&Pancakes::ALL, 20));
             assert_eq!(outcome.cost, Some(distance.into()), "{start:?} N = {expand} λ = {lambda}");
             assert!(outcome.stats.expanded <= u64::from(distance), "it walks straight to the goal");
         }
@@ -143,13 +148,13 @@ fn what_is_claimed_as_proven_is_optimal() {
     let mut proven = 0;
     for (start, &distance) in &table {
         for (expand, depth) in [(1, 0), (1, 3), (7, 3), (50, 2), (1000, 4)] {
-            let outcome = solve(Bwas { expand, lambda: 1.0 }, start, &mut ball(&Pancakes::ALL, depth));
+            let outcome = solve(BestFirst::bwas(expand, 1.0), start, &mut ball(&Pancakes::ALL, depth));
             assert!(outcome.cost >= Some(distance.into()));
             if outcome.proven_optimal {
                 proven += 1;
                 assert_eq!(outcome.cost, Some(distance.into()));
             }
-            let weighted = solve(Bwas { expand, lambda: 0.5 }, start, &mut ball(&Pancakes::ALL, depth));
+            let weighted = solve(BestFirst::bwas(expand, 0.5), start, &mut ball(&Pancakes::ALL, depth));
             assert!(!weighted.proven_optimal || distance == 0, "nothing is proven for λ below 1");
         }
     }
@@ -158,7 +163,7 @@ fn what_is_claimed_as_proven_is_optimal() {
 
 #[test]
 fn a_solved_start_needs_nothing() {
-    let outcome = solve(Bwas { expand: 10, lambda: 0.6 }, b"abcdef", &mut zero());
+    let outcome = solve(BestFirst::bwas(10, 0.6), b"abcdef", &mut zero());
     assert_eq!((outcome.moves, outcome.cost, outcome.proven_optimal), (Some(vec![]), Some(0), true));
     assert_eq!((outcome.stats.evaluated, outcome.stats.generated, outcome.stats.stored), (0, 0, 1));
 }
@@ -166,7 +171,7 @@ fn a_solved_start_needs_nothing() {
 #[test]
 fn an_unsolvable_start_is_said_to_be_so() {
     let puzzle = Pancakes { even: true };
-    let outcome = solve_with(&Bwas { expand: 10, lambda: 0.6 }, puzzle, b"bacdef", &mut zero(), &Limits::default());
+    let outcome = solve_with(&BestFirst::bwas(10, 0.6), puzzle, b"bacdef", &mut zero(), &Limits::default());
     assert_eq!((outcome.end, outcome.proven_optimal), (End::NoSolution, false));
     assert_eq!(outcome.stats.stored, outcome.stats.expanded, "all that can be reached was expanded");
     assert_eq!(outcome.stats.generated, 2 * outcome.stats.expanded);
@@ -175,7 +180,7 @@ fn an_unsolvable_start_is_said_to_be_so() {
 #[test]
 fn the_statistics_are_exact() {
     // Without knowledge and at λ = 1 this is a search by layers: N = all of a layer.
-    let outcome = solve(Bwas { expand: 1000, lambda: 1.0 }, b"bacdfe", &mut zero());
+    let outcome = solve(BestFirst::bwas(1000, 1.0), b"bacdfe", &mut zero());
     let stats = outcome.stats;
     let layers = [1, 5, 20, 79, 199, 281, 133, 2];
     let distance = outcome.cost.expect("solved") as usize;
@@ -190,7 +195,7 @@ fn the_statistics_are_exact() {
 
 #[test]
 fn limits_end_a_search_cleanly() {
-    let search = Bwas { expand: 3, lambda: 1.0 };
+    let search = BestFirst::bwas(3, 1.0);
     let hard = b"ebdafc";
     for nodes in [1, 4, 5, 6, 37, 100] {
         let limits = Limits { nodes: Some(nodes), ..Limits::default() };
@@ -261,7 +266,7 @@ impl Heuristic<[u8; 6]> for Misleading {
 fn the_answer_does_not_depend_on_how_the_batch_is_cut() {
     for start in [b"fedbca", b"ebdafc", b"cfadbe"] {
         for (expand, lambda) in [(1, 0.6), (8, 0.6), (100, 0.2), (8, 1.0)] {
-            let search = Bwas { expand, lambda };
+            let search = BestFirst::bwas(expand, lambda);
             let outcomes: Vec<Outcome> = [1, 3, 4096]
                 .map(|chunk| {
                     let mut heuristic = Misleading::new(chunk);
@@ -286,7 +291,7 @@ fn states_reached_more_cheaply_are_opened_again() {
     let table = exact_distances(&Pancakes::ALL, 20);
     let mut longer = 0;
     for (start, &distance) in &table {
-        let outcome = solve(Bwas { expand: 2, lambda: 0.3 }, start, &mut Misleading::new(64));
+        let outcome = solve(BestFirst::bwas(2, 0.3), start, &mut Misleading::new(64));
         longer += u32::from(outcome.cost > Some(distance.into()));
         assert!(outcome.stats.expanded >= outcome.stats.iterations);
     }
@@ -300,7 +305,7 @@ fn the_cost_is_that_of_the_path_even_where_an_ancestor_was_reached_more_cheaply_
     let table = exact_distances(&Pancakes::ALL, 20);
     for start in table.keys() {
         for (expand, lambda) in [(20, 0.6), (30, 0.6), (12, 0.3), (60, 1.0)] {
-            solve(Bwas { expand, lambda }, start, &mut Misleading::new(64));
+            solve(BestFirst::bwas(expand, lambda), start, &mut Misleading::new(64));
         }
     }
 }
@@ -325,7 +330,108 @@ fn a_failing_heuristic_ends_the_search_with_its_reason() {
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
     let mut control = Control::new(&limits, &stop, &mut watch);
-    let search = Bwas { expand: 3, lambda: 0.6 };
+    let search = BestFirst::bwas(3, 0.6);
     let error = search.run(&Pancakes::ALL, b"ebdafc", &mut Broken, &mut control).expect_err("it fails");
     assert!(error.to_string().contains("out of luck"));
+}
+
+/// Every search, with the settings that it would have by default; which of them need no estimate to end.
+fn all_searches() -> Vec<Box<dyn Search<Pancakes>>> {
+    vec![
+        Box::new(BestFirst::bwas(20, 0.6)),
+        Box::new(BestFirst::a_star()),
+        Box::new(BestFirst::one_by_one(0.0)),
+        Box::new(BestFirst::one_by_one(1.0)),
+        Box::new(Beam { width: 1000 }),
+        Box::new(Beam { width: 10 }),
+        Box::new(BreadthFirst),
+        Box::new(Bidirectional),
+        Box::new(IterativeDeepening { bucket: 1.0 }),
+        Box::new(RandomWalk { seed: 1, most_moves: 1_000_000 }),
+    ]
+}
+
+#[test]
+fn every_search_knows_a_solved_start() {
+    for search in all_searches() {
+        let limits = Limits::default();
+        let outcome = solve_with(&*search, Pancakes::ALL, b"abcdef", &mut zero(), &limits);
+        assert_eq!((outcome.moves, outcome.proven_optimal), (Some(vec![]), true), "{}", search.name());
+    }
+}
+
+#[test]
+fn every_search_that_remembers_says_that_there_is_no_solution() {
+    let puzzle = Pancakes { even: true };
+    for search in all_searches() {
+        let limits = Limits { nodes: Some(20_000), ..Limits::default() };
+        let outcome = solve_with(&*search, puzzle, b"bacdef", &mut zero(), &limits);
+        // A random walk and iterative deepening forget what they have seen.
+        let forgets = matches!(search.name(), "random" | "idastar");
+        let expected = if forgets { End::Limit(Limit::Nodes) } else { End::NoSolution };
+        assert_eq!((outcome.end, outcome.moves), (expected, None), "{}", search.name());
+    }
+}
+
+#[test]
+fn every_search_ends_at_its_limits() {
+    for search in all_searches() {
+        let name = search.name();
+        let hard = b"ebdafc";
+        for nodes in [1, 4, 5, 17] {
+            let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+            let outcome = solve_with(&*search, Pancakes::ALL, hard, &mut zero(), &limits);
+            assert_eq!(outcome.end, End::Limit(Limit::Nodes), "{name}");
+            assert!(outcome.stats.generated <= nodes, "{name}");
+        }
+        let limits = Limits { time: Some(Duration::ZERO), ..Limits::default() };
+        assert_eq!(
+            solve_with(&*search, Pancakes::ALL, hard, &mut zero(), &limits).end,
+            End::Limit(Limit::Time),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn optimal_searches_agree_with_breadth_first_search() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    for (start, &distance) in &table {
+        for (search, admissible) in [
+            (Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, true),
+            (Box::new(IterativeDeepening { bucket: 1.0 }), true),
+            (Box::new(BreadthFirst), false),
+            (Box::new(Bidirectional), false),
+            (Box::new(Beam { width: 1000 }), false),
+        ] {
+            let depths: &[u32] = if admissible { &[2, 4] } else { &[0] };
+            for &depth in depths {
+                let outcome =
+                    solve_with(&*search, Pancakes::ALL, start, &mut ball(&Pancakes::ALL, depth), &Limits::default());
+                assert_eq!(outcome.cost, Some(distance.into()), "{} of {start:?}", search.name());
+                let proves = search.name() != "beam" || distance == 0;
+                assert_eq!(outcome.proven_optimal, proves, "{} of {start:?}", search.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn estimates_that_are_not_admissible_prove_nothing() {
+    for search in
+        [Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, Box::new(IterativeDeepening { bucket: 1.0 })]
+    {
+        let outcome = solve_with(&*search, Pancakes::ALL, b"bacdef", &mut Misleading::new(8), &Limits::default());
+        assert!(outcome.moves.is_some() && !outcome.proven_optimal, "{}", search.name());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_walk() {
+    let walk = |seed| {
+        let search = RandomWalk { seed, most_moves: 1_000_000 };
+        solve_with(&search, Pancakes::ALL, b"fedbca", &mut zero(), &Limits::default()).moves
+    };
+    assert_eq!(walk(1), walk(1));
+    assert_ne!(walk(1), walk(2));
 }

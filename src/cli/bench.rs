@@ -1,10 +1,10 @@
 //! `costar bench`: the instances of a file, a result each as soon as it is known, and the summary.
 
 use super::search_options::SearchOptions;
-use super::solver::{Solver, why_not_solved};
+use super::solver::{Reverse, Solver, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::progress::{SearchLine, note};
-use crate::puzzle::{Reversible, Visitor, visit};
+use crate::puzzle::{Puzzle, Reversible, Visitor, visit};
 use crate::quantity::{self, grouped};
 use crate::report::{Solved, Summary, append_line, read_lines};
 use crate::{memory, signal};
@@ -33,8 +33,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let name = args.options.puzzle.clone();
-    visit(&name, Bench { args, stop }).or_input()?
+    let (name, goal) = (args.options.puzzle.clone(), args.options.goal.clone());
+    visit(&name, goal.as_deref(), Bench { args, stop }).or_input()?
 }
 
 struct Bench {
@@ -53,11 +53,21 @@ impl Visitor for Bench {
     type Output = Ending;
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
+        self.with(puzzle, Reverse::all())
+    }
+
+    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
+        self.with(puzzle, Reverse::none())
+    }
+}
+
+impl Bench {
+    fn with<P: Puzzle>(self, puzzle: P, reverse: Reverse<P>) -> Ending {
         let Bench { args, stop } = self;
         let mut instances = read(&puzzle, &args.file).or_input()?;
         instances.drain(..usize::try_from(args.skip).unwrap_or(usize::MAX).min(instances.len()));
         instances.truncate(args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)));
-        let mut solver = Solver::new(puzzle, &args.options, stop)?;
+        let mut solver = Solver::new(puzzle, &reverse, &args.options, stop)?;
         let mut results = match &args.out {
             Some(out) => earlier(out, &instances, solver.template()).or_input()?,
             None => Vec::new(),
@@ -97,7 +107,7 @@ impl Visitor for Bench {
     }
 }
 
-fn read<P: Reversible>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
+fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.split('#').next().unwrap_or_default().trim()));
     let instances: Result<Vec<_>> = lines

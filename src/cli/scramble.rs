@@ -1,9 +1,10 @@
 //! `costar scramble`: random scrambles, one a line.
 
 use super::{Ending, OrInput as _, SUCCESS};
-use crate::puzzle::{Reversible, Visitor, visit};
+use crate::puzzle::{Puzzle, Reversible, Visitor, visit};
 use crate::quantity;
 use crate::sampler::{Walker, generator};
+use anyhow::anyhow;
 use std::io::{self, Write as _};
 
 #[derive(Debug, clap::Args)]
@@ -23,13 +24,17 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Ending {
-    visit(&args.puzzle, Scramble(args)).or_input()?
+    visit(&args.puzzle, None, Scramble(args)).or_input()?
 }
 
 struct Scramble<'a>(&'a Args);
 
 impl Visitor for Scramble<'_> {
     type Output = Ending;
+
+    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
+        Err(anyhow!("--puzzle {}: its moves cannot be undone, so that it has no scrambles", puzzle.name())).or_input()
+    }
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
         let seed = self.0.seed.unwrap_or_else(rand::random);

@@ -11,22 +11,27 @@ pub(super) struct SearchOptions {
     /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
     #[arg(long, value_name = "DIR")]
     pub(super) model: Option<String>,
-    /// The search: auto or bwas
+    /// The search: auto, bwas, beam, astar, idastar, best-first, bfs, bidirectional or random
     #[arg(long, default_value = "auto", value_name = "NAME")]
     pub(super) search: String,
-    /// What estimates the cost-to-go: network; or, without one, zero (nothing known) or ball (exact within 5 moves of
-    /// the goal)
-    #[arg(long, default_value = "network", value_name = "NAME")]
+    /// What estimates the cost-to-go: network, zero (nothing known), ball (exact within 5 moves of the goal), or one of
+    /// the puzzle's own [auto: the network where there is a model, else the best of the puzzle's own]
+    #[arg(long, default_value = "auto", value_name = "NAME")]
     pub(super) heuristic: String,
     /// Another goal than the puzzle's own
     #[arg(long, value_name = "STATE")]
     pub(super) goal: Option<String>,
-    /// Nodes expanded a step: more of them find shorter solutions, later [auto: 1000 on the CPU, 10000 on CUDA]
-    #[arg(long, default_value = "auto", value_name = "N", value_parser = auto_count)]
-    pub(super) n: AutoCount,
-    /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first
-    #[arg(long, default_value = "0.6", value_name = "λ", value_parser = weight)]
-    pub(super) lambda: f32,
+    /// Nodes expanded a step, of beam the width: more of them find shorter solutions, later; without --search it means
+    /// bwas [auto: 1000 on the CPU, 10000 on CUDA]
+    #[arg(long, value_name = "N", value_parser = auto_count)]
+    pub(super) n: Option<AutoCount>,
+    /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first; without --search it means bwas
+    /// [default: 0.6; of best-first, 0]
+    #[arg(long, value_name = "λ", value_parser = weight)]
+    pub(super) lambda: Option<f32>,
+    /// Of the search random
+    #[arg(long, value_name = "N", default_value = "1", value_parser = quantity::count)]
+    pub(super) seed: u64,
     /// Where the network runs: auto, cpu, cuda or cuda:I
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     pub(super) device: DeviceChoice,

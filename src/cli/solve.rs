@@ -1,10 +1,10 @@
 //! `costar solve`: one instance, or many from standard input.
 
 use super::search_options::SearchOptions;
-use super::solver::{Solution, Solver, why_not_solved};
+use super::solver::{Reverse, Solution, Solver, why_not_solved};
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS};
 use crate::progress::{SearchLine, note};
-use crate::puzzle::{Reversible, Style, Visitor, visit};
+use crate::puzzle::{Puzzle, Reversible, Style, Visitor, visit};
 use crate::quantity::grouped;
 use crate::report::Refused;
 use crate::signal;
@@ -29,8 +29,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let name = args.options.puzzle.clone();
-    visit(&name, Solve { args, stop }).or_input()?
+    let (name, goal) = (args.options.puzzle.clone(), args.options.goal.clone());
+    visit(&name, goal.as_deref(), Solve { args, stop }).or_input()?
 }
 
 struct Solve {
@@ -42,14 +42,24 @@ impl Visitor for Solve {
     type Output = Ending;
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
+        self.with(puzzle, Reverse::all())
+    }
+
+    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
+        self.with(puzzle, Reverse::none())
+    }
+}
+
+impl Solve {
+    fn with<P: Puzzle>(self, puzzle: P, reverse: Reverse<P>) -> Ending {
         let Solve { args: Args { options, instance }, stop } = self;
         let instance = instance.join(" ");
         if instance == "-" {
-            return all(Solver::new(puzzle, &options, stop)?, options.json, stop);
+            return all(Solver::new(puzzle, &reverse, &options, stop)?, options.json, stop);
         }
         // Before a model is loaded: what is refused is refused at once.
         let start = puzzle.parse(&instance).or_input()?;
-        let mut solver = Solver::new(puzzle, &options, stop)?;
+        let mut solver = Solver::new(puzzle, &reverse, &options, stop)?;
         let solution = solver.solve(&instance, start, &mut SearchLine::new())?;
         if options.json {
             print_line(&solution.report)?;
@@ -67,7 +77,7 @@ impl Visitor for Solve {
 }
 
 /// Solves each line of standard input: a bad line gives an error line or object, and the rest goes on.
-fn all<P: Reversible>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
+fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
     let mut worst = 0;
     let mut line = SearchLine::new();
     let lines = input_lines();
@@ -142,7 +152,7 @@ fn print_line(record: &impl Serialize) -> anyhow::Result<()> {
 }
 
 /// The start, and the solution in groups of five moves.
-fn show<P: Reversible>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
+fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let coloured = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let style = if coloured { Style::Coloured } else { Style::Plain };
@@ -156,8 +166,9 @@ fn show<P: Reversible>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<
     writeln!(out, "{}\n", fives.join("   "))?;
     writeln!(
         out,
-        "{} moves{}, found in {:.1} s: {} nodes generated, {} evaluated ({}/s)",
+        "{} move{}{}, found in {:.1} s: {} nodes generated, {} evaluated ({}/s)",
         moves.len(),
+        if moves.len() == 1 { "" } else { "s" },
         if report.proven_optimal { " (no solution is shorter)" } else { "" },
         report.seconds,
         grouped(report.nodes_generated),

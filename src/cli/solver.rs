@@ -2,18 +2,23 @@
 
 use super::search_options::{AutoCount, SearchOptions};
 use super::{Failure, OrInput as _, models};
-use crate::heuristic::{Ask, Heuristic, ball, zero};
+use crate::heuristic::{Heuristic, ball, zero};
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
 use crate::neural::model::Model;
 use crate::progress::{SearchLine, note};
-use crate::puzzle::{Move, Reversible, move_names, replay};
+use crate::puzzle::{Move, Puzzle, Reversible, move_names, replay};
 use crate::report::Solved;
-use crate::search::bwas::Bwas;
+use crate::search::beam::Beam;
+use crate::search::best_first::BestFirst;
+use crate::search::bidirectional::Bidirectional;
+use crate::search::breadth_first::BreadthFirst;
+use crate::search::idastar::IterativeDeepening;
+use crate::search::random::RandomWalk;
 use crate::search::{Control, End, Limit, Limits, Outcome, Search};
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,7 +31,7 @@ const BALL_DEPTH: u32 = 5;
 const MEMORY_SHARE: f64 = 0.8;
 
 /// A puzzle, a heuristic and a search, ready for instances.
-pub(super) struct Solver<P: Reversible> {
+pub(super) struct Solver<P: Puzzle> {
     pub(super) puzzle: Arc<P>,
     heuristic: Box<dyn Heuristic<P::State>>,
     search: Box<dyn Search<P>>,
@@ -44,31 +49,23 @@ pub(super) struct Solution<S> {
     pub(super) report: Solved,
 }
 
-impl<P: Reversible> Solver<P> {
+impl<P: Puzzle> Solver<P> {
     /// Loads what the flags name.
-    pub(super) fn new(puzzle: P, options: &SearchOptions, stop: &'static AtomicBool) -> Result<Self, Failure> {
-        if options.goal.is_some() {
-            return Err(anyhow!("--goal: {} has its own goal, and no other would be accepted", puzzle.name()))
-                .or_input();
-        }
-        if !matches!(options.search.as_str(), "auto" | "bwas") {
-            return Err(anyhow!("--search: there is no search '{}': auto or bwas would be accepted", options.search))
-                .or_input();
-        }
+    pub(super) fn new(
+        puzzle: P,
+        reverse: &Reverse<P>,
+        options: &SearchOptions,
+        stop: &'static AtomicBool,
+    ) -> Result<Self, Failure> {
         let puzzle = Arc::new(puzzle);
-        let (mut heuristic, place) = heuristic(&puzzle, options).or_input()?;
+        let (mut heuristic, place) = heuristic(&puzzle, reverse, options).or_input()?;
         if place.is_some() {
             // What the first pass sets up is neither the search's time nor its memory.
-            let states = vec![puzzle.goals()[0]; heuristic.chunk()];
-            heuristic.submit(&states, Ask::Values)?;
-            heuristic.collect()?;
+            heuristic.warm_up()?;
         }
-        let expand = match options.n {
-            AutoCount::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
-            AutoCount::Auto if place.as_ref().is_some_and(|place| place.device.is_cuda()) => 10_000,
-            AutoCount::Auto => 1_000,
-        };
-        let search: Box<dyn Search<P>> = Box::new(Bwas { expand, lambda: options.lambda });
+        let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
+        let chosen = choose(&*puzzle, reverse, options, heuristic.name(), on_cuda).or_input()?;
+        let Chosen { search, n, lambda } = chosen;
         let template = Solved {
             puzzle: puzzle.name(),
             instance: String::new(),
@@ -87,9 +84,9 @@ impl<P: Reversible> Solver<P> {
             weights_crc32: place.as_ref().map(|place| place.weights_crc32),
             model: place.map(|place| place.model),
             search: search.name().into(),
-            n: Some(expand),
-            lambda: Some(options.lambda),
-            heuristic: heuristic.name().into(),
+            n,
+            lambda,
+            heuristic: (!is_blind(search.name())).then(|| heuristic.name().into()),
             ended_by: None,
             max_seconds: options.max_seconds,
             max_nodes: options.max_nodes,
@@ -196,25 +193,163 @@ struct Place {
 
 type Found<S> = (Box<dyn Heuristic<S>>, Option<Place>);
 
-fn heuristic<P: Reversible>(puzzle: &Arc<P>, options: &SearchOptions) -> anyhow::Result<Found<P::State>> {
-    match options.heuristic.as_str() {
-        "network" => {
-            let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
-            let (device, said) = Device::resolve_aloud(options.device)?;
-            if let Some(said) = said {
-                note!("costar: {said}");
+/// What only puzzles can offer whose moves can be undone.
+pub(super) struct Reverse<P: Puzzle> {
+    bidirectional: Option<MakeSearch<P>>,
+    ball: Option<MakeHeuristic<P>>,
+}
+
+type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
+type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
+
+impl<P: Puzzle> Reverse<P> {
+    /// Nothing: moves cannot be undone.
+    pub(super) fn none() -> Self {
+        Reverse { bidirectional: None, ball: None }
+    }
+
+    /// All of it.
+    pub(super) fn all() -> Self
+    where
+        P: Reversible,
+    {
+        Reverse {
+            bidirectional: Some(|| Box::new(Bidirectional)),
+            ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
+        }
+    }
+
+    /// The names of the searches that the puzzle allows.
+    pub(super) fn searches(&self) -> Vec<&'static str> {
+        SEARCHES.iter().copied().filter(|name| *name != "bidirectional" || self.bidirectional.is_some()).collect()
+    }
+
+    /// The names of the heuristics that need no model, the best last.
+    pub(super) fn heuristics(&self, puzzle: &P) -> Vec<&'static str> {
+        let ball = self.ball.map(|_| "ball");
+        std::iter::once("zero").chain(ball).chain(puzzle.heuristics().iter().copied()).collect()
+    }
+}
+
+const SEARCHES: [&str; 8] = ["bwas", "beam", "astar", "idastar", "best-first", "bfs", "bidirectional", "random"];
+
+/// Moves of a random walk before it gives up, unless --max-nodes says otherwise.
+const RANDOM_MOVES: u64 = 10_000;
+
+/// Real-valued estimates make nearly every f of IDA* distinct: bounds rise by at least this much.
+const BUCKET: f32 = 1.0;
+
+/// Whether a search asks no heuristic.
+fn is_blind(search: &str) -> bool {
+    matches!(search, "bfs" | "bidirectional" | "random")
+}
+
+/// A search, with the settings that it uses.
+struct Chosen<P: Puzzle> {
+    search: Box<dyn Search<P>>,
+    n: Option<usize>,
+    lambda: Option<f32>,
+}
+
+fn choose<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    heuristic: &str,
+    on_cuda: bool,
+) -> anyhow::Result<Chosen<P>> {
+    let name = match options.search.as_str() {
+        "auto" if options.n.is_some() || options.lambda.is_some() || heuristic == "network" => "bwas",
+        "auto" => puzzle.best_search(),
+        name => name,
+    };
+    let n = match options.n {
+        Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
+        _ if on_cuda => 10_000,
+        _ => 1_000,
+    };
+    let refuse = |flag: &str, given: bool| {
+        ensure!(!given, "{flag}: the search {name} has no such setting; leave it out, or choose another --search");
+        Ok(())
+    };
+    let uses_n = matches!(name, "bwas" | "beam");
+    let uses_lambda = matches!(name, "bwas" | "best-first");
+    if SEARCHES.contains(&name) {
+        refuse("--n", options.n.is_some() && !uses_n)?;
+        refuse("--lambda", options.lambda.is_some() && !uses_lambda)?;
+    }
+    let lambda = options.lambda.unwrap_or(if name == "best-first" { 0.0 } else { 0.6 });
+    let search: Box<dyn Search<P>> = match name {
+        "bwas" => Box::new(BestFirst::bwas(n, lambda)),
+        "best-first" => Box::new(BestFirst::one_by_one(lambda)),
+        "astar" => Box::new(BestFirst::a_star()),
+        "idastar" => Box::new(IterativeDeepening { bucket: BUCKET }),
+        "beam" => Box::new(Beam { width: n }),
+        "bfs" => Box::new(BreadthFirst),
+        "random" => Box::new(RandomWalk { seed: options.seed, most_moves: RANDOM_MOVES }),
+        "bidirectional" => match reverse.bidirectional {
+            Some(make) => make(),
+            None => bail!(
+                "--search bidirectional: the moves of {} cannot be undone, so that it cannot be searched from its goals; \
+                 {} would be accepted",
+                puzzle.name(),
+                reverse.searches().join(", ")
+            ),
+        },
+        _ => bail!("--search: there is no search '{name}': auto, {} would be accepted", reverse.searches().join(", ")),
+    };
+    Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda) })
+}
+
+fn heuristic<P: Puzzle>(
+    puzzle: &Arc<P>,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+) -> anyhow::Result<Found<P::State>> {
+    let own = reverse.heuristics(puzzle);
+    let name = match options.heuristic.as_str() {
+        "auto" => {
+            let model = options.model.clone().unwrap_or_else(|| puzzle.name());
+            let typed = options.n.is_some() || options.lambda.is_some();
+            let without = match options.search.as_str() {
+                "auto" if typed => "bwas",
+                "auto" => puzzle.best_search(),
+                name => name,
+            };
+            let found = options.model.is_some() || (!is_blind(&options.search) && models::find(&model).is_ok());
+            match own[own.len() - 1] {
+                _ if found => "network",
+                // With nothing better, an error is better that says how to get a model.
+                "ball" if !is_blind(without) => "network",
+                best => best,
             }
-            let model = Model::read(&folder, &**puzzle, device, Precision::auto(device))?;
-            let weights_crc32 = model.weights_crc32;
-            let place = Place { device, model: model_name(&folder, options), weights_crc32 };
-            Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)))
         }
-        name @ ("zero" | "ball") => {
-            Device::resolve(options.device)?;
-            ensure!(options.model.is_none(), "--model: the heuristic '{name}' needs none; leave out one of the two");
-            Ok((if name == "zero" { Box::new(zero()) } else { Box::new(ball(&**puzzle, BALL_DEPTH)) }, None))
+        name => name,
+    };
+    if name == "network" {
+        let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
+        let (device, said) = Device::resolve_aloud(options.device)?;
+        if let Some(said) = said {
+            note!("costar: {said}");
         }
-        other => bail!("--heuristic: there is no heuristic '{other}': network, zero or ball would be accepted"),
+        let model = Model::read(&folder, &**puzzle, device, Precision::auto(device))?;
+        let weights_crc32 = model.weights_crc32;
+        let place = Place { device, model: model_name(&folder, options), weights_crc32 };
+        return Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)));
+    }
+    Device::resolve(options.device)?;
+    ensure!(options.model.is_none(), "--model: the heuristic '{name}' needs none; leave out one of the two");
+    match (name, reverse.ball) {
+        ("zero", _) => Ok((Box::new(zero()), None)),
+        ("ball", Some(make)) => Ok((make(puzzle), None)),
+        _ => match puzzle.heuristic(name) {
+            Some(heuristic) => Ok((heuristic, None)),
+            None => bail!(
+                "--heuristic: {} has no heuristic '{name}': auto, network, {} would be accepted",
+                puzzle.name(),
+                own.join(", ")
+            ),
+        },
     }
 }
 

@@ -6,14 +6,14 @@ use crate::neural::learner::Precision;
 use crate::neural::model::ModelConfig;
 use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::progress::note;
-use crate::puzzle::{Encoding, Reversible, Visitor, visit};
+use crate::puzzle::{Encoding, Puzzle, Reversible, Visitor, visit};
 use crate::quantity::{self, Interval, Roughly, grouped};
 use crate::sampler::GENERATOR;
 use crate::train::checkpoint::{self, Position};
 use crate::train::settings::{Plan, Settings};
 use crate::train::{Ended, Training, claim};
 use crate::{memory, signal};
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
 use std::fmt::Display;
 use std::num::NonZero;
@@ -95,7 +95,7 @@ const DEEPEST: u32 = 10_000;
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
     let name = args.puzzle.clone();
-    visit(&name, Train { args, stop }).or_input()?
+    visit(&name, None, Train { args, stop }).or_input()?
 }
 
 struct Train {
@@ -105,6 +105,14 @@ struct Train {
 
 impl Visitor for Train {
     type Output = Ending;
+
+    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
+        Err(anyhow!(
+            "--puzzle {}: its moves cannot be undone, and costar trains on walks back from the goals",
+            puzzle.name()
+        ))
+        .or_input()
+    }
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
         let Train { args, stop } = self;

@@ -90,6 +90,12 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
         self.answers.recv().map_err(|_| gone())?
     }
+
+    fn warm_up(&mut self) -> Result<(), HeuristicError> {
+        let rows = Array2::zeros((self.chunk, self.cells));
+        self.requests.send((rows, Ask::Values)).map_err(|_| gone())?;
+        self.collect().map(drop)
+    }
 }
 
 fn gone() -> HeuristicError {

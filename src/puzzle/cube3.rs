@@ -40,6 +40,38 @@ impl CubeState {
         packed
     }
 
+    /// The corners alone, 5 bits each.
+    pub(super) const fn corners(&self) -> u64 {
+        self.corners
+    }
+
+    /// A cube with these corners, and solved edges.
+    pub(super) const fn from_corners(corners: u64) -> CubeState {
+        CubeState { corners, edges: CubeState::SOLVED.edges }
+    }
+
+    /// Whether the corner DBL is home.
+    pub(super) fn keeps_dbl(&self) -> bool {
+        self.corner(6) == 6
+    }
+
+    /// What a move does to the corners alone.
+    #[inline]
+    pub(super) fn turn_corners(before: u64, action: Move) -> u64 {
+        let packed = &MOVES[usize::from(action)];
+        let mut corners = before & packed.kept_corners;
+        for (from, to, twist) in packed.corners {
+            let corner = (before >> from) as usize & 31;
+            corners |= u64::from(TWISTED[usize::from(twist)][corner]) << to;
+        }
+        corners
+    }
+
+    /// The corners of 54 facelets, whatever the edges are.
+    pub(super) fn corners_of_facelets(text: &str) -> Result<u64, ParseError> {
+        facelets::parse_corners(text)
+    }
+
     fn corner(&self, place: usize) -> usize {
         (self.corners >> (5 * place)) as usize & 31
     }
@@ -56,7 +88,7 @@ impl std::fmt::Debug for CubeState {
 }
 
 /// The letters of the faces, in their order everywhere.
-const FACES: [char; 6] = ['U', 'R', 'F', 'D', 'L', 'B'];
+pub(super) const FACES: [char; 6] = ['U', 'R', 'F', 'D', 'L', 'B'];
 
 /// The three facelets of each corner place, clockwise from the one on U or D.
 const CORNER_FACELETS: [[usize; 3]; 8] =
@@ -244,11 +276,7 @@ impl Puzzle for Cube3 {
     #[inline]
     fn apply(&self, state: &CubeState, action: Move) -> Option<CubeState> {
         let packed = &MOVES[usize::from(action)];
-        let mut corners = state.corners & packed.kept_corners;
-        for (from, to, twist) in packed.corners {
-            let corner = (state.corners >> from) as usize & 31;
-            corners |= u64::from(TWISTED[usize::from(twist)][corner]) << to;
-        }
+        let corners = CubeState::turn_corners(state.corners, action);
         let mut edges = state.edges & packed.kept_edges;
         for (from, to) in packed.edges {
             edges |= ((state.edges >> from & 31) ^ packed.flip) << to;
@@ -340,9 +368,14 @@ impl Puzzle for Cube3 {
         "a scramble from solved in face turns (U U F' R2), or 54 facelets in the order U R F D L B; \
          quarter turns U R F D L B, a ' for counter-clockwise"
     }
+
+    fn best_search(&self) -> &'static str {
+        "bwas"
+    }
 }
 
-fn draw_facelet(text: &mut String, colour: usize, style: Style) {
+/// Writes a facelet, two characters wide.
+pub(super) fn draw_facelet(text: &mut String, colour: usize, style: Style) {
     // White, red, green, yellow, orange, blue: the colours that most cubes have on U R F D L B.
     const BACKGROUNDS: [u8; 6] = [231, 160, 34, 226, 208, 27];
     const LETTERS: [u8; 6] = [16, 231, 231, 16, 16, 231];

@@ -2,44 +2,33 @@
 //!
 //! Priorities fall into buckets by their leading bits (steps of 1/128 of their size); each bucket is a small binary
 //! heap. Pushing is cheap wherever the front is, popping works in a heap that fits the cache, an entry takes 8 bytes,
-//! and the order is exact: by priority, and among equals the newest first, which is seldom the farther from a goal.
+//! and the order is exact: by priority, and among equals by age.
 
 use super::arena::NodeId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A priority and a node, in the order in which they are taken: of equal priorities, the newest node comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Waiting(u64);
-
-impl Waiting {
-    /// # Panics
-    /// In debug builds, if the priority is negative or NaN: the bits of other floats are in their order.
-    pub fn new(f: f32, id: NodeId) -> Self {
-        debug_assert!(f >= 0.0, "priority {f}");
-        // -0.0 would be the largest of all.
-        Waiting(u64::from((f + 0.0).to_bits()) << 32 | u64::from(!id))
-    }
-
-    /// The priority.
-    pub fn f(self) -> f32 {
-        f32::from_bits((self.0 >> 32) as u32)
-    }
-
-    /// The node.
-    pub fn id(self) -> NodeId {
-        !(self.0 as NodeId)
-    }
-
-    fn bucket(self) -> usize {
-        (self.0 >> 48) as usize
-    }
+/// Which of equal priorities comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ties {
+    /// The node that was stored last: seldom the farther from a goal.
+    NewestFirst,
+    /// The node that was stored first.
+    OldestFirst,
 }
 
+/// A priority and a node, in the order in which they are taken.
+type Waiting = Reverse<u64>;
+
+/// Room for so many entries is kept in an empty bucket.
+const KEPT: usize = 1024;
+
 /// The open list.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Open {
-    buckets: Vec<BinaryHeap<Reverse<Waiting>>>,
+    buckets: Vec<BinaryHeap<Waiting>>,
+    /// Turns a node's number into its rank among equals, and back.
+    mask: NodeId,
     /// No bucket before this one holds anything.
     front: usize,
     length: usize,
@@ -48,6 +37,12 @@ pub struct Open {
 }
 
 impl Open {
+    /// An empty one.
+    pub fn new(ties: Ties) -> Self {
+        let mask = if ties == Ties::NewestFirst { NodeId::MAX } else { 0 };
+        Open { buckets: Vec::new(), mask, front: 0, length: 0, bytes: 0, largest: 0 }
+    }
+
     /// How many entries wait, outdated ones included.
     pub fn len(&self) -> usize {
         self.length
@@ -58,9 +53,15 @@ impl Open {
         self.length == 0
     }
 
-    /// Adds an entry.
-    pub fn push(&mut self, waiting: Waiting) {
-        let bucket = waiting.bucket();
+    /// Adds a node with its priority f.
+    ///
+    /// # Panics
+    /// In debug builds, if the priority is negative or NaN: the bits of other floats are in their order.
+    pub fn push(&mut self, f: f32, id: NodeId) {
+        debug_assert!(f >= 0.0, "priority {f}");
+        // -0.0 would be the largest of all.
+        let waiting = u64::from((f + 0.0).to_bits()) << 32 | u64::from(id ^ self.mask);
+        let bucket = (waiting >> 48) as usize;
         if bucket >= self.buckets.len() {
             self.buckets.resize_with(bucket + 1, BinaryHeap::new);
         }
@@ -76,24 +77,24 @@ impl Open {
         self.length += 1;
     }
 
-    /// Takes the entry of least priority.
-    pub fn pop(&mut self) -> Option<Waiting> {
+    /// Takes the node of least priority.
+    pub fn pop(&mut self) -> Option<NodeId> {
         self.advance()?;
         self.length -= 1;
         let heap = &mut self.buckets[self.front];
         let Reverse(least) = heap.pop()?;
-        if heap.is_empty() {
+        if heap.is_empty() && heap.capacity() > KEPT {
             // What was popped to the last is seldom filled again: give it back.
             self.bytes -= (heap.capacity() * size_of::<Waiting>()) as u64;
             *heap = BinaryHeap::new();
         }
-        Some(least)
+        Some(least as NodeId ^ self.mask)
     }
 
-    /// The entry of least priority.
-    pub fn peek(&mut self) -> Option<Waiting> {
+    /// The least priority.
+    pub fn least_f(&mut self) -> Option<f32> {
         self.advance()?;
-        self.buckets[self.front].peek().map(|Reverse(least)| *least)
+        self.buckets[self.front].peek().map(|Reverse(least)| f32::from_bits((least >> 32) as u32))
     }
 
     /// Moves the front to the first bucket that holds something.
@@ -120,30 +121,34 @@ mod tests {
 
     #[test]
     fn it_pops_in_the_exact_order_of_a_sorted_list() {
-        let mut generator = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut open = Open::default();
-        let mut sorted = Vec::new();
-        for id in 0..20_000u32 {
-            let f = match id % 4 {
-                0 => generator.random_range(0.0..40.0),
-                1 => generator.random_range(10.0..10.01),
-                2 => 17.0,
-                _ => 0.0,
-            };
-            open.push(Waiting::new(f, id));
-            sorted.push(Waiting::new(f, id));
-            if id % 3 == 0 {
-                sorted.sort_unstable_by(|a, b| b.cmp(a));
-                assert_eq!(open.peek(), sorted.last().copied());
-                assert_eq!(open.pop(), sorted.pop());
+        for ties in [Ties::NewestFirst, Ties::OldestFirst] {
+            let order =
+                |&(f, id): &(f32, NodeId)| Reverse((f.to_bits(), if ties == Ties::NewestFirst { !id } else { id }));
+            let mut generator = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
+            let mut open = Open::new(ties);
+            let mut sorted: Vec<(f32, NodeId)> = Vec::new();
+            for id in 0..10_000u32 {
+                let f = match id % 4 {
+                    0 => generator.random_range(0.0..40.0),
+                    1 => generator.random_range(10.0..10.01),
+                    2 => 17.0,
+                    _ => 0.0,
+                };
+                open.push(f, id);
+                sorted.push((f, id));
+                if id % 3 == 0 {
+                    sorted.sort_unstable_by_key(order);
+                    assert_eq!(open.least_f(), sorted.last().map(|(f, _)| *f));
+                    assert_eq!(open.pop(), sorted.pop().map(|(_, id)| id));
+                }
             }
+            sorted.sort_unstable_by_key(order);
+            while let Some((_, expected)) = sorted.pop() {
+                assert_eq!(open.pop(), Some(expected));
+            }
+            assert_eq!((open.pop(), open.least_f(), open.len()), (None, None, 0));
+            open.push(3.0, 9);
+            assert_eq!(open.pop(), Some(9));
         }
-        sorted.sort_unstable_by(|a, b| b.cmp(a));
-        while let Some(expected) = sorted.pop() {
-            assert_eq!(open.pop(), Some(expected));
-        }
-        assert_eq!((open.pop(), open.peek(), open.len()), (None, None, 0));
-        open.push(Waiting::new(3.0, 9));
-        assert_eq!(open.pop().map(Waiting::id), Some(9));
     }
 }

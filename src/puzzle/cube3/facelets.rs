@@ -13,10 +13,7 @@ pub(super) fn looks_like(text: &str) -> bool {
 
 /// Reads what [`looks_like`] facelets.
 pub(super) fn parse(text: &str) -> Result<CubeState, ParseError> {
-    let colours: Vec<u8> = text
-        .chars()
-        .map(|letter| FACES.iter().position(|&face| face == letter).expect("looks_like has seen each letter") as u8)
-        .collect();
+    let colours = colours(text);
     check_counts(&colours)?;
     let corners = corners(&colours)?;
     let edges = edges(&colours)?;
@@ -24,8 +21,21 @@ pub(super) fn parse(text: &str) -> Result<CubeState, ParseError> {
     Ok(CubeState::pack(corners, edges))
 }
 
+/// Reads the corners alone: the edges may be anything.
+pub(super) fn parse_corners(text: &str) -> Result<u64, ParseError> {
+    let colours = colours(text);
+    let corners = corners(&colours)?;
+    check_twists(&corners)?;
+    Ok(CubeState::pack(corners, [0; 12]).corners)
+}
+
 fn impossible(why: String) -> ParseError {
     ParseError(format!("no cube looks like this: {why}"))
+}
+
+fn colours(text: &str) -> Vec<u8> {
+    let colour = |letter| FACES.iter().position(|&face| face == letter).expect("callers have seen each letter") as u8;
+    text.chars().map(colour).collect()
 }
 
 fn check_counts(colours: &[u8]) -> Result<(), ParseError> {
@@ -108,9 +118,7 @@ fn check_distinct(kind: &str, names: &[&str], pieces: &[usize]) -> Result<(), Pa
 
 /// The three laws of what turns can reach: twists add up to 0 mod 3, flips to 0 mod 2, and the parities agree.
 fn check_laws(corners: &[u8; 8], edges: &[u8; 12]) -> Result<(), ParseError> {
-    if corners.iter().map(|corner| corner / 8).sum::<u8>() % 3 != 0 {
-        return Err(impossible("a corner is twisted in its place".into()));
-    }
+    check_twists(corners)?;
     if edges.iter().map(|edge| edge / 16).sum::<u8>() % 2 != 0 {
         return Err(impossible("an edge is flipped in its place".into()));
     }
@@ -118,6 +126,11 @@ fn check_laws(corners: &[u8; 8], edges: &[u8; 12]) -> Result<(), ParseError> {
         return Err(impossible("the permutation is odd: two pieces are swapped".into()));
     }
     Ok(())
+}
+
+fn check_twists(corners: &[u8; 8]) -> Result<(), ParseError> {
+    let twists: u8 = corners.iter().map(|corner| corner / 8).sum();
+    if twists.is_multiple_of(3) { Ok(()) } else { Err(impossible("a corner is twisted in its place".into())) }
 }
 
 fn odd(permutation: &[u8]) -> bool {

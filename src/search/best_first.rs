@@ -1,26 +1,27 @@
-//! Batch-weighted A* (BWAS; Agostinelli et al. 2019, Methods): A* that expands many nodes a step.
+//! Best-first search in all its forms, in one loop: greedy, A*, weighted A*, and batch-weighted A* (BWAS; Agostinelli et
+//! al. 2019, Methods), which is A* that expands many nodes a step.
 //!
 //! A step takes the `expand` nodes of least f = λ·g + h from the open list, expands all, drops every child that is
 //! stored already at no greater cost, has the rest scored in one forward pass, and puts them into the open list. λ
-//! weighs the *path cost* (textbook weighted A* puts its weight on h instead): 1 is A*, 0 is greedy best-first.
+//! weighs the *path cost* (textbook weighted A* puts its weight on h instead): 1 is A*, 0 is greedy.
 //!
-//! - A child is tested for the goal when it is *generated*. When a batch meets goals, it is finished, and its cheapest
-//!   answer is returned.
+//! - `bwas` and `best-first` test a child for the goal when it is *generated*: when a batch meets goals, it is
+//!   finished, and its cheapest answer is returned. `astar` tests a node when it is *taken* from the open list.
 //! - A stored state that is reached more cheaply gets its new parent and is opened again; its estimate is kept.
-//! - Of equal priorities, the node that was generated last is taken first. The answer is a function of puzzle, start,
-//!   heuristic, `expand` and λ, whatever the number of threads; limits cut it off, and only that of nodes does so at
-//!   the same place every time.
+//! - Of equal priorities, `bwas` and `astar` take the node that was generated last, `best-first` the first. The answer
+//!   is a function of puzzle, start, heuristic and settings, whatever the number of threads; limits cut it off, and
+//!   only that of nodes does so at the same place every time.
 //!
-//! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, there is none.
-//! What is not: that it is shortest, even where the heuristic is admissible, for the search ends with the first batch
-//! that meets a goal, and λ < 1 prefers near to short. With λ = 1 and admissible estimates the least priority before
-//! that batch bounds every solution from below; an answer that costs no more is claimed as proven.
+//! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, there is none;
+//! `astar` with an admissible heuristic returns a cheapest one. What is not: that `bwas` does, for it ends with the
+//! first batch that meets a goal, and λ < 1 prefers near to short. With λ = 1 and admissible estimates the least
+//! priority before that batch bounds every solution from below; an answer that costs no more is claimed as proven.
 //!
 //! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 6 to 12 in the closed list, 8 to 16 in the open list.
 
 use super::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::closed::Closed;
-use super::open::{Open, Waiting};
+use super::open::{Open, Ties};
 use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State};
@@ -28,18 +29,50 @@ use crate::puzzle::{Cost, Move, Puzzle, State};
 /// Expanded nodes between two looks at the clock and the memory.
 const LOOK_EVERY: usize = 512;
 
-/// The search and its settings.
+/// When a state is tested for the goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoalTest {
+    /// When it is generated: sooner, and not always with the cheapest answer.
+    Generated,
+    /// When it is taken from the open list: with λ = 1 and admissible estimates the answer is a cheapest one.
+    Taken,
+}
+
+/// A best-first search and its settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bwas {
-    /// Nodes expanded a step (`--n`), at least 1.
+pub struct BestFirst {
+    name: &'static str,
+    /// Nodes expanded a step, at least 1.
     pub expand: usize,
     /// λ, the weight of the path cost, not negative.
     pub lambda: f32,
+    /// When states are tested for the goal.
+    pub goal_test: GoalTest,
+    /// Which of equal priorities is taken first.
+    pub ties: Ties,
 }
 
-impl<P: Puzzle> Search<P> for Bwas {
+impl BestFirst {
+    /// Batch-weighted A*: `expand` nodes a step, goals tested when generated.
+    pub fn bwas(expand: usize, lambda: f32) -> Self {
+        BestFirst { name: "bwas", expand, lambda, goal_test: GoalTest::Generated, ties: Ties::NewestFirst }
+    }
+
+    /// A* (Hart, Nilsson and Raphael 1968): one node a step, λ = 1, goals tested when taken from the open list.
+    pub fn a_star() -> Self {
+        BestFirst { name: "astar", expand: 1, lambda: 1.0, goal_test: GoalTest::Taken, ties: Ties::NewestFirst }
+    }
+
+    /// Best-first search: one node a step, goals tested when generated, equals in the order of generation. λ = 0 is
+    /// greedy.
+    pub fn one_by_one(lambda: f32) -> Self {
+        BestFirst { name: "best-first", expand: 1, lambda, goal_test: GoalTest::Generated, ties: Ties::OldestFirst }
+    }
+}
+
+impl<P: Puzzle> Search<P> for BestFirst {
     fn name(&self) -> &'static str {
-        "bwas"
+        self.name
     }
 
     fn run(
@@ -49,14 +82,14 @@ impl<P: Puzzle> Search<P> for Bwas {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        Run::new(puzzle, start, heuristic, self.lambda).search(self.expand.max(1), control)
+        Run::new(puzzle, start, heuristic, *self).search(control)
     }
 }
 
 /// A running search.
 struct Run<'a, P: Puzzle> {
     puzzle: &'a P,
-    lambda: f32,
+    settings: BestFirst,
     arena: Arena<P::State>,
     closed: Closed,
     open: Open,
@@ -67,26 +100,26 @@ struct Run<'a, P: Puzzle> {
     /// The goals that this batch has met, in the order of generation.
     goals: Vec<NodeId>,
     /// The node of least cost-to-go.
-    best: (f32, Cost),
+    best: Option<(f32, Cost)>,
 }
 
 impl<'a, P: Puzzle> Run<'a, P> {
-    fn new(puzzle: &'a P, start: &P::State, heuristic: &'a mut dyn Heuristic<P::State>, lambda: f32) -> Self {
+    fn new(puzzle: &'a P, start: &P::State, heuristic: &'a mut dyn Heuristic<P::State>, settings: BestFirst) -> Self {
         Run {
             puzzle,
-            lambda,
+            settings,
             arena: Arena::default(),
             closed: Closed::default(),
-            open: Open::default(),
+            open: Open::new(settings.ties),
             scoring: Scoring::new(heuristic),
             stats: Stats::default(),
             start: *start,
             goals: Vec::new(),
-            best: (f32::INFINITY, 0),
+            best: None,
         }
     }
 
-    fn search(mut self, expand: usize, control: &mut Control<'_>) -> Result<Outcome, HeuristicError> {
+    fn search(mut self, control: &mut Control<'_>) -> Result<Outcome, HeuristicError> {
         let start = self.start;
         self.store(&start, NO_PARENT, 0, 0);
         if self.puzzle.is_goal(&start) {
@@ -94,9 +127,14 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
         self.score_rest()?;
         let mut batch = Vec::new();
+        let mut next_report = 0;
         loop {
-            let bound = self.open.peek().map_or(0.0, Waiting::f);
-            self.take(expand, &mut batch);
+            let bound = self.open.least_f().unwrap_or(0.0);
+            self.take(&mut batch);
+            if let Some(answer) = self.cheapest_answer() {
+                let proven = self.proves(bound, answer.1);
+                return Ok(self.outcome(End::Solved, Some(answer), proven, control));
+            }
             if batch.is_empty() {
                 return Ok(self.outcome(End::NoSolution, None, false, control));
             }
@@ -112,8 +150,11 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 return Ok(self.outcome(End::Limit(limit), None, false, control));
             }
             self.score_rest()?;
-            let progress = self.progress(control);
-            control.report(&progress);
+            if self.stats.expanded >= next_report {
+                next_report = self.stats.expanded + LOOK_EVERY as u64;
+                let progress = self.progress(control);
+                control.report(&progress);
+            }
         }
     }
 
@@ -139,18 +180,25 @@ impl<'a, P: Puzzle> Run<'a, P> {
     fn proves(&self, bound: f32, cost: Cost) -> bool {
         let admissible = self.scoring.heuristic.is_admissible();
         // The least priority may lie above the true bound by a rounding error of f32.
-        admissible && self.lambda == 1.0 && f64::from(cost) <= (f64::from(bound) - 1e-3).ceil()
+        admissible && self.settings.lambda == 1.0 && f64::from(cost) <= (f64::from(bound) - 1e-3).ceil()
     }
 
-    /// Takes the best nodes from the open list, leaving out entries that a cheaper path has outdated.
-    fn take(&mut self, count: usize, batch: &mut Vec<NodeId>) {
+    /// Takes the best nodes from the open list, leaving out entries that a cheaper path has outdated; ends at a goal
+    /// where goals are tested now.
+    fn take(&mut self, batch: &mut Vec<NodeId>) {
         batch.clear();
-        while batch.len() < count {
-            let Some(waiting) = self.open.pop() else { break };
-            let node = &mut self.arena[waiting.id()];
-            if !node.closed {
-                node.closed = true;
-                batch.push(waiting.id());
+        while batch.len() < self.settings.expand.max(1) {
+            let Some(id) = self.open.pop() else { break };
+            let node = &mut self.arena[id];
+            if node.closed {
+                continue;
+            }
+            node.closed = true;
+            batch.push(id);
+            if self.settings.goal_test == GoalTest::Taken && self.puzzle.is_goal(&self.arena[id].state) {
+                self.stats.expanded += batch.len() as u64;
+                self.goals.push(id);
+                break;
             }
         }
     }
@@ -189,7 +237,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             self.stats.generated += 1;
             let cost = g + self.puzzle.move_cost(&state, action);
             let Some(child_id) = self.store(&child, id, action, cost) else { continue };
-            if self.puzzle.is_goal(&child) {
+            if self.settings.goal_test == GoalTest::Generated && self.puzzle.is_goal(&child) {
                 self.goals.push(child_id);
             }
         }
@@ -214,7 +262,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
                 // A node that still waits for its estimate enters the open list when that comes.
                 if !known.h.is_nan() {
-                    self.open.push(Waiting::new(self.lambda * g as f32 + known.h, id));
+                    self.open.push(self.settings.lambda * g as f32 + known.h, id);
                 }
                 Some(id)
             }
@@ -253,18 +301,17 @@ impl<'a, P: Puzzle> Run<'a, P> {
             debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
             let node = &mut self.arena[id];
             node.h = h;
-            if h < self.best.0 {
-                self.best = (h, node.g);
+            if self.best.is_none_or(|(least, _)| h < least) {
+                self.best = Some((h, node.g));
             }
-            self.open.push(Waiting::new(self.lambda * node.g as f32 + h, id));
+            self.open.push(self.settings.lambda * node.g as f32 + h, id);
         }
         Ok(())
     }
 
     fn progress(&mut self, control: &Control<'_>) -> Progress {
         self.stats.seconds = control.seconds();
-        let (best_h, best_g) = self.best;
-        Progress { stats: self.stats, best_h, best_g, least_f: self.open.peek().map_or(0.0, Waiting::f) }
+        Progress { stats: self.stats, best: self.best, least_f: self.open.least_f() }
     }
 
     fn outcome(

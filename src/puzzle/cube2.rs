@@ -1,0 +1,184 @@
+//! The 2×2×2 cube in quarter turns. The corner DBL stays where it is, so that U, R and F are all the moves there are.
+//!
+//! The other three turns are the same as these but for how the whole cube is held. A scramble may have all twelve: it
+//! is played on a cube in the hand, which is then held so that the corner DBL is home again.
+
+use super::cube3::{Cube3, CubeState, FACES, draw_facelet};
+use super::{Encoding, Grid, Move, ParseError, Puzzle, Reversible, Style};
+
+/// The puzzle `cube2`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cube2;
+
+/// The corners of a cube that is held so that DBL is home, 5 bits each as on the 3×3×3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Corners(u64);
+
+/// The facelets of the 3×3×3 that a 2×2×2 has: the corners of each face, row by row.
+const FACELETS: [usize; 24] = {
+    let mut facelets = [0; 24];
+    let mut i = 0;
+    while i < 24 {
+        facelets[i] = 9 * (i / 4) + [0, 2, 6, 8][i % 4];
+        i += 1;
+    }
+    facelets
+};
+
+/// The facelets of the corner DBL, which never change: D bottom left, B bottom right, L bottom left.
+const FIXED: [usize; 3] = [14, 18, 23];
+
+/// Turning the whole cube as R does, and as U does, is turning two opposite layers at once.
+const HOLDS: [[Move; 2]; 2] = [[2, 9], [0, 7]];
+
+/// Holds a cube so that the corner DBL is home.
+fn hold(corners: u64) -> Corners {
+    // All ways to hold a cube come from these two by breadth-first search; there are 24.
+    let mut ways = vec![corners];
+    let mut next = 0;
+    while next < ways.len() {
+        if CubeState::from_corners(ways[next]).keeps_dbl() {
+            return Corners(ways[next]);
+        }
+        for turns in HOLDS {
+            let turned =
+                turns.iter().fold(CubeState::from_corners(ways[next]), |state, &turn| Cube3.turn(&state, turn));
+            if !ways.contains(&turned.corners()) {
+                ways.push(turned.corners());
+            }
+        }
+        next += 1;
+    }
+    unreachable!("in one of the 24 ways to hold a cube, a given corner is home")
+}
+
+impl Corners {
+    fn state(self) -> CubeState {
+        CubeState::from_corners(self.0)
+    }
+}
+
+impl Puzzle for Cube2 {
+    type State = Corners;
+
+    fn name(&self) -> String {
+        "cube2".into()
+    }
+
+    fn move_count(&self) -> usize {
+        6
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        Cube3.move_name(action)
+    }
+
+    #[inline]
+    fn apply(&self, state: &Corners, action: Move) -> Option<Corners> {
+        // Moves 0 to 5 of the 3×3×3 are U U' R R' F F'.
+        Some(Corners(CubeState::turn_corners(state.0, action)))
+    }
+
+    #[inline]
+    fn is_goal(&self, state: &Corners) -> bool {
+        *state == Corners(CubeState::SOLVED.corners())
+    }
+
+    /// A scramble from solved, or 24 facelets in the order U R F D L B.
+    fn parse(&self, text: &str) -> Result<Corners, ParseError> {
+        let text = text.trim();
+        if text.len() == 24 && text.chars().all(|letter| FACES.contains(&letter)) {
+            return parse_facelets(text);
+        }
+        let moves = Cube3.parse_moves(text)?;
+        let end = moves.iter().fold(CubeState::SOLVED, |state, &action| Cube3.turn(&state, action));
+        Ok(hold(end.corners()))
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        let moves = Cube3.parse_moves(text)?;
+        match moves.iter().find(|&&action| action >= 6) {
+            Some(&action) => Err(ParseError(format!(
+                "'{}' moves the corner that stays: solutions are written in turns of U, R and F",
+                Cube3.move_name(action)
+            ))),
+            None => Ok(moves),
+        }
+    }
+
+    fn format(&self, state: &Corners) -> String {
+        let mut row = [0; 24];
+        self.encode(state, &mut row);
+        row.iter().map(|&colour| FACES[usize::from(colour)]).collect()
+    }
+
+    /// The net: U on top, then L F R B, then D.
+    fn draw(&self, state: &Corners, style: Style) -> String {
+        let mut row = [0; 24];
+        self.encode(state, &mut row);
+        let mut lines = Vec::new();
+        for faces in [&[0][..], &[4, 2, 1, 5], &[3]] {
+            for line in 0..2 {
+                let mut text = String::from(if faces.len() == 1 { "     " } else { "" });
+                for &face in faces {
+                    row[4 * face + 2 * line..][..2]
+                        .iter()
+                        .for_each(|&colour| draw_facelet(&mut text, colour.into(), style));
+                    text.push(' ');
+                }
+                lines.push(text.trim_end().to_owned());
+            }
+        }
+        lines.join("\n")
+    }
+
+    /// 24 stickers, each one of 6 colours; the three of DBL never change.
+    fn encoding(&self) -> Encoding {
+        let grid = Grid { faces: 6, rows: 2, columns: 2 };
+        Encoding { version: 1, cells: 24, symbols: 6, fixed: FIXED.to_vec(), grid: Some(grid) }
+    }
+
+    fn encode(&self, state: &Corners, row: &mut [u8]) {
+        let mut whole = [0; 54];
+        Cube3.encode(&state.state(), &mut whole);
+        assert_eq!(row.len(), 24);
+        row.iter_mut().zip(FACELETS).for_each(|(cell, facelet)| *cell = whole[facelet]);
+    }
+
+    fn notation(&self) -> &'static str {
+        "a scramble from solved in face turns (all twelve are read), or 24 facelets in the order U R F D L B; \
+         moves U R F, a ' for counter-clockwise"
+    }
+
+    fn best_search(&self) -> &'static str {
+        "bidirectional"
+    }
+}
+
+/// The state whose facelets these are, found among the corners that fit each place.
+fn parse_facelets(text: &str) -> Result<Corners, ParseError> {
+    // The rest of a 3×3×3 is solved: its edges and centres are then those of an odd or even permutation of corners.
+    let mut whole: Vec<char> = Cube3.format(&CubeState::SOLVED).chars().collect();
+    for (letter, facelet) in text.chars().zip(FACELETS) {
+        whole[facelet] = letter;
+    }
+    let whole: String = whole.into_iter().collect();
+    let corners = CubeState::corners_of_facelets(&whole)?;
+    Ok(hold(corners))
+}
+
+impl Reversible for Cube2 {
+    fn goals(&self) -> Vec<Corners> {
+        vec![Corners(CubeState::SOLVED.corners())]
+    }
+
+    #[inline]
+    fn inverse(&self, action: Move) -> Move {
+        action ^ 1
+    }
+
+    /// 14: no position needs more quarter turns.
+    fn default_depth(&self) -> u32 {
+        14
+    }
+}

@@ -1,0 +1,192 @@
+//! Water jugs: pour until half of the first jug's capacity stands in some jug.
+//!
+//! `jugs:8,5,3` has three jugs of these capacities; the first starts full. A move pours from one jug into another until
+//! the one is empty or the other full, and cannot be undone in general. Moves are tried with the source in the outer
+//! loop, the target in the inner, and written `(0,1)`.
+
+use super::{Encoding, Move, ParseError, Puzzle, Style};
+use std::fmt::Write as _;
+
+/// The most jugs.
+pub const MOST: usize = 8;
+
+/// Volumes, one a jug; 0 beyond the last.
+pub type Volumes = [u8; MOST];
+
+/// A set of jugs, and a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jugs {
+    capacities: Vec<u8>,
+    goal: Goal,
+    /// The jugs of each move, in the order in which moves are tried.
+    pours: Vec<(usize, usize)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Goal {
+    /// Some jug holds this much.
+    Somewhere(u8),
+    /// Every jug holds exactly this.
+    Exactly(Volumes),
+    /// No state: half of an odd capacity.
+    Nothing,
+}
+
+impl Jugs {
+    /// Jugs of these capacities, separated by commas; some jug is to hold half of the first.
+    ///
+    /// # Errors
+    /// Unless there are 1 to 8 capacities from 1 to 255.
+    pub fn new(capacities: &str) -> Result<Self, ParseError> {
+        let capacities = numbers(capacities)?;
+        if capacities.is_empty() || capacities.len() > MOST || capacities.contains(&0) {
+            return Err(ParseError(format!(
+                "'{}' are no jugs: 1 to {MOST} capacities from 1 to 255, separated by commas, would be accepted",
+                join(&capacities)
+            )));
+        }
+        let count = capacities.len();
+        let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+        let pours = pairs.filter(|(from, to)| from != to).collect();
+        let goal = if capacities[0] % 2 == 0 { Goal::Somewhere(capacities[0] / 2) } else { Goal::Nothing };
+        Ok(Jugs { capacities, goal, pours })
+    }
+
+    /// The same jugs with another goal: one volume that some jug is to hold, or the volumes of all jugs.
+    ///
+    /// # Errors
+    /// If the text is neither.
+    pub fn with_goal(mut self, text: &str) -> Result<Self, ParseError> {
+        let volumes = numbers(text)?;
+        self.goal = match volumes[..] {
+            [volume] if self.capacities.len() > 1 => Goal::Somewhere(volume),
+            _ => Goal::Exactly(self.volumes(&volumes)?),
+        };
+        Ok(self)
+    }
+
+    /// How many jugs there are.
+    pub fn count(&self) -> usize {
+        self.capacities.len()
+    }
+
+    /// The start: the first jug full, the others empty.
+    pub fn start(&self) -> Volumes {
+        let mut volumes = [0; MOST];
+        volumes[0] = self.capacities[0];
+        volumes
+    }
+
+    fn volumes(&self, given: &[u8]) -> Result<Volumes, ParseError> {
+        if given.len() != self.count() {
+            let (given, count) = (given.len(), self.count());
+            return Err(ParseError(format!("{given} volumes are given, and there are {count} jugs")));
+        }
+        let mut volumes = [0; MOST];
+        for (jug, (&volume, &capacity)) in given.iter().zip(&self.capacities).enumerate() {
+            if volume > capacity {
+                return Err(ParseError(format!("jug {jug} holds {capacity} at most, and {volume} is given")));
+            }
+            volumes[jug] = volume;
+        }
+        Ok(volumes)
+    }
+}
+
+fn numbers(text: &str) -> Result<Vec<u8>, ParseError> {
+    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    words
+        .map(|word| {
+            word.parse()
+                .map_err(|_| ParseError(format!("'{word}' is no volume: a number from 0 to 255 would be accepted")))
+        })
+        .collect()
+}
+
+fn join(volumes: &[u8]) -> String {
+    volumes.iter().map(u8::to_string).collect::<Vec<_>>().join(",")
+}
+
+impl Puzzle for Jugs {
+    type State = Volumes;
+
+    fn name(&self) -> String {
+        format!("jugs:{}", join(&self.capacities))
+    }
+
+    fn move_count(&self) -> usize {
+        self.pours.len()
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        let (from, to) = self.pours[usize::from(action)];
+        format!("({from},{to})")
+    }
+
+    fn apply(&self, state: &Volumes, action: Move) -> Option<Volumes> {
+        let (from, to) = self.pours[usize::from(action)];
+        let poured = state[from].min(self.capacities[to] - state[to]);
+        let mut next = *state;
+        next[from] -= poured;
+        next[to] += poured;
+        (poured > 0).then_some(next)
+    }
+
+    fn is_goal(&self, state: &Volumes) -> bool {
+        match &self.goal {
+            Goal::Somewhere(volume) => state[..self.count()].contains(volume),
+            Goal::Exactly(volumes) => state == volumes,
+            Goal::Nothing => false,
+        }
+    }
+
+    /// Volumes, one a jug; nothing stands for the start, the first jug full.
+    fn parse(&self, text: &str) -> Result<Volumes, ParseError> {
+        match numbers(text)?[..] {
+            [] => Ok(self.start()),
+            ref given => self.volumes(given),
+        }
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        let refusal = |word: &str| ParseError(format!("'{word}' is not a move: (0,1) pours from jug 0 into jug 1"));
+        let words = text.split([')', '(']).map(str::trim).filter(|word| !word.is_empty() && *word != ",");
+        words
+            .map(|word| {
+                let pair = word
+                    .split_once(',')
+                    .and_then(|(from, to)| Some((from.trim().parse().ok()?, to.trim().parse().ok()?)));
+                let action = pair.and_then(|pair| self.pours.iter().position(|pour| *pour == pair));
+                action.map(|action| action as Move).ok_or_else(|| refusal(word))
+            })
+            .collect()
+    }
+
+    fn format(&self, state: &Volumes) -> String {
+        join(&state[..self.count()])
+    }
+
+    fn draw(&self, state: &Volumes, _style: Style) -> String {
+        let mut text = String::new();
+        for (jug, capacity) in self.capacities.iter().enumerate() {
+            let (full, empty) = ("█".repeat(state[jug].into()), "·".repeat((capacity - state[jug]).into()));
+            writeln!(text, "{jug}: {full}{empty} {} of {capacity}", state[jug]).expect("a string can be written to");
+        }
+        text.pop();
+        text
+    }
+
+    /// A cell a jug, its symbol the volume.
+    fn encoding(&self) -> Encoding {
+        let symbols = usize::from(self.capacities.iter().copied().max().unwrap_or(0)) + 1;
+        Encoding { version: 1, cells: self.count(), symbols, fixed: Vec::new(), grid: None }
+    }
+
+    fn encode(&self, state: &Volumes, row: &mut [u8]) {
+        row.copy_from_slice(&state[..self.count()]);
+    }
+
+    fn notation(&self) -> &'static str {
+        "volumes separated by commas (default: the first jug full); a move (0,1) pours from jug 0 into jug 1"
+    }
+}

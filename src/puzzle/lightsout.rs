@@ -1,0 +1,250 @@
+//! Lights Out on an n × n board: a press turns a light and its neighbours over; the goal is all off.
+//!
+//! A press undoes itself, and presses commute. A state is a bit a light, in as many words as that takes.
+
+use super::{Encoding, Grid, Move, ParseError, Puzzle, Reversible, Style};
+use crate::heuristic::{Heuristic, PerState};
+use std::fmt::Write as _;
+
+/// The largest board: a move is a number below 255.
+pub const LARGEST: usize = 15;
+
+/// A board whose lights fit so many words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LightsOut<const WORDS: usize> {
+    size: usize,
+    /// What each press turns over.
+    presses: Vec<[u64; WORDS]>,
+    /// The patterns that presses can make, as a basis in echelon form: each with its leading light.
+    basis: Vec<(usize, [u64; WORDS])>,
+}
+
+impl<const WORDS: usize> LightsOut<WORDS> {
+    /// A board of `size` rows and columns.
+    ///
+    /// # Panics
+    /// If the lights do not fit the words, or `size` is below 2 or above [`LARGEST`].
+    pub fn new(size: usize) -> Self {
+        assert!((2..=LARGEST).contains(&size) && size * size <= 64 * WORDS);
+        let presses: Vec<[u64; WORDS]> = (0..size * size).map(|cell| press(size, cell)).collect();
+        let mut basis: Vec<(usize, [u64; WORDS])> = Vec::new();
+        for pattern in &presses {
+            let rest = reduce(&basis, *pattern);
+            if let Some(leading) = lights(&rest).next() {
+                basis.push((leading, rest));
+            }
+        }
+        LightsOut { size, presses, basis }
+    }
+}
+
+fn press<const WORDS: usize>(size: usize, cell: usize) -> [u64; WORDS] {
+    let (row, column) = (cell / size, cell % size);
+    let mut pattern = [0; WORDS];
+    let mut toggle = |cell: usize| pattern[cell / 64] |= 1 << (cell % 64);
+    toggle(cell);
+    if row > 0 {
+        toggle(cell - size);
+    }
+    if row + 1 < size {
+        toggle(cell + size);
+    }
+    if column > 0 {
+        toggle(cell - 1);
+    }
+    if column + 1 < size {
+        toggle(cell + 1);
+    }
+    pattern
+}
+
+fn is_lit<const WORDS: usize>(state: &[u64; WORDS], cell: usize) -> bool {
+    state[cell / 64] >> (cell % 64) & 1 == 1
+}
+
+fn lights<const WORDS: usize>(state: &[u64; WORDS]) -> impl Iterator<Item = usize> + '_ {
+    (0..64 * WORDS).filter(|&cell| is_lit(state, cell))
+}
+
+/// Takes out of a pattern all that the basis can make of it (Gaussian elimination over two elements).
+fn reduce<const WORDS: usize>(basis: &[(usize, [u64; WORDS])], mut pattern: [u64; WORDS]) -> [u64; WORDS] {
+    for (leading, vector) in basis {
+        if is_lit(&pattern, *leading) {
+            pattern.iter_mut().zip(vector).for_each(|(word, other)| *word ^= other);
+        }
+    }
+    pattern
+}
+
+impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
+    type State = [u64; WORDS];
+
+    fn name(&self) -> String {
+        format!("lightsout{}", self.size)
+    }
+
+    fn move_count(&self) -> usize {
+        self.presses.len()
+    }
+
+    /// Row and column, from 1.
+    fn move_name(&self, action: Move) -> String {
+        let cell = usize::from(action);
+        format!("{},{}", cell / self.size + 1, cell % self.size + 1)
+    }
+
+    #[inline]
+    fn apply(&self, state: &[u64; WORDS], action: Move) -> Option<[u64; WORDS]> {
+        let mut next = *state;
+        next.iter_mut().zip(&self.presses[usize::from(action)]).for_each(|(word, other)| *word ^= other);
+        Some(next)
+    }
+
+    #[inline]
+    fn is_goal(&self, state: &[u64; WORDS]) -> bool {
+        state.iter().all(|&word| word == 0)
+    }
+
+    fn parse(&self, text: &str) -> Result<[u64; WORDS], ParseError> {
+        let mut state = [0; WORDS];
+        let mut cells = 0;
+        for letter in text.chars().filter(|c| !c.is_whitespace() && *c != ',') {
+            let lit = match letter {
+                '0' => 0,
+                '1' => 1,
+                _ => {
+                    return Err(ParseError(format!(
+                        "'{letter}' is no light: 1 (on) and 0 (off), row by row, would be accepted"
+                    )));
+                }
+            };
+            if cells < self.presses.len() {
+                state[cells / 64] |= lit << (cells % 64);
+            }
+            cells += 1;
+        }
+        if cells != self.presses.len() {
+            let (size, lights) = (self.size, self.presses.len());
+            return Err(ParseError(format!("{cells} lights are given, and a board of {size} × {size} has {lights}")));
+        }
+        if !self.is_goal(&reduce(&self.basis, state)) {
+            return Err(ParseError(
+                "no presses turn these lights off: the board is none of those that presses make".into(),
+            ));
+        }
+        Ok(state)
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        let number = |text: &str| text.parse::<usize>().ok().filter(|number| (1..=self.size).contains(number));
+        let press = |word: &str| {
+            let (row, column) = word.split_once(',')?;
+            Some(((number(row)? - 1) * self.size + number(column)? - 1) as Move)
+        };
+        let refusal = |word: &str| {
+            ParseError(format!("'{word}' is no press: row,column, both from 1 to {}, would be accepted", self.size))
+        };
+        text.split_whitespace().map(|word| press(word).ok_or_else(|| refusal(word))).collect()
+    }
+
+    fn format(&self, state: &[u64; WORDS]) -> String {
+        (0..self.presses.len()).map(|cell| if is_lit(state, cell) { '1' } else { '0' }).collect()
+    }
+
+    fn draw(&self, state: &[u64; WORDS], style: Style) -> String {
+        let mut text = String::new();
+        for cell in 0..self.presses.len() {
+            let written = match (is_lit(state, cell), style) {
+                (true, Style::Plain) => write!(text, "# "),
+                (true, Style::Coloured) => write!(text, "\x1b[33m● \x1b[0m"),
+                (false, _) => write!(text, "· "),
+            };
+            written.expect("writing to a string does not fail");
+            if cell % self.size + 1 == self.size && cell + 1 < self.presses.len() {
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// A cell a light: 0 off, 1 on.
+    fn encoding(&self) -> Encoding {
+        let grid = Grid { faces: 1, rows: self.size, columns: self.size };
+        Encoding { version: 1, cells: self.presses.len(), symbols: 2, fixed: Vec::new(), grid: Some(grid) }
+    }
+
+    fn encode(&self, state: &[u64; WORDS], row: &mut [u8]) {
+        assert_eq!(row.len(), self.presses.len());
+        row.iter_mut().enumerate().for_each(|(cell, symbol)| *symbol = u8::from(is_lit(state, cell)));
+    }
+
+    fn notation(&self) -> &'static str {
+        "the lights row by row, 1 on; a move is a press row,column, both from 1"
+    }
+
+    fn heuristics(&self) -> &'static [&'static str] {
+        &["lights"]
+    }
+
+    /// `lights`: a press turns at most five lights off.
+    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Self::State>>> {
+        let lit = |state: &[u64; WORDS]| state.iter().map(|word| word.count_ones()).sum::<u32>().div_ceil(5) as f32;
+        (name == "lights").then(|| Box::new(PerState::new("lights", true, lit)) as Box<dyn Heuristic<Self::State>>)
+    }
+
+    fn best_search(&self) -> &'static str {
+        "astar"
+    }
+}
+
+impl<const WORDS: usize> Reversible for LightsOut<WORDS> {
+    fn goals(&self) -> Vec<[u64; WORDS]> {
+        vec![[0; WORDS]]
+    }
+
+    fn inverse(&self, action: Move) -> Move {
+        action
+    }
+
+    /// No light is worth pressing twice.
+    fn default_depth(&self) -> u32 {
+        self.presses.len() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::laws;
+
+    #[test]
+    fn the_laws_hold() {
+        // Where presses are independent, depth d has as many boards as there are sets of d presses.
+        laws::check(&LightsOut::<1>::new(3), &[1, 9, 36, 84, 126, 126, 84, 36, 9, 1]);
+        laws::check(&LightsOut::<1>::new(7), &[1, 49, 49 * 48 / 2]);
+        laws::check(&LightsOut::<4>::new(15), &[1, 225]);
+    }
+
+    #[test]
+    fn sizes_have_the_ranks_that_are_known() {
+        // https://oeis.org/A159257: how many dimensions of presses do nothing.
+        let nothing = [0, 0, 4, 2, 0, 0, 0, 8, 0, 6, 0, 0, 4, 0];
+        for (size, expected) in (2..=LARGEST).zip(nothing) {
+            assert_eq!(size * size - LightsOut::<4>::new(size).basis.len(), expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn boards_that_no_presses_make_are_refused() {
+        let board = LightsOut::<1>::new(5);
+        let mut text = "0".repeat(25);
+        assert!(board.parse(&text).is_ok());
+        text.replace_range(0..1, "1");
+        assert!(board.parse(&text).expect_err("one light").to_string().contains("no presses"));
+        let board = LightsOut::<1>::new(7);
+        assert!(board.parse(&format!("1{}", "0".repeat(48))).is_ok(), "7 × 7: every board can be turned off");
+        for (text, named) in [("01", "2 lights"), ("2", "'2'")] {
+            assert!(board.parse(text).expect_err(text).to_string().contains(named));
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Your own puzzle, without writing Rust: symbols at positions, and moves that permute the positions.
+//!
+//! ```json
+//! { "name": "pyraminx", "goal": "AAABBB…", "moves": { "R": [0, 5, 2, …], "R'": [0, 7, 2, …] } }
+//! ```
+//!
+//! `goal` is a string of symbols or an array of small integers; a move is a permutation p of positions,
+//! new[i] = old[p[i]]. Inverses are found among the moves, and derived (named with a `'`) where they are missing and
+//! `"symmetric": true` is given. An instance is a scramble from the goal, or the symbols of a state.
+
+use super::{Encoding, Move, ParseError, Puzzle, Reversible, Style};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// The most positions.
+pub const LARGEST: usize = 256;
+
+/// A puzzle as its file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    name: String,
+    /// The symbols in the order of their numbers, as they are written.
+    symbols: Vec<String>,
+    goal: Vec<u8>,
+    moves: Vec<(String, Vec<u8>)>,
+    /// The inverse of each move, where it is among the moves.
+    inverses: Vec<Option<Move>>,
+}
+
+impl Description {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is malformed: names the line and the reason.
+    pub fn read(path: &Path) -> Result<Description, ParseError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ParseError(format!("the puzzle {} cannot be read: {error}", path.display())))?;
+        Description::parse(&text).map_err(|refusal| ParseError(format!("{}: {refusal}", path.display())))
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// If it is malformed: names the line and the reason.
+    pub fn parse(text: &str) -> Result<Description, ParseError> {
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| ParseError(format!("line {}: this is not JSON: {error}", error.line())))?;
+        let refuse = |key: &str, why: String| ParseError(format!("line {}: {why}", line_of(text, key)));
+        let object = value.as_object().ok_or_else(|| ParseError("line 1: a puzzle is an object { … }".into()))?;
+        const KEYS: [&str; 4] = ["name", "goal", "moves", "symmetric"];
+        if let Some(key) = object.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(refuse(key, format!("'{key}' is unknown: {} would be accepted", KEYS.join(", "))));
+        }
+        let name = object.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
+        let name = name.ok_or_else(|| refuse("name", "\"name\" must be a text".into()))?;
+        let (symbols, goal) = goal(object).map_err(|why| refuse("goal", why))?;
+        let symmetric = match object.get("symmetric") {
+            None => false,
+            Some(Value::Bool(symmetric)) => *symmetric,
+            Some(_) => return Err(refuse("symmetric", "\"symmetric\" must be true or false".into())),
+        };
+        let moves = object.get("moves").and_then(Value::as_object).filter(|moves| !moves.is_empty());
+        let moves = moves.ok_or_else(|| refuse("moves", "\"moves\" must be an object of named permutations".into()))?;
+        let read = moves.iter().map(|(name, value)| {
+            let permutation =
+                permutation(value, goal.len()).map_err(|why| refuse(name, format!("the move '{name}' {why}")))?;
+            if name.is_empty() || name.contains(char::is_whitespace) {
+                return Err(refuse(name, format!("the move '{name}' needs a name without spaces")));
+            }
+            Ok((name.clone(), permutation))
+        });
+        let mut moves: Vec<(String, Vec<u8>)> = read.collect::<Result<_, _>>()?;
+        if symmetric {
+            derive_inverses(&mut moves);
+        }
+        if moves.len() > 255 {
+            return Err(refuse("moves", format!("{} moves are too many: at most 255 would be accepted", moves.len())));
+        }
+        let inverses = moves.iter().map(|(_, p)| position(&moves, &inverted(p))).collect();
+        Ok(Description { name: name.to_owned(), symbols, goal, moves, inverses })
+    }
+
+    /// How many positions there are.
+    pub fn positions(&self) -> usize {
+        self.goal.len()
+    }
+
+    /// Whether every move has an inverse among the moves.
+    pub fn is_reversible(&self) -> bool {
+        self.inverses.iter().all(Option::is_some)
+    }
+}
+
+fn position(moves: &[(String, Vec<u8>)], permutation: &[u8]) -> Option<Move> {
+    moves.iter().position(|(_, other)| other == permutation).map(|action| action as Move)
+}
+
+fn inverted(permutation: &[u8]) -> Vec<u8> {
+    let mut inverse = vec![0; permutation.len()];
+    for (to, &from) in permutation.iter().enumerate() {
+        inverse[usize::from(from)] = to as u8;
+    }
+    inverse
+}
+
+/// Adds, behind each move whose inverse is missing, that inverse.
+fn derive_inverses(moves: &mut Vec<(String, Vec<u8>)>) {
+    let given = std::mem::take(moves);
+    for (name, permutation) in &given {
+        moves.push((name.clone(), permutation.clone()));
+        let inverse = inverted(permutation);
+        if position(&given, &inverse).is_none() && position(moves, &inverse).is_none() {
+            moves.push((format!("{name}'"), inverse));
+        }
+    }
+}
+
+/// The symbols in the order of their first appearance, and the goal in their numbers.
+fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
+    let written: Vec<String> = match object.get("goal") {
+        Some(Value::String(text)) => text.chars().map(String::from).collect(),
+        Some(Value::Array(numbers)) => {
+            let number = |value: &Value| value.as_u64().filter(|number| *number < 256).map(|number| number.to_string());
+            let numbers: Option<Vec<String>> = numbers.iter().map(number).collect();
+            numbers.ok_or("\"goal\" holds something else than integers from 0 to 255")?
+        }
+        _ => return Err("\"goal\" must be a text or an array of small integers".into()),
+    };
+    if !(2..=LARGEST).contains(&written.len()) {
+        return Err(format!("\"goal\" has {} positions: 2 to {LARGEST} would be accepted", written.len()));
+    }
+    if let Some(space) = written.iter().find(|symbol| symbol.trim().is_empty()) {
+        return Err(format!("\"goal\" holds the symbol {space:?}: a space cannot be one"));
+    }
+    let mut symbols: Vec<String> = Vec::new();
+    let goal = written.iter().map(|symbol| {
+        let known = symbols.iter().position(|other| other == symbol);
+        known.unwrap_or_else(|| {
+            symbols.push(symbol.clone());
+            symbols.len() - 1
+        }) as u8
+    });
+    let goal = goal.collect();
+    Ok((symbols, goal))
+}
+
+fn permutation(value: &Value, positions: usize) -> Result<Vec<u8>, String> {
+    let numbers = value.as_array().ok_or("is not an array of positions")?;
+    if numbers.len() != positions {
+        return Err(format!("has {} positions, and the goal has {positions}", numbers.len()));
+    }
+    let mut seen = vec![false; positions];
+    let mut permutation = Vec::with_capacity(positions);
+    for number in numbers {
+        let place = number.as_u64().and_then(|place| usize::try_from(place).ok()).filter(|&place| place < positions);
+        let place =
+            place.ok_or_else(|| format!("holds {number}: positions from 0 to {} would be accepted", positions - 1))?;
+        if std::mem::replace(&mut seen[place], true) {
+            return Err(format!("is no permutation: position {place} is there twice"));
+        }
+        permutation.push(place as u8);
+    }
+    Ok(permutation)
+}
+
+/// The line where a key stands, from 1; the first if it does not.
+fn line_of(text: &str, key: &str) -> usize {
+    let quoted = Value::String(key.to_owned()).to_string();
+    let at = text.find(&quoted).unwrap_or(0);
+    text[..at].matches('\n').count() + 1
+}
+
+/// A permutation puzzle of at most `N` positions.
+#[derive(Debug, Clone)]
+pub struct Permutation<const N: usize> {
+    description: Description,
+    goal: [u8; N],
+    tables: Vec<[u8; N]>,
+}
+
+impl<const N: usize> Permutation<N> {
+    /// Makes the tables of a puzzle.
+    ///
+    /// # Panics
+    /// If it has more than `N` positions.
+    pub fn new(description: Description) -> Self {
+        let fill = |values: &[u8], rest: fn(usize) -> u8| {
+            assert!(values.len() <= N);
+            std::array::from_fn(|i| values.get(i).copied().unwrap_or_else(|| rest(i)))
+        };
+        // Positions beyond the last hold 0, and stay where they are.
+        let goal = fill(&description.goal, |_| 0);
+        let tables = description.moves.iter().map(|(_, permutation)| fill(permutation, |i| i as u8)).collect();
+        Permutation { description, goal, tables }
+    }
+
+    fn read_state(&self, words: &[&str]) -> Option<[u8; N]> {
+        let symbols = &self.description.symbols;
+        let mut state = [0; N];
+        for (place, word) in state.iter_mut().zip(words) {
+            *place = symbols.iter().position(|symbol| symbol == word)? as u8;
+        }
+        Some(state)
+    }
+}
+
+impl<const N: usize> Puzzle for Permutation<N> {
+    type State = [u8; N];
+
+    fn name(&self) -> String {
+        self.description.name.clone()
+    }
+
+    fn move_count(&self) -> usize {
+        self.tables.len()
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        self.description.moves[usize::from(action)].0.clone()
+    }
+
+    #[inline]
+    fn apply(&self, state: &[u8; N], action: Move) -> Option<[u8; N]> {
+        let table = &self.tables[usize::from(action)];
+        Some(std::array::from_fn(|i| state[usize::from(table[i])]))
+    }
+
+    #[inline]
+    fn is_goal(&self, state: &[u8; N]) -> bool {
+        *state == self.goal
+    }
+
+    fn parse(&self, text: &str) -> Result<[u8; N], ParseError> {
+        let positions = self.description.positions();
+        let letters = self.description.symbols.iter().all(|symbol| symbol.chars().count() == 1);
+        let words: Vec<String> = match letters && !text.trim().contains(char::is_whitespace) {
+            true => text.trim().chars().map(String::from).collect(),
+            false => text.split_whitespace().map(str::to_owned).collect(),
+        };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let state = (words.len() == positions).then(|| self.read_state(&words)).flatten();
+        if let Some(state) = state {
+            let sorted = |mut symbols: [u8; N]| {
+                symbols.sort_unstable();
+                symbols
+            };
+            if sorted(state) != sorted(self.goal) {
+                return Err(ParseError("this state does not have the symbols of the goal, each as often".into()));
+            }
+            return Ok(state);
+        }
+        let moves = self.parse_moves(text)?;
+        let play = |state, &action: &Move| self.apply(&state, action).unwrap_or(state);
+        Ok(moves.iter().fold(self.goal, play))
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+        words
+            .map(|word| {
+                let plain = word.replace(['’', '′', '`', '´'], "'");
+                let action = self.description.moves.iter().position(|(name, _)| *name == plain);
+                action.map(|action| action as Move).ok_or_else(|| {
+                    let names: Vec<&str> = self.description.moves.iter().map(|(name, _)| name.as_str()).collect();
+                    ParseError(format!(
+                        "'{word}' is neither a move nor the {} symbols of a state: {} would be accepted",
+                        self.description.positions(),
+                        names.join(" ")
+                    ))
+                })
+            })
+            .collect()
+    }
+
+    fn format(&self, state: &[u8; N]) -> String {
+        let symbols = &self.description.symbols;
+        let words: Vec<&str> =
+            state[..self.description.positions()].iter().map(|&symbol| symbols[usize::from(symbol)].as_str()).collect();
+        let letters = symbols.iter().all(|symbol| symbol.chars().count() == 1);
+        words.join(if letters { "" } else { " " })
+    }
+
+    fn draw(&self, state: &[u8; N], _style: Style) -> String {
+        self.format(state)
+    }
+
+    /// A cell a position; positions that no move changes are fixed.
+    fn encoding(&self) -> Encoding {
+        let cells = self.description.positions();
+        let stays = |&place: &usize| self.tables.iter().all(|table| usize::from(table[place]) == place);
+        let fixed = (0..cells).filter(stays).collect();
+        Encoding { version: 1, cells, symbols: self.description.symbols.len(), fixed, grid: None }
+    }
+
+    fn encode(&self, state: &[u8; N], row: &mut [u8]) {
+        row.copy_from_slice(&state[..self.description.positions()]);
+    }
+
+    fn notation(&self) -> &'static str {
+        "a scramble of the moves in the puzzle's file, with spaces between, or the symbols of a state"
+    }
+
+    fn best_search(&self) -> &'static str {
+        if self.description.is_reversible() { "bidirectional" } else { "bfs" }
+    }
+}
+
+impl<const N: usize> Reversible for Permutation<N> {
+    fn goals(&self) -> Vec<[u8; N]> {
+        vec![self.goal]
+    }
+
+    /// # Panics
+    /// If the move has no inverse: see [`Description::is_reversible`].
+    fn inverse(&self, action: Move) -> Move {
+        self.description.inverses[usize::from(action)].expect("a reversible puzzle has all inverses")
+    }
+
+    /// As many as positions, but 20 at least: nothing is known of the puzzle.
+    fn default_depth(&self) -> u32 {
+        self.description.positions().max(20) as u32
+    }
+}

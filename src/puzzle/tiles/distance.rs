@@ -1,0 +1,95 @@
+//! Admissible estimates for sliding tiles: Manhattan distance, and linear conflict on top of it.
+
+use super::{Board, Tiles};
+use crate::heuristic::PerState;
+
+/// Where each tile belongs.
+#[derive(Debug, Clone)]
+struct Homes {
+    side: usize,
+    /// The goal cell of each tile.
+    cell: Vec<usize>,
+}
+
+impl Homes {
+    fn of<B: Board>(puzzle: &Tiles<B>) -> Self {
+        let mut cell = vec![0; B::CELLS];
+        for (place, tile) in puzzle.goal().tiles().into_iter().enumerate() {
+            cell[usize::from(tile)] = place;
+        }
+        Homes { side: B::SIDE, cell }
+    }
+
+    fn row(&self, cell: usize) -> usize {
+        cell / self.side
+    }
+
+    fn column(&self, cell: usize) -> usize {
+        cell % self.side
+    }
+
+    /// How many rows and columns every tile but the blank is away from where it belongs.
+    fn manhattan(&self, tiles: &[u8]) -> usize {
+        let moved = tiles.iter().enumerate().filter(|(_, tile)| **tile != 0);
+        moved
+            .map(|(cell, &tile)| {
+                let home = self.cell[usize::from(tile)];
+                self.row(cell).abs_diff(self.row(home)) + self.column(cell).abs_diff(self.column(home))
+            })
+            .sum()
+    }
+
+    /// Twice the tiles that must leave a line and come back, over all rows and columns (Hansson, Mayer and Yung 1992).
+    fn conflicts(&self, tiles: &[u8]) -> usize {
+        let mut count = 0;
+        for line in 0..self.side {
+            let row = (0..self.side).map(|i| (line * self.side + i, i));
+            count += self.line_conflicts(tiles, row, |home| (self.row(home) == line).then_some(self.column(home)));
+            let column = (0..self.side).map(|i| (i * self.side + line, i));
+            count += self.line_conflicts(tiles, column, |home| (self.column(home) == line).then_some(self.row(home)));
+        }
+        2 * count
+    }
+
+    /// The fewest tiles to take out of a line so that those left stand in the order of their homes: all that belong
+    /// here but a longest increasing run of them.
+    fn line_conflicts(
+        &self,
+        tiles: &[u8],
+        line: impl Iterator<Item = (usize, usize)>,
+        home: impl Fn(usize) -> Option<usize>,
+    ) -> usize {
+        let mut runs = [0usize; 8];
+        let mut places = [0usize; 8];
+        let mut count = 0;
+        for (cell, _) in line {
+            let tile = tiles[cell];
+            let Some(place) = (tile != 0).then(|| home(self.cell[usize::from(tile)])).flatten() else { continue };
+            let before = (0..count).filter(|&i| places[i] < place).map(|i| runs[i]).max().unwrap_or(0);
+            (places[count], runs[count]) = (place, before + 1);
+            count += 1;
+        }
+        count - runs[..count].iter().max().copied().unwrap_or(0)
+    }
+}
+
+/// The Manhattan distance: admissible and consistent.
+pub fn manhattan<B: Board>(puzzle: &Tiles<B>) -> PerState<B> {
+    let homes = Homes::of(puzzle);
+    PerState::new("manhattan", true, move |board: &B| homes.manhattan(&tiles(board)[..B::CELLS]) as f32)
+}
+
+/// The Manhattan distance and the linear conflicts: admissible and consistent.
+pub fn linear_conflict<B: Board>(puzzle: &Tiles<B>) -> PerState<B> {
+    let homes = Homes::of(puzzle);
+    PerState::new("linear-conflict", true, move |board: &B| {
+        let tiles = tiles(board);
+        (homes.manhattan(&tiles[..B::CELLS]) + homes.conflicts(&tiles[..B::CELLS])) as f32
+    })
+}
+
+fn tiles<B: Board>(board: &B) -> [u8; 49] {
+    let mut tiles = [0; 49];
+    board.write_tiles(&mut tiles[..B::CELLS]);
+    tiles
+}

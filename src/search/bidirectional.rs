@@ -1,0 +1,132 @@
+//! Bidirectional breadth-first search: from the start and from the goals at once, until the two meet.
+//!
+//! - For puzzles whose goals are known and whose moves can be undone.
+//! - Start and goals enter one first-in first-out queue; every stored state knows its side. The search ends when a
+//!   state of one side makes a state of the other.
+//! - Complete, and the answer has the fewest moves: both sides grow by whole layers in turn, so the first meeting is
+//!   on a shortest path.
+//! - Time and memory: two searches of half the depth, 2·b^(d/2) states for b moves and d steps.
+//!
+//! Pohl, "Bi-directional search" (Machine Intelligence 6, 1971).
+
+use super::arena::{NO_PARENT, NodeId};
+use super::tree::Tree;
+use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use crate::heuristic::{Heuristic, HeuristicError};
+use crate::puzzle::{Move, Reversible};
+
+/// The search `bidirectional`; it asks no heuristic.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bidirectional;
+
+impl<P: Reversible> Search<P> for Bidirectional {
+    fn name(&self) -> &'static str {
+        "bidirectional"
+    }
+
+    fn run(
+        &self,
+        puzzle: &P,
+        start: &P::State,
+        _heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        let mut run =
+            Run { puzzle, tree: Tree::default(), backward: Vec::new(), stats: Stats::default(), unit_costs: true };
+        let (end, moves) = run.search(start, control);
+        run.stats.stored = run.tree.len() as u64;
+        run.stats.seconds = control.seconds();
+        Ok(Outcome {
+            end,
+            cost: moves.as_ref().map(|moves| run.cost(start, moves)),
+            proven_optimal: moves.is_some() && run.unit_costs,
+            moves,
+            stats: run.stats,
+        })
+    }
+}
+
+struct Run<'a, P: Reversible> {
+    puzzle: &'a P,
+    tree: Tree<P::State>,
+    /// Whether each node was reached from a goal.
+    backward: Vec<bool>,
+    stats: Stats,
+    unit_costs: bool,
+}
+
+impl<P: Reversible> Run<'_, P> {
+    fn search(&mut self, start: &P::State, control: &mut Control<'_>) -> (End, Option<Vec<Move>>) {
+        self.tree.store(start, NO_PARENT, 0, 0);
+        self.backward.push(false);
+        for goal in self.puzzle.goals() {
+            if goal == *start {
+                return (End::Solved, Some(Vec::new()));
+            }
+            if self.tree.store(&goal, NO_PARENT, 0, 0).is_some() {
+                self.backward.push(true);
+            }
+        }
+        // How many stored nodes of each side wait to be expanded: without one of them, the sides cannot meet any more.
+        let mut waiting = [1, self.tree.len() - 1];
+        let mut next: NodeId = 0;
+        while waiting[0] > 0 && waiting[1] > 0 {
+            if self.stats.expanded.is_multiple_of(LOOK_EVERY) {
+                self.stats.stored = self.tree.len() as u64;
+                control.report_counts(&self.stats);
+                if let Some(limit) = control.reached(|| self.tree.bytes() + self.backward.capacity() as u64) {
+                    return (End::Limit(limit), None);
+                }
+            }
+            if control.too_many(self.stats.generated + self.puzzle.move_count() as u64) {
+                return (End::Limit(Limit::Nodes), None);
+            }
+            if let Some(moves) = self.expand(next, &mut waiting) {
+                return (End::Solved, Some(moves));
+            }
+            next += 1;
+        }
+        (End::NoSolution, None)
+    }
+
+    /// Expands a node; gives the path if it meets the other side.
+    fn expand(&mut self, id: NodeId, waiting: &mut [usize; 2]) -> Option<Vec<Move>> {
+        let node = self.tree[id];
+        let backward = self.backward[id as usize];
+        self.stats.expanded += 1;
+        waiting[usize::from(backward)] -= 1;
+        for action in 0..self.puzzle.move_count() as Move {
+            // From a goal, a step leads to a state from which `action`'s inverse leads here.
+            let Some(child) = self.puzzle.apply(&node.state, action) else { continue };
+            self.stats.generated += 1;
+            self.unit_costs &= self.puzzle.move_cost(&node.state, action) == 1;
+            match self.tree.find_or_store(&child, id, action, node.g + 1) {
+                Ok(_) => {
+                    self.backward.push(backward);
+                    waiting[usize::from(backward)] += 1;
+                }
+                Err(other) if self.backward[other as usize] != backward => {
+                    let (forward, back) = if backward { (other, id) } else { (id, other) };
+                    let middle = if backward { self.puzzle.inverse(action) } else { action };
+                    let mut moves = self.tree.path(forward);
+                    moves.push(middle);
+                    let home = self.tree.path(back);
+                    moves.extend(home.iter().rev().map(|&action| self.puzzle.inverse(action)));
+                    return Some(moves);
+                }
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    fn cost(&self, start: &P::State, moves: &[Move]) -> u32 {
+        let mut state = *start;
+        let mut cost = 0;
+        for &action in moves {
+            cost += self.puzzle.move_cost(&state, action);
+            state = self.puzzle.apply(&state, action).unwrap_or(state);
+        }
+        cost
+    }
+}

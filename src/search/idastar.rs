@@ -1,0 +1,130 @@
+//! Iterative-deepening A*: depth-first searches under a rising bound of f = g + h.
+//!
+//! - The goal is tested when a state is expanded. The parent's state is not entered again at once; nothing else is
+//!   remembered, so memory is the length of the path.
+//! - With admissible estimates the answer is a cheapest one.
+//! - The next bound is the least f that was above the last. Where estimates are real numbers nearly every f is
+//!   distinct and bounds would creep: a bound rises by at least `bucket`, so that the answer may cost up to that much
+//!   more than the cheapest; with whole costs and a bucket of 1 or less it is still a cheapest one.
+//! - Time: b^d for b moves and an answer of d, less what the estimates cut off; unsolvable starts are searched for ever.
+//!
+//! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
+
+use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use crate::heuristic::{Heuristic, HeuristicError};
+use crate::puzzle::{Cost, Move, Puzzle};
+
+/// The search `idastar`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IterativeDeepening {
+    /// The least rise of the bound, in cost units.
+    pub bucket: f32,
+}
+
+impl<P: Puzzle> Search<P> for IterativeDeepening {
+    fn name(&self) -> &'static str {
+        "idastar"
+    }
+
+    fn run(
+        &self,
+        puzzle: &P,
+        start: &P::State,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        let admissible = heuristic.is_admissible();
+        let mut run =
+            Run { puzzle, heuristic, control, stats: Stats { stored: 1, ..Stats::default() }, path: Vec::new() };
+        let mut bound = run.estimate(start)?;
+        let (end, cost) = loop {
+            run.stats.iterations += 1;
+            match run.dive(start, None, 0, bound)? {
+                Dive::Goal(cost) => break (End::Solved, Some(cost)),
+                Dive::Limit(limit) => break (End::Limit(limit), None),
+                Dive::Above(f) if f == f32::INFINITY => break (End::NoSolution, None),
+                Dive::Above(f) => bound = f.max(bound + self.bucket),
+            }
+        };
+        run.stats.seconds = run.control.seconds();
+        run.stats.stored = run.stats.stored.max(run.path.len() as u64 + 1);
+        let whole = self.bucket <= 1.0;
+        Ok(Outcome {
+            end,
+            moves: cost.map(|_| run.path),
+            cost,
+            proven_optimal: cost.is_some() && (cost == Some(0) || (admissible && whole)),
+            stats: run.stats,
+        })
+    }
+}
+
+struct Run<'a, 'b, P: Puzzle> {
+    puzzle: &'a P,
+    heuristic: &'a mut dyn Heuristic<P::State>,
+    control: &'a mut Control<'b>,
+    stats: Stats,
+    path: Vec<Move>,
+}
+
+enum Dive {
+    Goal(Cost),
+    /// The least f above the bound.
+    Above(f32),
+    Limit(Limit),
+}
+
+impl<P: Puzzle> Run<'_, '_, P> {
+    fn estimate(&mut self, state: &P::State) -> Result<f32, HeuristicError> {
+        self.stats.evaluated += 1;
+        self.heuristic.estimate(state)
+    }
+
+    /// Searches below a state all paths of f up to the bound; `before` is the state that it was reached from.
+    fn dive(
+        &mut self,
+        state: &P::State,
+        before: Option<&P::State>,
+        g: Cost,
+        bound: f32,
+    ) -> Result<Dive, HeuristicError> {
+        if g as f32 <= bound && self.puzzle.is_goal(state) {
+            return Ok(Dive::Goal(g));
+        }
+        let f = g as f32 + self.estimate(state)?;
+        if f > bound {
+            return Ok(Dive::Above(f));
+        }
+        if let Some(limit) = self.limit() {
+            return Ok(Dive::Limit(limit));
+        }
+        self.stats.expanded += 1;
+        self.stats.stored = self.stats.stored.max(self.path.len() as u64 + 1);
+        let mut least = f32::INFINITY;
+        for action in 0..self.puzzle.move_count() as Move {
+            let Some(child) = self.puzzle.apply(state, action) else { continue };
+            self.stats.generated += 1;
+            if before == Some(&child) {
+                continue;
+            }
+            self.path.push(action);
+            match self.dive(&child, Some(state), g + self.puzzle.move_cost(state, action), bound)? {
+                Dive::Above(f) => least = least.min(f),
+                ended => return Ok(ended),
+            }
+            self.path.pop();
+        }
+        Ok(Dive::Above(least))
+    }
+
+    fn limit(&mut self) -> Option<Limit> {
+        if self.control.too_many(self.stats.generated + self.puzzle.move_count() as u64) {
+            return Some(Limit::Nodes);
+        }
+        if !self.stats.expanded.is_multiple_of(LOOK_EVERY) {
+            return None;
+        }
+        self.control.report_counts(&self.stats);
+        self.control.reached(|| self.path.capacity() as u64)
+    }
+}

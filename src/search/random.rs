@@ -1,0 +1,72 @@
+//! A random walk: legal moves at random until the goal is met, or a number of moves is made.
+//!
+//! The yardstick that every other search is to beat. The same seed gives the same walk.
+
+use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use crate::heuristic::{Heuristic, HeuristicError};
+use crate::puzzle::{Move, Puzzle};
+use rand::Rng as _;
+
+/// The search `random`; it asks no heuristic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RandomWalk {
+    /// Of the walk.
+    pub seed: u64,
+    /// The most moves that are made before it gives up, as at a limit of nodes.
+    pub most_moves: u64,
+}
+
+impl<P: Puzzle> Search<P> for RandomWalk {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn run(
+        &self,
+        puzzle: &P,
+        start: &P::State,
+        _heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        let mut generator = crate::sampler::generator(self.seed, 0);
+        let mut stats = Stats { stored: 1, ..Stats::default() };
+        let (mut state, mut moves, mut cost) = (*start, Vec::new(), 0);
+        let mut legal: Vec<(Move, P::State)> = Vec::with_capacity(puzzle.move_count());
+        let end = loop {
+            if puzzle.is_goal(&state) {
+                break End::Solved;
+            }
+            if stats.expanded.is_multiple_of(LOOK_EVERY) {
+                control.report_counts(&stats);
+                if let Some(limit) = control.reached(|| moves.capacity() as u64) {
+                    break End::Limit(limit);
+                }
+            }
+            if stats.expanded == self.most_moves || control.too_many(stats.generated + puzzle.move_count() as u64) {
+                break End::Limit(Limit::Nodes);
+            }
+            legal.clear();
+            legal.extend(
+                (0..puzzle.move_count() as Move).filter_map(|action| Some((action, puzzle.apply(&state, action)?))),
+            );
+            stats.expanded += 1;
+            stats.generated += legal.len() as u64;
+            if legal.is_empty() {
+                break End::NoSolution;
+            }
+            let (action, next) = legal[generator.random_range(0..legal.len())];
+            cost += puzzle.move_cost(&state, action);
+            state = next;
+            moves.push(action);
+        };
+        stats.seconds = control.seconds();
+        let solved = end == End::Solved;
+        Ok(Outcome {
+            end,
+            proven_optimal: solved && moves.is_empty(),
+            moves: solved.then_some(moves),
+            cost: solved.then_some(cost),
+            stats,
+        })
+    }
+}

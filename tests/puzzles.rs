@@ -1,0 +1,173 @@
+//! The laws of every puzzle, and what is special about each.
+
+use costar::heuristic::{exact_distances, zero};
+use costar::puzzle::cube2::Cube2;
+use costar::puzzle::permutation::{Description, Permutation};
+use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35, Puzzle48};
+use costar::puzzle::{Puzzle, Reversible, laws};
+use costar::sampler::{Walker, generator};
+use proptest::prelude::*;
+use std::path::Path;
+
+fn description(name: &str) -> Description {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles");
+    Description::read(&folder.join(name)).expect("a puzzle that comes with costar")
+}
+
+#[test]
+fn the_laws_hold_for_every_size_of_sliding_tiles() {
+    laws::check(&Puzzle8::default(), &[1, 2, 4, 8, 16, 20, 39, 62, 116]);
+    laws::check(&Puzzle15::default(), &[1, 2, 4, 10, 24, 54, 107, 212, 446]);
+    laws::check(&Puzzle24::default(), &[1, 2, 4, 10, 26, 64, 159, 366, 862]);
+    laws::check(&Puzzle35::default(), &[1, 2, 4, 10, 26, 66, 171, 440]);
+    laws::check(&Puzzle48::default(), &[1, 2, 4, 10, 26, 66, 173, 454]);
+}
+
+#[test]
+fn the_laws_hold_for_the_small_cube_and_the_files() {
+    let corners = [1, 6, 27, 120, 534, 2256, 8969];
+    laws::check(&Cube2, &corners);
+    laws::check(&Permutation::<32>::new(description("cube2.json")), &corners);
+    // Without its tips, 1, 8, 48, 288 (J. Scherphuis, "Pyraminx"); each tip is home (1) or not (2), by itself: times (1 + 2x)⁴.
+    laws::check(&Permutation::<64>::new(description("pyraminx.json")), &[1, 16, 136, 896]);
+    let lrx = Permutation::<16>::new(description("lrx9.json"));
+    assert_eq!(exact_distances(&lrx, 255).len(), 362_880, "9! states");
+    laws::check(&lrx, &[1, 3, 6, 12]);
+}
+
+#[test]
+fn unsolvable_boards_and_broken_texts_are_refused_by_name() {
+    let puzzle = Puzzle8::default();
+    for (text, named) in [
+        ("1 2 3 4 5 6 8 7 0", "parity"),
+        ("1 2 3 4 5 6 7 8", "8 tiles"),
+        ("1 2 3 4 5 6 7 8 9", "'9'"),
+        ("1 2 3 4 5 6 7 7 0", "twice"),
+        ("1 2 3 4 5 6 7 x 0", "'x'"),
+    ] {
+        let refusal = puzzle.parse(text).expect_err(text).to_string();
+        assert!(refusal.contains(named), "{text}: {refusal}");
+    }
+    assert_eq!(puzzle.parse_moves("UdR L"), Ok(vec![0, 1, 2, 3]));
+    assert!(Puzzle8::with_goal("0 1").is_err());
+}
+
+#[test]
+fn manhattan_and_linear_conflict_are_admissible_and_ordered() {
+    let puzzle = Puzzle8::with_goal("0 1 2 3 4 5 6 7 8").expect("a goal");
+    let table = exact_distances(&puzzle, 31);
+    assert_eq!(table.len(), 181_440);
+    let mut manhattan = puzzle.heuristic("manhattan").expect("it has it");
+    let mut conflict = puzzle.heuristic("linear-conflict").expect("it has it");
+    let mut better = 0;
+    for (board, &distance) in &table {
+        let (low, high) = (manhattan.estimate(board).expect("a number"), conflict.estimate(board).expect("a number"));
+        assert!(low <= high && high <= f32::from(distance), "{board:?}: {low}, {high}, {distance}");
+        better += u32::from(high > low);
+    }
+    assert!(better > 10_000);
+    assert_eq!(zero::<<Puzzle8 as Puzzle>::State>().estimate(&puzzle.goal()).ok(), Some(0.0));
+}
+
+use costar::heuristic::Heuristic as _;
+
+#[test]
+fn the_small_cube_is_the_large_ones_corners_held_at_one() {
+    let whole = exact_distances(&Cube2, 3);
+    // All twelve turns are read, as turns of a cube in the hand.
+    for (scramble, same) in [("L", "R"), ("D'", "U'"), ("B", "F"), ("L R'", ""), ("U D'", ""), ("F' B", "")] {
+        assert_eq!(Cube2.parse(scramble), Cube2.parse(same), "{scramble}");
+    }
+    assert_ne!(Cube2.parse("L U"), Cube2.parse("R U"), "after L the cube is held another way");
+    for state in whole.keys() {
+        assert_eq!(Cube2.parse(&Cube2.format(state)), Ok(*state));
+    }
+    assert!(Cube2.parse("RUUUURRRFFFFDDDDLLLLBBBB").is_err());
+    assert!(Cube2.parse_moves("L").expect_err("DBL stays").to_string().contains("'L'"));
+}
+
+#[test]
+fn the_files_small_cube_agrees_with_the_built_in_one() {
+    let file = Permutation::<32>::new(description("cube2.json"));
+    let mut generator = generator(3, 0);
+    let mut walker = Walker::new(&Cube2, Cube2.goals()[0]);
+    let mut state = file.goals()[0];
+    for _ in 0..2000 {
+        let action = walker.step(&mut generator).expect("a cube can be turned");
+        let name = Cube2.move_name(action);
+        let same = file.parse_moves(&name).expect("the same names")[0];
+        state = file.apply(&state, same).expect("legal");
+        assert_eq!(file.format(&state), Cube2.format(&walker.state));
+    }
+}
+
+#[test]
+fn a_malformed_file_is_refused_with_line_and_reason() {
+    let good = r#"{
+  "name": "toy",
+  "goal": "ABC",
+  "moves": {
+    "L": [1, 2, 0]
+  },
+  "symmetric": true
+}"#;
+    let toy = Description::parse(good).expect("a puzzle");
+    assert!(toy.is_reversible() && toy.positions() == 3);
+    let toy = Permutation::<16>::new(toy);
+    assert_eq!((toy.move_count(), toy.move_name(1)), (2, "L'".into()), "the inverse was derived");
+    assert_eq!(toy.parse("L L").map(|state| toy.format(&state)), Ok("CAB".into()), "new[i] = old[p[i]]");
+    assert!(!Description::parse(&good.replace("true", "false")).expect("a puzzle").is_reversible());
+    for (from, to, line, named) in [
+        ("[1, 2, 0]", "[1, 2]", 5, "has 2 positions"),
+        ("[1, 2, 0]", "[1, 2, 3]", 5, "holds 3"),
+        ("[1, 2, 0]", "[1, 1, 0]", 5, "twice"),
+        ("[1, 2, 0]", "[1, 2, -1]", 5, "-1"),
+        ("[1, 2, 0]", "7", 5, "not an array"),
+        ("\"ABC\"", "\"A\"", 3, "1 positions"),
+        ("\"ABC\"", "[0, 1, 300]", 3, "0 to 255"),
+        ("\"ABC\"", "\"A C\"", 3, "space"),
+        ("\"toy\"", "7", 2, "name"),
+        ("true", "1", 7, "symmetric"),
+        ("\"symmetric\"", "\"symetric\"", 7, "symetric"),
+        ("\"ABC\",", "\"ABC\"", 4, "JSON"),
+    ] {
+        assert!(good.contains(from));
+        let refusal = Description::parse(&good.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(refusal.contains(&format!("line {line}")) && refusal.contains(named), "{to}: {refusal}");
+    }
+}
+
+/// Any text either is read to a state that formats back, or is refused.
+fn read_or_refused<P: Puzzle>(puzzle: &P, text: &str) -> Result<(), TestCaseError> {
+    if let Ok(state) = puzzle.parse(text) {
+        prop_assert_eq!(puzzle.parse(&puzzle.format(&state)), Ok(state));
+    }
+    let _ = puzzle.parse_moves(text);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_parser_panic(text in "\\PC{0,60}", numbers in "[0-9 ,]{0,40}", letters in "[URFDLB'2 ]{0,30}") {
+        for text in [&text, &numbers, &letters] {
+            read_or_refused(&Puzzle8::default(), text)?;
+            read_or_refused(&Puzzle15::default(), text)?;
+            read_or_refused(&Cube2, text)?;
+            read_or_refused(&costar::puzzle::lightsout::LightsOut::<1>::new(3), text)?;
+            read_or_refused(&costar::puzzle::jugs::Jugs::new("8,5,3").expect("three jugs"), text)?;
+            read_or_refused(&Permutation::<64>::new(description("pyraminx.json")), text)?;
+            let _ = Description::parse(text);
+            let _ = costar::puzzle::jugs::Jugs::new(text);
+        }
+    }
+
+    #[test]
+    fn shuffled_boards_are_read_or_refused_for_their_parity(tiles in Just((0..9u8).collect::<Vec<_>>()).prop_shuffle()) {
+        let text: Vec<String> = tiles.iter().map(u8::to_string).collect();
+        let puzzle = Puzzle8::default();
+        match puzzle.parse(&text.join(" ")) {
+            Ok(board) => prop_assert_eq!(puzzle.format(&board), text.join(" ")),
+            Err(refusal) => prop_assert!(refusal.to_string().contains("parity")),
+        }
+    }
+}
