@@ -103,6 +103,9 @@ impl<P: Puzzle> Run<'_, '_, P> {
         let mut least = f32::INFINITY;
         for action in 0..self.puzzle.move_count() as Move {
             let Some(child) = self.puzzle.apply(state, action) else { continue };
+            if self.control.too_many(self.stats.generated + 1) {
+                return Ok(Dive::Limit(Limit::Nodes));
+            }
             self.stats.generated += 1;
             if before == Some(&child) {
                 continue;
@@ -118,9 +121,6 @@ impl<P: Puzzle> Run<'_, '_, P> {
     }
 
     fn limit(&mut self) -> Option<Limit> {
-        if self.control.too_many(self.stats.generated + self.puzzle.move_count() as u64) {
-            return Some(Limit::Nodes);
-        }
         if !self.stats.expanded.is_multiple_of(LOOK_EVERY) {
             return None;
         }
