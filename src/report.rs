@@ -226,18 +226,22 @@ pub fn append_line(path: &Path, record: &impl Serialize) -> Result<()> {
         let mut file = OpenOptions::new().create(true).append(true).open(path)?;
         let length = file.metadata()?.len();
         file.write_all(line.as_bytes()).inspect_err(|_| {
+            // Fails in turn where it is no file, and then there is nothing to cut.
             let _ = file.set_len(length);
         })
     };
     append().with_context(|| format!("cannot append to {}", path.display()))
 }
 
-/// Reads the records of a file of JSON lines; a missing file has none. A last line that a kill has torn is cut off the
+/// Reads the records of a file of JSON lines; a missing file has none, nor has what is no file (a terminal, say). A last line that a kill has torn is cut off the
 /// file, so that what is appended next stands on a line of its own.
 ///
 /// # Errors
 /// If the file cannot be read or written, or a line that is not the last is no record: names the line.
 pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Ok(Vec::new());
+    }
     let text = match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         text => text.with_context(|| format!("cannot read {}", path.display()))?,
