@@ -21,68 +21,76 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 const BATCH: usize = 8192;
+const ROUNDS: usize = 5;
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().collect();
     let after = |flag: &str| words.iter().position(|word| word == flag).and_then(|at| words.get(at + 1));
-    let seconds: f64 = after("--seconds").map_or(Ok(5.0), |text| text.parse())?;
+    let seconds: f64 = after("--seconds").map_or(Ok(3.0), |text| text.parse())?;
     let device = Device::resolve(
         after("--device").map_or(Ok(DeviceChoice::Auto), |text| text.parse()).map_err(anyhow::Error::msg)?,
     )?;
     let precision = Precision::auto(device);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    println!("on {device} in {precision}, {cores} cores, about {seconds} s a figure\n");
+    println!("on {device} in {precision}, {cores} cores, about {seconds} s a figure and round\n");
 
     memory_of_nodes()?; // first, while the process is small
 
-    let products = product_rate(device, precision, seconds);
-    println!("products   {:>10.0} GFLOP/s", products / 1e9);
-
     let sampler = Sampler::new(Arc::new(Cube3), 1, 26, BATCH);
-    let samples = rate(seconds, BATCH, |k| drop(std::hint::black_box(sampler.batch(k))));
-    println!("sampling   {samples:>10.0} samples/s on one core");
-
     let config =
         NetworkConfig { kind: NetworkKind::Mlp, width: 1024, blocks: 3, heads: Some(12), offset: 13.0, scale: 10.0 };
     let mut learner = Learner::fresh(config.clone(), &Cube3.encoding(), device, precision, 1e-3, 1)?;
     let flops = 2.0 * learner.parameter_count() as f64;
     let batches: Vec<_> = (0..4).map(|k| sampler.batch(k)).collect();
-    let trained = rate(seconds, BATCH, |k| {
-        learner.step(&batches[k as usize % batches.len()], 1e-3).expect("the device has room for a batch");
-        if k % 8 == 7 {
-            learner.losses();
-        }
-    });
-    // Forward, gradients of the weights, gradients of the inputs (none for the first layer): about 3 products a weight.
-    let share = |rate: f64, flops: f64| 100.0 * rate * flops / products;
-    println!("training   {trained:>10.0} samples/s, {:.0} % of the product rate", share(trained, 3.0 * flops));
-
     let folder = tempfile::tempdir()?;
     learner.write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config, precision))?;
-    let mut heuristic =
-        NetworkHeuristic::new(Arc::new(Cube3), Model::read(folder.path(), &Cube3, device, precision)?, device);
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
+    let model = if shipped.join("config.json").exists() { shipped } else { folder.path().to_owned() };
+    let model = Model::read(&model, &Cube3, device, precision)?;
+    let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), model, device);
+    heuristic.warm_up()?;
     let chunk = heuristic.chunk();
     let states = scrambled(chunk);
-    heuristic.submit(&states, Ask::Values)?;
-    let scored = rate(seconds, chunk, |_| {
-        heuristic.submit(&states, Ask::Values).and_then(|()| heuristic.collect()).expect("the device scores");
-    });
-    println!(
-        "scoring    {scored:>10.0} states/s in chunks of {chunk}, {:.0} % of the product rate",
-        share(scored, flops)
-    );
+    let limits = Limits { time: Some(Duration::from_secs_f64(seconds)), ..Limits::default() };
 
-    let model = costar_model().filter(|folder| folder.join("config.json").exists());
-    let model = model.as_deref().unwrap_or(folder.path());
-    let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), Model::read(model, &Cube3, device, precision)?, device);
-    let limits = Limits { time: Some(Duration::from_secs_f64(2.0 * seconds)), ..Limits::default() };
-    let outcome = search(10_000, &mut heuristic, &limits)?;
-    let searched = outcome.stats.evaluated as f64 / outcome.stats.seconds;
+    // In rounds, so that a machine whose speed drifts is as fast for each figure as for its limit.
+    let mut rounds: Vec<[f64; 5]> = Vec::new();
+    for _ in 0..ROUNDS {
+        let products = product_rate(device, precision, seconds / 2.0);
+        let sampled = rate(seconds / 2.0, BATCH, |k| drop(std::hint::black_box(sampler.batch(k))));
+        let trained = rate(seconds, BATCH, |k| {
+            learner.step(&batches[k as usize % batches.len()], 1e-3).expect("the device has room for a batch");
+            if k % 8 == 7 {
+                learner.losses();
+            }
+        });
+        let scored = rate(seconds, chunk, |_| {
+            heuristic.submit(&states, Ask::Values).and_then(|()| heuristic.collect()).expect("the device scores");
+        });
+        let outcome = search(10_000, &mut heuristic, &limits)?;
+        rounds.push([products, sampled, trained, scored, outcome.stats.evaluated as f64 / outcome.stats.seconds]);
+    }
+    let median = |of: &dyn Fn(&[f64; 5]) -> f64| {
+        let mut values: Vec<f64> = rounds.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[ROUNDS / 2]
+    };
+    // Forward, gradients of the weights, gradients of the inputs (none for the first layer): about 3 products a weight.
+    let training = 100.0 * median(&|round| round[2] * 3.0 * flops / round[0]);
+    let scoring = 100.0 * median(&|round| round[3] * flops / round[0]);
+    let searching = 100.0 * median(&|round| round[4] / round[3]);
+    println!("medians of {ROUNDS} rounds");
+    println!("products   {:>10.0} GFLOP/s", median(&|round| round[0]) / 1e9);
+    println!("sampling   {:>10.0} samples/s on one core", median(&|round| round[1]));
+    println!("training   {:>10.0} samples/s, {training:.0} % of the product rate", median(&|round| round[2]));
     println!(
-        "searching  {searched:>10.0} evaluated/s at N = 10000, {:.0} % of the scoring rate",
-        100.0 * searched / scored
+        "scoring    {:>10.0} states/s in chunks of {chunk}, {scoring:.0} % of the product rate",
+        median(&|round| round[3])
     );
-
+    println!(
+        "searching  {:>10.0} evaluated/s at N = 10000, {searching:.0} % of the scoring rate",
+        median(&|round| round[4])
+    );
     Ok(())
 }
 
@@ -102,10 +110,6 @@ fn scrambled(count: usize) -> Vec<CubeState> {
     let mut generator = generator(5, 0);
     let mut walker = Walker::new(&Cube3, CubeState::SOLVED);
     (0..count).map(|_| walker.step(&mut generator).map(|_| walker.state).expect("a cube can be turned")).collect()
-}
-
-fn costar_model() -> Option<std::path::PathBuf> {
-    Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3"))
 }
 
 /// The hardest position: a search that goes on until its limit.
