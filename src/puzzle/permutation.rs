@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `goal` is a string of symbols or an array of small integers; a move is a permutation p of positions,
-//! new[i] = old[p[i]]. Inverses are found among the moves, and derived (named with a `'`) where they are missing and
+//! `new[i] = old[p[i]]`. Inverses are found among the moves, and derived (named with a `'`) where they are missing and
 //! `"symmetric": true` is given. An instance is a scramble from the goal, or the symbols of a state.
 
 use super::{Encoding, Move, ParseError, Puzzle, Reversible, Style};
