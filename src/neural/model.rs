@@ -120,10 +120,9 @@ impl Model {
         config.check_puzzle(&puzzle.name(), &puzzle.encoding(), puzzle.move_count(), folder)?;
         let kind = precision.kind();
         let (network, layout) = config.network.build(&config.encoding, device.0, kind)?;
-        let values = read_tensors(&folder.join(WEIGHTS), &layout)?;
+        let (values, weights_crc32) = read_tensors_and_checksum(&folder.join(WEIGHTS), &layout)?;
         let parameters = Parameters::from_values(layout, values, device.0);
         let scorer = tch::no_grad(|| network.fold(&parameters.weights(tch::Kind::Float), kind));
-        let weights_crc32 = crc32fast::hash(&fs::read(folder.join(WEIGHTS)).unwrap_or_default());
         Ok(Model { config, weights_crc32, scorer })
     }
 }
@@ -159,6 +158,11 @@ pub(super) fn write_tensors(path: &Path, parameters: &Parameters, precision: Pre
 
 /// Reads the numbers of every entry of a layout, and nothing else.
 pub(super) fn read_tensors(path: &Path, layout: &Layout) -> Result<Vec<Vec<f32>>> {
+    Ok(read_tensors_and_checksum(path, layout)?.0)
+}
+
+/// The same, with the CRC-32 of the file.
+fn read_tensors_and_checksum(path: &Path, layout: &Layout) -> Result<(Vec<Vec<f32>>, u32)> {
     let name = path.display();
     let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|error| {
@@ -168,7 +172,7 @@ pub(super) fn read_tensors(path: &Path, layout: &Layout) -> Result<Vec<Vec<f32>>
     if let Some(extra) = file.names().iter().find(|name| !entries.iter().any(|entry| entry.name == **name)) {
         bail!("{name} holds a tensor '{extra}' that the network in {CONFIG} does not have");
     }
-    entries
+    let values: Result<_> = entries
         .iter()
         .map(|entry| {
             let tensor =
@@ -188,7 +192,8 @@ pub(super) fn read_tensors(path: &Path, layout: &Layout) -> Result<Vec<Vec<f32>>
             );
             Ok(values)
         })
-        .collect()
+        .collect();
+    Ok((values?, crc32fast::hash(&bytes)))
 }
 
 fn decode(tensor: &TensorView<'_>) -> Result<Vec<f32>> {

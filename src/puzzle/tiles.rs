@@ -56,18 +56,6 @@ impl<B: Board> Tiles<B> {
     }
 }
 
-/// Where the blank goes from a cell by a move, or `None` at the border.
-#[inline]
-pub(crate) fn target<const SIDE: usize>(blank: usize, action: Move) -> Option<usize> {
-    match action {
-        0 if blank >= SIDE => Some(blank - SIDE),
-        1 if blank + SIDE < SIDE * SIDE => Some(blank + SIDE),
-        2 if blank % SIDE + 1 < SIDE => Some(blank + 1),
-        3 if !blank.is_multiple_of(SIDE) => Some(blank - 1),
-        _ => None,
-    }
-}
-
 fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
     let cells = B::CELLS;
     let words = || text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());

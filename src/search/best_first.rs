@@ -24,7 +24,7 @@ use super::closed::Closed;
 use super::open::{Open, Ties};
 use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
-use crate::puzzle::{Cost, Move, Puzzle, State};
+use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 
 /// Expanded nodes between two looks at the clock and the memory.
 const LOOK_EVERY: usize = 512;
@@ -164,12 +164,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
     fn cheapest_answer(&self) -> Option<(Vec<Move>, Cost)> {
         let answers = self.goals.iter().map(|&goal| {
             let moves = self.arena.path(goal);
-            let mut state = self.start;
-            let mut cost = 0;
-            for &action in &moves {
-                cost += self.puzzle.move_cost(&state, action);
-                state = self.puzzle.apply(&state, action).expect("the move was legal when it was stored");
-            }
+            let (_, cost) =
+                replay(self.puzzle, &self.start, &moves).expect("the moves were legal when they were stored");
             (moves, cost)
         });
         answers.min_by_key(|(_, cost)| *cost)

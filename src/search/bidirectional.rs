@@ -13,7 +13,7 @@ use super::arena::{NO_PARENT, NodeId};
 use super::tree::Tree;
 use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
-use crate::puzzle::{Move, Reversible};
+use crate::puzzle::{Move, Reversible, replay};
 
 /// The search `bidirectional`; it asks no heuristic.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +38,7 @@ impl<P: Reversible> Search<P> for Bidirectional {
         run.stats.seconds = control.seconds();
         Ok(Outcome {
             end,
-            cost: moves.as_ref().map(|moves| run.cost(start, moves)),
+            cost: moves.as_ref().map(|moves| replay(puzzle, start, moves).expect("both halves were legal").1),
             proven_optimal: moves.is_some() && run.unit_costs,
             moves,
             stats: run.stats,
@@ -118,15 +118,5 @@ impl<P: Reversible> Run<'_, P> {
             }
         }
         None
-    }
-
-    fn cost(&self, start: &P::State, moves: &[Move]) -> u32 {
-        let mut state = *start;
-        let mut cost = 0;
-        for &action in moves {
-            cost += self.puzzle.move_cost(&state, action);
-            state = self.puzzle.apply(&state, action).unwrap_or(state);
-        }
-        cost
     }
 }

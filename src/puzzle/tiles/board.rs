@@ -178,6 +178,10 @@ pub struct Bytes<const SIDE: usize, const CELLS: usize> {
     blank: u8,
 }
 
+impl<const SIDE: usize, const CELLS: usize> Bytes<SIDE, CELLS> {
+    const TARGETS: [[u8; 4]; CELLS] = targets(SIDE);
+}
+
 impl<const SIDE: usize, const CELLS: usize> Board for Bytes<SIDE, CELLS> {
     const SIDE: usize = SIDE;
 
@@ -193,7 +197,10 @@ impl<const SIDE: usize, const CELLS: usize> Board for Bytes<SIDE, CELLS> {
     #[inline]
     fn slide(&self, action: Move) -> Option<Self> {
         let blank = usize::from(self.blank);
-        let target = super::target::<SIDE>(blank, action)?;
+        let target = usize::from(Self::TARGETS[blank][usize::from(action)]);
+        if target == 255 {
+            return None;
+        }
         let mut next = *self;
         next.tiles.swap(blank, target);
         next.blank = target as u8;
