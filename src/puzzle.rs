@@ -5,6 +5,7 @@
 //! [`visit`] and [`catalogue`], and a call of [`laws::check`] in its tests.
 
 use crate::heuristic::Heuristic;
+use crate::sampler::Source;
 use std::fmt;
 use std::hash::Hash;
 use std::path::Path;
@@ -15,6 +16,7 @@ pub mod jugs;
 pub mod laws;
 pub mod lightsout;
 pub mod permutation;
+pub mod sokoban;
 pub mod tiles;
 
 /// The number of a move: an index below [`Puzzle::move_count`].
@@ -141,9 +143,40 @@ pub trait Puzzle: Send + Sync + 'static {
     fn best_search(&self) -> &'static str {
         "bfs"
     }
+
+    /// Whether an instance takes several lines, so that blank lines separate instances.
+    fn takes_lines(&self) -> bool {
+        false
+    }
+
+    /// Whether the goal is the puzzle's own: networks are trained for no other.
+    fn has_own_goal(&self) -> bool {
+        true
+    }
+
+    /// Checks that a row can hold a state.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    fn check_encodes(&self, _state: &Self::State) -> Result<(), ParseError> {
+        Ok(())
+    }
+
+    /// A way of its own to make training samples, for a puzzle that cannot be walked back from its goals.
+    ///
+    /// # Errors
+    /// If it has none.
+    fn samples(&self) -> Result<Source, ParseError> {
+        let name = self.name();
+        Err(ParseError(format!(
+            "--puzzle {name}: its moves cannot be undone, and training needs walks back from the goals"
+        )))
+    }
 }
 
 /// A puzzle whose goals are known and whose moves can be undone: it can be scrambled and searched from both ends.
+///
+/// Every move costs at least 1, and undoing it costs as much.
 pub trait Reversible: Puzzle {
     /// Every state that counts as solved.
     fn goals(&self) -> Vec<Self::State>;
@@ -153,6 +186,14 @@ pub trait Reversible: Puzzle {
 
     /// How many moves a scramble has by default: about as many as the hardest state needs.
     fn default_depth(&self) -> u32;
+
+    /// The same puzzle with another goal, where the puzzle's own estimates ([`Puzzle::heuristics`]) can be had for it.
+    fn towards(&self, _goal: &Self::State) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// Plays moves from a state and returns the state that they lead to, with the cost of all of them.
@@ -178,6 +219,18 @@ pub fn replay<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move]) -> Result
 /// Moves as text, with a space between.
 pub fn move_names<P: Puzzle>(puzzle: &P, moves: &[Move]) -> Vec<String> {
     moves.iter().map(|&action| puzzle.move_name(action)).collect()
+}
+
+/// Reads moves of one letter each, of either case, with spaces between or without.
+fn parse_letters(text: &str, names: &[char], accepted: &str) -> Result<Vec<Move>, ParseError> {
+    let letters = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
+    letters
+        .map(|letter| {
+            let action = names.iter().position(|&name| name == letter.to_ascii_uppercase());
+            let refusal = || ParseError(format!("'{letter}' is not a move: {accepted}, would be accepted"));
+            action.map(|action| action as Move).ok_or_else(refusal)
+        })
+        .collect()
 }
 
 /// Work that is done for whichever puzzle a name stands for; inside, everything is statically dispatched.
@@ -217,6 +270,8 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
     match name {
         "cube2" => Ok(visitor.visit(cube2::Cube2)),
         "cube3" => Ok(visitor.visit(cube3::Cube3)),
+        "sokoban" => Ok(visitor.visit_irreversible(sokoban::Sokoban::by_moves())),
+        "sokoban:pushes" => Ok(visitor.visit_irreversible(sokoban::Sokoban::by_pushes())),
         _ if name.ends_with(".json") => visit_file(Path::new(name), visitor),
         _ => match name.strip_prefix("lightsout").map(str::parse::<usize>) {
             Some(Ok(size)) if (2..=lightsout::LARGEST).contains(&size) => Ok(visit_lights(size, visitor)),
@@ -267,5 +322,16 @@ fn in_goal(refusal: ParseError) -> ParseError {
 
 /// The names of all puzzles.
 pub fn catalogue() -> &'static [&'static str] {
-    &["cube3", "cube2", "puzzle8", "puzzle15", "puzzle24", "puzzle35", "puzzle48", "lightsout7", "jugs:8,5,3"]
+    &[
+        "cube3",
+        "cube2",
+        "puzzle8",
+        "puzzle15",
+        "puzzle24",
+        "puzzle35",
+        "puzzle48",
+        "lightsout7",
+        "sokoban",
+        "jugs:8,5,3",
+    ]
 }

@@ -14,6 +14,7 @@ pub mod bidirectional;
 pub mod breadth_first;
 pub mod closed;
 pub mod idastar;
+pub mod nbs;
 pub mod open;
 pub mod random;
 pub mod tree;

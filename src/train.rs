@@ -10,10 +10,10 @@ use crate::neural::device::Device;
 use crate::neural::learner::{Learner, Losses};
 use crate::neural::model::ModelConfig;
 use crate::progress::TrainingBar;
-use crate::puzzle::Reversible;
+use crate::puzzle::Puzzle;
 use crate::quantity::{Interval, Roughly, grouped};
 use crate::report::{Metrics, Prediction, append_line};
-use crate::sampler::Sampler;
+use crate::sampler::{Sampler, Samples};
 use anyhow::{Context, Result, bail, ensure};
 use checkpoint::{MODEL, Position};
 use settings::{Plan, Settings, learning_rate};
@@ -47,21 +47,29 @@ pub enum Ended {
 }
 
 /// A training that can run: on a device, in a folder of its own, fresh or from its last checkpoint.
-pub struct Training<P: Reversible> {
+pub struct Training<P: Puzzle> {
     puzzle: Arc<P>,
+    samples: Arc<dyn Samples>,
     plan: Plan,
     position: Position,
     learner: Learner,
     device: Device,
 }
 
-impl<P: Reversible> Training<P> {
+impl<P: Puzzle> Training<P> {
     /// A run from the start; `init` is a model whose weights it begins with.
     ///
     /// # Errors
     /// If the network cannot be made, or the model not be read.
-    pub fn fresh(puzzle: P, settings: Settings, plan: Plan, device: Device, init: Option<&Path>) -> Result<Self> {
-        let mut learner = new_learner(&puzzle, &settings, device)?;
+    pub fn fresh(
+        puzzle: Arc<P>,
+        samples: Arc<dyn Samples>,
+        settings: Settings,
+        plan: Plan,
+        device: Device,
+        init: Option<&Path>,
+    ) -> Result<Self> {
+        let mut learner = new_learner(&*puzzle, &settings, device)?;
         if let Some(model) = init {
             ModelConfig::read(model)?.check_puzzle(&settings.puzzle, &puzzle.encoding(), puzzle.move_count(), model)?;
             learner.read_weights(model)?;
@@ -76,20 +84,27 @@ impl<P: Reversible> Training<P> {
             seconds: 0.0,
             checksums: Default::default(),
         };
-        Ok(Training { puzzle: Arc::new(puzzle), plan, position, learner, device })
+        Ok(Training { puzzle, samples, plan, position, learner, device })
     }
 
     /// A run from a checkpoint, whose [`Position`] was read from there.
     ///
     /// # Errors
     /// If the checkpoint is damaged, or the metrics cannot be cut back to it.
-    pub fn resumed(puzzle: P, checkpoint: &Path, position: Position, plan: Plan, device: Device) -> Result<Self> {
-        let mut learner = new_learner(&puzzle, &position.settings, device)?;
+    pub fn resumed(
+        puzzle: Arc<P>,
+        samples: Arc<dyn Samples>,
+        checkpoint: &Path,
+        position: Position,
+        plan: Plan,
+        device: Device,
+    ) -> Result<Self> {
+        let mut learner = new_learner(&*puzzle, &position.settings, device)?;
         learner.read_state(checkpoint)?;
         checkpoint::sweep(&plan.out)?;
         cut_metrics(&plan.out.join(METRICS), position.samples)?;
         let position = Position { steps: plan.steps, ..position };
-        Ok(Training { puzzle: Arc::new(puzzle), plan, position, learner, device })
+        Ok(Training { puzzle, samples, plan, position, learner, device })
     }
 
     /// How many numbers are trained.
@@ -148,9 +163,10 @@ impl<P: Reversible> Training<P> {
         }
     }
 
-    fn sampler(&self, batch_size: usize) -> Sampler<P> {
+    fn sampler(&self, batch_size: usize) -> Sampler {
         let settings = &self.position.settings;
-        Sampler::new(Arc::clone(&self.puzzle), settings.seed, settings.max_depth, batch_size)
+        let cells = self.puzzle.encoding().cells;
+        Sampler::new(Arc::clone(&self.samples), cells, settings.seed, settings.max_depth, batch_size)
     }
 
     /// Trains until all samples are seen or `stop` is set, and saves.
@@ -291,7 +307,7 @@ fn is_about_writing(error: &anyhow::Error) -> bool {
     error.to_string() == NOT_WRITTEN
 }
 
-fn new_learner<P: Reversible>(puzzle: &P, settings: &Settings, device: Device) -> Result<Learner> {
+fn new_learner<P: Puzzle>(puzzle: &P, settings: &Settings, device: Device) -> Result<Learner> {
     let network = settings.network.clone();
     let (decay, seed) = (settings.weight_decay, settings.seed);
     Ok(Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed)?)

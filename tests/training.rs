@@ -6,15 +6,20 @@ use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::puzzle::cube3::Cube3;
 use costar::quantity::Interval;
 use costar::report::{Metrics, read_lines};
-use costar::sampler::GENERATOR;
+use costar::sampler::{GENERATOR, Samples, Walks};
 use costar::train::checkpoint;
 use costar::train::settings::{Plan, Settings};
 use costar::train::{Ended, METRICS, Training, claim};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+
+fn walks() -> Arc<dyn Samples> {
+    Arc::new(Walks::new(Arc::new(Cube3)))
+}
 
 fn settings(learning_rate: f64) -> Settings {
     Settings {
@@ -44,7 +49,7 @@ fn plan(out: &Path, steps: u64) -> Plan {
 
 fn fresh(out: &Path, steps: u64, rate: f64) -> Training<Cube3> {
     set_cpu_threads(1); // the tests run beside each other
-    Training::fresh(Cube3, settings(rate), plan(out, steps), Device::CPU, None).expect("a training")
+    Training::fresh(Arc::new(Cube3), walks(), settings(rate), plan(out, steps), Device::CPU, None).expect("a training")
 }
 
 fn newest(out: &Path) -> PathBuf {
@@ -53,7 +58,7 @@ fn newest(out: &Path) -> PathBuf {
 
 fn resume(out: &Path, steps: u64) -> anyhow::Result<Training<Cube3>> {
     let folder = newest(out);
-    Training::resumed(Cube3, &folder, checkpoint::read(&folder)?, plan(out, steps), Device::CPU)
+    Training::resumed(Arc::new(Cube3), walks(), &folder, checkpoint::read(&folder)?, plan(out, steps), Device::CPU)
 }
 
 fn state(out: &Path) -> [Vec<u8>; 3] {
@@ -140,7 +145,8 @@ fn a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint() {
     let path = newest(folder.path());
     let mut position = checkpoint::read(&path).expect("a position");
     position.settings.learning_rate = 1e30;
-    let training = Training::resumed(Cube3, &path, position, plan(folder.path(), 64 * 2000), Device::CPU);
+    let training =
+        Training::resumed(Arc::new(Cube3), walks(), &path, position, plan(folder.path(), 64 * 2000), Device::CPU);
     let error = training.expect("it resumes").run(&never).expect_err("it diverges").to_string();
     assert!(error.contains("finite") || error.contains("NaN") || error.contains("inf"), "{error}");
     assert!(error.contains("--lr"), "{error}");

@@ -128,17 +128,7 @@ impl<B: Board> Puzzle for Tiles<B> {
     }
 
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        let letters = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
-        letters
-            .map(|letter| {
-                let action = NAMES.iter().position(|&name| name == letter.to_ascii_uppercase());
-                action.map(|action| action as Move).ok_or_else(|| {
-                    ParseError(format!(
-                        "'{letter}' is not a move: U, D, L and R, the way the blank goes, would be accepted"
-                    ))
-                })
-            })
-            .collect()
+        super::parse_letters(text, &NAMES, "U, D, L and R, the way the blank goes")
     }
 
     fn format(&self, state: &B) -> String {
@@ -191,6 +181,10 @@ impl<B: Board> Puzzle for Tiles<B> {
         }
     }
 
+    fn has_own_goal(&self) -> bool {
+        self.goal == Self::default().goal
+    }
+
     fn best_search(&self) -> &'static str {
         if B::SIDE == 3 { "astar" } else { "idastar" }
     }
@@ -216,5 +210,9 @@ impl<B: Board> Reversible for Tiles<B> {
             6 => 1000,
             _ => 1500,
         }
+    }
+
+    fn towards(&self, goal: &B) -> Option<Self> {
+        Some(Tiles { goal: *goal })
     }
 }
