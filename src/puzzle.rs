@@ -144,6 +144,11 @@ pub trait Puzzle: Send + Sync + 'static {
         "bfs"
     }
 
+    /// Whether a network, where there is a model, measured better than [`Puzzle::best_search`] without one.
+    fn wants_network(&self) -> bool {
+        true
+    }
+
     /// Whether an instance takes several lines, so that blank lines separate instances.
     fn takes_lines(&self) -> bool {
         false

@@ -2,7 +2,7 @@
 
 use costar::heuristic::{Heuristic, zero};
 use costar::puzzle::jugs::{Jugs, Volumes};
-use costar::puzzle::{Puzzle as _, move_names, replay};
+use costar::puzzle::{Puzzle as _, laws, move_names, replay};
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::breadth_first::BreadthFirst;
@@ -35,6 +35,13 @@ fn second_score() -> Box<dyn Heuristic<Volumes>> {
 
 const SIX: &str = "(0,1) (1,2) (2,0) (1,2) (0,1) (1,2)";
 const SEVEN: &str = "(0,2) (2,1) (0,2) (2,1) (1,0) (2,1) (0,2)";
+
+#[test]
+fn the_laws_hold() {
+    let jugs = Jugs::new("8,5,3").expect("three jugs");
+    // By hand: (3,5,0) (5,0,3); (0,5,3) (3,2,3) (5,3,0).
+    laws::check_from(&jugs, &[jugs.start()], &[1, 2, 3]);
+}
 
 #[test]
 fn breadth_first_search_needs_six_moves() {

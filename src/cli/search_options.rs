@@ -11,7 +11,7 @@ pub(super) struct SearchOptions {
     /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
     #[arg(long, value_name = "DIR")]
     pub(super) model: Option<String>,
-    /// The search: auto, bwas, beam, astar, idastar, best-first, bfs, bidirectional or random
+    /// The search: auto, bwas, beam, astar, idastar, nbs (bidirectional A*), best-first, bfs, bidirectional or random
     #[arg(long, default_value = "auto", value_name = "NAME")]
     pub(super) search: String,
     /// What estimates the cost-to-go: network, zero (nothing known), ball (exact within 5 moves of the goal), or one of

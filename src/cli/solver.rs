@@ -9,13 +9,14 @@ use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
 use crate::neural::model::Model;
 use crate::progress::{SearchLine, note};
-use crate::puzzle::{Move, Puzzle, Reversible, move_names, replay};
+use crate::puzzle::{Move, ParseError, Puzzle, Reversible, move_names, replay};
 use crate::report::Solved;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
 use crate::search::bidirectional::Bidirectional;
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::idastar::IterativeDeepening;
+use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::random::RandomWalk;
 use crate::search::{Control, End, Limit, Limits, Outcome, Search};
 use anyhow::{Context as _, bail, ensure};
@@ -100,6 +101,18 @@ impl<P: Puzzle> Solver<P> {
         &self.template
     }
 
+    /// Reads an instance that the heuristic can be asked about.
+    pub(super) fn parse(&self, text: &str) -> Result<P::State, ParseError> {
+        let start = self.puzzle.parse(text)?;
+        self.check(&start)?;
+        Ok(start)
+    }
+
+    /// Refuses what the network cannot read, where one is used.
+    pub(super) fn check(&self, start: &P::State) -> Result<(), ParseError> {
+        if self.template.model.is_some() { self.puzzle.check_encodes(start) } else { Ok(()) }
+    }
+
     /// Searches one instance, and replays the answer from its start.
     pub(super) fn solve(
         &mut self,
@@ -112,14 +125,14 @@ impl<P: Puzzle> Solver<P> {
         let outcome = self.search.run(&*self.puzzle, &start, &mut *self.heuristic, &mut control)?;
         line.clear();
         if let Some(moves) = &outcome.moves {
-            self.check(&start, moves, outcome.cost)?;
+            self.check_answer(&start, moves, outcome.cost)?;
         }
         let report = self.report(text, &outcome);
         Ok(Solution { start, moves: outcome.moves, end: outcome.end, report })
     }
 
     /// No answer is shown that does not solve.
-    fn check(&self, start: &P::State, moves: &[Move], cost: Option<u32>) -> anyhow::Result<()> {
+    fn check_answer(&self, start: &P::State, moves: &[Move], cost: Option<u32>) -> anyhow::Result<()> {
         let wrong = "a search gave a wrong answer, which is not shown: this is a bug in costar";
         let (end, replayed) = replay(&*self.puzzle, start, moves).context(wrong)?;
         ensure!(self.puzzle.is_goal(&end) && Some(replayed) == cost, "{wrong}");
@@ -196,6 +209,7 @@ type Found<S> = (Box<dyn Heuristic<S>>, Option<Place>);
 /// What only puzzles can offer whose moves can be undone.
 pub(super) struct Reverse<P: Puzzle> {
     bidirectional: Option<MakeSearch<P>>,
+    nbs: Option<MakeSearch<P>>,
     ball: Option<MakeHeuristic<P>>,
 }
 
@@ -205,7 +219,7 @@ type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
 impl<P: Puzzle> Reverse<P> {
     /// Nothing: moves cannot be undone.
     pub(super) fn none() -> Self {
-        Reverse { bidirectional: None, ball: None }
+        Reverse { bidirectional: None, nbs: None, ball: None }
     }
 
     /// All of it.
@@ -215,13 +229,19 @@ impl<P: Puzzle> Reverse<P> {
     {
         Reverse {
             bidirectional: Some(|| Box::new(Bidirectional)),
+            nbs: Some(|| Box::new(NearOptimalBidirectional)),
             ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
         }
     }
 
     /// The names of the searches that the puzzle allows.
     pub(super) fn searches(&self) -> Vec<&'static str> {
-        SEARCHES.iter().copied().filter(|name| *name != "bidirectional" || self.bidirectional.is_some()).collect()
+        let is_allowed = |name: &&str| match *name {
+            "bidirectional" => self.bidirectional.is_some(),
+            "nbs" => self.nbs.is_some(),
+            _ => true,
+        };
+        SEARCHES.iter().copied().filter(is_allowed).collect()
     }
 
     /// The names of the heuristics that need no model, the best last.
@@ -231,7 +251,7 @@ impl<P: Puzzle> Reverse<P> {
     }
 }
 
-const SEARCHES: [&str; 8] = ["bwas", "beam", "astar", "idastar", "best-first", "bfs", "bidirectional", "random"];
+const SEARCHES: [&str; 9] = ["bwas", "beam", "astar", "idastar", "nbs", "best-first", "bfs", "bidirectional", "random"];
 
 /// Moves of a random walk before it gives up, unless --max-nodes says otherwise.
 const RANDOM_MOVES: u64 = 10_000;
@@ -258,11 +278,7 @@ fn choose<P: Puzzle>(
     heuristic: &str,
     on_cuda: bool,
 ) -> anyhow::Result<Chosen<P>> {
-    let name = match options.search.as_str() {
-        "auto" if options.n.is_some() || options.lambda.is_some() || heuristic == "network" => "bwas",
-        "auto" => puzzle.best_search(),
-        name => name,
-    };
+    let name = search_name(puzzle, options, heuristic == "network");
     let n = match options.n {
         Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
         _ if on_cuda => 10_000,
@@ -287,10 +303,10 @@ fn choose<P: Puzzle>(
         "beam" => Box::new(Beam { width: n }),
         "bfs" => Box::new(BreadthFirst),
         "random" => Box::new(RandomWalk { seed: options.seed, most_moves: RANDOM_MOVES }),
-        "bidirectional" => match reverse.bidirectional {
+        "bidirectional" | "nbs" => match if name == "nbs" { reverse.nbs } else { reverse.bidirectional } {
             Some(make) => make(),
             None => bail!(
-                "--search bidirectional: the moves of {} cannot be undone, so that it cannot be searched from its goals; \
+                "--search {name}: the moves of {} cannot be undone, so that it cannot be searched from its goals; \
                  {} would be accepted",
                 puzzle.name(),
                 reverse.searches().join(", ")
@@ -301,6 +317,25 @@ fn choose<P: Puzzle>(
     Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda) })
 }
 
+/// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.
+fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {
+    match options.search.as_str() {
+        "auto" if options.n.is_some() || options.lambda.is_some() || with_network => "bwas",
+        "auto" => puzzle.best_search(),
+        name => name,
+    }
+}
+
+/// Whether `--heuristic auto` is a network: where a model was named, or there is one that would be asked and that is
+/// better than what the puzzle has, or that the search was made for.
+fn wants_network<P: Puzzle>(puzzle: &P, options: &SearchOptions) -> bool {
+    let asked = match search_name(puzzle, options, puzzle.wants_network()) {
+        "bwas" | "beam" => true,
+        name => puzzle.wants_network() && !is_blind(name),
+    };
+    options.model.is_some() || (asked && puzzle.has_own_goal() && models::find(&puzzle.name()).is_ok())
+}
+
 fn heuristic<P: Puzzle>(
     puzzle: &Arc<P>,
     reverse: &Reverse<P>,
@@ -308,25 +343,21 @@ fn heuristic<P: Puzzle>(
 ) -> anyhow::Result<Found<P::State>> {
     let own = reverse.heuristics(puzzle);
     let name = match options.heuristic.as_str() {
-        "auto" => {
-            let model = options.model.clone().unwrap_or_else(|| puzzle.name());
-            let typed = options.n.is_some() || options.lambda.is_some();
-            let without = match options.search.as_str() {
-                "auto" if typed => "bwas",
-                "auto" => puzzle.best_search(),
-                name => name,
-            };
-            let found = options.model.is_some() || (!is_blind(&options.search) && models::find(&model).is_ok());
-            match own[own.len() - 1] {
-                _ if found => "network",
-                // With nothing better, an error is better that says how to get a model.
-                "ball" if !is_blind(without) => "network",
-                best => best,
-            }
-        }
+        "auto" if wants_network(&**puzzle, options) => "network",
+        "auto" => match own[own.len() - 1] {
+            // With nothing better, an error is better that says how to get a model.
+            "ball" if !is_blind(search_name(&**puzzle, options, false)) => "network",
+            best => best,
+        },
         name => name,
     };
     if name == "network" {
+        ensure!(
+            puzzle.has_own_goal(),
+            "--goal: a network knows the way to the goal that it was trained for, and to no other; \
+             --heuristic {} would be accepted",
+            own.join(" or ")
+        );
         let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
         let (device, said) = Device::resolve_aloud(options.device)?;
         if let Some(said) = said {

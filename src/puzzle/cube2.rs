@@ -153,6 +153,10 @@ impl Puzzle for Cube2 {
     fn best_search(&self) -> &'static str {
         "bidirectional"
     }
+
+    fn wants_network(&self) -> bool {
+        false
+    }
 }
 
 /// The state whose facelets these are, found among the corners that fit each place.

@@ -218,6 +218,10 @@ impl Puzzle for Jugs {
         }
     }
 
+    fn wants_network(&self) -> bool {
+        false
+    }
+
     fn has_own_goal(&self) -> bool {
         self.own_goal
     }

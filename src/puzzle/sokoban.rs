@@ -249,6 +249,11 @@ impl Puzzle for Sokoban {
         "astar"
     }
 
+    /// A* with the matching is optimal in a hundredth of a second on levels of 10 × 10 with four boxes.
+    fn wants_network(&self) -> bool {
+        false
+    }
+
     fn takes_lines(&self) -> bool {
         true
     }

@@ -181,6 +181,10 @@ impl<B: Board> Puzzle for Tiles<B> {
         }
     }
 
+    fn wants_network(&self) -> bool {
+        B::SIDE > 4
+    }
+
     fn has_own_goal(&self) -> bool {
         self.goal == Self::default().goal
     }
