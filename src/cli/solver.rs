@@ -15,6 +15,8 @@ use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
 use crate::search::bidirectional::Bidirectional;
 use crate::search::breadth_first::BreadthFirst;
+use crate::search::deferred::Deferred;
+use crate::search::endgame::Endgame;
 use crate::search::idastar::IterativeDeepening;
 use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::random::RandomWalk;
@@ -65,8 +67,9 @@ impl<P: Puzzle> Solver<P> {
             heuristic.warm_up()?;
         }
         let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
-        let chosen = choose(&*puzzle, reverse, options, heuristic.name(), on_cuda).or_input()?;
-        let Chosen { search, n, lambda } = chosen;
+        let scorer = Scorer { is_network: place.is_some(), has_heads: heuristic.has_preferences(), on_cuda };
+        let chosen = choose(&*puzzle, reverse, options, scorer).or_input()?;
+        let Chosen { search, n, lambda, variant } = chosen;
         let template = Solved {
             puzzle: puzzle.name(),
             instance: String::new(),
@@ -87,6 +90,7 @@ impl<P: Puzzle> Solver<P> {
             search: search.name().into(),
             n,
             lambda,
+            variant,
             heuristic: (!is_blind(search.name())).then(|| heuristic.name().into()),
             ended_by: None,
             max_seconds: options.max_seconds,
@@ -210,16 +214,18 @@ type Found<S> = (Box<dyn Heuristic<S>>, Option<Place>);
 pub(super) struct Reverse<P: Puzzle> {
     bidirectional: Option<MakeSearch<P>>,
     nbs: Option<MakeSearch<P>>,
+    endgame: Option<MakeEndgame<P>>,
     ball: Option<MakeHeuristic<P>>,
 }
 
 type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
+type MakeEndgame<P> = fn(&P, u32) -> Endgame<<P as Puzzle>::State>;
 type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
 
 impl<P: Puzzle> Reverse<P> {
     /// Nothing: moves cannot be undone.
     pub(super) fn none() -> Self {
-        Reverse { bidirectional: None, nbs: None, ball: None }
+        Reverse { bidirectional: None, nbs: None, endgame: None, ball: None }
     }
 
     /// All of it.
@@ -230,6 +236,7 @@ impl<P: Puzzle> Reverse<P> {
         Reverse {
             bidirectional: Some(|| Box::new(Bidirectional)),
             nbs: Some(|| Box::new(NearOptimalBidirectional)),
+            endgame: Some(|puzzle, depth| Endgame::new(puzzle, depth)),
             ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
         }
     }
@@ -269,19 +276,39 @@ struct Chosen<P: Puzzle> {
     search: Box<dyn Search<P>>,
     n: Option<usize>,
     lambda: Option<f32>,
+    /// The flags of a variant.
+    variant: String,
+}
+
+/// What scores states.
+struct Scorer {
+    is_network: bool,
+    has_heads: bool,
+    on_cuda: bool,
 }
 
 fn choose<P: Puzzle>(
     puzzle: &P,
     reverse: &Reverse<P>,
     options: &SearchOptions,
-    heuristic: &str,
-    on_cuda: bool,
+    scorer: Scorer,
 ) -> anyhow::Result<Chosen<P>> {
-    let name = search_name(puzzle, options, heuristic == "network");
+    let name = search_name(puzzle, options, scorer.is_network);
+    let as_published = options.search != "auto" || options.n.is_some() || options.lambda.is_some();
+    if options.deferred || (!as_published && name == "bwas" && scorer.has_heads) {
+        return deferred(puzzle, reverse, options, name, &scorer);
+    }
+    for (flag, given) in [
+        ("--confidence", options.confidence.is_some()),
+        ("--endgame", options.endgame.is_some()),
+        ("--patience", options.patience.is_some()),
+        ("--anytime", options.anytime),
+    ] {
+        ensure!(!given, "{flag} is a setting of --deferred: add that, or leave it out");
+    }
     let n = match options.n {
         Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
-        _ if on_cuda => 10_000,
+        _ if scorer.on_cuda => 10_000,
         _ => 1_000,
     };
     let refuse = |flag: &str, given: bool| {
@@ -314,7 +341,46 @@ fn choose<P: Puzzle>(
         },
         _ => bail!("--search: there is no search '{name}': auto, {} would be accepted", reverse.searches().join(", ")),
     };
-    Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda) })
+    let variant = String::new();
+    Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda), variant })
+}
+
+/// Exact costs of the cube within this many moves take a third of a second: 984,000 states.
+const ENDGAME_DEPTH: u64 = 6;
+
+/// Deferred BWAS with the settings that were given, and those that measured best.
+fn deferred<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    name: &str,
+    scorer: &Scorer,
+) -> anyhow::Result<Chosen<P>> {
+    ensure!(name == "bwas", "--deferred: it is a variant of bwas, and the search is {name}");
+    ensure!(
+        scorer.has_heads,
+        "--deferred: the heuristic has no second head: a model that was trained with --heads would be accepted"
+    );
+    let n = match options.n {
+        Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
+        _ if scorer.on_cuda => 100_000,
+        _ => 10_000,
+    };
+    let lambda = options.lambda.unwrap_or(0.6);
+    let confidence = options.confidence.unwrap_or(3.0);
+    let patience = if options.anytime { None } else { Some(options.patience.unwrap_or(4)) };
+    let (endgame, depth) = match (reverse.endgame, options.endgame) {
+        (Some(make), depth) => {
+            let depth = u32::try_from(depth.unwrap_or(ENDGAME_DEPTH)).unwrap_or(u32::MAX);
+            (if depth > 0 { make(puzzle, depth) } else { Endgame::none() }, depth)
+        }
+        (None, None | Some(0)) => (Endgame::none(), 0),
+        (None, Some(_)) => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
+    };
+    let after = patience.map_or("--anytime".into(), |steps| format!("--patience {steps}"));
+    let variant = format!("--deferred --confidence {confidence} --endgame {depth} {after}");
+    let search = Box::new(Deferred { expand: n, lambda, confidence, patience, endgame });
+    Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant })
 }
 
 /// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.

@@ -22,9 +22,10 @@
 use super::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::closed::Closed;
 use super::open::{Open, Ties};
+use super::scoring::Scoring;
 use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
-use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
-use crate::puzzle::{Cost, Move, Puzzle, State, replay};
+use crate::heuristic::{Ask, Heuristic, HeuristicError};
+use crate::puzzle::{Cost, Move, Puzzle, replay};
 
 /// Expanded nodes between two looks at the clock and the memory.
 const LOOK_EVERY: usize = 512;
@@ -111,7 +112,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             arena: Arena::default(),
             closed: Closed::default(),
             open: Open::new(settings.ties),
-            scoring: Scoring::new(heuristic),
+            scoring: Scoring::new(heuristic, Ask::Values),
             stats: Stats::default(),
             start: *start,
             goals: Vec::new(),
@@ -320,64 +321,5 @@ impl<'a, P: Puzzle> Run<'a, P> {
         self.stats.seconds = control.seconds();
         let (moves, cost) = answer.unzip();
         Outcome { end, moves, cost, proven_optimal, stats: self.stats }
-    }
-}
-
-/// States on their way to the heuristic and back.
-struct Scoring<'a, S> {
-    heuristic: &'a mut dyn Heuristic<S>,
-    chunk: usize,
-    overlap: usize,
-    /// New states, not handed over yet; their nodes are numbered one after the other from `first`.
-    states: Vec<S>,
-    first: NodeId,
-    /// The first node of each chunk that is out.
-    out: std::collections::VecDeque<NodeId>,
-}
-
-impl<'a, S: State> Scoring<'a, S> {
-    fn new(heuristic: &'a mut dyn Heuristic<S>) -> Self {
-        let chunk = heuristic.chunk().max(1);
-        let overlap = heuristic.overlap();
-        Scoring { heuristic, chunk, overlap, states: Vec::with_capacity(chunk), first: 0, out: Default::default() }
-    }
-
-    fn add(&mut self, id: NodeId, state: &S) {
-        if self.states.is_empty() {
-            self.first = id;
-        }
-        self.states.push(*state);
-    }
-
-    fn waiting(&self) -> usize {
-        self.states.len()
-    }
-
-    fn in_flight(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Hands over one chunk, or what there is of it, and says how many states that were.
-    fn submit(&mut self) -> Result<usize, HeuristicError> {
-        let count = self.states.len().min(self.chunk);
-        self.heuristic.submit(&self.states[..count], Ask::Values)?;
-        self.states.drain(..count);
-        self.out.push_back(self.first);
-        self.first += count as NodeId;
-        Ok(count)
-    }
-
-    fn collect(&mut self) -> Result<(NodeId, Estimates), HeuristicError> {
-        let first = self.out.pop_front().expect("a chunk is out");
-        Ok((first, self.heuristic.collect()?))
-    }
-
-    /// Waits for what is out and forgets it, so that the heuristic is free for the next search.
-    fn discard(&mut self) -> Result<(), HeuristicError> {
-        self.states.clear();
-        while !self.out.is_empty() {
-            self.collect()?;
-        }
-        Ok(())
     }
 }
