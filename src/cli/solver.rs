@@ -59,13 +59,13 @@ impl<P: Puzzle> Solver<P> {
     ) -> Result<Self, Failure> {
         let puzzle = Arc::new(puzzle);
         let (mut heuristic, place) = heuristic(&puzzle, reverse, options).or_input()?;
-        if place.is_some() {
-            // What the first pass sets up is neither the search's time nor its memory.
-            heuristic.warm_up()?;
-        }
         let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
         let chosen = choose(&*puzzle, reverse, options, heuristic.name(), on_cuda).or_input()?;
         let Chosen { search, n, lambda } = chosen;
+        if !is_blind(search.name()) {
+            // What the first estimate sets up is neither the search's time nor its memory.
+            heuristic.warm_up()?;
+        }
         let template = Solved {
             puzzle: puzzle.name(),
             instance: String::new(),

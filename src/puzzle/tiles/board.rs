@@ -1,5 +1,7 @@
 //! Packed boards.
 
+use super::{Tiles, patterns};
+use crate::heuristic::Heuristic;
 use crate::puzzle::{Move, State};
 
 /// A board of a sliding-tile puzzle.
@@ -8,6 +10,13 @@ pub trait Board: State + PartialOrd + Ord {
     const SIDE: usize;
     /// How many cells there are.
     const CELLS: usize = Self::SIDE * Self::SIDE;
+    /// The names of the puzzle's estimates, the best last: those of every size, and those of this one.
+    const HEURISTICS: &'static [&'static str] = &["manhattan", "linear-conflict"];
+
+    /// One of the estimates that only this size has.
+    fn heuristic(_puzzle: &Tiles<Self>, _name: &str) -> Option<Box<dyn Heuristic<Self>>> {
+        None
+    }
 
     /// Packs tiles, row by row, `0` the blank: a permutation of `0..CELLS`.
     fn pack(tiles: &[u8]) -> Self;
@@ -102,7 +111,7 @@ impl Board for Packed8 {
 }
 
 macro_rules! packed {
-    ($(#[$doc:meta])* $name:ident, $word:ty, $side:literal, $bits:literal) => {
+    ($(#[$doc:meta])* $name:ident, $word:ty, $side:literal, $bits:literal, { $($own:item)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub $word);
@@ -129,6 +138,7 @@ macro_rules! packed {
 
         impl Board for $name {
             const SIDE: usize = $side;
+            $($own)*
 
             fn pack(tiles: &[u8]) -> Self {
                 $name(tiles.iter().rev().fold(0, |packed, &tile| packed << $bits | <$word>::from(tile)))
@@ -161,14 +171,22 @@ packed!(
     Packed15,
     u64,
     4,
-    4
+    4,
+    {
+        const HEURISTICS: &'static [&'static str] = &["manhattan", "linear-conflict", "pattern-databases"];
+
+        fn heuristic(puzzle: &Tiles<Self>, name: &str) -> Option<Box<dyn Heuristic<Self>>> {
+            (name == "pattern-databases").then(|| Box::new(patterns::pattern_databases(puzzle)) as _)
+        }
+    }
 );
 packed!(
     /// The 24-puzzle in 128 bits, 5 a tile.
     Packed24,
     u128,
     5,
-    5
+    5,
+    {}
 );
 
 /// A board of any size, a byte a cell.
