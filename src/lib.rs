@@ -20,6 +20,7 @@
 
 pub mod cache;
 pub mod cli;
+pub mod exact;
 pub mod files;
 pub mod heuristic;
 pub mod memory;

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 mod board;
 pub mod distance;
 pub mod patterns;
+mod rank;
 
 pub use board::{Board, Bytes, Packed8, Packed15, Packed24};
 

@@ -1,6 +1,7 @@
 //! Packed boards.
 
 use super::{Tiles, patterns};
+use crate::exact::exact;
 use crate::heuristic::Heuristic;
 use crate::puzzle::{Move, State};
 
@@ -65,7 +66,7 @@ pub struct Packed8(pub u32);
 impl Packed8 {
     /// The first cell that holds 0: where the blank is, 8 if it is in the ninth cell.
     #[inline]
-    fn blank(self) -> usize {
+    pub(super) fn blank(self) -> usize {
         // A 4-bit field is 0 exactly where the lowest borrow of x - 0x1111... comes from.
         let zeros = self.0.wrapping_sub(0x1111_1111) & !self.0 & 0x8888_8888;
         zeros.trailing_zeros() as usize / 4
@@ -80,6 +81,12 @@ impl Packed8 {
 
 impl Board for Packed8 {
     const SIDE: usize = 3;
+    // Where every distance is known there is nothing left to search for: linear conflict is what a search is given.
+    const HEURISTICS: &'static [&'static str] = &["exact", "manhattan", "linear-conflict"];
+
+    fn heuristic(puzzle: &Tiles<Self>, name: &str) -> Option<Box<dyn Heuristic<Self>>> {
+        (name == "exact").then(|| Box::new(exact(puzzle.clone())) as _)
+    }
 
     fn pack(tiles: &[u8]) -> Self {
         Packed8(tiles.iter().take(8).rev().fold(0, |packed, &tile| packed << 4 | u32::from(tile)))
