@@ -201,6 +201,35 @@ pub trait Reversible: Puzzle {
     }
 }
 
+/// A puzzle whose states are numbered from 0 without a gap (a minimal perfect hash), so that a flat table can hold
+/// something of each. Every inverse is itself a move: neighbours are neighbours both ways.
+pub trait Ranked: Reversible {
+    /// How many states there are.
+    fn count(&self) -> usize;
+
+    /// The number of a state, below [`Ranked::count`].
+    ///
+    /// A state from which no goal can be reached may get the number of another one.
+    fn rank(&self, state: &Self::State) -> usize;
+
+    /// The state with a number.
+    ///
+    /// # Panics
+    /// May panic if the number is not below [`Ranked::count`].
+    fn unrank(&self, rank: usize) -> Self::State;
+
+    /// Visits the numbers of all states one move from the one with a number, in the order of the moves.
+    #[inline]
+    fn neighbours(&self, rank: usize, mut visit: impl FnMut(usize)) {
+        let state = self.unrank(rank);
+        for action in 0..self.move_count() as Move {
+            if let Some(child) = self.apply(&state, action) {
+                visit(self.rank(&child));
+            }
+        }
+    }
+}
+
 /// Plays moves from a state and returns the state that they lead to, with the cost of all of them.
 ///
 /// Every answer of a search goes through this before it is shown.

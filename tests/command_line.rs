@@ -17,7 +17,9 @@ struct Ran {
 
 fn costar() -> Command {
     let mut command = Command::cargo_bin("costar").expect("the program was built");
-    command.env("OMP_NUM_THREADS", "1").env_remove("COSTAR_MODELS");
+    // What was built once serves all runs of these tests, and is none of the user's.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    command.env("OMP_NUM_THREADS", "1").env("COSTAR_CACHE", cache).env_remove("COSTAR_MODELS");
     command
 }
 
@@ -201,6 +203,16 @@ fn puzzles_without_inverses_are_trained_by_their_own_samples() {
     assert!(other.contains("--goal"), "{other}");
     let none = refused(&["train", "--puzzle", "jugs:7,5,3", "--out", &path("none")]);
     assert!(none.contains("no state"), "{none}");
+}
+
+#[test]
+fn tables_that_cannot_be_kept_are_built_all_the_same() {
+    let board = ["solve", "--puzzle", "puzzle15", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 0 15"];
+    let output = costar().args(board).env("COSTAR_CACHE", "/dev/null/below").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("not kept") && said.contains("/dev/null/below"), "{said}");
+    let output = costar().args(board).args(["--search", "bfs"]).env("COSTAR_CACHE", "/dev/null/below").output();
+    assert_eq!(output.expect("it runs").stderr, b"", "a search that asks no heuristic builds no table");
 }
 
 #[test]

@@ -62,14 +62,14 @@ impl<P: Puzzle> Solver<P> {
     ) -> Result<Self, Failure> {
         let puzzle = Arc::new(puzzle);
         let (mut heuristic, place) = heuristic(&puzzle, reverse, options).or_input()?;
-        if place.is_some() {
-            // What the first pass sets up is neither the search's time nor its memory.
-            heuristic.warm_up()?;
-        }
         let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
         let scorer = Scorer { is_network: place.is_some(), has_heads: heuristic.has_preferences(), on_cuda };
         let chosen = choose(&*puzzle, reverse, options, scorer).or_input()?;
         let Chosen { search, n, lambda, variant } = chosen;
+        if !is_blind(search.name()) {
+            // What the first estimate sets up is neither the search's time nor its memory.
+            heuristic.warm_up()?;
+        }
         let template = Solved {
             puzzle: puzzle.name(),
             instance: String::new(),

@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 
 mod board;
 pub mod distance;
+pub mod patterns;
+mod rank;
 
 pub use board::{Board, Bytes, Packed8, Packed15, Packed24};
 
@@ -170,14 +172,14 @@ impl<B: Board> Puzzle for Tiles<B> {
     }
 
     fn heuristics(&self) -> &'static [&'static str] {
-        &["manhattan", "linear-conflict"]
+        B::HEURISTICS
     }
 
     fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<B>>> {
         match name {
             "manhattan" => Some(Box::new(distance::manhattan(self))),
             "linear-conflict" => Some(Box::new(distance::linear_conflict(self))),
-            _ => None,
+            _ => B::heuristic(self, name),
         }
     }
 
