@@ -4,6 +4,7 @@ use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, bal
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::Cube3;
 use costar::puzzle::lightsout::LightsOut;
+use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35};
 use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Reversible, Style, laws, replay};
 use costar::sampler::{generator, walk};
@@ -466,6 +467,28 @@ fn optimal_searches_agree_on_thousands_of_random_instances() {
     agree(&Cube2, None, 5, 300);
     agree(&Cube3, None, 3, 100);
     agree(&Pancakes::ALL, None, 7, 500);
+}
+
+#[test]
+fn moves_that_cost_nothing_do_not_go_round_for_ever() {
+    let level = "#######\n#@    #\n# $ . #\n#     #\n#######";
+    let puzzle = Sokoban::by_pushes();
+    let start = puzzle.parse(level).expect("a level");
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    for search in [
+        &IterativeDeepening { bucket: 1.0 } as &dyn Search<Sokoban>,
+        &BestFirst::a_star(),
+        &BestFirst::one_by_one(0.0),
+        &BreadthFirst,
+    ] {
+        let mut watch = |_: &_| ();
+        let mut heuristic = puzzle.heuristic("matching").expect("it has it");
+        let mut control = Control::new(&limits, &stop, &mut watch);
+        let outcome = search.run(&puzzle, &start, &mut *heuristic, &mut control).expect("nothing fails");
+        assert_eq!(outcome.cost, Some(2), "{}", search.name());
+        let proves = matches!(search.name(), "idastar" | "astar");
+        assert_eq!(outcome.proven_optimal, proves, "{}", search.name());
+    }
 }
 
 #[test]
