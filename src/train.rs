@@ -6,6 +6,7 @@
 pub mod checkpoint;
 pub mod settings;
 
+use crate::files::create_folder_whole;
 use crate::neural::device::Device;
 use crate::neural::learner::{Learner, Losses};
 use crate::neural::model::ModelConfig;
@@ -25,6 +26,9 @@ use std::time::{Duration, Instant};
 
 /// The file of metrics in a run's folder.
 pub const METRICS: &str = "metrics.jsonl";
+
+/// The folder in a run's folder that holds the models that are kept ([`Plan::snapshot_every`]), by samples.
+pub const SNAPSHOTS: &str = "snapshots";
 
 /// How often the losses are read from the device and written down.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
@@ -188,8 +192,10 @@ impl<P: Puzzle> Training<P> {
             self.position.batches += 1;
             self.position.samples += batch_size as u64;
             bar.seen(self.position.samples.min(self.plan.steps));
-            if clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples) {
-                if let Err(error) = self.save(&mut clock, &bar) {
+            let snapshot = self.snapshot_due();
+            if snapshot || clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples) {
+                let saved = self.save(&mut clock, &bar);
+                if let Err(error) = saved.and_then(|()| if snapshot { self.keep_snapshot() } else { Ok(()) }) {
                     if !is_about_writing(&error) {
                         return Err(error);
                     }
@@ -267,6 +273,29 @@ impl<P: Puzzle> Training<P> {
         bar.note(&format!("{table}\ncostar: saved in {}", folder.display()));
         clock.saved(self.position.samples);
         Ok(())
+    }
+
+    /// Whether the last batch has passed a multiple of what snapshots are kept at.
+    fn snapshot_due(&self) -> bool {
+        let before = self.position.samples - self.position.settings.batch_size as u64;
+        self.plan.snapshot_every.is_some_and(|every| self.position.samples / every > before / every)
+    }
+
+    /// Copies the model of the checkpoint that was just written, to be kept.
+    fn keep_snapshot(&self) -> Result<()> {
+        let kept = self.plan.out.join(SNAPSHOTS).join(format!("{:015}", self.position.samples));
+        if kept.exists() {
+            return Ok(()); // of a run that was resumed from before it: the same bits
+        }
+        let newest = checkpoint::newest(&self.plan.out)?.context("there is no checkpoint")?;
+        let copied = create_folder_whole(&kept, |folder| {
+            for file in fs::read_dir(newest.join(MODEL))? {
+                let file = file?;
+                crate::files::write_synced(&folder.join(file.file_name()), &fs::read(file.path())?)?;
+            }
+            Ok(())
+        });
+        copied.context(NOT_WRITTEN)
     }
 
     /// What the network says of fresh scrambles of every depth.

@@ -2,6 +2,7 @@
 
 use costar::neural::device::{Device, set_cpu_threads};
 use costar::neural::learner::Precision;
+use costar::neural::model::Model;
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::puzzle::cube3::Cube3;
 use costar::quantity::Interval;
@@ -9,7 +10,7 @@ use costar::report::{Metrics, read_lines};
 use costar::sampler::{GENERATOR, Samples, Walks};
 use costar::train::checkpoint;
 use costar::train::settings::{Plan, Settings};
-use costar::train::{Ended, METRICS, Training, claim};
+use costar::train::{Ended, METRICS, SNAPSHOTS, Training, claim};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +45,13 @@ fn settings(learning_rate: f64) -> Settings {
 }
 
 fn plan(out: &Path, steps: u64) -> Plan {
-    Plan { out: out.to_owned(), steps, checkpoint_every: Interval::Samples(64 * 200), sampler_threads: 2 }
+    Plan {
+        out: out.to_owned(),
+        steps,
+        checkpoint_every: Interval::Samples(64 * 200),
+        snapshot_every: None,
+        sampler_threads: 2,
+    }
 }
 
 fn fresh(out: &Path, steps: u64, rate: f64) -> Training<Cube3> {
@@ -221,4 +228,24 @@ fn a_folder_belongs_to_one_training() {
     let refusal = claim(&out, false).expect_err("it is not empty").to_string();
     assert!(refusal.contains("notes.txt") && refusal.contains("--resume"), "{refusal}");
     claim(&out, true).expect("--resume takes it");
+}
+
+#[test]
+fn snapshots_are_kept_beside_the_checkpoint() {
+    let folder = tempfile::tempdir().expect("a folder");
+    set_cpu_threads(1);
+    let plan = Plan { snapshot_every: Some(64 * 100), ..plan(folder.path(), 64 * 250) };
+    let training = Training::fresh(Arc::new(Cube3), walks(), settings(1e-3), plan, Device::CPU, None);
+    training.expect("a training").run(&AtomicBool::new(false)).expect("it trains");
+    let mut kept: Vec<PathBuf> = fs::read_dir(folder.path().join(SNAPSHOTS))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    kept.sort();
+    let names: Vec<String> =
+        kept.iter().map(|path| path.file_name().expect("a name").to_string_lossy().into()).collect();
+    assert_eq!(names, ["000000000006400", "000000000012800"]);
+    for path in kept {
+        Model::read(&path, &Cube3, Device::CPU, Precision::F32).expect("a whole model");
+    }
 }

@@ -72,6 +72,9 @@ pub(super) struct Args {
     /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples
     #[arg(long, default_value = "10m", value_name = "INTERVAL")]
     checkpoint_every: Interval,
+    /// Keep the model as it is after every N samples, in the run's snapshots/
+    #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
+    snapshot_every: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -143,6 +146,7 @@ impl Train {
         let plan = |steps| Plan {
             steps,
             checkpoint_every: args.checkpoint_every,
+            snapshot_every: args.snapshot_every,
             sampler_threads: sampler_threads(device),
             out: out.clone(),
         };
