@@ -24,6 +24,9 @@ const START: &str = "0 1 2 3 4 5 6 7 8";
 /// Boards up to which a list is scanned for duplicates by default: unpacked and packed.
 const SCANNED: [u64; 2] = [40_000, 120_000];
 
+/// Runs of each search beside another, at most.
+const ROUNDS: usize = 101;
+
 fn main() -> anyhow::Result<()> {
     let all = std::env::args().any(|word| word == "--all");
     let rows = rows()?;
@@ -196,8 +199,8 @@ fn steps(rows: &[Row], all: bool) {
     }
     println!("\nGain of each step, on the last row that both did");
     for (i, pair) in STEPS.windows(2).enumerate() {
-        let both = rows.iter().zip(&times).filter_map(|(row, times)| Some((row, times[i]?, times[i + 1]?)));
-        if let Some((row, before, after)) = both.last() {
+        let mut both = rows.iter().zip(&times).filter_map(|(row, times)| Some((row, times[i]?, times[i + 1]?)));
+        if let Some((row, before, after)) = both.next_back() {
             let [before_name, after_name] = [pair[0].name, pair[1].name];
             println!(
                 "{before_name:>13} -> {after_name:<13} {:>8.1} x  ({}, {} moves)",
@@ -264,15 +267,26 @@ fn beside_pathfinding(rows: &[Row]) {
     );
 }
 
-/// Runs two searches on every row in turn; both must find as few moves as there are.
+/// Runs two searches on every row, in turn so that a machine whose speed drifts is as fast for both; both must find as
+/// few moves as there are.
 fn compare(name: &str, rows: &[Row], ours: impl Fn(&Row) -> u64, theirs: impl Fn(&Row) -> Option<u64>) {
     let mut sums = [0.0; 2];
     for row in rows {
-        let (seconds, moves) = median(|| ours(row));
-        let (other_seconds, other_moves) = median(|| theirs(row));
-        assert_eq!((moves, other_moves), (row.moves, Some(row.moves)), "{name} to {}", row.board);
-        sums[0] += 1e3 * seconds;
-        sums[1] += 1e3 * other_seconds;
+        let mut times = [Vec::new(), Vec::new()];
+        let begun = Instant::now();
+        while times[0].len() < ROUNDS && (times[0].len() < 3 || begun.elapsed() < Duration::from_secs(1)) {
+            let start = Instant::now();
+            let moves = black_box(ours(row));
+            times[0].push(start.elapsed().as_secs_f64());
+            let start = Instant::now();
+            let other_moves = black_box(theirs(row));
+            times[1].push(start.elapsed().as_secs_f64());
+            assert_eq!((moves, other_moves), (row.moves, Some(row.moves)), "{name} to {}", row.board);
+        }
+        for (sum, times) in sums.iter_mut().zip(&mut times) {
+            times.sort_by(f64::total_cmp);
+            *sum += 1e3 * times[times.len() / 2];
+        }
     }
     println!("{name:<16} {:>8.2} {:>12.2} {:>6.1}", sums[0], sums[1], sums[1] / sums[0]);
 }

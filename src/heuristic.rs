@@ -83,6 +83,17 @@ pub trait Heuristic<S>: Send {
         Ok(())
     }
 
+    /// The estimates of one chunk at once, in place of what `values` held; nothing else may be out. The same as handing
+    /// it over and collecting it, but for what that allocates.
+    ///
+    /// # Errors
+    /// If the device has failed.
+    fn estimate_all(&mut self, states: &[S], values: &mut Vec<f32>) -> Result<(), HeuristicError> {
+        self.submit(states, Ask::Values)?;
+        *values = self.collect()?.values;
+        Ok(())
+    }
+
     /// The estimate of one state, for searches that have no batches; nothing else may be out.
     ///
     /// # Errors
@@ -141,6 +152,12 @@ impl<S: State> Heuristic<S> for PerState<S> {
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
         Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+
+    fn estimate_all(&mut self, states: &[S], values: &mut Vec<f32>) -> Result<(), HeuristicError> {
+        values.clear();
+        values.extend(states.iter().map(&**self.estimate));
+        Ok(())
     }
 
     fn warm_up(&mut self) -> Result<(), HeuristicError> {

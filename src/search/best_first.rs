@@ -102,6 +102,8 @@ struct Run<'a, P: Puzzle> {
     goals: Vec<NodeId>,
     /// The node of least cost-to-go.
     best: Option<(f32, Cost)>,
+    /// Room for the estimates of a chunk.
+    values: Vec<f32>,
 }
 
 impl<'a, P: Puzzle> Run<'a, P> {
@@ -117,6 +119,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             start: *start,
             goals: Vec::new(),
             best: None,
+            values: Vec::new(),
         }
     }
 
@@ -228,10 +231,14 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     fn expand(&mut self, id: NodeId) {
         self.stats.expanded += 1;
-        let Node { state, g, .. } = self.arena[id];
+        let Node { state, g, parent, .. } = self.arena[id];
+        let before = (parent != NO_PARENT).then(|| self.arena[parent].state);
         for action in 0..self.puzzle.move_count() as Move {
             let Some(child) = self.puzzle.apply(&state, action) else { continue };
             self.stats.generated += 1;
+            if before == Some(child) {
+                continue; // stored already, and at no greater cost
+            }
             let cost = g + self.puzzle.move_cost(&state, action);
             let Some(child_id) = self.store(&child, id, action, cost) else { continue };
             if self.settings.goal_test == GoalTest::Generated && self.puzzle.is_goal(&child) {
@@ -276,6 +283,9 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     /// Hands over all that waits, and takes in all estimates.
     fn score_rest(&mut self) -> Result<(), HeuristicError> {
+        if self.scoring.in_flight() == 0 && (1..=self.scoring.chunk).contains(&self.scoring.waiting()) {
+            return self.score_at_once();
+        }
         while self.scoring.waiting() > 0 {
             self.hand_over()?;
         }
@@ -291,10 +301,26 @@ impl<'a, P: Puzzle> Run<'a, P> {
         if self.scoring.in_flight() > self.scoring.overlap { self.take_in() } else { Ok(()) }
     }
 
-    /// Takes in the estimates of one chunk: its nodes enter the open list.
+    /// Has all that waits scored, which is one chunk; nothing is out.
+    fn score_at_once(&mut self) -> Result<(), HeuristicError> {
+        let mut values = std::mem::take(&mut self.values);
+        let first = self.scoring.score(&mut values)?;
+        self.stats.evaluated += values.len() as u64;
+        self.enter(first, &values);
+        self.values = values;
+        Ok(())
+    }
+
+    /// Takes in the estimates of one chunk.
     fn take_in(&mut self) -> Result<(), HeuristicError> {
         let (first, estimates) = self.scoring.collect()?;
-        for (id, h) in (first..).zip(estimates.values) {
+        self.enter(first, &estimates.values);
+        Ok(())
+    }
+
+    /// Nodes that are numbered one after the other got their estimates: they enter the open list.
+    fn enter(&mut self, first: NodeId, estimates: &[f32]) {
+        for (id, &h) in (first..).zip(estimates) {
             debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
             let node = &mut self.arena[id];
             node.h = h;
@@ -303,7 +329,6 @@ impl<'a, P: Puzzle> Run<'a, P> {
             }
             self.open.push(self.settings.lambda * node.g as f32 + h, id);
         }
-        Ok(())
     }
 
     fn progress(&mut self, control: &Control<'_>) -> Progress {

@@ -54,6 +54,13 @@ impl<'a, S: State> Scoring<'a, S> {
         Ok((first, self.heuristic.collect()?))
     }
 
+    /// Has the cost-to-go of all that waits estimated at once; gives the first node.
+    pub(super) fn score(&mut self, values: &mut Vec<f32>) -> Result<NodeId, HeuristicError> {
+        self.heuristic.estimate_all(&self.states, values)?;
+        self.states.clear();
+        Ok(self.first)
+    }
+
     /// Waits for what is out and forgets it, so that the heuristic is free for the next search.
     pub(super) fn discard(&mut self) -> Result<(), HeuristicError> {
         self.states.clear();
