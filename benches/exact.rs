@@ -118,6 +118,8 @@ fn ask<P: Ranked>(puzzle: &P, heuristic: &mut NetworkHeuristic<P>, every: usize)
             }
         }
     }
+    // A search looks for goals before it asks: a goal is the least of all.
+    puzzle.goals().iter().for_each(|goal| said.estimates[puzzle.rank(goal)] = f32::NEG_INFINITY);
     Ok(said)
 }
 
