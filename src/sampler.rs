@@ -37,6 +37,22 @@ pub struct Batch {
     pub labels: Array1<f32>,
     /// The move that goes back along that way.
     pub back_moves: Array1<u8>,
+    /// Where labels are to be had from a network: the states one move on.
+    pub children: Option<Children>,
+}
+
+/// The states one move on from each sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Children {
+    /// What each move costs, and the way home from there where that is known: `samples × moves`, infinite where a move
+    /// is not legal.
+    pub costs: Array2<f32>,
+    /// The encoded states whose way home is not known, a row each.
+    pub unknown: Array2<u8>,
+    /// Of each of these, where in `costs` (row by row) its cost-to-go is missing.
+    pub places: Vec<u32>,
+    /// What is missing is at least this.
+    pub least_unknown: f32,
 }
 
 impl Batch {
@@ -45,6 +61,7 @@ impl Batch {
             states: Array2::zeros((samples, cells)),
             labels: Array1::zeros(samples),
             back_moves: Array1::zeros(samples),
+            children: None,
         }
     }
 

@@ -14,10 +14,10 @@ use crate::progress::TrainingBar;
 use crate::puzzle::Puzzle;
 use crate::quantity::{Interval, Roughly, grouped};
 use crate::report::{Metrics, Prediction, append_line};
-use crate::sampler::{Sampler, Samples};
+use crate::sampler::{Batch, Sampler, Samples};
 use anyhow::{Context, Result, bail, ensure};
 use checkpoint::{MODEL, Position};
-use settings::{Plan, Settings, learning_rate};
+use settings::{Labels, Plan, Settings, learning_rate};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -137,10 +137,15 @@ impl<P: Puzzle> Training<P> {
         let mut learner = new_learner(&*self.puzzle, settings, self.device)?;
         // The first step of a size also pays for what is set up once.
         let mut time = |size: usize| -> Result<f64> {
-            let batch = self.sampler(size).batch(0);
+            let fresh = self.sampler(size).batch(0);
+            learner.update_target();
             let mut best = f64::INFINITY;
             for _ in 0..2 {
                 let begun = Instant::now();
+                let mut batch = fresh.clone();
+                if batch.children.is_some() {
+                    learner.relabel(&mut batch)?;
+                }
                 learner.step(&batch, 0.0)?;
                 learner.losses();
                 best = best.min(begun.elapsed().as_secs_f64());
@@ -186,7 +191,8 @@ impl<P: Puzzle> Training<P> {
         let bar = TrainingBar::new(self.plan.steps, self.position.samples);
         let mut clock = Clock::start(&self.position);
         while self.position.samples < self.plan.steps && !stop.load(Ordering::Relaxed) {
-            let batch = batches.next().context("a sampling thread has ended")?;
+            let mut batch = batches.next().context("a sampling thread has ended")?;
+            self.label(&mut batch)?;
             let rate = self.learning_rate();
             self.learner.step(&batch, rate)?;
             self.position.batches += 1;
@@ -211,6 +217,15 @@ impl<P: Puzzle> Training<P> {
             self.save(&mut clock, &bar)?;
         }
         Ok(if self.position.samples >= self.plan.steps { Ended::Finished } else { Ended::Stopped })
+    }
+
+    /// Labels a batch by the network itself, where the run is one of value iteration.
+    fn label(&mut self, batch: &mut Batch) -> Result<()> {
+        let Labels::Bellman { target_every, .. } = self.position.settings.labels else { return Ok(()) };
+        if self.position.batches.is_multiple_of(target_every) {
+            self.learner.update_target();
+        }
+        self.learner.relabel(batch)
     }
 
     fn learning_rate(&self) -> f64 {

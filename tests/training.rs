@@ -9,7 +9,7 @@ use costar::quantity::Interval;
 use costar::report::{Metrics, read_lines};
 use costar::sampler::{GENERATOR, Samples, Walks};
 use costar::train::checkpoint;
-use costar::train::settings::{Plan, Settings};
+use costar::train::settings::{Labels, Plan, Settings};
 use costar::train::{Ended, METRICS, SNAPSHOTS, Training, claim};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,7 @@ fn settings(learning_rate: f64) -> Settings {
         seed: 5,
         generator: GENERATOR.into(),
         init: None,
+        labels: Labels::Walks,
     }
 }
 

@@ -8,9 +8,10 @@ use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::progress::note;
 use crate::puzzle::{Encoding, Puzzle, Reversible, Visitor, visit};
 use crate::quantity::{self, Interval, Roughly, grouped};
-use crate::sampler::{GENERATOR, Source, Walks};
+use crate::sampler::{GENERATOR, Samples, Source, Walks};
+use crate::search::endgame::Endgame;
 use crate::train::checkpoint::{self, Position};
-use crate::train::settings::{Plan, Settings};
+use crate::train::settings::{Labels, Plan, Settings};
 use crate::train::{Ended, Training, claim};
 use crate::{memory, signal};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -72,6 +73,16 @@ pub(super) struct Args {
     /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples
     #[arg(long, default_value = "10m", value_name = "INTERVAL")]
     checkpoint_every: Interval,
+    /// What samples are labelled with: walks (the moves that led to a state) or bellman (the best of its children, by the
+    /// network itself: value iteration; with --init, a second phase) [default: walks]
+    #[arg(long, value_name = "walks|bellman")]
+    labels: Option<LabelsChoice>,
+    /// Of --labels bellman: steps that the network which gives the labels is kept for [default: 100]
+    #[arg(long, value_name = "STEPS", value_parser = quantity::positive_count)]
+    target_every: Option<u64>,
+    /// Of --labels bellman: exact labels within so many moves of the goals [default: 4]
+    #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
+    endgame: Option<u64>,
     /// Keep the model as it is after every N samples, in the run's snapshots/
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     snapshot_every: Option<u64>,
@@ -82,6 +93,12 @@ enum PrecisionChoice {
     Auto,
     F32,
     Bf16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LabelsChoice {
+    Walks,
+    Bellman,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -111,27 +128,41 @@ impl Visitor for Train {
     type Output = Ending;
 
     fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
-        let source = puzzle.samples().or_input()?;
-        self.with(Arc::new(puzzle), source)
+        let Source { samples, default_depth } = puzzle.samples().or_input()?;
+        let name = puzzle.name();
+        self.with(Arc::new(puzzle), default_depth, |labels| {
+            ensure!(labels == Labels::Walks, "--labels bellman: samples of {name} come with labels of their own");
+            Ok(samples)
+        })
     }
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
         let puzzle = Arc::new(puzzle);
-        let default_depth = puzzle.default_depth();
-        let samples = Arc::new(Walks::new(Arc::clone(&puzzle)));
-        self.with(puzzle, Source { samples, default_depth })
+        let walks = Walks::new(Arc::clone(&puzzle));
+        self.with(Arc::clone(&puzzle), puzzle.default_depth(), |labels| {
+            Ok(match labels {
+                Labels::Walks => Arc::new(walks),
+                Labels::Bellman { endgame, .. } => Arc::new(walks.with_children(Endgame::new(&*puzzle, endgame))),
+            })
+        })
     }
 }
 
 impl Train {
-    fn with<P: Puzzle>(self, puzzle: Arc<P>, source: Source) -> Ending {
+    /// Trains on the samples that there are for labels of a kind.
+    fn with<P: Puzzle>(
+        self,
+        puzzle: Arc<P>,
+        default_depth: u32,
+        samples: impl FnOnce(Labels) -> Result<Arc<dyn Samples>>,
+    ) -> Ending {
         let Train { args, stop } = self;
         let (device, said) = Device::resolve_aloud(args.device).or_input()?;
         if let Some(said) = said {
             note!("costar: {said}");
         }
         let init = args.init.as_deref().map(models::find).transpose().or_input()?;
-        let fresh = settings(&*puzzle, source.default_depth, &args, device, init.as_deref());
+        let fresh = settings(&*puzzle, default_depth, &args, device, init.as_deref());
         let out = args.out.clone().unwrap_or_else(|| {
             // What is refused below has no network; then the folder does not matter.
             let kind = fresh.as_ref().map_or(NetworkKind::Resnet, |settings| settings.network.kind);
@@ -157,7 +188,8 @@ impl Train {
                 }
                 describe(&settings, device);
                 let plan = plan(args.steps.unwrap_or(DEFAULT_STEPS));
-                Training::fresh(puzzle, source.samples, settings, plan, device, init.as_deref()).or_input()?
+                let samples = samples(settings.labels).or_input()?;
+                Training::fresh(puzzle, samples, settings, plan, device, init.as_deref()).or_input()?
             }
             None => {
                 let folder = checkpoint::newest(&out).or_input()?.context("the checkpoint is gone").or_input()?;
@@ -166,7 +198,8 @@ impl Train {
                 describe(&position.settings, device);
                 note!("costar: resuming after {} samples", grouped(position.samples));
                 let plan = plan(args.steps.unwrap_or(position.steps));
-                Training::resumed(puzzle, source.samples, &folder, position, plan, device).or_input()?
+                let samples = samples(position.settings.labels).or_input()?;
+                Training::resumed(puzzle, samples, &folder, position, plan, device).or_input()?
             }
         };
         note!("costar: {} parameters", grouped(training.parameter_count()));
@@ -255,6 +288,7 @@ fn settings<P: Puzzle>(
     ensure!((2..=1 << 24).contains(&batch_size), "--batch-size {batch_size}: from 2 to 16777216 would be accepted");
     ensure!(max_depth <= DEEPEST, "--max-depth {max_depth}: at most {DEEPEST} would be accepted");
     Ok(Settings {
+        labels: labels(args)?,
         puzzle: puzzle.name(),
         network,
         batch_size,
@@ -266,6 +300,18 @@ fn settings<P: Puzzle>(
         generator: GENERATOR.into(),
         init: args.init.clone(),
     })
+}
+
+/// Labels as the flags have them.
+fn labels(args: &Args) -> Result<Labels> {
+    if args.labels != Some(LabelsChoice::Bellman) {
+        for (flag, given) in [("--target-every", args.target_every), ("--endgame", args.endgame)] {
+            ensure!(given.is_none(), "{flag} is a setting of --labels bellman: add that, or leave it out");
+        }
+        return Ok(Labels::Walks);
+    }
+    let endgame = narrow("--endgame", args.endgame.unwrap_or(4))?;
+    Ok(Labels::Bellman { target_every: args.target_every.unwrap_or(100), endgame })
 }
 
 fn narrow<T: TryFrom<u64>>(flag: &str, number: u64) -> Result<T> {
@@ -303,6 +349,7 @@ fn check_same_run<P: Puzzle>(puzzle: &P, args: &Args, position: &Position) -> Re
     kept.check("--lr", args.lr, settings.learning_rate)?;
     kept.check("--precision", precision(args), settings.precision)?;
     kept.check("--seed", args.seed, settings.seed)?;
+    check_labels(args, settings.labels, &kept)?;
     if let Some(init) = &args.init {
         ensure!(
             settings.init.as_ref() == Some(init),
@@ -310,6 +357,24 @@ fn check_same_run<P: Puzzle>(puzzle: &P, args: &Args, position: &Position) -> Re
             settings.init.as_deref().unwrap_or("fresh weights"),
             kept.remedy
         );
+    }
+    Ok(())
+}
+
+fn check_labels(args: &Args, labels: Labels, kept: &Kept) -> Result<()> {
+    let (kind, target_every, endgame) = match labels {
+        Labels::Walks => ("walks", None, None),
+        Labels::Bellman { target_every, endgame } => ("bellman", Some(target_every), Some(u64::from(endgame))),
+    };
+    let typed = args.labels.map(|labels| if labels == LabelsChoice::Walks { "walks" } else { "bellman" });
+    kept.check("--labels", typed, kind)?;
+    for (flag, typed, kept_value) in
+        [("--target-every", args.target_every, target_every), ("--endgame", args.endgame, endgame)]
+    {
+        match kept_value {
+            Some(value) => kept.check(flag, typed, value)?,
+            None => ensure!(typed.is_none(), "{flag}: the run's labels are those of its walks"),
+        }
     }
     Ok(())
 }

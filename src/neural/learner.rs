@@ -3,12 +3,13 @@
 use super::device::{Device, caught, tune_allocator};
 use super::encode::upload;
 use super::model::{self, ModelConfig};
-use super::network::{Network, NetworkConfig, NetworkError};
+use super::network::{Network, NetworkConfig, NetworkError, Scorer};
 use super::optimizer::AdamW;
 use super::parameters::{Parameters, host_values};
 use crate::puzzle::Encoding;
 use crate::sampler::{Batch, generator};
 use anyhow::{Result, anyhow};
+use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -51,6 +52,8 @@ impl fmt::Display for Precision {
 pub const STATE_WEIGHTS: &str = "weights.safetensors";
 /// See [`STATE_WEIGHTS`].
 pub const STATE_OPTIMIZER: &str = "optimizer.safetensors";
+/// See [`STATE_WEIGHTS`]; where labels come from the network itself.
+pub const STATE_TARGET: &str = "target.safetensors";
 
 /// The weight of the squared error of the cost-to-go, in units of the labels' spread, against the cross-entropy of the
 /// back moves in nats.
@@ -82,6 +85,13 @@ pub struct Learner {
     precision: Precision,
     sums: Tensor,
     summed: u32,
+    target: Option<Target>,
+}
+
+/// The network as it was some steps ago, which says what labels are.
+struct Target {
+    parameters: Parameters,
+    scorer: Box<dyn Scorer>,
 }
 
 impl Learner {
@@ -102,12 +112,60 @@ impl Learner {
         let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);
         let optimizer = AdamW::new(&parameters, weight_decay);
         let sums = Tensor::zeros([MEASURES], (Kind::Float, device.0));
-        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed: 0 })
+        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed: 0, target: None })
     }
 
     /// How many numbers are trained.
     pub fn parameter_count(&self) -> u64 {
         self.parameters.layout().trained() as u64
+    }
+
+    /// Lets labels come from the network as it is now, from here on ([`Learner::relabel`]).
+    pub fn update_target(&mut self) {
+        let layout = self.parameters.layout().clone();
+        let parameters = Parameters::from_values(layout, self.parameters.values(), self.device.0);
+        self.set_target(parameters);
+    }
+
+    fn set_target(&mut self, parameters: Parameters) {
+        let kind = self.precision.kind();
+        let scorer = tch::no_grad(|| self.network.fold(&parameters.weights(Kind::Float), kind));
+        self.target = Some(Target { parameters, scorer });
+    }
+
+    /// Labels a batch by one step of value iteration (Bellman 1957; on a cost-to-go: Agostinelli et al. 2019, Methods): a
+    /// state costs what its best move does, and what the target network says of the child, but no more than the walk
+    /// that led to it. The best move becomes its back move.
+    ///
+    /// # Errors
+    /// If the device fails.
+    ///
+    /// # Panics
+    /// If the batch has no children, or there is no target.
+    pub fn relabel(&self, batch: &mut Batch) -> Result<()> {
+        const ROWS: usize = 1 << 14;
+        let children = batch.children.as_mut().expect("the batch has children");
+        let target = self.target.as_ref().expect("there is a target network");
+        let mut values: Vec<f32> = Vec::with_capacity(children.places.len());
+        for rows in children.unknown.axis_chunks_iter(Axis(0), ROWS) {
+            let scored = caught(|| {
+                tch::no_grad(|| {
+                    host_values(&target.scorer.score(&upload(&rows.to_owned(), self.device.0), false).values)
+                })
+            });
+            values.extend(scored.map_err(|error| anyhow!("{} failed: {error}", self.device))?);
+        }
+        let costs = children.costs.as_slice_mut().expect("costs are contiguous");
+        for (&place, value) in children.places.iter().zip(values) {
+            costs[place as usize] += value.max(children.least_unknown);
+        }
+        for ((costs, label), back) in children.costs.outer_iter().zip(&mut batch.labels).zip(&mut batch.back_moves) {
+            let best = costs.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+            if let Some((action, &cost)) = best.filter(|(_, cost)| cost.is_finite()) {
+                (*label, *back) = (label.min(cost), action as u8);
+            }
+        }
+        Ok(())
     }
 
     /// Learns from one batch.
@@ -211,6 +269,9 @@ impl Learner {
     /// If a file cannot be written.
     pub fn write_state(&self, folder: &Path) -> Result<()> {
         model::write_tensors(&folder.join(STATE_WEIGHTS), &self.parameters, Precision::F32)?;
+        if let Some(target) = &self.target {
+            model::write_tensors(&folder.join(STATE_TARGET), &target.parameters, Precision::F32)?;
+        }
         self.optimizer.write(&folder.join(STATE_OPTIMIZER))
     }
 
@@ -221,6 +282,11 @@ impl Learner {
     pub fn read_state(&mut self, folder: &Path) -> Result<()> {
         self.read_parameters(&folder.join(STATE_WEIGHTS))?;
         self.optimizer = AdamW::read(&folder.join(STATE_OPTIMIZER), &self.parameters, self.optimizer.weight_decay)?;
+        let target = folder.join(STATE_TARGET);
+        if target.exists() {
+            let target = self.read_tensors(&target)?;
+            self.set_target(target);
+        }
         Ok(())
     }
 
@@ -233,9 +299,13 @@ impl Learner {
     }
 
     fn read_parameters(&mut self, path: &Path) -> Result<()> {
+        self.parameters = self.read_tensors(path)?;
+        Ok(())
+    }
+
+    fn read_tensors(&self, path: &Path) -> Result<Parameters> {
         let layout = self.parameters.layout().clone();
         let values = model::read_tensors(path, &layout)?;
-        self.parameters = Parameters::from_values(layout, values, self.device.0);
-        Ok(())
+        Ok(Parameters::from_values(layout, values, self.device.0))
     }
 }

@@ -1,7 +1,9 @@
 //! Scramble walks back from the goals.
 
-use super::{Batch, Generator, Samples, below};
+use super::{Batch, Children, Generator, Samples, below};
 use crate::puzzle::{Move, Reversible};
+use crate::search::endgame::Endgame;
+use ndarray::Array2;
 use rand::RngCore;
 use std::sync::Arc;
 
@@ -11,6 +13,8 @@ use std::sync::Arc;
 pub struct Walks<P: Reversible> {
     puzzle: Arc<P>,
     goals: Vec<P::State>,
+    /// Where children are asked for: what is known by heart.
+    endgame: Option<Endgame<P::State>>,
 }
 
 impl<P: Reversible> Walks<P> {
@@ -21,19 +25,51 @@ impl<P: Reversible> Walks<P> {
     pub fn new(puzzle: Arc<P>) -> Self {
         let goals = puzzle.goals();
         assert!(!goals.is_empty(), "a puzzle has a goal");
-        Walks { puzzle, goals }
+        Walks { puzzle, goals, endgame: None }
+    }
+
+    /// Batches also have the children of their states, and exact labels near the goals, where the endgame knows them.
+    pub fn with_children(self, endgame: Endgame<P::State>) -> Self {
+        Walks { endgame: Some(endgame), ..self }
+    }
+
+    fn children(&self, endgame: &Endgame<P::State>, states: &[P::State]) -> Children {
+        let moves = self.puzzle.move_count();
+        let mut costs = Array2::from_elem((states.len(), moves), f32::INFINITY);
+        let (mut unknown, mut places) = (Vec::new(), Vec::new());
+        let mut row = vec![0; self.puzzle.encoding().cells];
+        for (i, state) in states.iter().enumerate() {
+            for action in 0..moves {
+                let Some(child) = self.puzzle.apply(state, action as Move) else { continue };
+                let home = if self.puzzle.is_goal(&child) { Some(0) } else { endgame.cost(&child) };
+                costs[[i, action]] = (self.puzzle.move_cost(state, action as Move) + home.unwrap_or(0)) as f32;
+                if home.is_none() {
+                    self.puzzle.encode(&child, &mut row);
+                    unknown.extend_from_slice(&row);
+                    places.push((i * moves + action) as u32);
+                }
+            }
+        }
+        let unknown = Array2::from_shape_vec((places.len(), row.len()), unknown).expect("a row a child");
+        Children { costs, unknown, places, least_unknown: endgame.least_beyond() as f32 }
     }
 }
 
 impl<P: Reversible> Samples for Walks<P> {
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+        let mut states = Vec::new();
         for (&depth, (mut row, label, back)) in depths.iter().zip(batch.samples_mut()) {
             let goal = self.goals[below(generator, self.goals.len())];
             let (state, last) = walk(&*self.puzzle, goal, depth, generator);
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
             *label = depth as f32;
             *back = last.map_or(0, |action| self.puzzle.inverse(action));
+            if let Some(endgame) = &self.endgame {
+                *label = endgame.cost(&state).map_or(*label, |cost| cost as f32);
+                states.push(state);
+            }
         }
+        batch.children = self.endgame.as_ref().map(|endgame| self.children(endgame, &states));
     }
 }
 

@@ -30,6 +30,26 @@ pub struct Settings {
     pub generator: String,
     /// The model whose weights the run began with.
     pub init: Option<String>,
+    /// What samples are labelled with.
+    #[serde(default)]
+    pub labels: Labels,
+}
+
+/// What samples are labelled with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Labels {
+    /// What the way costs that led to the state: an upper bound of its distance.
+    #[default]
+    Walks,
+    /// What the best child costs, by the network as it was at the last multiple of `target_every` steps (value
+    /// iteration), and exact costs within `endgame` moves of the goals.
+    Bellman {
+        /// Steps that a target network is kept for.
+        target_every: u64,
+        /// Costs are known within so many moves.
+        endgame: u32,
+    },
 }
 
 /// What may change when a run is resumed.
