@@ -30,6 +30,9 @@ use crate::puzzle::{Cost, Move, Puzzle, replay};
 /// Expanded nodes between two looks at the clock and the memory.
 const LOOK_EVERY: usize = 512;
 
+/// The same where a batch is one node, each of which may take a pass of a network.
+const LOOK_BETWEEN: u64 = 16;
+
 /// When a state is tested for the goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoalTest {
@@ -206,9 +209,10 @@ impl<'a, P: Puzzle> Run<'a, P> {
     /// Expands a batch and hands the new children over for scoring; ends early at a limit.
     fn expand_all(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<Option<Limit>, HeuristicError> {
         let children = self.puzzle.move_count() as u64;
-        let mut look = true; // at the start, now and then, and whenever a chunk was handed over
+        // At the start of a batch, now and then, and whenever a chunk was handed over; batches of one are too short.
+        let mut look = batch.len() > 1 || self.stats.expanded.is_multiple_of(LOOK_BETWEEN);
         for (i, &id) in batch.iter().enumerate() {
-            if look || i % LOOK_EVERY == 0 {
+            if look || (i > 0 && i % LOOK_EVERY == 0) {
                 let bytes = || self.arena.bytes() + self.closed.bytes() + self.open.bytes();
                 if let Some(limit) = control.reached(bytes) {
                     return Ok(Some(limit));
