@@ -240,6 +240,29 @@ fn beside_pathfinding(rows: &[Row]) {
             path.map(|path| path.len() as u64 - 1)
         },
     );
+    let unpacked = |row: &Row| -> [u8; 9] { row.start.tiles().try_into().expect("nine tiles") };
+    compare(
+        "bfs, [u8; 9]",
+        rows,
+        |row| by_search(row, &BreadthFirst).0,
+        |row| {
+            let goal: [u8; 9] = row.puzzle.goal().tiles().try_into().expect("nine tiles");
+            let path = pathfinding::prelude::bfs(&unpacked(row), unpacked_children, |board| *board == goal);
+            path.map(|path| path.len() as u64 - 1)
+        },
+    );
+    compare(
+        "all boards",
+        &rows[..1],
+        |row| {
+            let all: usize = Exact::of(&row.puzzle).counts().iter().sum();
+            row.moves + u64::from(all != 181_440)
+        },
+        |row| {
+            let all = pathfinding::prelude::bfs_reach(row.puzzle.goal(), children).count();
+            Some(row.moves + u64::from(all != 181_440))
+        },
+    );
     let with = |row: &Row, search: &dyn Search<Puzzle8>| {
         run(row, search, &mut distance::manhattan(&row.puzzle)).cost.map_or(0, u64::from)
     };
@@ -265,6 +288,19 @@ fn beside_pathfinding(rows: &[Row]) {
             path.map(|(_, cost)| cost.into())
         },
     );
+}
+
+/// The boards one move on, as one writes them without packing.
+fn unpacked_children(board: &[u8; 9]) -> Vec<[u8; 9]> {
+    let blank = board.iter().position(|&tile| tile == 0).expect("a board has a blank");
+    let steps = [(blank >= 3, -3), (blank < 6, 3), (blank % 3 < 2, 1), (blank % 3 > 0, -1)];
+    let legal = steps.into_iter().filter(|(is_legal, _)| *is_legal);
+    let swapped = |(_, step)| {
+        let mut next = *board;
+        next.swap(blank, blank.wrapping_add_signed(step));
+        next
+    };
+    legal.map(swapped).collect()
 }
 
 /// Runs two searches on every row, in turn so that a machine whose speed drifts is as fast for both; both must find as

@@ -1,13 +1,16 @@
 //! Training runs: exact resumption, checkpoints that survive, and clear ends.
 
+use costar::heuristic::exact_distances;
 use costar::neural::device::{Device, set_cpu_threads};
-use costar::neural::learner::Precision;
+use costar::neural::learner::{Learner, Precision};
 use costar::neural::model::Model;
 use costar::neural::network::{NetworkConfig, NetworkKind};
+use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::Cube3;
 use costar::quantity::Interval;
 use costar::report::{Metrics, read_lines};
-use costar::sampler::{GENERATOR, Samples, Walks};
+use costar::sampler::{GENERATOR, Sampler, Samples, Walks};
+use costar::search::endgame::Endgame;
 use costar::train::checkpoint;
 use costar::train::settings::{Labels, Plan, Settings};
 use costar::train::{Ended, METRICS, SNAPSHOTS, Training, claim};
@@ -249,4 +252,70 @@ fn snapshots_are_kept_beside_the_checkpoint() {
     for path in kept {
         Model::read(&path, &Cube3, Device::CPU, Precision::F32).expect("a whole model");
     }
+}
+
+/// Value iteration on the cube: labels from the network of a few steps ago.
+fn bellman(out: &Path, steps: u64, from: Option<&Path>) -> Training<Cube3> {
+    set_cpu_threads(1);
+    let samples = Arc::new(Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 2)));
+    let settings = Settings { labels: Labels::Bellman { target_every: 7, endgame: 2 }, ..settings(1e-3) };
+    match from {
+        None => Training::fresh(Arc::new(Cube3), samples, settings, plan(out, steps), Device::CPU, None),
+        Some(folder) => {
+            let position = checkpoint::read(folder).expect("a checkpoint");
+            assert_eq!(position.settings, settings);
+            Training::resumed(Arc::new(Cube3), samples, folder, position, plan(out, steps), Device::CPU)
+        }
+    }
+    .expect("a training")
+}
+
+#[test]
+fn value_iteration_resumes_to_the_same_bits() {
+    const STEPS: u64 = 64 * 100;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    for out in [&whole, &parts] {
+        fs::create_dir(out).expect("a folder");
+    }
+    let never = AtomicBool::new(false);
+    assert_eq!(bellman(&whole, STEPS, None).run(&never).expect("it runs"), Ended::Finished);
+    // Stopped between two updates of the target, at a place that the schedule does not depend on.
+    let stop = AtomicBool::new(false);
+    let ended = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(60));
+            stop.store(true, Ordering::Relaxed);
+        });
+        bellman(&parts, STEPS, None).run(&stop).expect("it runs")
+    });
+    let again = bellman(&parts, STEPS, Some(&newest(&parts))).run(&never).expect("it runs");
+    assert!((ended, again) == (Ended::Stopped, Ended::Finished) || ended == Ended::Finished);
+    assert_eq!(state(&whole), state(&parts));
+}
+
+#[test]
+fn labels_are_exact_where_the_children_are_known() {
+    set_cpu_threads(1);
+    let exact = exact_distances(&Cube3, 4);
+    let walks = Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 4));
+    let mut batch = Sampler::new(Arc::new(walks), 54, 3, 3, 60).batch(0);
+    let Settings { network, .. } = settings(1e-3);
+    let mut learner =
+        Learner::fresh(network, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
+    learner.update_target();
+    learner.relabel(&mut batch).expect("it labels");
+    for (i, row) in batch.states.outer_iter().enumerate() {
+        let text: String = row.iter().map(|&colour| "URFDLB".as_bytes()[usize::from(colour)] as char).collect();
+        let state = Cube3.parse(&text).expect("a state of a walk");
+        assert_eq!(batch.labels[i], f32::from(exact[&state]));
+        assert_eq!(exact[&Cube3.turn(&state, batch.back_moves[i])] + 1, exact[&state], "the back move leads back");
+    }
+    // Farther away, a label is at most the walk's length, and at least one more than what is known by heart.
+    let walks = Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 2));
+    let mut batch = Sampler::new(Arc::new(walks), 54, 3, 26, 260).batch(0);
+    let lengths = batch.labels.clone();
+    learner.relabel(&mut batch).expect("it labels");
+    assert!(batch.labels.iter().zip(&lengths).all(|(label, length)| label <= length));
+    assert!(batch.labels.iter().zip(&lengths).any(|(label, length)| label < length));
 }

@@ -23,13 +23,52 @@ type Waiting = Reverse<u64>;
 /// The leading bits of 1/2: all below share the first bucket, so that the others begin where priorities do.
 const FIRST: usize = 0x3f00;
 
-/// Room for so many entries is kept in an empty bucket.
-const KEPT: usize = 1024;
+/// So many bytes are kept in an empty bucket.
+const KEPT: u64 = 8192;
+
+/// The entries of a bucket: a run that came in the order in which it will be taken, last first, and a heap of the rest.
+/// Where many priorities are equal and the newest comes first, all are in the run, and a heap's work is spared.
+#[derive(Debug, Default)]
+struct Bucket {
+    run: Vec<u64>,
+    heap: BinaryHeap<Waiting>,
+}
+
+impl Bucket {
+    fn push(&mut self, waiting: u64) {
+        if self.run.last().is_none_or(|&last| waiting <= last) {
+            self.run.push(waiting);
+        } else {
+            self.heap.push(Reverse(waiting));
+        }
+    }
+
+    fn peek(&self) -> Option<u64> {
+        let (run, heap) = (self.run.last().copied(), self.heap.peek().map(|Reverse(waiting)| *waiting));
+        run.into_iter().chain(heap).min()
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        match (self.run.last(), self.heap.peek()) {
+            (Some(run), Some(Reverse(heap))) if heap < run => self.heap.pop().map(|Reverse(waiting)| waiting),
+            (Some(_), _) => self.run.pop(),
+            (None, _) => self.heap.pop().map(|Reverse(waiting)| waiting),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.run.is_empty() && self.heap.is_empty()
+    }
+
+    fn bytes(&self) -> u64 {
+        ((self.run.capacity() + self.heap.capacity()) * size_of::<Waiting>()) as u64
+    }
+}
 
 /// The open list.
 #[derive(Debug)]
 pub struct Open {
-    buckets: Vec<BinaryHeap<Waiting>>,
+    buckets: Vec<Bucket>,
     /// Turns a node's number into its rank among equals, and back.
     mask: NodeId,
     /// No bucket before this one holds anything.
@@ -66,14 +105,14 @@ impl Open {
         let waiting = u64::from((f + 0.0).to_bits()) << 32 | u64::from(id ^ self.mask);
         let bucket = ((waiting >> 48) as usize).saturating_sub(FIRST);
         if bucket >= self.buckets.len() {
-            self.buckets.resize_with(bucket + 1, BinaryHeap::new);
+            self.buckets.resize_with(bucket + 1, Bucket::default);
         }
-        let heap = &mut self.buckets[bucket];
-        let before = heap.capacity();
-        heap.push(Reverse(waiting));
-        if heap.capacity() != before {
-            let size = (heap.capacity() * size_of::<Waiting>()) as u64;
-            self.bytes += size - (before * size_of::<Waiting>()) as u64;
+        let entries = &mut self.buckets[bucket];
+        let before = entries.bytes();
+        entries.push(waiting);
+        let size = entries.bytes();
+        if size != before {
+            self.bytes += size - before;
             self.largest = self.largest.max(size);
         }
         self.front = if self.length == 0 { bucket } else { self.front.min(bucket) };
@@ -84,12 +123,12 @@ impl Open {
     pub fn pop(&mut self) -> Option<NodeId> {
         self.advance()?;
         self.length -= 1;
-        let heap = &mut self.buckets[self.front];
-        let Reverse(least) = heap.pop()?;
-        if heap.is_empty() && heap.capacity() > KEPT {
+        let bucket = &mut self.buckets[self.front];
+        let least = bucket.pop()?;
+        if bucket.is_empty() && bucket.bytes() > KEPT {
             // What was popped to the last is seldom filled again: give it back.
-            self.bytes -= (heap.capacity() * size_of::<Waiting>()) as u64;
-            *heap = BinaryHeap::new();
+            self.bytes -= bucket.bytes();
+            *bucket = Bucket::default();
         }
         Some(least as NodeId ^ self.mask)
     }
@@ -97,7 +136,7 @@ impl Open {
     /// The least priority.
     pub fn least_f(&mut self) -> Option<f32> {
         self.advance()?;
-        self.buckets[self.front].peek().map(|Reverse(least)| f32::from_bits((least >> 32) as u32))
+        self.buckets[self.front].peek().map(|least| f32::from_bits((least >> 32) as u32))
     }
 
     /// Moves the front to the first bucket that holds something.
@@ -113,7 +152,7 @@ impl Open {
 
     /// Bytes taken, with what the largest bucket needs for a moment when it grows.
     pub fn bytes(&self) -> u64 {
-        self.bytes + self.largest + (self.buckets.len() * size_of::<BinaryHeap<Waiting>>()) as u64
+        self.bytes + self.largest + (self.buckets.len() * size_of::<Bucket>()) as u64
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::{Packed8, Puzzle8};
 use crate::puzzle::Ranked;
+use std::sync::LazyLock;
 
 /// Orders of eight tiles of one parity.
 const ORDERS: usize = 20_160;
@@ -53,9 +54,7 @@ impl Ranked for Puzzle8 {
             *digit = order % base;
             order /= base;
         }
-        let (goal, _) = without_blank(self.goal());
-        let parity: u32 = smaller_behind::<7>(with_last(goal)).iter().sum();
-        digits[6] = (digits.iter().sum::<usize>() + parity as usize) % 2;
+        digits[6] = (digits.iter().sum::<usize>() + self.parity()) % 2;
         let (mut left, mut tiles) = (0x8765_4321u64, 0);
         for (i, digit) in digits.into_iter().chain([0]).enumerate() {
             tiles |= (left >> (4 * digit) & 15) << (4 * i);
@@ -65,6 +64,80 @@ impl Ranked for Puzzle8 {
         let before = (1u64 << (4 * blank)) - 1;
         Packed8((tiles & before | (tiles & !before) << 4) as u32)
     }
+
+    #[inline]
+    fn neighbours(&self, rank: usize, mut visit: impl FnMut(usize)) {
+        let (blank, order) = (rank / ORDERS, rank % ORDERS);
+        let turns = &turns(self.parity())[order];
+        if blank >= 3 {
+            visit((blank - 3) * ORDERS + usize::from(turns.forward[blank - 3]));
+        }
+        if blank < 6 {
+            visit((blank + 3) * ORDERS + usize::from(turns.back[blank]));
+        }
+        if blank % 3 < 2 {
+            visit(rank + ORDERS);
+        }
+        if blank % 3 > 0 {
+            visit(rank - ORDERS);
+        }
+    }
+}
+
+impl Puzzle8 {
+    /// The parity of the orders that lead to the goal.
+    fn parity(&self) -> usize {
+        let (goal, _) = without_blank(self.goal());
+        smaller_behind::<7>(with_last(goal)).iter().sum::<u32>() as usize % 2
+    }
+}
+
+/// Where the blank's steps along columns lead from an order: three tiles in a row turn.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turns {
+    /// The first of three tiles, from each of six places, goes behind the other two: the blank goes up.
+    forward: [u16; 6],
+    /// The last of the three goes before the others: the blank goes down.
+    back: [u16; 6],
+}
+
+/// The turns of every order of a parity, made once.
+fn turns(parity: usize) -> &'static [Turns] {
+    static TABLES: [LazyLock<Vec<Turns>>; 2] = [LazyLock::new(|| all_turns(0)), LazyLock::new(|| all_turns(1))];
+    &TABLES[parity]
+}
+
+/// What a step of each of the six digits adds to an order's number.
+const WEIGHTS: [usize; 6] = [2520, 360, 60, 12, 3, 1];
+
+fn all_turns(parity: usize) -> Vec<Turns> {
+    let mut table = vec![Turns::default(); ORDERS];
+    for order in 0..ORDERS {
+        let mut digits = [0; 8];
+        for (i, (digit, weight)) in digits.iter_mut().zip(WEIGHTS).enumerate() {
+            *digit = order / weight % (8 - i);
+        }
+        digits[6] = (digits.iter().sum::<usize>() + parity) % 2;
+        for place in 0..6 {
+            let turned = turn_forward(digits, place);
+            let number: usize = turned.iter().zip(WEIGHTS).map(|(digit, weight)| digit * weight).sum();
+            table[order].forward[place] = number as u16;
+            table[number].back[place] = order as u16;
+        }
+    }
+    table
+}
+
+/// Of three tiles x, y, z from a place, in an order given by how many smaller ones stand behind each, x goes behind z.
+/// Digits tell which is smaller: x < y just where x's digit is not above y's.
+fn turn_forward(mut digits: [usize; 8], place: usize) -> [usize; 8] {
+    let [x, y, z] = [digits[place], digits[place + 1], digits[place + 2]];
+    let above_y = usize::from(x > y);
+    let above_z = usize::from(x - above_y > z);
+    digits[place] = y + 1 - above_y;
+    digits[place + 1] = z + 1 - above_z;
+    digits[place + 2] = x - above_y - above_z;
+    digits
 }
 
 /// Tiles without the blank, the eighth filled in where it is missing: all add up to 36.
