@@ -14,6 +14,7 @@ mod search_options;
 mod solve;
 mod solver;
 mod train;
+mod view;
 
 /// Learns how far any state of a puzzle is from solved, and finds short solutions with it.
 #[derive(Debug, Parser)]
@@ -31,6 +32,8 @@ enum Command {
     Bench(bench::Args),
     /// Train a network to estimate the cost-to-go, from scrambles alone
     Train(train::Args),
+    /// Make a page that plays a solution, move by move
+    View(view::Args),
     /// Print random scrambles
     Scramble(scramble::Args),
     /// List every puzzle, its notation, its searches and its models
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Train(args) => train::run(args),
+        Command::View(args) => view::run(&args),
         Command::Scramble(args) => scramble::run(&args),
         Command::Puzzles => puzzles::run(),
     };

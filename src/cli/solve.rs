@@ -2,15 +2,17 @@
 
 use super::search_options::SearchOptions;
 use super::solver::{Reverse, Solution, Solver, why_not_solved};
-use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS};
+use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, view};
 use crate::progress::{SearchLine, note};
 use crate::puzzle::{Puzzle, Reversible, Style, Visitor, visit};
 use crate::quantity::grouped;
 use crate::report::Refused;
 use crate::signal;
-use anyhow::Context as _;
+use crate::view::Playback;
+use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::io::{self, BufRead, IsTerminal as _, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -21,6 +23,9 @@ use std::time::Duration;
 pub(super) struct Args {
     #[command(flatten)]
     options: SearchOptions,
+    /// Write a page that plays the solution (of a single instance)
+    #[arg(long, value_name = "FILE.html")]
+    view: Option<PathBuf>,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
     /// line
     #[arg(required = true, value_name = "INSTANCE")]
@@ -52,9 +57,16 @@ impl Visitor for Solve {
 
 impl Solve {
     fn with<P: Puzzle>(self, puzzle: P, reverse: Reverse<P>) -> Ending {
-        let Solve { args: Args { options, instance }, stop } = self;
+        let Solve { args: Args { options, view, instance }, stop } = self;
         let instance = instance.join(" ");
+        if let Some(path) = &view {
+            view::check_place(path).context("--view").or_input()?;
+        }
         if instance == "-" {
+            if view.is_some() {
+                return Err(anyhow!("--view: a page plays one instance, and - stands for many; give the one"))
+                    .or_input();
+            }
             return all(Solver::new(puzzle, &reverse, &options, stop)?, options.json, stop);
         }
         // Before a model is loaded: what is refused is refused at once.
@@ -66,11 +78,16 @@ impl Solve {
         } else {
             show(&*solver.puzzle, &solution)?;
         }
-        if solution.moves.is_none() {
+        let Some(moves) = &solution.moves else {
             if !options.json {
                 note!("costar: {}", why_not_solved(&solution.report, solution.end));
             }
             return Ok(ExitCode::from(NOT_SOLVED));
+        };
+        if let Some(path) = &view {
+            let puzzle = &*solver.puzzle;
+            let playback = Playback::new(puzzle, &reverse.goals(puzzle), &instance, moves).context("--view")?;
+            view::write(path, &playback)?;
         }
         Ok(SUCCESS)
     }

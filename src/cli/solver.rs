@@ -197,6 +197,7 @@ type Found<S> = (Box<dyn Heuristic<S>>, Option<Place>);
 pub(super) struct Reverse<P: Puzzle> {
     bidirectional: Option<MakeSearch<P>>,
     ball: Option<MakeHeuristic<P>>,
+    goals: fn(&P) -> Vec<P::State>,
 }
 
 type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
@@ -205,7 +206,7 @@ type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
 impl<P: Puzzle> Reverse<P> {
     /// Nothing: moves cannot be undone.
     pub(super) fn none() -> Self {
-        Reverse { bidirectional: None, ball: None }
+        Reverse { bidirectional: None, ball: None, goals: |_| Vec::new() }
     }
 
     /// All of it.
@@ -216,7 +217,13 @@ impl<P: Puzzle> Reverse<P> {
         Reverse {
             bidirectional: Some(|| Box::new(Bidirectional)),
             ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
+            goals: P::goals,
         }
+    }
+
+    /// The states that count as solved, where they are known.
+    pub(super) fn goals(&self, puzzle: &P) -> Vec<P::State> {
+        (self.goals)(puzzle)
     }
 
     /// The names of the searches that the puzzle allows.
