@@ -14,12 +14,14 @@ pub const MOST_MOVES: usize = 10_000;
 const PAGE: &str = include_str!("view/page.html");
 /// How the page looks.
 pub const STYLE: &str = include_str!("view/page.css");
-/// What the page does, in one script: the puzzles' rules, the drawing of cubes and of flat boards, the player.
+/// What the page does, in one script: the puzzles' rules, the drawing of cubes and of flat boards, the words beside
+/// them, the player.
 pub const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
     include_str!("view/rules.js"),
     include_str!("view/cube.js"),
     include_str!("view/boards.js"),
+    include_str!("view/panel.js"),
     include_str!("view/player.js"),
     "})();\n"
 );

@@ -63,7 +63,7 @@ impl View<'_> {
                 let name = &playback.moves[playback.scramble + number - 1];
                 note!("costar: the solution is wrong: its move {number}, {name}, is not legal where it is made");
             }
-            None => note!("costar: the solution is wrong: its {} moves do not lead to a goal", playback.length()),
+            None => note!("costar: the solution is wrong: it does not lead to a goal"),
         }
         Ok(ExitCode::from(NOT_SOLVED))
     }

@@ -1,10 +1,17 @@
 // Draws flat boards on a canvas, on the way from one picture to the next.
 //
-// DRAWINGS has a function for each kind of picture that is drawn on a canvas. It is given the canvas's context and size,
-// the pictures `before` and `after` (the same at rest), the move between them, the `fraction` of it that is made, the
-// `look` (colours of the page), and the `goals`.
+// DRAWINGS has a function for each kind of picture that is drawn on a canvas. It is given the canvas's context and
+// size, the pictures `before` and `after` (the same at rest), the move between them, the `fraction` of it that is
+// made, the `look` (colours of the page), and the `goals`.
 
-const DRAWINGS = { cube: drawCube, tiles: drawTiles, lights: drawLights, jugs: drawJugs, row: drawRow, sokoban: drawSokoban };
+const DRAWINGS = {
+  cube: drawCube,
+  tiles: drawTiles,
+  lights: drawLights,
+  jugs: drawJugs,
+  row: drawRow,
+  sokoban: drawSokoban,
+};
 
 const mix = (a, b, fraction) => a + (b - a) * fraction;
 
@@ -12,7 +19,15 @@ const mix = (a, b, fraction) => a + (b - a) * fraction;
 function gridIn({ width, height }, columns, rows, margin = 12) {
   const cell = Math.min((width - 2 * margin) / columns, (height - 2 * margin) / rows, 110);
   const [left, top] = [(width - cell * columns) / 2, (height - cell * rows) / 2];
-  return { cell, left, top, width: cell * columns, height: cell * rows, x: (column) => left + cell * column, y: (row) => top + cell * row };
+  return {
+    cell,
+    left,
+    top,
+    width: cell * columns,
+    height: cell * rows,
+    x: (column) => left + cell * column,
+    y: (row) => top + cell * row,
+  };
 }
 
 function box(context, x, y, width, height, radius, fill) {
@@ -183,7 +198,15 @@ function drawRow({ context, width, height, before, after, fraction, look, goals 
     box(context, -half, -half, 2 * half, 2 * half, grid.cell * 0.14, colour);
     const pixels = grid.cell * Math.min(0.46, 1 / [...shown].length);
     write(context, shown, 0, -grid.cell * 0.04, pixels, brightness(colour) > 0.32 ? "rgba(0, 0, 0, 0.8)" : "#ffffff");
-    write(context, place + 1, 0, grid.cell * 0.33, grid.cell * 0.15, brightness(colour) > 0.32 ? "rgba(0, 0, 0, 0.65)" : "rgba(255, 255, 255, 0.85)", 500);
+    write(
+      context,
+      place + 1,
+      0,
+      grid.cell * 0.33,
+      grid.cell * 0.15,
+      brightness(colour) > 0.32 ? "rgba(0, 0, 0, 0.65)" : "rgba(255, 255, 255, 0.85)",
+      500,
+    );
     context.restore();
   });
 }
@@ -192,7 +215,11 @@ function drawSokoban({ context, width, height, before, after, fraction, look }) 
   const columns = Math.max(...before.rows.map((row) => row.length));
   const grid = gridIn({ width, height }, columns, before.rows.length, 12);
   const cells = cellsOf(before);
-  const later = new Set(cellsOf(after).filter(({ box }) => box).map(String));
+  const later = new Set(
+    cellsOf(after)
+      .filter(({ box }) => box)
+      .map(String),
+  );
   const { cell } = grid;
   for (const { column, row, letter } of cells) drawGround(context, grid.x(column), grid.y(row), cell, letter, look);
   // The box that is pushed is the one that is where no box will be.
@@ -201,10 +228,20 @@ function drawSokoban({ context, width, height, before, after, fraction, look }) 
   for (const place of cells.filter((place) => place.box)) {
     const target = !later.has(String(place)) && arrived ? arrived : place;
     const [column, line] = [mix(place.column, target.column, fraction), mix(place.row, target.row, fraction)];
-    drawCrate(context, grid.x(column), grid.y(line), cell, "*+.".includes(fraction < 0.5 ? place.letter : target.letter), look);
+    drawCrate(
+      context,
+      grid.x(column),
+      grid.y(line),
+      cell,
+      "*+.".includes(fraction < 0.5 ? place.letter : target.letter),
+      look,
+    );
   }
   if (!man || !manAfter) return;
-  const [x, y] = [grid.x(mix(man.column, manAfter.column, fraction) + 0.5), grid.y(mix(man.row, manAfter.row, fraction) + 0.5)];
+  const [x, y] = [
+    grid.x(mix(man.column, manAfter.column, fraction) + 0.5),
+    grid.y(mix(man.row, manAfter.row, fraction) + 0.5),
+  ];
   context.fillStyle = look.accent;
   context.beginPath();
   context.arc(x, y, cell * 0.33, 0, 2 * Math.PI);
@@ -244,14 +281,31 @@ function drawGround(context, x, y, cell, letter, look) {
 
 function drawCrate(context, x, y, cell, home, look) {
   const inset = cell * 0.1;
-  box(context, x + inset, y + inset, cell - 2 * inset, cell - 2 * inset, cell * 0.1, home ? look.crateHome : look.crate);
+  box(
+    context,
+    x + inset,
+    y + inset,
+    cell - 2 * inset,
+    cell - 2 * inset,
+    cell * 0.1,
+    home ? look.crateHome : look.crate,
+  );
   context.strokeStyle = "rgba(0, 0, 0, 0.35)";
   context.lineWidth = Math.max(1.5, cell * 0.05);
   context.strokeRect(x + 2 * inset, y + 2 * inset, cell - 4 * inset, cell - 4 * inset);
   context.beginPath();
   // A tick on a crate at home, a cross on the others.
   const at = (u, v) => [x + cell * u, y + cell * v];
-  const lines = home ? [[0.34, 0.52], [0.46, 0.64], [0.67, 0.37]] : [[0.2, 0.2], [0.8, 0.8]];
+  const lines = home
+    ? [
+        [0.34, 0.52],
+        [0.46, 0.64],
+        [0.67, 0.37],
+      ]
+    : [
+        [0.2, 0.2],
+        [0.8, 0.8],
+      ];
   lines.forEach(([u, v], i) => (i ? context.lineTo(...at(u, v)) : context.moveTo(...at(u, v))));
   if (!home) {
     context.moveTo(...at(0.8, 0.2));

@@ -12,13 +12,16 @@ function drawCube({ context, width, height, before, move, fraction, look, view }
   const { size } = before;
   const turn = (move && fraction > 0 && turnOf(move)) || { axis: 0, side: 0, quarters: 0 };
   const eyed = product(rotation(0, view.pitch), rotation(1, view.yaw));
-  const focus = Math.min(width, height) * 0.5 * DISTANCE * 0.57;
+  const focus = Math.min(width, height) * 0.5 * DISTANCE * 0.535;
   const scene = { context, size, look, facelets: before.facelets, focus, centre: [width / 2, height * 0.485] };
   drawShadow(scene, eyed);
   const cubies = shellOf(size);
   const still = { cubies: cubies.filter((cubie) => !isTurned(turn, cubie, size)), pose: eyed };
   const angle = turn.quarters * 90 * fraction;
-  const moving = { cubies: cubies.filter((cubie) => isTurned(turn, cubie, size)), pose: product(eyed, rotation(turn.axis, angle)) };
+  const moving = {
+    cubies: cubies.filter((cubie) => isTurned(turn, cubie, size)),
+    pose: product(eyed, rotation(turn.axis, angle)),
+  };
   const eye = eyeOf(eyed, size);
   const movingIsNear = eye[turn.axis] * turn.side > size - 2;
   for (const slab of movingIsNear ? [still, moving] : [moving, still]) drawSlab(scene, slab);
@@ -34,7 +37,9 @@ const shellOf = remember((size) => {
 // The facelet on a side of a cubie.
 const faceletAt = remember((size) => {
   const facelets = new Map();
-  faceletsOf(size).forEach((facelet, place) => facelets.set(`${facelet.cubie}|${facelet.normal}`, { ...facelet, place }));
+  faceletsOf(size).forEach((facelet, place) =>
+    facelets.set(`${facelet.cubie}|${facelet.normal}`, { ...facelet, place }),
+  );
   return facelets;
 });
 
@@ -75,7 +80,10 @@ function drawFace(scene, pose, cubie, axis, side) {
   const letter = scene.facelets[facelet.place];
   const colour = look.stickers[letter] ?? look.plastic;
   context.fillStyle = sheen(context, at, colour, lit);
-  trace(context, roundedSquare().map(([u, v]) => at(u, v)));
+  trace(
+    context,
+    roundedSquare().map(([u, v]) => at(u, v)),
+  );
   context.fill();
   if (look.letters) drawLetter(scene, pose, facelet, letter, colour);
 }
@@ -94,11 +102,20 @@ function sheen(context, at, colour, lit) {
 function drawLetter(scene, pose, { cubie, normal, right, down }, letter, colour) {
   const { context } = scene;
   const on = (rightwards, downwards) =>
-    project(scene, pose, cubie.map((part, i) => part + normal[i] + rightwards * right[i] + downwards * down[i]));
+    project(
+      scene,
+      pose,
+      cubie.map((part, i) => part + normal[i] + rightwards * right[i] + downwards * down[i]),
+    );
   const [centre, east, south] = [on(0, 0), on(0.5, 0), on(0, 0.5)];
   context.save();
   context.transform(
-    (east[0] - centre[0]) / 50, (east[1] - centre[1]) / 50, (south[0] - centre[0]) / 50, (south[1] - centre[1]) / 50, ...centre);
+    (east[0] - centre[0]) / 50,
+    (east[1] - centre[1]) / 50,
+    (south[0] - centre[0]) / 50,
+    (south[1] - centre[1]) / 50,
+    ...centre,
+  );
   context.font = "600 92px system-ui, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
@@ -130,7 +147,12 @@ const roundedSquare = remember(() => {
   const points = [];
   const inner = STICKER - CORNER;
   for (let quarter = 0; quarter < 4; quarter++) {
-    const [u, v] = [[1, 1], [-1, 1], [-1, -1], [1, -1]][quarter];
+    const [u, v] = [
+      [1, 1],
+      [-1, 1],
+      [-1, -1],
+      [1, -1],
+    ][quarter];
     for (let i = 0; i <= 6; i++) {
       const angle = (quarter + i / 6) * (Math.PI / 2);
       points.push([inner * u + CORNER * Math.cos(angle), inner * v + CORNER * Math.sin(angle)]);
@@ -159,7 +181,11 @@ const eyeOf = (pose, size) => pose[2].map((part) => part * DISTANCE * size);
 function rotation(axis, degrees) {
   const [cos, sin] = [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)];
   const [b, c] = [(axis + 1) % 3, (axis + 2) % 3];
-  const matrix = [[0, 0, 0], [0, 0, 0], [0, 0, 0]];
+  const matrix = [
+    [0, 0, 0],
+    [0, 0, 0],
+    [0, 0, 0],
+  ];
   matrix[axis][axis] = 1;
   [matrix[b][b], matrix[b][c], matrix[c][b], matrix[c][c]] = [cos, -sin, sin, cos];
   return matrix;

@@ -2,9 +2,9 @@
 //
 // A program (a test, or a server's page) speaks to it through window.costar:
 //   load(playback)   shows another playback: the object in this page's element #playback is one
-//   state()          { puzzle, position, moves, scramble, move, state, solved, playing, moving, verdict }: how many moves
-//                    are made, of how many, how many of them the scramble; the last one made; the state in costar's own
-//                    notation, from the moves that this page has played; whether it counts as solved (null: unknown);
+//   state()          { puzzle, position, moves, scramble, move, state, solved, playing, moving, verdict }: how many
+//                    moves are made, of how many, how many of them the scramble; the last one made; the state in
+//                    costar's notation, from the moves that this page has played; whether it is solved (or null);
 //                    verdict: { solved, agrees, illegal, differs, independent } as `played` in rules.js gives it
 //   go(position)     shows the state after so many moves
 //   play(), pause()
@@ -83,7 +83,12 @@ function arrive() {
   scrubber.value = at;
   scrubber.style.setProperty("--done", share(at));
   scrubber.setAttribute("aria-valuetext", `${at} of ${end()} moves`);
-  for (const [id, off] of [["first", at === 0], ["back", at === 0], ["forward", at === end()], ["last", at === end()]]) {
+  for (const [id, off] of [
+    ["first", at === 0],
+    ["back", at === 0],
+    ["forward", at === end()],
+    ["last", at === end()],
+  ]) {
     element(id).setAttribute("aria-disabled", off);
   }
   const button = element("play");
@@ -157,111 +162,9 @@ function turnView(yaw, pitch) {
 // Behind, or back at the first view.
 function viewFrom(behind) {
   element("behind").setAttribute("aria-pressed", behind);
-  view.yaw = ((view.yaw % 360) + 540) % 360 - 180;
+  view.yaw = (((view.yaw % 360) + 540) % 360) - 180;
   viewGoal = behind ? { yaw: FIRST_VIEW.yaw + 180, pitch: -FIRST_VIEW.pitch } : { ...FIRST_VIEW };
   redraw();
-}
-
-const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
-function showVerdict() {
-  const length = playback.moves.length - playback.scramble;
-  const { solved, agrees, illegal, differs, independent } = run;
-  const both = independent
-    ? "This page and costar came to this separately."
-    : "costar has played the moves.";
-  let [word, sign, text] = ["wrong", "✘ Wrong", ""];
-  if (!agrees) {
-    const where = differs === null ? "about the last state" : `after move ${differs}`;
-    text = `This page and costar disagree ${where}: this is a bug in one of them, and nothing is proven here.`;
-  } else if (illegal !== null) {
-    text = `Move ${illegal - playback.scramble} of the solution, ${playback.moves[illegal - 1]}, cannot be made where it stands. ${both}`;
-  } else if (solved) {
-    [word, sign] = ["right", "✔ Solved"];
-    text = `${length === 0 ? "No move is needed." : `in ${plural(length, "move")}.`} ${both}`;
-  } else {
-    text = `After ${plural(length, "move")}, the puzzle is not solved. ${both}`;
-  }
-  const verdict = element("verdict");
-  verdict.className = word;
-  verdict.replaceChildren(made("strong", sign), " ", text);
-  const title = titleOf(playback.puzzle);
-  element("title").textContent = title;
-  document.title = `${sign.slice(0, 1)} ${title} – costar`;
-}
-
-function titleOf(puzzle) {
-  const [, word, number] = /^([a-z]+)(\d+)$/.exec(puzzle) ?? [];
-  if (puzzle === "cube3") return "Rubik’s Cube";
-  if (puzzle === "cube2") return "2×2×2 cube";
-  if (word === "puzzle") return `${number}-puzzle`;
-  if (word === "lightsout") return `Lights Out ${number} × ${number}`;
-  return puzzle.startsWith("jugs:") ? `Water jugs ${puzzle.slice(5).replaceAll(",", ", ")}` : puzzle;
-}
-
-function made(tag, text, attributes = {}) {
-  const created = document.createElement(tag);
-  created.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
-  return created;
-}
-
-// The list of moves: the scramble's, or the instance as it was written, and the solution's.
-function showMoves() {
-  const { moves, scramble, instance } = playback;
-  const parts = scramble > 0 ? [listOf("Scramble", 0, scramble)] : [made("h2", "Instance"), made("p", instance || "the start", { class: "instance" })];
-  parts.push(listOf("Solution", scramble, moves.length));
-  element("moves").replaceChildren(...parts);
-}
-
-function listOf(name, from, to) {
-  const part = document.createElement("div");
-  part.append(made("h2", `${name} (${to - from})`));
-  const list = made("ol", "", { "aria-label": `Moves of the ${name.toLowerCase()}` });
-  for (let i = from; i < to; i++) {
-    const label = `${playback.moves[i]}, move ${i - from + 1} of the ${name.toLowerCase()}`;
-    const button = made("button", playback.moves[i], { type: "button", "data-position": i + 1, "aria-label": label, tabindex: -1 });
-    if (i + 1 > end()) button.setAttribute("aria-disabled", true);
-    if (i + 1 === run.illegal) button.classList.add("illegal");
-    const item = document.createElement("li");
-    item.append(button);
-    list.append(item);
-  }
-  part.append(list);
-  return part;
-}
-
-// Marks the move that is being made, or was made last, and those before it.
-function markMoves() {
-  const list = element("moves");
-  for (const button of list.querySelectorAll("[data-position]")) {
-    const position = Number(button.dataset.position);
-    const current = position === (way ? Math.max(way.from, way.to) : at);
-    button.classList.toggle("made", position <= at);
-    button.tabIndex = current || (at === 0 && position === 1) ? 0 : -1;
-    if (!current) {
-      button.removeAttribute("aria-current");
-      continue;
-    }
-    button.setAttribute("aria-current", "step");
-    const [shown, outer] = [button.getBoundingClientRect(), list.getBoundingClientRect()];
-    if (shown.top < outer.top + 40) list.scrollTop += shown.top - outer.top - 40;
-    if (shown.bottom > outer.bottom - 12) list.scrollTop += shown.bottom - outer.bottom + 12;
-  }
-}
-
-function showNow() {
-  const number = way ? Math.max(way.from, way.to) : at;
-  const { moves, scramble } = playback;
-  const now = element("now");
-  if (number === 0) {
-    now.replaceChildren(scramble > 0 ? "Before the scramble" : "The instance");
-    return;
-  }
-  const move = moves[number - 1];
-  const [part, first, count] = number <= scramble ? ["Scramble", 0, scramble] : ["Solution", scramble, moves.length - scramble];
-  const meaning = kind().meaning(move, run.pictures[number - 1]);
-  now.replaceChildren(`${part} ${number - first} of ${count}: `, made("strong", move), meaning && ` – ${meaning}`);
 }
 
 function state() {
@@ -286,9 +189,29 @@ function state() {
 function readLook() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
-  const names = ["accent", "frame", "tile", "night", "muted", "focus", "glass", "water", "ink", "goal", "wall", "crate", "plastic", "shadow"];
+  const names = [
+    "accent",
+    "frame",
+    "tile",
+    "night",
+    "muted",
+    "focus",
+    "glass",
+    "water",
+    "ink",
+    "goal",
+    "wall",
+    "crate",
+    "plastic",
+    "shadow",
+  ];
   look = Object.fromEntries(names.map((name) => [name, read(name)]));
-  Object.assign(look, { onAccent: read("on-accent"), onTile: read("on-tile"), crateHome: read("crate-home"), waterEdge: read("water-edge") });
+  Object.assign(look, {
+    onAccent: read("on-accent"),
+    onTile: read("on-tile"),
+    crateHome: read("crate-home"),
+    waterEdge: read("water-edge"),
+  });
   Object.assign(look, { lampOn: read("lamp-on"), lampOff: read("lamp-off"), lampCore: read("lamp-core") });
   look.stickers = Object.fromEntries(FACES.map((face) => [face, read(`sticker-${face.toLowerCase()}`)]));
   look.palette = read("palette").split(/\s+/);
@@ -345,11 +268,19 @@ function jump(position) {
 
 function listen() {
   document.addEventListener("keydown", pressed);
-  const clicks = { first: () => jump(0), back: () => walk(-1), forward: () => walk(1), last: () => jump(end()), play: KEYS[" "] };
+  const clicks = {
+    first: () => jump(0),
+    back: () => walk(-1),
+    forward: () => walk(1),
+    last: () => jump(end()),
+    play: KEYS[" "],
+  };
   for (const [id, action] of Object.entries(clicks)) element(id).addEventListener("click", action);
   element("scrubber").addEventListener("input", (event) => jump(Number(event.target.value)));
   element("letters").addEventListener("change", redraw);
-  element("behind").addEventListener("click", () => viewFrom(element("behind").getAttribute("aria-pressed") !== "true"));
+  element("behind").addEventListener("click", () =>
+    viewFrom(element("behind").getAttribute("aria-pressed") !== "true"),
+  );
   element("moves").addEventListener("click", (event) => {
     const position = event.target.closest("[data-position]")?.dataset.position;
     if (position) jump(Number(position));

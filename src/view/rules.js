@@ -1,7 +1,7 @@
 // The puzzles' rules, known to this page by itself: what it plays is not taken from the solver that it checks.
 //
 // KINDS has an entry for each kind of picture:
-//   apply(picture, move)     the picture after a move; null if the move is not legal; absent where the rules are unknown
+//   apply(picture, move)     the picture after a move; null if the move is not legal; absent: rules unknown
 //   solved(picture, goals)   true or false; undefined where the page cannot tell
 //   text(picture)            the state as costar writes it
 //   words(picture)           the state for people who cannot see it
@@ -93,7 +93,8 @@ function remember(compute) {
 
 const replaced = (list, changes) => list.map((value, i) => changes.get(i) ?? value);
 const sameList = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
-const facesOf = ({ size, facelets }) => FACES.map((_, face) => facelets.slice(face * size * size, (face + 1) * size * size));
+const facesOf = ({ size, facelets }) =>
+  FACES.map((_, face) => facelets.slice(face * size * size, (face + 1) * size * size));
 const rowsOf = (list, columns) =>
   Array.from({ length: Math.ceil(list.length / columns) }, (_, row) => list.slice(row * columns, (row + 1) * columns));
 
@@ -109,7 +110,8 @@ const KINDS = {
     solved: (picture) => facesOf(picture).every((face) => face === face[0].repeat(face.length)),
     text: (picture) => picture.facelets,
     words(picture) {
-      const face = (letters, i) => `${FACE_NAMES[FACES[i]]} face: ${[...letters].map((letter) => COLOUR_NAMES[letter]).join(" ")}`;
+      const face = (letters, i) =>
+        `${FACE_NAMES[FACES[i]]} face: ${[...letters].map((letter) => COLOUR_NAMES[letter]).join(" ")}`;
       return `Cube. ${facesOf(picture).map(face).join("; ")}`;
     },
     meaning(move) {
@@ -131,12 +133,23 @@ const KINDS = {
       const outside = (place, count) => place < 0 || place >= count;
       if (outside(row + down, tiles.length / columns) || outside(column + right, columns)) return null;
       const other = blank + down * columns + right;
-      return { ...picture, tiles: replaced(tiles, new Map([[blank, tiles[other]], [other, 0]])) };
+      return {
+        ...picture,
+        tiles: replaced(
+          tiles,
+          new Map([
+            [blank, tiles[other]],
+            [other, 0],
+          ]),
+        ),
+      };
     },
     solved: (picture, goals) => (goals.length ? goals.some((goal) => sameList(goal.tiles, picture.tiles)) : undefined),
     text: (picture) => picture.tiles.join(" "),
     words: (picture) =>
-      `Tiles, row by row: ${rowsOf(picture.tiles, picture.columns).map((row) => row.map((tile) => tile || "blank").join(" ")).join("; ")}`,
+      `Tiles, row by row: ${rowsOf(picture.tiles, picture.columns)
+        .map((row) => row.map((tile) => tile || "blank").join(" "))
+        .join("; ")}`,
     meaning: (move) => `the blank goes ${{ U: "up", D: "down", L: "left", R: "right" }[move]}`,
     notation: "U, D, L and R are the way that the blank goes: the tile there slides the other way.",
   },
@@ -153,7 +166,9 @@ const KINDS = {
     solved: (picture) => !picture.lit.includes(true),
     text: (picture) => picture.lit.map(Number).join(""),
     words: (picture) =>
-      `Lights, row by row: ${rowsOf(picture.lit, picture.columns).map((row) => row.map((light) => (light ? "on" : "off")).join(" ")).join("; ")}`,
+      `Lights, row by row: ${rowsOf(picture.lit, picture.columns)
+        .map((row) => row.map((light) => (light ? "on" : "off")).join(" "))
+        .join("; ")}`,
     meaning: (move) => `press in row ${move.replace(",", ", column ")}`,
     notation: "row,column presses a light: it and its neighbours turn over. Solved with all lights off.",
   },
@@ -164,7 +179,10 @@ const KINDS = {
       const [from, to] = pourOf(move);
       if (!(from in volumes) || !(to in volumes) || from === to) return null;
       const poured = Math.min(volumes[from], capacities[to] - volumes[to]);
-      const after = new Map([[from, volumes[from] - poured], [to, volumes[to] + poured]]);
+      const after = new Map([
+        [from, volumes[from] - poured],
+        [to, volumes[to] + poured],
+      ]);
       return poured > 0 ? { ...picture, volumes: replaced(volumes, after) } : null;
     },
     solved({ volumes, marks, every }) {
@@ -182,7 +200,8 @@ const KINDS = {
   },
 
   row: {
-    solved: (picture, goals) => (goals.length ? goals.some((goal) => sameList(goal.symbols, picture.symbols)) : undefined),
+    solved: (picture, goals) =>
+      goals.length ? goals.some((goal) => sameList(goal.symbols, picture.symbols)) : undefined,
     text: (picture) => picture.symbols.join(picture.symbols.every((symbol) => [...symbol].length === 1) ? "" : " "),
     words: (picture) => `Symbols by position: ${picture.symbols.join(" ")}`,
     meaning: () => "",
@@ -215,8 +234,8 @@ function played({ moves, pictures, goals, solves }) {
   const own = [pictures[0]];
   let differs = null;
   for (const [i, move] of moves.entries()) {
-    const next = kind.apply ? kind.apply(own[i], move) : pictures[i + 1] ?? null;
-    if ((differs === null) && (next ? kind.text(next) : null) !== (pictures[i + 1] ? kind.text(pictures[i + 1]) : null)) {
+    const next = kind.apply ? kind.apply(own[i], move) : (pictures[i + 1] ?? null);
+    if (differs === null && (next ? kind.text(next) : null) !== (pictures[i + 1] ? kind.text(pictures[i + 1]) : null)) {
       differs = i + 1;
     }
     if (!next) break;
@@ -225,5 +244,12 @@ function played({ moves, pictures, goals, solves }) {
   const illegal = own.length <= moves.length ? own.length : null;
   const judged = kind.solved(own[own.length - 1], goals);
   const solved = illegal === null && (judged ?? solves);
-  return { pictures: own, illegal, differs, solved, agrees: differs === null && solved === solves, independent: Boolean(kind.apply) };
+  return {
+    pictures: own,
+    illegal,
+    differs,
+    solved,
+    agrees: differs === null && solved === solves,
+    independent: Boolean(kind.apply),
+  };
 }
