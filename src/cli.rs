@@ -7,6 +7,7 @@ use std::io;
 use std::process::ExitCode;
 
 mod bench;
+mod explain;
 mod models;
 mod puzzles;
 mod scramble;

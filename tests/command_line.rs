@@ -566,9 +566,28 @@ fn a_page_is_written_where_it_is_asked_for() {
         (vec!["view", "R", "R'", "--out", &missing], "missing"),
         (vec!["solve", "--view", &missing, "R"], "missing"),
         (vec!["solve", "--view", &page, "-"], "--view"),
+        (vec!["solve", "--view", &page, "(R)1000 ((R)1000)10"], "11000 moves"),
     ] {
         let message = refused(&words);
         assert!(message.contains(named), "{words:?}: {message}");
     }
     assert_eq!(fs::read_to_string(&page).expect("a page"), before, "what is refused writes nothing");
+}
+
+#[test]
+fn an_explanation_shows_what_the_search_thinks_of_each_state() {
+    let ran = run(&["solve", "--puzzle", "puzzle8", "--explain", "1 2 3 4 0 6 7 5 8"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let said: Vec<&str> = ran.out.lines().filter(|line| line.contains(": g ")).collect();
+    let expected =
+        ["the instance: g 0, h 2.00, f 2.00", "move 1, D: g 1, h 1.00, f 2.00", "move 2, R: g 2, h 0.00, f 2.00"];
+    assert_eq!(said, expected);
+    assert!(ran.out.contains("h is what linear-conflict estimates; g is the path cost; f = 1·g + h"), "{}", ran.out);
+    let ran = run(&["solve", "--heuristic", "ball", "--n", "10", "--explain", "R U"]);
+    assert!(ran.out.contains("f = 0.6·g + h") && ran.out.contains("move 2, R': g 2, h 0.00, f 1.20"), "{}", ran.out);
+    let ran = run(&["solve", "--puzzle", "cube2", "--explain", "R"]);
+    assert!(ran.out.contains("which the search did not ask"), "{}", ran.out);
+    for words in [["solve", "--explain", "-"], ["solve", "--explain", "--json"]] {
+        assert!(refused(&words).contains("--explain"), "{words:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::search_options::SearchOptions;
 use super::solver::{Reverse, Solution, Solver, why_not_solved};
-use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, view};
+use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain, view};
 use crate::progress::{SearchLine, note};
 use crate::puzzle::{Puzzle, Reversible, Style, Visitor, visit};
 use crate::quantity::grouped;
@@ -26,6 +26,9 @@ pub(super) struct Args {
     /// Write a page that plays the solution (of a single instance)
     #[arg(long, value_name = "FILE.html")]
     view: Option<PathBuf>,
+    /// Print every state of the solution (of a single instance), with the search's opinion of it: g, h and f
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
     /// line
     #[arg(required = true, value_name = "INSTANCE")]
@@ -57,20 +60,21 @@ impl Visitor for Solve {
 
 impl Solve {
     fn with<P: Puzzle>(self, puzzle: P, reverse: Reverse<P>) -> Ending {
-        let Solve { args: Args { options, view, instance }, stop } = self;
+        let Solve { args: Args { options, view, explain, instance }, stop } = self;
         let instance = instance.join(" ");
-        if let Some(path) = &view {
-            view::check_place(path).context("--view").or_input()?;
-        }
         if instance == "-" {
-            if view.is_some() {
-                return Err(anyhow!("--view: a page plays one instance, and - stands for many; give the one"))
-                    .or_input();
+            let flag = view.as_ref().map(|_| "--view").or(explain.then_some("--explain"));
+            if let Some(flag) = flag {
+                return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
             }
             return all(Solver::new(puzzle, &reverse, &options, stop)?, options.json, stop);
         }
         // Before a model is loaded: what is refused is refused at once.
         let start = puzzle.parse(&instance).or_input()?;
+        if let Some(path) = &view {
+            view::check_place(path).context("--view").or_input()?;
+            Playback::new(&puzzle, &[], &instance, &[]).context("--view").or_input()?;
+        }
         let mut solver = Solver::new(puzzle, &reverse, &options, stop)?;
         let solution = solver.solve(&instance, start, &mut SearchLine::new())?;
         if options.json {
@@ -84,6 +88,9 @@ impl Solve {
             }
             return Ok(ExitCode::from(NOT_SOLVED));
         };
+        if explain {
+            explain::print(&mut io::stdout().lock(), &mut solver, &solution, style())?;
+        }
         if let Some(path) = &view {
             let puzzle = &*solver.puzzle;
             let playback = Playback::new(puzzle, &reverse.goals(puzzle), &instance, moves).context("--view")?;
@@ -168,12 +175,16 @@ fn print_line(record: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Colours in a terminal, unless they are not wanted.
+fn style() -> Style {
+    let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if coloured { Style::Coloured } else { Style::Plain }
+}
+
 /// The start, and the solution in groups of five moves.
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let coloured = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let style = if coloured { Style::Coloured } else { Style::Plain };
-    writeln!(out, "{}\n", puzzle.draw(&solution.start, style))?;
+    writeln!(out, "{}\n", puzzle.draw(&solution.start, style()))?;
     let report = &solution.report;
     let Some(moves) = &report.moves else { return Ok(()) };
     if moves.is_empty() {

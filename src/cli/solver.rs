@@ -33,7 +33,7 @@ const MEMORY_SHARE: f64 = 0.8;
 /// A puzzle, a heuristic and a search, ready for instances.
 pub(super) struct Solver<P: Puzzle> {
     pub(super) puzzle: Arc<P>,
-    heuristic: Box<dyn Heuristic<P::State>>,
+    pub(super) heuristic: Box<dyn Heuristic<P::State>>,
     search: Box<dyn Search<P>>,
     limits: Limits,
     stop: &'static AtomicBool,
