@@ -417,3 +417,20 @@ fn facelets_start_where_they_are() {
     );
     assert_eq!(play_to_the_end(&browser)["solved"], true);
 }
+
+#[test]
+fn a_page_without_a_playback_waits_for_one() {
+    let Some(browser) = Browser::start() else { return };
+    let (_folder, page) = place();
+    open(&browser, &page, &["R", "R'"]);
+    let told = browser.run("return document.querySelector('#playback').textContent");
+    let told = told.as_str().expect("text");
+    std::fs::write(&page, std::fs::read_to_string(&page).expect("a page").replace(told, ""))
+        .expect("it can be written");
+    browser.open(&page);
+    browser.press(&[RIGHT]);
+    browser.run("document.querySelector('#play').click()");
+    browser.run(&format!("costar.load({told})"));
+    assert_eq!(play_to_the_end(&browser)["position"], 2);
+    assert_eq!(browser.console(), Vec::<String>::new());
+}

@@ -60,44 +60,48 @@ impl Visitor for Solve {
 
 impl Solve {
     fn with<P: Puzzle>(self, puzzle: P, reverse: Reverse<P>) -> Ending {
-        let Solve { args: Args { options, view, explain, instance }, stop } = self;
-        let instance = instance.join(" ");
-        if instance == "-" {
-            let flag = view.as_ref().map(|_| "--view").or(explain.then_some("--explain"));
-            if let Some(flag) = flag {
-                return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
-            }
-            return all(Solver::new(puzzle, &reverse, &options, stop)?, options.json, stop);
+        let Solve { args, stop } = self;
+        let instance = args.instance.join(" ");
+        if instance != "-" {
+            return one(puzzle, &reverse, &args, &instance, stop);
         }
-        // Before a model is loaded: what is refused is refused at once.
-        let start = puzzle.parse(&instance).or_input()?;
-        if let Some(path) = &view {
-            view::check_place(path).context("--view").or_input()?;
-            Playback::new(&puzzle, &[], &instance, &[]).context("--view").or_input()?;
+        if let Some(flag) = args.view.as_ref().map(|_| "--view").or(args.explain.then_some("--explain")) {
+            return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
         }
-        let mut solver = Solver::new(puzzle, &reverse, &options, stop)?;
-        let solution = solver.solve(&instance, start, &mut SearchLine::new())?;
-        if options.json {
-            print_line(&solution.report)?;
-        } else {
-            show(&*solver.puzzle, &solution)?;
-        }
-        let Some(moves) = &solution.moves else {
-            if !options.json {
-                note!("costar: {}", why_not_solved(&solution.report, solution.end));
-            }
-            return Ok(ExitCode::from(NOT_SOLVED));
-        };
-        if explain {
-            explain::print(&mut io::stdout().lock(), &mut solver, &solution, style())?;
-        }
-        if let Some(path) = &view {
-            let puzzle = &*solver.puzzle;
-            let playback = Playback::new(puzzle, &reverse.goals(puzzle), &instance, moves).context("--view")?;
-            view::write(path, &playback)?;
-        }
-        Ok(SUCCESS)
+        all(Solver::new(puzzle, &reverse, &args.options, stop)?, args.options.json, stop)
     }
+}
+
+/// Solves one instance, and shows the solution in the ways that were asked for.
+fn one<P: Puzzle>(puzzle: P, reverse: &Reverse<P>, args: &Args, instance: &str, stop: &'static AtomicBool) -> Ending {
+    // Before a model is loaded: what is refused is refused at once.
+    let start = puzzle.parse(instance).or_input()?;
+    if let Some(path) = &args.view {
+        view::check_place(path).context("--view").or_input()?;
+        Playback::new(&puzzle, &[], instance, &[]).context("--view").or_input()?;
+    }
+    let mut solver = Solver::new(puzzle, reverse, &args.options, stop)?;
+    let solution = solver.solve(instance, start, &mut SearchLine::new())?;
+    if args.options.json {
+        print_line(&solution.report)?;
+    } else {
+        show(&*solver.puzzle, &solution)?;
+    }
+    let Some(moves) = &solution.moves else {
+        if !args.options.json {
+            note!("costar: {}", why_not_solved(&solution.report, solution.end));
+        }
+        return Ok(ExitCode::from(NOT_SOLVED));
+    };
+    if args.explain {
+        explain::print(&mut io::stdout().lock(), &mut solver, &solution, style())?;
+    }
+    if let Some(path) = &args.view {
+        let puzzle = &*solver.puzzle;
+        let playback = Playback::new(puzzle, &reverse.goals(puzzle), instance, moves).context("--view")?;
+        view::write(path, &playback)?;
+    }
+    Ok(SUCCESS)
 }
 
 /// Solves each line of standard input: a bad line gives an error line or object, and the rest goes on.

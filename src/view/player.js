@@ -1,7 +1,8 @@
 // The player: where it is, what moves, and what the keys, buttons and fingers do.
 //
 // A program (a test, or a server's page) speaks to it through window.costar:
-//   load(playback)   shows another playback: the object in this page's element #playback is one
+//   load(playback)   shows another playback: the object in this page's element #playback is one; that may be empty,
+//                    and the page then waits for the first
 //   state()          { puzzle, position, moves, scramble, move, state, solved, playing, moving, verdict }: how many
 //                    moves are made, of how many, how many of them the scramble; the last one made; the state in
 //                    costar's notation, from the moves that this page has played; whether it is solved (or null);
@@ -111,6 +112,7 @@ function redraw() {
 }
 
 function frame(now) {
+  if (!run) return; // nothing is loaded yet
   if (viewGoal) turnTowardsGoal();
   const made = way ? Math.max(0, (now - way.begun) / way.milliseconds) : 1;
   if (way && made >= 1) {
@@ -242,7 +244,7 @@ const CUBE_KEYS = {
 };
 
 function pressed(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (!run || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   const control = event.target.closest("button, summary, select, input, textarea");
   if (control?.matches("select, textarea, input:not([type=range], [type=checkbox])")) return;
   if (event.key === " " && control && control.type !== "range") return; // space is the control's own
@@ -275,7 +277,7 @@ function listen() {
     last: () => jump(end()),
     play: KEYS[" "],
   };
-  for (const [id, action] of Object.entries(clicks)) element(id).addEventListener("click", action);
+  for (const [id, action] of Object.entries(clicks)) element(id).addEventListener("click", () => run && action());
   element("scrubber").addEventListener("input", (event) => jump(Number(event.target.value)));
   element("letters").addEventListener("change", redraw);
   element("behind").addEventListener("click", () =>
