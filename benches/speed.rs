@@ -11,7 +11,7 @@ use costar::neural::model::{Model, ModelConfig};
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::sampler::{Sampler, Walker, generator};
+use costar::sampler::{Sampler, Walker, Walks, generator};
 use costar::search::best_first::BestFirst;
 use costar::search::{Control, Limits, Outcome, Search as _};
 use std::hash::BuildHasher as _;
@@ -36,7 +36,7 @@ fn main() -> anyhow::Result<()> {
 
     memory_of_nodes()?; // first, while the process is small
 
-    let sampler = Sampler::new(Arc::new(Cube3), 1, 26, BATCH);
+    let sampler = Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), 54, 1, 26, BATCH);
     let config =
         NetworkConfig { kind: NetworkKind::Mlp, width: 1024, blocks: 3, heads: Some(12), offset: 13.0, scale: 10.0 };
     let mut learner = Learner::fresh(config.clone(), &Cube3.encoding(), device, precision, 1e-3, 1)?;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 mod bench;
 mod explain;
+mod instances;
 mod models;
 mod puzzles;
 mod scramble;

@@ -7,6 +7,7 @@
 use crate::puzzle::{Move, Reversible, State};
 use hashbrown::HashMap;
 use ndarray::Array2;
+use std::cell::LazyCell;
 use std::collections::VecDeque;
 
 /// What a heuristic says of a chunk of states.
@@ -82,6 +83,17 @@ pub trait Heuristic<S>: Send {
         Ok(())
     }
 
+    /// The estimates of one chunk at once, in place of what `values` held; nothing else may be out. The same as handing
+    /// it over and collecting it, but for what that allocates.
+    ///
+    /// # Errors
+    /// If the device has failed.
+    fn estimate_all(&mut self, states: &[S], values: &mut Vec<f32>) -> Result<(), HeuristicError> {
+        self.submit(states, Ask::Values)?;
+        *values = self.collect()?.values;
+        Ok(())
+    }
+
     /// The estimate of one state, for searches that have no batches; nothing else may be out.
     ///
     /// # Errors
@@ -96,14 +108,26 @@ pub trait Heuristic<S>: Send {
 pub struct PerState<S> {
     name: String,
     admissible: bool,
-    estimate: Box<dyn Fn(&S) -> f32 + Send>,
+    estimate: LazyCell<Estimate<S>, Box<dyn FnOnce() -> Estimate<S> + Send>>,
     done: VecDeque<Estimates>,
 }
+
+type Estimate<S> = Box<dyn Fn(&S) -> f32 + Send>;
 
 impl<S> PerState<S> {
     /// Wraps a function of a state.
     pub fn new(name: &str, admissible: bool, estimate: impl Fn(&S) -> f32 + Send + 'static) -> Self {
-        PerState { name: name.into(), admissible, estimate: Box::new(estimate), done: VecDeque::new() }
+        PerState::deferred(name, admissible, || estimate)
+    }
+
+    /// Wraps a function of a state that is made when it is first needed: a search that asks nothing does not pay for
+    /// its tables.
+    pub fn deferred<F>(name: &str, admissible: bool, make: impl FnOnce() -> F + Send + 'static) -> Self
+    where
+        F: Fn(&S) -> f32 + Send + 'static,
+    {
+        let make = Box::new(|| Box::new(make()) as Estimate<S>);
+        PerState { name: name.into(), admissible, estimate: LazyCell::new(make), done: VecDeque::new() }
     }
 }
 
@@ -121,13 +145,24 @@ impl<S: State> Heuristic<S> for PerState<S> {
     }
 
     fn submit(&mut self, states: &[S], _ask: Ask) -> Result<(), HeuristicError> {
-        let values = states.iter().map(&self.estimate).collect();
+        let values = states.iter().map(&**self.estimate).collect();
         self.done.push_back(Estimates { values, preferences: None });
         Ok(())
     }
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
         Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+
+    fn estimate_all(&mut self, states: &[S], values: &mut Vec<f32>) -> Result<(), HeuristicError> {
+        values.clear();
+        values.extend(states.iter().map(&**self.estimate));
+        Ok(())
+    }
+
+    fn warm_up(&mut self) -> Result<(), HeuristicError> {
+        LazyCell::force(&self.estimate);
+        Ok(())
     }
 
     fn estimate(&mut self, state: &S) -> Result<f32, HeuristicError> {

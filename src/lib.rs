@@ -18,7 +18,9 @@
 
 #![warn(missing_docs)]
 
+pub mod cache;
 pub mod cli;
+pub mod exact;
 pub mod files;
 pub mod heuristic;
 pub mod memory;

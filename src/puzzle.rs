@@ -5,6 +5,7 @@
 //! [`visit`] and [`catalogue`], and a call of [`laws::check`] in its tests.
 
 use crate::heuristic::Heuristic;
+use crate::sampler::Source;
 use std::fmt;
 use std::hash::Hash;
 use std::path::Path;
@@ -16,6 +17,7 @@ pub mod laws;
 pub mod lightsout;
 pub mod permutation;
 pub mod picture;
+pub mod sokoban;
 pub mod tiles;
 
 pub use picture::Picture;
@@ -155,9 +157,45 @@ pub trait Puzzle: Send + Sync + 'static {
     fn best_search(&self) -> &'static str {
         "bfs"
     }
+
+    /// Whether a network, where there is a model, measured better than [`Puzzle::best_search`] without one.
+    fn wants_network(&self) -> bool {
+        true
+    }
+
+    /// Whether an instance takes several lines, so that blank lines separate instances.
+    fn takes_lines(&self) -> bool {
+        false
+    }
+
+    /// Whether the goal is the puzzle's own: networks are trained for no other.
+    fn has_own_goal(&self) -> bool {
+        true
+    }
+
+    /// Checks that a row can hold a state.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    fn check_encodes(&self, _state: &Self::State) -> Result<(), ParseError> {
+        Ok(())
+    }
+
+    /// A way of its own to make training samples, for a puzzle that cannot be walked back from its goals.
+    ///
+    /// # Errors
+    /// If it has none.
+    fn samples(&self) -> Result<Source, ParseError> {
+        let name = self.name();
+        Err(ParseError(format!(
+            "--puzzle {name}: its moves cannot be undone, and training needs walks back from the goals"
+        )))
+    }
 }
 
 /// A puzzle whose goals are known and whose moves can be undone: it can be scrambled and searched from both ends.
+///
+/// Every move costs at least 1, and undoing it costs as much.
 pub trait Reversible: Puzzle {
     /// Every state that counts as solved.
     fn goals(&self) -> Vec<Self::State>;
@@ -167,6 +205,43 @@ pub trait Reversible: Puzzle {
 
     /// How many moves a scramble has by default: about as many as the hardest state needs.
     fn default_depth(&self) -> u32;
+
+    /// The same puzzle with another goal, where the puzzle's own estimates ([`Puzzle::heuristics`]) can be had for it.
+    fn towards(&self, _goal: &Self::State) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// A puzzle whose states are numbered from 0 without a gap (a minimal perfect hash), so that a flat table can hold
+/// something of each. Every inverse is itself a move: neighbours are neighbours both ways.
+pub trait Ranked: Reversible {
+    /// How many states there are.
+    fn count(&self) -> usize;
+
+    /// The number of a state, below [`Ranked::count`].
+    ///
+    /// A state from which no goal can be reached may get the number of another one.
+    fn rank(&self, state: &Self::State) -> usize;
+
+    /// The state with a number.
+    ///
+    /// # Panics
+    /// May panic if the number is not below [`Ranked::count`].
+    fn unrank(&self, rank: usize) -> Self::State;
+
+    /// Visits the numbers of all states one move from the one with a number, in the order of the moves.
+    #[inline]
+    fn neighbours(&self, rank: usize, mut visit: impl FnMut(usize)) {
+        let state = self.unrank(rank);
+        for action in 0..self.move_count() as Move {
+            if let Some(child) = self.apply(&state, action) {
+                visit(self.rank(&child));
+            }
+        }
+    }
 }
 
 /// An instance that is written as moves, and all states on the way: the last is the instance.
@@ -220,6 +295,18 @@ pub fn move_names<P: Puzzle>(puzzle: &P, moves: &[Move]) -> Vec<String> {
     moves.iter().map(|&action| puzzle.move_name(action)).collect()
 }
 
+/// Reads moves of one letter each, of either case, with spaces between or without.
+fn parse_letters(text: &str, names: &[char], accepted: &str) -> Result<Vec<Move>, ParseError> {
+    let letters = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
+    letters
+        .map(|letter| {
+            let action = names.iter().position(|&name| name == letter.to_ascii_uppercase());
+            let refusal = || ParseError(format!("'{letter}' is not a move: {accepted}, would be accepted"));
+            action.map(|action| action as Move).ok_or_else(refusal)
+        })
+        .collect()
+}
+
 /// Work that is done for whichever puzzle a name stands for; inside, everything is statically dispatched.
 pub trait Visitor: Sized {
     /// What the work gives.
@@ -257,6 +344,8 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
     match name {
         "cube2" => Ok(visitor.visit(cube2::Cube2)),
         "cube3" => Ok(visitor.visit(cube3::Cube3)),
+        "sokoban" => Ok(visitor.visit_irreversible(sokoban::Sokoban::by_moves())),
+        "sokoban:pushes" => Ok(visitor.visit_irreversible(sokoban::Sokoban::by_pushes())),
         _ if name.ends_with(".json") => visit_file(Path::new(name), visitor),
         _ => match name.strip_prefix("lightsout").map(str::parse::<usize>) {
             Some(Ok(size)) if (2..=lightsout::LARGEST).contains(&size) => Ok(visit_lights(size, visitor)),
@@ -307,5 +396,16 @@ fn in_goal(refusal: ParseError) -> ParseError {
 
 /// The names of all puzzles.
 pub fn catalogue() -> &'static [&'static str] {
-    &["cube3", "cube2", "puzzle8", "puzzle15", "puzzle24", "puzzle35", "puzzle48", "lightsout7", "jugs:8,5,3"]
+    &[
+        "cube3",
+        "cube2",
+        "puzzle8",
+        "puzzle15",
+        "puzzle24",
+        "puzzle35",
+        "puzzle48",
+        "lightsout7",
+        "sokoban",
+        "jugs:8,5,3",
+    ]
 }

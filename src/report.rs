@@ -45,6 +45,9 @@ pub struct Solved {
     pub n: Option<usize>,
     /// `--lambda`.
     pub lambda: Option<f32>,
+    /// Settings of the search's variant, as flags; empty for the search as published.
+    #[serde(default)]
+    pub variant: String,
     /// The heuristic's name.
     pub heuristic: Option<String>,
     /// Why there is no solution: `no solution`, `time`, `nodes`, `memory` or `stopped`.
@@ -76,6 +79,7 @@ impl Solved {
         differs("the device", show(&self.device), show(&other.device))?;
         differs("--n", show(&self.n), show(&other.n))?;
         differs("--lambda", show(&self.lambda), show(&other.lambda))?;
+        differs("the variant", format!("'{}'", self.variant), format!("'{}'", other.variant))?;
         differs("--max-seconds", show(&self.max_seconds), show(&other.max_seconds))?;
         differs("--max-nodes", show(&self.max_nodes), show(&other.max_nodes))?;
         differs("--max-memory", show(&self.max_memory), show(&other.max_memory))

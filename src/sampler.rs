@@ -1,19 +1,29 @@
-//! Scramble walks, turned into training batches without end.
+//! Training batches without end.
 //!
-//! Sample `i` of batch `k` is a walk of its own from a goal, of `(k · batch size + i) mod max-depth + 1` moves, none
-//! undoing the one before: every depth comes equally often. Batch `k` is a function of the seed and `k` alone, so any
-//! number of threads makes the same stream, and a resumed run goes on in it exactly.
+//! What a sample is, is the [`Samples`]' business: a scramble walk ([`Walks`]), a state whose cost is known
+//! ([`Known`]), or a puzzle's own way. Sample `i` of batch `k` has the depth `(k · batch size + i) mod max-depth + 1`:
+//! every depth comes equally often. Batch `k` is a function of the seed and `k` alone, so any number of threads makes
+//! the same stream, and a resumed run goes on in it exactly.
 
-use crate::puzzle::{Move, Reversible};
-use ndarray::{Array1, Array2};
+use crate::puzzle::Move;
+use ndarray::{Array1, Array2, ArrayViewMut1};
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-/// The generator of the walks; runs that were sampled by another one cannot be resumed.
+mod known;
+mod walks;
+
+pub use known::{Known, known_costs};
+pub use walks::{Walker, Walks, walk};
+
+/// The generator of the samples; runs that were sampled by another one cannot be resumed.
 pub const GENERATOR: &str = "xoshiro256++/1";
+
+/// A stream of random numbers.
+pub type Generator = Xoshiro256PlusPlus;
 
 /// How many batches a thread makes ahead of the training.
 const AHEAD: usize = 2;
@@ -23,76 +33,89 @@ const AHEAD: usize = 2;
 pub struct Batch {
     /// One encoded state a row, `samples × cells`.
     pub states: Array2<u8>,
-    /// The length of the walk that led to each state, in moves: an upper bound of its distance.
+    /// What the way that led to each state costs: an upper bound of its distance, or the distance itself.
     pub labels: Array1<f32>,
-    /// The move that undoes the walk's last one.
+    /// The move that goes back along that way.
     pub back_moves: Array1<u8>,
 }
 
+impl Batch {
+    fn zeros(samples: usize, cells: usize) -> Self {
+        Batch {
+            states: Array2::zeros((samples, cells)),
+            labels: Array1::zeros(samples),
+            back_moves: Array1::zeros(samples),
+        }
+    }
+
+    /// The samples one by one, to be filled in: row, label and back move.
+    pub fn samples_mut(&mut self) -> impl Iterator<Item = (ArrayViewMut1<'_, u8>, &mut f32, &mut Move)> {
+        let labels = self.labels.iter_mut().zip(self.back_moves.iter_mut());
+        self.states.outer_iter_mut().zip(labels).map(|(row, (label, back))| (row, label, back))
+    }
+}
+
+/// A way to make samples of a puzzle.
+pub trait Samples: Send + Sync {
+    /// Fills a batch, a sample for each depth, and as near to it as the puzzle has one.
+    fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch);
+}
+
+/// A way to make samples, and how deep they should go by default.
+#[derive(Clone)]
+pub struct Source {
+    /// The way.
+    pub samples: Arc<dyn Samples>,
+    /// The greatest depth that is of use.
+    pub default_depth: u32,
+}
+
 /// Where batches come from.
-#[derive(Debug)]
-pub struct Sampler<P: Reversible> {
-    puzzle: Arc<P>,
-    goals: Vec<P::State>,
+#[derive(Clone)]
+pub struct Sampler {
+    samples: Arc<dyn Samples>,
+    cells: usize,
     seed: u64,
     max_depth: u32,
     batch_size: usize,
 }
 
-impl<P: Reversible> Sampler<P> {
-    /// Walks of 1 to `max_depth` moves, `batch_size` of them a batch.
+impl Sampler {
+    /// Samples of depth 1 to `max_depth`, `batch_size` of them a batch, in rows of `cells`.
     ///
     /// # Panics
-    /// If `max_depth` or `batch_size` is 0, or the puzzle has no goal.
-    pub fn new(puzzle: Arc<P>, seed: u64, max_depth: u32, batch_size: usize) -> Self {
-        let goals = puzzle.goals();
-        assert!(max_depth > 0 && batch_size > 0 && !goals.is_empty());
-        Sampler { puzzle, goals, seed, max_depth, batch_size }
+    /// If `max_depth` or `batch_size` is 0.
+    pub fn new(samples: Arc<dyn Samples>, cells: usize, seed: u64, max_depth: u32, batch_size: usize) -> Self {
+        assert!(max_depth > 0 && batch_size > 0);
+        Sampler { samples, cells, seed, max_depth, batch_size }
     }
 
     /// Batch number `k`.
     pub fn batch(&self, k: u64) -> Batch {
-        let cells = self.puzzle.encoding().cells;
-        let mut states = vec![0; self.batch_size * cells];
-        let mut labels = Vec::with_capacity(self.batch_size);
-        let mut back_moves = Vec::with_capacity(self.batch_size);
-        let mut generator = generator(self.seed, k);
-        let first = k.wrapping_mul(self.batch_size as u64) % u64::from(self.max_depth);
-        let mut depth = first as u32;
-        for row in states.chunks_exact_mut(cells) {
-            depth = depth % self.max_depth + 1;
-            let goal = self.goals[below(&mut generator, self.goals.len())];
-            let (state, last) = walk(&*self.puzzle, goal, depth, &mut generator);
-            self.puzzle.encode(&state, row);
-            labels.push(depth as f32);
-            back_moves.push(last.map_or(0, |action| self.puzzle.inverse(action)));
-        }
-        Batch {
-            states: Array2::from_shape_vec((self.batch_size, cells), states).expect("a row a sample"),
-            labels: Array1::from_vec(labels),
-            back_moves: Array1::from_vec(back_moves),
-        }
+        let first = k.wrapping_mul(self.batch_size as u64);
+        let depth = |i| ((first.wrapping_add(i)) % u64::from(self.max_depth)) as u32 + 1;
+        let depths: Vec<u32> = (0..self.batch_size as u64).map(depth).collect();
+        self.fill(&depths, k)
     }
 
-    /// As many states as a batch has, all of one depth, from walks that no batch holds: one encoded state a row.
+    /// As many states as a batch has, all of one depth, from samples that no batch holds: one encoded state a row.
     pub fn at_depth(&self, depth: u32) -> Array2<u8> {
-        let mut states = Array2::zeros((self.batch_size, self.puzzle.encoding().cells));
-        let mut generator = generator(self.seed, (1 << 63) | u64::from(depth));
-        for mut row in states.outer_iter_mut() {
-            let goal = self.goals[below(&mut generator, self.goals.len())];
-            let (state, _) = walk(&*self.puzzle, goal, depth, &mut generator);
-            self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-        }
-        states
+        self.fill(&vec![depth; self.batch_size], (1 << 63) | u64::from(depth)).states
+    }
+
+    fn fill(&self, depths: &[u32], stream: u64) -> Batch {
+        let mut batch = Batch::zeros(depths.len(), self.cells);
+        self.samples.fill(depths, &mut generator(self.seed, stream), &mut batch);
+        batch
     }
 
     /// Batches `first`, `first + 1`, …, made ahead by `threads` threads, which end when the stream is dropped.
     pub fn stream(self, first: u64, threads: usize) -> Stream {
-        let (threads, sampler) = (threads.max(1), Arc::new(self));
+        let threads = threads.max(1);
         let receivers = (0..threads)
             .map(|thread| {
                 let (sender, receiver) = sync_channel(AHEAD);
-                let sampler = Arc::clone(&sampler);
+                let sampler = self.clone();
                 thread::spawn(move || {
                     let mut k = first + thread as u64;
                     while sender.send(sampler.batch(k)).is_ok() {
@@ -125,92 +148,30 @@ impl Iterator for Stream {
 }
 
 /// The generator of a numbered stream of a seed.
-pub fn generator(seed: u64, stream: u64) -> Xoshiro256PlusPlus {
+pub fn generator(seed: u64, stream: u64) -> Generator {
     let mut mixer = rand_xoshiro::SplitMix64::seed_from_u64(seed);
     Xoshiro256PlusPlus::seed_from_u64(mixer.next_u64() ^ stream.wrapping_mul(0x9E37_79B9_7F4A_7C15))
-}
-
-/// Walks `depth` legal moves from a state, none undoing the one before unless there is no other; gives the end and
-/// the last move. Stops short where there is no legal move at all.
-pub fn walk<P: Reversible>(
-    puzzle: &P,
-    start: P::State,
-    depth: u32,
-    generator: &mut impl RngCore,
-) -> (P::State, Option<Move>) {
-    let mut walker = Walker::new(puzzle, start);
-    for _ in 0..depth {
-        if walker.step(generator).is_none() {
-            break;
-        }
-    }
-    (walker.state, walker.last)
-}
-
-/// A random walk, move by move.
-#[derive(Debug)]
-pub struct Walker<'a, P: Reversible> {
-    puzzle: &'a P,
-    /// Where the walk is.
-    pub state: P::State,
-    last: Option<Move>,
-}
-
-impl<'a, P: Reversible> Walker<'a, P> {
-    /// A walk that begins at a state.
-    pub fn new(puzzle: &'a P, state: P::State) -> Self {
-        Walker { puzzle, state, last: None }
-    }
-
-    /// Makes a random legal move, not the one that undoes the last unless there is no other.
-    #[inline]
-    pub fn step(&mut self, generator: &mut impl RngCore) -> Option<Move> {
-        let moves = self.puzzle.move_count();
-        // A few random picks nearly always meet a legal move; only then is it worth listing them all.
-        for _ in 0..32 {
-            let action = below(generator, moves) as Move;
-            if self.last.is_some_and(|last| action == self.puzzle.inverse(last)) {
-                continue;
-            }
-            if let Some(next) = self.puzzle.apply(&self.state, action) {
-                return Some(self.go(action, next));
-            }
-        }
-        let legal: Vec<(Move, P::State)> =
-            (0..moves as Move).filter_map(|action| Some((action, self.puzzle.apply(&self.state, action)?))).collect();
-        let undo = self.last.map(|last| self.puzzle.inverse(last));
-        let others: Vec<_> = legal.iter().filter(|(action, _)| Some(*action) != undo).collect();
-        let pick = match (others.len(), legal.len()) {
-            (0, 0) => return None,
-            (0, count) => legal[below(generator, count)],
-            (count, _) => *others[below(generator, count)],
-        };
-        Some(self.go(pick.0, pick.1))
-    }
-
-    #[inline]
-    fn go(&mut self, action: Move, next: P::State) -> Move {
-        self.state = next;
-        self.last = Some(action);
-        action
-    }
 }
 
 /// A number below `count`: the high half of a product (Lemire 2019, without the rejection: the bias is below
 /// `count` in 2³²).
 #[inline]
-fn below(generator: &mut impl RngCore, count: usize) -> usize {
+pub(crate) fn below(generator: &mut impl RngCore, count: usize) -> usize {
     ((u64::from(generator.next_u32()) * count as u64) >> 32) as usize
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::Puzzle as _;
     use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::{Puzzle as _, Reversible as _};
 
-    fn sampler(batch_size: usize) -> Sampler<Cube3> {
-        Sampler::new(Arc::new(Cube3), 7, 26, batch_size)
+    fn walks(seed: u64, batch_size: usize) -> Sampler {
+        Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), 54, seed, 26, batch_size)
+    }
+
+    fn sampler(batch_size: usize) -> Sampler {
+        walks(7, batch_size)
     }
 
     #[test]
@@ -222,7 +183,7 @@ mod tests {
         }
         assert_eq!(sampler(100).stream(4, 2).next(), Some(alone[4].clone()));
         assert_ne!(alone[0], alone[1]);
-        assert_ne!(Sampler::new(Arc::new(Cube3), 8, 26, 100).batch(0), alone[0]);
+        assert_ne!(walks(8, 100).batch(0), alone[0]);
     }
 
     #[test]

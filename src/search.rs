@@ -13,9 +13,13 @@ pub mod best_first;
 pub mod bidirectional;
 pub mod breadth_first;
 pub mod closed;
+pub mod deferred;
+pub mod endgame;
 pub mod idastar;
+pub mod nbs;
 pub mod open;
 pub mod random;
+mod scoring;
 pub mod tree;
 
 /// Expanded nodes between two looks at the clock and the memory.
@@ -123,13 +127,35 @@ pub struct Control<'a> {
     limits: &'a Limits,
     stop: &'a AtomicBool,
     watch: &'a mut dyn FnMut(&Progress),
+    answers: Option<&'a mut dyn FnMut(&Answer)>,
     begun: Instant,
+}
+
+/// A solution that a search has met on its way to a better one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The solution.
+    pub moves: Vec<Move>,
+    /// What it costs.
+    pub cost: Cost,
 }
 
 impl<'a> Control<'a> {
     /// The clock starts now.
     pub fn new(limits: &'a Limits, stop: &'a AtomicBool, watch: &'a mut dyn FnMut(&Progress)) -> Self {
-        Control { limits, stop, watch, begun: Instant::now() }
+        Control { limits, stop, watch, answers: None, begun: Instant::now() }
+    }
+
+    /// Also tells of every answer that is better than those before, when it is met.
+    pub fn with_answers(self, answers: &'a mut dyn FnMut(&Answer)) -> Self {
+        Control { answers: Some(answers), ..self }
+    }
+
+    /// Tells of an answer that is better than those before.
+    pub fn answer(&mut self, answer: &Answer) {
+        if let Some(answers) = &mut self.answers {
+            answers(answer);
+        }
     }
 
     /// Seconds since the search began.

@@ -6,14 +6,15 @@
 pub mod checkpoint;
 pub mod settings;
 
+use crate::files::create_folder_whole;
 use crate::neural::device::Device;
 use crate::neural::learner::{Learner, Losses};
 use crate::neural::model::ModelConfig;
 use crate::progress::TrainingBar;
-use crate::puzzle::Reversible;
+use crate::puzzle::Puzzle;
 use crate::quantity::{Interval, Roughly, grouped};
 use crate::report::{Metrics, Prediction, append_line};
-use crate::sampler::Sampler;
+use crate::sampler::{Sampler, Samples};
 use anyhow::{Context, Result, bail, ensure};
 use checkpoint::{MODEL, Position};
 use settings::{Plan, Settings, learning_rate};
@@ -25,6 +26,9 @@ use std::time::{Duration, Instant};
 
 /// The file of metrics in a run's folder.
 pub const METRICS: &str = "metrics.jsonl";
+
+/// The folder in a run's folder that holds the models that are kept ([`Plan::snapshot_every`]), by samples.
+pub const SNAPSHOTS: &str = "snapshots";
 
 /// How often the losses are read from the device and written down.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
@@ -47,21 +51,29 @@ pub enum Ended {
 }
 
 /// A training that can run: on a device, in a folder of its own, fresh or from its last checkpoint.
-pub struct Training<P: Reversible> {
+pub struct Training<P: Puzzle> {
     puzzle: Arc<P>,
+    samples: Arc<dyn Samples>,
     plan: Plan,
     position: Position,
     learner: Learner,
     device: Device,
 }
 
-impl<P: Reversible> Training<P> {
+impl<P: Puzzle> Training<P> {
     /// A run from the start; `init` is a model whose weights it begins with.
     ///
     /// # Errors
     /// If the network cannot be made, or the model not be read.
-    pub fn fresh(puzzle: P, settings: Settings, plan: Plan, device: Device, init: Option<&Path>) -> Result<Self> {
-        let mut learner = new_learner(&puzzle, &settings, device)?;
+    pub fn fresh(
+        puzzle: Arc<P>,
+        samples: Arc<dyn Samples>,
+        settings: Settings,
+        plan: Plan,
+        device: Device,
+        init: Option<&Path>,
+    ) -> Result<Self> {
+        let mut learner = new_learner(&*puzzle, &settings, device)?;
         if let Some(model) = init {
             ModelConfig::read(model)?.check_puzzle(&settings.puzzle, &puzzle.encoding(), puzzle.move_count(), model)?;
             learner.read_weights(model)?;
@@ -76,20 +88,27 @@ impl<P: Reversible> Training<P> {
             seconds: 0.0,
             checksums: Default::default(),
         };
-        Ok(Training { puzzle: Arc::new(puzzle), plan, position, learner, device })
+        Ok(Training { puzzle, samples, plan, position, learner, device })
     }
 
     /// A run from a checkpoint, whose [`Position`] was read from there.
     ///
     /// # Errors
     /// If the checkpoint is damaged, or the metrics cannot be cut back to it.
-    pub fn resumed(puzzle: P, checkpoint: &Path, position: Position, plan: Plan, device: Device) -> Result<Self> {
-        let mut learner = new_learner(&puzzle, &position.settings, device)?;
+    pub fn resumed(
+        puzzle: Arc<P>,
+        samples: Arc<dyn Samples>,
+        checkpoint: &Path,
+        position: Position,
+        plan: Plan,
+        device: Device,
+    ) -> Result<Self> {
+        let mut learner = new_learner(&*puzzle, &position.settings, device)?;
         learner.read_state(checkpoint)?;
         checkpoint::sweep(&plan.out)?;
         cut_metrics(&plan.out.join(METRICS), position.samples)?;
         let position = Position { steps: plan.steps, ..position };
-        Ok(Training { puzzle: Arc::new(puzzle), plan, position, learner, device })
+        Ok(Training { puzzle, samples, plan, position, learner, device })
     }
 
     /// How many numbers are trained.
@@ -148,9 +167,10 @@ impl<P: Reversible> Training<P> {
         }
     }
 
-    fn sampler(&self, batch_size: usize) -> Sampler<P> {
+    fn sampler(&self, batch_size: usize) -> Sampler {
         let settings = &self.position.settings;
-        Sampler::new(Arc::clone(&self.puzzle), settings.seed, settings.max_depth, batch_size)
+        let cells = self.puzzle.encoding().cells;
+        Sampler::new(Arc::clone(&self.samples), cells, settings.seed, settings.max_depth, batch_size)
     }
 
     /// Trains until all samples are seen or `stop` is set, and saves.
@@ -172,8 +192,10 @@ impl<P: Reversible> Training<P> {
             self.position.batches += 1;
             self.position.samples += batch_size as u64;
             bar.seen(self.position.samples.min(self.plan.steps));
-            if clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples) {
-                if let Err(error) = self.save(&mut clock, &bar) {
+            let snapshot = self.snapshot_due();
+            if snapshot || clock.checkpoint_due(self.plan.checkpoint_every, self.position.samples) {
+                let saved = self.save(&mut clock, &bar);
+                if let Err(error) = saved.and_then(|()| if snapshot { self.keep_snapshot() } else { Ok(()) }) {
                     if !is_about_writing(&error) {
                         return Err(error);
                     }
@@ -253,6 +275,29 @@ impl<P: Reversible> Training<P> {
         Ok(())
     }
 
+    /// Whether the last batch has passed a multiple of what snapshots are kept at.
+    fn snapshot_due(&self) -> bool {
+        let before = self.position.samples - self.position.settings.batch_size as u64;
+        self.plan.snapshot_every.is_some_and(|every| self.position.samples / every > before / every)
+    }
+
+    /// Copies the model of the checkpoint that was just written, to be kept.
+    fn keep_snapshot(&self) -> Result<()> {
+        let kept = self.plan.out.join(SNAPSHOTS).join(format!("{:015}", self.position.samples));
+        if kept.exists() {
+            return Ok(()); // of a run that was resumed from before it: the same bits
+        }
+        let newest = checkpoint::newest(&self.plan.out)?.context("there is no checkpoint")?;
+        let copied = create_folder_whole(&kept, |folder| {
+            for file in fs::read_dir(newest.join(MODEL))? {
+                let file = file?;
+                crate::files::write_synced(&folder.join(file.file_name()), &fs::read(file.path())?)?;
+            }
+            Ok(())
+        });
+        copied.context(NOT_WRITTEN)
+    }
+
     /// What the network says of fresh scrambles of every depth.
     fn predictions(&self) -> Vec<Prediction> {
         let deepest = self.position.settings.max_depth;
@@ -291,7 +336,7 @@ fn is_about_writing(error: &anyhow::Error) -> bool {
     error.to_string() == NOT_WRITTEN
 }
 
-fn new_learner<P: Reversible>(puzzle: &P, settings: &Settings, device: Device) -> Result<Learner> {
+fn new_learner<P: Puzzle>(puzzle: &P, settings: &Settings, device: Device) -> Result<Learner> {
     let network = settings.network.clone();
     let (decay, seed) = (settings.weight_decay, settings.seed);
     Ok(Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed)?)

@@ -17,7 +17,9 @@ struct Ran {
 
 fn costar() -> Command {
     let mut command = Command::cargo_bin("costar").expect("the program was built");
-    command.env("OMP_NUM_THREADS", "1").env_remove("COSTAR_MODELS");
+    // What was built once serves all runs of these tests, and is none of the user's.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    command.env("OMP_NUM_THREADS", "1").env("COSTAR_CACHE", cache).env_remove("COSTAR_MODELS");
     command
 }
 
@@ -154,6 +156,65 @@ fn every_puzzle_is_solved_without_a_model() {
     );
 }
 
+/// Two levels; the second is larger than a network reads.
+const LEVELS: &str = "; 1\n#####\n# . #\n# $ #\n# @ #\n#####\n\n############\n#@ $  .    #\n############\n";
+
+#[test]
+fn sokoban_levels_come_from_a_file_from_standard_input_or_as_words() {
+    let (_folder, path) = temporary();
+    fs::write(path("two.xsb"), LEVELS).expect("a file");
+    let results = path("results.jsonl");
+    let words = ["bench", &path("two.xsb"), "--puzzle", "sokoban", "--json", "--out", &results];
+    let summary = json(&run(&words).out);
+    assert_eq!((&summary["solved"], &summary["mean_length"]), (&2.into(), &2.5.into()));
+    assert_eq!(json(&run(&words).out)["solved"], 2, "it goes on with the results that are there");
+    let broken = format!("{LEVELS}\n#####\n#@x.#\n#####\n\n; a title\n\n#####\n#@$.#\n#####");
+    let ran = run_with(&["solve", "--puzzle", "sokoban", "--json", "-"], &broken);
+    let objects: Vec<Value> = ran.out.lines().map(json).collect();
+    assert_eq!((ran.code, objects.len()), (2, 4), "{}", ran.out);
+    assert_eq!(objects[0]["moves"], serde_json::json!(["U"]));
+    assert_eq!((&objects[1]["proven_optimal"], &objects[1]["search"]), (&true.into(), &"astar".into()));
+    assert!(objects[2]["error"].as_str().expect("an error").contains("'x'"));
+    assert_eq!(objects[3]["length"], 1);
+    let ran = run(&["solve", "--puzzle", "sokoban:pushes", "--json", "#####|#@$.#|#####"]);
+    assert_eq!((ran.code, &json(&ran.out)["cost"]), (0, &1.into()));
+    for (search, code) in [("bfs", 0), ("bwas", 0), ("beam", 0), ("idastar", 0), ("best-first", 0)] {
+        let words =
+            ["solve", "--puzzle", "sokoban:pushes", "--search", search, "--heuristic", "matching", "#####|#@$.#|#####"];
+        assert_eq!(run(&words).code, code, "{search}");
+    }
+    assert!(refused(&["solve", "--puzzle", "sokoban", "--search", "nbs", "#####|#@$.#|#####"]).contains("undone"));
+    assert!(refused(&["solve", "--puzzle", "sokoban", "####"]).contains("no player"));
+}
+
+#[test]
+fn puzzles_without_inverses_are_trained_by_their_own_samples() {
+    let (_folder, path) = temporary();
+    for (puzzle, instance) in [("jugs:8,5,3", "8,0,0"), ("sokoban", "#####|#@$.#|#####")] {
+        let out = path(&puzzle[..4]);
+        let ran = train(&["--puzzle", puzzle, "--steps", "2e4", "--device", "cpu", "--out", &out]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let ran = run(&["solve", "--puzzle", puzzle, "--model", &out, "--json", instance]);
+        assert_eq!((ran.code, &json(&ran.out)["heuristic"]), (0, &"network".into()), "{}", ran.err);
+    }
+    let wide = "############|#@$.        #|############";
+    assert!(refused(&["solve", "--puzzle", "sokoban", "--model", &path("soko"), wide]).contains("matching"));
+    let other = refused(&["solve", "--puzzle", "jugs:8,5,3", "--goal", "5", "--model", &path("jugs"), "8,0,0"]);
+    assert!(other.contains("--goal"), "{other}");
+    let none = refused(&["train", "--puzzle", "jugs:7,5,3", "--out", &path("none")]);
+    assert!(none.contains("no state"), "{none}");
+}
+
+#[test]
+fn tables_that_cannot_be_kept_are_built_all_the_same() {
+    let board = ["solve", "--puzzle", "puzzle15", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 0 15"];
+    let output = costar().args(board).env("COSTAR_CACHE", "/dev/null/below").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("not kept") && said.contains("/dev/null/below"), "{said}");
+    let output = costar().args(board).args(["--search", "bfs"]).env("COSTAR_CACHE", "/dev/null/below").output();
+    assert_eq!(output.expect("it runs").stderr, b"", "a search that asks no heuristic builds no table");
+}
+
 #[test]
 fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
     for (words, named) in [
@@ -169,7 +230,10 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
         let message = refused(&[&["solve"], &words[..]].concat());
         assert!(message.contains(named), "{words:?}: {message}");
     }
-    let message = refused(&["train", "--puzzle", "jugs:8,5,3"]);
+    let (_folder, path) = temporary();
+    let one_way = r#"{ "name": "ring", "goal": "ABCD", "moves": { "L": [1, 2, 3, 0] } }"#;
+    fs::write(path("ring.json"), one_way).expect("a file");
+    let message = refused(&["train", "--puzzle", &path("ring.json"), "--net", "mlp"]);
     assert!(message.contains("cannot be undone"), "{message}");
 }
 

@@ -1,8 +1,8 @@
 //! The water jugs of the article on search: every row of its table.
 
-use costar::heuristic::{PerState, zero};
+use costar::heuristic::{Heuristic, zero};
 use costar::puzzle::jugs::{Jugs, Volumes};
-use costar::puzzle::{Puzzle as _, move_names, replay};
+use costar::puzzle::{Puzzle as _, laws, move_names, replay};
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::breadth_first::BreadthFirst;
@@ -11,7 +11,7 @@ use costar::search::{Control, End, Limits, Search};
 use std::sync::atomic::AtomicBool;
 
 /// The moves of an answer, as the article writes them.
-fn solve(search: &dyn Search<Jugs>, heuristic: &mut PerState<Volumes>) -> String {
+fn solve(search: &dyn Search<Jugs>, heuristic: &mut dyn Heuristic<Volumes>) -> String {
     let jugs = Jugs::new("8,5,3").expect("three jugs");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
@@ -23,26 +23,25 @@ fn solve(search: &dyn Search<Jugs>, heuristic: &mut PerState<Volumes>) -> String
     move_names(&jugs, &moves).join(" ")
 }
 
-fn distance_to_four(volumes: &Volumes) -> impl Iterator<Item = f32> {
-    volumes.map(|volume| f32::from(volume.abs_diff(4))).into_iter().take(3)
-}
-
-/// The first score without its moves, as a cost: Σ over jugs of (10 if volume mod 4 = 0) − |4 − volume|, from the
-/// highest that it can be.
-fn first_score() -> PerState<Volumes> {
-    PerState::new("sum", false, |volumes: &Volumes| {
-        let bonus: f32 = volumes[..3].iter().map(|volume| if volume % 4 == 0 { 10.0 } else { 0.0 }).sum();
-        30.0 - bonus + distance_to_four(volumes).sum::<f32>()
-    })
+/// The first score without its moves, as a cost: Σ over jugs of (10 if volume mod 4 = 0) − |4 − volume|.
+fn first_score() -> Box<dyn Heuristic<Volumes>> {
+    Jugs::new("8,5,3").expect("three jugs").heuristic("sum").expect("it has it")
 }
 
 /// The second: the least |4 − volume|.
-fn second_score() -> PerState<Volumes> {
-    PerState::new("least", false, |volumes: &Volumes| distance_to_four(volumes).fold(f32::INFINITY, f32::min))
+fn second_score() -> Box<dyn Heuristic<Volumes>> {
+    Jugs::new("8,5,3").expect("three jugs").heuristic("nearest").expect("it has it")
 }
 
 const SIX: &str = "(0,1) (1,2) (2,0) (1,2) (0,1) (1,2)";
 const SEVEN: &str = "(0,2) (2,1) (0,2) (2,1) (1,0) (2,1) (0,2)";
+
+#[test]
+fn the_laws_hold() {
+    let jugs = Jugs::new("8,5,3").expect("three jugs");
+    // By hand: (3,5,0) (5,0,3); (0,5,3) (3,2,3) (5,3,0).
+    laws::check_from(&jugs, &[jugs.start()], &[1, 2, 3]);
+}
 
 #[test]
 fn breadth_first_search_needs_six_moves() {
@@ -53,16 +52,16 @@ fn breadth_first_search_needs_six_moves() {
 fn best_first_search_needs_what_its_score_makes_it() {
     // Minus the number of moves, and the score: f = g + h.
     let best_first = BestFirst::one_by_one(1.0);
-    assert_eq!(solve(&best_first, &mut first_score()), SEVEN);
-    assert_eq!(solve(&best_first, &mut second_score()).split(' ').count(), 6);
+    assert_eq!(solve(&best_first, &mut *first_score()), SEVEN);
+    assert_eq!(solve(&best_first, &mut *second_score()).split(' ').count(), 6);
     assert_eq!(solve(&best_first, &mut zero()), SIX, "it is breadth-first search");
 }
 
 #[test]
 fn beam_search_needs_what_its_width_makes_it() {
-    assert_eq!(solve(&Beam { width: 2 }, &mut first_score()), SEVEN);
-    assert_eq!(solve(&Beam { width: 3 }, &mut first_score()).split(' ').count(), 6);
-    assert_eq!(solve(&Beam { width: 2 }, &mut second_score()).split(' ').count(), 6);
+    assert_eq!(solve(&Beam { width: 2 }, &mut *first_score()), SEVEN);
+    assert_eq!(solve(&Beam { width: 3 }, &mut *first_score()).split(' ').count(), 6);
+    assert_eq!(solve(&Beam { width: 2 }, &mut *second_score()).split(' ').count(), 6);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use costar::neural::model::{CONFIG, Model, ModelConfig, WEIGHTS};
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Encoding, Puzzle as _};
-use costar::sampler::{Batch, Sampler, Walker, generator};
+use costar::sampler::{Batch, Sampler, Walker, Walks, generator};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ fn config(kind: NetworkKind, heads: bool) -> NetworkConfig {
     NetworkConfig { kind, width: 16, blocks: 2, heads: heads.then_some(12), offset: 13.0, scale: 10.0 }
 }
 
-fn sampler(max_depth: u32, size: usize) -> Sampler<Cube3> {
-    Sampler::new(Arc::new(Cube3), 3, max_depth, size)
+fn sampler(max_depth: u32, size: usize) -> Sampler {
+    Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), 54, 3, max_depth, size)
 }
 
 /// A network that has learned a little: its statistics are not those of a fresh one.

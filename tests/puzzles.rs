@@ -3,6 +3,7 @@
 use costar::heuristic::{exact_distances, zero};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::permutation::{Description, Permutation};
+use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35, Puzzle48};
 use costar::puzzle::{Puzzle, Reversible, laws};
 use costar::sampler::{Walker, generator};
@@ -156,9 +157,17 @@ proptest! {
             read_or_refused(&costar::puzzle::lightsout::LightsOut::<1>::new(3), text)?;
             read_or_refused(&costar::puzzle::jugs::Jugs::new("8,5,3").expect("three jugs"), text)?;
             read_or_refused(&Permutation::<64>::new(description("pyraminx.json")), text)?;
+            read_or_refused(&Sokoban::by_moves(), text)?;
             let _ = Description::parse(text);
             let _ = costar::puzzle::jugs::Jugs::new(text);
         }
+    }
+
+    #[test]
+    fn levels_are_read_or_refused(inside in proptest::collection::vec("[# .$*@+]{5}", 1..5)) {
+        let rows: Vec<String> = inside.iter().map(|row| format!("#{row}#")).collect();
+        read_or_refused(&Sokoban::by_moves(), &format!("#######\n{}\n#######", rows.join("\n")))?;
+        read_or_refused(&Sokoban::by_pushes(), &rows.join("\n"))?;
     }
 
     #[test]

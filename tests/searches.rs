@@ -1,12 +1,19 @@
 //! Searches on a small puzzle whose every distance is known: a breadth-first table stands in for a network.
 
 use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, ball, exact_distances, zero};
+use costar::puzzle::cube2::Cube2;
+use costar::puzzle::cube3::Cube3;
+use costar::puzzle::lightsout::LightsOut;
+use costar::puzzle::sokoban::Sokoban;
+use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35};
 use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Reversible, Style, laws, replay};
+use costar::sampler::{generator, walk};
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
 use costar::search::idastar::IterativeDeepening;
+use costar::search::nbs::NearOptimalBidirectional;
 use costar::search::random::RandomWalk;
 use costar::search::{Control, End, Limit, Limits, Outcome, Search};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -346,6 +353,7 @@ fn all_searches() -> Vec<Box<dyn Search<Pancakes>>> {
         Box::new(Beam { width: 10 }),
         Box::new(BreadthFirst),
         Box::new(Bidirectional),
+        Box::new(NearOptimalBidirectional),
         Box::new(IterativeDeepening { bucket: 1.0 }),
         Box::new(RandomWalk { seed: 1, most_moves: 1_000_000 }),
     ]
@@ -400,6 +408,7 @@ fn optimal_searches_agree_with_breadth_first_search() {
         for (search, admissible) in [
             (Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, true),
             (Box::new(IterativeDeepening { bucket: 1.0 }), true),
+            (Box::new(NearOptimalBidirectional), true),
             (Box::new(BreadthFirst), false),
             (Box::new(Bidirectional), false),
             (Box::new(Beam { width: 1000 }), false),
@@ -413,6 +422,72 @@ fn optimal_searches_agree_with_breadth_first_search() {
                 assert_eq!(outcome.proven_optimal, proves, "{} of {start:?}", search.name());
             }
         }
+    }
+}
+
+/// Whether A*, iterative deepening and both bidirectional searches cost what breadth-first search does, on random
+/// walks of 1 to `depth` moves; `heuristic` names one of the puzzle's own.
+fn agree<P: Reversible>(puzzle: &P, heuristic: Option<&str>, depth: u32, count: u64) {
+    let estimate = || heuristic.and_then(|name| puzzle.heuristic(name)).unwrap_or_else(|| Box::new(zero()));
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    let cost = |search: &dyn Search<P>, start: &P::State| {
+        let mut watch = |_: &_| ();
+        let mut control = Control::new(&limits, &stop, &mut watch);
+        let outcome = search.run(puzzle, start, &mut *estimate(), &mut control).expect("no heuristic fails");
+        let moves = outcome.moves.expect("solved");
+        let (end, cost) = replay(puzzle, start, &moves).expect("legal moves");
+        assert!(puzzle.is_goal(&end) && outcome.cost == Some(cost) && outcome.proven_optimal, "{}", search.name());
+        cost
+    };
+    for number in 0..count {
+        let mut generator = generator(17, number);
+        let goal = puzzle.goals()[0];
+        let (start, _) = walk(puzzle, goal, 1 + number as u32 % depth, &mut generator);
+        let expected = cost(&BreadthFirst, &start);
+        for search in [
+            &BestFirst::a_star() as &dyn Search<P>,
+            &IterativeDeepening { bucket: 1.0 },
+            &Bidirectional,
+            &NearOptimalBidirectional,
+        ] {
+            assert_eq!(cost(search, &start), expected, "{} from {}", search.name(), puzzle.format(&start));
+        }
+    }
+}
+
+#[test]
+fn optimal_searches_agree_on_thousands_of_random_instances() {
+    agree(&Puzzle8::default(), Some("manhattan"), 60, 300);
+    agree(&Puzzle8::with_goal("3 1 2 0 4 5 6 7 8").expect("a board"), Some("linear-conflict"), 40, 200);
+    agree(&Puzzle15::default(), Some("linear-conflict"), 14, 500);
+    agree(&Puzzle24::default(), Some("manhattan"), 12, 200);
+    agree(&Puzzle35::default(), Some("linear-conflict"), 10, 100);
+    agree(&LightsOut::<1>::new(3), Some("lights"), 9, 300);
+    agree(&LightsOut::<1>::new(4), Some("lights"), 4, 100);
+    agree(&Cube2, None, 5, 300);
+    agree(&Cube3, None, 3, 100);
+    agree(&Pancakes::ALL, None, 7, 500);
+}
+
+#[test]
+fn moves_that_cost_nothing_do_not_go_round_for_ever() {
+    let level = "#######\n#@    #\n# $ . #\n#     #\n#######";
+    let puzzle = Sokoban::by_pushes();
+    let start = puzzle.parse(level).expect("a level");
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    for search in [
+        &IterativeDeepening { bucket: 1.0 } as &dyn Search<Sokoban>,
+        &BestFirst::a_star(),
+        &BestFirst::one_by_one(0.0),
+        &BreadthFirst,
+    ] {
+        let mut watch = |_: &_| ();
+        let mut heuristic = puzzle.heuristic("matching").expect("it has it");
+        let mut control = Control::new(&limits, &stop, &mut watch);
+        let outcome = search.run(&puzzle, &start, &mut *heuristic, &mut control).expect("nothing fails");
+        assert_eq!(outcome.cost, Some(2), "{}", search.name());
+        let proves = matches!(search.name(), "idastar" | "astar");
+        assert_eq!(outcome.proven_optimal, proves, "{}", search.name());
     }
 }
 

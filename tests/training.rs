@@ -2,19 +2,25 @@
 
 use costar::neural::device::{Device, set_cpu_threads};
 use costar::neural::learner::Precision;
+use costar::neural::model::Model;
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::puzzle::cube3::Cube3;
 use costar::quantity::Interval;
 use costar::report::{Metrics, read_lines};
-use costar::sampler::GENERATOR;
+use costar::sampler::{GENERATOR, Samples, Walks};
 use costar::train::checkpoint;
 use costar::train::settings::{Plan, Settings};
-use costar::train::{Ended, METRICS, Training, claim};
+use costar::train::{Ended, METRICS, SNAPSHOTS, Training, claim};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+
+fn walks() -> Arc<dyn Samples> {
+    Arc::new(Walks::new(Arc::new(Cube3)))
+}
 
 fn settings(learning_rate: f64) -> Settings {
     Settings {
@@ -39,12 +45,18 @@ fn settings(learning_rate: f64) -> Settings {
 }
 
 fn plan(out: &Path, steps: u64) -> Plan {
-    Plan { out: out.to_owned(), steps, checkpoint_every: Interval::Samples(64 * 200), sampler_threads: 2 }
+    Plan {
+        out: out.to_owned(),
+        steps,
+        checkpoint_every: Interval::Samples(64 * 200),
+        snapshot_every: None,
+        sampler_threads: 2,
+    }
 }
 
 fn fresh(out: &Path, steps: u64, rate: f64) -> Training<Cube3> {
     set_cpu_threads(1); // the tests run beside each other
-    Training::fresh(Cube3, settings(rate), plan(out, steps), Device::CPU, None).expect("a training")
+    Training::fresh(Arc::new(Cube3), walks(), settings(rate), plan(out, steps), Device::CPU, None).expect("a training")
 }
 
 fn newest(out: &Path) -> PathBuf {
@@ -53,7 +65,7 @@ fn newest(out: &Path) -> PathBuf {
 
 fn resume(out: &Path, steps: u64) -> anyhow::Result<Training<Cube3>> {
     let folder = newest(out);
-    Training::resumed(Cube3, &folder, checkpoint::read(&folder)?, plan(out, steps), Device::CPU)
+    Training::resumed(Arc::new(Cube3), walks(), &folder, checkpoint::read(&folder)?, plan(out, steps), Device::CPU)
 }
 
 fn state(out: &Path) -> [Vec<u8>; 3] {
@@ -140,7 +152,8 @@ fn a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint() {
     let path = newest(folder.path());
     let mut position = checkpoint::read(&path).expect("a position");
     position.settings.learning_rate = 1e30;
-    let training = Training::resumed(Cube3, &path, position, plan(folder.path(), 64 * 2000), Device::CPU);
+    let training =
+        Training::resumed(Arc::new(Cube3), walks(), &path, position, plan(folder.path(), 64 * 2000), Device::CPU);
     let error = training.expect("it resumes").run(&never).expect_err("it diverges").to_string();
     assert!(error.contains("finite") || error.contains("NaN") || error.contains("inf"), "{error}");
     assert!(error.contains("--lr"), "{error}");
@@ -215,4 +228,24 @@ fn a_folder_belongs_to_one_training() {
     let refusal = claim(&out, false).expect_err("it is not empty").to_string();
     assert!(refusal.contains("notes.txt") && refusal.contains("--resume"), "{refusal}");
     claim(&out, true).expect("--resume takes it");
+}
+
+#[test]
+fn snapshots_are_kept_beside_the_checkpoint() {
+    let folder = tempfile::tempdir().expect("a folder");
+    set_cpu_threads(1);
+    let plan = Plan { snapshot_every: Some(64 * 100), ..plan(folder.path(), 64 * 250) };
+    let training = Training::fresh(Arc::new(Cube3), walks(), settings(1e-3), plan, Device::CPU, None);
+    training.expect("a training").run(&AtomicBool::new(false)).expect("it trains");
+    let mut kept: Vec<PathBuf> = fs::read_dir(folder.path().join(SNAPSHOTS))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    kept.sort();
+    let names: Vec<String> =
+        kept.iter().map(|path| path.file_name().expect("a name").to_string_lossy().into()).collect();
+    assert_eq!(names, ["000000000006400", "000000000012800"]);
+    for path in kept {
+        Model::read(&path, &Cube3, Device::CPU, Precision::F32).expect("a whole model");
+    }
 }

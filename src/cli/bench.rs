@@ -1,5 +1,6 @@
 //! `costar bench`: the instances of a file, a result each as soon as it is known, and the summary.
 
+use super::instances::{self, Written};
 use super::search_options::SearchOptions;
 use super::solver::{Reverse, Solver, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS};
@@ -16,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// One instance a line, optionally a tab and the known optimal length; # starts a comment
+    /// One instance a line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
+    /// with blank lines between the levels)
     file: PathBuf,
     #[command(flatten)]
     options: SearchOptions,
@@ -68,6 +70,9 @@ impl Bench {
         instances.drain(..usize::try_from(args.skip).unwrap_or(usize::MAX).min(instances.len()));
         instances.truncate(args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)));
         let mut solver = Solver::new(puzzle, &reverse, &args.options, stop)?;
+        for (i, instance) in instances.iter().enumerate() {
+            solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
+        }
         let mut results = match &args.out {
             Some(out) => earlier(out, &instances, solver.template()).or_input()?,
             None => Vec::new(),
@@ -109,18 +114,26 @@ impl Bench {
 
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.split('#').next().unwrap_or_default().trim()));
-    let instances: Result<Vec<_>> = lines
-        .filter(|(_, line)| !line.is_empty())
-        .map(|(number, line)| {
-            let place = || format!("line {number} of {}", path.display());
-            let (text, optimum) = match line.split_once('\t') {
+    let takes_lines = puzzle.takes_lines();
+    let written = match takes_lines {
+        true => instances::all(&text, true),
+        // A comment may stand behind an instance.
+        false => {
+            let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default()).collect();
+            instances::all(&lines.join("\n"), false)
+        }
+    };
+    let instances: Result<Vec<_>> = written
+        .into_iter()
+        .map(|Written { line, text }| {
+            let place = || format!("line {line} of {}", path.display());
+            let (text, optimum) = match text.split_once('\t').filter(|_| !takes_lines) {
                 Some((text, optimum)) => {
                     let optimum = optimum.trim();
                     let refusal = || anyhow!("'{optimum}' is no optimal length: a whole number would be accepted");
                     (text.trim(), Some(optimum.parse().map_err(|_| refusal()).with_context(place)?))
                 }
-                None => (line, None),
+                None => (text.as_str(), None),
             };
             let start = puzzle.parse(text).with_context(place)?;
             Ok(Instance { text: text.into(), start, optimum })

@@ -11,7 +11,7 @@ pub(super) struct SearchOptions {
     /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
     #[arg(long, value_name = "DIR")]
     pub(super) model: Option<String>,
-    /// The search: auto, bwas, beam, astar, idastar, best-first, bfs, bidirectional or random
+    /// The search: auto, bwas, beam, astar, idastar, nbs (bidirectional A*), best-first, bfs, bidirectional or random
     #[arg(long, default_value = "auto", value_name = "NAME")]
     pub(super) search: String,
     /// What estimates the cost-to-go: network, zero (nothing known), ball (exact within 5 moves of the goal), or one of
@@ -29,6 +29,23 @@ pub(super) struct SearchOptions {
     /// [default: 0.6; of best-first, 0]
     #[arg(long, value_name = "λ", value_parser = weight)]
     pub(super) lambda: Option<f32>,
+    /// Score a child only when its turn comes, in the order of its parent's second head: a variant of bwas that needs a
+    /// model with heads; --search auto takes it where there is one
+    #[arg(long)]
+    pub(super) deferred: bool,
+    /// Of --deferred: how much a move's probability counts against the cost-to-go, in moves [default: 3]
+    #[arg(long, value_name = "C", value_parser = weight)]
+    pub(super) confidence: Option<f32>,
+    /// Of --deferred: know all states within so many moves of the goals by heart; 0 for none [default: 6]
+    #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
+    pub(super) endgame: Option<u64>,
+    /// Of --deferred: go on for so many steps after the first answer, and give the best [default: 4]
+    #[arg(long, value_name = "STEPS", value_parser = quantity::count)]
+    pub(super) patience: Option<u64>,
+    /// Of --deferred: go on after the first answer, print each better one, until a limit is reached or nothing better can
+    /// exist
+    #[arg(long, conflicts_with = "patience")]
+    pub(super) anytime: bool,
     /// Of the search random
     #[arg(long, value_name = "N", default_value = "1", value_parser = quantity::count)]
     pub(super) seed: u64,

@@ -1,5 +1,6 @@
 //! `costar solve`: one instance, or many from standard input.
 
+use super::instances::{Gatherer, Written};
 use super::search_options::SearchOptions;
 use super::solver::{Reverse, Solution, Solver, why_not_solved};
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain, view};
@@ -81,6 +82,7 @@ fn one<P: Puzzle>(puzzle: P, reverse: &Reverse<P>, args: &Args, instance: &str, 
         Playback::new(&puzzle, &[], instance, &[]).context("--view").or_input()?;
     }
     let mut solver = Solver::new(puzzle, reverse, &args.options, stop)?;
+    solver.check(&start).or_input()?;
     let solution = solver.solve(instance, start, &mut SearchLine::new())?;
     if args.options.json {
         print_line(&solution.report)?;
@@ -104,25 +106,22 @@ fn one<P: Puzzle>(puzzle: P, reverse: &Reverse<P>, args: &Args, instance: &str, 
     Ok(SUCCESS)
 }
 
-/// Solves each line of standard input: a bad line gives an error line or object, and the rest goes on.
+/// Solves each instance of standard input: a bad one gives an error line or object, and the rest goes on.
 fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
     let mut worst = 0;
     let mut line = SearchLine::new();
-    let lines = input_lines();
+    let instances = input_instances(solver.puzzle.takes_lines());
     let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
-        let text = match lines.recv_timeout(Duration::from_millis(50)) {
-            Ok(text) => text.context("standard input cannot be read")?,
+        let text = match instances.recv_timeout(Duration::from_millis(50)) {
+            Ok(instance) => instance.context("standard input cannot be read")?.text,
             Err(RecvTimeoutError::Timeout) => continue, // look whether a signal came
             Err(RecvTimeoutError::Disconnected) => break,
         };
-        let text = text.trim();
-        if text.is_empty() {
-            continue;
-        }
+        let text = text.as_str();
         count += 1;
         line.instances(format!("instance {count}: "));
-        let start = match solver.puzzle.parse(text) {
+        let start = match solver.parse(text) {
             Ok(start) => start,
             Err(refusal) => {
                 worst = BAD_INPUT;
@@ -151,21 +150,28 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
     Ok(ExitCode::from(worst))
 }
 
-/// The lines of standard input, read on a thread of their own: a wait for input must not keep a signal waiting.
-fn input_lines() -> Receiver<io::Result<String>> {
+/// The instances of standard input, read on a thread of their own: a wait for input must not keep a signal waiting.
+fn input_instances(takes_lines: bool) -> Receiver<io::Result<Written>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
         let mut input = io::stdin().lock();
+        let mut gatherer = Gatherer::new(takes_lines);
         let mut bytes = Vec::new();
-        loop {
+        let mut at_end = false;
+        while !at_end {
             bytes.clear();
-            let line = match input.read_until(b'\n', &mut bytes) {
-                Ok(0) => break,
-                Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-                Err(error) => Err(error),
+            let instance = match input.read_until(b'\n', &mut bytes) {
+                Ok(0) => {
+                    at_end = true;
+                    gatherer.end().map(Ok)
+                }
+                Ok(_) => gatherer.add(&String::from_utf8_lossy(&bytes)).map(Ok),
+                Err(error) => {
+                    at_end = true;
+                    Some(Err(error))
+                }
             };
-            let failed = line.is_err();
-            if sender.send(line).is_err() || failed {
+            if instance.is_some_and(|instance| sender.send(instance).is_err()) {
                 break;
             }
         }

@@ -9,13 +9,16 @@ use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
 use crate::neural::model::Model;
 use crate::progress::{SearchLine, note};
-use crate::puzzle::{Move, Puzzle, Reversible, move_names, replay};
+use crate::puzzle::{Move, ParseError, Puzzle, Reversible, move_names, replay};
 use crate::report::Solved;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
 use crate::search::bidirectional::Bidirectional;
 use crate::search::breadth_first::BreadthFirst;
+use crate::search::deferred::Deferred;
+use crate::search::endgame::Endgame;
 use crate::search::idastar::IterativeDeepening;
+use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::random::RandomWalk;
 use crate::search::{Control, End, Limit, Limits, Outcome, Search};
 use anyhow::{Context as _, bail, ensure};
@@ -59,13 +62,14 @@ impl<P: Puzzle> Solver<P> {
     ) -> Result<Self, Failure> {
         let puzzle = Arc::new(puzzle);
         let (mut heuristic, place) = heuristic(&puzzle, reverse, options).or_input()?;
-        if place.is_some() {
-            // What the first pass sets up is neither the search's time nor its memory.
+        let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
+        let scorer = Scorer { is_network: place.is_some(), has_heads: heuristic.has_preferences(), on_cuda };
+        let chosen = choose(&*puzzle, reverse, options, scorer).or_input()?;
+        let Chosen { search, n, lambda, variant } = chosen;
+        if !is_blind(search.name()) {
+            // What the first estimate sets up is neither the search's time nor its memory.
             heuristic.warm_up()?;
         }
-        let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
-        let chosen = choose(&*puzzle, reverse, options, heuristic.name(), on_cuda).or_input()?;
-        let Chosen { search, n, lambda } = chosen;
         let template = Solved {
             puzzle: puzzle.name(),
             instance: String::new(),
@@ -86,6 +90,7 @@ impl<P: Puzzle> Solver<P> {
             search: search.name().into(),
             n,
             lambda,
+            variant,
             heuristic: (!is_blind(search.name())).then(|| heuristic.name().into()),
             ended_by: None,
             max_seconds: options.max_seconds,
@@ -100,6 +105,18 @@ impl<P: Puzzle> Solver<P> {
         &self.template
     }
 
+    /// Reads an instance that the heuristic can be asked about.
+    pub(super) fn parse(&self, text: &str) -> Result<P::State, ParseError> {
+        let start = self.puzzle.parse(text)?;
+        self.check(&start)?;
+        Ok(start)
+    }
+
+    /// Refuses what the network cannot read, where one is used.
+    pub(super) fn check(&self, start: &P::State) -> Result<(), ParseError> {
+        if self.template.model.is_some() { self.puzzle.check_encodes(start) } else { Ok(()) }
+    }
+
     /// Searches one instance, and replays the answer from its start.
     pub(super) fn solve(
         &mut self,
@@ -112,14 +129,14 @@ impl<P: Puzzle> Solver<P> {
         let outcome = self.search.run(&*self.puzzle, &start, &mut *self.heuristic, &mut control)?;
         line.clear();
         if let Some(moves) = &outcome.moves {
-            self.check(&start, moves, outcome.cost)?;
+            self.check_answer(&start, moves, outcome.cost)?;
         }
         let report = self.report(text, &outcome);
         Ok(Solution { start, moves: outcome.moves, end: outcome.end, report })
     }
 
     /// No answer is shown that does not solve.
-    fn check(&self, start: &P::State, moves: &[Move], cost: Option<u32>) -> anyhow::Result<()> {
+    fn check_answer(&self, start: &P::State, moves: &[Move], cost: Option<u32>) -> anyhow::Result<()> {
         let wrong = "a search gave a wrong answer, which is not shown: this is a bug in costar";
         let (end, replayed) = replay(&*self.puzzle, start, moves).context(wrong)?;
         ensure!(self.puzzle.is_goal(&end) && Some(replayed) == cost, "{wrong}");
@@ -196,17 +213,20 @@ type Found<S> = (Box<dyn Heuristic<S>>, Option<Place>);
 /// What only puzzles can offer whose moves can be undone.
 pub(super) struct Reverse<P: Puzzle> {
     bidirectional: Option<MakeSearch<P>>,
+    nbs: Option<MakeSearch<P>>,
+    endgame: Option<MakeEndgame<P>>,
     ball: Option<MakeHeuristic<P>>,
     goals: fn(&P) -> Vec<P::State>,
 }
 
 type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
+type MakeEndgame<P> = fn(&P, u32) -> Endgame<<P as Puzzle>::State>;
 type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
 
 impl<P: Puzzle> Reverse<P> {
     /// Nothing: moves cannot be undone.
     pub(super) fn none() -> Self {
-        Reverse { bidirectional: None, ball: None, goals: |_| Vec::new() }
+        Reverse { bidirectional: None, nbs: None, endgame: None, ball: None, goals: |_| Vec::new() }
     }
 
     /// All of it.
@@ -216,6 +236,8 @@ impl<P: Puzzle> Reverse<P> {
     {
         Reverse {
             bidirectional: Some(|| Box::new(Bidirectional)),
+            nbs: Some(|| Box::new(NearOptimalBidirectional)),
+            endgame: Some(|puzzle, depth| Endgame::new(puzzle, depth)),
             ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
             goals: P::goals,
         }
@@ -228,7 +250,12 @@ impl<P: Puzzle> Reverse<P> {
 
     /// The names of the searches that the puzzle allows.
     pub(super) fn searches(&self) -> Vec<&'static str> {
-        SEARCHES.iter().copied().filter(|name| *name != "bidirectional" || self.bidirectional.is_some()).collect()
+        let is_allowed = |name: &&str| match *name {
+            "bidirectional" => self.bidirectional.is_some(),
+            "nbs" => self.nbs.is_some(),
+            _ => true,
+        };
+        SEARCHES.iter().copied().filter(is_allowed).collect()
     }
 
     /// The names of the heuristics that need no model, the best last.
@@ -238,7 +265,7 @@ impl<P: Puzzle> Reverse<P> {
     }
 }
 
-const SEARCHES: [&str; 8] = ["bwas", "beam", "astar", "idastar", "best-first", "bfs", "bidirectional", "random"];
+const SEARCHES: [&str; 9] = ["bwas", "beam", "astar", "idastar", "nbs", "best-first", "bfs", "bidirectional", "random"];
 
 /// Moves of a random walk before it gives up, unless --max-nodes says otherwise.
 const RANDOM_MOVES: u64 = 10_000;
@@ -256,23 +283,39 @@ struct Chosen<P: Puzzle> {
     search: Box<dyn Search<P>>,
     n: Option<usize>,
     lambda: Option<f32>,
+    /// The flags of a variant.
+    variant: String,
+}
+
+/// What scores states.
+struct Scorer {
+    is_network: bool,
+    has_heads: bool,
+    on_cuda: bool,
 }
 
 fn choose<P: Puzzle>(
     puzzle: &P,
     reverse: &Reverse<P>,
     options: &SearchOptions,
-    heuristic: &str,
-    on_cuda: bool,
+    scorer: Scorer,
 ) -> anyhow::Result<Chosen<P>> {
-    let name = match options.search.as_str() {
-        "auto" if options.n.is_some() || options.lambda.is_some() || heuristic == "network" => "bwas",
-        "auto" => puzzle.best_search(),
-        name => name,
-    };
+    let name = search_name(puzzle, options, scorer.is_network);
+    let as_published = options.search != "auto" || options.n.is_some() || options.lambda.is_some();
+    if options.deferred || (!as_published && name == "bwas" && scorer.has_heads) {
+        return deferred(puzzle, reverse, options, name, &scorer);
+    }
+    for (flag, given) in [
+        ("--confidence", options.confidence.is_some()),
+        ("--endgame", options.endgame.is_some()),
+        ("--patience", options.patience.is_some()),
+        ("--anytime", options.anytime),
+    ] {
+        ensure!(!given, "{flag} is a setting of --deferred: add that, or leave it out");
+    }
     let n = match options.n {
         Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
-        _ if on_cuda => 10_000,
+        _ if scorer.on_cuda => 10_000,
         _ => 1_000,
     };
     let refuse = |flag: &str, given: bool| {
@@ -294,10 +337,10 @@ fn choose<P: Puzzle>(
         "beam" => Box::new(Beam { width: n }),
         "bfs" => Box::new(BreadthFirst),
         "random" => Box::new(RandomWalk { seed: options.seed, most_moves: RANDOM_MOVES }),
-        "bidirectional" => match reverse.bidirectional {
+        "bidirectional" | "nbs" => match if name == "nbs" { reverse.nbs } else { reverse.bidirectional } {
             Some(make) => make(),
             None => bail!(
-                "--search bidirectional: the moves of {} cannot be undone, so that it cannot be searched from its goals; \
+                "--search {name}: the moves of {} cannot be undone, so that it cannot be searched from its goals; \
                  {} would be accepted",
                 puzzle.name(),
                 reverse.searches().join(", ")
@@ -305,7 +348,65 @@ fn choose<P: Puzzle>(
         },
         _ => bail!("--search: there is no search '{name}': auto, {} would be accepted", reverse.searches().join(", ")),
     };
-    Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda) })
+    let variant = String::new();
+    Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda), variant })
+}
+
+/// Exact costs of the cube within this many moves take a third of a second: 984,000 states.
+const ENDGAME_DEPTH: u64 = 6;
+
+/// Deferred BWAS with the settings that were given, and those that measured best.
+fn deferred<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    name: &str,
+    scorer: &Scorer,
+) -> anyhow::Result<Chosen<P>> {
+    ensure!(name == "bwas", "--deferred: it is a variant of bwas, and the search is {name}");
+    ensure!(
+        scorer.has_heads,
+        "--deferred: the heuristic has no second head: a model that was trained with --heads would be accepted"
+    );
+    let n = match options.n {
+        Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
+        _ if scorer.on_cuda => 100_000,
+        _ => 10_000,
+    };
+    let lambda = options.lambda.unwrap_or(0.6);
+    let confidence = options.confidence.unwrap_or(3.0);
+    let patience = if options.anytime { None } else { Some(options.patience.unwrap_or(4)) };
+    let (endgame, depth) = match (reverse.endgame, options.endgame) {
+        (Some(make), depth) => {
+            let depth = u32::try_from(depth.unwrap_or(ENDGAME_DEPTH)).unwrap_or(u32::MAX);
+            (if depth > 0 { make(puzzle, depth) } else { Endgame::none() }, depth)
+        }
+        (None, None | Some(0)) => (Endgame::none(), 0),
+        (None, Some(_)) => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
+    };
+    let after = patience.map_or("--anytime".into(), |steps| format!("--patience {steps}"));
+    let variant = format!("--deferred --confidence {confidence} --endgame {depth} {after}");
+    let search = Box::new(Deferred { expand: n, lambda, confidence, patience, endgame });
+    Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant })
+}
+
+/// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.
+fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {
+    match options.search.as_str() {
+        "auto" if options.n.is_some() || options.lambda.is_some() || with_network => "bwas",
+        "auto" => puzzle.best_search(),
+        name => name,
+    }
+}
+
+/// Whether `--heuristic auto` is a network: where a model was named, or there is one that would be asked and that is
+/// better than what the puzzle has, or that the search was made for.
+fn wants_network<P: Puzzle>(puzzle: &P, options: &SearchOptions) -> bool {
+    let asked = match search_name(puzzle, options, puzzle.wants_network()) {
+        "bwas" | "beam" => true,
+        name => puzzle.wants_network() && !is_blind(name),
+    };
+    options.model.is_some() || (asked && puzzle.has_own_goal() && models::find(&puzzle.name()).is_ok())
 }
 
 fn heuristic<P: Puzzle>(
@@ -315,25 +416,21 @@ fn heuristic<P: Puzzle>(
 ) -> anyhow::Result<Found<P::State>> {
     let own = reverse.heuristics(puzzle);
     let name = match options.heuristic.as_str() {
-        "auto" => {
-            let model = options.model.clone().unwrap_or_else(|| puzzle.name());
-            let typed = options.n.is_some() || options.lambda.is_some();
-            let without = match options.search.as_str() {
-                "auto" if typed => "bwas",
-                "auto" => puzzle.best_search(),
-                name => name,
-            };
-            let found = options.model.is_some() || (!is_blind(&options.search) && models::find(&model).is_ok());
-            match own[own.len() - 1] {
-                _ if found => "network",
-                // With nothing better, an error is better that says how to get a model.
-                "ball" if !is_blind(without) => "network",
-                best => best,
-            }
-        }
+        "auto" if wants_network(&**puzzle, options) => "network",
+        "auto" => match own[own.len() - 1] {
+            // With nothing better, an error is better that says how to get a model.
+            "ball" if !is_blind(search_name(&**puzzle, options, false)) => "network",
+            best => best,
+        },
         name => name,
     };
     if name == "network" {
+        ensure!(
+            puzzle.has_own_goal(),
+            "--goal: a network knows the way to the goal that it was trained for, and to no other; \
+             --heuristic {} would be accepted",
+            own.join(" or ")
+        );
         let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
         let (device, said) = Device::resolve_aloud(options.device)?;
         if let Some(said) = said {

@@ -8,16 +8,17 @@ use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::progress::note;
 use crate::puzzle::{Encoding, Puzzle, Reversible, Visitor, visit};
 use crate::quantity::{self, Interval, Roughly, grouped};
-use crate::sampler::GENERATOR;
+use crate::sampler::{GENERATOR, Source, Walks};
 use crate::train::checkpoint::{self, Position};
 use crate::train::settings::{Plan, Settings};
 use crate::train::{Ended, Training, claim};
 use crate::{memory, signal};
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum;
 use std::fmt::Display;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 #[derive(Debug, clap::Args)]
@@ -71,6 +72,9 @@ pub(super) struct Args {
     /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples
     #[arg(long, default_value = "10m", value_name = "INTERVAL")]
     checkpoint_every: Interval,
+    /// Keep the model as it is after every N samples, in the run's snapshots/
+    #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
+    snapshot_every: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -107,21 +111,27 @@ impl Visitor for Train {
     type Output = Ending;
 
     fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
-        Err(anyhow!(
-            "--puzzle {}: its moves cannot be undone, and costar trains on walks back from the goals",
-            puzzle.name()
-        ))
-        .or_input()
+        let source = puzzle.samples().or_input()?;
+        self.with(Arc::new(puzzle), source)
     }
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
+        let puzzle = Arc::new(puzzle);
+        let default_depth = puzzle.default_depth();
+        let samples = Arc::new(Walks::new(Arc::clone(&puzzle)));
+        self.with(puzzle, Source { samples, default_depth })
+    }
+}
+
+impl Train {
+    fn with<P: Puzzle>(self, puzzle: Arc<P>, source: Source) -> Ending {
         let Train { args, stop } = self;
         let (device, said) = Device::resolve_aloud(args.device).or_input()?;
         if let Some(said) = said {
             note!("costar: {said}");
         }
         let init = args.init.as_deref().map(models::find).transpose().or_input()?;
-        let fresh = settings(&puzzle, &args, device, init.as_deref());
+        let fresh = settings(&*puzzle, source.default_depth, &args, device, init.as_deref());
         let out = args.out.clone().unwrap_or_else(|| {
             // What is refused below has no network; then the folder does not matter.
             let kind = fresh.as_ref().map_or(NetworkKind::Resnet, |settings| settings.network.kind);
@@ -136,6 +146,7 @@ impl Visitor for Train {
         let plan = |steps| Plan {
             steps,
             checkpoint_every: args.checkpoint_every,
+            snapshot_every: args.snapshot_every,
             sampler_threads: sampler_threads(device),
             out: out.clone(),
         };
@@ -146,16 +157,16 @@ impl Visitor for Train {
                 }
                 describe(&settings, device);
                 let plan = plan(args.steps.unwrap_or(DEFAULT_STEPS));
-                Training::fresh(puzzle, settings, plan, device, init.as_deref()).or_input()?
+                Training::fresh(puzzle, source.samples, settings, plan, device, init.as_deref()).or_input()?
             }
             None => {
                 let folder = checkpoint::newest(&out).or_input()?.context("the checkpoint is gone").or_input()?;
                 let position = checkpoint::read(&folder).or_input()?;
-                check_same_run(&puzzle, &args, &position).or_input()?;
+                check_same_run(&*puzzle, &args, &position).or_input()?;
                 describe(&position.settings, device);
                 note!("costar: resuming after {} samples", grouped(position.samples));
                 let plan = plan(args.steps.unwrap_or(position.steps));
-                Training::resumed(puzzle, &folder, position, plan, device).or_input()?
+                Training::resumed(puzzle, source.samples, &folder, position, plan, device).or_input()?
             }
         };
         note!("costar: {} parameters", grouped(training.parameter_count()));
@@ -214,8 +225,14 @@ fn check_memory(settings: &Settings, encoding: &Encoding, device: Device) -> Res
 }
 
 /// The settings of a new run: flags as typed, then defaults; a model to begin with brings its network.
-fn settings<P: Reversible>(puzzle: &P, args: &Args, device: Device, init: Option<&Path>) -> Result<Settings> {
-    let max_depth = narrow("--max-depth", args.max_depth.unwrap_or_else(|| puzzle.default_depth().into()))?;
+fn settings<P: Puzzle>(
+    puzzle: &P,
+    default_depth: u32,
+    args: &Args,
+    device: Device,
+    init: Option<&Path>,
+) -> Result<Settings> {
+    let max_depth = narrow("--max-depth", args.max_depth.unwrap_or(default_depth.into()))?;
     let network = match init {
         Some(folder) => {
             let model = ModelConfig::read(folder)?;
@@ -264,7 +281,7 @@ fn precision(args: &Args) -> Option<Precision> {
 }
 
 /// Settings come from the checkpoint: a flag that says otherwise is refused by name.
-fn check_same_run<P: Reversible>(puzzle: &P, args: &Args, position: &Position) -> Result<()> {
+fn check_same_run<P: Puzzle>(puzzle: &P, args: &Args, position: &Position) -> Result<()> {
     let settings = &position.settings;
     let kept = Kept { of: "the run's is", remedy: "leave it out, or start a new run with another --out" };
     ensure!(

@@ -52,8 +52,9 @@ pub const STATE_WEIGHTS: &str = "weights.safetensors";
 /// See [`STATE_WEIGHTS`].
 pub const STATE_OPTIMIZER: &str = "optimizer.safetensors";
 
-/// The weight of a squared move of error against the cross-entropy of the back moves.
-const VALUE_WEIGHT: f64 = 0.02;
+/// The weight of the squared error of the cost-to-go, in units of the labels' spread, against the cross-entropy of the
+/// back moves in nats.
+const VALUE_WEIGHT: f64 = 2.0;
 
 /// The numbers that a step adds up, read seldom: the device need not wait for the host.
 const MEASURES: i64 = 4;
@@ -137,9 +138,10 @@ impl Learner {
             let moves = Tensor::from_slice(batch.back_moves.as_slice().expect("back moves are contiguous"));
             logits.cross_entropy_for_logits(&moves.to_device(device).to_kind(Kind::Int64))
         });
+        let value_loss = &squared * (VALUE_WEIGHT / self.config.scale.powi(2));
         let loss = match &cross_entropy {
-            Some(cross_entropy) => &squared * VALUE_WEIGHT + cross_entropy,
-            None => &squared * VALUE_WEIGHT,
+            Some(cross_entropy) => &value_loss + cross_entropy,
+            None => value_loss,
         };
         let gradients = Tensor::run_backward(&[&loss], &self.parameters.trained(), false, false);
         tch::no_grad(|| {

@@ -5,6 +5,10 @@
 
 use super::cube3::{Cube3, CubeState, FACES, draw_facelet};
 use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
+use crate::exact::exact;
+use crate::heuristic::Heuristic;
+
+mod rank;
 
 /// The puzzle `cube2`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -173,8 +177,20 @@ impl Puzzle for Cube2 {
          moves U R F, a ' for counter-clockwise"
     }
 
+    fn heuristics(&self) -> &'static [&'static str] {
+        &["exact"]
+    }
+
+    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Corners>>> {
+        (name == "exact").then(|| Box::new(exact(*self)) as _)
+    }
+
     fn best_search(&self) -> &'static str {
         "bidirectional"
+    }
+
+    fn wants_network(&self) -> bool {
+        false
     }
 }
 

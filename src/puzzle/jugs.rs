@@ -5,7 +5,10 @@
 //! loop, the target in the inner, and written `(0,1)`.
 
 use super::{Encoding, Move, ParseError, Picture, Puzzle, Style};
+use crate::heuristic::{Heuristic, PerState};
+use crate::sampler::{Known, Source};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// The most jugs.
 pub const MOST: usize = 8;
@@ -18,6 +21,8 @@ pub type Volumes = [u8; MOST];
 pub struct Jugs {
     capacities: Vec<u8>,
     goal: Goal,
+    /// Whether the goal is that of the capacities.
+    own_goal: bool,
     /// The jugs of each move, in the order in which moves are tried.
     pours: Vec<(usize, usize)>,
 }
@@ -49,7 +54,7 @@ impl Jugs {
         let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
         let pours = pairs.filter(|(from, to)| from != to).collect();
         let goal = if capacities[0] % 2 == 0 { Goal::Somewhere(capacities[0] / 2) } else { Goal::Nothing };
-        Ok(Jugs { capacities, goal, pours })
+        Ok(Jugs { capacities, goal, own_goal: true, pours })
     }
 
     /// The same jugs with another goal: one volume that some jug is to hold, or the volumes of all jugs.
@@ -58,6 +63,7 @@ impl Jugs {
     /// If the text is neither.
     pub fn with_goal(mut self, text: &str) -> Result<Self, ParseError> {
         let volumes = numbers(text)?;
+        self.own_goal = false;
         self.goal = match volumes[..] {
             [volume] if self.capacities.len() > 1 => Goal::Somewhere(volume),
             _ => Goal::Exactly(self.volumes(&volumes)?),
@@ -198,6 +204,49 @@ impl Puzzle for Jugs {
 
     fn encode(&self, state: &Volumes, row: &mut [u8]) {
         row.copy_from_slice(&state[..self.count()]);
+    }
+
+    /// The article's scores as costs, the best last: `sum` counts every jug, `nearest` the one that is nearest to the
+    /// volume that is looked for.
+    fn heuristics(&self) -> &'static [&'static str] {
+        match self.goal {
+            Goal::Somewhere(_) => &["sum", "nearest"],
+            _ => &[],
+        }
+    }
+
+    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Volumes>>> {
+        let Goal::Somewhere(goal) = self.goal else { return None };
+        let count = self.count();
+        let away = move |volumes: &Volumes, jug: usize| f32::from(volumes[jug].abs_diff(goal));
+        match name {
+            "sum" => Some(Box::new(PerState::new("sum", false, move |volumes: &Volumes| {
+                // Σ (10 where the goal's volume divides the jug's) − |goal − volume|, from the highest that it can be.
+                let whole = |jug: usize| volumes[jug].checked_rem(goal).is_none_or(|rest| rest == 0);
+                (0..count).map(|jug| if whole(jug) { 0.0 } else { 10.0 } + away(volumes, jug)).sum()
+            }))),
+            "nearest" => Some(Box::new(PerState::new("nearest", false, move |volumes: &Volumes| {
+                (0..count).map(|jug| away(volumes, jug)).fold(f32::INFINITY, f32::min)
+            }))),
+            _ => None,
+        }
+    }
+
+    fn wants_network(&self) -> bool {
+        false
+    }
+
+    fn has_own_goal(&self) -> bool {
+        self.own_goal
+    }
+
+    /// All states that can be reached from the start, with their exact costs.
+    fn samples(&self) -> Result<Source, ParseError> {
+        let known = Known::from(self, &self.start());
+        let known = known.ok_or_else(|| {
+            ParseError(format!("--puzzle {}: no state that needs a move leads to the goal", self.name()))
+        })?;
+        Ok(Source { default_depth: known.greatest(), samples: Arc::new(known) })
     }
 
     fn notation(&self) -> &'static str {

@@ -1,6 +1,6 @@
 //! The laws that every puzzle keeps, as checks that each puzzle's tests call.
 
-use super::{Move, Reversible};
+use super::{Move, Puzzle, Reversible};
 use std::collections::{HashMap, HashSet};
 
 /// Checks, on every state within `depth` moves of the goals: parse∘format is the identity, rows are in range and
@@ -9,28 +9,39 @@ use std::collections::{HashMap, HashSet};
 /// # Panics
 /// On the first law that is broken, saying where.
 pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
+    check_from(puzzle, &puzzle.goals(), expected);
+    by_depth(puzzle, puzzle.goals(), expected.len() - 1, |state| {
+        for action in 0..puzzle.move_count() as Move {
+            let Some(next) = puzzle.apply(state, action) else { continue };
+            let inverse = puzzle.inverse(action);
+            assert_eq!(puzzle.apply(&next, inverse), Some(*state), "move {action} is not undone");
+            let cost = puzzle.move_cost(state, action);
+            assert!(cost >= 1 && puzzle.move_cost(&next, inverse) == cost, "move {action} costs {cost}");
+        }
+    });
+    for goal in puzzle.goals() {
+        assert!(puzzle.is_goal(&goal), "{goal:?} is a goal");
+    }
+}
+
+/// The same of a puzzle whose moves cannot be undone, on every state within `depth` moves of the `starts`.
+///
+/// # Panics
+/// On the first law that is broken, saying where.
+pub fn check_from<P: Puzzle>(puzzle: &P, starts: &[P::State], expected: &[usize]) {
     let encoding = puzzle.encoding();
     let mut rows: HashMap<Vec<u8>, P::State> = HashMap::new();
-    let mut counts = Vec::new();
-    by_depth(
-        puzzle,
-        expected.len().saturating_sub(1),
-        |state| {
-            let text = puzzle.format(state);
-            assert_eq!(puzzle.parse(&text).as_ref(), Ok(state), "parse does not undo format: {text}");
-            let mut row = vec![u8::MAX; encoding.cells];
-            puzzle.encode(state, &mut row);
-            assert!(row.iter().all(|&symbol| usize::from(symbol) < encoding.symbols), "{text} encodes to {row:?}");
-            if let Some(other) = rows.insert(row, *state) {
-                panic!("{other:?} and {state:?} have the same row");
-            }
-            for action in 0..puzzle.move_count() as Move {
-                let Some(next) = puzzle.apply(state, action) else { continue };
-                assert_eq!(puzzle.apply(&next, puzzle.inverse(action)), Some(*state), "move {action} is not undone");
-            }
-        },
-        &mut counts,
-    );
+    let counts = by_depth(puzzle, starts.to_vec(), expected.len().saturating_sub(1), |state| {
+        let text = puzzle.format(state);
+        assert_eq!(puzzle.parse(&text).as_ref(), Ok(state), "parse does not undo format: {text}");
+        assert_eq!(puzzle.check_encodes(state), Ok(()), "{text}");
+        let mut row = vec![u8::MAX; encoding.cells];
+        puzzle.encode(state, &mut row);
+        assert!(row.iter().all(|&symbol| usize::from(symbol) < encoding.symbols), "{text} encodes to {row:?}");
+        if let Some(other) = rows.insert(row, *state) {
+            panic!("{other:?} and {state:?} have the same row");
+        }
+    });
     assert_eq!(counts, expected, "states by depth of {}", puzzle.name());
     for action in 0..puzzle.move_count() as Move {
         let name = puzzle.move_name(action);
@@ -40,14 +51,17 @@ pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
 
 /// Counts states by their distance from the goals, up to a depth.
 pub fn states_by_depth<P: Reversible>(puzzle: &P, depth: usize) -> Vec<usize> {
-    let mut counts = Vec::new();
-    by_depth(puzzle, depth, |_| {}, &mut counts);
-    counts
+    by_depth(puzzle, puzzle.goals(), depth, |_| {})
 }
 
-fn by_depth<P: Reversible>(puzzle: &P, depth: usize, mut each: impl FnMut(&P::State), counts: &mut Vec<usize>) {
-    let mut layer = puzzle.goals();
+fn by_depth<P: Puzzle>(
+    puzzle: &P,
+    mut layer: Vec<P::State>,
+    depth: usize,
+    mut each: impl FnMut(&P::State),
+) -> Vec<usize> {
     let mut seen: HashSet<P::State> = layer.iter().copied().collect();
+    let mut counts = Vec::new();
     for level in 0..=depth {
         layer.iter().for_each(&mut each);
         counts.push(layer.len());
@@ -62,4 +76,5 @@ fn by_depth<P: Reversible>(puzzle: &P, depth: usize, mut each: impl FnMut(&P::St
         }
         layer = next;
     }
+    counts
 }

@@ -43,7 +43,7 @@ pub enum Picture {
         /// The symbol at each position.
         symbols: Vec<String>,
     },
-    /// A Sokoban level. Solved when no box is off the goals.
+    /// A Sokoban level; a move names the way that the player goes: U D L R. Solved when no box is off the goals.
     Sokoban {
         /// The level's rows in XSB: `#` wall, `.` goal, `$` box, `*` box on a goal, `@` player, `+` player on a goal.
         rows: Vec<String>,

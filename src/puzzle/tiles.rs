@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 
 mod board;
 pub mod distance;
+pub mod patterns;
+mod rank;
 
 pub use board::{Board, Bytes, Packed8, Packed15, Packed24};
 
@@ -128,17 +130,7 @@ impl<B: Board> Puzzle for Tiles<B> {
     }
 
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        let letters = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
-        letters
-            .map(|letter| {
-                let action = NAMES.iter().position(|&name| name == letter.to_ascii_uppercase());
-                action.map(|action| action as Move).ok_or_else(|| {
-                    ParseError(format!(
-                        "'{letter}' is not a move: U, D, L and R, the way the blank goes, would be accepted"
-                    ))
-                })
-            })
-            .collect()
+        super::parse_letters(text, &NAMES, "U, D, L and R, the way the blank goes")
     }
 
     fn format(&self, state: &B) -> String {
@@ -184,15 +176,23 @@ impl<B: Board> Puzzle for Tiles<B> {
     }
 
     fn heuristics(&self) -> &'static [&'static str] {
-        &["manhattan", "linear-conflict"]
+        B::HEURISTICS
     }
 
     fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<B>>> {
         match name {
             "manhattan" => Some(Box::new(distance::manhattan(self))),
             "linear-conflict" => Some(Box::new(distance::linear_conflict(self))),
-            _ => None,
+            _ => B::heuristic(self, name),
         }
+    }
+
+    fn wants_network(&self) -> bool {
+        B::SIDE > 4
+    }
+
+    fn has_own_goal(&self) -> bool {
+        self.goal == Self::default().goal
     }
 
     fn best_search(&self) -> &'static str {
@@ -220,5 +220,9 @@ impl<B: Board> Reversible for Tiles<B> {
             6 => 1000,
             _ => 1500,
         }
+    }
+
+    fn towards(&self, goal: &B) -> Option<Self> {
+        Some(Tiles { goal: *goal })
     }
 }

@@ -22,9 +22,10 @@
 use super::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::closed::Closed;
 use super::open::{Open, Ties};
+use super::scoring::Scoring;
 use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
-use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
-use crate::puzzle::{Cost, Move, Puzzle, State, replay};
+use crate::heuristic::{Ask, Heuristic, HeuristicError};
+use crate::puzzle::{Cost, Move, Puzzle, replay};
 
 /// Expanded nodes between two looks at the clock and the memory.
 const LOOK_EVERY: usize = 512;
@@ -101,6 +102,8 @@ struct Run<'a, P: Puzzle> {
     goals: Vec<NodeId>,
     /// The node of least cost-to-go.
     best: Option<(f32, Cost)>,
+    /// Room for the estimates of a chunk.
+    values: Vec<f32>,
 }
 
 impl<'a, P: Puzzle> Run<'a, P> {
@@ -111,11 +114,12 @@ impl<'a, P: Puzzle> Run<'a, P> {
             arena: Arena::default(),
             closed: Closed::default(),
             open: Open::new(settings.ties),
-            scoring: Scoring::new(heuristic),
+            scoring: Scoring::new(heuristic, Ask::Values),
             stats: Stats::default(),
             start: *start,
             goals: Vec::new(),
             best: None,
+            values: Vec::new(),
         }
     }
 
@@ -227,10 +231,14 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     fn expand(&mut self, id: NodeId) {
         self.stats.expanded += 1;
-        let Node { state, g, .. } = self.arena[id];
+        let Node { state, g, parent, .. } = self.arena[id];
+        let before = (parent != NO_PARENT).then(|| self.arena[parent].state);
         for action in 0..self.puzzle.move_count() as Move {
             let Some(child) = self.puzzle.apply(&state, action) else { continue };
             self.stats.generated += 1;
+            if before == Some(child) {
+                continue; // stored already, and at no greater cost
+            }
             let cost = g + self.puzzle.move_cost(&state, action);
             let Some(child_id) = self.store(&child, id, action, cost) else { continue };
             if self.settings.goal_test == GoalTest::Generated && self.puzzle.is_goal(&child) {
@@ -275,6 +283,9 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     /// Hands over all that waits, and takes in all estimates.
     fn score_rest(&mut self) -> Result<(), HeuristicError> {
+        if self.scoring.in_flight() == 0 && (1..=self.scoring.chunk).contains(&self.scoring.waiting()) {
+            return self.score_at_once();
+        }
         while self.scoring.waiting() > 0 {
             self.hand_over()?;
         }
@@ -290,10 +301,26 @@ impl<'a, P: Puzzle> Run<'a, P> {
         if self.scoring.in_flight() > self.scoring.overlap { self.take_in() } else { Ok(()) }
     }
 
-    /// Takes in the estimates of one chunk: its nodes enter the open list.
+    /// Has all that waits scored, which is one chunk; nothing is out.
+    fn score_at_once(&mut self) -> Result<(), HeuristicError> {
+        let mut values = std::mem::take(&mut self.values);
+        let first = self.scoring.score(&mut values)?;
+        self.stats.evaluated += values.len() as u64;
+        self.enter(first, &values);
+        self.values = values;
+        Ok(())
+    }
+
+    /// Takes in the estimates of one chunk.
     fn take_in(&mut self) -> Result<(), HeuristicError> {
         let (first, estimates) = self.scoring.collect()?;
-        for (id, h) in (first..).zip(estimates.values) {
+        self.enter(first, &estimates.values);
+        Ok(())
+    }
+
+    /// Nodes that are numbered one after the other got their estimates: they enter the open list.
+    fn enter(&mut self, first: NodeId, estimates: &[f32]) {
+        for (id, &h) in (first..).zip(estimates) {
             debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
             let node = &mut self.arena[id];
             node.h = h;
@@ -302,7 +329,6 @@ impl<'a, P: Puzzle> Run<'a, P> {
             }
             self.open.push(self.settings.lambda * node.g as f32 + h, id);
         }
-        Ok(())
     }
 
     fn progress(&mut self, control: &Control<'_>) -> Progress {
@@ -320,64 +346,5 @@ impl<'a, P: Puzzle> Run<'a, P> {
         self.stats.seconds = control.seconds();
         let (moves, cost) = answer.unzip();
         Outcome { end, moves, cost, proven_optimal, stats: self.stats }
-    }
-}
-
-/// States on their way to the heuristic and back.
-struct Scoring<'a, S> {
-    heuristic: &'a mut dyn Heuristic<S>,
-    chunk: usize,
-    overlap: usize,
-    /// New states, not handed over yet; their nodes are numbered one after the other from `first`.
-    states: Vec<S>,
-    first: NodeId,
-    /// The first node of each chunk that is out.
-    out: std::collections::VecDeque<NodeId>,
-}
-
-impl<'a, S: State> Scoring<'a, S> {
-    fn new(heuristic: &'a mut dyn Heuristic<S>) -> Self {
-        let chunk = heuristic.chunk().max(1);
-        let overlap = heuristic.overlap();
-        Scoring { heuristic, chunk, overlap, states: Vec::with_capacity(chunk), first: 0, out: Default::default() }
-    }
-
-    fn add(&mut self, id: NodeId, state: &S) {
-        if self.states.is_empty() {
-            self.first = id;
-        }
-        self.states.push(*state);
-    }
-
-    fn waiting(&self) -> usize {
-        self.states.len()
-    }
-
-    fn in_flight(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Hands over one chunk, or what there is of it, and says how many states that were.
-    fn submit(&mut self) -> Result<usize, HeuristicError> {
-        let count = self.states.len().min(self.chunk);
-        self.heuristic.submit(&self.states[..count], Ask::Values)?;
-        self.states.drain(..count);
-        self.out.push_back(self.first);
-        self.first += count as NodeId;
-        Ok(count)
-    }
-
-    fn collect(&mut self) -> Result<(NodeId, Estimates), HeuristicError> {
-        let first = self.out.pop_front().expect("a chunk is out");
-        Ok((first, self.heuristic.collect()?))
-    }
-
-    /// Waits for what is out and forgets it, so that the heuristic is free for the next search.
-    fn discard(&mut self) -> Result<(), HeuristicError> {
-        self.states.clear();
-        while !self.out.is_empty() {
-            self.collect()?;
-        }
-        Ok(())
     }
 }

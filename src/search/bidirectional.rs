@@ -95,11 +95,15 @@ impl<P: Reversible> Run<'_, P> {
         let backward = self.backward[id as usize];
         self.stats.expanded += 1;
         waiting[usize::from(backward)] -= 1;
+        let before = self.tree.before(&node);
         for action in 0..self.puzzle.move_count() as Move {
             // From a goal, a step leads to a state from which `action`'s inverse leads here.
             let Some(child) = self.puzzle.apply(&node.state, action) else { continue };
             self.stats.generated += 1;
             self.unit_costs &= self.puzzle.move_cost(&node.state, action) == 1;
+            if before == Some(child) {
+                continue;
+            }
             match self.tree.find_or_store(&child, id, action, node.g + 1) {
                 Ok(_) => {
                     self.backward.push(backward);

@@ -54,12 +54,15 @@ impl<P: Puzzle> Search<P> for BreadthFirst {
             if control.too_many(stats.generated + puzzle.move_count() as u64) {
                 break (End::Limit(Limit::Nodes), None);
             }
+            let before = tree.before(&node);
             for action in 0..puzzle.move_count() as Move {
                 let Some(child) = puzzle.apply(&node.state, action) else { continue };
                 stats.generated += 1;
                 let cost = puzzle.move_cost(&node.state, action);
                 unit_costs &= cost == 1;
-                tree.store(&child, id, action, node.g + cost);
+                if before != Some(child) {
+                    tree.store(&child, id, action, node.g + cost);
+                }
             }
             stats.stored = tree.len() as u64;
         };

@@ -31,7 +31,7 @@ impl Closed {
         insert: impl FnOnce(&mut Arena<S>) -> NodeId,
     ) -> Result<NodeId, NodeId> {
         let hash = self.hasher.hash_one(state);
-        let shard = &mut self.shards[(hash >> (64 - 7 - SHARD_BITS)) as usize & ((1 << SHARD_BITS) - 1)];
+        let shard = &mut self.shards[shard_of(hash)];
         let hasher = &self.hasher;
         match shard.entry(hash, |&id| arena[id].state == *state, |&id| hasher.hash_one(arena[id].state)) {
             Entry::Occupied(entry) => Err(*entry.get()),
@@ -43,9 +43,20 @@ impl Closed {
         }
     }
 
+    /// The node of a state that is there.
+    pub fn find<S: State>(&self, arena: &Arena<S>, state: &S) -> Option<NodeId> {
+        let hash = self.hasher.hash_one(state);
+        self.shards[shard_of(hash)].find(hash, |&id| arena[id].state == *state).copied()
+    }
+
     /// Bytes taken, with what the next shard to grow needs for a moment.
     pub fn bytes(&self) -> u64 {
         let sizes = || self.shards.iter().map(HashTable::allocation_size);
         (sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0)) as u64
     }
+}
+
+/// The table takes the lowest bits for its buckets and the seven highest for its tags: shards take those below.
+fn shard_of(hash: u64) -> usize {
+    (hash >> (64 - 7 - SHARD_BITS)) as usize & ((1 << SHARD_BITS) - 1)
 }

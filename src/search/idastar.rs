@@ -1,7 +1,7 @@
 //! Iterative-deepening A*: depth-first searches under a rising bound of f = g + h.
 //!
-//! - The goal is tested when a state is expanded. The parent's state is not entered again at once; nothing else is
-//!   remembered, so memory is the length of the path.
+//! - The goal is tested when a state is expanded. The parent's state is not entered again at once, nor, where moves are
+//!   free, a state of the same stretch of free moves; nothing else is remembered, so memory is the length of the path.
 //! - With admissible estimates the answer is a cheapest one.
 //! - The next bound is the least f that was above the last. Where estimates are real numbers nearly every f is
 //!   distinct and bounds would creep: a bound rises by at least `bucket`, so that the answer may cost up to that much
@@ -34,8 +34,14 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
         let admissible = heuristic.is_admissible();
-        let mut run =
-            Run { puzzle, heuristic, control, stats: Stats { stored: 1, ..Stats::default() }, path: Vec::new() };
+        let mut run = Run {
+            puzzle,
+            heuristic,
+            control,
+            stats: Stats { stored: 1, ..Stats::default() },
+            path: Vec::new(),
+            free: Vec::new(),
+        };
         let mut bound = run.estimate(start)?;
         let (end, cost) = loop {
             run.stats.iterations += 1;
@@ -65,6 +71,8 @@ struct Run<'a, 'b, P: Puzzle> {
     control: &'a mut Control<'b>,
     stats: Stats,
     path: Vec<Move>,
+    /// States of the path that a free move leads on from, with their path cost.
+    free: Vec<(P::State, Cost)>,
 }
 
 enum Dive {
@@ -110,14 +118,29 @@ impl<P: Puzzle> Run<'_, '_, P> {
             if before == Some(&child) {
                 continue;
             }
+            let cost = self.puzzle.move_cost(state, action);
+            if cost == 0 {
+                if self.was_free(&child, g) {
+                    continue;
+                }
+                self.free.push((*state, g));
+            }
             self.path.push(action);
-            match self.dive(&child, Some(state), g + self.puzzle.move_cost(state, action), bound)? {
+            match self.dive(&child, Some(state), g + cost, bound)? {
                 Dive::Above(f) => least = least.min(f),
                 ended => return Ok(ended),
             }
             self.path.pop();
+            if cost == 0 {
+                self.free.pop();
+            }
         }
         Ok(Dive::Above(least))
+    }
+
+    /// Whether the stretch of free moves that the path ends with has been in this state: going round would be endless.
+    fn was_free(&self, state: &P::State, g: Cost) -> bool {
+        self.free.iter().rev().take_while(|(_, before)| *before == g).any(|(before, _)| before == state)
     }
 
     fn limit(&mut self) -> Option<Limit> {
@@ -125,6 +148,6 @@ impl<P: Puzzle> Run<'_, '_, P> {
             return None;
         }
         self.control.report_counts(&self.stats);
-        self.control.reached(|| self.path.capacity() as u64)
+        self.control.reached(|| (self.path.capacity() + self.free.capacity() * size_of::<(P::State, Cost)>()) as u64)
     }
 }

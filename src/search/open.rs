@@ -1,8 +1,8 @@
 //! The open list: nodes that wait, least priority first.
 //!
-//! Priorities fall into buckets by their leading bits (steps of 1/128 of their size); each bucket is a small binary
-//! heap. Pushing is cheap wherever the front is, popping works in a heap that fits the cache, an entry takes 8 bytes,
-//! and the order is exact: by priority, and among equals by age.
+//! Priorities fall into buckets by their leading bits (steps of 1/128 of their size; all below 1/2 into one); each
+//! bucket is a small binary heap. Pushing is cheap wherever the front is, popping works in a heap that fits the cache,
+//! an entry takes 8 bytes, and the order is exact: by priority, and among equals by age.
 
 use super::arena::NodeId;
 use std::cmp::Reverse;
@@ -19,6 +19,9 @@ pub enum Ties {
 
 /// A priority and a node, in the order in which they are taken.
 type Waiting = Reverse<u64>;
+
+/// The leading bits of 1/2: all below share the first bucket, so that the others begin where priorities do.
+const FIRST: usize = 0x3f00;
 
 /// Room for so many entries is kept in an empty bucket.
 const KEPT: usize = 1024;
@@ -61,7 +64,7 @@ impl Open {
         debug_assert!(f >= 0.0, "priority {f}");
         // -0.0 would be the largest of all.
         let waiting = u64::from((f + 0.0).to_bits()) << 32 | u64::from(id ^ self.mask);
-        let bucket = (waiting >> 48) as usize;
+        let bucket = ((waiting >> 48) as usize).saturating_sub(FIRST);
         if bucket >= self.buckets.len() {
             self.buckets.resize_with(bucket + 1, BinaryHeap::new);
         }

@@ -1,6 +1,6 @@
 //! Stored states and how they were reached, for searches that never find a cheaper way to a state again.
 
-use super::arena::{Arena, Node, NodeId};
+use super::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::closed::Closed;
 use super::{End, Outcome, Stats};
 use crate::puzzle::{Cost, Move, State};
@@ -26,9 +26,16 @@ impl<S: State> Tree<S> {
     }
 
     /// Stores a state: gives its node if it is new (`Ok`), or the one that is there (`Err`).
+    #[inline]
     pub fn find_or_store(&mut self, state: &S, parent: NodeId, action: Move, g: Cost) -> Result<NodeId, NodeId> {
         let node = Node { state: *state, parent, g, h: 0.0, action, closed: false };
         self.closed.find_or_insert(&mut self.arena, state, |arena| arena.push(node))
+    }
+
+    /// The state that a node was reached from. Where moves can be undone, a child is often that, and stored already.
+    #[inline]
+    pub fn before(&self, node: &Node<S>) -> Option<S> {
+        (node.parent != NO_PARENT).then(|| self[node.parent].state)
     }
 
     /// How many states are stored.

@@ -41,6 +41,8 @@ pub struct Plan {
     pub steps: u64,
     /// How often the run is saved.
     pub checkpoint_every: Interval,
+    /// Keep a copy of the model whenever so many more samples are seen.
+    pub snapshot_every: Option<u64>,
     /// Threads that make samples.
     pub sampler_threads: usize,
 }

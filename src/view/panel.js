@@ -33,6 +33,7 @@ function titleOf(puzzle) {
   if (puzzle === "cube2") return "2×2×2 cube";
   if (word === "puzzle") return `${number}-puzzle`;
   if (word === "lightsout") return `Lights Out ${number} × ${number}`;
+  if (puzzle.startsWith("sokoban")) return "Sokoban";
   return puzzle.startsWith("jugs:") ? `Water jugs ${puzzle.slice(5).replaceAll(",", ", ")}` : puzzle;
 }
 

@@ -99,6 +99,7 @@ const rowsOf = (list, columns) =>
   Array.from({ length: Math.ceil(list.length / columns) }, (_, row) => list.slice(row * columns, (row + 1) * columns));
 
 const FACE_NAMES = { U: "upper", R: "right", F: "front", D: "lower", L: "left", B: "back" };
+const WAYS = { U: "up", D: "down", L: "left", R: "right" };
 const COLOUR_NAMES = { U: "white", R: "red", F: "green", D: "yellow", L: "orange", B: "blue" };
 
 const KINDS = {
@@ -150,7 +151,7 @@ const KINDS = {
       `Tiles, row by row: ${rowsOf(picture.tiles, picture.columns)
         .map((row) => row.map((tile) => tile || "blank").join(" "))
         .join("; ")}`,
-    meaning: (move) => `the blank goes ${{ U: "up", D: "down", L: "left", R: "right" }[move]}`,
+    meaning: (move) => `the blank goes ${WAYS[move]}`,
     notation: "U, D, L and R are the way that the blank goes: the tile there slides the other way.",
   },
 
@@ -209,11 +210,32 @@ const KINDS = {
   },
 
   sokoban: {
+    // costar also refuses pushes after which no solution is left: there the page's rules are the laxer ones.
+    isLaxer: true,
+    apply(picture, move) {
+      const [down, right] = { U: [-1, 0], D: [1, 0], L: [0, -1], R: [0, 1] }[move] ?? [0, 0];
+      const from = picture.rows.findIndex((row) => /[@+]/.test(row));
+      const column = from < 0 ? 0 : picture.rows[from].search(/[@+]/);
+      const at = (steps) => picture.rows[from + steps * down]?.[column + steps * right] ?? "#";
+      const pushes = "$*".includes(at(1));
+      if (from < 0 || (down === 0 && right === 0) || at(1) === "#" || (pushes && "#$*".includes(at(2)))) return null;
+      const rows = picture.rows.map((row) => [...row]);
+      const put = (steps, onFloor, onGoal) => {
+        const onto = ".*+".includes(at(steps)) ? onGoal : onFloor;
+        rows[from + steps * down][column + steps * right] = onto;
+      };
+      put(0, " ", ".");
+      put(1, "@", "+");
+      if (pushes) put(2, "$", "*");
+      return { ...picture, rows: rows.map((row) => row.join("")) };
+    },
     solved: (picture) => !picture.rows.some((row) => row.includes("$")),
     text: (picture) => picture.rows.join("\n"),
     words: (picture) => `Sokoban level, row by row: ${picture.rows.join("; ")}`,
-    meaning: () => "",
-    notation: "The player pushes boxes, one at a time, until none is off the goals.",
+    meaning: (move) => `the player goes ${WAYS[move]}`,
+    notation:
+      "U, D, L and R are the way that the player goes, who pushes boxes, one at a time, until none is off the goals. " +
+      "costar refuses a push after which no solution is left.",
   },
 
   text: {
@@ -234,8 +256,9 @@ function played({ moves, pictures, goals, solves }) {
   const own = [pictures[0]];
   let differs = null;
   for (const [i, move] of moves.entries()) {
-    const next = kind.apply ? kind.apply(own[i], move) : (pictures[i + 1] ?? null);
-    if (differs === null && (next ? kind.text(next) : null) !== (pictures[i + 1] ? kind.text(pictures[i + 1]) : null)) {
+    const told = pictures[i + 1] ?? null;
+    const next = kind.apply && !(kind.isLaxer && !told) ? kind.apply(own[i], move) : told;
+    if (differs === null && (next ? kind.text(next) : null) !== (told ? kind.text(told) : null)) {
       differs = i + 1;
     }
     if (!next) break;

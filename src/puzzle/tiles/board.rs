@@ -1,5 +1,8 @@
 //! Packed boards.
 
+use super::{Tiles, patterns};
+use crate::exact::exact;
+use crate::heuristic::Heuristic;
 use crate::puzzle::{Move, State};
 
 /// A board of a sliding-tile puzzle.
@@ -8,6 +11,13 @@ pub trait Board: State + PartialOrd + Ord {
     const SIDE: usize;
     /// How many cells there are.
     const CELLS: usize = Self::SIDE * Self::SIDE;
+    /// The names of the puzzle's estimates, the best last: those of every size, and those of this one.
+    const HEURISTICS: &'static [&'static str] = &["manhattan", "linear-conflict"];
+
+    /// One of the estimates that only this size has.
+    fn heuristic(_puzzle: &Tiles<Self>, _name: &str) -> Option<Box<dyn Heuristic<Self>>> {
+        None
+    }
 
     /// Packs tiles, row by row, `0` the blank: a permutation of `0..CELLS`.
     fn pack(tiles: &[u8]) -> Self;
@@ -56,7 +66,7 @@ pub struct Packed8(pub u32);
 impl Packed8 {
     /// The first cell that holds 0: where the blank is, 8 if it is in the ninth cell.
     #[inline]
-    fn blank(self) -> usize {
+    pub(super) fn blank(self) -> usize {
         // A 4-bit field is 0 exactly where the lowest borrow of x - 0x1111... comes from.
         let zeros = self.0.wrapping_sub(0x1111_1111) & !self.0 & 0x8888_8888;
         zeros.trailing_zeros() as usize / 4
@@ -71,6 +81,12 @@ impl Packed8 {
 
 impl Board for Packed8 {
     const SIDE: usize = 3;
+    // Where every distance is known there is nothing left to search for: linear conflict is what a search is given.
+    const HEURISTICS: &'static [&'static str] = &["exact", "manhattan", "linear-conflict"];
+
+    fn heuristic(puzzle: &Tiles<Self>, name: &str) -> Option<Box<dyn Heuristic<Self>>> {
+        (name == "exact").then(|| Box::new(exact(puzzle.clone())) as _)
+    }
 
     fn pack(tiles: &[u8]) -> Self {
         Packed8(tiles.iter().take(8).rev().fold(0, |packed, &tile| packed << 4 | u32::from(tile)))
@@ -102,7 +118,7 @@ impl Board for Packed8 {
 }
 
 macro_rules! packed {
-    ($(#[$doc:meta])* $name:ident, $word:ty, $side:literal, $bits:literal) => {
+    ($(#[$doc:meta])* $name:ident, $word:ty, $side:literal, $bits:literal, { $($own:item)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub $word);
@@ -129,6 +145,7 @@ macro_rules! packed {
 
         impl Board for $name {
             const SIDE: usize = $side;
+            $($own)*
 
             fn pack(tiles: &[u8]) -> Self {
                 $name(tiles.iter().rev().fold(0, |packed, &tile| packed << $bits | <$word>::from(tile)))
@@ -161,14 +178,22 @@ packed!(
     Packed15,
     u64,
     4,
-    4
+    4,
+    {
+        const HEURISTICS: &'static [&'static str] = &["manhattan", "linear-conflict", "pattern-databases"];
+
+        fn heuristic(puzzle: &Tiles<Self>, name: &str) -> Option<Box<dyn Heuristic<Self>>> {
+            (name == "pattern-databases").then(|| Box::new(patterns::pattern_databases(puzzle)) as _)
+        }
+    }
 );
 packed!(
     /// The 24-puzzle in 128 bits, 5 a tile.
     Packed24,
     u128,
     5,
-    5
+    5,
+    {}
 );
 
 /// A board of any size, a byte a cell.

@@ -28,17 +28,6 @@ impl Homes {
         cell % self.side
     }
 
-    /// How many rows and columns every tile but the blank is away from where it belongs.
-    fn manhattan(&self, tiles: &[u8]) -> usize {
-        let moved = tiles.iter().enumerate().filter(|(_, tile)| **tile != 0);
-        moved
-            .map(|(cell, &tile)| {
-                let home = self.cell[usize::from(tile)];
-                self.row(cell).abs_diff(self.row(home)) + self.column(cell).abs_diff(self.column(home))
-            })
-            .sum()
-    }
-
     /// Twice the tiles that must leave a line and come back, over all rows and columns (Hansson, Mayer and Yung 1992).
     fn conflicts(&self, tiles: &[u8]) -> usize {
         let mut count = 0;
@@ -73,18 +62,50 @@ impl Homes {
     }
 }
 
+/// How many rows and columns every tile is away from where it belongs, all together.
+#[derive(Debug, Clone)]
+pub struct Manhattan {
+    /// For each cell, of each tile there; 0 of the blank.
+    away: Vec<u8>,
+}
+
+impl Manhattan {
+    /// From the goal of a puzzle.
+    pub fn of<B: Board>(puzzle: &Tiles<B>) -> Self {
+        let homes = Homes::of(puzzle);
+        let away = |cell: usize, tile: usize| {
+            let home = homes.cell[tile];
+            homes.row(cell).abs_diff(homes.row(home)) + homes.column(cell).abs_diff(homes.column(home))
+        };
+        let cells = (0..B::CELLS).flat_map(|cell| (0..B::CELLS).map(move |tile| (cell, tile)));
+        Manhattan { away: cells.map(|(cell, tile)| if tile == 0 { 0 } else { away(cell, tile) as u8 }).collect() }
+    }
+
+    /// The distance of a board from the goal.
+    #[inline]
+    pub fn distance<B: Board>(&self, board: &B) -> u32 {
+        self.of_tiles(&tiles(board)[..B::CELLS])
+    }
+
+    #[inline]
+    fn of_tiles(&self, tiles: &[u8]) -> u32 {
+        let rows = self.away.chunks_exact(tiles.len());
+        rows.zip(tiles).map(|(away, &tile)| u32::from(away[usize::from(tile)])).sum()
+    }
+}
+
 /// The Manhattan distance: admissible and consistent.
 pub fn manhattan<B: Board>(puzzle: &Tiles<B>) -> PerState<B> {
-    let homes = Homes::of(puzzle);
-    PerState::new("manhattan", true, move |board: &B| homes.manhattan(&tiles(board)[..B::CELLS]) as f32)
+    let manhattan = Manhattan::of(puzzle);
+    PerState::new("manhattan", true, move |board: &B| manhattan.distance(board) as f32)
 }
 
 /// The Manhattan distance and the linear conflicts: admissible and consistent.
 pub fn linear_conflict<B: Board>(puzzle: &Tiles<B>) -> PerState<B> {
-    let homes = Homes::of(puzzle);
+    let (homes, manhattan) = (Homes::of(puzzle), Manhattan::of(puzzle));
     PerState::new("linear-conflict", true, move |board: &B| {
-        let tiles = tiles(board);
-        (homes.manhattan(&tiles[..B::CELLS]) + homes.conflicts(&tiles[..B::CELLS])) as f32
+        let tiles = &tiles(board)[..B::CELLS];
+        (manhattan.of_tiles(tiles) + homes.conflicts(tiles) as u32) as f32
     })
 }
 

@@ -1,0 +1,76 @@
+//! How instances stand in a file or on standard input: one a line, or, of puzzles that take several lines, a block
+//! each, with blank lines between.
+
+/// An instance as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Written {
+    /// The number of its first line, from 1.
+    pub(super) line: usize,
+    pub(super) text: String,
+}
+
+/// Gathers lines to instances.
+#[derive(Debug)]
+pub(super) struct Gatherer {
+    takes_lines: bool,
+    line: usize,
+    block: Option<Written>,
+}
+
+impl Gatherer {
+    /// Of a puzzle whose instances take several lines, or one.
+    pub(super) fn new(takes_lines: bool) -> Self {
+        Gatherer { takes_lines, line: 0, block: None }
+    }
+
+    /// Takes the next line; gives the instance that it completes.
+    pub(super) fn add(&mut self, line: &str) -> Option<Written> {
+        self.line += 1;
+        let text = line.trim_end();
+        if !self.takes_lines {
+            let text = text.trim_start();
+            return (!text.is_empty()).then(|| Written { line: self.line, text: text.into() });
+        }
+        if text.is_empty() {
+            return self.block.take();
+        }
+        if !text.starts_with(';') {
+            match &mut self.block {
+                Some(block) => {
+                    block.text.push('\n');
+                    block.text.push_str(text);
+                }
+                None => self.block = Some(Written { line: self.line, text: text.into() }),
+            }
+        }
+        None
+    }
+
+    /// The instance that the end completes.
+    pub(super) fn end(&mut self) -> Option<Written> {
+        self.block.take()
+    }
+}
+
+/// All instances of a text.
+pub(super) fn all(text: &str, takes_lines: bool) -> Vec<Written> {
+    let mut gatherer = Gatherer::new(takes_lines);
+    let mut instances: Vec<Written> = text.lines().filter_map(|line| gatherer.add(line)).collect();
+    instances.extend(gatherer.end());
+    instances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_part_blocks_and_lines_stand_alone() {
+        let written = |line, text: &str| Written { line, text: text.into() };
+        let lines = "a b\r\n\n  c\n";
+        assert_eq!(all(lines, false), [written(1, "a b"), written(3, "c")]);
+        let blocks = "; 0\n ##\n#@#\n\n\n; 1\n#+#\n;x\n##";
+        assert_eq!(all(blocks, true), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
+        assert_eq!(all("", true), []);
+    }
+}

@@ -1,0 +1,391 @@
+//! Sokoban: push every box onto a goal. Levels are written in XSB; a move is a step of the player, `U D R L`.
+//!
+//! A step into a box pushes it, if the square behind is free; nothing can be pulled back, so the puzzle is not reversible.
+//! Pushes that can never be made good are not legal here: onto a square from which a box can be pushed to no goal
+//! (a deadlock square), and into a block of two by two boxes and walls. A move costs 1; with `sokoban:pushes`, a
+//! push costs 1 and a plain step nothing.
+//!
+//! What never changes of a level is kept once ([`Levels`]); a state holds its number, the boxes, and the player.
+
+use super::{Cost, Encoding, Grid, Move, ParseError, Picture, Puzzle, Style};
+use crate::heuristic::{Heuristic, PerState};
+use crate::sampler::Source;
+use hashbrown::HashMap;
+use level::{Level, NOWHERE};
+use std::sync::{Arc, Mutex, PoisonError};
+
+mod level;
+mod matching;
+mod rooms;
+
+/// Rows and columns of the board that a network reads.
+pub const SIDE: usize = 10;
+
+const NAMES: [char; 4] = ['U', 'D', 'R', 'L'];
+
+/// A set of a level's squares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Squares([u64; 4]);
+
+impl Squares {
+    #[inline]
+    fn contains(&self, square: u8) -> bool {
+        self.0[usize::from(square >> 6)] >> (square & 63) & 1 == 1
+    }
+
+    #[inline]
+    fn insert(&mut self, square: u8) {
+        self.0[usize::from(square >> 6)] |= 1 << (square & 63);
+    }
+
+    #[inline]
+    fn remove(&mut self, square: u8) {
+        self.0[usize::from(square >> 6)] &= !(1 << (square & 63));
+    }
+
+    #[inline]
+    fn is_subset(&self, other: &Squares) -> bool {
+        self.0.iter().zip(other.0).all(|(mine, others)| mine & !others == 0)
+    }
+
+    fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u8> + use<> {
+        let words = self.0;
+        (0..4u8).flat_map(move |index| {
+            let mut word = words[usize::from(index)];
+            std::iter::from_fn(move || {
+                let bit = word.trailing_zeros() as u8;
+                word &= word.wrapping_sub(1);
+                (bit < 64).then(|| 64 * index + bit)
+            })
+        })
+    }
+}
+
+/// Where everything stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    boxes: Squares,
+    level: u32,
+    player: u8,
+}
+
+/// Levels that were read, by number; none is ever forgotten, for states may name it.
+#[derive(Debug, Default)]
+struct Levels {
+    all: boxcar::Vec<Level>,
+    /// The number of a level by its template and width.
+    numbers: Mutex<HashMap<(Vec<u8>, usize), u32>>,
+}
+
+impl Levels {
+    fn number(&self, level: Level) -> u32 {
+        // A map that a panic has left is whole: entries are made at once.
+        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (level.template.clone(), level.width);
+        *numbers.entry(key).or_insert_with(|| self.all.push(level) as u32)
+    }
+
+    #[inline]
+    fn of(&self, position: &Position) -> &Level {
+        &self.all[position.level as usize]
+    }
+}
+
+/// The puzzle `sokoban`.
+#[derive(Debug, Clone, Default)]
+pub struct Sokoban {
+    levels: Arc<Levels>,
+    /// Whether only pushes cost.
+    pushes: bool,
+}
+
+impl Sokoban {
+    /// With every move at a cost of 1.
+    pub fn by_moves() -> Self {
+        Sokoban::default()
+    }
+
+    /// With every push at a cost of 1, and steps for nothing.
+    pub fn by_pushes() -> Self {
+        Sokoban { pushes: true, ..Sokoban::default() }
+    }
+}
+
+impl Puzzle for Sokoban {
+    type State = Position;
+
+    fn name(&self) -> String {
+        if self.pushes { "sokoban:pushes" } else { "sokoban" }.into()
+    }
+
+    fn move_count(&self) -> usize {
+        4
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        NAMES[usize::from(action)].to_string()
+    }
+
+    #[inline]
+    fn apply(&self, state: &Position, action: Move) -> Option<Position> {
+        let level = self.levels.of(state);
+        let to = level.side(state.player, action);
+        if to == NOWHERE {
+            return None;
+        }
+        let mut next = Position { player: to, ..*state };
+        if state.boxes.contains(to) {
+            let beyond = level.side(to, action);
+            if beyond == NOWHERE || state.boxes.contains(beyond) {
+                return None;
+            }
+            next.boxes.remove(to);
+            next.boxes.insert(beyond);
+            if level.is_stuck(&next.boxes, beyond) {
+                return None;
+            }
+        }
+        Some(next)
+    }
+
+    fn move_cost(&self, state: &Position, action: Move) -> Cost {
+        let level = self.levels.of(state);
+        Cost::from(!self.pushes || state.boxes.contains(level.side(state.player, action)))
+    }
+
+    #[inline]
+    fn is_goal(&self, state: &Position) -> bool {
+        state.boxes.is_subset(&self.levels.of(state).goals)
+    }
+
+    /// A level in XSB, of several lines (a `|` ends a line too).
+    fn parse(&self, text: &str) -> Result<Position, ParseError> {
+        let setting = Level::read(text)?;
+        let level = self.levels.number(setting.level);
+        Ok(Position { boxes: setting.boxes, level, player: setting.player })
+    }
+
+    /// Letters of either case, with spaces between or without.
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        super::parse_letters(text, &NAMES, "U, D, L and R, the way the player goes")
+    }
+
+    fn format(&self, state: &Position) -> String {
+        let level = self.levels.of(state);
+        let mut letters = level.template.clone();
+        for (square, &place) in level.places.iter().enumerate() {
+            letters[usize::from(place)] = letter(level, state, square as u8);
+        }
+        let rows: Vec<String> =
+            letters.chunks(level.width).map(|row| String::from_utf8_lossy(row).trim_end().to_owned()).collect();
+        rows.join("\n")
+    }
+
+    fn draw(&self, state: &Position, style: Style) -> String {
+        let text = self.format(state);
+        if style == Style::Plain {
+            return text;
+        }
+        let colour = |letter: char| match letter {
+            '#' => "\x1b[90m█\x1b[0m".into(),
+            '$' => "\x1b[33m$\x1b[0m".into(),
+            '*' => "\x1b[32m*\x1b[0m".into(),
+            '@' | '+' => format!("\x1b[1m{letter}\x1b[0m"),
+            _ => letter.to_string(),
+        };
+        text.chars().map(colour).collect()
+    }
+
+    fn picture(&self, state: &Position) -> Picture {
+        Picture::Sokoban { rows: self.format(state).lines().map(str::to_owned).collect() }
+    }
+
+    /// A cell for each place of a board of 10 × 10, its symbol what stands there.
+    fn encoding(&self) -> Encoding {
+        let grid = Grid { faces: 1, rows: SIDE, columns: SIDE };
+        Encoding { version: 1, cells: SIDE * SIDE, symbols: Symbol::COUNT, fixed: Vec::new(), grid: Some(grid) }
+    }
+
+    /// The level in the upper left corner, walls around it; what is beyond the board is left out
+    /// ([`Puzzle::check_encodes`] refuses such levels).
+    fn encode(&self, state: &Position, row: &mut [u8]) {
+        assert_eq!(row.len(), SIDE * SIDE);
+        row.fill(Symbol::Wall as u8);
+        let level = self.levels.of(state);
+        for (square, &place) in level.places.iter().enumerate() {
+            let (line, column) = (usize::from(place) / level.width, usize::from(place) % level.width);
+            if line < SIDE && column < SIDE {
+                row[SIDE * line + column] = symbol(level, state, square as u8) as u8;
+            }
+        }
+    }
+
+    fn check_encodes(&self, state: &Position) -> Result<(), ParseError> {
+        let Level { width, height, .. } = *self.levels.of(state);
+        if width <= SIDE && height <= SIDE {
+            return Ok(());
+        }
+        Err(ParseError(format!(
+            "the level has {height} rows and {width} columns, and a network reads up to {SIDE} × {SIDE}: \
+             another --heuristic, such as matching, reads any"
+        )))
+    }
+
+    fn notation(&self) -> &'static str {
+        "a level in XSB (# wall, @ player, $ box, . goal, * + on a goal), blank lines between levels; moves U D L R, \
+         the way the player goes; sokoban:pushes counts pushes alone"
+    }
+
+    fn heuristics(&self) -> &'static [&'static str] {
+        &["matching"]
+    }
+
+    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Position>>> {
+        let estimate = matching::estimate(Arc::clone(&self.levels), !self.pushes);
+        (name == "matching").then(|| Box::new(PerState::new("matching", true, estimate)) as Box<dyn Heuristic<_>>)
+    }
+
+    fn best_search(&self) -> &'static str {
+        "astar"
+    }
+
+    /// A* with the matching is optimal in a hundredth of a second on levels of 10 × 10 with four boxes.
+    fn wants_network(&self) -> bool {
+        false
+    }
+
+    fn takes_lines(&self) -> bool {
+        true
+    }
+
+    /// Random rooms of 10 × 10, played backward by pulling.
+    fn samples(&self) -> Result<Source, ParseError> {
+        Ok(rooms::source(self.pushes))
+    }
+}
+
+/// How XSB writes each [`Symbol`].
+const LETTERS: &[u8; Symbol::COUNT] = b"# .$*@+";
+
+/// What a network sees in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Symbol {
+    Wall,
+    Floor,
+    Goal,
+    Box,
+    BoxOnGoal,
+    Player,
+    PlayerOnGoal,
+}
+
+impl Symbol {
+    const COUNT: usize = 7;
+
+    fn of(goal: bool, with_box: bool, with_player: bool) -> Self {
+        match (goal, with_box, with_player) {
+            (false, true, _) => Symbol::Box,
+            (true, true, _) => Symbol::BoxOnGoal,
+            (false, false, true) => Symbol::Player,
+            (true, false, true) => Symbol::PlayerOnGoal,
+            (false, false, false) => Symbol::Floor,
+            (true, false, false) => Symbol::Goal,
+        }
+    }
+}
+
+fn symbol(level: &Level, state: &Position, square: u8) -> Symbol {
+    Symbol::of(level.goals.contains(square), state.boxes.contains(square), state.player == square)
+}
+
+fn letter(level: &Level, state: &Position, square: u8) -> u8 {
+    LETTERS[symbol(level, state, square) as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::{laws, replay};
+
+    /// One push up solves it; 3 × 3 squares.
+    const SMALL: &str = "#####\n# . #\n# $ #\n# @ #\n#####";
+
+    #[test]
+    fn the_laws_hold() {
+        let puzzle = Sokoban::by_moves();
+        let start = puzzle.parse(SMALL).expect("a level");
+        // Counted by hand: the push up, left, right; then three steps beside the solved box, and up on either side.
+        laws::check_from(&puzzle, &[start], &[1, 3, 5]);
+        assert_eq!(puzzle.format(&start), SMALL);
+        assert!(puzzle.is_goal(&replay(&puzzle, &start, &[0]).expect("a legal push").0));
+    }
+
+    #[test]
+    fn levels_of_other_forms_are_read() {
+        let puzzle = Sokoban::by_moves();
+        let start = puzzle.parse(SMALL).expect("a level");
+        for text in [
+            "; a title\n\n#####\n#-.-#\n#_$_#\n#-@-#\n#####\n\n",
+            "#####|# . #|# $ #|# @ #|#####",
+            "#####\r\n# . #  \r\n# $ #\r\n# @ #\r\n#####\r\n",
+        ] {
+            assert_eq!(puzzle.parse(text), Ok(start), "{text}");
+        }
+        // What nobody can reach stays as it is, and does not matter.
+        let apart = "########\n# .#.*$.#\n# $######\n# @#\n####";
+        assert!(puzzle.parse(apart).expect_err("a box apart").to_string().contains("row 2, column 7"));
+        let apart = "#######\n# .#.*#\n# $####\n# @#\n####";
+        let state = puzzle.parse(apart).expect("boxes on goals may be apart");
+        assert_eq!(puzzle.format(&state), apart);
+        assert!(puzzle.is_goal(&replay(&puzzle, &state, &[0]).expect("a legal push").0));
+    }
+
+    #[test]
+    fn broken_levels_are_refused_by_name() {
+        let puzzle = Sokoban::by_moves();
+        for (text, named) in [
+            ("", "no level"),
+            ("#####\n# x@#\n#####", "'x'"),
+            ("####\n# .#\n####", "no player"),
+            ("#####\n#@.@#\n#####", "two players, the second in row 2, column 4"),
+            ("### #\n#@ $.\n#####", "open in row 2, column 5"),
+            ("######\n#@$ $#\n#  . #\n######", "2 boxes and 1 goals"),
+            ("#######\n#@   $#\n#  .  #\n#######", "box in row 2, column 6"),
+            ("#######\n#@  $ #\n#  .  #\n#     #\n#######", "box in row 2, column 5"),
+            ("########\n#@   . #\n# $$ . #\n# $$ . #\n#    . #\n########", "box in row 3, column 3"),
+        ] {
+            let refusal = puzzle.parse(text).expect_err(text).to_string();
+            assert!(refusal.contains(named), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn pushes_that_cannot_be_made_good_are_not_legal() {
+        let puzzle = Sokoban::by_moves();
+        let start = puzzle.parse("#######\n#     #\n#@ $ .#\n#     #\n#######").expect("a level");
+        let right = puzzle.parse_moves("RR").expect("moves");
+        let (there, cost) = replay(&puzzle, &start, &right).expect("along the row");
+        assert_eq!((puzzle.format(&there).lines().nth(2), cost), (Some("#  @$.#"), 2));
+        // Up into the row below the wall, where no goal is.
+        let moves = |text: &str| puzzle.parse_moves(text).expect("moves");
+        assert!(replay(&puzzle, &start, &moves("drR")).is_ok(), "below the box");
+        assert!(replay(&puzzle, &start, &moves("drRu")).is_err());
+        let pushes = Sokoban::by_pushes();
+        let start = pushes.parse("#######\n#     #\n#@ $ .#\n#     #\n#######").expect("a level");
+        assert_eq!(replay(&pushes, &start, &pushes.parse_moves("RRR").expect("moves")).map(|(_, cost)| cost), Ok(2));
+    }
+
+    #[test]
+    fn a_network_reads_boards_of_ten_by_ten() {
+        let puzzle = Sokoban::by_moves();
+        let small = puzzle.parse(SMALL).expect("a level");
+        assert_eq!(puzzle.check_encodes(&small), Ok(()));
+        let wide = format!("{}\n#@$.{}#\n{}", "#".repeat(12), " ".repeat(7), "#".repeat(12));
+        let wide = puzzle.parse(&wide).expect("a level");
+        assert!(puzzle.check_encodes(&wide).expect_err("too wide").to_string().contains("12 columns"));
+    }
+}
