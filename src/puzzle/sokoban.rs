@@ -5,7 +5,7 @@
 //! (a deadlock square), and into a block of two by two boxes and walls. A move costs 1; with `sokoban:pushes`, a
 //! push costs 1 and a plain step nothing.
 //!
-//! What never changes of a level is kept once ([`Levels`]); a state holds its number, the boxes, and the player.
+//! What never changes of a level is kept once (`Levels`); a state holds its number, the boxes, and the player.
 
 use super::{Cost, Encoding, Grid, Move, ParseError, Picture, Puzzle, Style};
 use crate::heuristic::{Heuristic, PerState};
