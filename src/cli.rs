@@ -7,6 +7,7 @@ use std::io;
 use std::process::ExitCode;
 
 mod bench;
+mod explain;
 mod instances;
 mod models;
 mod puzzles;
@@ -15,6 +16,7 @@ mod search_options;
 mod solve;
 mod solver;
 mod train;
+mod view;
 
 /// Learns how far any state of a puzzle is from solved, and finds short solutions with it.
 #[derive(Debug, Parser)]
@@ -32,6 +34,8 @@ enum Command {
     Bench(bench::Args),
     /// Train a network to estimate the cost-to-go, from scrambles alone
     Train(train::Args),
+    /// Make a page that plays a solution, move by move
+    View(view::Args),
     /// Print random scrambles
     Scramble(scramble::Args),
     /// List every puzzle, its notation, its searches and its models
@@ -80,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Train(args) => train::run(args),
+        Command::View(args) => view::run(&args),
         Command::Scramble(args) => scramble::run(&args),
         Command::Puzzles => puzzles::run(),
     };

@@ -13,8 +13,8 @@
 //!                                            metrics.jsonl, checkpoints ◄─────────────────┘
 //! ```
 //!
-//! [`search`] knows no tensor, [`puzzle`]s know no network, [`report`] knows no search: each end of an arrow can be
-//! replaced. Only [`neural`] names the tensor library.
+//! [`search`] knows no tensor, [`puzzle`]s know no network, [`report`] and [`view`] know no search: each end of an arrow
+//! can be replaced. Only [`neural`] names the tensor library.
 
 #![warn(missing_docs)]
 
@@ -33,3 +33,4 @@ pub mod sampler;
 pub mod search;
 pub mod signal;
 pub mod train;
+pub mod view;

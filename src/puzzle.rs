@@ -16,8 +16,11 @@ pub mod jugs;
 pub mod laws;
 pub mod lightsout;
 pub mod permutation;
+pub mod picture;
 pub mod sokoban;
 pub mod tiles;
+
+pub use picture::Picture;
 
 /// The number of a move: an index below [`Puzzle::move_count`].
 pub type Move = u8;
@@ -116,6 +119,17 @@ pub trait Puzzle: Send + Sync + 'static {
 
     /// A drawing of a state, several lines without a final line break.
     fn draw(&self, state: &Self::State, style: Style) -> String;
+
+    /// What a state looks like, as data. By default, the drawing in letters.
+    fn picture(&self, state: &Self::State) -> Picture {
+        Picture::Text { text: self.draw(state, Style::Plain) }
+    }
+
+    /// The moves that an instance is written as, for an instance that [`Puzzle::parse`] reads; `None` where it is
+    /// written as a state.
+    fn scramble(&self, _text: &str) -> Option<Scramble<Self::State>> {
+        None
+    }
 
     /// How a network reads a state.
     fn encoding(&self) -> Encoding;
@@ -227,6 +241,32 @@ pub trait Ranked: Reversible {
                 visit(self.rank(&child));
             }
         }
+    }
+}
+
+/// An instance that is written as moves, and all states on the way: the last is the instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scramble<S> {
+    /// What the moves are made on: a goal.
+    pub start: S,
+    /// The name of each move, and the state after it.
+    pub moves: Vec<(String, S)>,
+}
+
+impl<S: State> Scramble<S> {
+    /// Plays moves from a state. One that is not legal there changes nothing.
+    pub fn play<P: Puzzle<State = S>>(puzzle: &P, start: S, moves: &[Move]) -> Scramble<S> {
+        let mut state = start;
+        let step = |&action: &Move| {
+            state = puzzle.apply(&state, action).unwrap_or(state);
+            (puzzle.move_name(action), state)
+        };
+        Scramble { start, moves: moves.iter().map(step).collect() }
+    }
+
+    /// The state after all moves.
+    pub fn end(&self) -> S {
+        self.moves.last().map_or(self.start, |(_, state)| *state)
     }
 }
 

@@ -599,3 +599,59 @@ fn puzzles_are_listed_with_their_models() {
     let output = costar().args(["solve", "--model", "tiny", "R", "--json"]).env("COSTAR_MODELS", &shelf).output();
     assert_eq!(json(&String::from_utf8(output.expect("it runs").stdout).expect("text"))["model"], "tiny");
 }
+
+#[test]
+fn a_page_is_written_where_it_is_asked_for() {
+    let (folder, path) = temporary();
+    let page = path("cube.html");
+    let ran = run(&["view", "R U", "U' R'", "--out", &page]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    assert!(ran.err.contains(&page), "{}", ran.err);
+    let text = fs::read_to_string(&page).expect("a page");
+    assert!(text.starts_with("<!doctype html>") && text.contains(r#""moves":["R","U","U'","R'"]"#));
+    let output = costar().args(["view", "R", "R'"]).current_dir(folder.path()).output().expect("it runs");
+    assert!(output.status.success() && folder.path().join("costar-view.html").is_file());
+    // Wrong, and still a page.
+    let ran = run(&["view", "R U", "R'", "--out", &page]);
+    assert!(ran.code == 1 && ran.err.contains("wrong") && ran.err.contains(&page), "{}", ran.err);
+    let solved = run(&["solve", "--heuristic", "ball", "R U", "--view", &page]);
+    assert!(solved.code == 0 && solved.out.contains("U' R'") && solved.err.contains(&page), "{}", solved.err);
+    assert!(fs::read_to_string(&page).expect("a page").contains(r#""solves":true"#));
+    let before = fs::read_to_string(&page).expect("a page");
+    let missing = path("missing/page.html");
+    for (words, named) in [
+        (vec!["view", "R Q", "R", "--out", &page], "'Q'"),
+        (vec!["view", "R", "R Q2", "--out", &page], "'Q2'"),
+        (vec!["view", "R"], "SOLUTION"),
+        (vec!["view", "--puzzle", "cube9", "R", "R"], "'cube9'"),
+        (vec!["view", "--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0", "U"], "parity"),
+        (vec!["view", "--puzzle", "cube2", "R", "L"], "'L'"),
+        (vec!["view", "(R)1000 ((R)1000)10", "R"], "11001 moves"),
+        (vec!["view", "R", "R'", "--out", &missing], "missing"),
+        (vec!["solve", "--view", &missing, "R"], "missing"),
+        (vec!["solve", "--view", &page, "-"], "--view"),
+        (vec!["solve", "--view", &page, "(R)1000 ((R)1000)10"], "11000 moves"),
+    ] {
+        let message = refused(&words);
+        assert!(message.contains(named), "{words:?}: {message}");
+    }
+    assert_eq!(fs::read_to_string(&page).expect("a page"), before, "what is refused writes nothing");
+}
+
+#[test]
+fn an_explanation_shows_what_the_search_thinks_of_each_state() {
+    let ran = run(&["solve", "--puzzle", "puzzle8", "--explain", "1 2 3 4 0 6 7 5 8"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let said: Vec<&str> = ran.out.lines().filter(|line| line.contains(": g ")).collect();
+    let expected =
+        ["the instance: g 0, h 2.00, f 2.00", "move 1, D: g 1, h 1.00, f 2.00", "move 2, R: g 2, h 0.00, f 2.00"];
+    assert_eq!(said, expected);
+    assert!(ran.out.contains("h is what linear-conflict estimates; g is the path cost; f = 1·g + h"), "{}", ran.out);
+    let ran = run(&["solve", "--heuristic", "ball", "--n", "10", "--explain", "R U"]);
+    assert!(ran.out.contains("f = 0.6·g + h") && ran.out.contains("move 2, R': g 2, h 0.00, f 1.20"), "{}", ran.out);
+    let ran = run(&["solve", "--puzzle", "cube2", "--explain", "R"]);
+    assert!(ran.out.contains("which the search did not ask"), "{}", ran.out);
+    for words in [["solve", "--explain", "-"], ["solve", "--explain", "--json"]] {
+        assert!(refused(&words).contains("--explain"), "{words:?}");
+    }
+}

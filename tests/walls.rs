@@ -8,6 +8,12 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
+/// Whether a line has a text; one that names a room (`tch::`) not as the end of a longer name (`Batch::new`).
+fn names(line: &str, text: &str) -> bool {
+    let longer = |at: usize| text.ends_with("::") && line[..at].ends_with(char::is_alphanumeric);
+    line.match_indices(text).any(|(at, _)| !longer(at))
+}
+
 /// The lines that name something, outside the files that may.
 fn named_outside(word: &str, allowed: &[&str]) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -20,7 +26,7 @@ fn named_outside(word: &str, allowed: &[&str]) -> Vec<String> {
             continue;
         }
         let text = fs::read_to_string(&path).expect("source is text");
-        let lines = text.lines().enumerate().filter(|(_, line)| line.contains(word));
+        let lines = text.lines().enumerate().filter(|(_, line)| names(line, word));
         found.extend(lines.map(|(i, line)| format!("{name}:{}: {line}", i + 1)));
     }
     found

@@ -3,15 +3,17 @@
 use super::instances::{Gatherer, Written};
 use super::search_options::SearchOptions;
 use super::solver::{Reverse, Solution, Solver, why_not_solved};
-use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS};
+use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain, view};
 use crate::progress::{SearchLine, note};
 use crate::puzzle::{Puzzle, Reversible, Style, Visitor, visit};
 use crate::quantity::grouped;
 use crate::report::Refused;
 use crate::signal;
-use anyhow::Context as _;
+use crate::view::Playback;
+use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::io::{self, BufRead, IsTerminal as _, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -22,6 +24,12 @@ use std::time::Duration;
 pub(super) struct Args {
     #[command(flatten)]
     options: SearchOptions,
+    /// Write a page that plays the solution (of a single instance)
+    #[arg(long, value_name = "FILE.html")]
+    view: Option<PathBuf>,
+    /// Print every state of the solution (of a single instance), with the search's opinion of it: g, h and f
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
     /// line
     #[arg(required = true, value_name = "INSTANCE")]
@@ -53,29 +61,49 @@ impl Visitor for Solve {
 
 impl Solve {
     fn with<P: Puzzle>(self, puzzle: P, reverse: Reverse<P>) -> Ending {
-        let Solve { args: Args { options, instance }, stop } = self;
-        let instance = instance.join(" ");
-        if instance == "-" {
-            return all(Solver::new(puzzle, &reverse, &options, stop)?, options.json, stop);
+        let Solve { args, stop } = self;
+        let instance = args.instance.join(" ");
+        if instance != "-" {
+            return one(puzzle, &reverse, &args, &instance, stop);
         }
-        // Before a model is loaded: what is refused is refused at once.
-        let start = puzzle.parse(&instance).or_input()?;
-        let mut solver = Solver::new(puzzle, &reverse, &options, stop)?;
-        solver.check(&start).or_input()?;
-        let solution = solver.solve(&instance, start, &mut SearchLine::new())?;
-        if options.json {
-            print_line(&solution.report)?;
-        } else {
-            show(&*solver.puzzle, &solution)?;
+        if let Some(flag) = args.view.as_ref().map(|_| "--view").or(args.explain.then_some("--explain")) {
+            return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
         }
-        if solution.moves.is_none() {
-            if !options.json {
-                note!("costar: {}", why_not_solved(&solution.report, solution.end));
-            }
-            return Ok(ExitCode::from(NOT_SOLVED));
-        }
-        Ok(SUCCESS)
+        all(Solver::new(puzzle, &reverse, &args.options, stop)?, args.options.json, stop)
     }
+}
+
+/// Solves one instance, and shows the solution in the ways that were asked for.
+fn one<P: Puzzle>(puzzle: P, reverse: &Reverse<P>, args: &Args, instance: &str, stop: &'static AtomicBool) -> Ending {
+    // Before a model is loaded: what is refused is refused at once.
+    let start = puzzle.parse(instance).or_input()?;
+    if let Some(path) = &args.view {
+        view::check_place(path).context("--view").or_input()?;
+        Playback::new(&puzzle, &[], instance, &[]).context("--view").or_input()?;
+    }
+    let mut solver = Solver::new(puzzle, reverse, &args.options, stop)?;
+    solver.check(&start).or_input()?;
+    let solution = solver.solve(instance, start, &mut SearchLine::new())?;
+    if args.options.json {
+        print_line(&solution.report)?;
+    } else {
+        show(&*solver.puzzle, &solution)?;
+    }
+    let Some(moves) = &solution.moves else {
+        if !args.options.json {
+            note!("costar: {}", why_not_solved(&solution.report, solution.end));
+        }
+        return Ok(ExitCode::from(NOT_SOLVED));
+    };
+    if args.explain {
+        explain::print(&mut io::stdout().lock(), &mut solver, &solution, style())?;
+    }
+    if let Some(path) = &args.view {
+        let puzzle = &*solver.puzzle;
+        let playback = Playback::new(puzzle, &reverse.goals(puzzle), instance, moves).context("--view")?;
+        view::write(path, &playback)?;
+    }
+    Ok(SUCCESS)
 }
 
 /// Solves each instance of standard input: a bad one gives an error line or object, and the rest goes on.
@@ -157,12 +185,16 @@ fn print_line(record: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Colours in a terminal, unless they are not wanted.
+fn style() -> Style {
+    let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if coloured { Style::Coloured } else { Style::Plain }
+}
+
 /// The start, and the solution in groups of five moves.
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let coloured = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let style = if coloured { Style::Coloured } else { Style::Plain };
-    writeln!(out, "{}\n", puzzle.draw(&solution.start, style))?;
+    writeln!(out, "{}\n", puzzle.draw(&solution.start, style()))?;
     let report = &solution.report;
     let Some(moves) = &report.moves else { return Ok(()) };
     if moves.is_empty() {

@@ -36,7 +36,7 @@ const MEMORY_SHARE: f64 = 0.8;
 /// A puzzle, a heuristic and a search, ready for instances.
 pub(super) struct Solver<P: Puzzle> {
     pub(super) puzzle: Arc<P>,
-    heuristic: Box<dyn Heuristic<P::State>>,
+    pub(super) heuristic: Box<dyn Heuristic<P::State>>,
     search: Box<dyn Search<P>>,
     limits: Limits,
     stop: &'static AtomicBool,
@@ -216,6 +216,7 @@ pub(super) struct Reverse<P: Puzzle> {
     nbs: Option<MakeSearch<P>>,
     endgame: Option<MakeEndgame<P>>,
     ball: Option<MakeHeuristic<P>>,
+    goals: fn(&P) -> Vec<P::State>,
 }
 
 type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
@@ -225,7 +226,7 @@ type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
 impl<P: Puzzle> Reverse<P> {
     /// Nothing: moves cannot be undone.
     pub(super) fn none() -> Self {
-        Reverse { bidirectional: None, nbs: None, endgame: None, ball: None }
+        Reverse { bidirectional: None, nbs: None, endgame: None, ball: None, goals: |_| Vec::new() }
     }
 
     /// All of it.
@@ -238,7 +239,13 @@ impl<P: Puzzle> Reverse<P> {
             nbs: Some(|| Box::new(NearOptimalBidirectional)),
             endgame: Some(|puzzle, depth| Endgame::new(puzzle, depth)),
             ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
+            goals: P::goals,
         }
+    }
+
+    /// The states that count as solved, where they are known.
+    pub(super) fn goals(&self, puzzle: &P) -> Vec<P::State> {
+        (self.goals)(puzzle)
     }
 
     /// The names of the searches that the puzzle allows.

@@ -4,7 +4,7 @@
 //! is played on a cube in the hand, which is then held so that the corner DBL is home again.
 
 use super::cube3::{Cube3, CubeState, FACES, draw_facelet};
-use super::{Encoding, Grid, Move, ParseError, Puzzle, Reversible, Style};
+use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
 use crate::exact::exact;
 use crate::heuristic::Heuristic;
 
@@ -32,23 +32,28 @@ const FACELETS: [usize; 24] = {
 /// The facelets of the corner DBL, which never change: D bottom left, B bottom right, L bottom left.
 const FIXED: [usize; 3] = [14, 18, 23];
 
-/// Turning the whole cube as R does, and as U does, is turning two opposite layers at once.
-const HOLDS: [[Move; 2]; 2] = [[2, 9], [0, 7]];
+/// Turning the whole cube, by its names: as R does, as U does, and back, is turning two opposite layers at once.
+const HOLDS: [(&str, [Move; 2]); 4] = [("x", [2, 9]), ("y", [0, 7]), ("x'", [3, 8]), ("y'", [1, 6])];
 
 /// Holds a cube so that the corner DBL is home.
 fn hold(corners: u64) -> Corners {
-    // All ways to hold a cube come from these two by breadth-first search; there are 24.
-    let mut ways = vec![corners];
+    Corners(ways_to_hold(corners).last().map_or(corners, |(_, turned)| *turned))
+}
+
+/// The fewest turns of the whole cube that bring the corner DBL home: the name of each, and the corners after it.
+fn ways_to_hold(corners: u64) -> Vec<(&'static str, u64)> {
+    // All ways to hold a cube come from these turns by breadth-first search; there are 24.
+    let mut ways = vec![(corners, Vec::new())];
     let mut next = 0;
     while next < ways.len() {
-        if CubeState::from_corners(ways[next]).keeps_dbl() {
-            return Corners(ways[next]);
+        let (corners, turns) = ways[next].clone();
+        if CubeState::from_corners(corners).keeps_dbl() {
+            return turns;
         }
-        for turns in HOLDS {
-            let turned =
-                turns.iter().fold(CubeState::from_corners(ways[next]), |state, &turn| Cube3.turn(&state, turn));
-            if !ways.contains(&turned.corners()) {
-                ways.push(turned.corners());
+        for (name, layers) in HOLDS {
+            let turned = layers.iter().fold(corners, |corners, &layer| CubeState::turn_corners(corners, layer));
+            if ways.iter().all(|(known, _)| *known != turned) {
+                ways.push((turned, [&turns[..], &[(name, turned)]].concat()));
             }
         }
         next += 1;
@@ -91,7 +96,7 @@ impl Puzzle for Cube2 {
     /// A scramble from solved, or 24 facelets in the order U R F D L B.
     fn parse(&self, text: &str) -> Result<Corners, ParseError> {
         let text = text.trim();
-        if text.len() == 24 && text.chars().all(|letter| FACES.contains(&letter)) {
+        if looks_like_facelets(text) {
             return parse_facelets(text);
         }
         let moves = Cube3.parse_moves(text)?;
@@ -136,6 +141,24 @@ impl Puzzle for Cube2 {
         lines.join("\n")
     }
 
+    fn picture(&self, state: &Corners) -> Picture {
+        Picture::Cube { size: 2, facelets: self.format(state) }
+    }
+
+    /// The moves as they are written, and then turns of the whole cube, where they are needed to bring DBL home.
+    fn scramble(&self, text: &str) -> Option<Scramble<Corners>> {
+        let text = text.trim();
+        let moves = if looks_like_facelets(text) { return None } else { Cube3.parse_moves(text).ok()? };
+        let mut corners = CubeState::SOLVED.corners();
+        let played = moves.iter().map(|&action| {
+            corners = CubeState::turn_corners(corners, action);
+            (Cube3.move_name(action), Corners(corners))
+        });
+        let mut moves: Vec<(String, Corners)> = played.collect();
+        moves.extend(ways_to_hold(corners).into_iter().map(|(name, turned)| (name.to_owned(), Corners(turned))));
+        Some(Scramble { start: Corners(CubeState::SOLVED.corners()), moves })
+    }
+
     /// 24 stickers, each one of 6 colours; the three of DBL never change.
     fn encoding(&self) -> Encoding {
         let grid = Grid { faces: 6, rows: 2, columns: 2 };
@@ -169,6 +192,11 @@ impl Puzzle for Cube2 {
     fn wants_network(&self) -> bool {
         false
     }
+}
+
+/// 24 letters of U R F D L B are facelets; everything else is a scramble.
+fn looks_like_facelets(text: &str) -> bool {
+    text.len() == 24 && text.chars().all(|letter| FACES.contains(&letter))
 }
 
 /// The state whose facelets these are, found among the corners that fit each place.

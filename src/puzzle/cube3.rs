@@ -4,7 +4,7 @@
 //! facelets are numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges
 //! UR UF UL UB DR DF DL DB FR FL BL BR, faces U R F D L B, the facelets of a face row by row.
 
-use super::{Encoding, Grid, Move, ParseError, Puzzle, Reversible, Style};
+use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
 use std::fmt::Write as _;
 
 mod facelets;
@@ -331,6 +331,16 @@ impl Puzzle for Cube3 {
         }
         net.pop();
         net
+    }
+
+    fn picture(&self, state: &CubeState) -> Picture {
+        Picture::Cube { size: 3, facelets: self.format(state) }
+    }
+
+    fn scramble(&self, text: &str) -> Option<Scramble<CubeState>> {
+        let text = text.trim();
+        let moves = if facelets::looks_like(text) { return None } else { notation::parse(text).ok()? };
+        Some(Scramble::play(self, CubeState::SOLVED, &moves))
     }
 
     /// 54 stickers, each one of 6 colours; the six centres never change.

@@ -4,7 +4,7 @@
 //! the one is empty or the other full, and cannot be undone in general. Moves are tried with the source in the outer
 //! loop, the target in the inner, and written `(0,1)`.
 
-use super::{Encoding, Move, ParseError, Puzzle, Style};
+use super::{Encoding, Move, ParseError, Picture, Puzzle, Style};
 use crate::heuristic::{Heuristic, PerState};
 use crate::sampler::{Known, Source};
 use std::fmt::Write as _;
@@ -180,6 +180,20 @@ impl Puzzle for Jugs {
         }
         text.pop();
         text
+    }
+
+    fn picture(&self, state: &Volumes) -> Picture {
+        let marks = match &self.goal {
+            Goal::Somewhere(volume) => vec![*volume; self.count()],
+            Goal::Exactly(volumes) => volumes[..self.count()].to_vec(),
+            Goal::Nothing => Vec::new(),
+        };
+        Picture::Jugs {
+            capacities: self.capacities.clone(),
+            volumes: state[..self.count()].to_vec(),
+            marks,
+            every: matches!(self.goal, Goal::Exactly(_)),
+        }
     }
 
     /// A cell a jug, its symbol the volume.

@@ -2,7 +2,7 @@
 //!
 //! A press undoes itself, and presses commute. A state is a bit a light, in as many words as that takes.
 
-use super::{Encoding, Grid, Move, ParseError, Puzzle, Reversible, Style};
+use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Style};
 use crate::heuristic::{Heuristic, PerState};
 use std::fmt::Write as _;
 
@@ -165,6 +165,11 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
             }
         }
         text
+    }
+
+    fn picture(&self, state: &[u64; WORDS]) -> Picture {
+        let lit = (0..self.presses.len()).map(|cell| is_lit(state, cell)).collect();
+        Picture::Lights { columns: self.size, lit }
     }
 
     /// A cell a light: 0 off, 1 on.

@@ -8,7 +8,7 @@
 //! `new[i] = old[p[i]]`. Inverses are found among the moves, and derived (named with a `'`) where they are missing and
 //! `"symmetric": true` is given. An instance is a scramble from the goal, or the symbols of a state.
 
-use super::{Encoding, Move, ParseError, Puzzle, Reversible, Style};
+use super::{Encoding, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -194,6 +194,17 @@ impl<const N: usize> Permutation<N> {
         Permutation { description, goal, tables }
     }
 
+    /// The state whose symbols these are, each as often as in the goal or not; `None` if it is a scramble instead.
+    fn read_symbols(&self, text: &str) -> Option<[u8; N]> {
+        let letters = self.description.symbols.iter().all(|symbol| symbol.chars().count() == 1);
+        let words: Vec<String> = match letters && !text.trim().contains(char::is_whitespace) {
+            true => text.trim().chars().map(String::from).collect(),
+            false => text.split_whitespace().map(str::to_owned).collect(),
+        };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        (words.len() == self.description.positions()).then(|| self.read_state(&words)).flatten()
+    }
+
     fn read_state(&self, words: &[&str]) -> Option<[u8; N]> {
         let symbols = &self.description.symbols;
         let mut state = [0; N];
@@ -231,15 +242,7 @@ impl<const N: usize> Puzzle for Permutation<N> {
     }
 
     fn parse(&self, text: &str) -> Result<[u8; N], ParseError> {
-        let positions = self.description.positions();
-        let letters = self.description.symbols.iter().all(|symbol| symbol.chars().count() == 1);
-        let words: Vec<String> = match letters && !text.trim().contains(char::is_whitespace) {
-            true => text.trim().chars().map(String::from).collect(),
-            false => text.split_whitespace().map(str::to_owned).collect(),
-        };
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let state = (words.len() == positions).then(|| self.read_state(&words)).flatten();
-        if let Some(state) = state {
+        if let Some(state) = self.read_symbols(text) {
             let sorted = |mut symbols: [u8; N]| {
                 symbols.sort_unstable();
                 symbols
@@ -282,6 +285,16 @@ impl<const N: usize> Puzzle for Permutation<N> {
 
     fn draw(&self, state: &[u8; N], _style: Style) -> String {
         self.format(state)
+    }
+
+    fn picture(&self, state: &[u8; N]) -> Picture {
+        let symbol = |&number: &u8| self.description.symbols[usize::from(number)].clone();
+        Picture::Row { symbols: state[..self.description.positions()].iter().map(symbol).collect() }
+    }
+
+    fn scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
+        let moves = if self.read_symbols(text).is_some() { return None } else { self.parse_moves(text).ok()? };
+        Some(Scramble::play(self, self.goal, &moves))
     }
 
     /// A cell a position; positions that no move changes are fixed.

@@ -5,9 +5,9 @@
 //! (a deadlock square), and into a block of two by two boxes and walls. A move costs 1; with `sokoban:pushes`, a
 //! push costs 1 and a plain step nothing.
 //!
-//! What never changes of a level is kept once ([`Levels`]); a state holds its number, the boxes, and the player.
+//! What never changes of a level is kept once (`Levels`); a state holds its number, the boxes, and the player.
 
-use super::{Cost, Encoding, Grid, Move, ParseError, Puzzle, Style};
+use super::{Cost, Encoding, Grid, Move, ParseError, Picture, Puzzle, Style};
 use crate::heuristic::{Heuristic, PerState};
 use crate::sampler::Source;
 use hashbrown::HashMap;
@@ -198,6 +198,10 @@ impl Puzzle for Sokoban {
             _ => letter.to_string(),
         };
         text.chars().map(colour).collect()
+    }
+
+    fn picture(&self, state: &Position) -> Picture {
+        Picture::Sokoban { rows: self.format(state).lines().map(str::to_owned).collect() }
     }
 
     /// A cell for each place of a board of 10 × 10, its symbol what stands there.

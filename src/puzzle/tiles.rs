@@ -4,7 +4,7 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the
 //! order up, down, right, left.
 
-use super::{Encoding, Grid, Move, ParseError, Puzzle, Reversible, Style};
+use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Style};
 use crate::heuristic::Heuristic;
 use std::fmt::Write as _;
 
@@ -154,6 +154,10 @@ impl<B: Board> Puzzle for Tiles<B> {
             }
         }
         text
+    }
+
+    fn picture(&self, state: &B) -> Picture {
+        Picture::Tiles { columns: B::SIDE, tiles: state.tiles() }
     }
 
     /// A cell for each cell of the board, its symbol the tile.

@@ -1,0 +1,112 @@
+// What the page says in words: the verdict, the lists of moves with the one that is made, and what it does.
+
+const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+function showVerdict() {
+  const length = playback.moves.length - playback.scramble;
+  const { solved, agrees, illegal, differs, independent } = run;
+  const both = independent ? "Played by this page and by costar, each by its own rules." : "Played by costar.";
+  let [word, sign, text] = ["wrong", "✘ Wrong", ""];
+  if (!agrees) {
+    const where = differs === null ? "about the last state" : `after move ${differs}`;
+    text = `This page and costar disagree ${where}: this is a bug in one of them, and nothing is proven here.`;
+  } else if (illegal !== null) {
+    const move = `Move ${illegal - playback.scramble} of the solution, ${playback.moves[illegal - 1]},`;
+    text = `${move} cannot be made where it stands. ${both}`;
+  } else if (solved) {
+    [word, sign] = ["right", "✔ Solved"];
+    text = `${length === 0 ? "No move is needed." : `in ${plural(length, "move")}.`} ${both}`;
+  } else {
+    text = `After ${plural(length, "move")}, the puzzle is not solved. ${both}`;
+  }
+  const verdict = element("verdict");
+  verdict.className = word;
+  verdict.replaceChildren(create("strong", sign), " ", text);
+  const title = titleOf(playback.puzzle);
+  element("title").textContent = title;
+  document.title = `${sign.slice(0, 1)} ${title} – costar`;
+}
+
+function titleOf(puzzle) {
+  const [, word, number] = /^([a-z]+)(\d+)$/.exec(puzzle) ?? [];
+  if (puzzle === "cube3") return "Rubik’s Cube";
+  if (puzzle === "cube2") return "2×2×2 cube";
+  if (word === "puzzle") return `${number}-puzzle`;
+  if (word === "lightsout") return `Lights Out ${number} × ${number}`;
+  if (puzzle.startsWith("sokoban")) return "Sokoban";
+  return puzzle.startsWith("jugs:") ? `Water jugs ${puzzle.slice(5).replaceAll(",", ", ")}` : puzzle;
+}
+
+function create(tag, text, attributes = {}) {
+  const created = document.createElement(tag);
+  created.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
+  return created;
+}
+
+// The list of moves: the scramble's, or the instance as it was written, and the solution's.
+function showMoves() {
+  const { moves, scramble, instance } = playback;
+  const parts =
+    scramble > 0
+      ? [listOf("Scramble", 0, scramble)]
+      : [create("h2", "Instance"), create("p", instance || "the start", { class: "instance" })];
+  parts.push(listOf("Solution", scramble, moves.length));
+  element("moves").replaceChildren(...parts);
+}
+
+function listOf(name, from, to) {
+  const part = document.createElement("div");
+  part.append(create("h2", `${name} (${to - from})`));
+  const list = create("ol", "", { "aria-label": `Moves of the ${name.toLowerCase()}` });
+  for (let i = from; i < to; i++) {
+    const label = `${playback.moves[i]}, move ${i - from + 1} of the ${name.toLowerCase()}`;
+    const button = create("button", playback.moves[i], {
+      type: "button",
+      "data-position": i + 1,
+      "aria-label": label,
+      tabindex: -1,
+    });
+    if (i + 1 > end()) button.setAttribute("aria-disabled", true);
+    if (i + 1 === run.illegal) button.classList.add("illegal");
+    const item = document.createElement("li");
+    item.append(button);
+    list.append(item);
+  }
+  part.append(list);
+  return part;
+}
+
+// Marks the move that is being made, or was made last, and those before it.
+function markMoves() {
+  const list = element("moves");
+  for (const button of list.querySelectorAll("[data-position]")) {
+    const position = Number(button.dataset.position);
+    const current = position === (way ? Math.max(way.from, way.to) : at);
+    button.classList.toggle("made", position <= at);
+    button.tabIndex = current || (at === 0 && position === 1) ? 0 : -1;
+    if (!current) {
+      button.removeAttribute("aria-current");
+      continue;
+    }
+    button.setAttribute("aria-current", "step");
+    const [shown, outer] = [button.getBoundingClientRect(), list.getBoundingClientRect()];
+    if (shown.top < outer.top + 40) list.scrollTop += shown.top - outer.top - 40;
+    if (shown.bottom > outer.bottom - 12) list.scrollTop += shown.bottom - outer.bottom + 12;
+  }
+}
+
+function showNow() {
+  const number = way ? Math.max(way.from, way.to) : at;
+  const { moves, scramble } = playback;
+  const now = element("now");
+  if (number === 0) {
+    now.replaceChildren(scramble > 0 ? "Before the scramble" : "The instance");
+    return;
+  }
+  const move = moves[number - 1];
+  const [part, first, count] =
+    number <= scramble ? ["Scramble", 0, scramble] : ["Solution", scramble, moves.length - scramble];
+  const meaning = kind().meaning(move, run.pictures[number - 1]);
+  now.replaceChildren(`${part} ${number - first} of ${count}: `, create("strong", move), meaning && ` – ${meaning}`);
+}

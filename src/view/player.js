@@ -1,0 +1,313 @@
+// The player: where it is, what moves, and what the keys, buttons and fingers do.
+//
+// A program (a test, or a server's page) speaks to it through window.costar:
+//   load(playback)   shows another playback: the object in this page's element #playback is one; that may be empty,
+//                    and the page then waits for the first
+//   state()          { puzzle, position, moves, scramble, move, state, solved, playing, moving, verdict }: how many
+//                    moves are made, of how many, how many of them the scramble; the last one made; the state in
+//                    costar's notation, from the moves that this page has played; whether it is solved (or null);
+//                    verdict: { solved, agrees, illegal, differs, independent } as `played` in rules.js gives it
+//   go(position)     shows the state after so many moves
+//   play(), pause()
+
+const TURN_MILLISECONDS = 460;
+const FIRST_VIEW = { yaw: -33, pitch: 27 };
+const element = (id) => document.getElementById(id);
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+let playback; // what was loaded
+let run; // what `played` gave for it
+let at = 0; // moves made, when the one on its way is there
+let way = null; // a move on its way: { from, to, begun, milliseconds }
+let playing = false;
+let view = { ...FIRST_VIEW };
+let viewGoal = null; // where the view turns to
+let look;
+let waiting = false; // for the next frame
+
+const kind = () => KINDS[playback.pictures[0].kind];
+const isCube = () => playback.pictures[0].kind === "cube";
+const end = () => run.pictures.length - 1;
+
+function load(loaded) {
+  playback = loaded;
+  run = played(playback);
+  [at, way, playing, view, viewGoal] = [0, null, false, { ...FIRST_VIEW }, null];
+  document.body.dataset.kind = playback.pictures[0].kind;
+  const drawn = playback.pictures[0].kind in DRAWINGS;
+  element("board").hidden = !drawn;
+  element("text").hidden = drawn;
+  element("scrubber").max = end();
+  element("scrubber").style.setProperty("--split", share(Math.min(playback.scramble, end())));
+  element("notation").textContent = kind().notation;
+  showVerdict();
+  showMoves();
+  arrive();
+}
+
+const share = (position) => (end() === 0 ? "0%" : `${(100 * position) / end()}%`);
+
+function go(position) {
+  [at, way] = [Math.max(0, Math.min(end(), Math.round(position))), null];
+  arrive();
+}
+
+function step(by) {
+  const to = at + by;
+  if (to < 0 || to > end()) return;
+  if (calm.matches && !playing) return go(to);
+  const speed = Number(element("speed").value);
+  const hurry = Math.min(at, to) < playback.scramble ? 0.55 : 1;
+  way = { from: at, to, begun: performance.now(), milliseconds: (TURN_MILLISECONDS * hurry) / speed };
+  at = to;
+  arrive();
+}
+
+function play() {
+  if (end() === 0) return;
+  if (at === end()) go(0);
+  playing = true;
+  step(1);
+}
+
+function pause() {
+  playing = false;
+  arrive();
+}
+
+// Shows where the player is now.
+function arrive() {
+  showNow();
+  markMoves();
+  const scrubber = element("scrubber");
+  scrubber.value = at;
+  scrubber.style.setProperty("--done", share(at));
+  scrubber.setAttribute("aria-valuetext", `${at} of ${end()} moves`);
+  for (const [id, off] of [
+    ["first", at === 0],
+    ["back", at === 0],
+    ["forward", at === end()],
+    ["last", at === end()],
+  ]) {
+    element(id).setAttribute("aria-disabled", off);
+  }
+  const button = element("play");
+  button.classList.toggle("playing", playing);
+  button.setAttribute("aria-label", playing ? "Pause" : "Play");
+  button.setAttribute("aria-disabled", end() === 0);
+  element("now").setAttribute("aria-live", playing ? "off" : "polite");
+  element("board").setAttribute("aria-label", kind().words(run.pictures[at]));
+  element("text").setAttribute("aria-label", kind().words(run.pictures[at]));
+  redraw();
+}
+
+function redraw() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame((now) => {
+    waiting = false;
+    frame(now);
+  });
+}
+
+function frame(now) {
+  if (!run) return; // nothing is loaded yet
+  if (viewGoal) turnTowardsGoal();
+  const made = way ? Math.max(0, (now - way.begun) / way.milliseconds) : 1;
+  if (way && made >= 1) {
+    way = null;
+    if (playing && at < end()) return step(1);
+    if (playing) pause();
+  }
+  draw(way ? eased(made) : 1);
+  if (way || viewGoal) redraw();
+}
+
+const eased = (share) => (calm.matches ? 0 : share < 0.5 ? 4 * share ** 3 : 1 - 4 * (1 - share) ** 3);
+
+function draw(made) {
+  const canvas = element("board");
+  if (canvas.hidden) {
+    element("text").textContent = kind().text(run.pictures[at]);
+    return;
+  }
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const ratio = window.devicePixelRatio || 1;
+  const pixels = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) [canvas.width, canvas.height] = pixels;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  // Back is the same way, the other way round.
+  const [low, high] = way ? [Math.min(way.from, way.to), Math.max(way.from, way.to)] : [at, at];
+  const fraction = !way ? 0 : way.to > way.from ? made : 1 - made;
+  const [before, after] = [run.pictures[low], run.pictures[high]];
+  const move = way ? playback.moves[low] : null;
+  look.letters = element("letters").checked;
+  DRAWINGS[before.kind]({ context, width, height, before, after, move, fraction, look, view, goals: playback.goals });
+}
+
+function turnTowardsGoal() {
+  const gap = { yaw: viewGoal.yaw - view.yaw, pitch: viewGoal.pitch - view.pitch };
+  const near = calm.matches || Math.hypot(gap.yaw, gap.pitch) < 0.4;
+  view = near ? { ...viewGoal } : { yaw: view.yaw + gap.yaw * 0.18, pitch: view.pitch + gap.pitch * 0.18 };
+  if (near) viewGoal = null;
+}
+
+function turnView(yaw, pitch) {
+  viewGoal = null;
+  view = { yaw: view.yaw + yaw, pitch: Math.max(-89, Math.min(89, view.pitch + pitch)) };
+  redraw();
+}
+
+// Behind, or back at the first view.
+function viewFrom(behind) {
+  element("behind").setAttribute("aria-pressed", behind);
+  view.yaw = (((view.yaw % 360) + 540) % 360) - 180;
+  viewGoal = behind ? { yaw: FIRST_VIEW.yaw + 180, pitch: -FIRST_VIEW.pitch } : { ...FIRST_VIEW };
+  redraw();
+}
+
+function state() {
+  const picture = run.pictures[at];
+  const solved = kind().solved(picture, playback.goals) ?? (at === playback.moves.length ? run.solved : null);
+  const { pictures, ...verdict } = run;
+  return {
+    puzzle: playback.puzzle,
+    position: at,
+    moves: playback.moves.length,
+    scramble: playback.scramble,
+    move: at > 0 ? playback.moves[at - 1] : null,
+    state: kind().text(picture),
+    solved,
+    playing,
+    moving: way !== null,
+    verdict,
+  };
+}
+
+// The page's colours, for the canvas.
+function readLook() {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name) => style.getPropertyValue(`--${name}`).trim();
+  const names = [
+    "accent",
+    "frame",
+    "tile",
+    "night",
+    "muted",
+    "focus",
+    "glass",
+    "water",
+    "ink",
+    "goal",
+    "wall",
+    "crate",
+    "plastic",
+    "shadow",
+  ];
+  look = Object.fromEntries(names.map((name) => [name, read(name)]));
+  Object.assign(look, {
+    onAccent: read("on-accent"),
+    onTile: read("on-tile"),
+    crateHome: read("crate-home"),
+    waterEdge: read("water-edge"),
+  });
+  Object.assign(look, { lampOn: read("lamp-on"), lampOff: read("lamp-off"), lampCore: read("lamp-core") });
+  look.stickers = Object.fromEntries(FACES.map((face) => [face, read(`sticker-${face.toLowerCase()}`)]));
+  look.palette = read("palette").split(/\s+/);
+}
+
+function faster(by) {
+  const speed = element("speed");
+  speed.selectedIndex = Math.max(0, Math.min(speed.length - 1, speed.selectedIndex + by));
+}
+
+const KEYS = {
+  " ": () => (playing ? pause() : play()),
+  ArrowLeft: () => walk(-1),
+  ArrowRight: () => walk(1),
+  Home: () => jump(0),
+  End: () => jump(end()),
+  "+": () => faster(1),
+  "=": () => faster(1),
+  "-": () => faster(-1),
+};
+const CUBE_KEYS = {
+  l: () => element("letters").click(),
+  0: () => viewFrom(false),
+  "Shift+ArrowLeft": () => turnView(-15, 0),
+  "Shift+ArrowRight": () => turnView(15, 0),
+  "Shift+ArrowUp": () => turnView(0, -15),
+  "Shift+ArrowDown": () => turnView(0, 15),
+};
+
+function pressed(event) {
+  if (!run || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const control = event.target.closest("button, summary, select, input, textarea");
+  if (control?.matches("select, textarea, input:not([type=range], [type=checkbox])")) return;
+  if (event.key === " " && control && control.type !== "range") return; // space is the control's own
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const arrow = event.shiftKey && key.startsWith("Arrow");
+  const action = (arrow ? undefined : KEYS[key]) ?? (isCube() ? CUBE_KEYS[arrow ? `Shift+${key}` : key] : undefined);
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+// A step or a jump by hand ends the playing.
+function walk(by) {
+  playing = false;
+  step(by);
+  arrive();
+}
+
+function jump(position) {
+  playing = false;
+  go(position);
+}
+
+function listen() {
+  document.addEventListener("keydown", pressed);
+  const clicks = {
+    first: () => jump(0),
+    back: () => walk(-1),
+    forward: () => walk(1),
+    last: () => jump(end()),
+    play: KEYS[" "],
+  };
+  for (const [id, action] of Object.entries(clicks)) element(id).addEventListener("click", () => run && action());
+  element("scrubber").addEventListener("input", (event) => jump(Number(event.target.value)));
+  element("letters").addEventListener("change", redraw);
+  element("behind").addEventListener("click", () =>
+    viewFrom(element("behind").getAttribute("aria-pressed") !== "true"),
+  );
+  element("moves").addEventListener("click", (event) => {
+    const position = event.target.closest("[data-position]")?.dataset.position;
+    if (position) jump(Number(position));
+  });
+  const board = element("board");
+  board.addEventListener("pointerdown", (event) => isCube() && board.setPointerCapture(event.pointerId));
+  board.addEventListener("pointermove", (event) => {
+    if (board.hasPointerCapture(event.pointerId)) turnView(event.movementX * 0.5, event.movementY * 0.5);
+  });
+  board.addEventListener("dblclick", () => isCube() && viewFrom(false));
+  new ResizeObserver(redraw).observe(board);
+  for (const query of [dark, calm]) {
+    query.addEventListener("change", () => {
+      readLook();
+      redraw();
+    });
+  }
+}
+
+readLook();
+listen();
+const embedded = element("playback").textContent.trim();
+if (embedded) {
+  load(JSON.parse(embedded));
+  // page.html#12 opens after 12 moves.
+  if (/^#\d+$/.test(location.hash)) go(Number(location.hash.slice(1)));
+}
+window.costar = { load, state, go, play, pause };

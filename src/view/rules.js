@@ -1,0 +1,278 @@
+// The puzzles' rules, known to this page by itself: what it plays is not taken from the solver that it checks.
+//
+// KINDS has an entry for each kind of picture:
+//   apply(picture, move)     the picture after a move; null if the move is not legal; absent: rules unknown
+//   solved(picture, goals)   true or false; undefined where the page cannot tell
+//   text(picture)            the state as costar writes it
+//   words(picture)           the state for people who cannot see it
+//   meaning(move, picture)   what a move does, in words
+//   notation                 how moves are written
+// Pictures are never changed in place.
+
+const FACES = ["U", "R", "F", "D", "L", "B"];
+
+// Where the facelets of a face are read: the way that the face looks, and on it, rightwards and downwards.
+// x points to the right face, y up, z to the front.
+const LAYOUT = {
+  U: { normal: [0, 1, 0], right: [1, 0, 0], down: [0, 0, 1] },
+  R: { normal: [1, 0, 0], right: [0, 0, -1], down: [0, -1, 0] },
+  F: { normal: [0, 0, 1], right: [1, 0, 0], down: [0, -1, 0] },
+  D: { normal: [0, -1, 0], right: [1, 0, 0], down: [0, 0, -1] },
+  L: { normal: [-1, 0, 0], right: [0, 0, 1], down: [0, -1, 0] },
+  B: { normal: [0, 0, -1], right: [-1, 0, 0], down: [0, -1, 0] },
+};
+
+// The facelets of a cube with `size` cubies along an edge, in the order U R F D L B, row by row. Cubies are 2 wide and
+// their centres are at -(size - 1), …, size - 1.
+const faceletsOf = remember((size) => {
+  const facelets = [];
+  for (const face of FACES) {
+    const { normal, right, down } = LAYOUT[face];
+    for (let row = 0; row < size; row++) {
+      for (let column = 0; column < size; column++) {
+        const along = (axis) =>
+          normal[axis] * (size - 1) + right[axis] * (2 * column - size + 1) + down[axis] * (2 * row - size + 1);
+        facelets.push({ cubie: [along(0), along(1), along(2)], normal, right, down });
+      }
+    }
+  }
+  return facelets;
+});
+
+// What a turn does: about which axis, which end of it (0: the whole cube), and by how many quarter turns,
+// counter-clockwise as seen from the positive end. null for a name that is no turn.
+function turnOf(move) {
+  const [, letter, suffix] = /^([URFDLBxyz])(2|'?)$/.exec(move) ?? [];
+  if (letter === undefined) return null;
+  const whole = "xyz".indexOf(letter);
+  const normal = whole < 0 ? LAYOUT[letter].normal : [0, 1, 2].map((axis) => (axis === whole ? 1 : 0));
+  const axis = normal.findIndex((part) => part !== 0);
+  const clockwise = suffix === "2" ? 2 : suffix === "'" ? -1 : 1;
+  return { axis, side: whole < 0 ? normal[axis] : 0, quarters: -clockwise * normal[axis] };
+}
+
+const isTurned = (turn, cubie, size) => turn.side === 0 || cubie[turn.axis] === turn.side * (size - 1);
+
+// For each facelet, where its colour comes from.
+const sourcesOf = remember((size, move) => {
+  const turn = turnOf(move);
+  if (!turn) return null;
+  const facelets = faceletsOf(size);
+  const key = (cubie, normal) => `${cubie}|${normal}`;
+  const places = new Map(facelets.map(({ cubie, normal }, place) => [key(cubie, normal), place]));
+  const sources = facelets.map((_, place) => place);
+  facelets.forEach(({ cubie, normal }, place) => {
+    if (!isTurned(turn, cubie, size)) return;
+    const turned = (vector) => quarterTurned(vector, turn.axis, turn.quarters);
+    sources[places.get(key(turned(cubie), turned(normal)))] = place;
+  });
+  return sources;
+});
+
+function quarterTurned(vector, axis, quarters) {
+  const [b, c] = [(axis + 1) % 3, (axis + 2) % 3];
+  let turned = vector;
+  for (let i = 0; i < ((quarters % 4) + 4) % 4; i++) {
+    const next = [...turned];
+    // "+ 0" for there is a negative zero, which is written otherwise.
+    [next[b], next[c]] = [-turned[c] + 0, turned[b]];
+    turned = next;
+  }
+  return turned;
+}
+
+// The results of a function, each computed once.
+function remember(compute) {
+  const known = new Map();
+  return (...words) => {
+    const key = words.join(" ");
+    if (!known.has(key)) known.set(key, compute(...words));
+    return known.get(key);
+  };
+}
+
+const replaced = (list, changes) => list.map((value, i) => changes.get(i) ?? value);
+const sameList = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
+const facesOf = ({ size, facelets }) =>
+  FACES.map((_, face) => facelets.slice(face * size * size, (face + 1) * size * size));
+const rowsOf = (list, columns) =>
+  Array.from({ length: Math.ceil(list.length / columns) }, (_, row) => list.slice(row * columns, (row + 1) * columns));
+
+const FACE_NAMES = { U: "upper", R: "right", F: "front", D: "lower", L: "left", B: "back" };
+const WAYS = { U: "up", D: "down", L: "left", R: "right" };
+const COLOUR_NAMES = { U: "white", R: "red", F: "green", D: "yellow", L: "orange", B: "blue" };
+
+const KINDS = {
+  cube: {
+    apply(picture, move) {
+      const sources = sourcesOf(picture.size, move);
+      return sources && { ...picture, facelets: sources.map((source) => picture.facelets[source]).join("") };
+    },
+    solved: (picture) => facesOf(picture).every((face) => face === face[0].repeat(face.length)),
+    text: (picture) => picture.facelets,
+    words(picture) {
+      const face = (letters, i) =>
+        `${FACE_NAMES[FACES[i]]} face: ${[...letters].map((letter) => COLOUR_NAMES[letter]).join(" ")}`;
+      return `Cube. ${facesOf(picture).map(face).join("; ")}`;
+    },
+    meaning(move) {
+      const way = move.endsWith("2") ? "by half a turn" : move.endsWith("'") ? "counter-clockwise" : "clockwise";
+      const whole = { x: "right", y: "upper", z: "front" }[move[0]];
+      return whole ? `the whole cube as the ${whole} face, ${way}` : `${FACE_NAMES[move[0]]} face ${way}`;
+    },
+    notation:
+      "U R F D L B turn the upper, right, front, lower, left and back face clockwise, seen from outside; ' is " +
+      "counter-clockwise. x, y and z turn the whole cube as R, U and F do. Upper is white, front green, right red.",
+  },
+
+  tiles: {
+    apply(picture, move) {
+      const { columns, tiles } = picture;
+      const blank = tiles.indexOf(0);
+      const [row, column] = [Math.floor(blank / columns), blank % columns];
+      const [down, right] = { U: [-1, 0], D: [1, 0], L: [0, -1], R: [0, 1] }[move] ?? [tiles.length, 0];
+      const outside = (place, count) => place < 0 || place >= count;
+      if (outside(row + down, tiles.length / columns) || outside(column + right, columns)) return null;
+      const other = blank + down * columns + right;
+      return {
+        ...picture,
+        tiles: replaced(
+          tiles,
+          new Map([
+            [blank, tiles[other]],
+            [other, 0],
+          ]),
+        ),
+      };
+    },
+    solved: (picture, goals) => (goals.length ? goals.some((goal) => sameList(goal.tiles, picture.tiles)) : undefined),
+    text: (picture) => picture.tiles.join(" "),
+    words: (picture) =>
+      `Tiles, row by row: ${rowsOf(picture.tiles, picture.columns)
+        .map((row) => row.map((tile) => tile || "blank").join(" "))
+        .join("; ")}`,
+    meaning: (move) => `the blank goes ${WAYS[move]}`,
+    notation: "U, D, L and R are the way that the blank goes: the tile there slides the other way.",
+  },
+
+  lights: {
+    apply(picture, move) {
+      const { columns, lit } = picture;
+      const [row, column] = move.split(",").map((number) => Number(number) - 1);
+      const within = (place) => Number.isInteger(place) && place >= 0 && place < columns;
+      if (!within(row) || !within(column)) return null;
+      const near = (cell) => Math.abs(Math.floor(cell / columns) - row) + Math.abs((cell % columns) - column) <= 1;
+      return { ...picture, lit: lit.map((light, cell) => light !== near(cell)) };
+    },
+    solved: (picture) => !picture.lit.includes(true),
+    text: (picture) => picture.lit.map(Number).join(""),
+    words: (picture) =>
+      `Lights, row by row: ${rowsOf(picture.lit, picture.columns)
+        .map((row) => row.map((light) => (light ? "on" : "off")).join(" "))
+        .join("; ")}`,
+    meaning: (move) => `press in row ${move.replace(",", ", column ")}`,
+    notation: "row,column presses a light: it and its neighbours turn over. Solved with all lights off.",
+  },
+
+  jugs: {
+    apply(picture, move) {
+      const { capacities, volumes } = picture;
+      const [from, to] = pourOf(move);
+      if (!(from in volumes) || !(to in volumes) || from === to) return null;
+      const poured = Math.min(volumes[from], capacities[to] - volumes[to]);
+      const after = new Map([
+        [from, volumes[from] - poured],
+        [to, volumes[to] + poured],
+      ]);
+      return poured > 0 ? { ...picture, volumes: replaced(volumes, after) } : null;
+    },
+    solved({ volumes, marks, every }) {
+      const reached = marks.map((mark, jug) => volumes[jug] === mark);
+      return reached.length > 0 && (every ? !reached.includes(false) : reached.includes(true));
+    },
+    text: (picture) => picture.volumes.join(","),
+    words: ({ capacities, volumes }) =>
+      `Jugs: ${volumes.map((volume, jug) => `jug ${jug} holds ${volume} of ${capacities[jug]}`).join("; ")}`,
+    meaning(move) {
+      const [from, to] = pourOf(move);
+      return `pour from jug ${from} into jug ${to}`;
+    },
+    notation: "(0,1) pours from jug 0 into jug 1, until the one is empty or the other full. Dashes are the goal.",
+  },
+
+  row: {
+    solved: (picture, goals) =>
+      goals.length ? goals.some((goal) => sameList(goal.symbols, picture.symbols)) : undefined,
+    text: (picture) => picture.symbols.join(picture.symbols.every((symbol) => [...symbol].length === 1) ? "" : " "),
+    words: (picture) => `Symbols by position: ${picture.symbols.join(" ")}`,
+    meaning: () => "",
+    notation: "The moves are those of the puzzle's file.",
+  },
+
+  sokoban: {
+    // costar also refuses pushes after which no solution is left: there the page's rules are the laxer ones.
+    isLaxer: true,
+    apply(picture, move) {
+      const [down, right] = { U: [-1, 0], D: [1, 0], L: [0, -1], R: [0, 1] }[move] ?? [0, 0];
+      const from = picture.rows.findIndex((row) => /[@+]/.test(row));
+      const column = from < 0 ? 0 : picture.rows[from].search(/[@+]/);
+      const at = (steps) => picture.rows[from + steps * down]?.[column + steps * right] ?? "#";
+      const pushes = "$*".includes(at(1));
+      if (from < 0 || (down === 0 && right === 0) || at(1) === "#" || (pushes && "#$*".includes(at(2)))) return null;
+      const rows = picture.rows.map((row) => [...row]);
+      const put = (steps, onFloor, onGoal) => {
+        const onto = ".*+".includes(at(steps)) ? onGoal : onFloor;
+        rows[from + steps * down][column + steps * right] = onto;
+      };
+      put(0, " ", ".");
+      put(1, "@", "+");
+      if (pushes) put(2, "$", "*");
+      return { ...picture, rows: rows.map((row) => row.join("")) };
+    },
+    solved: (picture) => !picture.rows.some((row) => row.includes("$")),
+    text: (picture) => picture.rows.join("\n"),
+    words: (picture) => `Sokoban level, row by row: ${picture.rows.join("; ")}`,
+    meaning: (move) => `the player goes ${WAYS[move]}`,
+    notation:
+      "U, D, L and R are the way that the player goes, who pushes boxes, one at a time, until none is off the goals. " +
+      "costar refuses a push after which no solution is left.",
+  },
+
+  text: {
+    solved: () => undefined,
+    text: (picture) => picture.text,
+    words: (picture) => picture.text,
+    meaning: () => "",
+    notation: "",
+  },
+};
+
+const pourOf = (move) => (/^\((\d+),(\d+)\)$/.exec(move) ?? []).slice(1).map(Number);
+
+// Plays all moves: the pictures as far as they go, the first illegal move (or null), and the first move after which
+// this page and costar have different pictures (or null). Pictures are costar's where the page knows no rules.
+function played({ moves, pictures, goals, solves }) {
+  const kind = KINDS[pictures[0].kind];
+  const own = [pictures[0]];
+  let differs = null;
+  for (const [i, move] of moves.entries()) {
+    const told = pictures[i + 1] ?? null;
+    const next = kind.apply && !(kind.isLaxer && !told) ? kind.apply(own[i], move) : told;
+    if (differs === null && (next ? kind.text(next) : null) !== (told ? kind.text(told) : null)) {
+      differs = i + 1;
+    }
+    if (!next) break;
+    own.push(next);
+  }
+  const illegal = own.length <= moves.length ? own.length : null;
+  const judged = kind.solved(own[own.length - 1], goals);
+  const solved = illegal === null && (judged ?? solves);
+  return {
+    pictures: own,
+    illegal,
+    differs,
+    solved,
+    agrees: differs === null && solved === solves,
+    independent: Boolean(kind.apply),
+  };
+}
