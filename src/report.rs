@@ -37,6 +37,9 @@ pub struct Solved {
     pub nodes_evaluated: u64,
     /// Batches.
     pub iterations: u64,
+    /// Stored states that were forgotten again, for want of memory.
+    #[serde(default)]
+    pub nodes_dropped: u64,
     /// Wall-clock time of the search.
     pub seconds: f64,
     /// Where the network ran.

@@ -72,6 +72,37 @@ impl<S: State> Arena<S> {
         (self.length - 1) as NodeId
     }
 
+    /// Forgets all nodes that are not kept; the others are numbered anew, in order. Gives the new number of each node
+    /// that was kept.
+    ///
+    /// # Panics
+    /// If a node is kept whose parent is not, or `kept` has not an entry for each node.
+    pub fn retain(&mut self, kept: &[bool]) -> Vec<NodeId> {
+        assert_eq!(kept.len(), self.length);
+        let mut next = 0;
+        let numbers: Vec<NodeId> = kept
+            .iter()
+            .map(|&kept| {
+                next += NodeId::from(kept);
+                if kept { next - 1 } else { NO_PARENT }
+            })
+            .collect();
+        for id in (0..self.length as NodeId).filter(|&id| kept[id as usize]) {
+            let mut node = self[id];
+            if node.parent != NO_PARENT {
+                node.parent = numbers[node.parent as usize];
+                assert!(node.parent != NO_PARENT, "a node is kept without its parent");
+            }
+            self[numbers[id as usize]] = node;
+        }
+        self.length = next as usize;
+        self.segments.truncate(self.length.div_ceil(SEGMENT));
+        if let Some(last) = self.segments.last_mut() {
+            last.truncate((self.length - 1) % SEGMENT + 1);
+        }
+        numbers
+    }
+
     /// Bytes taken.
     pub fn bytes(&self) -> u64 {
         (self.segments.len() * SEGMENT * size_of::<Node<S>>()) as u64
