@@ -65,7 +65,8 @@ impl<S: State> Arena<S> {
     pub fn push(&mut self, node: Node<S>) -> NodeId {
         assert!(!self.is_full(), "the arena is full");
         if self.length.is_multiple_of(SEGMENT) {
-            self.segments.push(Vec::with_capacity(SEGMENT));
+            // The first one grows as it is needed: many searches are short.
+            self.segments.push(if self.length == 0 { Vec::new() } else { Vec::with_capacity(SEGMENT) });
         }
         self.segments[self.length >> SEGMENT_BITS].push(node);
         self.length += 1;
