@@ -261,16 +261,14 @@ pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     records(&text[..whole], path)
 }
 
-/// Reads the records of a file of JSON lines that is there, and leaves it as it is: a last line that has no end, for it
-/// was torn or is being written, is skipped.
+/// The records of a text of JSON lines, that of the file with this name; a last line that has no end and is no record,
+/// for it was torn or is being written, is skipped.
 ///
 /// # Errors
-/// If the file cannot be read, holds no record, or a line is no record: names the line.
-pub fn look_at_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+/// If there is no record, or a line is none: names the line.
+pub fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
     let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let mut found = records(&text[..whole], path)?;
-    // A last line may also have lost nothing but its end.
     found.extend(serde_json::from_slice(&text[whole..]).ok());
     ensure!(!found.is_empty(), "{} holds no record", path.display());
     Ok(found)

@@ -37,7 +37,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     puzzle: Option<String>,
     /// Of density: how many fresh scrambles, over all depths
-    #[arg(long, default_value = "4000", value_name = "N", value_parser = quantity::positive_count)]
+    #[arg(long, default_value = "8000", value_name = "N", value_parser = scrambles)]
     scrambles: u64,
     /// Of density: the longest scramble [default: the longest that the model was trained on]
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -48,6 +48,16 @@ pub(super) struct Args {
     /// Of density: where the network runs: auto, cpu, cuda or cuda:I
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     device: DeviceChoice,
+}
+
+/// More would not fit into memory, and tell no more.
+const MOST_SCRAMBLES: u64 = 10_000_000;
+
+fn scrambles(text: &str) -> Result<u64, String> {
+    match quantity::positive_count(text)? {
+        count if count <= MOST_SCRAMBLES => Ok(count),
+        count => Err(format!("{count} is too large: at most {MOST_SCRAMBLES} would be accepted")),
+    }
 }
 
 /// What is drawn.

@@ -87,11 +87,21 @@ impl Axis {
     }
 }
 
-/// A number in few letters: `0.05`, `20`, `3 k`, `10 M`.
+/// A number of three digits at most: `0.05`, `20`, `3 k`, `10.5 M`.
 pub(super) fn short(number: f64) -> String {
     let units = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
     match units.iter().find(|(unit, _)| number >= unit * (1.0 - 1e-9)) {
-        Some((unit, name)) => format!("{}{name}", (number / unit * 100.0).round() / 100.0),
+        Some((unit, name)) => {
+            let part = number / unit;
+            let fineness = if part >= 99.95 {
+                1.0
+            } else if part >= 9.995 {
+                10.0
+            } else {
+                100.0
+            };
+            format!("{}{name}", (part * fineness).round() / fineness)
+        }
         None => {
             let digits = (1.0 - number.max(1e-12).log10().floor()).max(0.0) as usize;
             let text = format!("{number:.digits$}");

@@ -164,9 +164,9 @@ fn draw_lines(canvas: &mut Canvas, panel: &Panel, histogram: &Histogram, deepest
 /// What the colours mean.
 fn draw_key(canvas: &mut Canvas, largest: f64) {
     let (left, right, top, bottom) = (1034.0, 1064.0, 470.0, 690.0);
-    canvas.text((left, top - 66.0), "share of the", TEXT, Anchor::Left, INK);
-    canvas.text((left, top - 40.0), "scrambles of", TEXT, Anchor::Left, INK);
-    canvas.text((left, top - 14.0), "a depth", TEXT, Anchor::Left, INK);
+    canvas.text((left, top - 74.0), "share of the", TEXT, Anchor::Left, INK);
+    canvas.text((left, top - 48.0), "scrambles of", TEXT, Anchor::Left, INK);
+    canvas.text((left, top - 22.0), "a depth", TEXT, Anchor::Left, INK);
     let (top, steps) = (top + 14.0, 44);
     for i in 0..steps {
         let height = |i: usize| bottom - (bottom - top) * i as f64 / steps as f64;

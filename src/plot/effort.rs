@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Panel};
 use super::canvas::{Canvas, WIDTH, series_color};
-use super::results::{Results, common, key, names};
+use super::results::{KEY_PITCH, Results, common, key, names};
 use crate::report::Solved;
 
 /// Less time than this is not told apart.
@@ -21,14 +21,15 @@ pub fn cumulative(results: &Results, effort: impl Fn(&Solved) -> f64) -> Vec<(f6
 pub fn effort(all: &[&Results]) -> Canvas {
     let mut canvas = Canvas::titled("What an instance takes", &common(all));
     let middle = WIDTH / 2.0;
-    let seconds: Vec<Vec<(f64, f64)>> = all.iter().map(|results| cumulative(results, |record| record.seconds)).collect();
+    let seconds: Vec<Vec<(f64, f64)>> =
+        all.iter().map(|results| cumulative(results, |record| record.seconds)).collect();
     let nodes: Vec<Vec<(f64, f64)>> =
         all.iter().map(|results| cumulative(results, |record| record.nodes_generated as f64)).collect();
     let heading = "instances solved within (%)";
-    let left = draw(&mut canvas, &seconds, LEAST_SECONDS, (90.0, middle - 30.0), heading, "seconds");
-    draw(&mut canvas, &nodes, 1.0, (middle + 70.0, WIDTH - 30.0), heading, "nodes generated");
+    let left = draw(&mut canvas, &seconds, LEAST_SECONDS, (90.0, middle - 40.0), heading, "seconds");
+    draw(&mut canvas, &nodes, 1.0, (middle + 70.0, WIDTH - 50.0), heading, "nodes generated");
     let lines: Vec<String> = all.iter().zip(names(all)).map(|(results, name)| describe(results, &name)).collect();
-    let top = 772.0 - 30.0 * (lines.len() - 1) as f64;
+    let top = 772.0 - KEY_PITCH * (lines.len() - 1) as f64;
     key(&mut canvas, (left.left, top), WIDTH - left.left - 30.0, &lines);
     canvas
 }
@@ -43,7 +44,7 @@ fn draw(
     title: &str,
 ) -> Panel {
     let x = Axis::log(curves.iter().flatten().map(|point| point.0), least);
-    let bottom = 664.0 - 30.0 * (curves.len() - 1) as f64;
+    let bottom = 664.0 - KEY_PITCH * (curves.len() - 1) as f64;
     let panel = Panel { left, top: 134.0, right, bottom, x, y: Axis::linear([0.0, 100.0], 5) };
     panel.draw_y(canvas, heading);
     panel.draw_x(canvas, Some(title));
@@ -71,8 +72,11 @@ fn describe(results: &Results, name: &str) -> String {
         half.map(|(effort, _)| super::axis::short(*effort))
     };
     let half = match (median(|record| record.seconds), median(|record| record.nodes_generated as f64)) {
-        (Some(seconds), Some(nodes)) => format!("half within {seconds} s, within {nodes} nodes"),
+        (Some(seconds), Some(nodes)) => format!("half within {seconds} s, and within {nodes} nodes"),
         _ => "less than half solved".into(),
     };
-    format!("{name}: {half}")
+    match results.records.len() - results.solved() {
+        0 => format!("{name}: {half}"),
+        unsolved => format!("{name}: {half}; {unsolved} not solved"),
+    }
 }

@@ -1,8 +1,8 @@
 //! Solution length against the optimal one.
 
 use super::axis::{Axis, Panel};
-use super::canvas::{Anchor, Canvas, INK, PAPER, SOFT, TEXT, WIDTH, series_color};
-use super::results::{Results, common, key, names};
+use super::canvas::{Anchor, Canvas, PAPER, SOFT, TEXT, WIDTH, series_color};
+use super::results::{KEY_PITCH, Results, common, key, names};
 use std::collections::BTreeMap;
 
 /// The largest dot's radius, in units.
@@ -25,7 +25,10 @@ pub fn lengths(all: &[&Results]) -> Canvas {
     let optima: Vec<f64> = both().map(|pair| f64::from(pair.0)).collect();
     let x = around(&optima, 16);
     let y = around(&both().flat_map(|pair| [f64::from(pair.0), f64::from(pair.1)]).collect::<Vec<_>>(), 9);
-    let panel = Panel { left: 90.0, top: 134.0, right: WIDTH - 40.0, bottom: 720.0, x, y };
+    let lines: Vec<String> = all.iter().zip(names(all)).map(|(results, name)| describe(results, &name)).collect();
+    key(&mut canvas, (90.0, 106.0), WIDTH - 130.0, &lines);
+    let top = 140.0 + KEY_PITCH * lines.len() as f64;
+    let panel = Panel { left: 90.0, top, right: WIDTH - 40.0, bottom: 720.0, x, y };
     panel.draw_y(&mut canvas, "length found (moves)");
     panel.draw_x(&mut canvas, Some("optimal length (moves)"));
     let (low, high) = (panel.x.low.max(panel.y.low), panel.x.high.min(panel.y.high));
@@ -36,8 +39,6 @@ pub fn lengths(all: &[&Results]) -> Canvas {
         canvas.text(below, "optimal", TEXT, Anchor::Right, SOFT);
     }
     draw_dots(&mut canvas, &panel, &all_pairs);
-    let lines: Vec<String> = all.iter().zip(names(all)).map(|(results, name)| describe(results, &name)).collect();
-    key(&mut canvas, (panel.left + 16.0, panel.top + 16.0), 700.0, &lines);
     canvas
 }
 
@@ -71,10 +72,8 @@ fn draw_dots(canvas: &mut Canvas, panel: &Panel, all: &[BTreeMap<(u32, u32), usi
             }
         }
     }
-    if all.len() == 1 {
-        let corner = (panel.right, panel.top - 20.0);
-        canvas.text(corner, "a dot's number: instances", TEXT, Anchor::Right, INK);
-    }
+    let corner = (panel.right, panel.top - 20.0);
+    canvas.text(corner, "a dot's area and number: instances", TEXT, Anchor::Right, SOFT);
 }
 
 fn describe(results: &Results, name: &str) -> String {

@@ -77,8 +77,7 @@ fn shrink(large: &[u8], width: usize, height: usize) -> Vec<u8> {
         for x in 0..width {
             for channel in 0..3 {
                 let at = |i: usize, j: usize| 3 * ((y * factor + i) * width * factor + x * factor + j) + channel;
-                let sum: usize =
-                    (0..factor * factor).map(|k| usize::from(large[at(k / factor, k % factor)])).sum();
+                let sum: usize = (0..factor * factor).map(|k| usize::from(large[at(k / factor, k % factor)])).sum();
                 small.push((sum as f64 / (factor * factor) as f64).round() as u8);
             }
         }
@@ -94,7 +93,12 @@ fn rgb(color: Color) -> RGBColor {
 }
 
 /// Draws a mark that is no text.
-fn shape<B: DrawingBackend<ErrorType: 'static>>(backend: &mut B, mark: &Mark, scale: f64, polyline: Polyline<B>) -> Result<()> {
+fn shape<B: DrawingBackend<ErrorType: 'static>>(
+    backend: &mut B,
+    mark: &Mark,
+    scale: f64,
+    polyline: Polyline<B>,
+) -> Result<()> {
     let place = |(x, y): (f64, f64)| ((x * scale).round() as i32, (y * scale).round() as i32);
     let size = |length: f64| ((length * scale).round() as u32).max(1);
     match mark {
@@ -136,7 +140,12 @@ fn polyline_of_quadrangles<B: DrawingBackend<ErrorType: 'static>>(
 }
 
 /// A thick line of the drawing library's own.
-fn polyline_as_such<B: DrawingBackend<ErrorType: 'static>>(backend: &mut B, places: &[Place], width: u32, color: RGBColor) -> Result<()> {
+fn polyline_as_such<B: DrawingBackend<ErrorType: 'static>>(
+    backend: &mut B,
+    places: &[Place],
+    width: u32,
+    color: RGBColor,
+) -> Result<()> {
     let style = ShapeStyle { color: color.into(), filled: false, stroke_width: width };
     Ok(backend.draw_path(places.iter().copied(), &style)?)
 }

@@ -65,9 +65,8 @@ fn settings(record: &Solved) -> Vec<Setting> {
 /// where they are not enough. A setting that one has and another has not counts where it has no value.
 pub(super) fn group_names(all: &[&Results]) -> Vec<String> {
     let settings: Vec<Vec<Setting>> = all.iter().map(|results| settings(&results.records[0])).collect();
-    let values = |name: &str| -> BTreeSet<&Setting> {
-        settings.iter().flatten().filter(|(other, _)| other == name).collect()
-    };
+    let values =
+        |name: &str| -> BTreeSet<&Setting> { settings.iter().flatten().filter(|(other, _)| other == name).collect() };
     let is_everywhere = |setting: &Setting| settings.iter().all(|settings| settings.contains(setting));
     let tells = |setting: &&Setting| {
         let (name, value) = setting;
@@ -120,10 +119,13 @@ pub(super) fn common(all: &[&Results]) -> String {
     parts.join(" · ")
 }
 
+/// From one line of a key to the next.
+pub(super) const KEY_PITCH: f64 = TEXT + 8.0;
+
 /// Writes names in their colours, one below the other, from a place on down.
 pub(super) fn key(canvas: &mut Canvas, (x, y): (f64, f64), room: f64, lines: &[String]) {
     for (i, line) in lines.iter().enumerate() {
-        let y = y + i as f64 * (TEXT + 8.0);
+        let y = y + i as f64 * KEY_PITCH;
         canvas.dot((x + 6.0, y), 7.0, series_color(i));
         canvas.text((x + 24.0, y), &font::fit(line, TEXT, room - 24.0), TEXT, Anchor::Left, series_color(i));
     }

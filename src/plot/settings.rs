@@ -64,14 +64,19 @@ fn mean_optimum(all: &[&Results]) -> Option<f64> {
 pub fn settings(all: &[&Results]) -> Canvas {
     let points = points(all);
     let subtitle = format!("{} · bars: 95 % confidence", common(all));
-    let mut canvas = Canvas::titled("Better answers take longer", &subtitle);
+    let mut canvas = Canvas::titled("How good the answers are, against the time they take", &subtitle);
     let mut groups: Vec<&str> = Vec::new();
     for point in &points {
         if !groups.contains(&point.group.as_str()) {
             groups.push(&point.group);
         }
     }
-    let x = Axis::log(points.iter().flat_map(|point| ends(point.seconds)), LEAST_SECONDS);
+    // The interval of few times may reach below 0: that end is not what the axis is made for.
+    let seconds = points.iter().flat_map(|point| {
+        let Estimate { value, low, high } = point.seconds;
+        [low.max(value / 2.0), value, high]
+    });
+    let x = Axis::log(seconds, LEAST_SECONDS);
     let know_optima = points.iter().any(|point| point.optimal.is_some());
     let percent = |estimate: Estimate| Estimate {
         value: 100.0 * estimate.value,
@@ -82,7 +87,8 @@ pub fn settings(all: &[&Results]) -> Canvas {
         points.iter().map(|point| if know_optima { point.optimal } else { Some(point.solved) }).collect();
     let shares: Vec<Option<Estimate>> = shares.into_iter().map(|share| share.map(percent)).collect();
     let lengths: Vec<Option<Estimate>> = points.iter().map(|point| point.length).collect();
-    let panel = |top: f64, y: Axis| Panel { left: 90.0, top, right: WIDTH - 50.0, bottom: top + 260.0, x: x.clone(), y };
+    let panel =
+        |top: f64, y: Axis| Panel { left: 90.0, top, right: WIDTH - 50.0, bottom: top + 260.0, x: x.clone(), y };
     let upper = panel(134.0, Axis::linear(shares.iter().flatten().copied().flat_map(ends).chain([0.0]), 5));
     let optimum = mean_optimum(all);
     let lower = panel(460.0, Axis::linear(lengths.iter().flatten().copied().flat_map(ends).chain(optimum), 5));
@@ -121,7 +127,9 @@ fn draw_points(
             .filter(|(point, _)| point.group == *group)
             .filter_map(|(point, value)| Some((point, (*value)?)))
             .collect();
-        members.sort_by(|(a, _), (b, _)| (a.n, a.seconds.value).partial_cmp(&(b.n, b.seconds.value)).unwrap_or(std::cmp::Ordering::Equal));
+        members.sort_by(|(a, _), (b, _)| {
+            (a.n, a.seconds.value).partial_cmp(&(b.n, b.seconds.value)).unwrap_or(std::cmp::Ordering::Equal)
+        });
         let color = series_color(number);
         let places: Vec<(f64, f64)> =
             members.iter().map(|(point, value)| panel.at(point.seconds.value, value.value)).collect();
@@ -141,7 +149,11 @@ fn draw_points(
 }
 
 fn label(point: &Point, with_group: bool) -> String {
-    if with_group && !point.group.is_empty() { format!("{} ({})", point.label, point.group) } else { point.label.clone() }
+    if with_group && !point.group.is_empty() {
+        format!("{} ({})", point.label, point.group)
+    } else {
+        point.label.clone()
+    }
 }
 
 fn draw_bars(canvas: &mut Canvas, panel: &Panel, seconds: Estimate, value: Estimate, color: Color) {

@@ -46,7 +46,7 @@ pub fn training(runs: &[Run]) -> Canvas {
     let mut canvas = Canvas::titled("Training: loss and error against samples", &subtitle(runs));
     let samples = || runs.iter().flat_map(|run| &run.metrics).map(|metrics| metrics.samples as f64);
     let (unit, unit_name) = unit(samples().fold(0.0, f64::max));
-    let x = Axis::linear(samples().map(|samples| samples / unit).chain([0.0]), 10);
+    let x = Axis::exactly(0.0, (samples().fold(0.0, f64::max) / unit).max(1.0 / unit), 10);
     let measures: Vec<&Measure> =
         MEASURES.iter().filter(|measure| runs.iter().any(|run| !curve(run, measure, unit).is_empty())).collect();
     let height = (BOTTOM - TOP + GAP) / measures.len() as f64 - GAP;
@@ -94,7 +94,8 @@ fn unit(largest: f64) -> (f64, &'static str) {
 }
 
 fn curve(run: &Run, measure: &Measure, unit: f64) -> Curve {
-    let points = run.metrics.iter().filter_map(|metrics| Some((metrics.samples as f64 / unit, (measure.value)(metrics)?)));
+    let points =
+        run.metrics.iter().filter_map(|metrics| Some((metrics.samples as f64 / unit, (measure.value)(metrics)?)));
     points.collect()
 }
 

@@ -3,13 +3,14 @@
 use super::super::{instances, models};
 use crate::neural::model::CONFIG;
 use crate::plot::{Results, Run};
-use crate::report::{Metrics, Solved, look_at_lines};
+use crate::report::{Metrics, Solved, parse_lines};
 use crate::train::checkpoint::{self, MODEL};
 use crate::train::{METRICS, SNAPSHOTS};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// All inputs, of one sort.
@@ -36,30 +37,35 @@ impl Given {
 #[derive(Debug)]
 pub(super) struct Folder {
     name: String,
-    metrics: PathBuf,
-    /// Where its checkpoint is; `None` where the metrics were named.
-    folder: Option<PathBuf>,
+    /// The folder, or the file of metrics.
+    path: PathBuf,
+    /// Its metrics; none where it has not written any.
+    metrics: Vec<Metrics>,
     /// The models that were kept, by the samples that they have seen.
     pub(super) snapshots: Vec<PathBuf>,
 }
 
 impl Folder {
     fn of_run(folder: &Path) -> Result<Folder> {
-        Ok(Folder {
-            name: name_of(folder),
-            metrics: folder.join(METRICS),
-            folder: Some(folder.to_owned()),
-            snapshots: snapshots(&folder.join(SNAPSHOTS))?,
-        })
+        let file = folder.join(METRICS);
+        let metrics = match fs::read(&file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            text => {
+                let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+                parse_lines(&text, &file)?
+            }
+        };
+        let snapshots = snapshots(&folder.join(SNAPSHOTS))?;
+        Ok(Folder { name: name_of(folder), path: folder.to_owned(), metrics, snapshots })
     }
 
-    fn of_metrics(path: &Path) -> Folder {
+    fn of_metrics(path: &Path, metrics: Vec<Metrics>) -> Folder {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let name = match folder {
             Some(folder) if path.file_name().is_some_and(|name| name == METRICS) => name_of(folder),
             _ => name_of(path),
         };
-        Folder { name, metrics: path.to_owned(), folder: None, snapshots: Vec::new() }
+        Folder { name, path: path.to_owned(), metrics, snapshots: Vec::new() }
     }
 
     /// The models to be shown: those that were kept, one after the other, or the newest one alone.
@@ -70,21 +76,20 @@ impl Folder {
         if all && !self.snapshots.is_empty() {
             return Ok(self.snapshots.clone());
         }
-        let Some(folder) = &self.folder else {
-            bail!("{}: metrics hold no model: the folder of the run would be accepted", self.metrics.display())
-        };
-        let newest = checkpoint::newest(folder)?.map(|checkpoint| checkpoint.join(MODEL));
+        let name = self.path.display();
+        ensure!(self.path.is_dir(), "{name}: metrics hold no model: the folder of the run would be accepted");
+        let newest = checkpoint::newest(&self.path)?.map(|checkpoint| checkpoint.join(MODEL));
         let newest = newest.or_else(|| self.snapshots.last().cloned());
-        newest.map(|model| vec![model]).with_context(|| format!("{} holds no checkpoint yet", folder.display()))
+        newest.map(|model| vec![model]).with_context(|| format!("{name} holds no checkpoint yet"))
     }
 
     /// Its metrics.
     ///
     /// # Errors
-    /// If they cannot be read: names the line.
+    /// If there are none.
     pub(super) fn into_run(self) -> Result<Run> {
-        let metrics = look_at_lines::<Metrics>(&self.metrics)?;
-        Ok(Run { name: self.name, metrics })
+        ensure!(!self.metrics.is_empty(), "{} holds no metrics yet", self.path.display());
+        Ok(Run { name: self.name, metrics: self.metrics })
     }
 }
 
@@ -149,11 +154,11 @@ fn read_one(name: &str) -> Result<Given> {
 
 /// A file is metrics or results: its first line says.
 fn read_file(path: &Path) -> Result<Given> {
-    let sort = sort_of(path)?;
-    match sort {
-        Sort::Metrics => Ok(Given::Runs(vec![Folder::of_metrics(path)])),
+    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    match sort_of(&text, path)? {
+        Sort::Metrics => Ok(Given::Runs(vec![Folder::of_metrics(path, parse_lines(&text, path)?)])),
         Sort::Results => {
-            let records = look_at_lines::<Solved>(path)?;
+            let records = parse_lines::<Solved>(&text, path)?;
             for (i, record) in records.iter().enumerate() {
                 let refuse = |why| anyhow::anyhow!("line {} of {} has other settings: {why}", i + 1, path.display());
                 record.check_same_settings(&records[0]).map_err(refuse)?;
@@ -168,9 +173,8 @@ enum Sort {
     Results,
 }
 
-fn sort_of(path: &Path) -> Result<Sort> {
+fn sort_of(text: &[u8], path: &Path) -> Result<Sort> {
     let name = path.display();
-    let text = fs::read(path).with_context(|| format!("cannot read {name}"))?;
     let lines = text.split(|&byte| byte == b'\n').enumerate();
     let mut written = lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace));
     let Some((i, line)) = written.next() else { bail!("{name} is empty: it holds no metrics and no results") };

@@ -86,10 +86,6 @@ impl AskModel<'_> {
         let values = predict(model, device, &rows)?;
         let depths = (1..=max_depth).flat_map(|depth| std::iter::repeat_n(depth, each));
         let predictions: Vec<(u32, f32)> = depths.zip(values).collect();
-        Ok(Density {
-            name: config.puzzle,
-            samples: config.samples,
-            histogram: Histogram::new(&predictions, max_depth),
-        })
+        Ok(Density { name: config.puzzle, samples: config.samples, histogram: Histogram::new(&predictions, max_depth) })
     }
 }
