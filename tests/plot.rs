@@ -126,7 +126,7 @@ fn points_of_settings_come_from_the_results() {
     let published = results("published", &[Some(24); 4], 1000, "");
     let points = points(&[&few, &many, &published]);
     let groups: Vec<(&str, &str)> = points.iter().map(|point| (point.group.as_str(), point.label.as_str())).collect();
-    assert_eq!(groups, [("deferred", "N = 100"), ("deferred", "N = 1 k"), ("", "N = 1 k")]);
+    assert_eq!(groups, [("deferred", "N = 100"), ("deferred", "N = 1 k"), ("bwas", "N = 1 k")]);
     let optimal: Vec<f64> = points.iter().filter_map(|point| Some(point.optimal?.value)).collect();
     assert_eq!(optimal, [0.25, 0.75, 0.0]);
     assert_eq!(points[0].optimal, share(1, 4));

@@ -1,6 +1,7 @@
 //! Axes: where they begin and end, where their ticks are, and what stands at them.
 
 use super::canvas::{Anchor, Canvas, FAINT, GRID, INK, SOFT, TEXT};
+use super::font;
 
 /// Beyond this, numbers are not worth an axis; steps between them could not be told apart either.
 const FARTHEST: f64 = 1e15;
@@ -173,13 +174,32 @@ impl Panel {
         for &tick in &self.x.ticks {
             let x = self.at(tick, self.y.low).0;
             canvas.line(vec![(x, self.bottom), (x, self.bottom + 7.0)], 2.0, FAINT);
-            if title.is_some() {
-                canvas.text((x, self.bottom + 24.0), &self.x.label(tick), TEXT, Anchor::Middle, SOFT);
-            }
+        }
+        if title.is_some() {
+            self.draw_numbers(canvas);
         }
         if let Some(title) = title {
             let middle = (self.left + self.right) / 2.0;
             canvas.text((middle, self.bottom + 56.0), title, TEXT, Anchor::Middle, INK);
+        }
+    }
+}
+
+impl Panel {
+    /// Writes numbers at the ticks of x, where they do not touch: powers of ten first.
+    fn draw_numbers(&self, canvas: &mut Canvas) {
+        const ROOM: f64 = 10.0;
+        let is_power = |tick: f64| (tick.log10() - tick.log10().round()).abs() < 1e-9;
+        let (powers, others): (Vec<f64>, Vec<f64>) =
+            self.x.ticks.iter().partition(|&&tick| self.x.scale == Scale::Log && is_power(tick));
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        for tick in powers.into_iter().chain(others) {
+            let (middle, text) = (self.at(tick, self.y.low).0, self.x.label(tick));
+            let half = (font::width(&text, TEXT) + ROOM) / 2.0;
+            if taken.iter().all(|(left, right)| middle + half <= *left || middle - half >= *right) {
+                taken.push((middle - half, middle + half));
+                canvas.text((middle, self.bottom + 24.0), &text, TEXT, Anchor::Middle, SOFT);
+            }
         }
     }
 }

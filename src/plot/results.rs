@@ -61,8 +61,8 @@ fn settings(record: &Solved) -> Vec<Setting> {
     known.chain(flags).collect()
 }
 
-/// What tells results apart, N aside: the settings in which they differ, or the file's name where there are none or
-/// where they are not enough. A setting that one has and another has not counts where it has no value.
+/// What tells results apart, N aside: the settings in which they differ; the search where others have settings and one
+/// has none. A setting that one has and another has not counts where it has no value.
 pub(super) fn group_names(all: &[&Results]) -> Vec<String> {
     let settings: Vec<Vec<Setting>> = all.iter().map(|results| settings(&results.records[0])).collect();
     let values =
@@ -75,7 +75,13 @@ pub(super) fn group_names(all: &[&Results]) -> Vec<String> {
     };
     let text = |(name, value): &Setting| [name.as_str(), value].join(" ").trim().to_owned();
     let name = |settings: &Vec<Setting>| settings.iter().filter(tells).map(text).collect::<Vec<_>>().join(", ");
-    settings.iter().map(name).collect()
+    let names: Vec<String> = settings.iter().map(name).collect();
+    let differ = names.iter().any(|name| !name.is_empty());
+    let named = |(name, results): (String, &&Results)| match name.is_empty() && differ {
+        true => results.records[0].search.clone(),
+        false => name,
+    };
+    names.into_iter().zip(all).map(named).collect()
 }
 
 /// What each of some results is called: what tells it apart, N where that differs, and the file's name where two would

@@ -101,8 +101,8 @@ pub fn settings(all: &[&Results]) -> Canvas {
         canvas.dashed(left, right, 2.0, SOFT);
         canvas.text((right.0, right.1 - 16.0), &format!("optimal: {optimum:.2}"), TEXT, Anchor::Right, SOFT);
     }
-    draw_points(&mut canvas, &upper, &points, &shares, &groups, true);
-    draw_points(&mut canvas, &lower, &points, &lengths, &groups, false);
+    draw_points(&mut canvas, &upper, &points, &shares, &groups);
+    draw_points(&mut canvas, &lower, &points, &lengths, &groups);
     canvas
 }
 
@@ -110,42 +110,41 @@ fn ends(estimate: Estimate) -> [f64; 3] {
     [estimate.low, estimate.value, estimate.high]
 }
 
-/// Draws a group's points, joined in the order of N; `rises` where more is better.
-fn draw_points(
-    canvas: &mut Canvas,
-    panel: &Panel,
-    points: &[Point],
-    values: &[Option<Estimate>],
-    groups: &[&str],
-    rises: bool,
-) {
-    let mut taken = Vec::new();
+/// Draws the points of all groups, those of one joined in the order of N, and then their labels, which keep clear of all
+/// that is drawn where they can.
+fn draw_points(canvas: &mut Canvas, panel: &Panel, points: &[Point], values: &[Option<Estimate>], groups: &[&str]) {
+    let mut labels = Vec::new();
+    let mut places = Places::default();
     for (number, group) in groups.iter().enumerate() {
-        let mut members: Vec<(&Point, Estimate)> = points
-            .iter()
-            .zip(values)
-            .filter(|(point, _)| point.group == *group)
-            .filter_map(|(point, value)| Some((point, (*value)?)))
-            .collect();
-        members.sort_by(|(a, _), (b, _)| {
-            (a.n, a.seconds.value).partial_cmp(&(b.n, b.seconds.value)).unwrap_or(std::cmp::Ordering::Equal)
-        });
         let color = series_color(number);
-        let places: Vec<(f64, f64)> =
+        let members = members(points, values, group);
+        let dots: Vec<(f64, f64)> =
             members.iter().map(|(point, value)| panel.at(point.seconds.value, value.value)).collect();
         if members.iter().all(|(point, _)| point.n.is_some()) {
-            canvas.line(places.clone(), 3.0, color);
+            canvas.line(dots.clone(), 3.0, color);
+            dots.windows(2).for_each(|pair| places.avoid(pair[0], pair[1]));
         }
-        for (point, value) in &members {
-            draw_bars(canvas, panel, point.seconds, *value, color);
-        }
-        for ((point, _), &place) in members.iter().zip(&places) {
-            canvas.dot(place, 8.0, color);
-            let is_last = std::ptr::eq(*point, members[members.len() - 1].0);
-            let text = label(point, groups.len() > 1 && is_last);
-            write_label(canvas, panel, &mut taken, place, &text, color, rises);
+        for (i, ((point, value), &dot)) in members.iter().zip(&dots).enumerate() {
+            draw_bars(canvas, panel, point.seconds, *value, color, &mut places);
+            canvas.dot(dot, 8.0, color);
+            places.avoid((dot.0 - 8.0, dot.1), (dot.0 + 8.0, dot.1));
+            let with_group = groups.len() > 1 && i + 1 == members.len();
+            labels.push((dot, label(point, with_group), color));
         }
     }
+    for (dot, text, color) in labels {
+        let text = font::fit(&text, TEXT, panel.right - panel.left);
+        let at = places.best(panel, dot, font::width(&text, TEXT));
+        canvas.text(at, &text, TEXT, Anchor::Left, color);
+    }
+}
+
+/// The points of a group that have a value, in the order of N.
+fn members<'a>(points: &'a [Point], values: &[Option<Estimate>], group: &str) -> Vec<(&'a Point, Estimate)> {
+    let of_group = points.iter().zip(values).filter(|(point, _)| point.group == group);
+    let mut members: Vec<(&Point, Estimate)> = of_group.filter_map(|(point, value)| Some((point, (*value)?))).collect();
+    members.sort_by(|(a, _), (b, _)| a.n.cmp(&b.n).then(a.seconds.value.total_cmp(&b.seconds.value)));
+    members
 }
 
 fn label(point: &Point, with_group: bool) -> String {
@@ -156,7 +155,15 @@ fn label(point: &Point, with_group: bool) -> String {
     }
 }
 
-fn draw_bars(canvas: &mut Canvas, panel: &Panel, seconds: Estimate, value: Estimate, color: Color) {
+/// Draws the intervals of a point.
+fn draw_bars(
+    canvas: &mut Canvas,
+    panel: &Panel,
+    seconds: Estimate,
+    value: Estimate,
+    color: Color,
+    places: &mut Places,
+) {
     const CAP: f64 = 6.0;
     let light = color.map(|channel| channel + (255 - channel) / 2);
     let (low, high) = (panel.at(seconds.value, value.low), panel.at(seconds.value, value.high));
@@ -166,38 +173,48 @@ fn draw_bars(canvas: &mut Canvas, panel: &Panel, seconds: Estimate, value: Estim
     }
     let (left, right) = (panel.at(seconds.low, value.value), panel.at(seconds.high, value.value));
     canvas.line(vec![left, right], 1.5, light);
+    places.avoid(low, high);
+    places.avoid(left, right);
 }
 
-/// A rectangle that a label covers: left, top, right, bottom.
-type Taken = (f64, f64, f64, f64);
+/// What is drawn already, for labels to keep clear of.
+#[derive(Default)]
+struct Places {
+    /// Along lines, a few units apart.
+    points: Vec<(f64, f64)>,
+    /// Labels: left, top, right, bottom.
+    labels: Vec<(f64, f64, f64, f64)>,
+}
 
-/// Writes a label beside its dot, where no other label is: above to the left where the curve rises, else above to the
-/// right.
-fn write_label(
-    canvas: &mut Canvas,
-    panel: &Panel,
-    taken: &mut Vec<Taken>,
-    (x, y): (f64, f64),
-    text: &str,
-    color: Color,
-    rises: bool,
-) {
-    let text = font::fit(text, TEXT, panel.right - panel.left);
-    let wide = font::width(&text, TEXT);
-    let (right, left) = (x + 14.0, x - 14.0 - wide);
-    let (above, below) = (y - 18.0, y + 18.0);
-    let places = match rises {
-        true => [(left, above), (right, below), (right, above), (left, below)],
-        false => [(right, above), (left, below), (left, above), (right, below)],
-    };
-    let area = |(left, middle): (f64, f64)| (left, middle - TEXT / 2.0, left + wide, middle + TEXT / 2.0);
-    let fits = |place: &&(f64, f64)| {
-        let (left, top, right, bottom) = area(**place);
-        let inside = left >= panel.left && right <= WIDTH - 4.0 && bottom <= panel.bottom && top >= panel.top - 8.0;
-        inside && taken.iter().all(|other| left > other.2 || right < other.0 || top > other.3 || bottom < other.1)
-    };
-    let inside = (x.min(panel.right - wide), above);
-    let place = places.iter().find(fits).copied().unwrap_or(inside);
-    taken.push(area(place));
-    canvas.text(place, &text, TEXT, Anchor::Left, color);
+impl Places {
+    fn avoid(&mut self, from: (f64, f64), to: (f64, f64)) {
+        let steps = ((to.0 - from.0).hypot(to.1 - from.1) / 4.0).ceil().max(1.0) as usize;
+        let at = |i: usize| {
+            let share = i as f64 / steps as f64;
+            (from.0 + share * (to.0 - from.0), from.1 + share * (to.1 - from.1))
+        };
+        self.points.extend((0..=steps).map(at));
+    }
+
+    /// Where a label of some width begins, near its dot, so that it covers least; the place is taken then.
+    fn best(&mut self, panel: &Panel, dot: (f64, f64), wide: f64) -> (f64, f64) {
+        let across = [14.0, -14.0 - wide, -wide / 2.0, 30.0, -30.0 - wide];
+        let down = [-18.0, 18.0, -34.0, 34.0, 0.0, -52.0, 52.0];
+        let candidates = down.iter().flat_map(|down| across.iter().map(move |across| (dot.0 + across, dot.1 + down)));
+        let area = |(left, middle): (f64, f64)| (left, middle - 0.45 * TEXT, left + wide, middle + 0.45 * TEXT);
+        let covered = |&place: &(f64, f64)| {
+            let (left, top, right, bottom) = area(place);
+            let outside =
+                left < panel.left || right > WIDTH - 4.0 || top < panel.top - 8.0 || bottom > panel.bottom - 2.0;
+            let points = self.points.iter().filter(|(x, y)| (left..=right).contains(x) && (top..=bottom).contains(y));
+            let touches = |other: &&(f64, f64, f64, f64)| {
+                left < other.2 + 6.0 && right > other.0 - 6.0 && top < other.3 && bottom > other.1
+            };
+            1000 * usize::from(outside) + points.count() + 100 * self.labels.iter().filter(touches).count()
+        };
+        // Of those that cover as little, the first: they stand in the order of their nearness.
+        let best = candidates.min_by_key(covered).unwrap_or(dot);
+        self.labels.push(area(best));
+        best
+    }
 }

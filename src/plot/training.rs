@@ -54,7 +54,7 @@ pub fn training(runs: &[Run]) -> Canvas {
     for (i, measure) in measures.iter().enumerate() {
         let top = TOP + i as f64 * (height + GAP);
         let curves: Vec<Curve> = runs.iter().map(|run| curve(run, measure, unit)).collect();
-        let y = Axis::linear(curves.iter().flat_map(|curve| settled(curve)), if height > 250.0 { 6 } else { 4 });
+        let y = Axis::linear(curves.iter().flat_map(settled), if height > 250.0 { 6 } else { 4 });
         let panel = Panel { left: LEFT, top, right, bottom: top + height, x: x.clone(), y };
         panel.draw_y(&mut canvas, measure.heading);
         if i == 0 {
