@@ -10,6 +10,7 @@ mod bench;
 mod explain;
 mod instances;
 mod models;
+mod plot;
 mod puzzles;
 mod scramble;
 mod search_options;
@@ -34,6 +35,8 @@ enum Command {
     Bench(bench::Args),
     /// Train a network to estimate the cost-to-go, from scrambles alone
     Train(train::Args),
+    /// Draw pictures of trainings, of what models say, and of results of bench
+    Plot(plot::Args),
     /// Make a page that plays a solution, move by move
     View(view::Args),
     /// Print random scrambles
@@ -84,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Train(args) => train::run(args),
+        Command::Plot(args) => plot::run(&args),
         Command::View(args) => view::run(&args),
         Command::Scramble(args) => scramble::run(&args),
         Command::Puzzles => puzzles::run(),

@@ -13,8 +13,8 @@
 //!                                            metrics.jsonl, checkpoints ◄─────────────────┘
 //! ```
 //!
-//! [`search`] knows no tensor, [`puzzle`]s know no network, [`report`] and [`view`] know no search: each end of an arrow
-//! can be replaced. Only [`neural`] names the tensor library.
+//! [`search`] knows no tensor, [`puzzle`]s know no network, [`report`], [`plot`] and [`view`] know no search: each end of an
+//! arrow can be replaced. Only [`neural`] names the tensor library.
 
 #![warn(missing_docs)]
 
@@ -25,6 +25,7 @@ pub mod files;
 pub mod heuristic;
 pub mod memory;
 pub mod neural;
+pub mod plot;
 pub mod progress;
 pub mod puzzle;
 pub mod quantity;

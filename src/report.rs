@@ -25,6 +25,9 @@ pub struct Solved {
     pub length: Option<usize>,
     /// What it costs.
     pub cost: Option<u32>,
+    /// What it costs at least, where a file of instances says so.
+    #[serde(default)]
+    pub optimal_length: Option<u32>,
     /// Whether no cheaper one exists; `true` only where that is proven.
     pub proven_optimal: bool,
     /// Every child made, duplicates included.
@@ -266,14 +269,29 @@ pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
         let file = OpenOptions::new().write(true).open(path);
         file.and_then(|file| file.set_len(whole as u64)).with_context(|| format!("cannot cut {}", path.display()))?;
     }
-    let lines = text[..whole].split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
-    lines
-        .map(|(i, line)| {
-            let record = serde_json::from_slice(line);
-            ensure!(record.is_ok(), "line {} of {} is not a record of this kind", i + 1, path.display());
-            Ok(record?)
-        })
-        .collect()
+    records(&text[..whole], path)
+}
+
+/// The records of a text of JSON lines, that of the file with this name; a last line that has no end and is no record,
+/// for it was torn or is being written, is skipped.
+///
+/// # Errors
+/// If there is no record, or a line is none: names the line.
+pub fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
+    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let mut found = records(&text[..whole], path)?;
+    found.extend(serde_json::from_slice(&text[whole..]).ok());
+    ensure!(!found.is_empty(), "{} holds no record", path.display());
+    Ok(found)
+}
+
+fn records<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
+    let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let record = |(i, line): (usize, &[u8])| {
+        serde_json::from_slice(line)
+            .with_context(|| format!("line {} of {} is not a record of this kind", i + 1, path.display()))
+    };
+    lines.map(record).collect()
 }
 
 #[cfg(test)]

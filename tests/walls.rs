@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of the source").map(|entry| entry.expect("an entry").path());
-    entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+    let is_text = |path: &PathBuf| path.extension().is_none_or(|end| end != "ttf");
+    entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).filter(is_text).collect()
 }
 
 /// Whether a line has a text; one that names a room (`tch::`) not as the end of a longer name (`Batch::new`).
@@ -44,8 +45,15 @@ fn progress_bars_stay_in_one_file() {
 }
 
 #[test]
+fn drawing_libraries_stay_in_their_files() {
+    for library in ["plotters::", "png::", "gif::"] {
+        assert_eq!(named_outside(library, &["plot/render.rs", "plot/animation.rs"]), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn searches_and_puzzles_know_no_network() {
-    for room in ["search", "puzzle", "heuristic"] {
+    for room in ["search", "puzzle", "heuristic", "report", "plot", "view"] {
         let lines = named_outside("crate::neural", &["neural", "cli", "train"]);
         assert!(lines.iter().all(|line| !line.starts_with(room)), "{lines:?}");
     }

@@ -87,7 +87,8 @@ impl Bench {
         let mut line = SearchLine::new();
         for (i, instance) in instances.iter().enumerate().skip(results.len()) {
             line.instances(format!("{}/{}: ", i + 1, instances.len()));
-            let solution = solver.solve(&instance.text, instance.start, &mut line)?;
+            let mut solution = solver.solve(&instance.text, instance.start, &mut line)?;
+            solution.report.optimal_length = instance.optimum;
             if stop.load(Ordering::Relaxed) && solution.moves.is_none() {
                 break; // an interrupted search says nothing of the instance
             }
@@ -128,22 +129,15 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
     let written = match takes_lines {
         true => instances::all(&text, true),
         // A comment may stand behind an instance.
-        false => {
-            let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default()).collect();
-            instances::all(&lines.join("\n"), false)
-        }
+        false => instances::all(&instances::without_comments(&text), false),
     };
     let instances: Result<Vec<_>> = written
         .into_iter()
         .map(|Written { line, text }| {
             let place = || format!("line {line} of {}", path.display());
-            let (text, optimum) = match text.split_once('\t').filter(|_| !takes_lines) {
-                Some((text, optimum)) => {
-                    let optimum = optimum.trim();
-                    let refusal = || anyhow!("'{optimum}' is no optimal length: a whole number would be accepted");
-                    (text.trim(), Some(optimum.parse().map_err(|_| refusal()).with_context(place)?))
-                }
-                None => (text.as_str(), None),
+            let (text, optimum) = match takes_lines {
+                true => (text.as_str(), None),
+                false => instances::with_optimum(&text).with_context(place)?,
             };
             let start = puzzle.parse(text).with_context(place)?;
             Ok(Instance { text: text.into(), start, optimum })

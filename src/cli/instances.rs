@@ -1,5 +1,9 @@
 //! How instances stand in a file or on standard input: one a line, or, of puzzles that take several lines, a block
-//! each, with blank lines between.
+//! each, with blank lines between; and behind a tab, the optimal length where it is known.
+
+use anyhow::{Context as _, Result, anyhow};
+use std::collections::HashMap;
+use std::path::Path;
 
 /// An instance as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +62,37 @@ pub(super) fn all(text: &str, takes_lines: bool) -> Vec<Written> {
     let mut instances: Vec<Written> = text.lines().filter_map(|line| gatherer.add(line)).collect();
     instances.extend(gatherer.end());
     instances
+}
+
+/// A line's instance, and its optimal length where that stands behind a tab.
+///
+/// # Errors
+/// If what stands there is no length.
+pub(super) fn with_optimum(text: &str) -> Result<(&str, Option<u32>)> {
+    let Some((instance, optimum)) = text.split_once('\t') else { return Ok((text, None)) };
+    let optimum = optimum.trim();
+    let refusal = || anyhow!("'{optimum}' is no optimal length: a whole number would be accepted");
+    Ok((instance.trim(), Some(optimum.parse().map_err(|_| refusal())?)))
+}
+
+/// A text without what stands behind a `#` in each line.
+pub(super) fn without_comments(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default()).collect();
+    lines.join("\n")
+}
+
+/// The known optimal lengths of a file with one instance a line, by the instance as it is written.
+///
+/// # Errors
+/// If the file cannot be read, or a length is none: names the line.
+pub(super) fn optima(path: &Path) -> Result<HashMap<String, u32>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut optima = HashMap::new();
+    for Written { line, text } in all(&without_comments(&text), false) {
+        let (instance, optimum) = with_optimum(&text).with_context(|| format!("line {line} of {}", path.display()))?;
+        optima.extend(optimum.map(|optimum| (instance.to_owned(), optimum)));
+    }
+    Ok(optima)
 }
 
 #[cfg(test)]

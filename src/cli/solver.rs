@@ -77,6 +77,7 @@ impl<P: Puzzle> Solver<P> {
             moves: None,
             length: None,
             cost: None,
+            optimal_length: None,
             proven_optimal: false,
             nodes_generated: 0,
             nodes_stored: 0,

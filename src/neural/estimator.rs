@@ -102,6 +102,16 @@ fn gone() -> HeuristicError {
     HeuristicError("the network's thread has ended".into())
 }
 
+/// What a model says of encoded states, one a row of `states × cells`: the cost-to-go of each, in moves, never negative.
+///
+/// # Errors
+/// If libtorch fails, or an estimate is not finite.
+pub fn predict(model: Model, device: Device, rows: &Array2<u8>) -> Result<Vec<f32>, HeuristicError> {
+    let _guard = tch::no_grad_guard();
+    let largest = chunk(&model, device);
+    Ok(Worker { scorer: model.scorer, device, largest }.score(rows, Ask::Values)?.values)
+}
+
 struct Worker {
     scorer: Box<dyn Scorer>,
     device: Device,
