@@ -419,6 +419,25 @@ fn deferred_search_scores_little_of_what_it_could() {
 }
 
 #[test]
+fn a_deferred_answer_does_not_depend_on_how_the_batch_is_cut_either() {
+    for start in [b"fedbca", b"ebdafc", b"cfadbe"] {
+        for eager in [false, true] {
+            let search = deferred(Pancakes::ALL, 30, eager, 0);
+            let outcomes: Vec<Outcome> = [1, 3, 4096]
+                .map(|chunk| {
+                    let mut outcome =
+                        solve_with(&search, Pancakes::ALL, start, &mut Misleading::new(chunk), &Limits::default());
+                    outcome.stats.seconds = 0.0;
+                    outcome
+                })
+                .into();
+            assert_eq!(outcomes[0], outcomes[1]);
+            assert_eq!(outcomes[0], outcomes[2]);
+        }
+    }
+}
+
+#[test]
 fn a_patient_search_gives_its_best_answer_and_tells_of_each() {
     let table = exact_distances(&Pancakes::ALL, 20);
     let mut told = 0;

@@ -79,6 +79,7 @@ impl<P: Puzzle> Search<P> for Deferred<P::State> {
             start: *start,
             best: None,
             nearest: None,
+            entered: 0,
         };
         run.search(control)
     }
@@ -98,6 +99,9 @@ struct Run<'a, P: Puzzle> {
     best: Option<Answer>,
     /// The least cost-to-go so far, and the path cost of its node.
     nearest: Option<(f32, Cost)>,
+    /// Nodes from this one on are of the step that goes on: they enter the open list at its end, however it is cut into
+    /// chunks.
+    entered: NodeId,
 }
 
 impl<P: Puzzle> Run<'_, P> {
@@ -282,8 +286,7 @@ impl<P: Puzzle> Run<'_, P> {
                     return;
                 }
                 (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
-                // A node that still waits for its estimate enters the open list when that comes.
-                if !known.h.is_nan() {
+                if id < self.entered {
                     if !self.settings.eager {
                         self.moves.restart(id);
                     }
@@ -293,6 +296,7 @@ impl<P: Puzzle> Run<'_, P> {
         }
     }
 
+    /// Ends a step: all that waits is scored, and the best move of each new node enters the open list.
     fn score_rest(&mut self) -> Result<(), HeuristicError> {
         while self.scoring.waiting() > 0 {
             self.hand_over()?;
@@ -300,6 +304,10 @@ impl<P: Puzzle> Run<'_, P> {
         while self.scoring.in_flight() > 0 {
             self.take_in()?;
         }
+        for id in self.entered..self.arena.len() as NodeId {
+            self.enter(id);
+        }
+        self.entered = self.arena.len() as NodeId;
         Ok(())
     }
 
@@ -309,7 +317,7 @@ impl<P: Puzzle> Run<'_, P> {
         if self.scoring.in_flight() > self.scoring.overlap { self.take_in() } else { Ok(()) }
     }
 
-    /// Takes in the estimates of one chunk: the best move of each node enters the open list.
+    /// Takes in the estimates of one chunk.
     fn take_in(&mut self) -> Result<(), HeuristicError> {
         let (first, estimates) = self.scoring.collect()?;
         let preferences = estimates.preferences.as_ref();
@@ -322,7 +330,6 @@ impl<P: Puzzle> Run<'_, P> {
             if !self.settings.eager {
                 self.moves.set(id, preferences.map(|preferences| preferences.row(i)));
             }
-            self.enter(id);
         }
         Ok(())
     }
@@ -350,6 +357,7 @@ impl<P: Puzzle> Run<'_, P> {
             let state = self.arena[id].state;
             let _ = self.closed.find_or_insert(&mut self.arena, &state, |_| id);
         }
+        self.entered = self.arena.len() as NodeId;
         self.open = Open::new(Ties::NewestFirst);
         waiting.into_iter().for_each(|id| self.enter(numbers[id as usize]));
         self.stats.dropped += (before - self.arena.len()) as u64;
