@@ -382,7 +382,8 @@ fn variant<P: Puzzle>(
         Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
         _ => match (in_turn, scorer.on_cuda) {
             (true, true) => 100_000,
-            (true, false) | (false, true) => 10_000,
+            (true, false) => 20_000,
+            (false, true) => 10_000,
             (false, false) => 1_000,
         },
     };
