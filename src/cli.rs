@@ -13,6 +13,7 @@ mod models;
 mod puzzles;
 mod scramble;
 mod search_options;
+mod serve;
 mod solve;
 mod solver;
 mod train;
@@ -36,6 +37,8 @@ enum Command {
     Train(train::Args),
     /// Make a page that plays a solution, move by move
     View(view::Args),
+    /// Serve a page with a solver behind it, and a JSON API, on this computer
+    Serve(serve::Args),
     /// Print random scrambles
     Scramble(scramble::Args),
     /// List every puzzle, its notation, its searches and its models
@@ -85,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Train(args) => train::run(args),
         Command::View(args) => view::run(&args),
+        Command::Serve(args) => serve::run(args),
         Command::Scramble(args) => scramble::run(&args),
         Command::Puzzles => puzzles::run(),
     };

@@ -26,6 +26,17 @@ pub const SCRIPT: &str = concat!(
     "})();\n"
 );
 
+/// The panel of a server's page: its elements, how they look, and what they do.
+const SOLVER: &str = include_str!("view/solver.html");
+const SOLVER_STYLE: &str = include_str!("view/solver.css");
+const SOLVER_SCRIPT: &str = concat!(
+    "(() => {\n",
+    include_str!("view/net.js"),
+    include_str!("view/chart.js"),
+    include_str!("view/solver.js"),
+    "})();\n"
+);
+
 /// An instance and a solution, played.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Playback {
@@ -114,6 +125,16 @@ pub fn page(playback: &Playback) -> serde_json::Result<String> {
     // The data come last: a text in them that looks like one of the places to fill is left alone.
     let page = PAGE.replacen("/*style*/", STYLE, 1).replacen("/*script*/", SCRIPT, 1);
     Ok(page.replacen("/*playback*/", &embedded(playback)?, 1))
+}
+
+/// The page of a server: the same player, and beside it a panel that asks the server to solve. It waits for the first
+/// answer to play; `view/solver.js` documents what a program can ask it (`window.costarSolver`).
+pub fn solver_page() -> String {
+    PAGE.replacen("/*playback*/", "", 1)
+        .replacen("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
+        .replacen("<main>", &format!("<main class=\"with-solver\">\n{SOLVER}"), 1)
+        .replacen("/*style*/", &format!("{STYLE}\n{SOLVER_STYLE}"), 1)
+        .replacen("/*script*/", &format!("{SCRIPT}\n{SOLVER_SCRIPT}"), 1)
 }
 
 /// JSON that can stand in a script element whatever its texts are: all that HTML or JavaScript could take for its own

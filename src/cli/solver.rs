@@ -1,4 +1,4 @@
-//! What `solve` and `bench` do with one instance, after the flags are resolved.
+//! What `solve`, `bench` and `serve` do with one instance, after the flags are resolved.
 
 use super::search_options::{AutoCount, SearchOptions};
 use super::{Failure, OrInput as _, models};
@@ -7,9 +7,9 @@ use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
-use crate::neural::model::Model;
+use crate::neural::model::{Model, ModelConfig};
 use crate::progress::{SearchLine, note};
-use crate::puzzle::{Move, ParseError, Puzzle, Reversible, move_names, replay};
+use crate::puzzle::{Move, ParseError, Puzzle, Reversible, State, move_names, replay};
 use crate::report::Solved;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
@@ -20,9 +20,9 @@ use crate::search::endgame::Endgame;
 use crate::search::idastar::IterativeDeepening;
 use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::random::RandomWalk;
-use crate::search::{Control, End, Limit, Limits, Outcome, Search};
+use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search};
 use anyhow::{Context as _, bail, ensure};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -38,8 +38,10 @@ pub(super) struct Solver<P: Puzzle> {
     pub(super) puzzle: Arc<P>,
     pub(super) heuristic: Box<dyn Heuristic<P::State>>,
     search: Box<dyn Search<P>>,
-    limits: Limits,
+    pub(super) limits: Limits,
     stop: &'static AtomicBool,
+    scorer: Scorer,
+    endgame: Known<P::State>,
     /// What all results have in common.
     template: Solved,
 }
@@ -52,52 +54,56 @@ pub(super) struct Solution<S> {
     pub(super) report: Solved,
 }
 
+/// Who watches a search, and what stops it.
+pub(super) struct Watch<'a> {
+    pub(super) stop: &'a AtomicBool,
+    pub(super) progress: &'a mut dyn FnMut(&Progress),
+    /// Is told of each answer that is better than those before, by searches that go on after the first.
+    pub(super) answers: &'a mut dyn FnMut(&Answer),
+}
+
 impl<P: Puzzle> Solver<P> {
     /// Loads what the flags name.
     pub(super) fn new(
-        puzzle: P,
+        puzzle: impl Into<Arc<P>>,
         reverse: &Reverse<P>,
         options: &SearchOptions,
         stop: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let puzzle = Arc::new(puzzle);
-        let (mut heuristic, place) = heuristic(&puzzle, reverse, options).or_input()?;
+        let puzzle = puzzle.into();
+        let estimator = Estimator::named(&*puzzle, reverse, options).or_input()?;
+        let (mut heuristic, place) = estimator.load(&puzzle, reverse, options).or_input()?;
         let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
         let scorer = Scorer { is_network: place.is_some(), has_heads: heuristic.has_preferences(), on_cuda };
-        let chosen = choose(&*puzzle, reverse, options, scorer).or_input()?;
-        let Chosen { search, n, lambda, variant } = chosen;
-        if !is_blind(search.name()) {
+        let mut endgame = None;
+        let chosen = choose(&*puzzle, reverse, options, scorer, &mut endgame).or_input()?;
+        if !is_blind(chosen.search.name()) {
             // What the first estimate sets up is neither the search's time nor its memory.
             heuristic.warm_up()?;
         }
-        let template = Solved {
-            puzzle: puzzle.name(),
-            instance: String::new(),
-            solved: false,
-            moves: None,
-            length: None,
-            cost: None,
-            proven_optimal: false,
-            nodes_generated: 0,
-            nodes_stored: 0,
-            nodes_expanded: 0,
-            nodes_evaluated: 0,
-            iterations: 0,
-            seconds: 0.0,
-            device: place.as_ref().map(|place| place.device.to_string()),
-            weights_crc32: place.as_ref().map(|place| place.weights_crc32),
-            model: place.map(|place| place.model),
-            search: search.name().into(),
-            n,
-            lambda,
-            variant,
-            heuristic: (!is_blind(search.name())).then(|| heuristic.name().into()),
-            ended_by: None,
-            max_seconds: options.max_seconds,
-            max_nodes: options.max_nodes,
-            max_memory: options.max_memory,
-        };
-        Ok(Solver { puzzle, heuristic, search, limits: limits(options), stop, template })
+        let template = template(puzzle.name(), heuristic.name(), place, options, &chosen);
+        Ok(Solver {
+            puzzle,
+            heuristic,
+            search: chosen.search,
+            limits: limits(options),
+            stop,
+            scorer,
+            endgame,
+            template,
+        })
+    }
+
+    /// Takes up other settings of the search and other limits; the heuristic stays as it is loaded.
+    ///
+    /// # Errors
+    /// If the search has no such settings.
+    pub(super) fn set(&mut self, reverse: &Reverse<P>, options: &SearchOptions) -> anyhow::Result<()> {
+        let chosen = choose(&*self.puzzle, reverse, options, self.scorer, &mut self.endgame)?;
+        self.template = with_settings(self.template.clone(), self.heuristic.name(), options, &chosen);
+        self.search = chosen.search;
+        self.limits = limits(options);
+        Ok(())
     }
 
     /// What results will have in common.
@@ -124,10 +130,21 @@ impl<P: Puzzle> Solver<P> {
         start: P::State,
         line: &mut SearchLine,
     ) -> anyhow::Result<Solution<P::State>> {
-        let mut watch = |progress: &_| line.show(progress);
-        let mut control = Control::new(&self.limits, self.stop, &mut watch);
-        let outcome = self.search.run(&*self.puzzle, &start, &mut *self.heuristic, &mut control)?;
+        let watch = Watch { stop: self.stop, progress: &mut |progress| line.show(progress), answers: &mut |_| () };
+        let solution = self.solve_watched(text, start, watch);
         line.clear();
+        solution
+    }
+
+    /// The same, under other eyes, and with another flag that stops it.
+    pub(super) fn solve_watched(
+        &mut self,
+        text: &str,
+        start: P::State,
+        watch: Watch<'_>,
+    ) -> anyhow::Result<Solution<P::State>> {
+        let mut control = Control::new(&self.limits, watch.stop, watch.progress).with_answers(watch.answers);
+        let outcome = self.search.run(&*self.puzzle, &start, &mut *self.heuristic, &mut control)?;
         if let Some(moves) = &outcome.moves {
             self.check_answer(&start, moves, outcome.cost)?;
         }
@@ -162,6 +179,59 @@ impl<P: Puzzle> Solver<P> {
             ended_by: ended_by(outcome.end).map(str::to_owned),
             ..self.template.clone()
         }
+    }
+}
+
+/// What the results of a solver have in common.
+fn template<P: Puzzle>(
+    puzzle: String,
+    heuristic: &str,
+    place: Option<Place>,
+    options: &SearchOptions,
+    chosen: &Chosen<P>,
+) -> Solved {
+    let loaded = Solved {
+        puzzle,
+        instance: String::new(),
+        solved: false,
+        moves: None,
+        length: None,
+        cost: None,
+        proven_optimal: false,
+        nodes_generated: 0,
+        nodes_stored: 0,
+        nodes_expanded: 0,
+        nodes_evaluated: 0,
+        iterations: 0,
+        seconds: 0.0,
+        device: place.as_ref().map(|place| place.device.to_string()),
+        weights_crc32: place.as_ref().map(|place| place.weights_crc32),
+        model: place.map(|place| place.model),
+        search: String::new(),
+        n: None,
+        lambda: None,
+        variant: String::new(),
+        heuristic: None,
+        ended_by: None,
+        max_seconds: None,
+        max_nodes: None,
+        max_memory: None,
+    };
+    with_settings(loaded, heuristic, options, chosen)
+}
+
+/// The same for the settings of a search.
+fn with_settings<P: Puzzle>(loaded: Solved, heuristic: &str, options: &SearchOptions, chosen: &Chosen<P>) -> Solved {
+    Solved {
+        search: chosen.search.name().into(),
+        n: chosen.n,
+        lambda: chosen.lambda,
+        variant: chosen.variant.clone(),
+        heuristic: (!is_blind(chosen.search.name())).then(|| heuristic.into()),
+        max_seconds: options.max_seconds,
+        max_nodes: options.max_nodes,
+        max_memory: options.max_memory,
+        ..loaded
     }
 }
 
@@ -288,6 +358,7 @@ struct Chosen<P: Puzzle> {
 }
 
 /// What scores states.
+#[derive(Debug, Clone, Copy)]
 struct Scorer {
     is_network: bool,
     has_heads: bool,
@@ -299,11 +370,12 @@ fn choose<P: Puzzle>(
     reverse: &Reverse<P>,
     options: &SearchOptions,
     scorer: Scorer,
+    known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     let name = search_name(puzzle, options, scorer.is_network);
     let as_published = options.search != "auto" || options.n.is_some() || options.lambda.is_some();
     if options.deferred || (!as_published && name == "bwas" && scorer.has_heads) {
-        return deferred(puzzle, reverse, options, name, &scorer);
+        return deferred(puzzle, reverse, options, name, &scorer, known);
     }
     for (flag, given) in [
         ("--confidence", options.confidence.is_some()),
@@ -362,6 +434,7 @@ fn deferred<P: Puzzle>(
     options: &SearchOptions,
     name: &str,
     scorer: &Scorer,
+    known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     ensure!(name == "bwas", "--deferred: it is a variant of bwas, and the search is {name}");
     ensure!(
@@ -379,7 +452,7 @@ fn deferred<P: Puzzle>(
     let (endgame, depth) = match (reverse.endgame, options.endgame) {
         (Some(make), depth) => {
             let depth = u32::try_from(depth.unwrap_or(ENDGAME_DEPTH)).unwrap_or(u32::MAX);
-            (if depth > 0 { make(puzzle, depth) } else { Endgame::none() }, depth)
+            (endgame_of(known, depth, || make(puzzle, depth)), depth)
         }
         (None, None | Some(0)) => (Endgame::none(), 0),
         (None, Some(_)) => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
@@ -388,6 +461,17 @@ fn deferred<P: Puzzle>(
     let variant = format!("--deferred --confidence {confidence} --endgame {depth} {after}");
     let search = Box::new(Deferred { expand: n, lambda, confidence, patience, endgame });
     Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant })
+}
+
+/// The endgame that was made last, by its depth: the next search may want the same.
+type Known<S> = Option<(u32, Endgame<S>)>;
+
+fn endgame_of<S: State>(known: &mut Known<S>, depth: u32, make: impl FnOnce() -> Endgame<S>) -> Endgame<S> {
+    match known {
+        _ if depth == 0 => Endgame::none(),
+        Some((present, endgame)) if *present == depth => endgame.clone(),
+        _ => known.insert((depth, make())).1.clone(),
+    }
 }
 
 /// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.
@@ -409,52 +493,100 @@ fn wants_network<P: Puzzle>(puzzle: &P, options: &SearchOptions) -> bool {
     options.model.is_some() || (asked && puzzle.has_own_goal() && models::find(&puzzle.name()).is_ok())
 }
 
-fn heuristic<P: Puzzle>(
-    puzzle: &Arc<P>,
+/// What estimates the cost-to-go, by name: nothing is loaded yet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Estimator {
+    /// The network in a folder.
+    Network { folder: PathBuf, model: String },
+    /// One that needs no model.
+    Own(String),
+}
+
+impl Estimator {
+    /// The one that the flags name, or that `auto` stands for.
+    ///
+    /// # Errors
+    /// If there is no such one, or no such model.
+    pub(super) fn named<P: Puzzle>(puzzle: &P, reverse: &Reverse<P>, options: &SearchOptions) -> anyhow::Result<Self> {
+        let own = reverse.heuristics(puzzle);
+        let name = match options.heuristic.as_str() {
+            "auto" if wants_network(puzzle, options) => "network",
+            "auto" => match own[own.len() - 1] {
+                // With nothing better, an error is better that says how to get a model.
+                "ball" if !is_blind(search_name(puzzle, options, false)) => "network",
+                best => best,
+            },
+            name => name,
+        };
+        if name == "network" {
+            ensure!(
+                puzzle.has_own_goal(),
+                "--goal: a network knows the way to the goal that it was trained for, and to no other; \
+                 --heuristic {} would be accepted",
+                own.join(" or ")
+            );
+            let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
+            let model = model_name(&folder, options);
+            return Ok(Estimator::Network { folder, model });
+        }
+        Device::resolve(options.device)?;
+        ensure!(options.model.is_none(), "--model: the heuristic '{name}' needs none; leave out one of the two");
+        ensure!(
+            own.contains(&name),
+            "--heuristic: {} has no heuristic '{name}': auto, network, {} would be accepted",
+            puzzle.name(),
+            own.join(", ")
+        );
+        Ok(Estimator::Own(name.into()))
+    }
+
+    /// Loads it.
+    fn load<P: Puzzle>(
+        self,
+        puzzle: &Arc<P>,
+        reverse: &Reverse<P>,
+        options: &SearchOptions,
+    ) -> anyhow::Result<Found<P::State>> {
+        match (self, reverse.ball) {
+            (Estimator::Network { folder, model: name }, _) => {
+                let (device, said) = Device::resolve_aloud(options.device)?;
+                if let Some(said) = said {
+                    note!("costar: {said}");
+                }
+                let model = Model::read(&folder, &**puzzle, device, Precision::auto(device))?;
+                let place = Place { device, model: name, weights_crc32: model.weights_crc32 };
+                Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)))
+            }
+            (Estimator::Own(name), _) if name == "zero" => Ok((Box::new(zero()), None)),
+            (Estimator::Own(name), Some(make)) if name == "ball" => Ok((make(puzzle), None)),
+            (Estimator::Own(name), _) => {
+                let missing = || format!("{} has no heuristic '{name}' after all", puzzle.name());
+                Ok((puzzle.heuristic(&name).with_context(missing)?, None))
+            }
+        }
+    }
+}
+
+/// Refuses settings that [`Solver::new`] and [`Solver::set`] would refuse, and loads and computes nothing for it.
+///
+/// # Errors
+/// Names the setting, and what would be accepted.
+pub(super) fn check_options<P: Puzzle>(
+    puzzle: &P,
     reverse: &Reverse<P>,
     options: &SearchOptions,
-) -> anyhow::Result<Found<P::State>> {
-    let own = reverse.heuristics(puzzle);
-    let name = match options.heuristic.as_str() {
-        "auto" if wants_network(&**puzzle, options) => "network",
-        "auto" => match own[own.len() - 1] {
-            // With nothing better, an error is better that says how to get a model.
-            "ball" if !is_blind(search_name(&**puzzle, options, false)) => "network",
-            best => best,
-        },
-        name => name,
+) -> anyhow::Result<Estimator> {
+    let estimator = Estimator::named(puzzle, reverse, options)?;
+    let has_heads = match &estimator {
+        Estimator::Network { folder, .. } => ModelConfig::read(folder)?.network.heads.is_some(),
+        Estimator::Own(_) => false,
     };
-    if name == "network" {
-        ensure!(
-            puzzle.has_own_goal(),
-            "--goal: a network knows the way to the goal that it was trained for, and to no other; \
-             --heuristic {} would be accepted",
-            own.join(" or ")
-        );
-        let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
-        let (device, said) = Device::resolve_aloud(options.device)?;
-        if let Some(said) = said {
-            note!("costar: {said}");
-        }
-        let model = Model::read(&folder, &**puzzle, device, Precision::auto(device))?;
-        let weights_crc32 = model.weights_crc32;
-        let place = Place { device, model: model_name(&folder, options), weights_crc32 };
-        return Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)));
-    }
-    Device::resolve(options.device)?;
-    ensure!(options.model.is_none(), "--model: the heuristic '{name}' needs none; leave out one of the two");
-    match (name, reverse.ball) {
-        ("zero", _) => Ok((Box::new(zero()), None)),
-        ("ball", Some(make)) => Ok((make(puzzle), None)),
-        _ => match puzzle.heuristic(name) {
-            Some(heuristic) => Ok((heuristic, None)),
-            None => bail!(
-                "--heuristic: {} has no heuristic '{name}': auto, network, {} would be accepted",
-                puzzle.name(),
-                own.join(", ")
-            ),
-        },
-    }
+    let is_network = matches!(estimator, Estimator::Network { .. });
+    let on_cuda = is_network && Device::resolve(options.device)?.is_cuda();
+    // An endgame is a table that takes time: none is made here.
+    let reverse = Reverse { endgame: reverse.endgame.map(|_| (|_, _| Endgame::none()) as MakeEndgame<P>), ..*reverse };
+    choose(puzzle, &reverse, options, Scorer { is_network, has_heads, on_cuda }, &mut None)?;
+    Ok(estimator)
 }
 
 /// The name that a result gives its model: as it was asked for, or the folder's own.
