@@ -278,6 +278,18 @@ fn beside_pathfinding(rows: &[Row]) {
         },
     );
     compare(
+        "A*, [u8; 9]",
+        rows,
+        |row| with(row, &BestFirst::a_star()),
+        |row| {
+            let goal: [u8; 9] = row.puzzle.goal().tiles().try_into().expect("nine tiles");
+            let children = |board: &[u8; 9]| unpacked_children(board).into_iter().map(|child| (child, 1u32));
+            let h = |board: &[u8; 9]| unpacked_manhattan(board, &goal);
+            let path = pathfinding::prelude::astar(&unpacked(row), children, h, |board| *board == goal);
+            path.map(|(_, cost)| cost.into())
+        },
+    );
+    compare(
         "IDA*, Manhattan",
         rows,
         |row| with(row, &IterativeDeepening { bucket: 1.0 }),
@@ -288,6 +300,26 @@ fn beside_pathfinding(rows: &[Row]) {
             path.map(|(_, cost)| cost.into())
         },
     );
+    compare(
+        "IDA*, [u8; 9]",
+        rows,
+        |row| with(row, &IterativeDeepening { bucket: 1.0 }),
+        |row| {
+            let goal: [u8; 9] = row.puzzle.goal().tiles().try_into().expect("nine tiles");
+            let children = |board: &[u8; 9]| unpacked_children(board).into_iter().map(|child| (child, 1u32));
+            let h = |board: &[u8; 9]| unpacked_manhattan(board, &goal);
+            let path = pathfinding::prelude::idastar(&unpacked(row), children, h, |board| *board == goal);
+            path.map(|(_, cost)| cost.into())
+        },
+    );
+}
+
+/// The Manhattan distance of an unpacked board.
+fn unpacked_manhattan(board: &[u8; 9], goal: &[u8; 9]) -> u32 {
+    let apart = |a: usize, b: usize| (a / 3).abs_diff(b / 3) + (a % 3).abs_diff(b % 3);
+    let home = |tile: u8| goal.iter().position(|&other| other == tile).expect("the goal has every tile");
+    let tiles = board.iter().enumerate().filter(|(_, tile)| **tile != 0);
+    tiles.map(|(cell, &tile)| apart(cell, home(tile)) as u32).sum()
 }
 
 /// The boards one move on, as one writes them without packing.

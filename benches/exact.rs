@@ -95,7 +95,7 @@ fn ask<P: Ranked>(puzzle: &P, heuristic: &mut NetworkHeuristic<P>, every: usize)
     for rank in (0..puzzle.count()).step_by(every) {
         wanted[rank] = true;
         if every > 1 {
-            puzzle.neighbours(rank, |neighbour| wanted[neighbour] = true);
+            puzzle.neighbours(rank, |_, neighbour| wanted[neighbour] = true);
         }
     }
     let ranks: Vec<usize> = (0..puzzle.count()).filter(|&rank| wanted[rank]).collect();
@@ -128,7 +128,7 @@ fn judged<P: Ranked>(puzzle: &P, table: &Exact, said: &Said, rank: usize) -> Opt
     let distance = table.distance(rank).filter(|&distance| distance > 0)?;
     let nearer = |rank: usize| table.distance(rank) == Some(distance - 1);
     let mut least = (f32::INFINITY, rank);
-    puzzle.neighbours(rank, |neighbour| {
+    puzzle.neighbours(rank, |_, neighbour| {
         if said.estimates[neighbour] < least.0 {
             least = (said.estimates[neighbour], neighbour);
         }

@@ -38,7 +38,7 @@ impl Exact {
             next += 1;
             let distance = distances[rank] + 1;
             assert!(distance < UNREACHED, "a state is too far from the goals for a table of bytes");
-            puzzle.neighbours(rank, |neighbour| {
+            puzzle.neighbours(rank, |_, neighbour| {
                 if distances[neighbour] == UNREACHED {
                     distances[neighbour] = distance;
                     reached.push(neighbour as u32);
@@ -103,10 +103,10 @@ mod tests {
             assert_eq!(puzzle.unrank(rank), state);
             assert_eq!(table.distance(rank), Some(distance), "{state:?}");
             let mut neighbours = Vec::new();
-            puzzle.neighbours(rank, |neighbour| neighbours.push(neighbour));
+            puzzle.neighbours(rank, |action, neighbour| neighbours.push((action, neighbour)));
             let moves = 0..puzzle.move_count() as u8;
-            let children: Vec<usize> =
-                moves.filter_map(|action| puzzle.apply(&state, action)).map(|child| puzzle.rank(&child)).collect();
+            let child = |action| Some((action, puzzle.rank(&puzzle.apply(&state, action)?)));
+            let children: Vec<(u8, usize)> = moves.filter_map(child).collect();
             assert_eq!(neighbours, children, "{state:?}");
         }
     }

@@ -158,6 +158,11 @@ pub trait Puzzle: Send + Sync + 'static {
         "bfs"
     }
 
+    /// The numbers of its states, where they are [numbered](Ranked).
+    fn numbers(&self) -> Option<&dyn Numbers<Self::State>> {
+        None
+    }
+
     /// Whether a network, where there is a model, measured better than [`Puzzle::best_search`] without one.
     fn wants_network(&self) -> bool {
         true
@@ -234,13 +239,53 @@ pub trait Ranked: Reversible {
 
     /// Visits the numbers of all states one move from the one with a number, in the order of the moves.
     #[inline]
-    fn neighbours(&self, rank: usize, mut visit: impl FnMut(usize)) {
+    fn neighbours(&self, rank: usize, mut visit: impl FnMut(Move, usize)) {
         let state = self.unrank(rank);
         for action in 0..self.move_count() as Move {
             if let Some(child) = self.apply(&state, action) {
-                visit(self.rank(&child));
+                visit(action, self.rank(&child));
             }
         }
+    }
+}
+
+/// [`Ranked`], for those who know a puzzle only as a [`Puzzle`].
+pub trait Numbers<S> {
+    /// [`Ranked::count`].
+    fn count(&self) -> usize;
+
+    /// [`Ranked::rank`]; `None` of a state that has the number of another one.
+    fn number(&self, state: &S) -> Option<usize>;
+
+    /// [`Ranked::neighbours`].
+    fn visit_neighbours(&self, number: usize, visit: &mut dyn FnMut(Move, usize));
+
+    /// [`Reversible::inverse`].
+    fn inverse(&self, action: Move) -> Move;
+
+    /// The numbers of the goals.
+    fn goals(&self) -> Vec<usize>;
+}
+
+impl<P: Ranked> Numbers<P::State> for P {
+    fn count(&self) -> usize {
+        Ranked::count(self)
+    }
+
+    fn number(&self, state: &P::State) -> Option<usize> {
+        Some(self.rank(state)).filter(|&rank| self.unrank(rank) == *state)
+    }
+
+    fn visit_neighbours(&self, number: usize, visit: &mut dyn FnMut(Move, usize)) {
+        self.neighbours(number, visit);
+    }
+
+    fn inverse(&self, action: Move) -> Move {
+        Reversible::inverse(self, action)
+    }
+
+    fn goals(&self) -> Vec<usize> {
+        Reversible::goals(self).iter().map(|goal| self.rank(goal)).collect()
     }
 }
 

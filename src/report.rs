@@ -6,6 +6,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+mod comparison;
+
+pub use comparison::Comparison;
+
 /// What `solve --json` prints of an instance. `null` where a field does not apply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Solved {
@@ -33,6 +37,9 @@ pub struct Solved {
     pub nodes_evaluated: u64,
     /// Batches.
     pub iterations: u64,
+    /// Stored states that were forgotten again, for want of memory.
+    #[serde(default)]
+    pub nodes_dropped: u64,
     /// Wall-clock time of the search.
     pub seconds: f64,
     /// Where the network ran.
@@ -128,6 +135,9 @@ pub struct Summary {
     pub nodes_evaluated_per_second: Option<f64>,
     /// The most memory that this process ever held, in bytes.
     pub peak_memory_bytes: u64,
+    /// Where `--against` names other results.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub against: Option<Comparison>,
 }
 
 impl Summary {
@@ -159,6 +169,7 @@ impl Summary {
             nodes_generated_per_second: rate(|result| result.nodes_generated),
             nodes_evaluated_per_second: rate(|result| result.nodes_evaluated),
             peak_memory_bytes,
+            against: None,
         }
     }
 }

@@ -74,6 +74,8 @@ pub struct Stats {
     pub evaluated: u64,
     /// Batches.
     pub iterations: u64,
+    /// Stored states that were forgotten again, for want of memory.
+    pub dropped: u64,
     /// Wall-clock time.
     pub seconds: f64,
 }

@@ -399,6 +399,29 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn two_files_of_results_are_compared() {
+    let (_folder, path) = temporary();
+    fs::write(path("boards.tsv"), "1 2 3 4 5 6 7 0 8\t1\n8 6 7 2 5 4 3 0 1\t31\n1 2 3 4 5 0 7 8 6\t1\n")
+        .expect("a file");
+    let bench = |out: &str, more: &[&str]| {
+        run(&[&["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--out", &path(out)], more].concat())
+    };
+    assert_eq!(bench("a.jsonl", &["--search", "bfs", "--max-nodes", "1000"]).code, 0);
+    let ran = bench("b.jsonl", &["--search", "astar", "--against", &path("a.jsonl"), "--json"]);
+    let against = json(&ran.out)["against"].clone();
+    assert_eq!((&against["instances"], &against["solved"]), (&3.into(), &serde_json::json!([3, 2])));
+    assert_eq!(
+        (&against["optimal"], &against["cheaper_same_dearer"]),
+        (&serde_json::json!([3, 2]), &serde_json::json!([0, 2, 0]))
+    );
+    assert!(against["generated_ratio"].as_f64().expect("a number") > 0.0);
+    let ran = bench("b.jsonl", &["--search", "astar", "--against", &path("a.jsonl")]);
+    assert!(ran.out.contains("solved   3 here, 2 there") && ran.out.contains("the same on 2"), "{}", ran.out);
+    let words = ["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--against", &path("none.jsonl")];
+    assert!(refused(&words).contains("none.jsonl"));
+}
+
+#[test]
 fn a_bad_line_of_a_bench_file_is_named() {
     let (_folder, path) = temporary();
     let file = path("cubes.tsv");

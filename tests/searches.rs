@@ -12,10 +12,15 @@ use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
+use costar::search::deferred::Deferred;
+use costar::search::endgame::Endgame;
 use costar::search::idastar::IterativeDeepening;
 use costar::search::nbs::NearOptimalBidirectional;
 use costar::search::random::RandomWalk;
-use costar::search::{Control, End, Limit, Limits, Outcome, Search};
+use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Search};
+use ndarray::Array2;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -342,10 +347,142 @@ fn a_failing_heuristic_ends_the_search_with_its_reason() {
     assert!(error.to_string().contains("out of luck"));
 }
 
+/// Deferred BWAS, or its eager form, with what is known within `depth` moves of the goal, where it is known.
+fn deferred(puzzle: Pancakes, expand: usize, eager: bool, depth: u32) -> Deferred<[u8; 6]> {
+    let endgame = if depth > 0 { Endgame::new(&puzzle, depth) } else { Endgame::none() };
+    Deferred { expand, lambda: 0.6, confidence: 3.0, eager, patience: Some(2), endgame }
+}
+
+/// Exact estimates, with preferences for the moves that lead nearer.
+struct Knowing {
+    table: Arc<HashMap<[u8; 6], u8>>,
+    done: VecDeque<Estimates>,
+}
+
+impl Knowing {
+    fn new() -> Self {
+        let table = exact_distances(&Pancakes::ALL, 20).into_iter().collect();
+        Knowing { table: Arc::new(table), done: VecDeque::new() }
+    }
+}
+
+impl Heuristic<[u8; 6]> for Knowing {
+    fn name(&self) -> &str {
+        "knowing"
+    }
+
+    fn chunk(&self) -> usize {
+        16
+    }
+
+    fn has_preferences(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
+        let values = states.iter().map(|state| f32::from(self.table[state])).collect();
+        let nearer = |(i, action): (usize, usize)| {
+            let child = Pancakes::ALL.apply(&states[i], action as Move).expect("every flip is legal");
+            if self.table[&child] < self.table[&states[i]] { 0.9 } else { 0.1 / 5.0 }
+        };
+        let preferences = (ask == Ask::ValuesAndPreferences).then(|| Array2::from_shape_fn((states.len(), 5), nearer));
+        self.done.push_back(Estimates { values, preferences });
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+}
+
+#[test]
+fn deferred_search_scores_little_of_what_it_could() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let (mut scored, mut generated) = (0, 0);
+    for (start, &distance) in &table {
+        for search in [(1, 0), (5, 0), (1, 3)].map(|(n, depth)| deferred(Pancakes::ALL, n, false, depth)) {
+            let outcome = solve_with(&search, Pancakes::ALL, start, &mut Knowing::new(), &Limits::default());
+            assert_eq!(outcome.cost, Some(distance.into()), "{start:?}");
+            scored += outcome.stats.evaluated;
+        }
+        let eager = solve_with(
+            &deferred(Pancakes::ALL, 1, true, 0),
+            Pancakes::ALL,
+            start,
+            &mut Knowing::new(),
+            &Limits::default(),
+        );
+        assert_eq!(eager.cost, Some(distance.into()), "{start:?}");
+        generated += 3 * eager.stats.evaluated;
+    }
+    assert!(4 * scored < 3 * generated, "{scored} scored, and {generated} by the eager form");
+}
+
+#[test]
+fn a_patient_search_gives_its_best_answer_and_tells_of_each() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let mut told = 0;
+    for (start, &distance) in &table {
+        // To the end: nothing better can exist.
+        for endgame in [0, 3] {
+            let search = Deferred { patience: None, ..deferred(Pancakes::ALL, 3, false, endgame) };
+            let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
+            let mut costs = Vec::new();
+            let mut answers = |answer: &Answer| {
+                assert_eq!(replay(&Pancakes::ALL, start, &answer.moves).expect("legal").1, answer.cost);
+                costs.push(answer.cost);
+            };
+            let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut answers);
+            let outcome =
+                search.run(&Pancakes::ALL, start, &mut Misleading::new(64), &mut control).expect("no failure");
+            assert_eq!(outcome.cost, Some(distance.into()), "{start:?}");
+            assert!(costs.windows(2).all(|pair| pair[0] > pair[1]), "each is better: {costs:?}");
+            assert!(costs.is_empty() || costs.last() == outcome.cost.as_ref());
+            told += costs.len();
+        }
+    }
+    assert!(told > 2 * 720, "misleading estimates lead to worse answers first: {told}");
+}
+
+#[test]
+fn without_room_the_worst_nodes_are_forgotten() {
+    let puzzle = Cube2;
+    let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+    let mut dropped = 0;
+    for number in 0..4 {
+        let (start, _) = walk(&puzzle, puzzle.goals()[0], 12, &mut generator(3, number));
+        for eager in [false, true] {
+            let search = Deferred {
+                expand: 2000,
+                lambda: 1.0,
+                confidence: 3.0,
+                eager,
+                patience: Some(0),
+                endgame: Endgame::none(),
+            };
+            // Room for some ten thousand nodes.
+            let limits = Limits { memory: Some(3 << 20), nodes: Some(1_000_000), ..Limits::default() };
+            let mut control = Control::new(&limits, &stop, &mut watch);
+            let outcome = search.run(&puzzle, &start, &mut zero(), &mut control).expect("no failure");
+            dropped += outcome.stats.dropped;
+            if let Some(moves) = outcome.moves {
+                let (end, cost) = replay(&puzzle, &start, &moves).expect("legal moves");
+                assert!(puzzle.is_goal(&end) && Some(cost) == outcome.cost);
+            } else {
+                assert!(matches!(outcome.end, End::Limit(_)));
+            }
+        }
+    }
+    assert!(dropped > 100_000, "{dropped}");
+}
+
 /// Every search, with the settings that it would have by default; which of them need no estimate to end.
-fn all_searches() -> Vec<Box<dyn Search<Pancakes>>> {
+fn all_searches(puzzle: Pancakes) -> Vec<Box<dyn Search<Pancakes>>> {
     vec![
         Box::new(BestFirst::bwas(20, 0.6)),
+        Box::new(deferred(puzzle, 20, false, 0)),
+        Box::new(deferred(puzzle, 20, false, 2)),
+        Box::new(deferred(puzzle, 20, true, 0)),
         Box::new(BestFirst::a_star()),
         Box::new(BestFirst::one_by_one(0.0)),
         Box::new(BestFirst::one_by_one(1.0)),
@@ -361,7 +498,7 @@ fn all_searches() -> Vec<Box<dyn Search<Pancakes>>> {
 
 #[test]
 fn every_search_knows_a_solved_start() {
-    for search in all_searches() {
+    for search in all_searches(Pancakes::ALL) {
         let limits = Limits::default();
         let outcome = solve_with(&*search, Pancakes::ALL, b"abcdef", &mut zero(), &limits);
         assert_eq!((outcome.moves, outcome.proven_optimal), (Some(vec![]), true), "{}", search.name());
@@ -371,7 +508,7 @@ fn every_search_knows_a_solved_start() {
 #[test]
 fn every_search_that_remembers_says_that_there_is_no_solution() {
     let puzzle = Pancakes { even: true };
-    for search in all_searches() {
+    for search in all_searches(puzzle) {
         let limits = Limits { nodes: Some(20_000), ..Limits::default() };
         let outcome = solve_with(&*search, puzzle, b"bacdef", &mut zero(), &limits);
         // A random walk and iterative deepening forget what they have seen.
@@ -383,7 +520,7 @@ fn every_search_that_remembers_says_that_there_is_no_solution() {
 
 #[test]
 fn every_search_ends_at_its_limits() {
-    for search in all_searches() {
+    for search in all_searches(Pancakes::ALL) {
         let name = search.name();
         let hard = b"ebdafc";
         for nodes in [1, 4, 5, 17] {

@@ -7,7 +7,7 @@ use super::{Ending, OrInput as _, SUCCESS};
 use crate::progress::{SearchLine, note};
 use crate::puzzle::{Puzzle, Reversible, Visitor, visit};
 use crate::quantity::{self, grouped};
-use crate::report::{Solved, Summary, append_line, read_lines};
+use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
 use crate::{memory, signal};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::fs;
@@ -31,6 +31,9 @@ pub(super) struct Args {
     /// Append each result to this file, as JSON; run again with the same file to go on where it stopped
     #[arg(long, value_name = "results.jsonl")]
     out: Option<PathBuf>,
+    /// Compare with the results in this file, of a run with another --out
+    #[arg(long, value_name = "other.jsonl")]
+    against: Option<PathBuf>,
 }
 
 pub(super) fn run(args: Args) -> Ending {
@@ -80,6 +83,7 @@ impl Bench {
         if !results.is_empty() {
             note!("costar: {} of {} instances are in the file already", results.len(), instances.len());
         }
+        let others = args.against.as_deref().map(others).transpose().or_input()?;
         let mut line = SearchLine::new();
         for (i, instance) in instances.iter().enumerate().skip(results.len()) {
             line.instances(format!("{}/{}: ", i + 1, instances.len()));
@@ -101,12 +105,18 @@ impl Bench {
         }
         drop(line);
         let optima: Vec<Option<u32>> = instances[..results.len()].iter().map(|instance| instance.optimum).collect();
-        let summary = Summary::new(&results, &optima, memory::peak());
+        let summary = Summary {
+            against: others.map(|others| Comparison::new(&results, &optima, &others)),
+            ..Summary::new(&results, &optima, memory::peak())
+        };
         if args.options.json {
             let text = serde_json::to_string(&summary).context("the summary cannot be written as JSON")?;
             writeln!(io::stdout(), "{text}")?;
         } else {
             writeln!(io::stdout(), "\n{}", show(&summary))?;
+            if let Some(comparison) = &summary.against {
+                writeln!(io::stdout(), "\n{comparison}")?;
+            }
         }
         Ok(SUCCESS)
     }
@@ -161,6 +171,12 @@ fn earlier<S>(out: &Path, instances: &[Instance<S>], template: &Solved) -> Resul
         }
     }
     Ok(results)
+}
+
+/// The results to compare with.
+fn others(path: &Path) -> Result<Vec<Solved>> {
+    ensure!(path.is_file(), "--against: there is no file {}", path.display());
+    read_lines(path).context("--against")
 }
 
 fn describe<S>(i: usize, instance: &Instance<S>, result: &Solved, why: impl FnOnce() -> String) -> String {

@@ -36,13 +36,13 @@ pub(super) struct SearchOptions {
     /// Of --deferred: how much a move's probability counts against the cost-to-go, in moves [default: 3]
     #[arg(long, value_name = "C", value_parser = weight)]
     pub(super) confidence: Option<f32>,
-    /// Of --deferred: know all states within so many moves of the goals by heart; 0 for none [default: 6]
+    /// Of bwas: know all states within so many moves of the goals by heart; 0 for none [default: 6 with --deferred]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
     pub(super) endgame: Option<u64>,
-    /// Of --deferred: go on for so many steps after the first answer, and give the best [default: 4]
+    /// Of bwas: go on for so many steps after the first answer, and give the best [default: 4 with an endgame]
     #[arg(long, value_name = "STEPS", value_parser = quantity::count)]
     pub(super) patience: Option<u64>,
-    /// Of --deferred: go on after the first answer, print each better one, until a limit is reached or nothing better can
+    /// Of bwas: go on after the first answer, print each better one, until a limit is reached or nothing better can
     /// exist
     #[arg(long, conflicts_with = "patience")]
     pub(super) anytime: bool,

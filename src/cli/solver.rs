@@ -175,6 +175,7 @@ impl<P: Puzzle> Solver<P> {
             nodes_expanded: stats.expanded,
             nodes_evaluated: stats.evaluated,
             iterations: stats.iterations,
+            nodes_dropped: stats.dropped,
             seconds: stats.seconds,
             ended_by: ended_by(outcome.end).map(str::to_owned),
             ..self.template.clone()
@@ -203,6 +204,7 @@ fn template<P: Puzzle>(
         nodes_expanded: 0,
         nodes_evaluated: 0,
         iterations: 0,
+        nodes_dropped: 0,
         seconds: 0.0,
         device: place.as_ref().map(|place| place.device.to_string()),
         weights_crc32: place.as_ref().map(|place| place.weights_crc32),
@@ -374,16 +376,21 @@ fn choose<P: Puzzle>(
 ) -> anyhow::Result<Chosen<P>> {
     let name = search_name(puzzle, options, scorer.is_network);
     let as_published = options.search != "auto" || options.n.is_some() || options.lambda.is_some();
-    if options.deferred || (!as_published && name == "bwas" && scorer.has_heads) {
-        return deferred(puzzle, reverse, options, name, &scorer, known);
-    }
+    let in_turn = options.deferred || (!as_published && name == "bwas" && scorer.has_heads);
+    ensure!(
+        in_turn || options.confidence.is_none(),
+        "--confidence is a setting of --deferred: add that, or leave it out"
+    );
     for (flag, given) in [
-        ("--confidence", options.confidence.is_some()),
+        ("--deferred", options.deferred),
         ("--endgame", options.endgame.is_some()),
         ("--patience", options.patience.is_some()),
         ("--anytime", options.anytime),
     ] {
-        ensure!(!given, "{flag} is a setting of --deferred: add that, or leave it out");
+        ensure!(!given || name == "bwas", "{flag} is a setting of the search bwas, and the search is {name}");
+        if given || in_turn {
+            return variant(puzzle, reverse, options, in_turn, &scorer, known);
+        }
     }
     let n = match options.n {
         Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
@@ -427,39 +434,46 @@ fn choose<P: Puzzle>(
 /// Exact costs of the cube within this many moves take a third of a second: 984,000 states.
 const ENDGAME_DEPTH: u64 = 6;
 
-/// Deferred BWAS with the settings that were given, and those that measured best.
-fn deferred<P: Puzzle>(
+/// Steps after the first answer.
+const PATIENCE: u64 = 4;
+
+/// A variant of BWAS with the settings that were given, and those that measured best.
+fn variant<P: Puzzle>(
     puzzle: &P,
     reverse: &Reverse<P>,
     options: &SearchOptions,
-    name: &str,
+    in_turn: bool,
     scorer: &Scorer,
     known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
-    ensure!(name == "bwas", "--deferred: it is a variant of bwas, and the search is {name}");
     ensure!(
-        scorer.has_heads,
+        scorer.has_heads || !in_turn,
         "--deferred: the heuristic has no second head: a model that was trained with --heads would be accepted"
     );
     let n = match options.n {
         Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
-        _ if scorer.on_cuda => 100_000,
-        _ => 10_000,
+        _ => match (in_turn, scorer.on_cuda) {
+            (true, true) => 100_000,
+            (true, false) | (false, true) => 10_000,
+            (false, false) => 1_000,
+        },
     };
     let lambda = options.lambda.unwrap_or(0.6);
     let confidence = options.confidence.unwrap_or(3.0);
-    let patience = if options.anytime { None } else { Some(options.patience.unwrap_or(4)) };
-    let (endgame, depth) = match (reverse.endgame, options.endgame) {
-        (Some(make), depth) => {
-            let depth = u32::try_from(depth.unwrap_or(ENDGAME_DEPTH)).unwrap_or(u32::MAX);
-            (endgame_of(known, depth, || make(puzzle, depth)), depth)
-        }
-        (None, None | Some(0)) => (Endgame::none(), 0),
-        (None, Some(_)) => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
+    let default_depth = if in_turn && reverse.endgame.is_some() { ENDGAME_DEPTH } else { 0 };
+    let depth = u32::try_from(options.endgame.unwrap_or(default_depth)).unwrap_or(u32::MAX);
+    let endgame = match reverse.endgame {
+        _ if depth == 0 => Endgame::none(),
+        Some(make) => endgame_of(known, depth, || make(puzzle, depth)),
+        None => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
     };
-    let after = patience.map_or("--anytime".into(), |steps| format!("--patience {steps}"));
-    let variant = format!("--deferred --confidence {confidence} --endgame {depth} {after}");
-    let search = Box::new(Deferred { expand: n, lambda, confidence, patience, endgame });
+    // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.
+    let patience = options.patience.unwrap_or(if depth > 0 { PATIENCE } else { 0 });
+    let patience = (!options.anytime).then_some(patience);
+    let how = if in_turn { format!("--deferred --confidence {confidence} ") } else { String::new() };
+    let until = patience.map_or("--anytime".into(), |steps| format!("--patience {steps}"));
+    let variant = format!("{how}--endgame {depth} {until}");
+    let search = Box::new(Deferred { expand: n, lambda, confidence, eager: !in_turn, patience, endgame });
     Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant })
 }
 

@@ -4,7 +4,7 @@
 //! is played on a cube in the hand, which is then held so that the corner DBL is home again.
 
 use super::cube3::{Cube3, CubeState, FACES, draw_facelet};
-use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
+use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
 use crate::exact::exact;
 use crate::heuristic::Heuristic;
 
@@ -187,6 +187,10 @@ impl Puzzle for Cube2 {
 
     fn best_search(&self) -> &'static str {
         "bidirectional"
+    }
+
+    fn numbers(&self) -> Option<&dyn Numbers<Corners>> {
+        Some(self)
     }
 
     fn wants_network(&self) -> bool {

@@ -4,7 +4,7 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the
 //! order up, down, right, left.
 
-use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Style};
+use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Style};
 use crate::heuristic::Heuristic;
 use std::fmt::Write as _;
 
@@ -185,6 +185,10 @@ impl<B: Board> Puzzle for Tiles<B> {
             "linear-conflict" => Some(Box::new(distance::linear_conflict(self))),
             _ => B::heuristic(self, name),
         }
+    }
+
+    fn numbers(&self) -> Option<&dyn Numbers<B>> {
+        B::numbers(self)
     }
 
     fn wants_network(&self) -> bool {

@@ -65,11 +65,43 @@ impl<S: State> Arena<S> {
     pub fn push(&mut self, node: Node<S>) -> NodeId {
         assert!(!self.is_full(), "the arena is full");
         if self.length.is_multiple_of(SEGMENT) {
-            self.segments.push(Vec::with_capacity(SEGMENT));
+            // The first one grows as it is needed: many searches are short.
+            self.segments.push(if self.length == 0 { Vec::new() } else { Vec::with_capacity(SEGMENT) });
         }
         self.segments[self.length >> SEGMENT_BITS].push(node);
         self.length += 1;
         (self.length - 1) as NodeId
+    }
+
+    /// Forgets all nodes that are not kept; the others are numbered anew, in order. Gives the new number of each node
+    /// that was kept.
+    ///
+    /// # Panics
+    /// If a node is kept whose parent is not, or `kept` has not an entry for each node.
+    pub fn retain(&mut self, kept: &[bool]) -> Vec<NodeId> {
+        assert_eq!(kept.len(), self.length);
+        let mut next = 0;
+        let numbers: Vec<NodeId> = kept
+            .iter()
+            .map(|&kept| {
+                next += NodeId::from(kept);
+                if kept { next - 1 } else { NO_PARENT }
+            })
+            .collect();
+        for id in (0..self.length as NodeId).filter(|&id| kept[id as usize]) {
+            let mut node = self[id];
+            if node.parent != NO_PARENT {
+                node.parent = numbers[node.parent as usize];
+                assert!(node.parent != NO_PARENT, "a node is kept without its parent");
+            }
+            self[numbers[id as usize]] = node;
+        }
+        self.length = next as usize;
+        self.segments.truncate(self.length.div_ceil(SEGMENT));
+        if let Some(last) = self.segments.last_mut() {
+            last.truncate((self.length - 1) % SEGMENT + 1);
+        }
+        numbers
     }
 
     /// Bytes taken.

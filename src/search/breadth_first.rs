@@ -6,13 +6,15 @@
 //! - Moves are tried in the puzzle's order; of several shortest answers, the first in that order is given.
 //! - Time and memory grow with the number of states nearer than the goal: bᵈ for b moves and d steps.
 //!
-//! The queue is the list of stored nodes itself: what was stored first is taken first.
+//! The queue is the list of stored nodes itself: what was stored first is taken first. Where the puzzle's states are
+//! numbered without a gap ([`Numbers`]), numbers stand for states, and a byte for each says by which move it was reached:
+//! no state is hashed, and a stored one takes 5 bytes (Korf and Schultze, AAAI 2005).
 
 use super::arena::{NO_PARENT, NodeId};
 use super::tree::Tree;
 use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
-use crate::puzzle::{Move, Puzzle};
+use crate::puzzle::{Cost, Move, Numbers, Puzzle};
 
 /// The search `bfs`; it asks no heuristic.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,6 +32,11 @@ impl<P: Puzzle> Search<P> for BreadthFirst {
         _heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
+        if let Some(numbers) = puzzle.numbers()
+            && let Some(start) = numbers.number(start)
+        {
+            return Ok(by_number(numbers, start, puzzle.move_count(), control));
+        }
         let mut tree = Tree::default();
         let mut stats = Stats::default();
         tree.store(start, NO_PARENT, 0, 0);
@@ -70,4 +77,67 @@ impl<P: Puzzle> Search<P> for BreadthFirst {
         stats.seconds = control.seconds();
         Ok(tree.outcome(end, goal, unit_costs, stats))
     }
+}
+
+/// No move: the state was not reached.
+const UNREACHED: Move = Move::MAX;
+/// No move: the search started here.
+const START: Move = Move::MAX - 1;
+
+/// The same search over the numbers of states, each move at a cost of 1.
+fn by_number<S>(numbers: &dyn Numbers<S>, start: usize, moves: usize, control: &mut Control<'_>) -> Outcome {
+    let goals = numbers.goals();
+    let mut reached_by = vec![UNREACHED; numbers.count()];
+    let mut queue: Vec<u32> = vec![start as u32];
+    reached_by[start] = START;
+    let mut stats = Stats::default();
+    let end = loop {
+        let Some(&number) = queue.get(stats.expanded as usize) else { break End::NoSolution };
+        if stats.expanded.is_multiple_of(LOOK_EVERY) {
+            stats.stored = queue.len() as u64;
+            control.report_counts(&stats);
+            let bytes = || (reached_by.len() + 4 * queue.capacity()) as u64;
+            if let Some(limit) = control.reached(bytes) {
+                break End::Limit(limit);
+            }
+        }
+        stats.expanded += 1;
+        if goals.contains(&(number as usize)) {
+            break End::Solved;
+        }
+        if control.too_many(stats.generated + moves as u64) {
+            break End::Limit(Limit::Nodes);
+        }
+        numbers.visit_neighbours(number as usize, &mut |action, child| {
+            stats.generated += 1;
+            if reached_by[child] == UNREACHED {
+                reached_by[child] = action;
+                queue.push(child as u32);
+            }
+        });
+    };
+    stats.stored = queue.len() as u64;
+    stats.seconds = control.seconds();
+    let goal = (end == End::Solved).then(|| queue[stats.expanded as usize - 1] as usize);
+    let moves = goal.map(|goal| way_to(numbers, goal, &reached_by));
+    Outcome { end, cost: moves.as_ref().map(|moves| moves.len() as Cost), proven_optimal: goal.is_some(), moves, stats }
+}
+
+/// The moves by which a state was reached, found by undoing them.
+fn way_to<S>(numbers: &dyn Numbers<S>, mut number: usize, reached_by: &[Move]) -> Vec<Move> {
+    let mut moves = Vec::new();
+    while reached_by[number] != START {
+        let action = reached_by[number];
+        let undo = numbers.inverse(action);
+        let mut before = number;
+        numbers.visit_neighbours(number, &mut |action, neighbour| {
+            if action == undo {
+                before = neighbour;
+            }
+        });
+        moves.push(action);
+        number = before;
+    }
+    moves.reverse();
+    moves
 }

@@ -9,6 +9,9 @@ use std::hash::BuildHasher;
 
 const SHARD_BITS: u32 = 6;
 
+/// Room that a shard begins with: small tables would be made anew again and again.
+const FIRST: usize = 28;
+
 /// The index of an arena by state.
 #[derive(Debug)]
 pub struct Closed {
@@ -33,6 +36,9 @@ impl Closed {
         let hash = self.hasher.hash_one(state);
         let shard = &mut self.shards[shard_of(hash)];
         let hasher = &self.hasher;
+        if shard.capacity() == 0 {
+            shard.reserve(FIRST, |_| 0);
+        }
         match shard.entry(hash, |&id| arena[id].state == *state, |&id| hasher.hash_one(arena[id].state)) {
             Entry::Occupied(entry) => Err(*entry.get()),
             Entry::Vacant(entry) => {

@@ -15,6 +15,9 @@
 //! duplicates cost no score.
 //!
 //! - Every state that costs more to look at than the best answer known, at least, is dropped.
+//! - With `eager`, all children of a node are made when it is taken, and scored at once: BWAS with all that follows.
+//! - Near the limit of memory the worst half of the open nodes is forgotten, and what leads to none of the others; the
+//!   search goes on with the rest, and says how many nodes it has dropped.
 //! - With an [`Endgame`], the exact cost of states near the goal is known: meeting one is an answer. The first answer
 //!   does not end the search: it goes on for `patience` more steps, in which others come in that are shorter.
 //! - Nothing is proven; without an answer there is none, as in any best-first search.
@@ -44,6 +47,8 @@ pub struct Deferred<S> {
     pub lambda: f32,
     /// How much a probability counts against the cost-to-go: c above.
     pub confidence: f32,
+    /// Whether all children of a node are made and scored at once; then `expand` counts the nodes taken.
+    pub eager: bool,
     /// Steps after the first answer; `None`: until limits, or until nothing better can exist.
     pub patience: Option<u64>,
     /// What is known by heart.
@@ -68,8 +73,8 @@ impl<P: Puzzle> Search<P> for Deferred<P::State> {
             arena: Arena::default(),
             closed: Closed::default(),
             open: Open::new(Ties::NewestFirst),
-            moves: Moves::new(puzzle.move_count()),
-            scoring: Scoring::new(heuristic, Ask::ValuesAndPreferences),
+            moves: Moves::new(if self.eager { 0 } else { puzzle.move_count() }),
+            scoring: Scoring::new(heuristic, if self.eager { Ask::Values } else { Ask::ValuesAndPreferences }),
             stats: Stats::default(),
             start: *start,
             best: None,
@@ -122,6 +127,9 @@ impl<P: Puzzle> Run<'_, P> {
                 *steps -= 1;
             }
             self.stats.iterations += 1;
+            if control.reached(|| self.bytes()) == Some(Limit::Memory) {
+                self.forget_the_worst();
+            }
             let limit = self.step(control)?;
             if let Some(limit) = limit {
                 self.scoring.discard()?;
@@ -138,25 +146,31 @@ impl<P: Puzzle> Run<'_, P> {
 
     /// Takes moves from the open list until enough new states are made, and hands them over for scoring.
     fn step(&mut self, control: &mut Control<'_>) -> Result<Option<Limit>, HeuristicError> {
-        let full = self.arena.len() + self.settings.expand.max(1);
-        let mut looked = 0;
+        let before = self.arena.len();
+        let children = if self.settings.eager { self.puzzle.move_count() } else { 1 };
         let mut taken = 0;
-        while self.arena.len() < full {
-            if taken >= looked {
-                looked = taken + LOOK_EVERY;
-                if let Some(limit) = control.reached(|| self.bytes()) {
-                    return Ok(Some(limit));
+        while (if self.settings.eager { taken } else { self.arena.len() - before }) < self.settings.expand.max(1) {
+            if taken.is_multiple_of(LOOK_EVERY) {
+                match control.reached(|| self.bytes()) {
+                    // Between two steps, room can be made.
+                    Some(Limit::Memory) if taken > 0 => break,
+                    Some(limit) => return Ok(Some(limit)),
+                    None => {}
                 }
             }
-            if control.too_many(self.stats.generated + 1) {
+            if control.too_many(self.stats.generated + children as u64) {
                 return Ok(Some(Limit::Nodes));
             }
-            if self.arena.is_full() {
+            if self.arena.len() + children >= NO_PARENT as usize {
                 return Ok(Some(Limit::Memory));
             }
             let Some(id) = self.take() else { break };
             taken += 1;
-            self.make_next(id, control);
+            if self.settings.eager {
+                self.make_all(id, control);
+            } else {
+                self.make_next(id, control);
+            }
             if self.scoring.waiting() >= self.scoring.chunk {
                 self.hand_over()?;
             }
@@ -177,7 +191,10 @@ impl<P: Puzzle> Run<'_, P> {
 
     /// The priority of the best move of a node that was not taken yet; `None` if all were.
     fn priority(&self, id: NodeId) -> Option<f32> {
-        let Node { state, g, h, .. } = self.arena[id];
+        let Node { state, g, h, closed, .. } = self.arena[id];
+        if self.settings.eager {
+            return (!closed).then_some(self.settings.lambda * g as f32 + h);
+        }
         let (action, probability) = self.moves.next(id)?;
         let Deferred { lambda, confidence, .. } = *self.settings;
         let cost = self.puzzle.move_cost(&state, action);
@@ -198,6 +215,20 @@ impl<P: Puzzle> Run<'_, P> {
             self.stats.expanded += 1;
         }
         self.enter(id);
+        self.make(id, action, control);
+    }
+
+    /// Makes all children of a node.
+    fn make_all(&mut self, id: NodeId, control: &mut Control<'_>) {
+        self.stats.expanded += 1;
+        self.arena[id].closed = true;
+        for action in 0..self.puzzle.move_count() as Move {
+            self.make(id, action, control);
+        }
+    }
+
+    /// Makes a child: an answer, or a state to be scored.
+    fn make(&mut self, id: NodeId, action: Move, control: &mut Control<'_>) {
         let Node { state, g, .. } = self.arena[id];
         let Some(child) = self.puzzle.apply(&state, action) else { return };
         self.stats.generated += 1;
@@ -250,10 +281,12 @@ impl<P: Puzzle> Run<'_, P> {
                 if g >= known.g {
                     return;
                 }
-                (known.parent, known.action, known.g) = (parent, action, g);
+                (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
                 // A node that still waits for its estimate enters the open list when that comes.
                 if !known.h.is_nan() {
-                    self.moves.restart(id);
+                    if !self.settings.eager {
+                        self.moves.restart(id);
+                    }
                     self.enter(id);
                 }
             }
@@ -286,10 +319,40 @@ impl<P: Puzzle> Run<'_, P> {
             if self.nearest.is_none_or(|(least, _)| h < least) {
                 self.nearest = Some((h, node.g));
             }
-            self.moves.set(id, preferences.map(|preferences| preferences.row(i)));
+            if !self.settings.eager {
+                self.moves.set(id, preferences.map(|preferences| preferences.row(i)));
+            }
             self.enter(id);
         }
         Ok(())
+    }
+
+    /// Keeps the better half of the open nodes and what leads to them, and forgets all others.
+    fn forget_the_worst(&mut self) {
+        let mut waiting = Vec::with_capacity(self.open.len());
+        while let Some(id) = self.take() {
+            waiting.push(id);
+        }
+        waiting.truncate(waiting.len() / 2);
+        let mut kept = vec![false; self.arena.len()];
+        kept[0] = true; // the start
+        for &id in &waiting {
+            let mut id = id;
+            while !std::mem::replace(&mut kept[id as usize], true) {
+                id = self.arena[id].parent;
+            }
+        }
+        let before = self.arena.len();
+        let numbers = self.arena.retain(&kept);
+        self.moves.retain(&kept);
+        self.closed = Closed::default();
+        for id in 0..self.arena.len() as NodeId {
+            let state = self.arena[id].state;
+            let _ = self.closed.find_or_insert(&mut self.arena, &state, |_| id);
+        }
+        self.open = Open::new(Ties::NewestFirst);
+        waiting.into_iter().for_each(|id| self.enter(numbers[id as usize]));
+        self.stats.dropped += (before - self.arena.len()) as u64;
     }
 
     fn bytes(&self) -> u64 {
@@ -388,6 +451,18 @@ impl Moves {
     /// None of them was taken.
     fn restart(&mut self, id: NodeId) {
         self.of_mut(id)[0] = 0;
+    }
+
+    /// Forgets the moves of all nodes that are not kept; the others are numbered anew, in order.
+    fn retain(&mut self, kept: &[bool]) {
+        let mut next = 0;
+        for (id, _) in kept.iter().enumerate().filter(|(_, kept)| **kept) {
+            let moves = self.of(id as NodeId).to_vec();
+            self.of_mut(next).copy_from_slice(&moves);
+            next += 1;
+        }
+        self.nodes = next as usize;
+        self.segments.truncate(self.nodes.div_ceil(SEGMENT));
     }
 
     fn bytes(&self) -> u64 {

@@ -133,7 +133,7 @@ function fill(id, entries) {
   element(id).replaceChildren(...options);
 }
 
-// The model that would be asked, if it has the second head that anytime needs.
+// Whether the model that would be asked has a second head, and the search can use it.
 function heads() {
   const [kind, name] = element("estimate").value.split(/ (.*)/);
   if (kind === "heuristic" || element("search").value !== "") return false;
@@ -141,9 +141,11 @@ function heads() {
   return models.some(({ model, heads }) => heads && model === (name ?? puzzle));
 }
 
+// Only bwas goes on after its first answer.
 function showAnytime() {
-  element("anytime").disabled = !heads();
-  if (!heads()) element("anytime").checked = false;
+  const goesOn = ["", "bwas"].includes(element("search").value);
+  element("anytime").disabled = !goesOn;
+  if (!goesOn) element("anytime").checked = false;
 }
 
 // The search.
@@ -160,7 +162,7 @@ function wish() {
     instance: element("instance").value.trim(),
     model: kind === "model" ? name : undefined,
     heuristic: kind === "heuristic" ? name : undefined,
-    search: element("search").value || undefined,
+    search: element("search").value || (anytime ? "bwas" : undefined),
     n,
     lambda,
     anytime: anytime || undefined,
@@ -344,7 +346,7 @@ function listen() {
     event.preventDefault();
     check().then(() => !element("solve").disabled && solve());
   });
-  for (const id of ["estimate", "search"]) element(id).addEventListener("change", showAnytime);
+  element("search").addEventListener("change", showAnytime);
   element("net-clear").addEventListener("click", () => net.reset(false));
   element("net-solved").addEventListener("click", () => net.reset(true));
   element("stop").addEventListener("click", stop);

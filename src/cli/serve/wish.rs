@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn refusal(body: &str) -> Refusal {
-        Wish::read(body.as_bytes(), &house()).err().expect("it is refused")
+        Wish::read(body.as_bytes(), &house()).expect_err("it is refused")
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub(super) struct Progressed {
     nodes_stored: u64,
     nodes_expanded: u64,
     nodes_evaluated: u64,
+    nodes_dropped: u64,
     nodes_per_second: f64,
     /// The least f = λ·g + h in the open list.
     least_f: Option<f32>,
@@ -77,6 +78,7 @@ impl From<&Progress> for Progressed {
             nodes_stored: stats.stored,
             nodes_expanded: stats.expanded,
             nodes_evaluated: stats.evaluated,
+            nodes_dropped: stats.dropped,
             nodes_per_second: stats.generated as f64 / stats.seconds.max(1e-3),
             least_f: progress.least_f,
             best_h: progress.best.map(|(h, _)| h),

@@ -5,7 +5,7 @@
 //! and their move tables, as in Kociemba's two-phase algorithm).
 
 use super::{Corners, Cube2};
-use crate::puzzle::{Puzzle as _, Ranked};
+use crate::puzzle::{Move, Puzzle as _, Ranked};
 use std::sync::LazyLock;
 
 const ORDERS: usize = 5040;
@@ -78,9 +78,10 @@ impl Ranked for Cube2 {
     }
 
     #[inline]
-    fn neighbours(&self, rank: usize, mut visit: impl FnMut(usize)) {
+    fn neighbours(&self, rank: usize, mut visit: impl FnMut(Move, usize)) {
         let turns = &*TURNS;
         let (orders, twists) = (&turns.orders[rank / TWISTS], &turns.twists[rank % TWISTS]);
-        orders.iter().zip(twists).for_each(|(&order, &twist)| visit(usize::from(order) * TWISTS + usize::from(twist)));
+        let ranks = orders.iter().zip(twists).map(|(&order, &twist)| usize::from(order) * TWISTS + usize::from(twist));
+        ranks.enumerate().for_each(|(action, rank)| visit(action as Move, rank));
     }
 }

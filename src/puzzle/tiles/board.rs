@@ -3,7 +3,7 @@
 use super::{Tiles, patterns};
 use crate::exact::exact;
 use crate::heuristic::Heuristic;
-use crate::puzzle::{Move, State};
+use crate::puzzle::{Move, Numbers, State};
 
 /// A board of a sliding-tile puzzle.
 pub trait Board: State + PartialOrd + Ord {
@@ -16,6 +16,11 @@ pub trait Board: State + PartialOrd + Ord {
 
     /// One of the estimates that only this size has.
     fn heuristic(_puzzle: &Tiles<Self>, _name: &str) -> Option<Box<dyn Heuristic<Self>>> {
+        None
+    }
+
+    /// [`Puzzle::numbers`](crate::puzzle::Puzzle::numbers) of this size.
+    fn numbers(_puzzle: &Tiles<Self>) -> Option<&dyn Numbers<Self>> {
         None
     }
 
@@ -86,6 +91,10 @@ impl Board for Packed8 {
 
     fn heuristic(puzzle: &Tiles<Self>, name: &str) -> Option<Box<dyn Heuristic<Self>>> {
         (name == "exact").then(|| Box::new(exact(puzzle.clone())) as _)
+    }
+
+    fn numbers(puzzle: &Tiles<Self>) -> Option<&dyn Numbers<Self>> {
+        Some(puzzle)
     }
 
     fn pack(tiles: &[u8]) -> Self {

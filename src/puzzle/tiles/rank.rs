@@ -5,7 +5,7 @@
 //! all, and the last two tiles follow (Korf and Schultze, "Large-scale parallel breadth-first search", AAAI 2005).
 
 use super::{Packed8, Puzzle8};
-use crate::puzzle::Ranked;
+use crate::puzzle::{Move, Ranked};
 use std::sync::LazyLock;
 
 /// Orders of eight tiles of one parity.
@@ -66,20 +66,20 @@ impl Ranked for Puzzle8 {
     }
 
     #[inline]
-    fn neighbours(&self, rank: usize, mut visit: impl FnMut(usize)) {
+    fn neighbours(&self, rank: usize, mut visit: impl FnMut(Move, usize)) {
         let (blank, order) = (rank / ORDERS, rank % ORDERS);
         let turns = &turns(self.parity())[order];
         if blank >= 3 {
-            visit((blank - 3) * ORDERS + usize::from(turns.forward[blank - 3]));
+            visit(0, (blank - 3) * ORDERS + usize::from(turns.forward[blank - 3]));
         }
         if blank < 6 {
-            visit((blank + 3) * ORDERS + usize::from(turns.back[blank]));
+            visit(1, (blank + 3) * ORDERS + usize::from(turns.back[blank]));
         }
         if blank % 3 < 2 {
-            visit(rank + ORDERS);
+            visit(2, rank + ORDERS);
         }
         if blank % 3 > 0 {
-            visit(rank - ORDERS);
+            visit(3, rank - ORDERS);
         }
     }
 }
