@@ -7,10 +7,12 @@ use std::io;
 use std::process::ExitCode;
 
 mod bench;
+mod estimator;
 mod explain;
 mod instances;
 mod models;
 mod puzzles;
+mod reverse;
 mod scramble;
 mod search_options;
 mod serve;

@@ -221,4 +221,16 @@ mod tests {
         assert_eq!(back["instance"], playback.instance);
         assert!(page(&playback).expect("a page").contains(&json));
     }
+
+    #[test]
+    fn a_servers_page_has_all_its_parts_and_asks_its_server_alone() {
+        let page = solver_page();
+        for part in [STYLE, SCRIPT, SOLVER, SOLVER_STYLE, SOLVER_SCRIPT, "default-src 'none'; connect-src 'self';"] {
+            assert!(page.contains(part), "{}", part.lines().next().unwrap_or_default());
+        }
+        for place in ["/*style*/", "/*script*/", "/*playback*/", "http://", "https://"] {
+            assert!(!page.contains(place), "{place}");
+        }
+        assert_eq!(page.matches("</script").count(), 2);
+    }
 }

@@ -1,34 +1,28 @@
 //! What `solve`, `bench` and `serve` do with one instance, after the flags are resolved.
 
+use super::estimator::{Estimator, Place};
+use super::reverse::Reverse;
 use super::search_options::{AutoCount, SearchOptions};
-use super::{Failure, OrInput as _, models};
-use crate::heuristic::{Heuristic, ball, zero};
+use super::{Failure, OrInput as _};
+use crate::heuristic::Heuristic;
 use crate::memory;
 use crate::neural::device::Device;
-use crate::neural::estimator::NetworkHeuristic;
-use crate::neural::learner::Precision;
-use crate::neural::model::{Model, ModelConfig};
-use crate::progress::{SearchLine, note};
-use crate::puzzle::{Move, ParseError, Puzzle, Reversible, State, move_names, replay};
+use crate::neural::model::ModelConfig;
+use crate::progress::SearchLine;
+use crate::puzzle::{Move, ParseError, Puzzle, State, move_names, replay};
 use crate::report::Solved;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
-use crate::search::bidirectional::Bidirectional;
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::deferred::Deferred;
 use crate::search::endgame::Endgame;
 use crate::search::idastar::IterativeDeepening;
-use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::random::RandomWalk;
 use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search};
 use anyhow::{Context as _, bail, ensure};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// Exact distances of the heuristic `ball`: 100,000 states of the cube.
-const BALL_DEPTH: u32 = 5;
 
 /// The share of the available memory that a search takes at most.
 const MEMORY_SHARE: f64 = 0.8;
@@ -273,71 +267,9 @@ fn limits(options: &SearchOptions) -> Limits {
     Limits { time: options.max_seconds.map(Duration::from_secs_f64), nodes: options.max_nodes, memory }
 }
 
-/// Where a network runs.
-struct Place {
-    device: Device,
-    model: String,
-    weights_crc32: u32,
-}
-
-type Found<S> = (Box<dyn Heuristic<S>>, Option<Place>);
-
-/// What only puzzles can offer whose moves can be undone.
-pub(super) struct Reverse<P: Puzzle> {
-    bidirectional: Option<MakeSearch<P>>,
-    nbs: Option<MakeSearch<P>>,
-    endgame: Option<MakeEndgame<P>>,
-    ball: Option<MakeHeuristic<P>>,
-    goals: fn(&P) -> Vec<P::State>,
-}
-
-type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
-type MakeEndgame<P> = fn(&P, u32) -> Endgame<<P as Puzzle>::State>;
-type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
-
-impl<P: Puzzle> Reverse<P> {
-    /// Nothing: moves cannot be undone.
-    pub(super) fn none() -> Self {
-        Reverse { bidirectional: None, nbs: None, endgame: None, ball: None, goals: |_| Vec::new() }
-    }
-
-    /// All of it.
-    pub(super) fn all() -> Self
-    where
-        P: Reversible,
-    {
-        Reverse {
-            bidirectional: Some(|| Box::new(Bidirectional)),
-            nbs: Some(|| Box::new(NearOptimalBidirectional)),
-            endgame: Some(|puzzle, depth| Endgame::new(puzzle, depth)),
-            ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
-            goals: P::goals,
-        }
-    }
-
-    /// The states that count as solved, where they are known.
-    pub(super) fn goals(&self, puzzle: &P) -> Vec<P::State> {
-        (self.goals)(puzzle)
-    }
-
-    /// The names of the searches that the puzzle allows.
-    pub(super) fn searches(&self) -> Vec<&'static str> {
-        let is_allowed = |name: &&str| match *name {
-            "bidirectional" => self.bidirectional.is_some(),
-            "nbs" => self.nbs.is_some(),
-            _ => true,
-        };
-        SEARCHES.iter().copied().filter(is_allowed).collect()
-    }
-
-    /// The names of the heuristics that need no model, the best last.
-    pub(super) fn heuristics(&self, puzzle: &P) -> Vec<&'static str> {
-        let ball = self.ball.map(|_| "ball");
-        std::iter::once("zero").chain(ball).chain(puzzle.heuristics().iter().copied()).collect()
-    }
-}
-
-const SEARCHES: [&str; 9] = ["bwas", "beam", "astar", "idastar", "nbs", "best-first", "bfs", "bidirectional", "random"];
+/// The names of all searches.
+pub(super) const SEARCHES: [&str; 9] =
+    ["bwas", "beam", "astar", "idastar", "nbs", "best-first", "bfs", "bidirectional", "random"];
 
 /// Moves of a random walk before it gives up, unless --max-nodes says otherwise.
 const RANDOM_MOVES: u64 = 10_000;
@@ -346,7 +278,7 @@ const RANDOM_MOVES: u64 = 10_000;
 const BUCKET: f32 = 1.0;
 
 /// Whether a search asks no heuristic.
-fn is_blind(search: &str) -> bool {
+pub(super) fn is_blind(search: &str) -> bool {
     matches!(search, "bfs" | "bidirectional" | "random")
 }
 
@@ -489,95 +421,11 @@ fn endgame_of<S: State>(known: &mut Known<S>, depth: u32, make: impl FnOnce() ->
 }
 
 /// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.
-fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {
+pub(super) fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {
     match options.search.as_str() {
         "auto" if options.n.is_some() || options.lambda.is_some() || with_network => "bwas",
         "auto" => puzzle.best_search(),
         name => name,
-    }
-}
-
-/// Whether `--heuristic auto` is a network: where a model was named, or there is one that would be asked and that is
-/// better than what the puzzle has, or that the search was made for.
-fn wants_network<P: Puzzle>(puzzle: &P, options: &SearchOptions) -> bool {
-    let asked = match search_name(puzzle, options, puzzle.wants_network()) {
-        "bwas" | "beam" => true,
-        name => puzzle.wants_network() && !is_blind(name),
-    };
-    options.model.is_some() || (asked && puzzle.has_own_goal() && models::find(&puzzle.name()).is_ok())
-}
-
-/// What estimates the cost-to-go, by name: nothing is loaded yet.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Estimator {
-    /// The network in a folder.
-    Network { folder: PathBuf, model: String },
-    /// One that needs no model.
-    Own(String),
-}
-
-impl Estimator {
-    /// The one that the flags name, or that `auto` stands for.
-    ///
-    /// # Errors
-    /// If there is no such one, or no such model.
-    pub(super) fn named<P: Puzzle>(puzzle: &P, reverse: &Reverse<P>, options: &SearchOptions) -> anyhow::Result<Self> {
-        let own = reverse.heuristics(puzzle);
-        let name = match options.heuristic.as_str() {
-            "auto" if wants_network(puzzle, options) => "network",
-            "auto" => match own[own.len() - 1] {
-                // With nothing better, an error is better that says how to get a model.
-                "ball" if !is_blind(search_name(puzzle, options, false)) => "network",
-                best => best,
-            },
-            name => name,
-        };
-        if name == "network" {
-            ensure!(
-                puzzle.has_own_goal(),
-                "--goal: a network knows the way to the goal that it was trained for, and to no other; \
-                 --heuristic {} would be accepted",
-                own.join(" or ")
-            );
-            let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
-            let model = model_name(&folder, options);
-            return Ok(Estimator::Network { folder, model });
-        }
-        Device::resolve(options.device)?;
-        ensure!(options.model.is_none(), "--model: the heuristic '{name}' needs none; leave out one of the two");
-        ensure!(
-            own.contains(&name),
-            "--heuristic: {} has no heuristic '{name}': auto, network, {} would be accepted",
-            puzzle.name(),
-            own.join(", ")
-        );
-        Ok(Estimator::Own(name.into()))
-    }
-
-    /// Loads it.
-    fn load<P: Puzzle>(
-        self,
-        puzzle: &Arc<P>,
-        reverse: &Reverse<P>,
-        options: &SearchOptions,
-    ) -> anyhow::Result<Found<P::State>> {
-        match (self, reverse.ball) {
-            (Estimator::Network { folder, model: name }, _) => {
-                let (device, said) = Device::resolve_aloud(options.device)?;
-                if let Some(said) = said {
-                    note!("costar: {said}");
-                }
-                let model = Model::read(&folder, &**puzzle, device, Precision::auto(device))?;
-                let place = Place { device, model: name, weights_crc32: model.weights_crc32 };
-                Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)))
-            }
-            (Estimator::Own(name), _) if name == "zero" => Ok((Box::new(zero()), None)),
-            (Estimator::Own(name), Some(make)) if name == "ball" => Ok((make(puzzle), None)),
-            (Estimator::Own(name), _) => {
-                let missing = || format!("{} has no heuristic '{name}' after all", puzzle.name());
-                Ok((puzzle.heuristic(&name).with_context(missing)?, None))
-            }
-        }
     }
 }
 
@@ -597,14 +445,6 @@ pub(super) fn check_options<P: Puzzle>(
     };
     let is_network = matches!(estimator, Estimator::Network { .. });
     let on_cuda = is_network && Device::resolve(options.device)?.is_cuda();
-    // An endgame is a table that takes time: none is made here.
-    let reverse = Reverse { endgame: reverse.endgame.map(|_| (|_, _| Endgame::none()) as MakeEndgame<P>), ..*reverse };
-    choose(puzzle, &reverse, options, Scorer { is_network, has_heads, on_cuda }, &mut None)?;
+    choose(puzzle, &reverse.without_tables(), options, Scorer { is_network, has_heads, on_cuda }, &mut None)?;
     Ok(estimator)
-}
-
-/// The name that a result gives its model: as it was asked for, or the folder's own.
-fn model_name(folder: &Path, options: &SearchOptions) -> String {
-    let own = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    options.model.clone().or(own).unwrap_or_else(|| folder.display().to_string())
 }

@@ -3,8 +3,9 @@
 use super::puzzles::Tools;
 use super::wish::Wish;
 use crate::cli::Failure;
+use crate::cli::reverse::Reverse;
 use crate::cli::search_options::SearchOptions;
-use crate::cli::solver::{Reverse, Solution, Solver, Watch};
+use crate::cli::solver::{Solution, Solver, Watch};
 use crate::progress::note;
 use crate::puzzle::{Cost, Puzzle, Reversible, Visitor, move_names, visit};
 use crate::report::Solved;
