@@ -7,13 +7,16 @@ use std::io;
 use std::process::ExitCode;
 
 mod bench;
+mod estimator;
 mod explain;
 mod instances;
 mod models;
 mod plot;
 mod puzzles;
+mod reverse;
 mod scramble;
 mod search_options;
+mod serve;
 mod solve;
 mod solver;
 mod train;
@@ -39,6 +42,8 @@ enum Command {
     Plot(plot::Args),
     /// Make a page that plays a solution, move by move
     View(view::Args),
+    /// Serve a page with a solver behind it, and a JSON API, on this computer
+    Serve(serve::Args),
     /// Print random scrambles
     Scramble(scramble::Args),
     /// List every puzzle, its notation, its searches and its models
@@ -89,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Train(args) => train::run(args),
         Command::Plot(args) => plot::run(&args),
         Command::View(args) => view::run(&args),
+        Command::Serve(args) => serve::run(args),
         Command::Scramble(args) => scramble::run(&args),
         Command::Puzzles => puzzles::run(),
     };

@@ -26,6 +26,17 @@ pub const SCRIPT: &str = concat!(
     "})();\n"
 );
 
+/// The panel of a server's page: its elements, how they look, and what they do.
+const SOLVER: &str = include_str!("view/solver.html");
+const SOLVER_STYLE: &str = include_str!("view/solver.css");
+const SOLVER_SCRIPT: &str = concat!(
+    "(() => {\n",
+    include_str!("view/net.js"),
+    include_str!("view/chart.js"),
+    include_str!("view/solver.js"),
+    "})();\n"
+);
+
 /// An instance and a solution, played.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Playback {
@@ -116,6 +127,16 @@ pub fn page(playback: &Playback) -> serde_json::Result<String> {
     Ok(page.replacen("/*playback*/", &embedded(playback)?, 1))
 }
 
+/// The page of a server: the same player, and beside it a panel that asks the server to solve. It waits for the first
+/// answer to play; `view/solver.js` documents what a program can ask it (`window.costarSolver`).
+pub fn solver_page() -> String {
+    PAGE.replacen("/*playback*/", "", 1)
+        .replacen("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
+        .replacen("<main>", &format!("<main class=\"with-solver\">\n{SOLVER}"), 1)
+        .replacen("/*style*/", &format!("{STYLE}\n{SOLVER_STYLE}"), 1)
+        .replacen("/*script*/", &format!("{SCRIPT}\n{SOLVER_SCRIPT}"), 1)
+}
+
 /// JSON that can stand in a script element whatever its texts are: all that HTML or JavaScript could take for its own
 /// is written as an escape.
 fn embedded(record: &impl Serialize) -> serde_json::Result<String> {
@@ -199,5 +220,17 @@ mod tests {
         let back: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(back["instance"], playback.instance);
         assert!(page(&playback).expect("a page").contains(&json));
+    }
+
+    #[test]
+    fn a_servers_page_has_all_its_parts_and_asks_its_server_alone() {
+        let page = solver_page();
+        for part in [STYLE, SCRIPT, SOLVER, SOLVER_STYLE, SOLVER_SCRIPT, "default-src 'none'; connect-src 'self';"] {
+            assert!(page.contains(part), "{}", part.lines().next().unwrap_or_default());
+        }
+        for place in ["/*style*/", "/*script*/", "/*playback*/", "http://", "https://"] {
+            assert!(!page.contains(place), "{place}");
+        }
+        assert_eq!(page.matches("</script").count(), 2);
     }
 }

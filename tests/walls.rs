@@ -40,6 +40,13 @@ fn tensors_stay_in_their_rooms() {
 }
 
 #[test]
+fn web_servers_stay_in_their_room() {
+    for word in ["axum::", "hyper::", "tokio::"] {
+        assert_eq!(named_outside(word, &["cli/serve"]), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn progress_bars_stay_in_one_file() {
     assert_eq!(named_outside("indicatif::", &["progress.rs"]), Vec::<String>::new());
 }

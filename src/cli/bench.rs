@@ -1,8 +1,9 @@
 //! `costar bench`: the instances of a file, a result each as soon as it is known, and the summary.
 
 use super::instances::{self, Written};
+use super::reverse::Reverse;
 use super::search_options::SearchOptions;
-use super::solver::{Reverse, Solver, why_not_solved};
+use super::solver::{Solver, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::progress::{SearchLine, note};
 use crate::puzzle::{Puzzle, Reversible, Visitor, visit};

@@ -1,6 +1,6 @@
 //! `costar puzzles`: what there is.
 
-use super::solver::Reverse;
+use super::reverse::Reverse;
 use super::{Ending, OrInput as _, SUCCESS, models};
 use crate::puzzle::{Puzzle, Reversible, Visitor, catalogue, visit};
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! The flags that `solve` and `bench` share.
+//! The flags that `solve` and `bench` share, and what a request to `serve` is read into.
 
 use crate::neural::device::DeviceChoice;
 use crate::quantity;

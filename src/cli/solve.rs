@@ -1,8 +1,9 @@
 //! `costar solve`: one instance, or many from standard input.
 
 use super::instances::{Gatherer, Written};
+use super::reverse::Reverse;
 use super::search_options::SearchOptions;
-use super::solver::{Reverse, Solution, Solver, why_not_solved};
+use super::solver::{Solution, Solver, why_not_solved};
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain, view};
 use crate::progress::{SearchLine, note};
 use crate::puzzle::{Puzzle, Reversible, Style, Visitor, visit};

@@ -1,34 +1,28 @@
-//! What `solve` and `bench` do with one instance, after the flags are resolved.
+//! What `solve`, `bench` and `serve` do with one instance, after the flags are resolved.
 
+use super::estimator::{Estimator, Place};
+use super::reverse::Reverse;
 use super::search_options::{AutoCount, SearchOptions};
-use super::{Failure, OrInput as _, models};
-use crate::heuristic::{Heuristic, ball, zero};
+use super::{Failure, OrInput as _};
+use crate::heuristic::Heuristic;
 use crate::memory;
 use crate::neural::device::Device;
-use crate::neural::estimator::NetworkHeuristic;
-use crate::neural::learner::Precision;
-use crate::neural::model::Model;
-use crate::progress::{SearchLine, note};
-use crate::puzzle::{Move, ParseError, Puzzle, Reversible, move_names, replay};
+use crate::neural::model::ModelConfig;
+use crate::progress::SearchLine;
+use crate::puzzle::{Move, ParseError, Puzzle, State, move_names, replay};
 use crate::report::Solved;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
-use crate::search::bidirectional::Bidirectional;
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::deferred::Deferred;
 use crate::search::endgame::Endgame;
 use crate::search::idastar::IterativeDeepening;
-use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::random::RandomWalk;
-use crate::search::{Control, End, Limit, Limits, Outcome, Search};
+use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search};
 use anyhow::{Context as _, bail, ensure};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// Exact distances of the heuristic `ball`: 100,000 states of the cube.
-const BALL_DEPTH: u32 = 5;
 
 /// The share of the available memory that a search takes at most.
 const MEMORY_SHARE: f64 = 0.8;
@@ -38,8 +32,10 @@ pub(super) struct Solver<P: Puzzle> {
     pub(super) puzzle: Arc<P>,
     pub(super) heuristic: Box<dyn Heuristic<P::State>>,
     search: Box<dyn Search<P>>,
-    limits: Limits,
+    pub(super) limits: Limits,
     stop: &'static AtomicBool,
+    scorer: Scorer,
+    endgame: Known<P::State>,
     /// What all results have in common.
     template: Solved,
 }
@@ -52,54 +48,56 @@ pub(super) struct Solution<S> {
     pub(super) report: Solved,
 }
 
+/// Who watches a search, and what stops it.
+pub(super) struct Watch<'a> {
+    pub(super) stop: &'a AtomicBool,
+    pub(super) progress: &'a mut dyn FnMut(&Progress),
+    /// Is told of each answer that is better than those before, by searches that go on after the first.
+    pub(super) answers: &'a mut dyn FnMut(&Answer),
+}
+
 impl<P: Puzzle> Solver<P> {
     /// Loads what the flags name.
     pub(super) fn new(
-        puzzle: P,
+        puzzle: impl Into<Arc<P>>,
         reverse: &Reverse<P>,
         options: &SearchOptions,
         stop: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let puzzle = Arc::new(puzzle);
-        let (mut heuristic, place) = heuristic(&puzzle, reverse, options).or_input()?;
+        let puzzle = puzzle.into();
+        let estimator = Estimator::named(&*puzzle, reverse, options).or_input()?;
+        let (mut heuristic, place) = estimator.load(&puzzle, reverse, options).or_input()?;
         let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
         let scorer = Scorer { is_network: place.is_some(), has_heads: heuristic.has_preferences(), on_cuda };
-        let chosen = choose(&*puzzle, reverse, options, scorer).or_input()?;
-        let Chosen { search, n, lambda, variant } = chosen;
-        if !is_blind(search.name()) {
+        let mut endgame = None;
+        let chosen = choose(&*puzzle, reverse, options, scorer, &mut endgame).or_input()?;
+        if !is_blind(chosen.search.name()) {
             // What the first estimate sets up is neither the search's time nor its memory.
             heuristic.warm_up()?;
         }
-        let template = Solved {
-            puzzle: puzzle.name(),
-            instance: String::new(),
-            solved: false,
-            moves: None,
-            length: None,
-            cost: None,
-            optimal_length: None,
-            proven_optimal: false,
-            nodes_generated: 0,
-            nodes_stored: 0,
-            nodes_expanded: 0,
-            nodes_evaluated: 0,
-            iterations: 0,
-            nodes_dropped: 0,
-            seconds: 0.0,
-            device: place.as_ref().map(|place| place.device.to_string()),
-            weights_crc32: place.as_ref().map(|place| place.weights_crc32),
-            model: place.map(|place| place.model),
-            search: search.name().into(),
-            n,
-            lambda,
-            variant,
-            heuristic: (!is_blind(search.name())).then(|| heuristic.name().into()),
-            ended_by: None,
-            max_seconds: options.max_seconds,
-            max_nodes: options.max_nodes,
-            max_memory: options.max_memory,
-        };
-        Ok(Solver { puzzle, heuristic, search, limits: limits(options), stop, template })
+        let template = template(puzzle.name(), heuristic.name(), place, options, &chosen);
+        Ok(Solver {
+            puzzle,
+            heuristic,
+            search: chosen.search,
+            limits: limits(options),
+            stop,
+            scorer,
+            endgame,
+            template,
+        })
+    }
+
+    /// Takes up other settings of the search and other limits; the heuristic stays as it is loaded.
+    ///
+    /// # Errors
+    /// If the search has no such settings.
+    pub(super) fn set(&mut self, reverse: &Reverse<P>, options: &SearchOptions) -> anyhow::Result<()> {
+        let chosen = choose(&*self.puzzle, reverse, options, self.scorer, &mut self.endgame)?;
+        self.template = with_settings(self.template.clone(), self.heuristic.name(), options, &chosen);
+        self.search = chosen.search;
+        self.limits = limits(options);
+        Ok(())
     }
 
     /// What results will have in common.
@@ -126,10 +124,21 @@ impl<P: Puzzle> Solver<P> {
         start: P::State,
         line: &mut SearchLine,
     ) -> anyhow::Result<Solution<P::State>> {
-        let mut watch = |progress: &_| line.show(progress);
-        let mut control = Control::new(&self.limits, self.stop, &mut watch);
-        let outcome = self.search.run(&*self.puzzle, &start, &mut *self.heuristic, &mut control)?;
+        let watch = Watch { stop: self.stop, progress: &mut |progress| line.show(progress), answers: &mut |_| () };
+        let solution = self.solve_watched(text, start, watch);
         line.clear();
+        solution
+    }
+
+    /// The same, under other eyes, and with another flag that stops it.
+    pub(super) fn solve_watched(
+        &mut self,
+        text: &str,
+        start: P::State,
+        watch: Watch<'_>,
+    ) -> anyhow::Result<Solution<P::State>> {
+        let mut control = Control::new(&self.limits, watch.stop, watch.progress).with_answers(watch.answers);
+        let outcome = self.search.run(&*self.puzzle, &start, &mut *self.heuristic, &mut control)?;
         if let Some(moves) = &outcome.moves {
             self.check_answer(&start, moves, outcome.cost)?;
         }
@@ -165,6 +174,61 @@ impl<P: Puzzle> Solver<P> {
             ended_by: ended_by(outcome.end).map(str::to_owned),
             ..self.template.clone()
         }
+    }
+}
+
+/// What the results of a solver have in common.
+fn template<P: Puzzle>(
+    puzzle: String,
+    heuristic: &str,
+    place: Option<Place>,
+    options: &SearchOptions,
+    chosen: &Chosen<P>,
+) -> Solved {
+    let loaded = Solved {
+        puzzle,
+        instance: String::new(),
+        solved: false,
+        moves: None,
+        length: None,
+        cost: None,
+        optimal_length: None,
+        proven_optimal: false,
+        nodes_generated: 0,
+        nodes_stored: 0,
+        nodes_expanded: 0,
+        nodes_evaluated: 0,
+        iterations: 0,
+        nodes_dropped: 0,
+        seconds: 0.0,
+        device: place.as_ref().map(|place| place.device.to_string()),
+        weights_crc32: place.as_ref().map(|place| place.weights_crc32),
+        model: place.map(|place| place.model),
+        search: String::new(),
+        n: None,
+        lambda: None,
+        variant: String::new(),
+        heuristic: None,
+        ended_by: None,
+        max_seconds: None,
+        max_nodes: None,
+        max_memory: None,
+    };
+    with_settings(loaded, heuristic, options, chosen)
+}
+
+/// The same for the settings of a search.
+fn with_settings<P: Puzzle>(loaded: Solved, heuristic: &str, options: &SearchOptions, chosen: &Chosen<P>) -> Solved {
+    Solved {
+        search: chosen.search.name().into(),
+        n: chosen.n,
+        lambda: chosen.lambda,
+        variant: chosen.variant.clone(),
+        heuristic: (!is_blind(chosen.search.name())).then(|| heuristic.into()),
+        max_seconds: options.max_seconds,
+        max_nodes: options.max_nodes,
+        max_memory: options.max_memory,
+        ..loaded
     }
 }
 
@@ -204,71 +268,9 @@ fn limits(options: &SearchOptions) -> Limits {
     Limits { time: options.max_seconds.map(Duration::from_secs_f64), nodes: options.max_nodes, memory }
 }
 
-/// Where a network runs.
-struct Place {
-    device: Device,
-    model: String,
-    weights_crc32: u32,
-}
-
-type Found<S> = (Box<dyn Heuristic<S>>, Option<Place>);
-
-/// What only puzzles can offer whose moves can be undone.
-pub(super) struct Reverse<P: Puzzle> {
-    bidirectional: Option<MakeSearch<P>>,
-    nbs: Option<MakeSearch<P>>,
-    endgame: Option<MakeEndgame<P>>,
-    ball: Option<MakeHeuristic<P>>,
-    goals: fn(&P) -> Vec<P::State>,
-}
-
-type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
-type MakeEndgame<P> = fn(&P, u32) -> Endgame<<P as Puzzle>::State>;
-type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
-
-impl<P: Puzzle> Reverse<P> {
-    /// Nothing: moves cannot be undone.
-    pub(super) fn none() -> Self {
-        Reverse { bidirectional: None, nbs: None, endgame: None, ball: None, goals: |_| Vec::new() }
-    }
-
-    /// All of it.
-    pub(super) fn all() -> Self
-    where
-        P: Reversible,
-    {
-        Reverse {
-            bidirectional: Some(|| Box::new(Bidirectional)),
-            nbs: Some(|| Box::new(NearOptimalBidirectional)),
-            endgame: Some(|puzzle, depth| Endgame::new(puzzle, depth)),
-            ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
-            goals: P::goals,
-        }
-    }
-
-    /// The states that count as solved, where they are known.
-    pub(super) fn goals(&self, puzzle: &P) -> Vec<P::State> {
-        (self.goals)(puzzle)
-    }
-
-    /// The names of the searches that the puzzle allows.
-    pub(super) fn searches(&self) -> Vec<&'static str> {
-        let is_allowed = |name: &&str| match *name {
-            "bidirectional" => self.bidirectional.is_some(),
-            "nbs" => self.nbs.is_some(),
-            _ => true,
-        };
-        SEARCHES.iter().copied().filter(is_allowed).collect()
-    }
-
-    /// The names of the heuristics that need no model, the best last.
-    pub(super) fn heuristics(&self, puzzle: &P) -> Vec<&'static str> {
-        let ball = self.ball.map(|_| "ball");
-        std::iter::once("zero").chain(ball).chain(puzzle.heuristics().iter().copied()).collect()
-    }
-}
-
-const SEARCHES: [&str; 9] = ["bwas", "beam", "astar", "idastar", "nbs", "best-first", "bfs", "bidirectional", "random"];
+/// The names of all searches.
+pub(super) const SEARCHES: [&str; 9] =
+    ["bwas", "beam", "astar", "idastar", "nbs", "best-first", "bfs", "bidirectional", "random"];
 
 /// Moves of a random walk before it gives up, unless --max-nodes says otherwise.
 const RANDOM_MOVES: u64 = 10_000;
@@ -277,7 +279,7 @@ const RANDOM_MOVES: u64 = 10_000;
 const BUCKET: f32 = 1.0;
 
 /// Whether a search asks no heuristic.
-fn is_blind(search: &str) -> bool {
+pub(super) fn is_blind(search: &str) -> bool {
     matches!(search, "bfs" | "bidirectional" | "random")
 }
 
@@ -291,6 +293,7 @@ struct Chosen<P: Puzzle> {
 }
 
 /// What scores states.
+#[derive(Debug, Clone, Copy)]
 struct Scorer {
     is_network: bool,
     has_heads: bool,
@@ -302,6 +305,7 @@ fn choose<P: Puzzle>(
     reverse: &Reverse<P>,
     options: &SearchOptions,
     scorer: Scorer,
+    known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     let name = search_name(puzzle, options, scorer.is_network);
     let as_published = options.search != "auto" || options.n.is_some() || options.lambda.is_some();
@@ -318,7 +322,7 @@ fn choose<P: Puzzle>(
     ] {
         ensure!(!given || name == "bwas", "{flag} is a setting of the search bwas, and the search is {name}");
         if given || in_turn {
-            return variant(puzzle, reverse, options, in_turn, &scorer);
+            return variant(puzzle, reverse, options, in_turn, &scorer, known);
         }
     }
     let n = match options.n {
@@ -373,6 +377,7 @@ fn variant<P: Puzzle>(
     options: &SearchOptions,
     in_turn: bool,
     scorer: &Scorer,
+    known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     ensure!(
         scorer.has_heads || !in_turn,
@@ -393,7 +398,7 @@ fn variant<P: Puzzle>(
     let depth = u32::try_from(options.endgame.unwrap_or(default_depth)).unwrap_or(u32::MAX);
     let endgame = match reverse.endgame {
         _ if depth == 0 => Endgame::none(),
-        Some(make) => make(puzzle, depth),
+        Some(make) => endgame_of(known, depth, || make(puzzle, depth)),
         None => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
     };
     // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.
@@ -406,8 +411,19 @@ fn variant<P: Puzzle>(
     Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant })
 }
 
+/// The endgame that was made last, by its depth: the next search may want the same.
+type Known<S> = Option<(u32, Endgame<S>)>;
+
+fn endgame_of<S: State>(known: &mut Known<S>, depth: u32, make: impl FnOnce() -> Endgame<S>) -> Endgame<S> {
+    match known {
+        _ if depth == 0 => Endgame::none(),
+        Some((present, endgame)) if *present == depth => endgame.clone(),
+        _ => known.insert((depth, make())).1.clone(),
+    }
+}
+
 /// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.
-fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {
+pub(super) fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {
     match options.search.as_str() {
         "auto" if options.n.is_some() || options.lambda.is_some() || with_network => "bwas",
         "auto" => puzzle.best_search(),
@@ -415,66 +431,22 @@ fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_netwo
     }
 }
 
-/// Whether `--heuristic auto` is a network: where a model was named, or there is one that would be asked and that is
-/// better than what the puzzle has, or that the search was made for.
-fn wants_network<P: Puzzle>(puzzle: &P, options: &SearchOptions) -> bool {
-    let asked = match search_name(puzzle, options, puzzle.wants_network()) {
-        "bwas" | "beam" => true,
-        name => puzzle.wants_network() && !is_blind(name),
-    };
-    options.model.is_some() || (asked && puzzle.has_own_goal() && models::find(&puzzle.name()).is_ok())
-}
-
-fn heuristic<P: Puzzle>(
-    puzzle: &Arc<P>,
+/// Refuses settings that [`Solver::new`] and [`Solver::set`] would refuse, and loads and computes nothing for it.
+///
+/// # Errors
+/// Names the setting, and what would be accepted.
+pub(super) fn check_options<P: Puzzle>(
+    puzzle: &P,
     reverse: &Reverse<P>,
     options: &SearchOptions,
-) -> anyhow::Result<Found<P::State>> {
-    let own = reverse.heuristics(puzzle);
-    let name = match options.heuristic.as_str() {
-        "auto" if wants_network(&**puzzle, options) => "network",
-        "auto" => match own[own.len() - 1] {
-            // With nothing better, an error is better that says how to get a model.
-            "ball" if !is_blind(search_name(&**puzzle, options, false)) => "network",
-            best => best,
-        },
-        name => name,
+) -> anyhow::Result<Estimator> {
+    let estimator = Estimator::named(puzzle, reverse, options)?;
+    let has_heads = match &estimator {
+        Estimator::Network { folder, .. } => ModelConfig::read(folder)?.network.heads.is_some(),
+        Estimator::Own(_) => false,
     };
-    if name == "network" {
-        ensure!(
-            puzzle.has_own_goal(),
-            "--goal: a network knows the way to the goal that it was trained for, and to no other; \
-             --heuristic {} would be accepted",
-            own.join(" or ")
-        );
-        let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
-        let (device, said) = Device::resolve_aloud(options.device)?;
-        if let Some(said) = said {
-            note!("costar: {said}");
-        }
-        let model = Model::read(&folder, &**puzzle, device, Precision::auto(device))?;
-        let weights_crc32 = model.weights_crc32;
-        let place = Place { device, model: model_name(&folder, options), weights_crc32 };
-        return Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)));
-    }
-    Device::resolve(options.device)?;
-    ensure!(options.model.is_none(), "--model: the heuristic '{name}' needs none; leave out one of the two");
-    match (name, reverse.ball) {
-        ("zero", _) => Ok((Box::new(zero()), None)),
-        ("ball", Some(make)) => Ok((make(puzzle), None)),
-        _ => match puzzle.heuristic(name) {
-            Some(heuristic) => Ok((heuristic, None)),
-            None => bail!(
-                "--heuristic: {} has no heuristic '{name}': auto, network, {} would be accepted",
-                puzzle.name(),
-                own.join(", ")
-            ),
-        },
-    }
-}
-
-/// The name that a result gives its model: as it was asked for, or the folder's own.
-fn model_name(folder: &Path, options: &SearchOptions) -> String {
-    let own = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    options.model.clone().or(own).unwrap_or_else(|| folder.display().to_string())
+    let is_network = matches!(estimator, Estimator::Network { .. });
+    let on_cuda = is_network && Device::resolve(options.device)?.is_cuda();
+    choose(puzzle, &reverse.without_tables(), options, Scorer { is_network, has_heads, on_cuda }, &mut None)?;
+    Ok(estimator)
 }

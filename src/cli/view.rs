@@ -1,6 +1,6 @@
 //! `costar view`: a page that plays a solution.
 
-use super::solver::Reverse;
+use super::reverse::Reverse;
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS};
 use crate::files;
 use crate::progress::note;

@@ -112,7 +112,7 @@ const KINDS = {
     text: (picture) => picture.facelets,
     words(picture) {
       const face = (letters, i) =>
-        `${FACE_NAMES[FACES[i]]} face: ${[...letters].map((letter) => COLOUR_NAMES[letter]).join(" ")}`;
+        `${FACE_NAMES[FACES[i]]} face: ${[...letters].map((letter) => COLOUR_NAMES[letter] ?? "blank").join(" ")}`;
       return `Cube. ${facesOf(picture).map(face).join("; ")}`;
     },
     meaning(move) {

@@ -43,7 +43,19 @@ impl Browser {
 
     /// Opens a file.
     pub fn open(&self, path: &Path) {
-        self.command("POST", "/url", &json!({ "url": format!("file://{}", path.display()) }));
+        self.visit(&format!("file://{}", path.display()));
+    }
+
+    /// Opens an address.
+    pub fn visit(&self, address: &str) {
+        self.command("POST", "/url", &json!({ "url": address }));
+    }
+
+    /// Types a text into what has the focus.
+    pub fn type_text(&self, text: &str) {
+        let strokes =
+            text.chars().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key })));
+        self.act(json!({ "type": "key", "id": "keys", "actions": strokes.collect::<Vec<_>>() }));
     }
 
     /// Runs the body of a function in the page, and gives what it returns.

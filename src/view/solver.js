@@ -1,0 +1,386 @@
+// The panel that asks the server: what is to be solved, how, and the search as it goes.
+//
+// A program (a test) speaks to it through window.costarSolver:
+//   state()   { phase, judgement, possible, progress, answers, search }: phase is "idle", "waiting", "searching",
+//             "done" or "failed"; what is said of the instance, and whether it is possible (null: not known yet);
+//             the last progress of the search, and the answers that came in, as the server sent them
+
+const element = (id) => document.getElementById(id);
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const narrow = matchMedia("(max-width: 760px)");
+const wide = new Intl.NumberFormat("en");
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+// A Sokoban level to begin with.
+const SAMPLE = "#######\n#@ $ .#\n# $ *.#\n#     #\n#######";
+
+let offers = []; // what GET /puzzles gave
+let checks = 0; // to tell the newest answer of POST /check
+let timer = 0;
+let possible = null;
+let run = null; // the search: { phase, number, points, answers, controller, … }
+const net = makeNet(painted);
+
+const offer = () => offers.find(({ puzzle }) => puzzle === element("puzzle").value);
+const isCube = () => /^cube[23]$/.test(element("puzzle").value);
+
+async function ask(path, body) {
+  const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  const answer = await fetch(path, options);
+  const told = await answer.json();
+  if (!answer.ok) throw new Error(told.error);
+  return told;
+}
+
+// What is to be solved.
+
+function judge(className, text) {
+  const judgement = element("judgement");
+  judgement.className = className;
+  judgement.textContent = text;
+  element("instance").setAttribute("aria-invalid", className === "wrong");
+  possible = className === "wait" ? null : className !== "wrong";
+  showButtons();
+}
+
+function checkSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(check, 180);
+}
+
+async function check() {
+  clearTimeout(timer);
+  const [puzzle, instance, number] = [element("puzzle").value, element("instance").value.trim(), ++checks];
+  try {
+    const told = await ask("check", { puzzle, instance });
+    if (number !== checks) return;
+    if (!told.possible) return judge("wrong", `✘ ${told.reason}`);
+    judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
+    if (isCube()) net.show(told.state);
+    if (!isBusy()) show(told.playback, true);
+  } catch (error) {
+    if (number === checks) judge("wrong", `✘ ${error.message}`);
+  }
+}
+
+const movesOf = ({ playback: { scramble } }) => (scramble ? `: ${scramble} ${scramble === 1 ? "move" : "moves"}` : "");
+
+// A facelet was painted: what is impossible is said at once; costar judges the whole.
+function painted(letters, problem) {
+  const blank = letters.split(".").length - 1;
+  element("instance").value = letters.replaceAll(".", "·");
+  checks += 1;
+  clearTimeout(timer);
+  if (!isBusy()) show(still(letters), true);
+  if (problem) return judge("wrong", `✘ Impossible: ${problem.text}`);
+  if (blank > 0) return judge("wait", `${blank} ${blank === 1 ? "facelet is" : "facelets are"} blank`);
+  checkSoon();
+}
+
+// The playback of a cube as it is painted, with blank facelets or without.
+function still(facelets) {
+  const picture = { kind: "cube", size: Math.round(Math.sqrt(facelets.length / 6)), facelets };
+  const puzzle = element("puzzle").value;
+  return { puzzle, instance: facelets, moves: [], scramble: 0, pictures: [picture], goals: [], solves: false };
+}
+
+// Shows a playback after its scramble: the instance alone, or an answer.
+function show(playback, isPreview) {
+  document.body.classList.toggle("preview", isPreview);
+  costar.load(playback);
+  costar.go(playback.scramble);
+  if (isPreview) document.title = "costar";
+}
+
+async function scramble() {
+  const query = new URLSearchParams({ puzzle: element("puzzle").value });
+  if (element("depth").value) query.set("depth", element("depth").value);
+  try {
+    element("instance").value = (await ask(`scramble?${query}`)).instance;
+    await check();
+  } catch (error) {
+    judge("wrong", `✘ ${error.message}`);
+  }
+}
+
+function choosePuzzle() {
+  const { notation, searches, heuristics, models, scramble_depth: depth, takes_lines: lines } = offer();
+  fill("estimate", [
+    ["", "auto"],
+    ...models.map(({ model }) => [`model ${model}`, `network ${model}`]),
+    ...heuristics.map((name) => [`heuristic ${name}`, name]),
+  ]);
+  fill("search", [["", "auto"], ...searches.map((name) => [name, name === "bwas" ? "bwas, as published" : name])]);
+  element("hint").textContent = isCube() ? "" : notation;
+  element("instance").placeholder = isCube() ? "R U R' F' …" : "";
+  element("paint").hidden = !isCube();
+  element("scramble").disabled = element("depth").disabled = depth === null;
+  element("depth").placeholder = depth ?? "–";
+  element("instance").rows = lines ? 7 : 2;
+  element("instance-label").textContent = isCube() ? "Scramble or facelets" : lines ? "Level" : "Instance";
+  element("instance").value = lines ? SAMPLE : "";
+  if (isCube()) net.show([..."URFDLB"].map((face) => face.repeat(element("puzzle").value === "cube2" ? 4 : 9)).join(""));
+  showAnytime();
+  if (!isBusy()) {
+    run = null;
+    element("watch").hidden = true;
+  }
+  return depth === null ? check() : scramble();
+}
+
+function fill(id, entries) {
+  const options = entries.map(([value, text]) => Object.assign(document.createElement("option"), { value, textContent: text }));
+  element(id).replaceChildren(...options);
+}
+
+// Whether the model that would be asked has a second head, and the search can use it.
+function heads() {
+  const [kind, name] = element("estimate").value.split(/ (.*)/);
+  if (kind === "heuristic" || element("search").value !== "") return false;
+  const { puzzle, models } = offer();
+  return models.some(({ model, heads }) => heads && model === (name ?? puzzle));
+}
+
+// Only bwas goes on after its first answer.
+function showAnytime() {
+  const goesOn = ["", "bwas"].includes(element("search").value);
+  element("anytime").disabled = !goesOn;
+  if (!goesOn) element("anytime").checked = false;
+}
+
+// The search.
+
+function wish() {
+  const number = (id) => {
+    const text = element(id).value.trim().replaceAll("_", "");
+    return text === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text);
+  };
+  const [kind, name] = element("estimate").value.split(/ (.*)/);
+  const [n, lambda, anytime] = [number("n"), number("lambda"), element("anytime").checked];
+  return {
+    puzzle: element("puzzle").value,
+    instance: element("instance").value.trim(),
+    model: kind === "model" ? name : undefined,
+    heuristic: kind === "heuristic" ? name : undefined,
+    search: element("search").value || (anytime ? "bwas" : undefined),
+    n,
+    lambda,
+    anytime: anytime || undefined,
+    // With a second head, N and λ are those of the better search.
+    deferred: (heads() && (anytime || n !== undefined || lambda !== undefined)) || undefined,
+    max_seconds: number("seconds"),
+  };
+}
+
+const isBusy = () => run?.phase === "waiting" || run?.phase === "searching";
+
+function showButtons() {
+  element("solve").disabled = possible !== true || isBusy();
+  element("stop").disabled = !isBusy();
+}
+
+function say(phase, text, className = "") {
+  run.phase = phase;
+  element("phase").textContent = text;
+  element("phase").className = className;
+  showButtons();
+}
+
+async function solve() {
+  run = { phase: "waiting", number: null, points: [], answers: [], controller: new AbortController() };
+  element("watch").hidden = false;
+  element("answers").replaceChildren();
+  for (const id of ["nodes", "rate", "best-f", "best-h", "time"]) element(id).textContent = "–";
+  say("waiting", "Asking…");
+  drawRun();
+  const mine = run;
+  try {
+    const answer = await fetch("solve", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+      body: JSON.stringify(wish()),
+      signal: run.controller.signal,
+    });
+    if (!answer.ok) throw new Error((await answer.json()).error);
+    for await (const [name, data] of eventsOf(answer.body)) if (run === mine) EVENTS[name]?.(data);
+    if (run === mine && isBusy()) throw new Error("the server has closed the connection");
+  } catch (error) {
+    if (run === mine) say("failed", `✘ ${error.message}`, "wrong");
+  }
+}
+
+// Server-sent events, each with its name and its data.
+async function* eventsOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += value;
+    const blocks = text.split("\n\n");
+    text = blocks.pop();
+    for (const block of blocks) {
+      const field = (name) => new RegExp(`^${name}: ?(.*)$`, "m").exec(block)?.[1];
+      if (field("event")) yield [field("event"), JSON.parse(field("data"))];
+    }
+  }
+}
+
+const EVENTS = {
+  queued({ search, ahead }) {
+    run.number = search;
+    const others = ahead === 1 ? "another search is" : `${ahead} searches are`;
+    say("waiting", ahead > 0 ? `Waiting: ${others} before this one` : "Loading what is needed…");
+  },
+  begun: () => say("searching", "Searching…"),
+  progress(progress) {
+    const before = run.points.findLast((point) => point.seconds < progress.seconds - 0.8) ?? { seconds: 0, nodes_generated: 0 };
+    const rate = (progress.nodes_generated - before.nodes_generated) / Math.max(0.05, progress.seconds - before.seconds);
+    run.points.push(progress);
+    thin(run.points);
+    showNumbers(progress, rate);
+    drawRun();
+  },
+  answer(answer) {
+    run.answers.push(answer);
+    element("phase").textContent = `${lengthOf(answer)}; looking for shorter ones…`;
+    showAnswers();
+    if (!costar.state().playing) present(answer);
+    drawRun();
+  },
+  done(report) {
+    showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
+    if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No answer was found"}`, "wrong");
+    const best = run.answers.at(-1);
+    if (best?.cost !== report.cost) run.answers.push(report);
+    const proven = report.proven_optimal ? ", and no answer is shorter" : "";
+    say("done", `✔ ${lengthOf(report)}, in ${report.seconds.toFixed(1)} s${proven}`, "right");
+    showAnswers();
+    drawRun();
+    if (!report.playback || costar.state().playing) return;
+    present(run.answers.at(-1));
+    if (narrow.matches) element("board").scrollIntoView({ block: "center", behavior: calm.matches ? "auto" : "smooth" });
+    if (!calm.matches) costar.play();
+  },
+  error: ({ error }) => say("failed", `✘ ${error}`, "wrong"),
+};
+
+const WHY = {
+  time: "Not solved: the time is up",
+  nodes: "Not solved: the nodes are used up",
+  memory: "Not solved: the memory is used up",
+  stopped: "Stopped before an answer was found",
+  "no solution": "There is no solution: every state that can be reached was seen",
+};
+
+const lengthOf = ({ length }) => `${length} ${length === 1 ? "move" : "moves"}`;
+
+// Half of many points are as good as all.
+function thin(points) {
+  if (points.length > 600) points.splice(0, points.length, ...points.filter((_, i) => i % 2 === 0 || i === points.length - 1));
+}
+
+function showNumbers(progress, rate) {
+  const fixed = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+  element("nodes").textContent = progress.nodes_generated < 1e6 ? wide.format(progress.nodes_generated) : short.format(progress.nodes_generated);
+  element("rate").textContent = short.format(Math.round(rate));
+  element("best-f").textContent = fixed(progress.least_f, 1);
+  element("best-h").textContent = fixed(progress.best_h, 1);
+  element("time").textContent = fixed(progress.seconds, 1);
+}
+
+function drawRun() {
+  if (!run) return;
+  drawChart(element("chart"), run);
+  const last = run.points.at(-1);
+  const numbers = last ? `after ${last.seconds.toFixed(0)} seconds the best f is ${last.least_f?.toFixed(1) ?? "unknown"}` : "no step was made yet";
+  element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.answers.length} answers`);
+}
+
+function showAnswers() {
+  const items = run.answers.map((answer) => {
+    const button = Object.assign(document.createElement("button"), { type: "button" });
+    const when = Object.assign(document.createElement("span"), { textContent: `after ${answer.seconds.toFixed(1)} s` });
+    button.append(lengthOf(answer), when);
+    button.setAttribute("aria-pressed", answer === run.shown);
+    button.disabled = !answer.playback;
+    button.addEventListener("click", () => {
+      present(answer);
+      if (!calm.matches) costar.play();
+    });
+    const item = document.createElement("li");
+    item.append(button);
+    return item;
+  });
+  element("answers").replaceChildren(...items.reverse());
+}
+
+// Puts an answer into the player.
+function present(answer) {
+  if (!answer.playback) return;
+  run.shown = answer;
+  show(answer.playback, false);
+  showAnswers();
+}
+
+// What is stopped may still have an answer to show: the connection stays until the end.
+async function stop() {
+  element("stop").disabled = true;
+  if (run.number === null) return run.controller.abort();
+  try {
+    await ask("stop", { search: run.number });
+  } catch {
+    // It has just ended by itself.
+  }
+}
+
+function listen() {
+  element("puzzle").addEventListener("change", choosePuzzle);
+  element("scramble").addEventListener("click", scramble);
+  element("instance").addEventListener("input", () => {
+    judge("wait", "…");
+    checkSoon();
+  });
+  element("instance").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || offer()?.takes_lines) return;
+    event.preventDefault();
+    check().then(() => !element("solve").disabled && solve());
+  });
+  element("search").addEventListener("change", showAnytime);
+  element("net-clear").addEventListener("click", () => net.reset(false));
+  element("net-solved").addEventListener("click", () => net.reset(true));
+  element("stop").addEventListener("click", stop);
+  element("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!element("solve").disabled) solve();
+  });
+  new ResizeObserver(drawRun).observe(element("chart"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawRun);
+}
+
+async function begin() {
+  listen();
+  element("options").open = !narrow.matches;
+  showButtons();
+  try {
+    const [list, status] = await Promise.all([ask("puzzles"), ask("status")]);
+    offers = list;
+    element("seconds").placeholder = status.max_seconds;
+    fill("puzzle", offers.map(({ puzzle }) => [puzzle, puzzle]));
+    await choosePuzzle();
+  } catch (error) {
+    judge("wrong", `✘ ${error.message}`);
+  }
+}
+
+window.costarSolver = {
+  state: () => ({
+    phase: run?.phase ?? "idle",
+    judgement: element("judgement").textContent,
+    possible,
+    progress: run?.points.at(-1) ?? null,
+    answers: run?.answers ?? [],
+    search: run?.number ?? null,
+  }),
+};
+begin();

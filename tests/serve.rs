@@ -1,0 +1,454 @@
+//! `costar serve`: the API over plain TCP, and the page in a browser.
+
+mod browser;
+
+use browser::Browser;
+use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::puzzle::{Puzzle as _, replay};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Too far from solved for a search to end within a test.
+const HARD: &str = "D' R' D R U F' L D' B U' L' F R' B' D R U2 F L' B U F' L D R' B2 U' L";
+
+/// A running server; it ends when this is dropped.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start(flags: &[&str]) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_costar"))
+            .args(["serve", "--port", "0"])
+            .args(flags)
+            .env("OMP_NUM_THREADS", "1")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("it was piped")).lines().map_while(Result::ok);
+        let port = lines.find_map(|line| line.split_once("http://127.0.0.1:")?.1.split('/').next()?.parse().ok());
+        thread::spawn(move || lines.for_each(drop));
+        Server { child, port: port.expect("it says where it listens") }
+    }
+
+    /// Sends a request, and leaves the connection open.
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout can be set");
+        let host = if headers.contains("Host:") { "" } else { "Host: localhost\r\n" };
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .expect("it reads");
+        stream
+    }
+
+    /// The status and the body of the answer.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+        let mut text = String::new();
+        self.send(method, path, headers, body).read_to_string(&mut text).expect("an answer");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        (status, body.to_owned())
+    }
+
+    fn get(&self, path: &str) -> (u16, Value) {
+        let (status, body) = self.ask("GET", path, "", "");
+        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let (status, body) = self.ask("POST", path, JSON, &body.to_string());
+        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    /// Begins a search, and reads its events up to one of that name.
+    fn watch(&self, wish: &Value, until: &str) -> (BufReader<TcpStream>, Value) {
+        let headers = format!("{JSON}Accept: text/event-stream\r\n");
+        let mut events = BufReader::new(self.send("POST", "/solve", &headers, &wish.to_string()));
+        let data = next_event(&mut events, until);
+        (events, data)
+    }
+
+    fn wait_for(&self, running: u64, waiting: u64) {
+        let begun = Instant::now();
+        loop {
+            let (_, status) = self.get("/status");
+            if (&status["running"], &status["waiting"]) == (&running.into(), &waiting.into()) {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{status}, but not {running} and {waiting}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().expect("kill runs").success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const JSON: &str = "Content-Type: application/json\r\n";
+
+/// The data of the next event of that name.
+fn next_event(events: &mut BufReader<TcpStream>, name: &str) -> Value {
+    let mut line = String::new();
+    let mut seen = String::new();
+    loop {
+        line.clear();
+        assert!(events.read_line(&mut line).expect("events") > 0, "the events end without '{name}': {seen}");
+        if line.trim_end() == format!("event: {name}") {
+            line.clear();
+            events.read_line(&mut line).expect("data");
+            return serde_json::from_str(line.trim().strip_prefix("data:").expect("data")).expect("JSON");
+        }
+        seen.extend(line.chars().take(100));
+    }
+}
+
+fn solves(instance: &str, report: &Value) -> bool {
+    let moves: Vec<&str> = report["moves"].as_array().expect("moves").iter().filter_map(Value::as_str).collect();
+    let start = Cube3.parse(instance).expect("an instance");
+    let moves = Cube3.parse_moves(&moves.join(" ")).expect("moves");
+    replay(&Cube3, &start, &moves).expect("legal").0 == CubeState::SOLVED
+}
+
+#[test]
+fn a_scramble_is_solved_and_its_playback_solves() {
+    let server = Server::start(&[]);
+    let (status, scramble) = server.get("/scramble?depth=6&seed=4");
+    assert_eq!((status, &scramble["puzzle"]), (200, &"cube3".into()), "{scramble}");
+    let instance = scramble["instance"].as_str().expect("text");
+    let (status, report) = server.post("/solve", &json!({ "instance": instance, "max_seconds": 60 }));
+    assert_eq!((status, &report["solved"], &report["model"]), (200, &true.into(), &"cube3".into()), "{report}");
+    assert!(solves(instance, &report));
+    assert_eq!(report["playback"]["solves"], true);
+    assert_eq!(report["playback"]["scramble"], 6);
+    // The same again, as events, with other settings: the model is there.
+    let wish = json!({ "instance": instance, "n": 100, "lambda": 0.8 });
+    let (mut events, queued) = server.watch(&wish, "queued");
+    assert_eq!((&queued["ahead"], queued["search"].as_str().map(str::len)), (&0.into(), Some(16)));
+    let done = next_event(&mut events, "done");
+    assert_eq!((&done["n"], &done["search"], &done["variant"]), (&100.into(), &"bwas".into(), &"".into()), "{done}");
+    assert!(solves(instance, &done) && done["playback"]["solves"] == true);
+    // Another puzzle, which needs no model.
+    let tiles =
+        json!({ "puzzle": "puzzle8", "instance": "8 0 6 5 4 7 2 3 1", "heuristic": "manhattan", "search": "astar" });
+    let (status, report) = server.post("/solve", &tiles);
+    assert_eq!(
+        (status, &report["proven_optimal"], &report["heuristic"]),
+        (200, &true.into(), &"manhattan".into()),
+        "{report}"
+    );
+    let limit = json!({ "instance": HARD, "heuristic": "ball", "search": "astar", "max_nodes": 1000 });
+    let (status, report) = server.post("/solve", &limit);
+    assert_eq!((status, &report["solved"], &report["ended_by"]), (200, &false.into(), &"nodes".into()), "{report}");
+    assert_eq!(report["playback"], Value::Null);
+    let (_, puzzles) = server.get("/puzzles");
+    let cube = &puzzles[0];
+    assert_eq!((&cube["puzzle"], &cube["models"][0]["heads"]), (&"cube3".into(), &true.into()), "{puzzles}");
+}
+
+#[test]
+fn what_is_refused_is_refused_with_a_reason() {
+    let server = Server::start(&["--max-body", "4k", "--max-seconds", "5"]);
+    for (path, body, status, field, reason) in [
+        ("/solve", json!({ "instance": "R U Q" }), 422, "instance", "'Q'"),
+        ("/solve", json!({ "instance": "U".repeat(54) }), 422, "instance", "54 facelets are U"),
+        ("/solve", json!({ "instance": "(R)1000 ((U)1000)10" }), 422, "instance", "11000"),
+        ("/solve", json!({}), 422, "instance", "missing"),
+        ("/solve", json!({ "instance": "R", "lambda": "much" }), 422, "lambda", "\"much\""),
+        ("/solve", json!({ "instance": "R", "n": -1 }), 422, "n", "-1"),
+        ("/solve", json!({ "instance": "R", "max_seconds": 6 }), 422, "max_seconds", "to 5"),
+        ("/solve", json!({ "instance": "R", "depth": 6 }), 422, "depth", "there is no field"),
+        ("/solve", json!({ "instance": "R", "puzzle": "cube9" }), 422, "puzzle", "cube9"),
+        ("/solve", json!({ "instance": "R", "puzzle": "/etc/passwd.json" }), 422, "puzzle", "not offered"),
+        ("/solve", json!({ "instance": "R", "model": "../models/cube3" }), 422, "model", "cube3 would be accepted"),
+        ("/solve", json!({ "instance": "R", "search": "dfs" }), 422, "search", "'dfs'"),
+        ("/solve", json!({ "instance": "R", "search": "bfs", "n": 5 }), 422, "n", "no such setting"),
+        ("/solve", json!({ "instance": "R", "heuristic": "guess" }), 422, "heuristic", "'guess'"),
+        ("/solve", json!({ "instance": "R", "goal": "R" }), 422, "goal", "own goal"),
+        ("/check", json!({ "instance": 7 }), 422, "instance", "7"),
+        ("/stop", json!({ "search": "1234" }), 404, "search", "no such search"),
+    ] {
+        let (given, answer) = server.post(path, &body);
+        assert_eq!((given, &answer["field"]), (status, &field.into()), "{body}: {answer}");
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(reason)), "{body}: {answer}");
+    }
+    for (method, path, headers, body, status, reason) in [
+        ("POST", "/solve", JSON, "{\"instance\": ", 400, "line 1"),
+        ("POST", "/solve", JSON, "[]", 400, "object"),
+        ("POST", "/solve", JSON, "\u{0}\u{fffd}", 400, "no JSON"),
+        ("POST", "/solve", "", "{}", 415, "application/json"),
+        ("POST", "/solve", JSON, &"x".repeat(100_000), 413, "4096"),
+        ("GET", "/solve", "", "", 405, "GET"),
+        ("GET", "/elsewhere", "", "", 404, "/elsewhere"),
+        ("GET", "/scramble?depth=x", "", "", 422, "'x'"),
+        ("GET", "/scramble?depth=99999", "", "", 422, "1000"),
+        ("GET", "/scramble?puzzle=sokoban", "", "", 422, "cannot be undone"),
+        ("GET", "/scramble?length=3", "", "", 422, "length"),
+        ("GET", "/puzzles", "Host: example.org\r\n", "", 403, "example.org"),
+        ("GET", "/puzzles", "Origin: http://example.org\r\n", "", 403, "example.org"),
+    ] {
+        let (given, answer) = server.ask(method, path, headers, body);
+        assert_eq!(given, status, "{method} {path}: {answer}");
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(reason)), "{method} {path}: {answer}");
+    }
+    // What is no HTTP at all does not harm it either.
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+    stream.write_all(b"\x16\x03\x01 hello\r\n\r\n").expect("it reads");
+    assert_eq!(server.get("/status").0, 200);
+}
+
+#[test]
+fn an_impossible_cube_is_told_from_a_possible_one() {
+    let server = Server::start(&[]);
+    let facelets = Cube3.format(&Cube3.parse("R U").expect("a scramble"));
+    let (status, told) = server.post("/check", &json!({ "instance": facelets }));
+    assert_eq!((status, &told["possible"], &told["solved"]), (200, &true.into(), &false.into()), "{told}");
+    assert_eq!((&told["state"], &told["playback"]["scramble"]), (&facelets.as_str().into(), &0.into()));
+    let mut twisted: Vec<char> = Cube3.format(&CubeState::SOLVED).chars().collect();
+    (twisted[8], twisted[9], twisted[20]) = ('R', 'F', 'U');
+    let (status, told) = server.post("/check", &json!({ "instance": String::from_iter(twisted) }));
+    assert_eq!((status, &told["possible"]), (200, &false.into()), "{told}");
+    assert!(told["reason"].as_str().is_some_and(|reason| reason.contains("a corner is twisted")), "{told}");
+}
+
+#[test]
+fn one_search_a_model_then_the_queue_then_no_more() {
+    let server = Server::start(&["--searches", "2", "--queue", "1"]);
+    let hard = json!({ "instance": HARD, "n": 100, "lambda": 1 });
+    let (mut first, queued) = server.watch(&hard, "queued");
+    next_event(&mut first, "progress");
+    server.wait_for(1, 0);
+    // The model is taken: the second waits, though another search could run.
+    let (second, _) = server.watch(&hard, "queued");
+    server.wait_for(1, 1);
+    // Another model, or none, need not wait.
+    let other = json!({ "instance": HARD, "heuristic": "ball", "search": "astar" });
+    let (mut third, _) = server.watch(&other, "begun");
+    server.wait_for(2, 1);
+    let (status, refusal) = server.post("/solve", &hard);
+    assert_eq!(status, 503, "{refusal}");
+    assert!(refusal["error"].as_str().is_some_and(|error| error.contains("try again")), "{refusal}");
+    // A client that goes away while it waits gives up its place.
+    drop(second);
+    server.wait_for(2, 0);
+    // One that is stopped hears how far it came.
+    let (status, _) = server.post("/stop", &json!({ "search": queued["search"] }));
+    assert_eq!(status, 200);
+    let done = next_event(&mut first, "done");
+    assert_eq!((&done["solved"], &done["ended_by"]), (&false.into(), &"stopped".into()), "{done}");
+    assert!(done["nodes_generated"].as_u64() > Some(0));
+    next_event(&mut third, "progress");
+    drop(third);
+    server.wait_for(0, 0);
+}
+
+#[test]
+fn a_closed_connection_ends_its_search() {
+    let server = Server::start(&["--searches", "1"]);
+    let hard = json!({ "instance": HARD, "n": 100, "lambda": 1 });
+    for headers in [JSON.to_owned(), format!("{JSON}Accept: text/event-stream\r\n")] {
+        let connection = server.send("POST", "/solve", &headers, &hard.to_string());
+        server.wait_for(1, 0);
+        drop(connection);
+        server.wait_for(0, 0);
+    }
+    let (status, report) = server.post("/solve", &json!({ "instance": "R U F" }));
+    assert_eq!((status, &report["length"]), (200, &3.into()), "{report}");
+}
+
+#[test]
+fn better_answers_come_in_and_time_is_up() {
+    let server = Server::start(&["--max-seconds", "8"]);
+    let wish = json!({ "instance": "R U F' L D B' U R' F L'", "anytime": true, "deferred": true, "max_seconds": 8 });
+    let (mut events, answer) = server.watch(&wish, "answer");
+    assert_eq!((&answer["playback"]["solves"], &answer["length"]), (&true.into(), &answer["cost"]), "{answer}");
+    let done = next_event(&mut events, "done");
+    assert!(done["length"].as_u64() <= answer["length"].as_u64() && done["max_seconds"] == 8.0, "{done}");
+    let (_, done) = server.watch(&json!({ "instance": HARD, "n": 100, "lambda": 1, "max_seconds": 0.5 }), "done");
+    assert_eq!((&done["solved"], &done["ended_by"]), (&false.into(), &"time".into()), "{done}");
+}
+
+#[test]
+fn a_signal_ends_the_server_and_its_searches() {
+    let mut server = Server::start(&[]);
+    let (mut events, _) = server.watch(&json!({ "instance": HARD, "n": 100, "lambda": 1 }), "progress");
+    server.signal("-INT");
+    assert_eq!(next_event(&mut events, "done")["ended_by"], "stopped");
+    let begun = Instant::now();
+    let status = server.child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+/// Opens the page of a server, and waits until it is ready.
+fn open(browser: &Browser, server: &Server) {
+    browser.visit(&format!("http://127.0.0.1:{}/", server.port));
+    browser.wait("return window.costarSolver !== undefined && costarSolver.state().possible === true");
+}
+
+fn type_instance(browser: &Browser, text: &str) {
+    browser.run("const field = document.querySelector('#instance'); field.value = ''; field.focus()");
+    browser.type_text(text);
+}
+
+fn judgement(browser: &Browser) -> String {
+    browser.run("return costarSolver.state().judgement").as_str().expect("text").to_owned()
+}
+
+#[test]
+fn a_search_is_typed_watched_and_stopped() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    open(&browser, &server);
+    type_instance(&browser, HARD);
+    browser.wait("return costarSolver.state().possible === true && costar.state().scramble === 30");
+    browser.run(
+        "document.querySelector('#search').value = 'bwas'; document.querySelector('#n').value = '100';
+        document.querySelector('#lambda').value = '1'; document.querySelector('#solve').click()",
+    );
+    browser.wait("return costarSolver.state().progress !== null");
+    assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
+    let shown =
+        "return ['nodes', 'rate', 'best-f', 'best-h', 'time'].map((id) => document.getElementById(id).textContent)";
+    let first = browser.run(shown);
+    let nodes = browser.run("return costarSolver.state().progress.nodes_generated");
+    browser.wait(&format!("return costarSolver.state().progress.nodes_generated > {nodes}"));
+    let second = browser.run(shown);
+    assert_ne!(first[0], second[0], "the numbers move");
+    for (i, text) in second.as_array().expect("five").iter().enumerate() {
+        assert!(text.as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit())), "{i}: {second}");
+    }
+    let drawn = "const chart = document.querySelector('#chart');
+        return chart.getContext('2d').getImageData(0, 0, chart.width, chart.height).data.some((value) => value > 0)";
+    assert_eq!(browser.run(drawn), true, "the plot is drawn");
+    server.wait_for(1, 0);
+    browser.run("document.querySelector('#stop').click()");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    server.wait_for(0, 0);
+    let phase = browser.run("return document.querySelector('#phase').textContent");
+    assert!(phase.as_str().is_some_and(|phase| phase.contains("Stopped before")), "{phase}");
+    // A tab that goes elsewhere ends its search.
+    browser.run("document.querySelector('#solve').click()");
+    server.wait_for(1, 0);
+    browser.visit("about:blank");
+    server.wait_for(0, 0);
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
+
+#[test]
+fn an_answer_is_played_until_the_pages_cube_is_solved() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    browser.prefer("prefers-reduced-motion", "reduce");
+    open(&browser, &server);
+    browser.run("document.querySelector('#depth').value = 7; document.querySelector('#scramble').click()");
+    browser.wait("return costarSolver.state().possible === true && costar.state().scramble === 7");
+    assert_eq!(browser.run("return costar.state().solved"), false);
+    assert_eq!(browser.run("return getComputedStyle(document.querySelector('#verdict')).display"), "none");
+    browser.run("document.querySelector('#instance').focus()");
+    browser.press(&['\u{e007}']);
+    browser.wait("return costarSolver.state().phase === 'done'");
+    browser.run("document.querySelector('#speed').value = '16'; document.querySelector('#play').click()");
+    browser.wait("const state = costar.state(); return state.position === state.moves && !state.playing");
+    let state = browser.run("return costar.state()");
+    assert_eq!((&state["solved"], &state["verdict"]["agrees"]), (&true.into(), &true.into()), "{state}");
+    assert_eq!(state["state"], Cube3.format(&CubeState::SOLVED));
+    let verdict = browser.run("return document.querySelector('#verdict').textContent");
+    assert!(verdict.as_str().is_some_and(|verdict| verdict.contains("✔ Solved")), "{verdict}");
+    // Nothing was asked of any other host.
+    let own = format!("http://127.0.0.1:{}/", server.port);
+    let requests = browser.requests();
+    assert!(requests.iter().any(|address| address.ends_with("/solve")), "{requests:?}");
+    assert!(requests.iter().all(|address| address.starts_with(&own) || address.starts_with("data:")), "{requests:?}");
+    let foreign = "fetch('http://127.0.0.2:1/').then(() => done('came through'), () => done('refused'))";
+    assert_eq!(browser.run_until_done(foreign), "refused");
+    assert!(browser.console().iter().any(|line| line.contains("Content Security Policy")));
+}
+
+#[test]
+fn an_impossible_cube_is_refused_as_it_is_painted() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    browser.resize(1200, 1000);
+    open(&browser, &server);
+    browser.run("document.querySelector('#paint').open = true; document.querySelector('#net-solved').click()");
+    browser.wait("return costarSolver.state().judgement === '✔ Solved already'");
+    let paint = |facelet: u32, letter: &str| {
+        browser.run(&format!(
+            "document.querySelector('#palette [data-letter=\"{letter}\"]').click();
+             document.querySelector('#net [data-facelet=\"{facelet}\"]').click()"
+        ));
+    };
+    // One more green than there are.
+    paint(8, "F");
+    assert!(judgement(&browser).contains("10 facelets are F (green)"), "{}", judgement(&browser));
+    assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
+    // The corner URF turned in its place: every piece is real, and only costar knows better.
+    paint(8, "R");
+    paint(9, "F");
+    paint(20, "U");
+    browser.wait("return costarSolver.state().judgement.includes('a corner is twisted in its place')");
+    assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
+    // Pieces that do not exist are seen before all is painted; by keys.
+    browser.run(
+        "document.querySelector('#net-clear').click(); document.querySelector('#net [data-facelet=\"7\"]').focus()",
+    );
+    browser.press(&['u']);
+    assert_eq!(judgement(&browser), "47 facelets are blank");
+    browser.press(&['\u{e015}']);
+    browser.press(&['d']);
+    assert!(
+        judgement(&browser).contains("an edge reads UD (white, yellow), and there is no such piece"),
+        "{}",
+        judgement(&browser)
+    );
+    // A cube that is possible is solved.
+    let facelets = Cube3.format(&Cube3.parse("R U").expect("a scramble"));
+    for (facelet, letter) in (0..).zip(facelets.chars()) {
+        paint(facelet, &letter.to_string());
+    }
+    browser.wait("return costarSolver.state().possible === true");
+    browser.run("document.querySelector('#solve').click()");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    assert_eq!(browser.run("return costarSolver.state().answers[0].length"), 2);
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
+
+#[test]
+fn the_page_fits_a_phone_and_every_puzzle() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    open(&browser, &server);
+    for puzzle in ["cube3", "cube2", "puzzle15", "lightsout7", "sokoban", "jugs:8,5,3"] {
+        browser.run(&format!(
+            "const list = document.querySelector('#puzzle'); list.value = '{puzzle}';
+             list.dispatchEvent(new Event('change')); document.querySelector('#paint').open = true;
+             document.querySelector('#options').open = true"
+        ));
+        browser.wait("return costarSolver.state().judgement.length > 3");
+        for width in [320, 390, 800, 1280] {
+            browser.resize(width, 800);
+            let widths = browser.run("return [document.documentElement.scrollWidth, innerWidth]");
+            assert!(widths[0].as_u64() <= widths[1].as_u64(), "{puzzle} at {width}: {widths}");
+        }
+    }
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
