@@ -254,7 +254,7 @@ const EVENTS = {
     const best = run.answers.at(-1);
     if (best?.cost !== report.cost) run.answers.push(report);
     const proven = report.proven_optimal ? ", and no answer is shorter" : "";
-    say("done", `✔ ${lengthOf(report)}, in ${report.seconds.toFixed(1)} s${proven}`, "right");
+    say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}`, "right");
     showAnswers();
     drawRun();
     if (!report.playback || costar.state().playing) return;
@@ -273,6 +273,7 @@ const WHY = {
   "no solution": "There is no solution: every state that can be reached was seen",
 };
 
+const secondsOf = ({ seconds }) => `${seconds.toFixed(seconds < 1 ? 2 : 1)} s`;
 const lengthOf = ({ length }) => `${length} ${length === 1 ? "move" : "moves"}`;
 
 // Half of many points are as good as all.
@@ -300,7 +301,7 @@ function drawRun() {
 function showAnswers() {
   const items = run.answers.map((answer) => {
     const button = Object.assign(document.createElement("button"), { type: "button" });
-    const when = Object.assign(document.createElement("span"), { textContent: `after ${answer.seconds.toFixed(1)} s` });
+    const when = Object.assign(document.createElement("span"), { textContent: `after ${secondsOf(answer)}` });
     button.append(lengthOf(answer), when);
     button.setAttribute("aria-pressed", answer === run.shown);
     button.disabled = !answer.playback;
