@@ -422,6 +422,24 @@ fn two_files_of_results_are_compared() {
 }
 
 #[test]
+fn anytime_prints_each_better_answer() {
+    let words =
+        ["solve", "--puzzle", "puzzle8", "--heuristic", "manhattan", "--n", "20", "--lambda", "0.2", "--anytime"];
+    let board = "8 6 7 2 5 4 3 0 1";
+    let ran = run(&[&words[..], &[board]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lengths: Vec<u32> =
+        ran.out.lines().filter_map(|line| line.split_once(" moves after ")?.0.parse().ok()).collect();
+    assert!(lengths.len() > 1 && lengths.is_sorted_by(|a, b| a > b), "{}", ran.out);
+    // To the end: nothing shorter exists.
+    assert_eq!(lengths.last(), Some(&31));
+    let ran = run(&[&words[..], &["--json", board]].concat());
+    assert_eq!(json(&ran.out)["length"], 31, "one object");
+    let limited = run(&[&words[..], &["--max-nodes", "2000", "--json", board]].concat());
+    assert_eq!(json(&limited.out)["solved"], true, "what was found within the limits counts");
+}
+
+#[test]
 fn a_bad_line_of_a_bench_file_is_named() {
     let (_folder, path) = temporary();
     let file = path("cubes.tsv");

@@ -3,23 +3,26 @@
 use super::instances::{Gatherer, Written};
 use super::reverse::Reverse;
 use super::search_options::SearchOptions;
-use super::solver::{Solution, Solver, why_not_solved};
+use super::solver::{Solution, Solver, Watch, why_not_solved};
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain, view};
 use crate::progress::{SearchLine, note};
-use crate::puzzle::{Puzzle, Reversible, Style, Visitor, visit};
+use crate::puzzle::{Puzzle, Reversible, Style, Visitor, move_names, visit};
 use crate::quantity::grouped;
 use crate::report::Refused;
+use crate::search::{Answer, Progress};
 use crate::signal;
 use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -84,7 +87,12 @@ fn one<P: Puzzle>(puzzle: P, reverse: &Reverse<P>, args: &Args, instance: &str, 
     }
     let mut solver = Solver::new(puzzle, reverse, &args.options, stop)?;
     solver.check(&start).or_input()?;
-    let solution = solver.solve(instance, start, &mut SearchLine::new())?;
+    let tells = args.options.anytime && !args.options.json;
+    let solution = if tells {
+        tell_each_answer(&mut solver, instance, start, stop)?
+    } else {
+        solver.solve(instance, start, &mut SearchLine::new())?
+    };
     if args.options.json {
         print_line(&solution.report)?;
     } else {
@@ -105,6 +113,31 @@ fn one<P: Puzzle>(puzzle: P, reverse: &Reverse<P>, args: &Args, instance: &str, 
         view::write(path, &playback)?;
     }
     Ok(SUCCESS)
+}
+
+/// Solves an instance, and prints each answer that is better than those before as soon as it is met.
+fn tell_each_answer<P: Puzzle>(
+    solver: &mut Solver<P>,
+    instance: &str,
+    start: P::State,
+    stop: &AtomicBool,
+) -> anyhow::Result<Solution<P::State>> {
+    let puzzle = Arc::clone(&solver.puzzle);
+    let line = RefCell::new(SearchLine::new());
+    let begun = Instant::now();
+    let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
+    let mut answers = |answer: &Answer| {
+        line.borrow_mut().clear();
+        let moves = move_names(&*puzzle, &answer.moves).join(" ");
+        // A reader that is gone is met again when the last answer is printed.
+        let seconds = begun.elapsed().as_secs_f64();
+        let _ = writeln!(io::stdout(), "{} moves after {seconds:.1} s: {moves}", answer.moves.len());
+    };
+    let watch = Watch { stop, progress: &mut progress, answers: &mut answers };
+    let solution = solver.solve_watched(instance, start, watch);
+    line.borrow_mut().clear();
+    writeln!(io::stdout())?;
+    solution
 }
 
 /// Solves each instance of standard input: a bad one gives an error line or object, and the rest goes on.
