@@ -454,7 +454,7 @@ fn a_patient_search_gives_its_best_answer_and_tells_of_each() {
             let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut answers);
             let outcome =
                 search.run(&Pancakes::ALL, start, &mut Misleading::new(64), &mut control).expect("no failure");
-            assert_eq!(outcome.cost, Some(distance.into()), "{start:?}");
+            assert_eq!((outcome.cost, outcome.proven_optimal), (Some(distance.into()), true), "{start:?}");
             assert!(costs.windows(2).all(|pair| pair[0] > pair[1]), "each is better: {costs:?}");
             assert!(costs.is_empty() || costs.last() == outcome.cost.as_ref());
             told += costs.len();
