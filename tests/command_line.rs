@@ -121,6 +121,8 @@ fn solve_shows_the_cube_and_groups_of_five() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("L L L") && !ran.out.contains('\x1b'), "a plain net when piped: {}", ran.out);
     assert!(ran.out.contains("3 moves") && ran.out.contains("U"), "{}", ran.out);
+    let (_, after) = ran.out.split_once("U' U' R'").or_else(|| ran.out.split_once("U U R'")).expect("the solution");
+    assert!(after.contains("L L L  F F F  R R R  B B B"), "the solved net: {}", ran.out);
     assert_eq!(ran.err, "", "no progress when piped");
 }
 

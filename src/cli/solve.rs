@@ -6,7 +6,7 @@ use super::search_options::SearchOptions;
 use super::solver::{Solution, Solver, Watch, why_not_solved};
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain, view};
 use crate::progress::{SearchLine, note};
-use crate::puzzle::{Puzzle, Reversible, Style, Visitor, move_names, visit};
+use crate::puzzle::{Puzzle, Reversible, Style, Visitor, move_names, replay, visit};
 use crate::quantity::grouped;
 use crate::report::Refused;
 use crate::search::{Answer, Progress};
@@ -225,7 +225,7 @@ fn style() -> Style {
     if coloured { Style::Coloured } else { Style::Plain }
 }
 
-/// The start, and the solution in groups of five moves.
+/// The start, the solution in groups of five moves, and where it leads.
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}\n", puzzle.draw(&solution.start, style()))?;
@@ -236,6 +236,10 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
     }
     let fives: Vec<String> = moves.chunks(5).map(|five| five.join(" ")).collect();
     writeln!(out, "{}\n", fives.join("   "))?;
+    let end = solution.moves.as_deref().and_then(|moves| replay(puzzle, &solution.start, moves).ok());
+    if let Some((end, _)) = end {
+        writeln!(out, "{}\n", puzzle.draw(&end, style()))?;
+    }
     writeln!(
         out,
         "{} move{}{}, found in {:.1} s: {} nodes generated, {} evaluated ({}/s)",
