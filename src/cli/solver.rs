@@ -325,11 +325,7 @@ fn choose<P: Puzzle>(
             return variant(puzzle, reverse, options, in_turn, &scorer, known);
         }
     }
-    let n = match options.n {
-        Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
-        _ if scorer.on_cuda => 10_000,
-        _ => 1_000,
-    };
+    let n = nodes_a_step(options, if scorer.on_cuda { 10_000 } else { 1_000 });
     let refuse = |flag: &str, given: bool| {
         ensure!(!given, "{flag}: the search {name} has no such setting; leave it out, or choose another --search");
         Ok(())
@@ -364,6 +360,14 @@ fn choose<P: Puzzle>(
     Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda), variant })
 }
 
+/// `--n`, or what measured best.
+fn nodes_a_step(options: &SearchOptions, best: usize) -> usize {
+    match options.n {
+        Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
+        Some(AutoCount::Auto) | None => best,
+    }
+}
+
 /// Exact costs of the cube within this many moves take a third of a second: 984,000 states.
 const ENDGAME_DEPTH: u64 = 6;
 
@@ -383,15 +387,13 @@ fn variant<P: Puzzle>(
         scorer.has_heads || !in_turn,
         "--deferred: the heuristic has no second head: a model that was trained with --heads would be accepted"
     );
-    let n = match options.n {
-        Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
-        _ => match (in_turn, scorer.on_cuda) {
-            (true, true) => 100_000,
-            (true, false) => 20_000,
-            (false, true) => 10_000,
-            (false, false) => 1_000,
-        },
+    let best = match (in_turn, scorer.on_cuda) {
+        (true, true) => 100_000,
+        (true, false) => 20_000,
+        (false, true) => 10_000,
+        (false, false) => 1_000,
     };
+    let n = nodes_a_step(options, best);
     let lambda = options.lambda.unwrap_or(0.6);
     let confidence = options.confidence.unwrap_or(3.0);
     let default_depth = if in_turn && reverse.endgame.is_some() { ENDGAME_DEPTH } else { 0 };
@@ -416,7 +418,6 @@ type Known<S> = Option<(u32, Endgame<S>)>;
 
 fn endgame_of<S: State>(known: &mut Known<S>, depth: u32, make: impl FnOnce() -> Endgame<S>) -> Endgame<S> {
     match known {
-        _ if depth == 0 => Endgame::none(),
         Some((present, endgame)) if *present == depth => endgame.clone(),
         _ => known.insert((depth, make())).1.clone(),
     }

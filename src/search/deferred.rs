@@ -121,8 +121,8 @@ impl<P: Puzzle> Run<'_, P> {
         }
         if self.settings.endgame.cost(&start).is_some() {
             self.stats.stored = 1;
-            self.best = Some(Answer { moves: self.way_home(&start), cost: 0 });
-            self.best.iter_mut().for_each(|answer| answer.cost = answer.moves.len() as Cost);
+            let moves = self.way_home(&start);
+            self.best = Some(Answer { cost: moves.len() as Cost, moves });
             return Ok(self.outcome(End::Solved, control));
         }
         self.store(&start, NO_PARENT, 0, 0);
@@ -153,7 +153,11 @@ impl<P: Puzzle> Run<'_, P> {
         }
         // Nothing is left that could be better: if nothing was forgotten, nothing better exists.
         self.exhausted = self.open.is_empty() && self.stats.dropped == 0;
-        let end = if self.best.is_some() { End::Solved } else { End::NoSolution };
+        let end = match self.best {
+            Some(_) => End::Solved,
+            None if self.exhausted => End::NoSolution,
+            None => End::Limit(Limit::Memory), // a goal may be beyond what was forgotten
+        };
         Ok(self.outcome(end, control))
     }
 
