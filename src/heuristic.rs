@@ -4,6 +4,10 @@
 //! later, in order, so that the cores can expand nodes while a device scores. Splitting, caching and mocks are
 //! wrappers around the one trait.
 
+mod shared;
+
+pub use shared::{Shared, share};
+
 use crate::puzzle::{Move, Reversible, State};
 use hashbrown::HashMap;
 use ndarray::Array2;

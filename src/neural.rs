@@ -8,6 +8,7 @@ pub mod model;
 pub mod network;
 
 mod encode;
+mod int8;
 mod mlp;
 mod optimizer;
 mod parameters;

@@ -186,6 +186,12 @@ pub trait Puzzle: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Equivalent instances, the state itself first, as many as there are: a solution of one solves all. Empty where the
+    /// puzzle knows of none.
+    fn views(&self, _state: &Self::State) -> Vec<View<Self::State>> {
+        Vec::new()
+    }
+
     /// A way of its own to make training samples, for a puzzle that cannot be walked back from its goals.
     ///
     /// # Errors
@@ -195,6 +201,25 @@ pub trait Puzzle: Send + Sync + 'static {
         Err(ParseError(format!(
             "--puzzle {name}: its moves cannot be undone, and training needs walks back from the goals"
         )))
+    }
+}
+
+/// An instance seen in another way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View<S> {
+    /// What it looks like.
+    pub start: S,
+    /// What each move that is made there is on the puzzle itself.
+    pub moves: Vec<Move>,
+    /// Whether a solution is made backward there.
+    pub backward: bool,
+}
+
+impl<S> View<S> {
+    /// A solution of the view, as one of the puzzle itself.
+    pub fn solution(&self, moves: &[Move]) -> Vec<Move> {
+        let seen = moves.iter().map(|&action| self.moves[usize::from(action)]);
+        if self.backward { seen.rev().collect() } else { seen.collect() }
     }
 }
 

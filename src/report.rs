@@ -47,6 +47,9 @@ pub struct Solved {
     pub seconds: f64,
     /// Where the network ran.
     pub device: Option<String>,
+    /// How the network's matrix products were done.
+    #[serde(default)]
+    pub precision: Option<String>,
     /// The model's name.
     pub model: Option<String>,
     /// The search's name.
@@ -87,6 +90,7 @@ impl Solved {
         differs("the model", show(&self.model), show(&other.model))?;
         differs("the checksum of the model's weights", show(&self.weights_crc32), show(&other.weights_crc32))?;
         differs("the device", show(&self.device), show(&other.device))?;
+        differs("--precision", show(&self.precision), show(&other.precision))?;
         differs("--n", show(&self.n), show(&other.n))?;
         differs("--lambda", show(&self.lambda), show(&other.lambda))?;
         differs("the variant", format!("'{}'", self.variant), format!("'{}'", other.variant))?;

@@ -14,13 +14,14 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 mod known;
+mod shortcuts;
 mod walks;
 
 pub use known::{Known, known_costs};
-pub use walks::{Walker, Walks, walk};
+pub use walks::{Walker, Walks};
 
 /// The generator of the samples; runs that were sampled by another one cannot be resumed.
-pub const GENERATOR: &str = "xoshiro256++/1";
+pub const GENERATOR: &str = "xoshiro256++/2";
 
 /// A stream of random numbers.
 pub type Generator = Xoshiro256PlusPlus;

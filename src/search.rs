@@ -21,6 +21,7 @@ pub mod open;
 pub mod random;
 mod scoring;
 pub mod tree;
+pub mod views;
 
 /// Expanded nodes between two looks at the clock and the memory.
 const LOOK_EVERY: u64 = 1024;
@@ -46,6 +47,8 @@ pub enum Limit {
     Nodes,
     /// [`Limits::memory`].
     Memory,
+    /// What a beam keeps: no state was left in it, and others had fallen out.
+    Width,
     /// The caller asked it to stop.
     Stopped,
 }
@@ -80,6 +83,21 @@ pub struct Stats {
     pub seconds: f64,
 }
 
+impl Stats {
+    /// The counts of two searches together; the time is not added up.
+    fn and(&self, other: &Stats) -> Stats {
+        Stats {
+            generated: self.generated + other.generated,
+            stored: self.stored + other.stored,
+            expanded: self.expanded + other.expanded,
+            evaluated: self.evaluated + other.evaluated,
+            iterations: self.iterations + other.iterations,
+            dropped: self.dropped + other.dropped,
+            seconds: other.seconds,
+        }
+    }
+}
+
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -107,7 +125,7 @@ pub struct Progress {
 }
 
 /// A search.
-pub trait Search<P: Puzzle> {
+pub trait Search<P: Puzzle>: Send + Sync {
     /// The name that `--search` takes.
     fn name(&self) -> &'static str;
 

@@ -384,6 +384,20 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
     }
     let all = fs::read_to_string(&out).expect("results");
     assert!(all.starts_with(&first) && all.lines().count() == 4, "what was known was not searched again");
+    // Several at a time find the same, and go on from results in any order.
+    let moves = |text: &str| -> Vec<(String, Value)> {
+        let lines = text.lines().map(json).map(|line| (line["instance"].to_string(), line["moves"].clone()));
+        let mut lines: Vec<_> = lines.collect();
+        lines.sort_by_key(|(instance, _)| instance.clone());
+        lines
+    };
+    let beside = path("parallel.jsonl");
+    fs::write(&beside, format!("{}\n", all.lines().nth(2).expect("a result"))).expect("it can be written");
+    let words = ["bench", &file, "--heuristic", "ball", "--n", "10", "--out", &beside, "--parallel", "3", "--json"];
+    let together = json(&run(&words).out);
+    assert_eq!(together["mean_length"], summary["mean_length"]);
+    assert_eq!(moves(&fs::read_to_string(&beside).expect("results")), moves(&all));
+    let words = ["bench", &file, "--heuristic", "ball", "--n", "10", "--out", &out];
     // Other settings and other instances are refused, and the file is kept.
     for other in [vec!["--lambda", "0.7"], vec!["--n", "11"], vec!["--max-nodes", "9999"], vec!["--skip", "1"]] {
         let mut words = words.to_vec();

@@ -59,9 +59,9 @@ fn best_first_search_needs_what_its_score_makes_it() {
 
 #[test]
 fn beam_search_needs_what_its_width_makes_it() {
-    assert_eq!(solve(&Beam { width: 2 }, &mut *first_score()), SEVEN);
-    assert_eq!(solve(&Beam { width: 3 }, &mut *first_score()).split(' ').count(), 6);
-    assert_eq!(solve(&Beam { width: 2 }, &mut *second_score()).split(' ').count(), 6);
+    assert_eq!(solve(&Beam::new(2), &mut *first_score()), SEVEN);
+    assert_eq!(solve(&Beam::new(3), &mut *first_score()).split(' ').count(), 6);
+    assert_eq!(solve(&Beam::new(2), &mut *second_score()).split(' ').count(), 6);
 }
 
 #[test]

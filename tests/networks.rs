@@ -24,8 +24,12 @@ fn sampler(max_depth: u32, size: usize) -> Sampler {
 
 /// A network that has learned a little: its statistics are not those of a fresh one.
 fn learned(kind: NetworkKind, heads: bool) -> Learner {
-    let mut learner = Learner::fresh(config(kind, heads), &Cube3.encoding(), Device::CPU, Precision::F32, 1e-3, 1)
-        .expect("a network");
+    learned_of(config(kind, heads))
+}
+
+fn learned_of(config: NetworkConfig) -> Learner {
+    let mut learner =
+        Learner::fresh(config, &Cube3.encoding(), Device::CPU, Precision::F32, 1e-3, 1).expect("a network");
     for k in 0..30 {
         learner.step(&sampler(26, 256).batch(k), 1e-2).expect("it learns");
     }
@@ -79,9 +83,39 @@ fn a_saved_and_folded_network_says_what_the_learner_says() {
         let coarse = estimate(folder.path(), Precision::Bf16, &states);
         let error = worst(&expected, &coarse.values);
         assert!(error < 0.5, "{kind}: bf16 changes estimates by {error}");
+        if Precision::Int8.serves(Device::CPU, kind) {
+            let rounded = estimate(folder.path(), Precision::Int8, &states);
+            let error = worst(&expected, &rounded.values);
+            assert!(error < 0.5, "{kind}: 8 bits change estimates by {error}");
+            let preferences = [&folded, &rounded].map(|estimates| estimates.preferences.as_ref().expect("the head"));
+            let error = (preferences[0] - preferences[1]).abs().into_iter().fold(0.0, f32::max);
+            assert!(error < 0.05, "{kind}: 8 bits change probabilities by {error}");
+        } else {
+            eprintln!("SKIPPED for {kind}: this machine has no products of 8 bits for it");
+        }
         let preferences = folded.preferences.expect("it has the head");
         assert_eq!(preferences.dim(), (300, 12));
         assert!(preferences.outer_iter().all(|row| (row.sum() - 1.0).abs() < 1e-4));
+    }
+}
+
+#[test]
+fn an_estimate_in_8_bits_depends_on_its_state_alone() {
+    if !Precision::Int8.serves(Device::CPU, NetworkKind::Mlp) {
+        eprintln!("SKIPPED: this machine has no products of 8 bits");
+        return;
+    }
+    // Widths that fill no block of registers, and numbers of states around a tile's.
+    let small = NetworkConfig { width: 74, ..config(NetworkKind::Mlp, true) };
+    let learner = learned_of(small);
+    let folder = tempfile::tempdir().expect("a folder");
+    save(&learner, folder.path(), Precision::F32);
+    let states = states(200);
+    let all = estimate(folder.path(), Precision::Int8, &states);
+    for count in [0, 1, 2, 47, 48, 49, 97, 200] {
+        let some = estimate(folder.path(), Precision::Int8, &states[..count]);
+        assert_eq!(some.values, all.values[..count]);
+        assert_eq!(some.values.len(), count);
     }
 }
 

@@ -2,12 +2,12 @@
 
 use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, ball, exact_distances, zero};
 use costar::puzzle::cube2::Cube2;
-use costar::puzzle::cube3::Cube3;
+use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35};
-use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Reversible, Style, laws, replay};
-use costar::sampler::{generator, walk};
+use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Reversible, Style, View, laws, replay};
+use costar::sampler::{Generator, Walker, generator};
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
@@ -17,9 +17,12 @@ use costar::search::endgame::Endgame;
 use costar::search::idastar::IterativeDeepening;
 use costar::search::nbs::NearOptimalBidirectional;
 use costar::search::random::RandomWalk;
-use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Search};
+use costar::search::views::Views;
+use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Search, Stats};
+use foldhash::fast::FixedState;
 use ndarray::Array2;
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -464,12 +467,119 @@ fn a_patient_search_gives_its_best_answer_and_tells_of_each() {
 }
 
 #[test]
+fn a_beam_with_a_shortlist_scores_only_that() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let beam = |shortlist, depth| Beam {
+        width: 4,
+        shortlist,
+        confidence: 1.0,
+        endgame: if depth > 0 { Endgame::new(&Pancakes::ALL, depth) } else { Endgame::none() },
+    };
+    let (mut all, mut few, mut known) = (0, 0, 0);
+    for (start, &distance) in &table {
+        let solved = |shortlist, depth| {
+            let limits = Limits::default();
+            let outcome = solve_with(&beam(shortlist, depth), Pancakes::ALL, start, &mut Knowing::new(), &limits);
+            assert_eq!(outcome.cost, Some(distance.into()), "{start:?}");
+            assert_eq!(outcome.proven_optimal, u32::from(distance) <= depth, "{start:?}");
+            outcome.stats.evaluated
+        };
+        all += solved(0, 0);
+        few += solved(2, 0);
+        known += solved(2, 3);
+    }
+    assert!(3 * few < 2 * all, "{few} scored, and {all} without a shortlist");
+    assert!(2 * known < few, "{known} scored, and {few} without an endgame");
+}
+
+#[test]
+fn a_beam_that_runs_dry_does_not_say_that_there_is_no_solution() {
+    // Half of the stacks cannot be sorted by even flips: a beam that keeps all of them sees that, a narrow one cannot.
+    let even = Pancakes { even: true };
+    let ended = |width| {
+        let start = b"bacdef";
+        solve_with(&Beam::new(width), even, start, &mut zero(), &Limits::default()).end
+    };
+    assert_eq!(ended(1000), End::NoSolution);
+    assert_eq!(ended(1), End::Limit(Limit::Width));
+}
+
+/// A search that knows the way, and takes up to three detours before it, by the looks of the start.
+struct Roundabout(Endgame<CubeState>);
+
+impl Search<Cube3> for Roundabout {
+    fn name(&self) -> &'static str {
+        "roundabout"
+    }
+
+    fn run(
+        &self,
+        _: &Cube3,
+        start: &CubeState,
+        _: &mut dyn Heuristic<CubeState>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        let detours = FixedState::default().hash_one(start) % 4;
+        let mut moves: Vec<Move> = (0..detours).flat_map(|_| [0, Cube3.inverse(0)]).collect();
+        moves.extend(self.0.way_home(|state, action| Cube3.apply(state, action), 12, start));
+        let answer = Answer { cost: moves.len() as u32, moves };
+        control.answer(&answer);
+        let stats = Stats { generated: 10, ..Stats::default() };
+        let (moves, cost) = (Some(answer.moves), Some(answer.cost));
+        Ok(Outcome { end: End::Solved, moves, cost, proven_optimal: false, stats })
+    }
+}
+
+#[test]
+fn of_several_views_the_best_answer_counts() {
+    let endgame = Endgame::new(&Cube3, 5);
+    let stop = AtomicBool::new(false);
+    let run = |search: &dyn Search<Cube3>, start: &CubeState, limits: &Limits, told: &mut dyn FnMut(&Answer)| {
+        let mut watch = |_: &_| ();
+        let mut control = Control::new(limits, &stop, &mut watch).with_answers(told);
+        search.run(&Cube3, start, &mut zero(), &mut control).expect("no heuristic fails")
+    };
+    let mut better = 0;
+    for number in 0..10 {
+        let start = scrambled(&Cube3, 5, &mut generator(6, number));
+        let unlimited = Limits::default();
+        let one = Roundabout(endgame.clone());
+        let of_view = |view: View<_>| run(&one, &view.start, &unlimited, &mut |_| ()).cost.expect("solved");
+        let costs: Vec<u32> = Cube3.views(&start).into_iter().take(8).map(of_view).collect();
+        let search = Views { search: Box::new(Roundabout(endgame.clone())), count: 8 };
+        let mut told = Vec::new();
+        let outcome = run(&search, &start, &unlimited, &mut |answer| told.push(answer.clone()));
+        assert_eq!(outcome.cost, costs.iter().copied().min());
+        assert_eq!(outcome.stats.generated, 80);
+        better += u32::from(outcome.cost < Some(costs[0]));
+        told.push(Answer { moves: outcome.moves.expect("solved"), cost: outcome.cost.expect("solved") });
+        for answer in &told {
+            let (end, cost) = replay(&Cube3, &start, &answer.moves).expect("legal moves");
+            assert!(Cube3.is_goal(&end) && cost == answer.cost);
+        }
+        told.pop();
+        assert!(told.windows(2).all(|pair| pair[1].cost < pair[0].cost), "only better answers are told");
+        let limits = Limits { nodes: Some(25), ..Limits::default() };
+        assert!(run(&search, &start, &limits, &mut |_| ()).stats.generated <= 30, "limits are of all views together");
+    }
+    assert!(better > 0, "some view has a shorter answer than the first");
+}
+
+fn scrambled<P: Reversible>(puzzle: &P, depth: u32, generator: &mut Generator) -> P::State {
+    let mut walker = Walker::new(puzzle, puzzle.goals()[0]);
+    for _ in 0..depth {
+        walker.step(generator);
+    }
+    walker.state
+}
+
+#[test]
 fn without_room_the_worst_nodes_are_forgotten() {
     let puzzle = Cube2;
     let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
     let mut dropped = 0;
     for number in 0..4 {
-        let (start, _) = walk(&puzzle, puzzle.goals()[0], 12, &mut generator(3, number));
+        let start = scrambled(&puzzle, 12, &mut generator(3, number));
         for eager in [false, true] {
             let search = Deferred {
                 expand: 2000,
@@ -505,8 +615,8 @@ fn all_searches(puzzle: Pancakes) -> Vec<Box<dyn Search<Pancakes>>> {
         Box::new(BestFirst::a_star()),
         Box::new(BestFirst::one_by_one(0.0)),
         Box::new(BestFirst::one_by_one(1.0)),
-        Box::new(Beam { width: 1000 }),
-        Box::new(Beam { width: 10 }),
+        Box::new(Beam::new(1000)),
+        Box::new(Beam::new(10)),
         Box::new(BreadthFirst),
         Box::new(Bidirectional),
         Box::new(NearOptimalBidirectional),
@@ -567,7 +677,7 @@ fn optimal_searches_agree_with_breadth_first_search() {
             (Box::new(NearOptimalBidirectional), true),
             (Box::new(BreadthFirst), false),
             (Box::new(Bidirectional), false),
-            (Box::new(Beam { width: 1000 }), false),
+            (Box::new(Beam::new(1000)), false),
         ] {
             let depths: &[u32] = if admissible { &[2, 4] } else { &[0] };
             for &depth in depths {
@@ -597,8 +707,7 @@ fn agree<P: Reversible>(puzzle: &P, heuristic: Option<&str>, depth: u32, count: 
     };
     for number in 0..count {
         let mut generator = generator(17, number);
-        let goal = puzzle.goals()[0];
-        let (start, _) = walk(puzzle, goal, 1 + number as u32 % depth, &mut generator);
+        let start = scrambled(puzzle, 1 + number as u32 % depth, &mut generator);
         let expected = cost(&BreadthFirst, &start);
         for search in [
             &BestFirst::a_star() as &dyn Search<P>,

@@ -3,7 +3,7 @@
 use super::instances::{self, Written};
 use super::reverse::Reverse;
 use super::search_options::SearchOptions;
-use super::solver::{Solver, why_not_solved};
+use super::solver::{Solution, Solver, Watch, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::progress::{SearchLine, note};
 use crate::puzzle::{Puzzle, Reversible, Visitor, visit};
@@ -11,10 +11,13 @@ use crate::quantity::{self, grouped};
 use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
 use crate::{memory, signal};
 use anyhow::{Context as _, Result, anyhow, ensure};
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -29,6 +32,9 @@ pub(super) struct Args {
     /// At most N instances
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     limit: Option<u64>,
+    /// Search K instances at the same time: what they ask of the network is scored together, and they share the memory
+    #[arg(long, default_value = "1", value_name = "K", value_parser = quantity::positive_count)]
+    parallel: u64,
     /// Append each result to this file, as JSON; run again with the same file to go on where it stopped
     #[arg(long, value_name = "results.jsonl")]
     out: Option<PathBuf>,
@@ -72,26 +78,28 @@ impl Bench {
         let Bench { args, stop } = self;
         let mut instances = read(&puzzle, &args.file).or_input()?;
         instances.drain(..usize::try_from(args.skip).unwrap_or(usize::MAX).min(instances.len()));
-        instances.truncate(args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)));
-        let mut solver = Solver::new(puzzle, &reverse, &args.options, stop)?;
+        let limit = args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        // An earlier run may have had a larger limit.
+        let beyond = instances.split_off(limit.min(instances.len()));
+        let solver = Solver::new(puzzle, &reverse, &args.options, stop)?;
         for (i, instance) in instances.iter().enumerate() {
             solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
         }
         let mut results = match &args.out {
-            Some(out) => earlier(out, &instances, solver.template()).or_input()?,
-            None => Vec::new(),
+            Some(out) => earlier(out, &instances, &beyond, solver.template()).or_input()?,
+            None => vec![None; instances.len()],
         };
-        if !results.is_empty() {
-            note!("costar: {} of {} instances are in the file already", results.len(), instances.len());
+        let todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
+        if todo.len() < instances.len() {
+            let present = instances.len() - todo.len();
+            note!("costar: {present} of {} instances are in the file already", instances.len());
         }
         let others = args.against.as_deref().map(others).transpose().or_input()?;
-        let mut line = SearchLine::new();
-        for (i, instance) in instances.iter().enumerate().skip(results.len()) {
-            line.instances(format!("{}/{}: ", i + 1, instances.len()));
-            let mut solution = solver.solve(&instance.text, instance.start, &mut line)?;
+        let mut take_in = |i: usize, mut solution: Solution<P::State>| -> Result<()> {
+            let instance: &Instance<_> = &instances[i];
             solution.report.optimal_length = instance.optimum;
             if stop.load(Ordering::Relaxed) && solution.moves.is_none() {
-                break; // an interrupted search says nothing of the instance
+                return Ok(()); // an interrupted search says nothing of the instance
             }
             if let Some(out) = &args.out {
                 append_line(out, &solution.report)?;
@@ -100,13 +108,27 @@ impl Bench {
                 let why = || why_not_solved(&solution.report, solution.end);
                 writeln!(io::stdout(), "{}", describe(i, instance, &solution.report, why))?;
             }
-            results.push(solution.report);
-            if stop.load(Ordering::Relaxed) {
-                break;
+            results[i] = Some(solution.report);
+            Ok(())
+        };
+        let parallel = usize::try_from(args.parallel).unwrap_or(usize::MAX).min(todo.len());
+        if parallel > 1 {
+            in_parallel(solver.split(parallel), &instances, &todo, stop, take_in)?;
+        } else {
+            let mut solver = solver;
+            let mut line = SearchLine::new();
+            for i in todo {
+                line.instances(format!("{}/{}: ", i + 1, instances.len()));
+                let solution = solver.solve(&instances[i].text, instances[i].start, &mut line)?;
+                take_in(i, solution)?;
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
             }
         }
-        drop(line);
-        let optima: Vec<Option<u32>> = instances[..results.len()].iter().map(|instance| instance.optimum).collect();
+        let known =
+            results.into_iter().zip(&instances).filter_map(|(result, instance)| Some((result?, instance.optimum)));
+        let (results, optima): (Vec<Solved>, Vec<Option<u32>>) = known.unzip();
         let summary = Summary {
             against: others.map(|others| Comparison::new(&results, &optima, &others)),
             ..Summary::new(&results, &optima, memory::peak())
@@ -122,6 +144,43 @@ impl Bench {
         }
         Ok(SUCCESS)
     }
+}
+
+/// Searches as many instances at the same time as there are solvers; `take_in` is told of each as soon as it is done.
+///
+/// # Errors
+/// The first error of a search, or of `take_in`: all others are stopped then.
+fn in_parallel<P: Puzzle>(
+    solvers: Vec<Solver<P>>,
+    instances: &[Instance<P::State>],
+    todo: &[usize],
+    stop: &AtomicBool,
+    mut take_in: impl FnMut(usize, Solution<P::State>) -> Result<()>,
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = channel();
+    thread::scope(|scope| {
+        for mut solver in solvers {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed)
+                    && let Some(&i) = todo.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let watch = Watch { stop, progress: &mut |_| (), answers: &mut |_| () };
+                    let solution = solver.solve_watched(&instances[i].text, instances[i].start, watch);
+                    if sender.send((i, solution)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let outcome = receiver.iter().try_for_each(|(i, solution)| take_in(i, solution?));
+        if outcome.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        outcome
+    })
 }
 
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
@@ -149,22 +208,34 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
     Ok(instances)
 }
 
-/// The results of an earlier run with the same file, instances and settings.
-fn earlier<S>(out: &Path, instances: &[Instance<S>], template: &Solved) -> Result<Vec<Solved>> {
+/// The results of an earlier run with the same file, instances and settings: one for each instance that has one.
+fn earlier<S>(
+    out: &Path,
+    instances: &[Instance<S>],
+    beyond: &[Instance<S>],
+    template: &Solved,
+) -> Result<Vec<Option<Solved>>> {
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     ensure!(parent.is_dir(), "--out: there is no folder {}", parent.display());
     let writable = fs::File::options().create(true).append(true).open(out);
     writable.with_context(|| format!("--out: cannot write {}", out.display()))?;
-    let mut results: Vec<Solved> = read_lines(out).context("--out goes on with the results of an earlier run")?;
-    results.truncate(instances.len());
-    for (i, (result, instance)) in results.iter().zip(instances).enumerate() {
+    let lines: Vec<Solved> = read_lines(out).context("--out goes on with the results of an earlier run")?;
+    // Instances that are searched at the same time end in any order, and one may be in the file twice.
+    let mut places: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    for (i, instance) in instances.iter().chain(beyond).enumerate() {
+        places.entry(&instance.text).or_default().push_back(i);
+    }
+    let mut results = vec![None; instances.len() + beyond.len()];
+    for (i, result) in lines.into_iter().enumerate() {
         let refuse =
             |why: String| anyhow!("{} holds other results, which are kept: {why}; choose another --out", out.display());
         result.check_same_settings(template).map_err(refuse)?;
-        if result.instance != instance.text {
-            return Err(refuse(format!("result {} is of the instance '{}'", i + 1, result.instance)));
+        match places.get_mut(result.instance.as_str()).and_then(VecDeque::pop_front) {
+            Some(place) => results[place] = Some(result),
+            None => return Err(refuse(format!("result {} is of the instance '{}'", i + 1, result.instance))),
         }
     }
+    results.truncate(instances.len());
     Ok(results)
 }
 

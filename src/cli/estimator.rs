@@ -8,7 +8,7 @@ use crate::heuristic::{Heuristic, zero};
 use crate::neural::device::Device;
 use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
-use crate::neural::model::Model;
+use crate::neural::model::{Model, ModelConfig};
 use crate::progress::note;
 use crate::puzzle::Puzzle;
 use anyhow::{Context as _, ensure};
@@ -78,8 +78,15 @@ impl Estimator {
                 if let Some(said) = said {
                     note!("costar: {said}");
                 }
-                let model = Model::read(&folder, &**puzzle, device, Precision::auto(device))?;
-                let place = Place { device, model: name, weights_crc32: model.weights_crc32 };
+                let network = ModelConfig::read(&folder)?.network.kind;
+                let precision = options.precision.unwrap_or(Precision::for_solving(device, network));
+                ensure!(
+                    precision.serves(device, network),
+                    "--precision {precision}: that is for networks of the kind mlp, on a CPU with AVX-512 VNNI; \
+                     leave it out, and the fastest that this machine has is taken"
+                );
+                let model = Model::read(&folder, &**puzzle, device, precision)?;
+                let place = Place { device, precision, model: name, weights_crc32: model.weights_crc32 };
                 Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)))
             }
             (Estimator::Own(name), _) if name == "zero" => Ok((Box::new(zero()), None)),
@@ -95,6 +102,7 @@ impl Estimator {
 /// Where a network runs.
 pub(super) struct Place {
     pub(super) device: Device,
+    pub(super) precision: Precision,
     pub(super) model: String,
     pub(super) weights_crc32: u32,
 }

@@ -1,6 +1,7 @@
 //! The flags that `solve` and `bench` share, and what a request to `serve` is read into.
 
 use crate::neural::device::DeviceChoice;
+use crate::neural::learner::Precision;
 use crate::quantity;
 
 #[derive(Debug, clap::Args)]
@@ -33,12 +34,21 @@ pub(super) struct SearchOptions {
     /// model with heads; --search auto takes it where there is one
     #[arg(long)]
     pub(super) deferred: bool,
-    /// Of --deferred: how much a move's probability counts against the cost-to-go, in moves [default: 3]
+    /// Of beam, with a model that has heads: score only the best K·N children, as their parents' second head ranks them;
+    /// 0 for all [default: 3]
+    #[arg(long, value_name = "K", value_parser = quantity::count)]
+    pub(super) shortlist: Option<u64>,
+    /// Of --deferred and --shortlist: how much a move's probability counts against the cost-to-go, in moves [default: 3]
     #[arg(long, value_name = "C", value_parser = weight)]
     pub(super) confidence: Option<f32>,
-    /// Of bwas: know all states within so many moves of the goals by heart; 0 for none [default: 6 with --deferred]
+    /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default: 6 with
+    /// --deferred or --shortlist]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
     pub(super) endgame: Option<u64>,
+    /// Search so many equivalent instances one after the other, and give the best answer: a cube has 96 (48 ways to hold
+    /// or mirror it, and their inverses) [default: 1]
+    #[arg(long, value_name = "K", value_parser = quantity::positive_count)]
+    pub(super) views: Option<u64>,
     /// Of bwas: go on for so many steps after the first answer, and give the best [default: 4 with an endgame]
     #[arg(long, value_name = "STEPS", value_parser = quantity::count)]
     pub(super) patience: Option<u64>,
@@ -52,6 +62,10 @@ pub(super) struct SearchOptions {
     /// Where the network runs: auto, cpu, cuda or cuda:I
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     pub(super) device: DeviceChoice,
+    /// Of the network's matrix products [default: what is fastest here: int8 for networks of dense layers on a CPU with
+    /// AVX-512 VNNI, else bf16 where the device is fast at it, else f32]
+    #[arg(long, value_name = "f32|bf16|int8")]
+    pub(super) precision: Option<Precision>,
     /// Give up on an instance after so many seconds
     #[arg(long, value_name = "S", value_parser = quantity::seconds)]
     pub(super) max_seconds: Option<f64>,

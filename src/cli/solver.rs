@@ -4,7 +4,7 @@ use super::estimator::{Estimator, Place};
 use super::reverse::Reverse;
 use super::search_options::{AutoCount, SearchOptions};
 use super::{Failure, OrInput as _};
-use crate::heuristic::Heuristic;
+use crate::heuristic::{Heuristic, share};
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::model::ModelConfig;
@@ -18,6 +18,7 @@ use crate::search::deferred::Deferred;
 use crate::search::endgame::Endgame;
 use crate::search::idastar::IterativeDeepening;
 use crate::search::random::RandomWalk;
+use crate::search::views::Views;
 use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search};
 use anyhow::{Context as _, bail, ensure};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ const MEMORY_SHARE: f64 = 0.8;
 pub(super) struct Solver<P: Puzzle> {
     pub(super) puzzle: Arc<P>,
     pub(super) heuristic: Box<dyn Heuristic<P::State>>,
-    search: Box<dyn Search<P>>,
+    search: Arc<dyn Search<P>>,
     pub(super) limits: Limits,
     stop: &'static AtomicBool,
     scorer: Scorer,
@@ -79,7 +80,7 @@ impl<P: Puzzle> Solver<P> {
         Ok(Solver {
             puzzle,
             heuristic,
-            search: chosen.search,
+            search: Arc::from(chosen.search),
             limits: limits(options),
             stop,
             scorer,
@@ -95,9 +96,26 @@ impl<P: Puzzle> Solver<P> {
     pub(super) fn set(&mut self, reverse: &Reverse<P>, options: &SearchOptions) -> anyhow::Result<()> {
         let chosen = choose(&*self.puzzle, reverse, options, self.scorer, &mut self.endgame)?;
         self.template = with_settings(self.template.clone(), self.heuristic.name(), options, &chosen);
-        self.search = chosen.search;
+        self.search = Arc::from(chosen.search);
         self.limits = limits(options);
         Ok(())
+    }
+
+    /// The same solver several times, to search at the same time: they share the heuristic, and the memory.
+    pub(super) fn split(self, count: usize) -> Vec<Self> {
+        let memory = self.limits.memory.map(|memory| memory / count as u64);
+        let parts = share(self.heuristic, count).into_iter();
+        let solver = |heuristic| Solver {
+            puzzle: Arc::clone(&self.puzzle),
+            heuristic: Box::new(heuristic) as Box<dyn Heuristic<P::State>>,
+            search: Arc::clone(&self.search),
+            limits: Limits { memory, ..self.limits.clone() },
+            stop: self.stop,
+            scorer: self.scorer,
+            endgame: self.endgame.clone(),
+            template: self.template.clone(),
+        };
+        parts.map(solver).collect()
     }
 
     /// What results will have in common.
@@ -202,6 +220,7 @@ fn template<P: Puzzle>(
         nodes_dropped: 0,
         seconds: 0.0,
         device: place.as_ref().map(|place| place.device.to_string()),
+        precision: place.as_ref().map(|place| place.precision.to_string()),
         weights_crc32: place.as_ref().map(|place| place.weights_crc32),
         model: place.map(|place| place.model),
         search: String::new(),
@@ -239,6 +258,7 @@ fn ended_by(end: End) -> Option<&'static str> {
         End::Limit(Limit::Time) => Some("time"),
         End::Limit(Limit::Nodes) => Some("nodes"),
         End::Limit(Limit::Memory) => Some("memory"),
+        End::Limit(Limit::Width) => Some("width"),
         End::Limit(Limit::Stopped) => Some("stopped"),
     }
 }
@@ -255,6 +275,7 @@ pub(super) fn why_not_solved(report: &Solved, end: End) -> String {
         End::NoSolution => format!("there is no solution: every state that can be reached was seen ({counted})"),
         End::Limit(Limit::Time) => format!("not solved: the time (--max-seconds) is up ({counted})"),
         End::Limit(Limit::Nodes) => format!("not solved: the nodes (--max-nodes) are used up ({counted})"),
+        End::Limit(Limit::Width) => format!("not solved: the beam ran dry, a larger --n would go further ({counted})"),
         End::Limit(Limit::Memory) => format!("not solved: the memory (--max-memory) is used up ({counted})"),
         End::Limit(Limit::Stopped) | End::Solved => format!("not solved: stopped ({counted})"),
     }
@@ -300,6 +321,7 @@ struct Scorer {
     on_cuda: bool,
 }
 
+/// The search that the flags name, of as many views as they say.
 fn choose<P: Puzzle>(
     puzzle: &P,
     reverse: &Reverse<P>,
@@ -307,21 +329,59 @@ fn choose<P: Puzzle>(
     scorer: Scorer,
     known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
-    let name = search_name(puzzle, options, scorer.is_network);
+    let chosen = choose_one(puzzle, reverse, options, scorer, known)?;
+    let Some(views) = options.views.filter(|&views| views > 1) else { return Ok(chosen) };
+    let has = reverse.goals(puzzle).first().map_or(0, |goal| puzzle.views(goal).len());
+    ensure!(
+        views <= has as u64,
+        "--views {views}: {} has {}; leave it out",
+        puzzle.name(),
+        if has == 0 {
+            "no equivalent instances that it knows of".into()
+        } else {
+            format!("{has} equivalent instances")
+        }
+    );
+    ensure!(
+        !options.anytime,
+        "--views: the first view of an anytime search would have no end; leave out one of the two"
+    );
+    let variant = format!("{} --views {views}", chosen.variant).trim_start().to_owned();
+    Ok(Chosen { search: Box::new(Views { search: chosen.search, count: views as usize }), variant, ..chosen })
+}
+
+fn choose_one<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    scorer: Scorer,
+    known: &mut Known<P::State>,
+) -> anyhow::Result<Chosen<P>> {
+    let mut name = search_name(puzzle, options, scorer.is_network);
     let as_published = options.search != "auto" || options.n.is_some() || options.lambda.is_some();
+    let of_bwas = options.deferred || options.patience.is_some() || options.anytime;
+    if name == "bwas" && options.search == "auto" && (options.shortlist.is_some() || (!as_published && !of_bwas)) {
+        // What measured best with a second head; --n or --lambda alone mean batch-weighted A* as it was published.
+        name = if scorer.has_heads { "beam" } else { name };
+    }
     let in_turn = options.deferred || (!as_published && name == "bwas" && scorer.has_heads);
     ensure!(
-        in_turn || options.confidence.is_none(),
-        "--confidence is a setting of --deferred: add that, or leave it out"
+        in_turn || name == "beam" || options.confidence.is_none(),
+        "--confidence is a setting of --deferred and of beam: add one of these, or leave it out"
     );
-    for (flag, given) in [
-        ("--deferred", options.deferred),
-        ("--endgame", options.endgame.is_some()),
-        ("--patience", options.patience.is_some()),
-        ("--anytime", options.anytime),
+    ensure!(
+        name == "beam" || options.shortlist.is_none(),
+        "--shortlist is a setting of the search beam, and the search is {name}"
+    );
+    for (flag, given, of_beam) in [
+        ("--deferred", options.deferred, false),
+        ("--endgame", options.endgame.is_some(), true),
+        ("--patience", options.patience.is_some(), false),
+        ("--anytime", options.anytime, false),
     ] {
-        ensure!(!given || name == "bwas", "{flag} is a setting of the search bwas, and the search is {name}");
-        if given || in_turn {
+        let fits = name == "bwas" || (of_beam && name == "beam");
+        ensure!(!given || fits, "{flag} is no setting of the search {name}: leave it out");
+        if (given && name == "bwas") || in_turn {
             return variant(puzzle, reverse, options, in_turn, &scorer, known);
         }
     }
@@ -342,7 +402,7 @@ fn choose<P: Puzzle>(
         "best-first" => Box::new(BestFirst::one_by_one(lambda)),
         "astar" => Box::new(BestFirst::a_star()),
         "idastar" => Box::new(IterativeDeepening { bucket: BUCKET }),
-        "beam" => Box::new(Beam { width: n }),
+        "beam" => return beam(puzzle, reverse, options, &scorer, known),
         "bfs" => Box::new(BreadthFirst),
         "random" => Box::new(RandomWalk { seed: options.seed, most_moves: RANDOM_MOVES }),
         "bidirectional" | "nbs" => match if name == "nbs" { reverse.nbs } else { reverse.bidirectional } {
@@ -374,6 +434,65 @@ const ENDGAME_DEPTH: u64 = 6;
 /// Steps after the first answer.
 const PATIENCE: u64 = 4;
 
+/// How much a move's probability counts, in moves.
+const CONFIDENCE: f32 = 3.0;
+
+/// Children of a beam that are scored, in widths.
+const SHORTLIST: u64 = 3;
+
+/// A beam with the settings that were given, and those that measured best.
+fn beam<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    scorer: &Scorer,
+    known: &mut Known<P::State>,
+) -> anyhow::Result<Chosen<P>> {
+    ensure!(options.lambda.is_none(), "--lambda: the search beam has no such setting; leave it out");
+    let shortlist = options.shortlist.unwrap_or(if scorer.has_heads { SHORTLIST } else { 0 });
+    ensure!(
+        shortlist == 0 || scorer.has_heads,
+        "--shortlist: the heuristic has no second head: a model that was trained with --heads would be accepted"
+    );
+    ensure!(shortlist > 0 || options.confidence.is_none(), "--confidence: without a shortlist, it has no use");
+    let confidence = options.confidence.unwrap_or(CONFIDENCE);
+    let width = nodes_a_step(
+        options,
+        match (shortlist > 0, scorer.on_cuda) {
+            (true, true) => 100_000,
+            (true, false) => 15_000,
+            (false, true) => 10_000,
+            (false, false) => 1_000,
+        },
+    );
+    let (depth, endgame) = endgame(puzzle, reverse, options, shortlist > 0, known)?;
+    let mut variant = if depth > 0 { format!("--endgame {depth}") } else { String::new() };
+    if shortlist > 0 {
+        variant = format!("--shortlist {shortlist} --confidence {confidence} {variant}").trim_end().to_owned();
+    }
+    let shortlist = usize::try_from(shortlist).unwrap_or(usize::MAX);
+    let search = Box::new(Beam { width, shortlist, confidence, endgame });
+    Ok(Chosen { search, n: Some(width), lambda: None, variant })
+}
+
+/// The endgame that was asked for, or that measured best; and its depth, 0 for none.
+fn endgame<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    wanted: bool,
+    known: &mut Known<P::State>,
+) -> anyhow::Result<(u32, Endgame<P::State>)> {
+    let default_depth = if wanted && reverse.endgame.is_some() { ENDGAME_DEPTH } else { 0 };
+    let depth = u32::try_from(options.endgame.unwrap_or(default_depth)).unwrap_or(u32::MAX);
+    let endgame = match reverse.endgame {
+        _ if depth == 0 => Endgame::none(),
+        Some(make) => endgame_of(known, depth, || make(puzzle, depth)),
+        None => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
+    };
+    Ok((depth, endgame))
+}
+
 /// A variant of BWAS with the settings that were given, and those that measured best.
 fn variant<P: Puzzle>(
     puzzle: &P,
@@ -395,14 +514,8 @@ fn variant<P: Puzzle>(
     };
     let n = nodes_a_step(options, best);
     let lambda = options.lambda.unwrap_or(0.6);
-    let confidence = options.confidence.unwrap_or(3.0);
-    let default_depth = if in_turn && reverse.endgame.is_some() { ENDGAME_DEPTH } else { 0 };
-    let depth = u32::try_from(options.endgame.unwrap_or(default_depth)).unwrap_or(u32::MAX);
-    let endgame = match reverse.endgame {
-        _ if depth == 0 => Endgame::none(),
-        Some(make) => endgame_of(known, depth, || make(puzzle, depth)),
-        None => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
-    };
+    let confidence = options.confidence.unwrap_or(CONFIDENCE);
+    let (depth, endgame) = endgame(puzzle, reverse, options, in_turn, known)?;
     // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.
     let patience = options.patience.unwrap_or(if depth > 0 { PATIENCE } else { 0 });
     let patience = (!options.anytime).then_some(patience);

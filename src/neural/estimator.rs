@@ -4,10 +4,9 @@
 //! order. A device that runs out of memory has its chunks halved.
 
 use super::device::{Device, caught};
-use super::encode::upload;
+use super::learner::Precision;
 use super::model::Model;
 use super::network::Scorer;
-use super::parameters::host_values;
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use crate::progress::note;
 use crate::puzzle::Puzzle;
@@ -15,7 +14,6 @@ use ndarray::{Array2, Axis, s};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use tch::Kind;
 
 /// A network that estimates the cost-to-go of a puzzle's states.
 pub struct NetworkHeuristic<P: Puzzle> {
@@ -35,7 +33,12 @@ impl<P: Puzzle> NetworkHeuristic<P> {
         let (outbox, answers) = channel();
         let has_preferences = model.config.network.heads.is_some();
         let chunk = chunk(&model, device);
-        let overlap = if device.is_cuda() { 4 } else { 0 };
+        let overlap = match model.precision {
+            _ if device.is_cuda() => 4,
+            // Its cores take tiles one by one, and do not wait for each other as those of libtorch do.
+            Precision::Int8 => 2,
+            _ => 0,
+        };
         thread::spawn(move || {
             let _guard = tch::no_grad_guard();
             let mut worker = Worker { scorer: model.scorer, device, largest: usize::MAX };
@@ -127,13 +130,15 @@ impl Worker {
         let mut done = 0;
         while done < rows.nrows() {
             let count = (rows.nrows() - done).min(self.largest);
-            let part = rows.slice(s![done..done + count, ..]).to_owned();
-            match self.forward(&part, ask) {
-                Ok((part_values, part_preferences)) => {
-                    values.extend(part_values);
-                    if let Some((part_preferences, count)) = part_preferences {
-                        preferences.extend(part_preferences);
-                        moves = count;
+            let part = rows.slice(s![done..done + count, ..]);
+            // An error of libtorch comes back as its first line.
+            match caught(|| self.scorer.score(part, ask == Ask::ValuesAndPreferences)) {
+                Ok(scores) => {
+                    // Not `max`, which would hide what is not a number.
+                    values.extend(scores.values.iter().map(|&value| if value < 0.0 { 0.0 } else { value }));
+                    if let Some(rows) = scores.moves {
+                        moves = rows.ncols();
+                        preferences.extend(rows);
                     }
                     done += count;
                 }
@@ -154,19 +159,5 @@ impl Worker {
         let preferences = (moves > 0)
             .then(|| Array2::from_shape_vec((rows.nrows(), moves), preferences).expect("a row of preferences a state"));
         Ok(Estimates { values, preferences })
-    }
-
-    /// One forward pass; an error of libtorch comes back as its first line.
-    #[allow(clippy::type_complexity)]
-    fn forward(&self, rows: &Array2<u8>, ask: Ask) -> Result<(Vec<f32>, Option<(Vec<f32>, usize)>), String> {
-        caught(|| {
-            let output = self.scorer.score(&upload(rows, self.device.0), ask == Ask::ValuesAndPreferences);
-            let values = host_values(&output.values.clamp_min(0.0));
-            let preferences = output.moves.map(|logits| {
-                let moves = logits.size()[1] as usize;
-                (host_values(&logits.softmax(-1, Kind::Float)), moves)
-            });
-            (values, preferences)
-        })
     }
 }

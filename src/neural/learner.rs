@@ -2,8 +2,9 @@
 
 use super::device::{Device, caught, tune_allocator};
 use super::encode::upload;
+use super::int8;
 use super::model::{self, ModelConfig};
-use super::network::{Network, NetworkConfig, NetworkError, Scorer};
+use super::network::{Network, NetworkConfig, NetworkError, NetworkKind, Scorer, scorer};
 use super::optimizer::AdamW;
 use super::parameters::{Parameters, host_values};
 use crate::puzzle::Encoding;
@@ -16,13 +17,15 @@ use std::path::Path;
 use tch::{Kind, Tensor};
 
 /// How the matrix products are done; everything else is f32, the master weights too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// In 32 bits.
     F32,
     /// In bfloat16.
     Bf16,
+    /// In 8-bit integers: to solve with, not to train with, and only dense networks on CPUs with AVX-512 VNNI.
+    Int8,
 }
 
 impl Precision {
@@ -31,10 +34,21 @@ impl Precision {
         if device.has_fast_bf16() { Precision::Bf16 } else { Precision::F32 }
     }
 
+    /// What a model is solved with where nobody says otherwise: what is fastest.
+    pub fn for_solving(device: Device, network: NetworkKind) -> Precision {
+        if Precision::Int8.serves(device, network) { Precision::Int8 } else { Precision::auto(device) }
+    }
+
+    /// Whether networks of this kind can be solved with so, here.
+    pub fn serves(self, device: Device, network: NetworkKind) -> bool {
+        self != Precision::Int8 || (!device.is_cuda() && network == NetworkKind::Mlp && int8::is_available())
+    }
+
+    /// The kind of the tensors.
     pub(super) fn kind(self) -> Kind {
         match self {
             Precision::F32 => Kind::Float,
-            Precision::Bf16 => Kind::BFloat16,
+            Precision::Bf16 | Precision::Int8 => Kind::BFloat16,
         }
     }
 }
@@ -44,6 +58,7 @@ impl fmt::Display for Precision {
         f.write_str(match self {
             Precision::F32 => "f32",
             Precision::Bf16 => "bf16",
+            Precision::Int8 => "int8",
         })
     }
 }
@@ -128,8 +143,8 @@ impl Learner {
     }
 
     fn set_target(&mut self, parameters: Parameters) {
-        let kind = self.precision.kind();
-        let scorer = tch::no_grad(|| self.network.fold(&parameters.weights(Kind::Float), kind));
+        let precision = Precision::for_solving(self.device, self.config.kind);
+        let scorer = scorer(&*self.network, &parameters, self.device.0, precision);
         self.target = Some(Target { parameters, scorer });
     }
 
@@ -148,11 +163,7 @@ impl Learner {
         let target = self.target.as_ref().expect("there is a target network");
         let mut values: Vec<f32> = Vec::with_capacity(children.places.len());
         for rows in children.unknown.axis_chunks_iter(Axis(0), ROWS) {
-            let scored = caught(|| {
-                tch::no_grad(|| {
-                    host_values(&target.scorer.score(&upload(&rows.to_owned(), self.device.0), false).values)
-                })
-            });
+            let scored = caught(|| target.scorer.score(rows, false).values);
             values.extend(scored.map_err(|error| anyhow!("{} failed: {error}", self.device))?);
         }
         let costs = children.costs.as_slice_mut().expect("costs are contiguous");
@@ -185,7 +196,7 @@ impl Learner {
     /// Forward and backward pass.
     fn gradients(&mut self, batch: &Batch) -> Vec<Tensor> {
         let device = self.device.0;
-        let rows = upload(&batch.states, device);
+        let rows = upload(batch.states.view(), device);
         let host = |labels: &[f32]| Tensor::from_slice(labels).to_device(device);
         let labels = host(batch.labels.as_slice().expect("labels are contiguous"));
         let weights = self.parameters.weights(self.precision.kind());
@@ -235,7 +246,7 @@ impl Learner {
     pub fn predict(&self, rows: &ndarray::Array2<u8>) -> Vec<f32> {
         tch::no_grad(|| {
             let weights = self.parameters.weights(self.precision.kind());
-            let output = self.network.forward(&weights, &upload(rows, self.device.0), false);
+            let output = self.network.forward(&weights, &upload(rows.view(), self.device.0), false);
             host_values(&output.values.clamp_min(0.0))
         })
     }

@@ -4,8 +4,9 @@
 //! batch normalisation and ReLU after every dense layer; in a block the last ReLU comes after the sum.
 
 use super::encode::{OneHot, flat_inputs};
-use super::network::{FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, Scorer};
-use super::parameters::{Group, Init, Layout, Slot, Weights};
+use super::int8::{self, Int8Mlp};
+use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, Scorer};
+use super::parameters::{Group, Init, Layout, Slot, Weights, host_values};
 use crate::puzzle::Encoding;
 use tch::{Kind, Tensor};
 
@@ -33,6 +34,11 @@ impl Layer {
         let (scale, shift) = self.norm.scale_and_shift(weights);
         let weight = weights[self.weight].to_kind(Kind::Float) * scale.unsqueeze(1);
         FoldedLayer { weight: weight.to_kind(kind), bias: shift.to_kind(kind) }
+    }
+
+    fn round(&self, weights: &Weights) -> int8::Dense {
+        let FoldedLayer { weight, bias } = self.fold(weights, Kind::Float);
+        int8::Dense { weights: host_values(&weight), biases: host_values(&bias) }
     }
 }
 
@@ -73,13 +79,22 @@ impl Network for Mlp {
         self.heads.forward(weights, &x)
     }
 
-    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Scorer> {
+    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
         Box::new(FoldedMlp {
             one_hot: self.one_hot.shallow_clone(),
             input: self.input.fold(weights, kind),
             hidden: self.hidden.fold(weights, kind),
             blocks: self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.fold(weights, kind))).collect(),
             heads: self.heads.fold(weights, kind),
+        })
+    }
+
+    fn round(&self, weights: &Weights) -> Option<Box<dyn Scorer>> {
+        int8::is_available().then(|| {
+            let blocks = self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.round(weights)));
+            let (input, hidden) = (self.input.round(weights), self.hidden.round(weights));
+            let heads = self.heads.round(weights);
+            Box::new(Int8Mlp::new(self.one_hot.moving_cells(), &input, &hidden, blocks, heads)) as Box<dyn Scorer>
         })
     }
 }
@@ -106,8 +121,8 @@ struct FoldedMlp {
     heads: FoldedHeads,
 }
 
-impl Scorer for FoldedMlp {
-    fn score(&self, rows: &Tensor, moves: bool) -> Output {
+impl Folded for FoldedMlp {
+    fn forward(&self, rows: &Tensor, moves: bool) -> Output {
         let mut x = self.input.forward(&self.one_hot.rows(rows)).relu_();
         x = self.hidden.forward(&x).relu_();
         for [first, second] in &self.blocks {

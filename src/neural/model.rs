@@ -2,7 +2,7 @@
 
 use super::device::{Device, tune_allocator};
 use super::learner::Precision;
-use super::network::{NetworkConfig, Scorer};
+use super::network::{NetworkConfig, Scorer, scorer};
 use super::parameters::{Group, Layout, Parameters};
 use crate::files::write_synced;
 use crate::puzzle::{Encoding, Puzzle};
@@ -105,6 +105,7 @@ pub struct Model {
     pub config: ModelConfig,
     /// CRC-32 of the file of weights.
     pub weights_crc32: u32,
+    pub(super) precision: Precision,
     pub(super) scorer: Box<dyn Scorer>,
 }
 
@@ -118,12 +119,11 @@ impl Model {
         tune_allocator();
         let config = ModelConfig::read(folder)?;
         config.check_puzzle(&puzzle.name(), &puzzle.encoding(), puzzle.move_count(), folder)?;
-        let kind = precision.kind();
-        let (network, layout) = config.network.build(&config.encoding, device.0, kind)?;
+        let (network, layout) = config.network.build(&config.encoding, device.0, precision.kind())?;
         let (values, weights_crc32) = read_tensors_and_checksum(&folder.join(WEIGHTS), &layout)?;
         let parameters = Parameters::from_values(layout, values, device.0);
-        let scorer = tch::no_grad(|| network.fold(&parameters.weights(tch::Kind::Float), kind));
-        Ok(Model { config, weights_crc32, scorer })
+        let scorer = scorer(&*network, &parameters, device.0, precision);
+        Ok(Model { config, weights_crc32, precision, scorer })
     }
 }
 

@@ -1,9 +1,11 @@
 //! What every network is: a description that files name, a forward pass for training, and a folded one for solving.
 
-use super::encode::OneHot;
-use super::parameters::{Group, Init, Layout, Slot, Weights};
-use super::{mlp::Mlp, resnet::ResNet};
+use super::encode::{OneHot, upload};
+use super::learner::Precision;
+use super::parameters::{Group, Init, Layout, Parameters, Slot, Weights, host_values};
+use super::{int8, mlp::Mlp, resnet::ResNet};
 use crate::puzzle::Encoding;
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tch::{Kind, Tensor};
@@ -64,13 +66,68 @@ pub(super) trait Network: Send {
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output;
 
     /// The same network for solving: normalisation folded into the products, which are done in `kind`.
-    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Scorer>;
+    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded>;
+
+    /// The same network for solving, in 8-bit integers on this CPU; `None` if it cannot be done so.
+    fn round(&self, _weights: &Weights) -> Option<Box<dyn Scorer>> {
+        None
+    }
 }
 
-/// A network that only scores.
+/// A folded network as tensors.
+pub(super) trait Folded: Send {
+    /// The forward pass, of rows on the network's device.
+    fn forward(&self, rows: &Tensor, moves: bool) -> Output;
+}
+
+/// What a scorer says of rows.
+#[derive(Debug)]
+pub(super) struct Scores {
+    /// The cost-to-go, in move-cost units, one a row; not clamped.
+    pub(super) values: Vec<f32>,
+    /// For each row, how probable it is that each move leads back.
+    pub(super) moves: Option<Array2<f32>>,
+}
+
+/// A network that only scores, wherever it runs.
 pub(super) trait Scorer: Send {
-    /// The forward pass, of rows on the scorer's device.
-    fn score(&self, rows: &Tensor, moves: bool) -> Output;
+    /// Scores rows of cells on the host; panics, as libtorch does, if the device fails.
+    fn score(&self, rows: ArrayView2<'_, u8>, moves: bool) -> Scores;
+}
+
+/// A folded network on its device.
+struct OnDevice {
+    network: Box<dyn Folded>,
+    device: tch::Device,
+}
+
+impl Scorer for OnDevice {
+    fn score(&self, rows: ArrayView2<'_, u8>, moves: bool) -> Scores {
+        tch::no_grad(|| {
+            let output = self.network.forward(&upload(rows, self.device), moves);
+            let moves = output.moves.map(|logits| {
+                let size = (rows.nrows(), logits.size()[1] as usize);
+                let probabilities = host_values(&logits.softmax(-1, Kind::Float));
+                Array2::from_shape_vec(size, probabilities).expect("a row of moves a state")
+            });
+            Scores { values: host_values(&output.values), moves }
+        })
+    }
+}
+
+/// A network made ready to score, its products done in `precision`; in bf16 where 8 bits were asked for and cannot be
+/// had ([`Precision::for_solving`]).
+pub(super) fn scorer(
+    network: &dyn Network,
+    parameters: &Parameters,
+    device: tch::Device,
+    precision: Precision,
+) -> Box<dyn Scorer> {
+    tch::no_grad(|| {
+        let weights = parameters.weights(Kind::Float);
+        let rounded = (precision == Precision::Int8).then(|| network.round(&weights)).flatten();
+        rounded.unwrap_or_else(|| Box::new(OnDevice { network: network.fold(&weights, precision.kind()), device }))
+    })
 }
 
 impl NetworkConfig {
@@ -194,6 +251,20 @@ impl Heads {
     pub(super) fn forward(&self, weights: &Weights, features: &Tensor) -> Output {
         let layer = |(weight, bias): Outputs| (&weights[weight], bias.map(|bias| &weights[bias]));
         apply_heads(features, layer(self.value), self.moves.map(layer), self.offset, self.scale)
+    }
+
+    pub(super) fn round(&self, weights: &Weights) -> int8::Outputs {
+        let layer = |(weight, bias): Outputs| {
+            let outputs = weights[weight].size()[0] as usize;
+            let biases = bias.map_or_else(|| vec![0.0; outputs], |bias| host_values(&weights[bias]));
+            int8::Dense { weights: host_values(&weights[weight]), biases }
+        };
+        int8::Outputs {
+            value: layer(self.value),
+            moves: self.moves.map(layer),
+            offset: self.offset as f32,
+            scale: self.scale as f32,
+        }
     }
 
     pub(super) fn fold(&self, weights: &Weights, kind: Kind) -> FoldedHeads {

@@ -4,7 +4,7 @@
 //! norm, plus the input) → global average pooling → heads. "Same" padding; no bias in a convolution nor in the cost-to-go.
 
 use super::encode::OneHot;
-use super::network::{FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, Scorer};
+use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output};
 use super::parameters::{Group, Init, Layout, Slot, Weights};
 use crate::puzzle::{Encoding, Grid};
 use tch::{Kind, Tensor};
@@ -76,7 +76,7 @@ impl Network for ResNet {
         self.heads.forward(weights, &pool(&x))
     }
 
-    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Scorer> {
+    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
         let weight = |slot: Slot| weights[slot].to_kind(Kind::Float);
         let blocks = self.blocks.iter().map(|Block { norms, convolutions }| {
             let [before, between, after] = norms.each_ref().map(|norm| norm.scale_and_shift(weights));
@@ -129,8 +129,8 @@ struct FoldedResNet {
     heads: FoldedHeads,
 }
 
-impl Scorer for FoldedResNet {
-    fn score(&self, rows: &Tensor, moves: bool) -> Output {
+impl Folded for FoldedResNet {
+    fn forward(&self, rows: &Tensor, moves: bool) -> Output {
         let planes = self.one_hot.grid(rows, self.grid);
         let mut x = convolve(&channels_last(&planes, planes.kind()), &self.input);
         for block in &self.blocks {

@@ -4,11 +4,12 @@
 //! facelets are numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges
 //! UR UF UL UB DR DF DL DB FR FL BL BR, faces U R F D L B, the facelets of a face row by row.
 
-use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
+use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, View};
 use std::fmt::Write as _;
 
 mod facelets;
 mod notation;
+mod views;
 
 /// The puzzle `cube3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -381,6 +382,10 @@ impl Puzzle for Cube3 {
 
     fn best_search(&self) -> &'static str {
         "bwas"
+    }
+
+    fn views(&self, state: &CubeState) -> Vec<View<CubeState>> {
+        views::views(state)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Scramble walks back from the goals.
 
+use super::shortcuts::Shortcuts;
 use super::{Batch, Children, Generator, Samples, below};
 use crate::puzzle::{Move, Reversible};
 use crate::search::endgame::Endgame;
@@ -8,11 +9,12 @@ use rand::RngCore;
 use std::sync::Arc;
 
 /// Samples of a puzzle whose moves can be undone: each is a walk of its own from a goal, of as many moves as its depth,
-/// none undoing the one before; its label is that number, an upper bound of the distance.
+/// none of which only undoes or shortens what came before; its label is that number, an upper bound of the distance.
 #[derive(Debug)]
 pub struct Walks<P: Reversible> {
     puzzle: Arc<P>,
     goals: Vec<P::State>,
+    shortcuts: Shortcuts,
     /// Where children are asked for: what is known by heart.
     endgame: Option<Endgame<P::State>>,
 }
@@ -25,7 +27,8 @@ impl<P: Reversible> Walks<P> {
     pub fn new(puzzle: Arc<P>) -> Self {
         let goals = puzzle.goals();
         assert!(!goals.is_empty(), "a puzzle has a goal");
-        Walks { puzzle, goals, endgame: None }
+        let shortcuts = Shortcuts::of(&*puzzle, goals[0]);
+        Walks { puzzle, goals, shortcuts, endgame: None }
     }
 
     /// Batches also have the children of their states, and exact labels near the goals, where the endgame knows them.
@@ -60,10 +63,12 @@ impl<P: Reversible> Samples for Walks<P> {
         let mut states = Vec::new();
         for (&depth, (mut row, label, back)) in depths.iter().zip(batch.samples_mut()) {
             let goal = self.goals[below(generator, self.goals.len())];
-            let (state, last) = walk(&*self.puzzle, goal, depth, generator);
+            let mut walker = Walker { shortcuts: Some(&self.shortcuts), ..Walker::new(&*self.puzzle, goal) };
+            let length = (0..depth).take_while(|_| walker.step(generator).is_some()).count();
+            let state = walker.state;
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-            *label = depth as f32;
-            *back = last.map_or(0, |action| self.puzzle.inverse(action));
+            *label = length as f32;
+            *back = walker.made.last().map_or(0, |&action| self.puzzle.inverse(action));
             if let Some(endgame) = &self.endgame {
                 *label = endgame.cost(&state).map_or(*label, |cost| cost as f32);
                 states.push(state);
@@ -73,46 +78,38 @@ impl<P: Reversible> Samples for Walks<P> {
     }
 }
 
-/// Walks `depth` legal moves from a state, none undoing the one before unless there is no other; gives the end and
-/// the last move. Stops short where there is no legal move at all.
-pub fn walk<P: Reversible>(
-    puzzle: &P,
-    start: P::State,
-    depth: u32,
-    generator: &mut impl RngCore,
-) -> (P::State, Option<Move>) {
-    let mut walker = Walker::new(puzzle, start);
-    for _ in 0..depth {
-        if walker.step(generator).is_none() {
-            break;
-        }
-    }
-    (walker.state, walker.last)
-}
-
 /// A random walk, move by move.
 #[derive(Debug)]
 pub struct Walker<'a, P: Reversible> {
     puzzle: &'a P,
     /// Where the walk is.
     pub state: P::State,
-    last: Option<Move>,
+    made: Vec<Move>,
+    /// Moves that only undo or shorten are left out where these are known, else those that undo the last.
+    shortcuts: Option<&'a Shortcuts>,
 }
 
 impl<'a, P: Reversible> Walker<'a, P> {
     /// A walk that begins at a state.
     pub fn new(puzzle: &'a P, state: P::State) -> Self {
-        Walker { puzzle, state, last: None }
+        Walker { puzzle, state, made: Vec::new(), shortcuts: None }
     }
 
-    /// Makes a random legal move, not the one that undoes the last unless there is no other.
+    fn allows(&self, action: Move) -> bool {
+        match self.shortcuts {
+            Some(shortcuts) => shortcuts.allow(&self.made, action),
+            None => self.made.last().is_none_or(|&last| action != self.puzzle.inverse(last)),
+        }
+    }
+
+    /// Makes a random legal move, not the one that undoes the last unless there is no other; `None` if there is none.
     #[inline]
     pub fn step(&mut self, generator: &mut impl RngCore) -> Option<Move> {
         let moves = self.puzzle.move_count();
         // A few random picks nearly always meet a legal move; only then is it worth listing them all.
         for _ in 0..32 {
             let action = below(generator, moves) as Move;
-            if self.last.is_some_and(|last| action == self.puzzle.inverse(last)) {
+            if !self.allows(action) {
                 continue;
             }
             if let Some(next) = self.puzzle.apply(&self.state, action) {
@@ -121,10 +118,9 @@ impl<'a, P: Reversible> Walker<'a, P> {
         }
         let legal: Vec<(Move, P::State)> =
             (0..moves as Move).filter_map(|action| Some((action, self.puzzle.apply(&self.state, action)?))).collect();
-        let undo = self.last.map(|last| self.puzzle.inverse(last));
-        let others: Vec<_> = legal.iter().filter(|(action, _)| Some(*action) != undo).collect();
+        let others: Vec<_> = legal.iter().filter(|(action, _)| self.allows(*action)).collect();
         let pick = match (others.len(), legal.len()) {
-            (0, 0) => return None,
+            (0, count) if count == 0 || self.shortcuts.is_some() => return None,
             (0, count) => legal[below(generator, count)],
             (count, _) => *others[below(generator, count)],
         };
@@ -134,7 +130,7 @@ impl<'a, P: Reversible> Walker<'a, P> {
     #[inline]
     fn go(&mut self, action: Move, next: P::State) -> Move {
         self.state = next;
-        self.last = Some(action);
+        self.made.push(action);
         action
     }
 }

@@ -1,28 +1,51 @@
 //! Beam search: layer by layer, of each only the most promising states.
 //!
-//! - A step expands the whole layer, drops every child that was ever stored, scores the rest in one go, and keeps the
-//!   `width` children of least cost-to-go for the next layer; of equals, those that were generated first.
-//! - A child is tested for the goal when it is *generated*; the first goal ends the search.
+//! - A step makes the children of the whole layer, drops every one that was scored before, scores the rest, and keeps
+//!   the `width` of least cost-to-go for the next layer; of equals, those that were made first.
+//! - With a `shortlist` of k, and a heuristic that prefers moves, only the k · `width` most promising children are made
+//!   and scored at all: those of least h(parent) + 1 − 2·c·p, for a move of probability p. (The network's second head
+//!   says p; a child that it thinks improbable is hardly ever among the best.)
+//! - A child is tested for the goal when it is made, and looked up in the [`Endgame`]; the cheapest answer of the first
+//!   layer that has one ends the search.
 //! - Neither complete nor optimal: what falls out of the beam is gone. With a width that no layer exceeds it is
-//!   breadth-first search.
-//! - Time and memory grow with width times depth: the states that were dropped are remembered, not to be made again.
+//!   breadth-first search, unless there is a shortlist.
+//! - Of a layer that is left behind, each state's parent and move are kept, and of every state that was scored 64 bits
+//!   of its hash, not to make it again: 5 bytes a node of the beam, and 9 to 18 a scored one. Two states of one hash
+//!   are taken for one, which may cost a beam one state in 10⁷ searches of a million states each.
 //!
 //! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as the cube article's repository.
 
-use super::arena::{NO_PARENT, NodeId};
-use super::tree::Tree;
-use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
-use crate::heuristic::{Ask, Heuristic, HeuristicError};
-use crate::puzzle::{Move, Puzzle};
+use super::arena::NodeId;
+use super::endgame::Endgame;
+use super::scoring::Scoring;
+use super::{Answer, Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::puzzle::{Cost, Move, Puzzle, State};
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+use std::hash::{BuildHasher as _, BuildHasherDefault};
 
 /// The search `beam`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beam {
+#[derive(Debug, Clone)]
+pub struct Beam<S> {
     /// How many states a layer keeps (`--n`), at least 1.
     pub width: usize,
+    /// How many children are scored, in widths, where the heuristic prefers moves; 0: all.
+    pub shortlist: usize,
+    /// How much a probability counts against the cost-to-go: c above.
+    pub confidence: f32,
+    /// What is known by heart.
+    pub endgame: Endgame<S>,
 }
 
-impl<P: Puzzle> Search<P> for Beam {
+impl<S: State> Beam<S> {
+    /// A beam that scores all children.
+    pub fn new(width: usize) -> Self {
+        Beam { width, shortlist: 0, confidence: 0.0, endgame: Endgame::none() }
+    }
+}
+
+impl<P: Puzzle> Search<P> for Beam<P::State> {
     fn name(&self) -> &'static str {
         "beam"
     }
@@ -34,84 +57,273 @@ impl<P: Puzzle> Search<P> for Beam {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        let mut tree = Tree::default();
-        let mut stats = Stats::default();
-        let root = tree.store(start, NO_PARENT, 0, 0).expect("the first state is new");
-        let mut layer = vec![root];
-        let (end, goal) = if puzzle.is_goal(start) {
-            (End::Solved, Some(root))
-        } else {
-            loop {
-                match step(self.width.max(1), puzzle, &mut tree, &mut layer, &mut stats, heuristic, control)? {
-                    Some(ended) => break ended,
-                    None if layer.is_empty() => break (End::NoSolution, None),
-                    None => {}
-                }
-            }
+        let mut run = Run {
+            puzzle,
+            settings: self,
+            start: *start,
+            ask: if self.shortlist > 0 { Ask::ValuesAndPreferences } else { Ask::Values },
+            layer: Layer { states: vec![*start], costs: vec![0], ..Layer::default() },
+            behind: Vec::new(),
+            scored: HashSet::default(),
+            hasher: FixedState::default(),
+            stats: Stats::default(),
+            fell_out: false,
+            best: None,
         };
-        stats.stored = tree.len() as u64;
-        stats.seconds = control.seconds();
-        let solved_at_once = stats.iterations == 0;
-        Ok(tree.outcome(end, goal, solved_at_once, stats))
+        let end = run.search(heuristic, control)?;
+        run.stats.stored = run.scored.len() as u64;
+        run.stats.seconds = control.seconds();
+        let (moves, cost) = run.best.map(|answer| (answer.moves, answer.cost)).unzip();
+        let proven_optimal = end == End::Solved && run.stats.iterations == 0;
+        Ok(Outcome { end, moves, cost, proven_optimal, stats: run.stats })
     }
 }
 
-type Ended = Option<(End, Option<NodeId>)>;
+/// A running search.
+struct Run<'a, P: Puzzle> {
+    puzzle: &'a P,
+    settings: &'a Beam<P::State>,
+    start: P::State,
+    ask: Ask,
+    layer: Layer<P::State>,
+    /// Of each layer, the last one included: whose child each state is, in the layer before, by which move.
+    behind: Vec<(Vec<NodeId>, Vec<Move>)>,
+    /// Hashes of all states that were scored.
+    scored: HashSet<u64, BuildHasherDefault<Unhashed>>,
+    hasher: FixedState,
+    stats: Stats,
+    /// Whether any state was left out.
+    fell_out: bool,
+    best: Option<Answer>,
+}
 
-fn step<P: Puzzle>(
-    width: usize,
-    puzzle: &P,
-    tree: &mut Tree<P::State>,
-    layer: &mut Vec<NodeId>,
-    stats: &mut Stats,
-    heuristic: &mut dyn Heuristic<P::State>,
-    control: &mut Control<'_>,
-) -> Result<Ended, HeuristicError> {
-    stats.iterations += 1;
-    let mut children = Vec::new();
-    for (i, &id) in layer.iter().enumerate() {
-        if (i as u64).is_multiple_of(LOOK_EVERY) {
-            stats.stored = tree.len() as u64;
-            control.report_counts(stats);
-            if let Some(limit) = control.reached(|| tree.bytes()) {
-                return Ok(Some((End::Limit(limit), None)));
+/// The states of a layer, best first, or the children that may become one, in the order in which they were made.
+struct Layer<S> {
+    states: Vec<S>,
+    costs: Vec<Cost>,
+    parents: Vec<NodeId>,
+    moves: Vec<Move>,
+    values: Vec<f32>,
+    /// As many a state as there are moves, or none.
+    preferences: Vec<f32>,
+}
+
+impl<S> Default for Layer<S> {
+    fn default() -> Self {
+        Layer {
+            states: Vec::new(),
+            costs: Vec::new(),
+            parents: Vec::new(),
+            moves: Vec::new(),
+            values: Vec::new(),
+            preferences: Vec::new(),
+        }
+    }
+}
+
+impl<P: Puzzle> Run<'_, P> {
+    fn search(
+        &mut self,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<End, HeuristicError> {
+        let start = self.start;
+        self.remember(&start);
+        let known = if self.puzzle.is_goal(&start) { Some(0) } else { self.settings.endgame.cost(&start) };
+        if known.is_some() {
+            let moves = self.way_home(&start);
+            self.best = Some(Answer { cost: known.unwrap_or(0), moves });
+            return Ok(End::Solved);
+        }
+        if self.settings.shortlist > 0 {
+            heuristic.submit(&[start], self.ask)?;
+            let estimates = heuristic.collect()?;
+            self.stats.evaluated += 1;
+            self.layer.take_in(estimates);
+        }
+        while !self.layer.states.is_empty() {
+            self.stats.iterations += 1;
+            let mut scoring = Scoring::new(heuristic, self.ask);
+            let limit = match self.make_and_score(&mut scoring, control)? {
+                Ok(children) => {
+                    if let Some(answer) = &self.best {
+                        control.answer(answer);
+                        return Ok(End::Solved);
+                    }
+                    self.go_on(children);
+                    continue;
+                }
+                Err(limit) => limit,
+            };
+            scoring.discard()?;
+            return Ok(if self.best.is_some() { End::Solved } else { End::Limit(limit) });
+        }
+        Ok(if self.fell_out { End::Limit(Limit::Width) } else { End::NoSolution })
+    }
+
+    /// Makes the layer's children and has them scored, while the next are made where the heuristic can.
+    fn make_and_score(
+        &mut self,
+        scoring: &mut Scoring<'_, P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Result<Layer<P::State>, Limit>, HeuristicError> {
+        let mut children = Layer::default();
+        for (i, (parent, action)) in self.promising().into_iter().enumerate() {
+            if i.is_multiple_of(LOOK_EVERY as usize) {
+                self.stats.stored = self.scored.len() as u64;
+                control.report_counts(&self.stats);
+                if let Some(limit) = control.reached(|| self.bytes() + children.bytes()) {
+                    return Ok(Err(limit));
+                }
+            }
+            if control.too_many(self.stats.generated + 1) {
+                return Ok(Err(Limit::Nodes));
+            }
+            let state = self.layer.states[parent as usize];
+            let Some(child) = self.puzzle.apply(&state, action) else { continue };
+            self.stats.generated += 1;
+            let cost = self.layer.costs[parent as usize] + self.puzzle.move_cost(&state, action);
+            let home = if self.puzzle.is_goal(&child) { Some(0) } else { self.settings.endgame.cost(&child) };
+            if let Some(home) = home {
+                self.meet(parent, action, &child, cost + home);
+            }
+            // An answer ends the search with this layer: nothing is worth a score any more.
+            if self.best.is_some() || !self.remember(&child) {
+                continue;
+            }
+            let id = children.states.len() as NodeId;
+            children.states.push(child);
+            children.costs.push(cost);
+            children.parents.push(parent);
+            children.moves.push(action);
+            scoring.add(id, &child);
+            if scoring.waiting() >= scoring.chunk {
+                self.stats.evaluated += scoring.submit()? as u64;
+                if scoring.in_flight() > scoring.overlap {
+                    children.take_in(scoring.collect()?.1);
+                }
             }
         }
-        if control.too_many(stats.generated + puzzle.move_count() as u64) {
-            return Ok(Some((End::Limit(Limit::Nodes), None)));
+        if self.best.is_some() {
+            scoring.discard()?;
+            return Ok(Ok(children));
         }
-        stats.expanded += 1;
-        let node = tree[id];
-        for action in 0..puzzle.move_count() as Move {
-            let Some(child) = puzzle.apply(&node.state, action) else { continue };
-            stats.generated += 1;
-            let cost = puzzle.move_cost(&node.state, action);
-            let Some(child_id) = tree.store(&child, id, action, node.g + cost) else { continue };
-            if puzzle.is_goal(&child) {
-                return Ok(Some((End::Solved, Some(child_id))));
-            }
-            children.push((child_id, child));
+        while scoring.waiting() > 0 {
+            self.stats.evaluated += scoring.submit()? as u64;
         }
-    }
-    let mut scored: Vec<(f32, NodeId)> = Vec::with_capacity(children.len());
-    for chunk in children.chunks(heuristic.chunk().max(1)) {
-        if let Some(limit) = control.reached(|| tree.bytes()) {
-            return Ok(Some((End::Limit(limit), None)));
+        while scoring.in_flight() > 0 {
+            children.take_in(scoring.collect()?.1);
         }
-        let states: Vec<P::State> = chunk.iter().map(|(_, state)| *state).collect();
-        heuristic.submit(&states, Ask::Values)?;
-        let estimates = heuristic.collect()?;
-        stats.evaluated += chunk.len() as u64;
-        scored.extend(estimates.values.into_iter().zip(chunk.iter().map(|(id, _)| *id)));
+        Ok(Ok(children))
     }
-    // Node numbers are in the order of generation.
-    let order = |a: &(f32, NodeId), b: &(f32, NodeId)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-    if scored.len() > width {
-        scored.select_nth_unstable_by(width, order);
-        scored.truncate(width);
+
+    /// The children that are worth a score, by parent and move, in that order.
+    fn promising(&mut self) -> Vec<(NodeId, Move)> {
+        let layer = &self.layer;
+        let all = (0..layer.states.len() as NodeId)
+            .flat_map(|parent| (0..self.puzzle.move_count() as Move).map(move |action| (parent, action)));
+        self.stats.expanded += layer.states.len() as u64;
+        let room = self.settings.shortlist.saturating_mul(self.settings.width.max(1));
+        if room >= layer.preferences.len() {
+            return all.collect();
+        }
+        let rank = |(child, p): ((NodeId, Move), &f32)| {
+            (layer.values[child.0 as usize] - 2.0 * self.settings.confidence * p, child)
+        };
+        let mut ranked: Vec<_> = all.zip(&layer.preferences).map(rank).collect();
+        ranked.select_nth_unstable_by(room, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        ranked.truncate(room);
+        self.fell_out = true;
+        let mut chosen: Vec<_> = ranked.into_iter().map(|(_, child)| child).collect();
+        chosen.sort_unstable();
+        chosen
     }
-    scored.sort_unstable_by(order);
-    layer.clear();
-    layer.extend(scored.into_iter().map(|(_, id)| id));
-    Ok(None)
+
+    /// Keeps the best children as the next layer.
+    fn go_on(&mut self, children: Layer<P::State>) {
+        let mut best: Vec<NodeId> = (0..children.states.len() as NodeId).collect();
+        let order = |a: &NodeId, b: &NodeId| {
+            children.values[*a as usize].total_cmp(&children.values[*b as usize]).then(a.cmp(b))
+        };
+        let width = self.settings.width.max(1);
+        if best.len() > width {
+            best.select_nth_unstable_by(width, order);
+            best.truncate(width);
+            self.fell_out = true;
+        }
+        best.sort_unstable_by(order);
+        fn pick<T: Copy>(from: &[T], best: &[NodeId]) -> Vec<T> {
+            best.iter().map(|&id| from[id as usize]).collect()
+        }
+        let moves = children.preferences.len() / children.states.len().max(1);
+        let preferences = |&id: &NodeId| &children.preferences[id as usize * moves..][..moves];
+        self.behind.push((pick(&children.parents, &best), pick(&children.moves, &best)));
+        self.layer = Layer {
+            states: pick(&children.states, &best),
+            costs: pick(&children.costs, &best),
+            values: pick(&children.values, &best),
+            preferences: best.iter().flat_map(preferences).copied().collect(),
+            ..Layer::default()
+        };
+    }
+
+    /// Takes note of an answer, if it is the cheapest so far.
+    fn meet(&mut self, parent: NodeId, action: Move, child: &P::State, cost: Cost) {
+        if self.best.as_ref().is_some_and(|best| best.cost <= cost) {
+            return;
+        }
+        let mut moves = vec![action];
+        let mut at = parent as usize;
+        for (parents, actions) in self.behind.iter().rev() {
+            moves.push(actions[at]);
+            at = parents[at] as usize;
+        }
+        moves.reverse();
+        moves.extend(self.way_home(child));
+        self.best = Some(Answer { moves, cost });
+    }
+
+    fn way_home(&self, state: &P::State) -> Vec<Move> {
+        let puzzle = self.puzzle;
+        self.settings.endgame.way_home(|state, action| puzzle.apply(state, action), puzzle.move_count(), state)
+    }
+
+    /// Whether a state is new.
+    fn remember(&mut self, state: &P::State) -> bool {
+        self.scored.insert(self.hasher.hash_one(state))
+    }
+
+    fn bytes(&self) -> u64 {
+        let behind: usize = self.behind.iter().map(|(parents, _)| 5 * parents.len()).sum();
+        behind as u64 + self.layer.bytes() + self.scored.allocation_size() as u64
+    }
+}
+
+impl<S> Layer<S> {
+    fn take_in(&mut self, estimates: Estimates) {
+        self.values.extend(estimates.values);
+        self.preferences.extend(estimates.preferences.into_iter().flatten());
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.states.capacity() * (size_of::<S>() + 13) + 4 * self.preferences.capacity()) as u64
+    }
+}
+
+/// What is hashed already.
+#[derive(Default)]
+struct Unhashed(u64);
+
+impl std::hash::Hasher for Unhashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only whole hashes are stored");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }

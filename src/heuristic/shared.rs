@@ -1,0 +1,186 @@
+//! One heuristic for several searches at once, each on a thread of its own: what they ask at about the same time is
+//! scored in one pass.
+//!
+//! A pass begins when its chunk is full, or when every search waits for an answer. What a search is told does not
+//! depend on the others, where the heuristic looks at each state alone.
+
+use super::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::puzzle::State;
+use ndarray::{Array2, Axis, s};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// A part in a heuristic that several searches share.
+pub struct Shared<S> {
+    facts: Arc<Facts>,
+    number: usize,
+    requests: Sender<Message<S>>,
+    answers: Receiver<Result<Estimates, HeuristicError>>,
+}
+
+/// What the heuristic said of itself.
+struct Facts {
+    name: String,
+    chunk: usize,
+    is_admissible: bool,
+    has_preferences: bool,
+}
+
+enum Message<S> {
+    Score(Request<S>),
+    /// A search asks no more.
+    Leave,
+}
+
+struct Request<S> {
+    from: usize,
+    states: Vec<S>,
+    ask: Ask,
+}
+
+/// Shares a heuristic between `searches`; it is dropped with the last part.
+pub fn share<S: State>(heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec<Shared<S>> {
+    let facts = Arc::new(Facts {
+        name: heuristic.name().to_owned(),
+        chunk: heuristic.chunk().max(1),
+        is_admissible: heuristic.is_admissible(),
+        has_preferences: heuristic.has_preferences(),
+    });
+    let (requests, inbox) = channel();
+    let mut outboxes = Vec::new();
+    let parts = (0..searches)
+        .map(|number| {
+            let (outbox, answers) = channel();
+            outboxes.push(outbox);
+            Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers }
+        })
+        .collect();
+    thread::spawn(move || serve(heuristic, &inbox, &outboxes));
+    parts
+}
+
+fn serve<S: State>(
+    mut heuristic: Box<dyn Heuristic<S>>,
+    inbox: &Receiver<Message<S>>,
+    outboxes: &[Sender<Result<Estimates, HeuristicError>>],
+) {
+    let chunk = heuristic.chunk().max(1);
+    let mut searches = outboxes.len();
+    let mut waiting: Vec<Request<S>> = Vec::new();
+    while searches > 0 {
+        match inbox.recv() {
+            Ok(Message::Score(request)) => waiting.push(request),
+            Ok(Message::Leave) => searches -= 1,
+            Err(_) => break,
+        }
+        let states: usize = waiting.iter().map(|request| request.states.len()).sum();
+        if waiting.is_empty() || (waiting.len() < searches && states < chunk) {
+            continue;
+        }
+        let together = score(&mut *heuristic, chunk, &waiting);
+        let mut from = 0;
+        for request in waiting.drain(..) {
+            let rows = from..from + request.states.len();
+            from = rows.end;
+            let part = together.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
+                values: all.values[rows.clone()].to_vec(),
+                preferences: match request.ask {
+                    Ask::Values => None,
+                    Ask::ValuesAndPreferences => all.preferences.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
+                },
+            });
+            // A search that is gone needs no answer.
+            let _ = outboxes[request.from].send(part);
+        }
+    }
+}
+
+/// Scores all that was asked, in chunks.
+fn score<S: State>(
+    heuristic: &mut dyn Heuristic<S>,
+    chunk: usize,
+    requests: &[Request<S>],
+) -> Result<Estimates, HeuristicError> {
+    let with_preferences = requests.iter().any(|request| request.ask == Ask::ValuesAndPreferences);
+    let ask = if with_preferences { Ask::ValuesAndPreferences } else { Ask::Values };
+    let states: Vec<S> = requests.iter().flat_map(|request| &request.states).copied().collect();
+    let mut all = Estimates { values: Vec::with_capacity(states.len()), preferences: None };
+    for part in states.chunks(chunk) {
+        heuristic.submit(part, ask)?;
+        let estimates = heuristic.collect()?;
+        all.values.extend(estimates.values);
+        if let Some(rows) = estimates.preferences {
+            let room = || Array2::zeros((0, rows.ncols()));
+            let fits = all.preferences.get_or_insert_with(room).append(Axis(0), rows.view());
+            fits.expect("a heuristic prefers among as many moves in every chunk");
+        }
+    }
+    Ok(all)
+}
+
+impl<S: State> Heuristic<S> for Shared<S> {
+    fn name(&self) -> &str {
+        &self.facts.name
+    }
+
+    fn chunk(&self) -> usize {
+        self.facts.chunk
+    }
+
+    fn is_admissible(&self) -> bool {
+        self.facts.is_admissible
+    }
+
+    fn has_preferences(&self) -> bool {
+        self.facts.has_preferences
+    }
+
+    fn submit(&mut self, states: &[S], ask: Ask) -> Result<(), HeuristicError> {
+        let request = Request { from: self.number, states: states.to_vec(), ask };
+        self.requests.send(Message::Score(request)).map_err(|_| gone())
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        self.answers.recv().map_err(|_| gone())?
+    }
+}
+
+impl<S> Drop for Shared<S> {
+    fn drop(&mut self) {
+        // If the thread has ended, nobody needs to know.
+        let _ = self.requests.send(Message::Leave);
+    }
+}
+
+fn gone() -> HeuristicError {
+    HeuristicError("the thread of the shared heuristic has ended".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heuristic::PerState;
+
+    #[test]
+    fn each_search_is_told_what_it_asked() {
+        let parts = share::<u64>(Box::new(PerState::new("half", true, |&state: &u64| state as f32 / 2.0)), 5);
+        assert!(parts.iter().all(|part| part.name() == "half" && part.is_admissible() && !part.has_preferences()));
+        let ask = |mut part: Shared<u64>| {
+            let number = part.number as u64;
+            for round in 0..40 * (number + 1) {
+                let states: Vec<u64> = (0..1 + round % 7).map(|i| 1000 * number + 10 * round + i).collect();
+                part.submit(&states, Ask::ValuesAndPreferences).expect("the thread lives");
+                let told = part.collect().expect("it scores");
+                assert!(told.preferences.is_none());
+                let expected: Vec<f32> = states.iter().map(|&state| state as f32 / 2.0).collect();
+                assert_eq!(told.values, expected);
+            }
+        };
+        // Those who leave early do not keep the others waiting.
+        let asking: Vec<_> = parts.into_iter().map(|part| thread::spawn(move || ask(part))).collect();
+        for thread in asking {
+            thread.join().expect("every answer is right");
+        }
+    }
+}

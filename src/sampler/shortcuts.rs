@@ -1,0 +1,119 @@
+//! Which moves make a walk longer than it need be, found by trying.
+//!
+//! A label is better the nearer it is to the distance. `U D U'` leads where `D` does, and `U U U` where `U'` does: a
+//! walk that takes such detours has a label that is too high by 2, and they are so many that of random walks of 26
+//! quarter turns hardly one has none. Here a walk never makes a move that undoes an earlier one, or that makes a power
+//! which is shorter the other way round, where all moves in between commute with it. (For moves that all commute, as in
+//! Lights Out, labels are then exact.) Orders of commuting moves stay as they come: no way of writing a state is
+//! preferred.
+
+use super::{Generator, Walker, below, generator};
+use crate::puzzle::{Move, Reversible};
+
+/// Random states that a law must hold for.
+const TRIED: usize = 64;
+
+/// Powers of a move up to this are looked at.
+const HIGHEST_POWER: usize = 12;
+
+/// What is known of a puzzle's moves.
+#[derive(Debug, Clone)]
+pub(super) struct Shortcuts {
+    moves: usize,
+    commute: Vec<bool>,
+    inverse: Vec<Move>,
+    /// How often a move can be made in a row before it is shorter the other way round; 0 where that never is.
+    most: Vec<u8>,
+}
+
+impl Shortcuts {
+    /// Tries all pairs of moves, and the powers of all moves, in random states.
+    pub(super) fn of<P: Reversible>(puzzle: &P, start: P::State) -> Self {
+        let moves = puzzle.move_count();
+        let states = scattered(puzzle, start, &mut generator(0, 0));
+        let two = |state: &P::State, a: usize, b: usize| {
+            puzzle.apply(state, a as Move).and_then(|state| puzzle.apply(&state, b as Move))
+        };
+        let commute = |a: usize, b: usize| {
+            // Where only one order is legal the moves do not commute; where neither is, nothing is learned.
+            let mut seen = states.iter().map(|state| (two(state, a, b), two(state, b, a)));
+            let mut legal = false;
+            let equal = seen.all(|(ab, ba)| {
+                legal |= ab.is_some();
+                ab == ba
+            });
+            equal && legal
+        };
+        let most = |action: usize| {
+            let back = |state: &P::State, power: usize| {
+                let end = (0..power).try_fold(*state, |state, _| puzzle.apply(&state, action as Move));
+                end == Some(*state)
+            };
+            (2..=HIGHEST_POWER)
+                .find(|&power| states.iter().all(|state| back(state, power)))
+                .map_or(0, |power| power / 2)
+        };
+        Shortcuts {
+            moves,
+            commute: (0..moves * moves).map(|pair| commute(pair / moves, pair % moves)).collect(),
+            inverse: (0..moves as Move).map(|action| puzzle.inverse(action)).collect(),
+            most: (0..moves).map(|action| most(action) as u8).collect(),
+        }
+    }
+
+    /// Whether a walk need not be shorter with this move at its end.
+    #[inline]
+    pub(super) fn allow(&self, walk: &[Move], next: Move) -> bool {
+        let mut powers = 1;
+        for &made in walk.iter().rev() {
+            if made == self.inverse[usize::from(next)] {
+                return false;
+            }
+            if made == next {
+                powers += 1;
+                if self.most[usize::from(next)] != 0 && powers > self.most[usize::from(next)] {
+                    return false;
+                }
+            } else if !self.commute[usize::from(next) * self.moves + usize::from(made)] {
+                return true;
+            }
+        }
+        true
+    }
+}
+
+/// States at the ends of random walks.
+fn scattered<P: Reversible>(puzzle: &P, start: P::State, generator: &mut Generator) -> Vec<P::State> {
+    let mut walker = Walker::new(puzzle, start);
+    let mut states = vec![start];
+    while states.len() < TRIED {
+        for _ in 0..8 + below(generator, 8) {
+            walker.step(generator);
+        }
+        states.push(walker.state);
+    }
+    states
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::Puzzle as _;
+    use crate::puzzle::cube3::Cube3;
+
+    #[test]
+    fn detours_of_the_cube_are_known() {
+        let shortcuts = Shortcuts::of(&Cube3, Cube3.goals()[0]);
+        let allowed = |text: &str| {
+            let moves = Cube3.parse_moves(text).expect("moves");
+            let (next, walk) = moves.split_last().expect("a move");
+            shortcuts.allow(walk, *next)
+        };
+        for detour in ["U U'", "U D U'", "U U U", "U D U U", "D U D'", "R U D U'", "U D D U D"] {
+            assert!(!allowed(detour), "{detour}");
+        }
+        for way in ["U U", "U R U'", "U D", "D U", "U D U", "U' U'", "U U R U", "R U D R'"] {
+            assert!(allowed(way), "{way}");
+        }
+    }
+}
