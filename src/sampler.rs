@@ -57,15 +57,6 @@ pub struct Children {
 }
 
 impl Batch {
-    fn zeros(samples: usize, cells: usize) -> Self {
-        Batch {
-            states: Array2::zeros((samples, cells)),
-            labels: Array1::zeros(samples),
-            back_moves: Array1::zeros(samples),
-            children: None,
-        }
-    }
-
     /// The samples one by one, to be filled in: row, label and back move.
     pub fn samples_mut(&mut self) -> impl Iterator<Item = (ArrayViewMut1<'_, u8>, &mut f32, &mut Move)> {
         let labels = self.labels.iter_mut().zip(self.back_moves.iter_mut());
@@ -122,7 +113,13 @@ impl Sampler {
     }
 
     fn fill(&self, depths: &[u32], stream: u64) -> Batch {
-        let mut batch = Batch::zeros(depths.len(), self.cells);
+        let samples = depths.len();
+        let mut batch = Batch {
+            states: Array2::zeros((samples, self.cells)),
+            labels: Array1::zeros(samples),
+            back_moves: Array1::zeros(samples),
+            children: None,
+        };
         self.samples.fill(depths, &mut generator(self.seed, stream), &mut batch);
         batch
     }

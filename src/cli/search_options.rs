@@ -23,7 +23,8 @@ pub(super) struct SearchOptions {
     #[arg(long, value_name = "STATE")]
     pub(super) goal: Option<String>,
     /// Nodes expanded a step, of beam the width: more of them find shorter solutions, later; without --search it means
-    /// bwas [auto: 1000 on the CPU, 10000 on CUDA]
+    /// bwas [auto: 1000 on the CPU, 10000 on CUDA; with a model that has heads, beam 25000 and 100000, --deferred 20000 and
+    /// 100000]
     #[arg(long, value_name = "N", value_parser = auto_count)]
     pub(super) n: Option<AutoCount>,
     /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first; without --search it means bwas

@@ -460,7 +460,7 @@ fn beam<P: Puzzle>(
         options,
         match (shortlist > 0, scorer.on_cuda) {
             (true, true) => 100_000,
-            (true, false) => 15_000,
+            (true, false) => 25_000,
             (false, true) => 10_000,
             (false, false) => 1_000,
         },
