@@ -56,16 +56,17 @@ pub fn share<S: State>(heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec
             Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers }
         })
         .collect();
-    thread::spawn(move || serve(heuristic, &inbox, &outboxes));
+    let chunk = facts.chunk;
+    thread::spawn(move || serve(heuristic, chunk, &inbox, &outboxes));
     parts
 }
 
 fn serve<S: State>(
     mut heuristic: Box<dyn Heuristic<S>>,
+    chunk: usize,
     inbox: &Receiver<Message<S>>,
     outboxes: &[Sender<Result<Estimates, HeuristicError>>],
 ) {
-    let chunk = heuristic.chunk().max(1);
     let mut searches = outboxes.len();
     let mut waiting: Vec<Request<S>> = Vec::new();
     while searches > 0 {

@@ -11,8 +11,6 @@ use tch::{Kind, Tensor};
 pub(super) struct OneHot {
     symbols: Tensor,
     cells: Option<Tensor>,
-    /// The cells that a flat row is made of.
-    moving: Vec<i64>,
     kind: Kind,
 }
 
@@ -24,28 +22,21 @@ impl OneHot {
         OneHot {
             symbols: symbols(encoding, device).view([1, -1, 1]),
             cells: (!all).then(|| Tensor::from_slice(&cells).to_device(device)),
-            moving: cells,
             kind,
         }
     }
 
     /// For a convolutional network: all cells, as planes.
     pub(super) fn planes(encoding: &Encoding, device: tch::Device, kind: Kind) -> Self {
-        OneHot { symbols: symbols(encoding, device).view([1, 1, -1, 1]), cells: None, moving: Vec::new(), kind }
+        OneHot { symbols: symbols(encoding, device).view([1, 1, -1, 1]), cells: None, kind }
     }
 
     pub(super) fn shallow_clone(&self) -> Self {
         OneHot {
             symbols: self.symbols.shallow_clone(),
             cells: self.cells.as_ref().map(Tensor::shallow_clone),
-            moving: self.moving.clone(),
             kind: self.kind,
         }
-    }
-
-    /// The cells that a flat row is made of, in order.
-    pub(super) fn moving_cells(&self) -> Vec<usize> {
-        self.moving.iter().map(|&cell| cell as usize).collect()
     }
 
     /// `samples × cells` to `samples × (symbols · moving cells)`.
@@ -70,8 +61,8 @@ pub(super) fn flat_inputs(encoding: &Encoding) -> usize {
     moving_cells(encoding).len() * encoding.symbols
 }
 
-/// The cells that may change, in order.
-fn moving_cells(encoding: &Encoding) -> Vec<i64> {
+/// The cells that may change, in order: what a flat row is made of.
+pub(super) fn moving_cells(encoding: &Encoding) -> Vec<i64> {
     (0..encoding.cells).filter(|cell| !encoding.fixed.contains(cell)).map(|cell| cell as i64).collect()
 }
 

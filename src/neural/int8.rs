@@ -60,7 +60,7 @@ impl Int8Mlp {
     /// # Panics
     /// If the machine cannot ([`is_available`]).
     pub(super) fn new(
-        cells: Vec<usize>,
+        cells: &[i64],
         input: &Dense,
         hidden: &Dense,
         blocks: impl Iterator<Item = [Dense; 2]>,
@@ -68,7 +68,7 @@ impl Int8Mlp {
     ) -> Self {
         assert!(is_available(), "callers have looked");
         Int8Mlp {
-            input: Table::new(cells, input),
+            input: Table::new(cells.iter().map(|&cell| cell as usize).collect(), input),
             hidden: Product::new(hidden),
             blocks: blocks.map(|block| block.each_ref().map(Product::new)).collect(),
             outputs,

@@ -3,7 +3,7 @@
 //! one-hot → dense `width` → dense `width / 2` → `blocks` × (dense, dense, plus the input) → heads,
 //! batch normalisation and ReLU after every dense layer; in a block the last ReLU comes after the sum.
 
-use super::encode::{OneHot, flat_inputs};
+use super::encode::{OneHot, flat_inputs, moving_cells};
 use super::int8::{self, Int8Mlp};
 use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, Scorer};
 use super::parameters::{Group, Init, Layout, Slot, Weights, host_values};
@@ -46,6 +46,7 @@ impl Layer {
 #[derive(Debug)]
 pub(super) struct Mlp {
     one_hot: OneHot,
+    cells: Vec<i64>,
     input: Layer,
     hidden: Layer,
     blocks: Vec<[Layer; 2]>,
@@ -57,6 +58,7 @@ impl Mlp {
         let (wide, narrow) = (config.width as i64, config.width as i64 / 2);
         Mlp {
             one_hot,
+            cells: moving_cells(encoding),
             input: Layer::new(layout, "input", flat_inputs(encoding) as i64, wide),
             hidden: Layer::new(layout, "hidden", wide, narrow),
             blocks: (0..config.blocks)
@@ -94,7 +96,7 @@ impl Network for Mlp {
             let blocks = self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.round(weights)));
             let (input, hidden) = (self.input.round(weights), self.hidden.round(weights));
             let heads = self.heads.round(weights);
-            Box::new(Int8Mlp::new(self.one_hot.moving_cells(), &input, &hidden, blocks, heads)) as Box<dyn Scorer>
+            Box::new(Int8Mlp::new(&self.cells, &input, &hidden, blocks, heads)) as Box<dyn Scorer>
         })
     }
 }
