@@ -7,6 +7,7 @@ use std::io;
 use std::process::ExitCode;
 
 mod bench;
+mod choice;
 mod estimator;
 mod explain;
 mod instances;

@@ -192,6 +192,12 @@ pub trait Puzzle: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// One more equivalent state, made quickly: as far from solved as this one, so that a second estimate is to be had of
+    /// it. `None` where the puzzle knows of none.
+    fn twin(&self, _state: &Self::State) -> Option<Self::State> {
+        None
+    }
+
     /// A way of its own to make training samples, for a puzzle that cannot be walked back from its goals.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! What estimates the cost-to-go: found by name, then loaded.
 
+use super::choice::{is_blind, search_name};
 use super::models;
 use super::reverse::Reverse;
 use super::search_options::SearchOptions;
-use super::solver::{is_blind, search_name};
 use crate::heuristic::{Heuristic, zero};
 use crate::neural::device::Device;
 use crate::neural::estimator::NetworkHeuristic;

@@ -1,6 +1,6 @@
 //! What only puzzles can offer whose moves can be undone.
 
-use super::solver::SEARCHES;
+use super::choice::SEARCHES;
 use crate::heuristic::{Heuristic, ball};
 use crate::puzzle::{Puzzle, Reversible};
 use crate::search::Search;

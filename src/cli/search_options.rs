@@ -42,6 +42,10 @@ pub(super) struct SearchOptions {
     /// Of --deferred and --shortlist: how much a move's probability counts against the cost-to-go, in moves [default: 3]
     #[arg(long, value_name = "C", value_parser = weight)]
     pub(super) confidence: Option<f32>,
+    /// Of beam, where a state has a twin (a cube its inverse, a board of tiles its mirror image): score those within K·N
+    /// places of the beam's edge a second time, as their twins, and take the mean; 0 for none [default: 0.5]
+    #[arg(long, value_name = "K", value_parser = weight)]
+    pub(super) twins: Option<f32>,
     /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default: 6 with
     /// --deferred or --shortlist]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]

@@ -387,6 +387,11 @@ impl Puzzle for Cube3 {
     fn views(&self, state: &CubeState) -> Vec<View<CubeState>> {
         views::views(state)
     }
+
+    /// The inverse.
+    fn twin(&self, state: &CubeState) -> Option<CubeState> {
+        Some(views::inverse(state))
+    }
 }
 
 /// Writes a facelet, two characters wide.

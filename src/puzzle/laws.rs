@@ -4,7 +4,8 @@ use super::{Move, Puzzle, Reversible};
 use std::collections::{HashMap, HashSet};
 
 /// Checks, on every state within `depth` moves of the goals: parse∘format is the identity, rows are in range and
-/// tell states apart, inverses undo; and that the counts of states by depth are `expected`.
+/// tell states apart, inverses undo, a twin is as far from the goals, moves lead from view to view; and that the counts
+/// of states by depth are `expected`.
 ///
 /// # Panics
 /// On the first law that is broken, saying where.
@@ -21,6 +22,40 @@ pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
     });
     for goal in puzzle.goals() {
         assert!(puzzle.is_goal(&goal), "{goal:?} is a goal");
+    }
+    check_equivalents(puzzle, expected.len() - 1);
+}
+
+fn check_equivalents<P: Reversible>(puzzle: &P, depth: usize) {
+    /// Views are not made for speed.
+    const STATES_A_LAYER: usize = 20;
+    let mut states = Vec::new();
+    let counts = by_depth(puzzle, puzzle.goals(), depth, |state| states.push(*state));
+    let depths = counts.iter().enumerate().flat_map(|(depth, &count)| (0..count).map(move |i| (depth, i)));
+    let depths: HashMap<P::State, (usize, usize)> = states.iter().copied().zip(depths).collect();
+    for (state, &(depth, number)) in &depths {
+        if let Some(twin) = puzzle.twin(state) {
+            assert_eq!(depths.get(&twin).map(|twin| twin.0), Some(depth), "{twin:?} as the twin of {state:?}");
+        }
+        if number >= STATES_A_LAYER {
+            continue;
+        }
+        let views = puzzle.views(state);
+        assert!(views.is_empty() || views[0].start == *state, "the first view of {state:?} is another");
+        let of_child = |action| puzzle.apply(state, action).map(|child| puzzle.views(&child));
+        let children: Vec<_> = (0..puzzle.move_count() as Move).map(of_child).collect();
+        for (place, view) in views.iter().enumerate() {
+            let seen_depth = depths.get(&view.start).map(|seen| seen.0);
+            assert_eq!(seen_depth, Some(depth), "{:?} as a view of {state:?}", view.start);
+            for (seen, &action) in view.moves.iter().enumerate().filter(|_| !view.backward) {
+                let child = puzzle.apply(state, action).map(|child| puzzle.views(&child)[place].start);
+                assert_eq!(
+                    puzzle.apply(&view.start, seen as Move),
+                    child,
+                    "move {action} of {state:?}, seen otherwise"
+                );
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the
 //! order up, down, right, left.
 
-use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Style};
+use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Style, View};
 use crate::heuristic::Heuristic;
 use std::fmt::Write as _;
 
@@ -27,6 +27,9 @@ pub type Puzzle35 = Tiles<Bytes<6, 36>>;
 pub type Puzzle48 = Tiles<Bytes<7, 49>>;
 
 const NAMES: [char; 4] = ['U', 'D', 'R', 'L'];
+
+/// The cells of the largest board.
+const LARGEST: usize = 49;
 
 /// A sliding-tile puzzle with a goal board.
 #[derive(Debug, Clone)]
@@ -55,6 +58,19 @@ impl<B: Board> Tiles<B> {
     /// The goal.
     pub fn goal(&self) -> B {
         self.goal
+    }
+
+    /// The board mirrored at its diagonal, each tile as the one whose home is then where its own was; `None` if the
+    /// goal's blank is not on the diagonal.
+    fn mirrored(&self, state: &B) -> Option<B> {
+        let (mut goal, mut tiles, mut seen) = ([0; LARGEST], [0; LARGEST], [0; LARGEST]);
+        self.goal.write_tiles(&mut goal[..B::CELLS]);
+        state.write_tiles(&mut tiles[..B::CELLS]);
+        let across = |cell: usize| cell % B::SIDE * B::SIDE + cell / B::SIDE;
+        let mut names = [0; LARGEST];
+        (0..B::CELLS).for_each(|cell| names[usize::from(goal[cell])] = goal[across(cell)]);
+        (0..B::CELLS).for_each(|cell| seen[across(cell)] = names[usize::from(tiles[cell])]);
+        (names[0] == 0).then(|| B::pack(&seen[..B::CELLS]))
     }
 }
 
@@ -197,6 +213,17 @@ impl<B: Board> Puzzle for Tiles<B> {
 
     fn has_own_goal(&self) -> bool {
         self.goal == Self::default().goal
+    }
+
+    /// The board, and the board mirrored at its diagonal.
+    fn views(&self, state: &B) -> Vec<View<B>> {
+        let Some(mirrored) = self.mirrored(state) else { return Vec::new() };
+        let view = |start, moves: [Move; 4]| View { start, moves: moves.to_vec(), backward: false };
+        vec![view(*state, [0, 1, 2, 3]), view(mirrored, [3, 2, 1, 0])]
+    }
+
+    fn twin(&self, state: &B) -> Option<B> {
+        self.mirrored(state)
     }
 
     fn best_search(&self) -> &'static str {

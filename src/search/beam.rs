@@ -5,6 +5,8 @@
 //! - With a `shortlist` of k, and a heuristic that prefers moves, only the k · `width` most promising children are made
 //!   and scored at all: those of least h(parent) + 1 − 2·c·p, for a move of probability p. (The network's second head
 //!   says p; a child that it thinks improbable is hardly ever among the best.)
+//! - With `twins`, the states near the beam's edge get a second opinion: each is scored again as its
+//!   [twin](Puzzle::twin), whose mistakes are others, and the mean of both decides.
 //! - A child is tested for the goal when it is made, and looked up in the [`Endgame`]; the cheapest answer of the first
 //!   layer that has one ends the search.
 //! - Neither complete nor optimal: what falls out of the beam is gone. With a width that no layer exceeds it is
@@ -18,7 +20,7 @@
 use super::arena::NodeId;
 use super::endgame::Endgame;
 use super::scoring::Scoring;
-use super::{Answer, Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use super::{Answer, Control, End, LOOK_EVERY, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State};
 use foldhash::fast::FixedState;
@@ -34,6 +36,8 @@ pub struct Beam<S> {
     pub shortlist: usize,
     /// How much a probability counts against the cost-to-go: c above.
     pub confidence: f32,
+    /// How far from the beam's edge, to either side, states are scored again as their twins, in widths; 0: none.
+    pub twins: f32,
     /// What is known by heart.
     pub endgame: Endgame<S>,
 }
@@ -41,7 +45,7 @@ pub struct Beam<S> {
 impl<S: State> Beam<S> {
     /// A beam that scores all children.
     pub fn new(width: usize) -> Self {
-        Beam { width, shortlist: 0, confidence: 0.0, endgame: Endgame::none() }
+        Beam { width, shortlist: 0, confidence: 0.0, twins: 0.0, endgame: Endgame::none() }
     }
 }
 
@@ -150,6 +154,7 @@ impl<P: Puzzle> Run<'_, P> {
                         control.answer(answer);
                         return Ok(End::Solved);
                     }
+                    let children = self.ask_twins(children, heuristic)?;
                     self.go_on(children);
                     continue;
                 }
@@ -171,7 +176,9 @@ impl<P: Puzzle> Run<'_, P> {
         for (i, (parent, action)) in self.promising().into_iter().enumerate() {
             if i.is_multiple_of(LOOK_EVERY as usize) {
                 self.stats.stored = self.scored.len() as u64;
-                control.report_counts(&self.stats);
+                let best = self.layer.values.first().zip(self.layer.costs.first()).map(|(&h, &g)| (h, g));
+                let stats = Stats { seconds: control.seconds(), ..self.stats };
+                control.report(&Progress { stats, best, least_f: None });
                 if let Some(limit) = control.reached(|| self.bytes() + children.bytes()) {
                     return Ok(Err(limit));
                 }
@@ -197,23 +204,13 @@ impl<P: Puzzle> Run<'_, P> {
             children.parents.push(parent);
             children.moves.push(action);
             scoring.add(id, &child);
-            if scoring.waiting() >= scoring.chunk {
-                self.stats.evaluated += scoring.submit()? as u64;
-                if scoring.in_flight() > scoring.overlap {
-                    children.take_in(scoring.collect()?.1);
-                }
-            }
+            scoring.advance(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
         }
         if self.best.is_some() {
             scoring.discard()?;
             return Ok(Ok(children));
         }
-        while scoring.waiting() > 0 {
-            self.stats.evaluated += scoring.submit()? as u64;
-        }
-        while scoring.in_flight() > 0 {
-            children.take_in(scoring.collect()?.1);
-        }
+        scoring.finish(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
         Ok(Ok(children))
     }
 
@@ -239,32 +236,41 @@ impl<P: Puzzle> Run<'_, P> {
         chosen
     }
 
+    /// Scores the children near the beam's edge again, as their twins, and takes the means; what is beyond falls out.
+    fn ask_twins(
+        &mut self,
+        children: Layer<P::State>,
+        heuristic: &mut dyn Heuristic<P::State>,
+    ) -> Result<Layer<P::State>, HeuristicError> {
+        let width = self.settings.width.max(1);
+        let aside = (width as f32 * self.settings.twins) as usize;
+        if aside == 0 || children.states.len() <= width {
+            return Ok(children);
+        }
+        let mut children = children.pick(&children.best(width.saturating_add(aside)));
+        self.fell_out = true;
+        let near = width.saturating_sub(aside)..children.states.len();
+        let mut opinions = Vec::with_capacity(near.len());
+        let mut scoring = Scoring::new(heuristic, Ask::Values);
+        for state in &children.states[near.clone()] {
+            let Some(twin) = self.puzzle.twin(state) else { return Ok(children) };
+            scoring.add(0, &twin);
+            scoring.advance(&mut self.stats.evaluated, |estimates| opinions.extend(estimates.values))?;
+        }
+        scoring.finish(&mut self.stats.evaluated, |estimates| opinions.extend(estimates.values))?;
+        for (value, opinion) in children.values[near].iter_mut().zip(opinions) {
+            *value = 0.5 * (*value + opinion);
+        }
+        Ok(children)
+    }
+
     /// Keeps the best children as the next layer.
     fn go_on(&mut self, children: Layer<P::State>) {
-        let mut best: Vec<NodeId> = (0..children.states.len() as NodeId).collect();
-        let order = |a: &NodeId, b: &NodeId| {
-            children.values[*a as usize].total_cmp(&children.values[*b as usize]).then(a.cmp(b))
-        };
-        let width = self.settings.width.max(1);
-        if best.len() > width {
-            best.select_nth_unstable_by(width, order);
-            best.truncate(width);
-            self.fell_out = true;
-        }
-        best.sort_unstable_by(order);
-        fn pick<T: Copy>(from: &[T], best: &[NodeId]) -> Vec<T> {
-            best.iter().map(|&id| from[id as usize]).collect()
-        }
-        let moves = children.preferences.len() / children.states.len().max(1);
-        let preferences = |&id: &NodeId| &children.preferences[id as usize * moves..][..moves];
-        self.behind.push((pick(&children.parents, &best), pick(&children.moves, &best)));
-        self.layer = Layer {
-            states: pick(&children.states, &best),
-            costs: pick(&children.costs, &best),
-            values: pick(&children.values, &best),
-            preferences: best.iter().flat_map(preferences).copied().collect(),
-            ..Layer::default()
-        };
+        let best = children.best(self.settings.width.max(1));
+        self.fell_out |= best.len() < children.states.len();
+        let Layer { states, costs, parents, moves, values, preferences } = children.pick(&best);
+        self.behind.push((parents, moves));
+        self.layer = Layer { states, costs, values, preferences, ..Layer::default() };
     }
 
     /// Takes note of an answer, if it is the cheapest so far.
@@ -299,7 +305,37 @@ impl<P: Puzzle> Run<'_, P> {
     }
 }
 
-impl<S> Layer<S> {
+impl<S: Copy> Layer<S> {
+    /// The most promising, best first; of equals, those that were made first.
+    fn best(&self, count: usize) -> Vec<NodeId> {
+        let order =
+            |a: &NodeId, b: &NodeId| self.values[*a as usize].total_cmp(&self.values[*b as usize]).then(a.cmp(b));
+        let mut best: Vec<NodeId> = (0..self.states.len() as NodeId).collect();
+        if best.len() > count {
+            best.select_nth_unstable_by(count, order);
+            best.truncate(count);
+        }
+        best.sort_unstable_by(order);
+        best
+    }
+
+    /// These states, in this order.
+    fn pick(&self, ids: &[NodeId]) -> Self {
+        fn pick<T: Copy>(from: &[T], ids: &[NodeId]) -> Vec<T> {
+            ids.iter().map(|&id| from[id as usize]).collect()
+        }
+        let moves = self.preferences.len() / self.states.len().max(1);
+        let preferences = |&id: &NodeId| &self.preferences[id as usize * moves..][..moves];
+        Layer {
+            states: pick(&self.states, ids),
+            costs: pick(&self.costs, ids),
+            parents: pick(&self.parents, ids),
+            moves: pick(&self.moves, ids),
+            values: pick(&self.values, ids),
+            preferences: ids.iter().flat_map(preferences).copied().collect(),
+        }
+    }
+
     fn take_in(&mut self, estimates: Estimates) {
         self.values.extend(estimates.values);
         self.preferences.extend(estimates.preferences.into_iter().flatten());

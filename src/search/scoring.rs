@@ -54,6 +54,28 @@ impl<'a, S: State> Scoring<'a, S> {
         Ok((first, self.heuristic.collect()?))
     }
 
+    /// If enough waits for a chunk, hands it over, and takes what the heuristic has finished; counts the states.
+    pub(super) fn advance(&mut self, count: &mut u64, take: impl FnOnce(Estimates)) -> Result<(), HeuristicError> {
+        if self.waiting() >= self.chunk {
+            *count += self.submit()? as u64;
+            if self.in_flight() > self.overlap {
+                take(self.collect()?.1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over all that waits, and takes all that is out; counts the states.
+    pub(super) fn finish(&mut self, count: &mut u64, mut take: impl FnMut(Estimates)) -> Result<(), HeuristicError> {
+        while self.waiting() > 0 {
+            *count += self.submit()? as u64;
+        }
+        while self.in_flight() > 0 {
+            take(self.collect()?.1);
+        }
+        Ok(())
+    }
+
     /// Has the cost-to-go of all that waits estimated at once; gives the first node.
     pub(super) fn score(&mut self, values: &mut Vec<f32>) -> Result<NodeId, HeuristicError> {
         self.heuristic.estimate_all(&self.states, values)?;

@@ -4,10 +4,10 @@
 use super::House;
 use super::refusal::Refusal;
 use super::wish::Wish;
+use crate::cli::choice::check_options;
 use crate::cli::estimator::Estimator;
 use crate::cli::models;
 use crate::cli::reverse::Reverse;
-use crate::cli::solver::check_options;
 use crate::neural::model::ModelConfig;
 use crate::puzzle::{ParseError, Puzzle, Reversible, Visitor, visit};
 use crate::sampler::{Walker, generator};

@@ -45,6 +45,7 @@ impl Wish {
             precision: None,
             views: fields.count("views", 1, 96)?,
             shortlist: fields.count("shortlist", 0, 1000)?,
+            twins: fields.number("twins", 0.0, 1.0)?.map(|number| number as f32),
             max_seconds: Some(fields.number("max_seconds", 0.001, house.max_seconds)?.unwrap_or(house.max_seconds)),
             max_nodes: fields.count("max_nodes", 1, u64::MAX)?,
             max_memory: Some(fields.count("max_memory", 1, house.max_memory)?.unwrap_or(house.max_memory)),

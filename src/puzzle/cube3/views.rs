@@ -76,7 +76,7 @@ fn facelet_at(place: Vector, normal: Vector) -> usize {
 }
 
 /// The cube that undoes the way from solved to this one.
-fn inverse(state: &CubeState) -> CubeState {
+pub(super) fn inverse(state: &CubeState) -> CubeState {
     let (mut corners, mut edges) = ([0; 8], [0; 12]);
     for place in 0..8 {
         let (piece, twist) = (state.corner(place) % 8, state.corner(place) / 8);

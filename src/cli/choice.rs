@@ -1,0 +1,314 @@
+//! Which search the flags name, with which settings: those that were given, and those that measured best.
+
+use super::estimator::Estimator;
+use super::reverse::Reverse;
+use super::search_options::{AutoCount, SearchOptions};
+use crate::neural::device::Device;
+use crate::neural::model::ModelConfig;
+use crate::puzzle::{Puzzle, State};
+use crate::search::Search;
+use crate::search::beam::Beam;
+use crate::search::best_first::BestFirst;
+use crate::search::breadth_first::BreadthFirst;
+use crate::search::deferred::Deferred;
+use crate::search::endgame::Endgame;
+use crate::search::idastar::IterativeDeepening;
+use crate::search::random::RandomWalk;
+use crate::search::views::Views;
+use anyhow::{bail, ensure};
+
+/// The names of all searches.
+pub(super) const SEARCHES: [&str; 9] =
+    ["bwas", "beam", "astar", "idastar", "nbs", "best-first", "bfs", "bidirectional", "random"];
+
+/// Moves of a random walk before it gives up, unless --max-nodes says otherwise.
+const RANDOM_MOVES: u64 = 10_000;
+
+/// Real-valued estimates make nearly every f of IDA* distinct: bounds rise by at least this much.
+const BUCKET: f32 = 1.0;
+
+/// Whether a search asks no heuristic.
+pub(super) fn is_blind(search: &str) -> bool {
+    matches!(search, "bfs" | "bidirectional" | "random")
+}
+
+/// A search, with the settings that it uses.
+pub(super) struct Chosen<P: Puzzle> {
+    pub(super) search: Box<dyn Search<P>>,
+    pub(super) n: Option<usize>,
+    pub(super) lambda: Option<f32>,
+    /// The flags of a variant.
+    pub(super) variant: String,
+}
+
+/// What scores states.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scorer {
+    pub(super) is_network: bool,
+    pub(super) has_heads: bool,
+    pub(super) on_cuda: bool,
+}
+
+/// The search that the flags name, of as many views as they say.
+pub(super) fn choose<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    scorer: Scorer,
+    known: &mut Known<P::State>,
+) -> anyhow::Result<Chosen<P>> {
+    let chosen = choose_one(puzzle, reverse, options, scorer, known)?;
+    let Some(views) = options.views.filter(|&views| views > 1) else { return Ok(chosen) };
+    let has = reverse.goals(puzzle).first().map_or(0, |goal| puzzle.views(goal).len());
+    ensure!(
+        views <= has as u64,
+        "--views {views}: {} has {}; leave it out",
+        puzzle.name(),
+        if has == 0 {
+            "no equivalent instances that it knows of".into()
+        } else {
+            format!("{has} equivalent instances")
+        }
+    );
+    ensure!(
+        !options.anytime,
+        "--views: the first view of an anytime search would have no end; leave out one of the two"
+    );
+    let variant = format!("{} --views {views}", chosen.variant).trim_start().to_owned();
+    Ok(Chosen { search: Box::new(Views { search: chosen.search, count: views as usize }), variant, ..chosen })
+}
+
+fn choose_one<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    scorer: Scorer,
+    known: &mut Known<P::State>,
+) -> anyhow::Result<Chosen<P>> {
+    let mut name = search_name(puzzle, options, scorer.is_network);
+    let as_published = options.search != "auto" || options.n.is_some() || options.lambda.is_some();
+    let of_bwas = options.deferred || options.patience.is_some() || options.anytime;
+    if name == "bwas"
+        && options.search == "auto"
+        && (options.shortlist.is_some() || options.twins.is_some() || (!as_published && !of_bwas))
+    {
+        // What measured best with a second head; --n or --lambda alone mean batch-weighted A* as it was published.
+        name = if scorer.has_heads { "beam" } else { name };
+    }
+    let in_turn = options.deferred || (!as_published && name == "bwas" && scorer.has_heads);
+    ensure!(
+        in_turn || name == "beam" || options.confidence.is_none(),
+        "--confidence is a setting of --deferred and of beam: add one of these, or leave it out"
+    );
+    ensure!(
+        name == "beam" || options.shortlist.is_none(),
+        "--shortlist is a setting of the search beam, and the search is {name}"
+    );
+    ensure!(
+        name == "beam" || options.twins.is_none(),
+        "--twins is a setting of the search beam, and the search is {name}"
+    );
+    for (flag, given, of_beam) in [
+        ("--deferred", options.deferred, false),
+        ("--endgame", options.endgame.is_some(), true),
+        ("--patience", options.patience.is_some(), false),
+        ("--anytime", options.anytime, false),
+    ] {
+        let fits = name == "bwas" || (of_beam && name == "beam");
+        ensure!(!given || fits, "{flag} is no setting of the search {name}: leave it out");
+        if (given && name == "bwas") || in_turn {
+            return variant(puzzle, reverse, options, in_turn, &scorer, known);
+        }
+    }
+    let n = nodes_a_step(options, if scorer.on_cuda { 10_000 } else { 1_000 });
+    let refuse = |flag: &str, given: bool| {
+        ensure!(!given, "{flag}: the search {name} has no such setting; leave it out, or choose another --search");
+        Ok(())
+    };
+    let uses_n = matches!(name, "bwas" | "beam");
+    let uses_lambda = matches!(name, "bwas" | "best-first");
+    if SEARCHES.contains(&name) {
+        refuse("--n", options.n.is_some() && !uses_n)?;
+        refuse("--lambda", options.lambda.is_some() && !uses_lambda)?;
+    }
+    let lambda = options.lambda.unwrap_or(if name == "best-first" { 0.0 } else { 0.6 });
+    let search: Box<dyn Search<P>> = match name {
+        "bwas" => Box::new(BestFirst::bwas(n, lambda)),
+        "best-first" => Box::new(BestFirst::one_by_one(lambda)),
+        "astar" => Box::new(BestFirst::a_star()),
+        "idastar" => Box::new(IterativeDeepening { bucket: BUCKET }),
+        "beam" => return beam(puzzle, reverse, options, &scorer, known),
+        "bfs" => Box::new(BreadthFirst),
+        "random" => Box::new(RandomWalk { seed: options.seed, most_moves: RANDOM_MOVES }),
+        "bidirectional" | "nbs" => match if name == "nbs" { reverse.nbs } else { reverse.bidirectional } {
+            Some(make) => make(),
+            None => bail!(
+                "--search {name}: the moves of {} cannot be undone, so that it cannot be searched from its goals; \
+                 {} would be accepted",
+                puzzle.name(),
+                reverse.searches().join(", ")
+            ),
+        },
+        _ => bail!("--search: there is no search '{name}': auto, {} would be accepted", reverse.searches().join(", ")),
+    };
+    let variant = String::new();
+    Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda), variant })
+}
+
+/// `--n`, or what measured best.
+fn nodes_a_step(options: &SearchOptions, best: usize) -> usize {
+    match options.n {
+        Some(AutoCount::Count(count)) => usize::try_from(count).unwrap_or(usize::MAX),
+        Some(AutoCount::Auto) | None => best,
+    }
+}
+
+/// Exact costs of the cube within this many moves take a third of a second: 984,000 states.
+const ENDGAME_DEPTH: u64 = 6;
+
+/// Steps after the first answer.
+const PATIENCE: u64 = 4;
+
+/// How much a move's probability counts, in moves.
+const CONFIDENCE: f32 = 3.0;
+
+/// Children of a beam that are scored, in widths.
+const SHORTLIST: u64 = 3;
+
+/// How far from a beam's edge states are asked about twice, in widths.
+const TWINS: f32 = 0.5;
+
+/// A beam with the settings that were given, and those that measured best.
+fn beam<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    scorer: &Scorer,
+    known: &mut Known<P::State>,
+) -> anyhow::Result<Chosen<P>> {
+    ensure!(options.lambda.is_none(), "--lambda: the search beam has no such setting; leave it out");
+    let shortlist = options.shortlist.unwrap_or(if scorer.has_heads { SHORTLIST } else { 0 });
+    ensure!(
+        shortlist == 0 || scorer.has_heads,
+        "--shortlist: the heuristic has no second head: a model that was trained with --heads would be accepted"
+    );
+    ensure!(shortlist > 0 || options.confidence.is_none(), "--confidence: without a shortlist, it has no use");
+    let confidence = options.confidence.unwrap_or(CONFIDENCE);
+    let has_twins = reverse.goals(puzzle).first().is_some_and(|goal| puzzle.twin(goal).is_some());
+    ensure!(
+        has_twins || options.twins.is_none_or(|twins| twins == 0.0),
+        "--twins: {} knows of no twins: 0 would be accepted",
+        puzzle.name()
+    );
+    let twins = options.twins.unwrap_or(if has_twins && shortlist > 0 { TWINS } else { 0.0 });
+    let width = nodes_a_step(
+        options,
+        match (shortlist > 0, scorer.on_cuda) {
+            (true, true) => 100_000,
+            (true, false) => 25_000,
+            (false, true) => 10_000,
+            (false, false) => 1_000,
+        },
+    );
+    let (depth, endgame) = endgame(puzzle, reverse, options, shortlist > 0, known)?;
+    let mut variant = if depth > 0 { format!("--endgame {depth}") } else { String::new() };
+    if twins > 0.0 {
+        variant = format!("--twins {twins} {variant}").trim_end().to_owned();
+    }
+    if shortlist > 0 {
+        variant = format!("--shortlist {shortlist} --confidence {confidence} {variant}").trim_end().to_owned();
+    }
+    let shortlist = usize::try_from(shortlist).unwrap_or(usize::MAX);
+    let search = Box::new(Beam { width, shortlist, confidence, twins, endgame });
+    Ok(Chosen { search, n: Some(width), lambda: None, variant })
+}
+
+/// The endgame that was asked for, or that measured best; and its depth, 0 for none.
+fn endgame<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    wanted: bool,
+    known: &mut Known<P::State>,
+) -> anyhow::Result<(u32, Endgame<P::State>)> {
+    let default_depth = if wanted && reverse.endgame.is_some() { ENDGAME_DEPTH } else { 0 };
+    let depth = u32::try_from(options.endgame.unwrap_or(default_depth)).unwrap_or(u32::MAX);
+    let endgame = match reverse.endgame {
+        _ if depth == 0 => Endgame::none(),
+        Some(make) => endgame_of(known, depth, || make(puzzle, depth)),
+        None => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
+    };
+    Ok((depth, endgame))
+}
+
+/// A variant of BWAS with the settings that were given, and those that measured best.
+fn variant<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+    in_turn: bool,
+    scorer: &Scorer,
+    known: &mut Known<P::State>,
+) -> anyhow::Result<Chosen<P>> {
+    ensure!(
+        scorer.has_heads || !in_turn,
+        "--deferred: the heuristic has no second head: a model that was trained with --heads would be accepted"
+    );
+    let best = match (in_turn, scorer.on_cuda) {
+        (true, true) => 100_000,
+        (true, false) => 20_000,
+        (false, true) => 10_000,
+        (false, false) => 1_000,
+    };
+    let n = nodes_a_step(options, best);
+    let lambda = options.lambda.unwrap_or(0.6);
+    let confidence = options.confidence.unwrap_or(CONFIDENCE);
+    let (depth, endgame) = endgame(puzzle, reverse, options, in_turn, known)?;
+    // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.
+    let patience = options.patience.unwrap_or(if depth > 0 { PATIENCE } else { 0 });
+    let patience = (!options.anytime).then_some(patience);
+    let how = if in_turn { format!("--deferred --confidence {confidence} ") } else { String::new() };
+    let until = patience.map_or("--anytime".into(), |steps| format!("--patience {steps}"));
+    let variant = format!("{how}--endgame {depth} {until}");
+    let search = Box::new(Deferred { expand: n, lambda, confidence, eager: !in_turn, patience, endgame });
+    Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant })
+}
+
+/// The endgame that was made last, by its depth: the next search may want the same.
+pub(super) type Known<S> = Option<(u32, Endgame<S>)>;
+
+fn endgame_of<S: State>(known: &mut Known<S>, depth: u32, make: impl FnOnce() -> Endgame<S>) -> Endgame<S> {
+    match known {
+        Some((present, endgame)) if *present == depth => endgame.clone(),
+        _ => known.insert((depth, make())).1.clone(),
+    }
+}
+
+/// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.
+pub(super) fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {
+    match options.search.as_str() {
+        "auto" if options.n.is_some() || options.lambda.is_some() || with_network => "bwas",
+        "auto" => puzzle.best_search(),
+        name => name,
+    }
+}
+
+/// Refuses settings that [`Solver::new`] and [`Solver::set`] would refuse, and loads and computes nothing for it.
+///
+/// # Errors
+/// Names the setting, and what would be accepted.
+pub(super) fn check_options<P: Puzzle>(
+    puzzle: &P,
+    reverse: &Reverse<P>,
+    options: &SearchOptions,
+) -> anyhow::Result<Estimator> {
+    let estimator = Estimator::named(puzzle, reverse, options)?;
+    let has_heads = match &estimator {
+        Estimator::Network { folder, .. } => ModelConfig::read(folder)?.network.heads.is_some(),
+        Estimator::Own(_) => false,
+    };
+    let is_network = matches!(estimator, Estimator::Network { .. });
+    let on_cuda = is_network && Device::resolve(options.device)?.is_cuda();
+    choose(puzzle, &reverse.without_tables(), options, Scorer { is_network, has_heads, on_cuda }, &mut None)?;
+    Ok(estimator)
+}

@@ -1,0 +1,146 @@
+//! Beam search, and several views of one instance.
+
+use crate::mocks::{Knowing, scrambled, solve_with};
+use crate::pancakes::Pancakes;
+use costar::heuristic::{Heuristic, HeuristicError, PerState, exact_distances, zero};
+use costar::puzzle::Puzzle as _;
+use costar::puzzle::Reversible as _;
+use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::puzzle::tiles::Puzzle8;
+use costar::puzzle::{Move, View, replay};
+use costar::sampler::generator;
+use costar::search::beam::Beam;
+use costar::search::endgame::Endgame;
+use costar::search::views::Views;
+use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Search, Stats};
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher as _;
+use std::sync::atomic::AtomicBool;
+
+#[test]
+fn a_beam_with_a_shortlist_scores_only_that() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let beam = |shortlist, depth| Beam {
+        width: 4,
+        shortlist,
+        confidence: 1.0,
+        twins: 0.0,
+        endgame: if depth > 0 { Endgame::new(&Pancakes::ALL, depth) } else { Endgame::none() },
+    };
+    let (mut all, mut few, mut known) = (0, 0, 0);
+    for (start, &distance) in &table {
+        let solved = |shortlist, depth| {
+            let limits = Limits::default();
+            let outcome = solve_with(&beam(shortlist, depth), Pancakes::ALL, start, &mut Knowing::new(), &limits);
+            assert_eq!(outcome.cost, Some(distance.into()), "{start:?}");
+            assert_eq!(outcome.proven_optimal, u32::from(distance) <= depth, "{start:?}");
+            outcome.stats.evaluated
+        };
+        all += solved(0, 0);
+        few += solved(2, 0);
+        known += solved(2, 3);
+    }
+    assert!(3 * few < 2 * all, "{few} scored, and {all} without a shortlist");
+    assert!(2 * known < few, "{known} scored, and {few} without an endgame");
+}
+
+#[test]
+fn a_beam_that_runs_dry_does_not_say_that_there_is_no_solution() {
+    // Half of the stacks cannot be sorted by even flips: a beam that keeps all of them sees that, a narrow one cannot.
+    let even = Pancakes { even: true };
+    let ended = |width| {
+        let start = b"bacdef";
+        solve_with(&Beam::new(width), even, start, &mut zero(), &Limits::default()).end
+    };
+    assert_eq!(ended(1000), End::NoSolution);
+    assert_eq!(ended(1), End::Limit(Limit::Width));
+}
+
+/// A search that knows the way, and takes up to three detours before it, by the looks of the start.
+struct Roundabout(Endgame<CubeState>);
+
+impl Search<Cube3> for Roundabout {
+    fn name(&self) -> &'static str {
+        "roundabout"
+    }
+
+    fn run(
+        &self,
+        _: &Cube3,
+        start: &CubeState,
+        _: &mut dyn Heuristic<CubeState>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        let detours = FixedState::default().hash_one(start) % 4;
+        let mut moves: Vec<Move> = (0..detours).flat_map(|_| [0, Cube3.inverse(0)]).collect();
+        moves.extend(self.0.way_home(|state, action| Cube3.apply(state, action), 12, start));
+        let answer = Answer { cost: moves.len() as u32, moves };
+        control.answer(&answer);
+        let stats = Stats { generated: 10, ..Stats::default() };
+        let (moves, cost) = (Some(answer.moves), Some(answer.cost));
+        Ok(Outcome { end: End::Solved, moves, cost, proven_optimal: false, stats })
+    }
+}
+
+#[test]
+fn of_several_views_the_best_answer_counts() {
+    let endgame = Endgame::new(&Cube3, 5);
+    let stop = AtomicBool::new(false);
+    let run = |search: &dyn Search<Cube3>, start: &CubeState, limits: &Limits, told: &mut dyn FnMut(&Answer)| {
+        let mut watch = |_: &_| ();
+        let mut control = Control::new(limits, &stop, &mut watch).with_answers(told);
+        search.run(&Cube3, start, &mut zero(), &mut control).expect("no heuristic fails")
+    };
+    let mut better = 0;
+    for number in 0..10 {
+        let start = scrambled(&Cube3, 5, &mut generator(6, number));
+        let unlimited = Limits::default();
+        let one = Roundabout(endgame.clone());
+        let of_view = |view: View<_>| run(&one, &view.start, &unlimited, &mut |_| ()).cost.expect("solved");
+        let costs: Vec<u32> = Cube3.views(&start).into_iter().take(8).map(of_view).collect();
+        let search = Views { search: Box::new(Roundabout(endgame.clone())), count: 8 };
+        let mut told = Vec::new();
+        let outcome = run(&search, &start, &unlimited, &mut |answer| told.push(answer.clone()));
+        assert_eq!(outcome.cost, costs.iter().copied().min());
+        assert_eq!(outcome.stats.generated, 80);
+        better += u32::from(outcome.cost < Some(costs[0]));
+        told.push(Answer { moves: outcome.moves.expect("solved"), cost: outcome.cost.expect("solved") });
+        for answer in &told {
+            let (end, cost) = replay(&Cube3, &start, &answer.moves).expect("legal moves");
+            assert!(Cube3.is_goal(&end) && cost == answer.cost);
+        }
+        told.pop();
+        assert!(told.windows(2).all(|pair| pair[1].cost < pair[0].cost), "only better answers are told");
+        let limits = Limits { nodes: Some(25), ..Limits::default() };
+        assert!(run(&search, &start, &limits, &mut |_| ()).stats.generated <= 30, "limits are of all views together");
+    }
+    assert!(better > 0, "some view has a shorter answer than the first");
+}
+
+#[test]
+fn a_second_opinion_makes_answers_shorter() {
+    let puzzle = Puzzle8::default();
+    let table = exact_distances(&puzzle, 31);
+    // Wrong by up to eight moves, in a way that a board's mirror image does not share.
+    let wrong = move |state: &_| f32::from(table[state]) + (FixedState::default().hash_one(state) % 9) as f32;
+    let mut heuristic = PerState::new("wrong", false, wrong);
+    let mut run = |twins| {
+        let search = Beam { twins, ..Beam::new(8) };
+        let stop = AtomicBool::new(false);
+        let (mut length, mut evaluated) = (0, 0);
+        for number in 0..200 {
+            let start = scrambled(&puzzle, 60, &mut generator(8, number));
+            let outcome = search
+                .run(&puzzle, &start, &mut heuristic, &mut Control::new(&Limits::default(), &stop, &mut |_| ()))
+                .expect("no heuristic fails");
+            let (end, cost) = replay(&puzzle, &start, &outcome.moves.expect("solved")).expect("legal moves");
+            assert!(puzzle.is_goal(&end) && Some(cost) == outcome.cost);
+            length += cost;
+            evaluated += outcome.stats.evaluated;
+        }
+        (length, evaluated)
+    };
+    let (alone, with_twins) = (run(0.0), run(0.5));
+    assert!(with_twins.0 < alone.0, "{} moves with second opinions, {} without", with_twins.0, alone.0);
+    assert!(with_twins.1 > alone.1, "twins are scored, too: {} and {}", with_twins.1, alone.1);
+}

@@ -1,0 +1,173 @@
+//! Batch-weighted A*, as published.
+
+use crate::mocks::{Misleading, solve_with};
+use crate::pancakes::Pancakes;
+use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, ball, exact_distances, zero};
+use costar::search::Search as _;
+use costar::search::best_first::BestFirst;
+use costar::search::{Control, End, Limit, Limits, Outcome};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn solve(search: BestFirst, start: &[u8; 6], heuristic: &mut dyn Heuristic<[u8; 6]>) -> Outcome {
+    solve_with(&search, Pancakes::ALL, start, heuristic, &Limits::default())
+}
+
+#[test]
+fn with_exact_estimates_every_answer_is_shortest() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    assert_eq!(table.len(), 720);
+    for (start, &distance) in &table {
+        for (expand, lambda) in [(1, 1.0), (1, 0.6), (1, 0.0)] {
+            let outcome = solve(BestFirst::bwas(expand, lambda), start, &mut ball(&Pancakes::ALL, 20));
+            assert_eq!(outcome.cost, Some(distance.into()), "{start:?} N = {expand} λ = {lambda}");
+            assert!(outcome.stats.expanded <= u64::from(distance), "it walks straight to the goal");
+        }
+    }
+}
+
+#[test]
+fn what_is_claimed_as_proven_is_optimal() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let mut proven = 0;
+    for (start, &distance) in &table {
+        for (expand, depth) in [(1, 0), (1, 3), (7, 3), (50, 2), (1000, 4)] {
+            let outcome = solve(BestFirst::bwas(expand, 1.0), start, &mut ball(&Pancakes::ALL, depth));
+            assert!(outcome.cost >= Some(distance.into()));
+            if outcome.proven_optimal {
+                proven += 1;
+                assert_eq!(outcome.cost, Some(distance.into()));
+            }
+            let weighted = solve(BestFirst::bwas(expand, 0.5), start, &mut ball(&Pancakes::ALL, depth));
+            assert!(!weighted.proven_optimal || distance == 0, "nothing is proven for λ below 1");
+        }
+    }
+    assert!(proven > 720, "{proven}");
+}
+
+#[test]
+fn a_solved_start_needs_nothing() {
+    let outcome = solve(BestFirst::bwas(10, 0.6), b"abcdef", &mut zero());
+    assert_eq!((outcome.moves, outcome.cost, outcome.proven_optimal), (Some(vec![]), Some(0), true));
+    assert_eq!((outcome.stats.evaluated, outcome.stats.generated, outcome.stats.stored), (0, 0, 1));
+}
+
+#[test]
+fn an_unsolvable_start_is_said_to_be_so() {
+    let puzzle = Pancakes { even: true };
+    let outcome = solve_with(&BestFirst::bwas(10, 0.6), puzzle, b"bacdef", &mut zero(), &Limits::default());
+    assert_eq!((outcome.end, outcome.proven_optimal), (End::NoSolution, false));
+    assert_eq!(outcome.stats.stored, outcome.stats.expanded, "all that can be reached was expanded");
+    assert_eq!(outcome.stats.generated, 2 * outcome.stats.expanded);
+}
+
+#[test]
+fn the_statistics_are_exact() {
+    // Without knowledge and at λ = 1 this is a search by layers: N = all of a layer.
+    let outcome = solve(BestFirst::bwas(1000, 1.0), b"bacdfe", &mut zero());
+    let stats = outcome.stats;
+    let layers = [1, 5, 20, 79, 199, 281, 133, 2];
+    let distance = outcome.cost.expect("solved") as usize;
+    assert_eq!(stats.iterations as usize, distance);
+    let expanded: usize = layers[..distance].iter().sum();
+    assert_eq!(stats.expanded as usize, expanded);
+    assert_eq!(stats.generated as usize, 5 * expanded);
+    let stored: usize = layers[..=distance].iter().sum();
+    assert_eq!(stats.stored as usize, stored);
+    assert_eq!(stats.evaluated as usize, expanded, "the last layer holds the goal and is not scored");
+}
+
+#[test]
+fn limits_end_a_search_cleanly() {
+    let search = BestFirst::bwas(3, 1.0);
+    let hard = b"ebdafc";
+    for nodes in [1, 4, 5, 6, 37, 100] {
+        let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+        let outcome = solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits);
+        assert_eq!(outcome.end, End::Limit(Limit::Nodes));
+        assert!(outcome.stats.generated <= nodes && outcome.stats.stored <= nodes + 1);
+    }
+    let limits = Limits { time: Some(Duration::ZERO), ..Limits::default() };
+    assert_eq!(solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits).end, End::Limit(Limit::Time));
+    let limits = Limits { memory: Some(1000), ..Limits::default() };
+    assert_eq!(solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits).end, End::Limit(Limit::Memory));
+    let stop = AtomicBool::new(false);
+    let limits = Limits::default();
+    let mut watch = |_: &_| stop.store(true, Ordering::Relaxed);
+    let mut control = Control::new(&limits, &stop, &mut watch);
+    let outcome = search.run(&Pancakes::ALL, hard, &mut zero(), &mut control).expect("no failure");
+    assert_eq!((outcome.end, outcome.stats.iterations), (End::Limit(Limit::Stopped), 2), "stopped after one step");
+}
+
+#[test]
+fn the_answer_does_not_depend_on_how_the_batch_is_cut() {
+    for start in [b"fedbca", b"ebdafc", b"cfadbe"] {
+        for (expand, lambda) in [(1, 0.6), (8, 0.6), (100, 0.2), (8, 1.0)] {
+            let search = BestFirst::bwas(expand, lambda);
+            let outcomes: Vec<Outcome> = [1, 3, 4096]
+                .map(|chunk| {
+                    let mut heuristic = Misleading::new(chunk);
+                    let mut outcome = solve(search, start, &mut heuristic);
+                    assert_eq!(heuristic.out, 0, "every chunk was collected");
+                    assert!(heuristic.most_out <= heuristic.overlap() + 1, "the heuristic is not flooded");
+                    outcome.stats.seconds = 0.0;
+                    outcome.stats.evaluated = 0; // at the last batch, what was not handed over is not scored
+                    outcome
+                })
+                .into();
+            assert_eq!(outcomes[0], outcomes[1]);
+            assert_eq!(outcomes[0], outcomes[2]);
+        }
+    }
+}
+
+#[test]
+fn states_reached_more_cheaply_are_opened_again() {
+    // With wild estimates and λ = 1, A* still finds shortest paths if it runs on until nothing cheaper is open; here:
+    // every stored path is at most as long as when the state was first reached, and the answers replay.
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let mut longer = 0;
+    for (start, &distance) in &table {
+        let outcome = solve(BestFirst::bwas(2, 0.3), start, &mut Misleading::new(64));
+        longer += u32::from(outcome.cost > Some(distance.into()));
+        assert!(outcome.stats.expanded >= outcome.stats.iterations);
+    }
+    assert!(longer > 0, "estimates that mislead cost length somewhere");
+}
+
+#[test]
+fn the_cost_is_that_of_the_path_even_where_an_ancestor_was_reached_more_cheaply_later() {
+    // Large batches of a misleading heuristic reach states again whose descendants are stored already: `solve` checks
+    // that the cost is that of the moves.
+    let table = exact_distances(&Pancakes::ALL, 20);
+    for start in table.keys() {
+        for (expand, lambda) in [(20, 0.6), (30, 0.6), (12, 0.3), (60, 1.0)] {
+            solve(BestFirst::bwas(expand, lambda), start, &mut Misleading::new(64));
+        }
+    }
+}
+
+#[test]
+fn a_failing_heuristic_ends_the_search_with_its_reason() {
+    struct Broken;
+    impl Heuristic<[u8; 6]> for Broken {
+        fn name(&self) -> &str {
+            "broken"
+        }
+        fn chunk(&self) -> usize {
+            8
+        }
+        fn submit(&mut self, _: &[[u8; 6]], _: Ask) -> Result<(), HeuristicError> {
+            Ok(())
+        }
+        fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+            Err(HeuristicError("out of luck".into()))
+        }
+    }
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    let mut watch = |_: &_| ();
+    let mut control = Control::new(&limits, &stop, &mut watch);
+    let search = BestFirst::bwas(3, 0.6);
+    let error = search.run(&Pancakes::ALL, b"ebdafc", &mut Broken, &mut control).expect_err("it fails");
+    assert!(error.to_string().contains("out of luck"));
+}

@@ -1,0 +1,195 @@
+//! What holds of every search, or of every optimal one.
+
+use crate::deferred::deferred;
+use crate::mocks::{Misleading, scrambled, solve_with};
+use crate::pancakes::Pancakes;
+use costar::heuristic::{ball, exact_distances, zero};
+use costar::puzzle::Puzzle as _;
+use costar::puzzle::cube2::Cube2;
+use costar::puzzle::cube3::Cube3;
+use costar::puzzle::lightsout::LightsOut;
+use costar::puzzle::sokoban::Sokoban;
+use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35};
+use costar::puzzle::{Reversible, replay};
+use costar::sampler::generator;
+use costar::search::beam::Beam;
+use costar::search::best_first::BestFirst;
+use costar::search::bidirectional::Bidirectional;
+use costar::search::breadth_first::BreadthFirst;
+use costar::search::idastar::IterativeDeepening;
+use costar::search::nbs::NearOptimalBidirectional;
+use costar::search::random::RandomWalk;
+use costar::search::{Control, End, Limit, Limits, Search};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Every search, with the settings that it would have by default; which of them need no estimate to end.
+fn all_searches(puzzle: Pancakes) -> Vec<Box<dyn Search<Pancakes>>> {
+    vec![
+        Box::new(BestFirst::bwas(20, 0.6)),
+        Box::new(deferred(puzzle, 20, false, 0)),
+        Box::new(deferred(puzzle, 20, false, 2)),
+        Box::new(deferred(puzzle, 20, true, 0)),
+        Box::new(BestFirst::a_star()),
+        Box::new(BestFirst::one_by_one(0.0)),
+        Box::new(BestFirst::one_by_one(1.0)),
+        Box::new(Beam::new(1000)),
+        Box::new(Beam::new(10)),
+        Box::new(BreadthFirst),
+        Box::new(Bidirectional),
+        Box::new(NearOptimalBidirectional),
+        Box::new(IterativeDeepening { bucket: 1.0 }),
+        Box::new(RandomWalk { seed: 1, most_moves: 1_000_000 }),
+    ]
+}
+
+#[test]
+fn every_search_knows_a_solved_start() {
+    for search in all_searches(Pancakes::ALL) {
+        let limits = Limits::default();
+        let outcome = solve_with(&*search, Pancakes::ALL, b"abcdef", &mut zero(), &limits);
+        assert_eq!((outcome.moves, outcome.proven_optimal), (Some(vec![]), true), "{}", search.name());
+    }
+}
+
+#[test]
+fn every_search_that_remembers_says_that_there_is_no_solution() {
+    let puzzle = Pancakes { even: true };
+    for search in all_searches(puzzle) {
+        let limits = Limits { nodes: Some(20_000), ..Limits::default() };
+        let outcome = solve_with(&*search, puzzle, b"bacdef", &mut zero(), &limits);
+        // A random walk and iterative deepening forget what they have seen.
+        let forgets = matches!(search.name(), "random" | "idastar");
+        let expected = if forgets { End::Limit(Limit::Nodes) } else { End::NoSolution };
+        assert_eq!((outcome.end, outcome.moves), (expected, None), "{}", search.name());
+    }
+}
+
+#[test]
+fn every_search_ends_at_its_limits() {
+    for search in all_searches(Pancakes::ALL) {
+        let name = search.name();
+        let hard = b"ebdafc";
+        for nodes in [1, 4, 5, 17] {
+            let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+            let outcome = solve_with(&*search, Pancakes::ALL, hard, &mut zero(), &limits);
+            assert_eq!(outcome.end, End::Limit(Limit::Nodes), "{name}");
+            assert!(outcome.stats.generated <= nodes, "{name}");
+        }
+        let limits = Limits { time: Some(Duration::ZERO), ..Limits::default() };
+        assert_eq!(
+            solve_with(&*search, Pancakes::ALL, hard, &mut zero(), &limits).end,
+            End::Limit(Limit::Time),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn optimal_searches_agree_with_breadth_first_search() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    for (start, &distance) in &table {
+        for (search, admissible) in [
+            (Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, true),
+            (Box::new(IterativeDeepening { bucket: 1.0 }), true),
+            (Box::new(NearOptimalBidirectional), true),
+            (Box::new(BreadthFirst), false),
+            (Box::new(Bidirectional), false),
+            (Box::new(Beam::new(1000)), false),
+        ] {
+            let depths: &[u32] = if admissible { &[2, 4] } else { &[0] };
+            for &depth in depths {
+                let outcome =
+                    solve_with(&*search, Pancakes::ALL, start, &mut ball(&Pancakes::ALL, depth), &Limits::default());
+                assert_eq!(outcome.cost, Some(distance.into()), "{} of {start:?}", search.name());
+                let proves = search.name() != "beam" || distance == 0;
+                assert_eq!(outcome.proven_optimal, proves, "{} of {start:?}", search.name());
+            }
+        }
+    }
+}
+
+/// Whether A*, iterative deepening and both bidirectional searches cost what breadth-first search does, on random
+/// walks of 1 to `depth` moves; `heuristic` names one of the puzzle's own.
+fn agree<P: Reversible>(puzzle: &P, heuristic: Option<&str>, depth: u32, count: u64) {
+    let estimate = || heuristic.and_then(|name| puzzle.heuristic(name)).unwrap_or_else(|| Box::new(zero()));
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    let cost = |search: &dyn Search<P>, start: &P::State| {
+        let mut watch = |_: &_| ();
+        let mut control = Control::new(&limits, &stop, &mut watch);
+        let outcome = search.run(puzzle, start, &mut *estimate(), &mut control).expect("no heuristic fails");
+        let moves = outcome.moves.expect("solved");
+        let (end, cost) = replay(puzzle, start, &moves).expect("legal moves");
+        assert!(puzzle.is_goal(&end) && outcome.cost == Some(cost) && outcome.proven_optimal, "{}", search.name());
+        cost
+    };
+    for number in 0..count {
+        let mut generator = generator(17, number);
+        let start = scrambled(puzzle, 1 + number as u32 % depth, &mut generator);
+        let expected = cost(&BreadthFirst, &start);
+        for search in [
+            &BestFirst::a_star() as &dyn Search<P>,
+            &IterativeDeepening { bucket: 1.0 },
+            &Bidirectional,
+            &NearOptimalBidirectional,
+        ] {
+            assert_eq!(cost(search, &start), expected, "{} from {}", search.name(), puzzle.format(&start));
+        }
+    }
+}
+
+#[test]
+fn optimal_searches_agree_on_thousands_of_random_instances() {
+    agree(&Puzzle8::default(), Some("manhattan"), 60, 300);
+    agree(&Puzzle8::with_goal("3 1 2 0 4 5 6 7 8").expect("a board"), Some("linear-conflict"), 40, 200);
+    agree(&Puzzle15::default(), Some("linear-conflict"), 14, 500);
+    agree(&Puzzle24::default(), Some("manhattan"), 12, 200);
+    agree(&Puzzle35::default(), Some("linear-conflict"), 10, 100);
+    agree(&LightsOut::<1>::new(3), Some("lights"), 9, 300);
+    agree(&LightsOut::<1>::new(4), Some("lights"), 4, 100);
+    agree(&Cube2, None, 5, 300);
+    agree(&Cube3, None, 3, 100);
+    agree(&Pancakes::ALL, None, 7, 500);
+}
+
+#[test]
+fn moves_that_cost_nothing_do_not_go_round_for_ever() {
+    let level = "#######\n#@    #\n# $ . #\n#     #\n#######";
+    let puzzle = Sokoban::by_pushes();
+    let start = puzzle.parse(level).expect("a level");
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    for search in [
+        &IterativeDeepening { bucket: 1.0 } as &dyn Search<Sokoban>,
+        &BestFirst::a_star(),
+        &BestFirst::one_by_one(0.0),
+        &BreadthFirst,
+    ] {
+        let mut watch = |_: &_| ();
+        let mut heuristic = puzzle.heuristic("matching").expect("it has it");
+        let mut control = Control::new(&limits, &stop, &mut watch);
+        let outcome = search.run(&puzzle, &start, &mut *heuristic, &mut control).expect("nothing fails");
+        assert_eq!(outcome.cost, Some(2), "{}", search.name());
+        let proves = matches!(search.name(), "idastar" | "astar");
+        assert_eq!(outcome.proven_optimal, proves, "{}", search.name());
+    }
+}
+
+#[test]
+fn estimates_that_are_not_admissible_prove_nothing() {
+    for search in
+        [Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, Box::new(IterativeDeepening { bucket: 1.0 })]
+    {
+        let outcome = solve_with(&*search, Pancakes::ALL, b"bacdef", &mut Misleading::new(8), &Limits::default());
+        assert!(outcome.moves.is_some() && !outcome.proven_optimal, "{}", search.name());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_walk() {
+    let walk = |seed| {
+        let search = RandomWalk { seed, most_moves: 1_000_000 };
+        solve_with(&search, Pancakes::ALL, b"fedbca", &mut zero(), &Limits::default()).moves
+    };
+    assert_eq!(walk(1), walk(1));
+    assert_ne!(walk(1), walk(2));
+}

@@ -1,0 +1,8 @@
+//! Searches on a small puzzle whose every distance is known: a breadth-first table stands in for a network.
+
+mod beam;
+mod best_first;
+mod deferred;
+mod every;
+mod mocks;
+mod pancakes;

@@ -1,0 +1,128 @@
+//! Heuristics that stand in for a network, and how searches are run with them.
+
+use crate::pancakes::Pancakes;
+use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, exact_distances};
+use costar::puzzle::Puzzle as _;
+use costar::puzzle::{Move, Reversible, replay};
+use costar::sampler::{Generator, Walker};
+use costar::search::{Control, End, Limits, Outcome, Search};
+use ndarray::Array2;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub(crate) fn solve_with(
+    search: &dyn Search<Pancakes>,
+    puzzle: Pancakes,
+    start: &[u8; 6],
+    heuristic: &mut dyn Heuristic<[u8; 6]>,
+    limits: &Limits,
+) -> Outcome {
+    let stop = AtomicBool::new(false);
+    let outcome = search.run(&puzzle, start, heuristic, &mut Control::new(limits, &stop, &mut |_| ()));
+    let outcome = outcome.expect("these heuristics do not fail");
+    if let Some(moves) = &outcome.moves {
+        let (end, cost) = replay(&puzzle, start, moves).expect("legal moves");
+        assert!(puzzle.is_goal(&end));
+        assert_eq!(outcome.cost, Some(cost));
+    }
+    assert_eq!(outcome.moves.is_some(), outcome.end == End::Solved);
+    outcome
+}
+
+/// Estimates that mislead, and come back in chunks of a given size.
+pub(crate) struct Misleading {
+    inner: PerState<[u8; 6]>,
+    chunk: usize,
+    pub(crate) out: usize,
+    pub(crate) most_out: usize,
+}
+
+impl Misleading {
+    pub(crate) fn new(chunk: usize) -> Self {
+        let wild =
+            |state: &[u8; 6]| state.iter().fold(7u32, |hash, &pancake| hash.wrapping_mul(31) ^ u32::from(pancake));
+        Misleading {
+            inner: PerState::new("wild", false, move |state| (wild(state) % 97) as f32 / 10.0),
+            chunk,
+            out: 0,
+            most_out: 0,
+        }
+    }
+}
+
+impl Heuristic<[u8; 6]> for Misleading {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    fn overlap(&self) -> usize {
+        self.chunk % 4
+    }
+
+    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
+        assert!(!states.is_empty() && states.len() <= self.chunk);
+        self.out += 1;
+        self.most_out = self.most_out.max(self.out);
+        self.inner.submit(states, ask)
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        self.out -= 1;
+        self.inner.collect()
+    }
+}
+
+/// Exact estimates, with preferences for the moves that lead nearer.
+pub(crate) struct Knowing {
+    table: Arc<HashMap<[u8; 6], u8>>,
+    done: VecDeque<Estimates>,
+}
+
+impl Knowing {
+    pub(crate) fn new() -> Self {
+        let table = exact_distances(&Pancakes::ALL, 20).into_iter().collect();
+        Knowing { table: Arc::new(table), done: VecDeque::new() }
+    }
+}
+
+impl Heuristic<[u8; 6]> for Knowing {
+    fn name(&self) -> &str {
+        "knowing"
+    }
+
+    fn chunk(&self) -> usize {
+        16
+    }
+
+    fn has_preferences(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
+        let values = states.iter().map(|state| f32::from(self.table[state])).collect();
+        let nearer = |(i, action): (usize, usize)| {
+            let child = Pancakes::ALL.apply(&states[i], action as Move).expect("every flip is legal");
+            if self.table[&child] < self.table[&states[i]] { 0.9 } else { 0.1 / 5.0 }
+        };
+        let preferences = (ask == Ask::ValuesAndPreferences).then(|| Array2::from_shape_fn((states.len(), 5), nearer));
+        self.done.push_back(Estimates { values, preferences });
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+}
+
+pub(crate) fn scrambled<P: Reversible>(puzzle: &P, depth: u32, generator: &mut Generator) -> P::State {
+    let mut walker = Walker::new(puzzle, puzzle.goals()[0]);
+    for _ in 0..depth {
+        walker.step(generator);
+    }
+    walker.state
+}
