@@ -1,12 +1,13 @@
 //! Measures each stage beside what limits it, on this machine: `cargo bench --bench speed [-- --seconds S]`.
 //!
 //! Prints a table: the rate of bf16 products; samples made a second by one core; training of the network 1024/512/3
-//! at batch 8192; scoring with it, encoding included; nodes that batch-weighted A* scores a second; bytes a stored node.
+//! at batch 8192, in whole (fed by sampling threads, as `costar train` is) and part by part; scoring with it, encoding
+//! included; nodes that batch-weighted A* scores a second; bytes a stored node.
 
 use costar::heuristic::{Ask, Heuristic, PerState};
 use costar::neural::device::{Device, DeviceChoice, product_rate};
 use costar::neural::estimator::NetworkHeuristic;
-use costar::neural::learner::{Learner, Precision};
+use costar::neural::learner::{Learner, Precision, Stages};
 use costar::neural::model::{Model, ModelConfig};
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::puzzle::Puzzle as _;
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 
 const BATCH: usize = 8192;
 const ROUNDS: usize = 5;
+/// Figures of a round.
+const FIGURES: usize = 10;
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().collect();
@@ -41,7 +44,6 @@ fn main() -> anyhow::Result<()> {
         NetworkConfig { kind: NetworkKind::Mlp, width: 1024, blocks: 3, heads: Some(12), offset: 13.0, scale: 10.0 };
     let mut learner = Learner::fresh(config.clone(), &Cube3.encoding(), device, precision, 1e-3, 1)?;
     let flops = 2.0 * learner.parameter_count() as f64;
-    let batches: Vec<_> = (0..4).map(|k| sampler.batch(k)).collect();
     let folder = tempfile::tempdir()?;
     learner.write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config, precision))?;
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
@@ -56,23 +58,30 @@ fn main() -> anyhow::Result<()> {
     let limits = Limits { time: Some(Duration::from_secs_f64(seconds)), ..Limits::default() };
 
     // In rounds, so that a machine whose speed drifts is as fast for each figure as for its limit.
-    let mut rounds: Vec<[f64; 5]> = Vec::new();
+    let mut rounds: Vec<[f64; FIGURES]> = Vec::new();
+    let mut stream = sampler.clone().stream(0, device.sampler_threads());
+    let batch = sampler.batch(0);
     for _ in 0..ROUNDS {
         let products = product_rate(device, precision, seconds / 2.0);
         let sampled = rate(seconds / 2.0, BATCH, |k| drop(std::hint::black_box(sampler.batch(k))));
         let trained = rate(seconds, BATCH, |k| {
-            learner.step(&batches[k as usize % batches.len()], 1e-3).expect("the device has room for a batch");
+            let batch = stream.next().expect("the sampling threads go on");
+            learner.step(&batch, 1e-3).expect("the device has room for a batch");
             if k % 8 == 7 {
                 learner.losses();
             }
         });
+        let stages = learner.stages(&batch, seconds / 5.0)?;
         let scored = rate(seconds, chunk, |_| {
             heuristic.submit(&states, Ask::Values).and_then(|()| heuristic.collect()).expect("the device scores");
         });
         let outcome = search(10_000, &mut heuristic, &limits)?;
-        rounds.push([products, sampled, trained, scored, outcome.stats.evaluated as f64 / outcome.stats.seconds]);
+        let searched = outcome.stats.evaluated as f64 / outcome.stats.seconds;
+        let Stages { transfer, encoding, forward, backward, optimizer } = stages;
+        let parts = [transfer, encoding, forward, backward, optimizer].map(|part| BATCH as f64 / part);
+        rounds.push([products, sampled, trained, scored, searched, parts[0], parts[1], parts[2], parts[3], parts[4]]);
     }
-    let median = |of: &dyn Fn(&[f64; 5]) -> f64| {
+    let median = |of: &dyn Fn(&[f64; FIGURES]) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         values[ROUNDS / 2]
@@ -85,6 +94,16 @@ fn main() -> anyhow::Result<()> {
     println!("products   {:>10.0} GFLOP/s", median(&|round| round[0]) / 1e9);
     println!("sampling   {:>10.0} samples/s on one core", median(&|round| round[1]));
     println!("training   {:>10.0} samples/s, {training:.0} % of the product rate", median(&|round| round[2]));
+    let parts = ["transfer", "encoding", "forward", "backward", "optimizer"];
+    for (part, name) in parts.iter().enumerate() {
+        let share = 100.0 * median(&|round| round[2] / round[5 + part]);
+        println!("  {name:<10} {:>10.0} samples/s alone, {share:.1} % of the time", median(&|round| round[5 + part]));
+    }
+    let passes = 100.0 * median(&|round| round[2] * (1.0 / round[7] + 1.0 / round[8]));
+    let all = 100.0 * median(&|round| round[2] * round[5..].iter().map(|rate| 1.0 / rate).sum::<f64>());
+    println!(
+        "  in whole, {passes:.0} % of the rate of forward and backward alone; all parts are {all:.0} % of the time"
+    );
     println!(
         "scoring    {:>10.0} states/s in chunks of {chunk}, {scoring:.0} % of the product rate",
         median(&|round| round[3])

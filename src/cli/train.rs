@@ -17,7 +17,6 @@ use crate::{memory, signal};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum;
 use std::fmt::Display;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -178,7 +177,7 @@ impl Train {
             steps,
             checkpoint_every: args.checkpoint_every,
             snapshot_every: args.snapshot_every,
-            sampler_threads: sampler_threads(device),
+            sampler_threads: device.sampler_threads(),
             out: out.clone(),
         };
         let training = match fresh {
@@ -223,12 +222,6 @@ impl Train {
         }
         Ok(SUCCESS)
     }
-}
-
-/// Enough to keep the device fed; on the CPU the samples cost 1 % of the training.
-fn sampler_threads(device: Device) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    if device.is_cuda() { cores.saturating_sub(2).clamp(1, 16) } else { 1 }
 }
 
 /// Refuses what cannot fit, before anything is allocated; on CUDA the device itself says so.

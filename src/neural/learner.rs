@@ -14,6 +14,7 @@ use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
+use std::time::Instant;
 use tch::{Kind, Tensor};
 
 /// How the matrix products are done; everything else is f32, the master weights too.
@@ -88,6 +89,36 @@ pub struct Losses {
     pub absolute_error: f64,
     /// Cross-entropy of the back moves, in nats; `None` without that head.
     pub cross_entropy: Option<f64>,
+}
+
+/// The seconds that the parts of a training step take on one batch, each measured alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stages {
+    /// The batch's way to the device.
+    pub transfer: f64,
+    /// The one-hot of its rows.
+    pub encoding: f64,
+    /// The forward pass, the casting of weights and the loss with it.
+    pub forward: f64,
+    /// The backward pass.
+    pub backward: f64,
+    /// The optimizer's step.
+    pub optimizer: f64,
+}
+
+/// A batch on the device.
+struct Uploaded {
+    rows: Tensor,
+    labels: Tensor,
+    moves: Option<Tensor>,
+}
+
+/// What a forward pass in training gives.
+struct Pass {
+    loss: Tensor,
+    error: Tensor,
+    squared: Tensor,
+    cross_entropy: Option<Tensor>,
 }
 
 /// A network in training.
@@ -195,32 +226,78 @@ impl Learner {
 
     /// Forward and backward pass.
     fn gradients(&mut self, batch: &Batch) -> Vec<Tensor> {
-        let device = self.device.0;
-        let rows = upload(batch.states.view(), device);
-        let host = |labels: &[f32]| Tensor::from_slice(labels).to_device(device);
-        let labels = host(batch.labels.as_slice().expect("labels are contiguous"));
-        let weights = self.parameters.weights(self.precision.kind());
-        let output = self.network.forward(&weights, &rows, true);
-        let error = &output.values - &labels;
-        let squared = error.square().mean(Kind::Float);
-        let cross_entropy = output.moves.map(|logits| {
-            let moves = Tensor::from_slice(batch.back_moves.as_slice().expect("back moves are contiguous"));
-            logits.cross_entropy_for_logits(&moves.to_device(device).to_kind(Kind::Int64))
+        let pass = self.forward(&self.upload(batch));
+        let gradients = self.backward(&pass);
+        tch::no_grad(|| {
+            let cross_entropy = pass.cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, self.device.0)));
+            let absolute = pass.error.detach().abs().mean(Kind::Float);
+            let measures = [pass.loss.detach(), pass.squared.detach(), absolute, cross_entropy.detach()];
+            let _ = self.sums.g_add_(&Tensor::stack(&measures, 0));
         });
+        self.summed += 1;
+        gradients
+    }
+
+    fn upload(&self, batch: &Batch) -> Uploaded {
+        let device = self.device.0;
+        let back_moves = batch.back_moves.as_slice().expect("back moves are contiguous");
+        Uploaded {
+            rows: upload(batch.states.view(), device),
+            labels: Tensor::from_slice(batch.labels.as_slice().expect("labels are contiguous")).to_device(device),
+            moves: self.config.heads.map(|_| Tensor::from_slice(back_moves).to_device(device)),
+        }
+    }
+
+    fn forward(&self, batch: &Uploaded) -> Pass {
+        let weights = self.parameters.weights(self.precision.kind());
+        let output = self.network.forward(&weights, &batch.rows, true);
+        let error = &output.values - &batch.labels;
+        let squared = error.square().mean(Kind::Float);
+        let of_moves =
+            |(logits, moves): (Tensor, &Tensor)| logits.cross_entropy_for_logits(&moves.to_kind(Kind::Int64));
+        let cross_entropy = output.moves.zip(batch.moves.as_ref()).map(of_moves);
         let value_loss = &squared * (VALUE_WEIGHT / self.config.scale.powi(2));
         let loss = match &cross_entropy {
             Some(cross_entropy) => &value_loss + cross_entropy,
             None => value_loss,
         };
-        let gradients = Tensor::run_backward(&[&loss], &self.parameters.trained(), false, false);
-        tch::no_grad(|| {
-            let cross_entropy = cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, device)));
-            let measures =
-                [loss.detach(), squared.detach(), error.detach().abs().mean(Kind::Float), cross_entropy.detach()];
-            let _ = self.sums.g_add_(&Tensor::stack(&measures, 0));
+        Pass { loss, error, squared, cross_entropy }
+    }
+
+    fn backward(&self, pass: &Pass) -> Vec<Tensor> {
+        Tensor::run_backward(&[&pass.loss], &self.parameters.trained(), false, false)
+    }
+
+    /// Measures the parts of a step on one batch, each alone, over and over for about so many seconds. It disturbs the
+    /// optimizer's moments and the running statistics: not for a network that is to be used.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn stages(&mut self, batch: &Batch, seconds: f64) -> Result<Stages> {
+        let measured = caught(|| {
+            let uploaded = self.upload(batch);
+            let device = self.device;
+            let time = |part: &mut dyn FnMut()| {
+                part();
+                device.synchronize();
+                let begun = Instant::now();
+                let mut runs = 0;
+                while runs == 0 || begun.elapsed().as_secs_f64() < seconds {
+                    (0..4).for_each(|_| part());
+                    device.synchronize();
+                    runs += 4;
+                }
+                begun.elapsed().as_secs_f64() / f64::from(runs)
+            };
+            let transfer = time(&mut || drop(self.upload(batch)));
+            let encoding = tch::no_grad(|| time(&mut || drop(self.network.encode(&uploaded.rows))));
+            let forward = time(&mut || drop(self.forward(&uploaded)));
+            let both = time(&mut || drop(self.backward(&self.forward(&uploaded))));
+            let gradients = self.backward(&self.forward(&uploaded));
+            let optimizer = time(&mut || self.optimizer.step(&self.parameters, &gradients, 0.0));
+            Stages { transfer, encoding, forward: forward - encoding, backward: both - forward, optimizer }
         });
-        self.summed += 1;
-        gradients
+        measured.map_err(|error| anyhow!("{} failed: {error}", self.device))
     }
 
     /// The means since the last call, read from the device; `None` if nothing was learned since.

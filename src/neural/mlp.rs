@@ -70,9 +70,13 @@ impl Mlp {
 }
 
 impl Network for Mlp {
+    fn encode(&self, rows: &Tensor) -> Tensor {
+        self.one_hot.rows(rows)
+    }
+
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
         let layer = |layer: &Layer, input: &Tensor| layer.forward(weights, input, training);
-        let mut x = layer(&self.input, &self.one_hot.rows(rows)).relu_();
+        let mut x = layer(&self.input, &self.encode(rows)).relu_();
         x = layer(&self.hidden, &x).relu_();
         for [first, second] in &self.blocks {
             let inner = layer(first, &x).relu_();

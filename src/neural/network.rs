@@ -62,6 +62,9 @@ pub(super) struct Output {
 
 /// A network: what it computes, without its numbers.
 pub(super) trait Network: Send {
+    /// What the first layer reads: the one-hot of rows.
+    fn encode(&self, rows: &Tensor) -> Tensor;
+
     /// The forward pass; with `training`, normalisation uses the batch and updates the running statistics.
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output;
 

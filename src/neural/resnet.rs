@@ -65,9 +65,13 @@ fn pool(features: &Tensor) -> Tensor {
 }
 
 impl Network for ResNet {
+    fn encode(&self, rows: &Tensor) -> Tensor {
+        self.one_hot.grid(rows, self.grid)
+    }
+
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
         let norm = |norm: &Norm, input: &Tensor| norm.forward(weights, input, training);
-        let mut x = convolve(&self.one_hot.grid(rows, self.grid), &weights[self.input]);
+        let mut x = convolve(&self.encode(rows), &weights[self.input]);
         for Block { norms, convolutions } in &self.blocks {
             let inner = convolve(&norm(&norms[0], &x), &weights[convolutions[0]]);
             let inner = norm(&norms[1], &inner).relu_();
