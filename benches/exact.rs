@@ -77,7 +77,7 @@ fn judge<P: Ranked + Clone>(puzzle: P, folder: &Path, device: Device, every: usi
     let table = Exact::of(&puzzle);
     println!("{}: the exact distances of {} states in {:.2?}", puzzle.name(), puzzle.count(), begun.elapsed());
     let precision = Precision::auto(device);
-    let model = Model::read(folder, &puzzle, device, precision)?;
+    let model = Model::read(folder, &puzzle, device, Some(precision))?;
     let mut heuristic = NetworkHeuristic::new(Arc::new(puzzle.clone()), model, device);
     let begun = Instant::now();
     let said = ask(&puzzle, &mut heuristic, every)?;

@@ -48,9 +48,8 @@ fn main() -> anyhow::Result<()> {
     learner.write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config, precision))?;
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
     let model = if shipped.join("config.json").exists() { shipped } else { folder.path().to_owned() };
-    let arithmetic = Precision::for_solving(device, NetworkKind::Mlp);
-    println!("solving in {arithmetic}\n");
-    let model = Model::read(&model, &Cube3, device, arithmetic)?;
+    let model = Model::read(&model, &Cube3, device, None)?;
+    println!("solving in {}\n", model.precision);
     let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), model, device);
     heuristic.warm_up()?;
     let chunk = heuristic.chunk();

@@ -56,7 +56,7 @@ fn rows(states: &[CubeState]) -> ndarray::Array2<u8> {
 }
 
 fn estimate(folder: &Path, precision: Precision, states: &[CubeState]) -> Estimates {
-    let model = Model::read(folder, &Cube3, Device::CPU, precision).expect("a model");
+    let model = Model::read(folder, &Cube3, Device::CPU, Some(precision)).expect("a model");
     let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), model, Device::CPU);
     heuristic.submit(states, Ask::ValuesAndPreferences).expect("the thread lives");
     heuristic.collect().expect("it scores")
@@ -208,7 +208,7 @@ fn what_is_damaged_or_foreign_is_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let learner = learned(NetworkKind::Mlp, true);
     save(&learner, folder.path(), Precision::Bf16);
-    let refusal = || match Model::read(folder.path(), &Cube3, Device::CPU, Precision::F32) {
+    let refusal = || match Model::read(folder.path(), &Cube3, Device::CPU, Some(Precision::F32)) {
         Ok(_) => panic!("it is read"),
         Err(error) => format!("{error:#}"),
     };

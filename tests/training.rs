@@ -250,7 +250,7 @@ fn snapshots_are_kept_beside_the_checkpoint() {
         kept.iter().map(|path| path.file_name().expect("a name").to_string_lossy().into()).collect();
     assert_eq!(names, ["000000000006400", "000000000012800"]);
     for path in kept {
-        Model::read(&path, &Cube3, Device::CPU, Precision::F32).expect("a whole model");
+        Model::read(&path, &Cube3, Device::CPU, Some(Precision::F32)).expect("a whole model");
     }
 }
 

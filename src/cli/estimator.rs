@@ -8,7 +8,7 @@ use crate::heuristic::{Heuristic, zero};
 use crate::neural::device::Device;
 use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
-use crate::neural::model::{Model, ModelConfig};
+use crate::neural::model::Model;
 use crate::progress::note;
 use crate::puzzle::Puzzle;
 use anyhow::{Context as _, ensure};
@@ -78,15 +78,9 @@ impl Estimator {
                 if let Some(said) = said {
                     note!("costar: {said}");
                 }
-                let network = ModelConfig::read(&folder)?.network.kind;
-                let precision = options.precision.unwrap_or(Precision::for_solving(device, network));
-                ensure!(
-                    precision.serves(device, network),
-                    "--precision {precision}: that is for networks of the kind mlp, on a CPU with AVX-512 VNNI; \
-                     leave it out, and the fastest that this machine has is taken"
-                );
-                let model = Model::read(&folder, &**puzzle, device, precision)?;
-                let place = Place { device, precision, model: name, weights_crc32: model.weights_crc32 };
+                let model = Model::read(&folder, &**puzzle, device, options.precision)?;
+                let place =
+                    Place { device, precision: model.precision, model: name, weights_crc32: model.weights_crc32 };
                 Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)))
             }
             (Estimator::Own(name), _) if name == "zero" => Ok((Box::new(zero()), None)),

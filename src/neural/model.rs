@@ -105,19 +105,26 @@ pub struct Model {
     pub config: ModelConfig,
     /// CRC-32 of the file of weights.
     pub weights_crc32: u32,
-    pub(super) precision: Precision,
+    /// How its products are done.
+    pub precision: Precision,
     pub(super) scorer: Box<dyn Scorer>,
 }
 
 impl Model {
-    /// Reads a model of a puzzle for solving, its products done in `precision`.
+    /// Reads a model of a puzzle for solving, its products done in `precision`, or as is fastest here.
     ///
     /// # Errors
     /// If a file is missing, truncated or foreign: names the file and the tensor. If it is of another puzzle or
-    /// encoding.
-    pub fn read<P: Puzzle>(folder: &Path, puzzle: &P, device: Device, precision: Precision) -> Result<Model> {
+    /// encoding, or its products cannot be done so here.
+    pub fn read<P: Puzzle>(folder: &Path, puzzle: &P, device: Device, precision: Option<Precision>) -> Result<Model> {
         tune_allocator();
         let config = ModelConfig::read(folder)?;
+        let precision = precision.unwrap_or(Precision::for_solving(device, config.network.kind));
+        ensure!(
+            precision.serves(device, config.network.kind),
+            "--precision {precision}: that is for networks of the kind mlp, on a CPU with AVX-512 VNNI; leave it out, \
+             and the fastest that this machine has is taken"
+        );
         config.check_puzzle(&puzzle.name(), &puzzle.encoding(), puzzle.move_count(), folder)?;
         let (network, layout) = config.network.build(&config.encoding, device.0, precision.kind())?;
         let (values, weights_crc32) = read_tensors_and_checksum(&folder.join(WEIGHTS), &layout)?;

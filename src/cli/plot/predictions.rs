@@ -75,7 +75,7 @@ impl Visitor for AskModel<'_> {
 impl AskModel<'_> {
     fn with<P: Puzzle>(self, puzzle: &P, samples: Arc<dyn Samples>, default_depth: u32) -> Result<Density> {
         let AskModel { folder, config, wish, device } = self;
-        let model = Model::read(folder, puzzle, device, Precision::auto(device))?;
+        let model = Model::read(folder, puzzle, device, Some(Precision::auto(device)))?;
         let trained = config.training["max_depth"].as_u64().and_then(|depth| u32::try_from(depth).ok());
         let max_depth = wish.max_depth.or(trained).unwrap_or(default_depth).clamp(1, 10_000);
         let each = usize::try_from(wish.scrambles.div_ceil(max_depth.into())).unwrap_or(usize::MAX);
