@@ -1,0 +1,106 @@
+//! `costar bench`.
+
+use crate::program::{json, refused, run, temporary};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn bench_sums_up_and_goes_on_where_it_stopped() {
+    let (_folder, path) = temporary();
+    let (file, out) = (path("cubes.tsv"), path("results.jsonl"));
+    fs::write(&file, "# scramble\toptimal\nR U\t2\nR\t1\n\nF2 # by hand\nR U F\t3\n").expect("it can be written");
+    let words = ["bench", &file, "--heuristic", "ball", "--n", "10", "--out", &out];
+    let ran = run(&[&words[..], &["--limit", "2"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("2 moves (optimal 2)") && ran.out.contains("2 instances, 2 solved"), "{}", ran.out);
+    let first = fs::read_to_string(&out).expect("results");
+    assert_eq!(first.lines().count(), 2);
+    // A kill in the middle of a line.
+    fs::write(&out, format!("{first}{{\"puzzle\": \"cu")).expect("it can be written");
+    let ran = run(&[&words[..], &["--json"]].concat());
+    let summary = json(&ran.out);
+    for (field, value) in [
+        ("instances", Value::from(4)),
+        ("solved", Value::from(4)),
+        ("optimal", Value::from(3)),
+        ("mean_length", Value::from(2.0)),
+        ("mean_optimal", Value::from(2.0)),
+    ] {
+        assert_eq!(summary[field], value, "{field}: {summary}");
+    }
+    for field in [
+        "mean_seconds",
+        "median_seconds",
+        "p95_seconds",
+        "max_seconds",
+        "nodes_generated_per_second",
+        "nodes_evaluated_per_second",
+        "peak_memory_bytes",
+    ] {
+        assert!(summary[field].is_number(), "{field}: {summary}");
+    }
+    let all = fs::read_to_string(&out).expect("results");
+    assert!(all.starts_with(&first) && all.lines().count() == 4, "what was known was not searched again");
+    // Several at a time find the same, and go on from results in any order.
+    let moves = |text: &str| -> Vec<(String, Value)> {
+        let lines = text.lines().map(json).map(|line| (line["instance"].to_string(), line["moves"].clone()));
+        let mut lines: Vec<_> = lines.collect();
+        lines.sort_by_key(|(instance, _)| instance.clone());
+        lines
+    };
+    let beside = path("parallel.jsonl");
+    fs::write(&beside, format!("{}\n", all.lines().nth(2).expect("a result"))).expect("it can be written");
+    let words = ["bench", &file, "--heuristic", "ball", "--n", "10", "--out", &beside, "--parallel", "3", "--json"];
+    let together = json(&run(&words).out);
+    assert_eq!(together["mean_length"], summary["mean_length"]);
+    assert_eq!(moves(&fs::read_to_string(&beside).expect("results")), moves(&all));
+    let words = ["bench", &file, "--heuristic", "ball", "--n", "10", "--out", &out];
+    // Other settings and other instances are refused, and the file is kept.
+    for other in [vec!["--lambda", "0.7"], vec!["--n", "11"], vec!["--max-nodes", "9999"], vec!["--skip", "1"]] {
+        let mut words = words.to_vec();
+        words.extend(&other);
+        if other[0] == "--n" {
+            words.retain(|word| *word != "10");
+            words.remove(words.iter().position(|word| *word == "--n").expect("it is there"));
+        }
+        let message = refused(&words);
+        assert!(message.contains("results.jsonl"), "{other:?}: {message}");
+    }
+    assert_eq!(fs::read_to_string(&out).expect("results"), all);
+    let skipped = json(&run(&["bench", &file, "--heuristic", "ball", "--skip", "3", "--json"]).out);
+    assert_eq!((&skipped["instances"], &skipped["mean_length"]), (&1.into(), &3.0.into()));
+}
+
+#[test]
+fn two_files_of_results_are_compared() {
+    let (_folder, path) = temporary();
+    fs::write(path("boards.tsv"), "1 2 3 4 5 6 7 0 8\t1\n8 6 7 2 5 4 3 0 1\t31\n1 2 3 4 5 0 7 8 6\t1\n")
+        .expect("a file");
+    let bench = |out: &str, more: &[&str]| {
+        run(&[&["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--out", &path(out)], more].concat())
+    };
+    assert_eq!(bench("a.jsonl", &["--search", "bfs", "--max-nodes", "1000"]).code, 0);
+    let ran = bench("b.jsonl", &["--search", "astar", "--against", &path("a.jsonl"), "--json"]);
+    let against = json(&ran.out)["against"].clone();
+    assert_eq!((&against["instances"], &against["solved"]), (&3.into(), &serde_json::json!([3, 2])));
+    assert_eq!(
+        (&against["optimal"], &against["cheaper_same_dearer"]),
+        (&serde_json::json!([3, 2]), &serde_json::json!([0, 2, 0]))
+    );
+    assert!(against["generated_ratio"].as_f64().expect("a number") > 0.0);
+    let ran = bench("b.jsonl", &["--search", "astar", "--against", &path("a.jsonl")]);
+    assert!(ran.out.contains("solved   3 here, 2 there") && ran.out.contains("the same on 2"), "{}", ran.out);
+    let words = ["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--against", &path("none.jsonl")];
+    assert!(refused(&words).contains("none.jsonl"));
+}
+
+#[test]
+fn a_bad_line_of_a_bench_file_is_named() {
+    let (_folder, path) = temporary();
+    let file = path("cubes.tsv");
+    for (text, named) in [("R\nR Q\n", "line 2"), ("R\tten\n", "'ten'"), ("# nothing\n", "no instance")] {
+        fs::write(&file, text).expect("it can be written");
+        let message = refused(&["bench", &file, "--heuristic", "ball"]);
+        assert!(message.contains(named), "{message}");
+    }
+}

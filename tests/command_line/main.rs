@@ -1,0 +1,8 @@
+//! The program as its users call it: the contract of the command line.
+
+mod bench;
+mod other;
+mod program;
+mod signals;
+mod solving;
+mod training;

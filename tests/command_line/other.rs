@@ -1,0 +1,70 @@
+//! `costar scramble`, `costar puzzles` and `costar view`.
+
+use crate::program::{checkpoints, costar, json, model, refused, run, temporary};
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn scrambles_come_from_their_seed() {
+    let words = ["scramble", "--depth", "20", "--count", "3", "--seed", "7"];
+    let ran = run(&words);
+    assert_eq!((ran.code, ran.out.lines().count()), (0, 3));
+    assert!(ran.out.lines().all(|line| line.split(' ').count() == 20));
+    assert_eq!(run(&words).out, ran.out);
+    assert_ne!(run(&["scramble"]).out, run(&["scramble"]).out);
+    assert_eq!(run(&["scramble", "--depth", "0"]).out, "\n");
+}
+
+#[test]
+fn puzzles_are_listed_with_their_models() {
+    let (_folder, path) = temporary();
+    let shelf = path("shelf");
+    let newest = checkpoints(model()).into_iter().max().expect("a checkpoint");
+    fs::create_dir_all(&shelf).expect("a folder");
+    std::os::unix::fs::symlink(newest.join("model"), Path::new(&shelf).join("tiny")).expect("a link");
+    let output = costar().arg("puzzles").env("COSTAR_MODELS", &shelf).output().expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    for word in ["cube3", "notation", "searches: bwas", "tiny", "jugs:8,5,3", "manhattan"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let output = costar().args(["solve", "--model", "tiny", "R", "--json"]).env("COSTAR_MODELS", &shelf).output();
+    assert_eq!(json(&String::from_utf8(output.expect("it runs").stdout).expect("text"))["model"], "tiny");
+}
+
+#[test]
+fn a_page_is_written_where_it_is_asked_for() {
+    let (folder, path) = temporary();
+    let page = path("cube.html");
+    let ran = run(&["view", "R U", "U' R'", "--out", &page]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    assert!(ran.err.contains(&page), "{}", ran.err);
+    let text = fs::read_to_string(&page).expect("a page");
+    assert!(text.starts_with("<!doctype html>") && text.contains(r#""moves":["R","U","U'","R'"]"#));
+    let output = costar().args(["view", "R", "R'"]).current_dir(folder.path()).output().expect("it runs");
+    assert!(output.status.success() && folder.path().join("costar-view.html").is_file());
+    // Wrong, and still a page.
+    let ran = run(&["view", "R U", "R'", "--out", &page]);
+    assert!(ran.code == 1 && ran.err.contains("wrong") && ran.err.contains(&page), "{}", ran.err);
+    let solved = run(&["solve", "--heuristic", "ball", "R U", "--view", &page]);
+    assert!(solved.code == 0 && solved.out.contains("U' R'") && solved.err.contains(&page), "{}", solved.err);
+    assert!(fs::read_to_string(&page).expect("a page").contains(r#""solves":true"#));
+    let before = fs::read_to_string(&page).expect("a page");
+    let missing = path("missing/page.html");
+    for (words, named) in [
+        (vec!["view", "R Q", "R", "--out", &page], "'Q'"),
+        (vec!["view", "R", "R Q2", "--out", &page], "'Q2'"),
+        (vec!["view", "R"], "SOLUTION"),
+        (vec!["view", "--puzzle", "cube9", "R", "R"], "'cube9'"),
+        (vec!["view", "--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0", "U"], "parity"),
+        (vec!["view", "--puzzle", "cube2", "R", "L"], "'L'"),
+        (vec!["view", "(R)1000 ((R)1000)10", "R"], "11001 moves"),
+        (vec!["view", "R", "R'", "--out", &missing], "missing"),
+        (vec!["solve", "--view", &missing, "R"], "missing"),
+        (vec!["solve", "--view", &page, "-"], "--view"),
+        (vec!["solve", "--view", &page, "(R)1000 ((R)1000)10"], "11000 moves"),
+    ] {
+        let message = refused(&words);
+        assert!(message.contains(named), "{words:?}: {message}");
+    }
+    assert_eq!(fs::read_to_string(&page).expect("a page"), before, "what is refused writes nothing");
+}

@@ -1,0 +1,95 @@
+//! The program, as these tests run it.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+pub(crate) fn costar() -> Command {
+    let mut command = Command::cargo_bin("costar").expect("the program was built");
+    // What was built once serves all runs of these tests, and is none of the user's.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    command.env("OMP_NUM_THREADS", "1").env("COSTAR_CACHE", cache).env_remove("COSTAR_MODELS");
+    command
+}
+
+pub(crate) fn run_with(words: &[&str], input: &str) -> Ran {
+    let output = costar().args(words).write_stdin(input).timeout(Duration::from_secs(300)).output().expect("it runs");
+    Ran {
+        code: output.status.code().expect("it exits by itself"),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+pub(crate) fn run(words: &[&str]) -> Ran {
+    run_with(words, "")
+}
+
+/// Runs what must be refused, and gives the message.
+pub(crate) fn refused(words: &[&str]) -> String {
+    let ran = run(words);
+    assert_eq!(ran.code, 2, "{words:?}: {}", ran.err);
+    assert_eq!(ran.out, "", "{words:?}");
+    assert!(!ran.err.contains("panicked"), "{}", ran.err);
+    ran.err
+}
+
+pub(crate) const TINY: [&str; 10] =
+    ["train", "--net", "mlp", "--width", "16", "--blocks", "1", "--batch-size", "64", "--heads"];
+
+pub(crate) fn train(more: &[&str]) -> Ran {
+    run(&[&TINY, more].concat())
+}
+
+/// A folder with a model that was trained for a moment, made once.
+pub(crate) fn model() -> &'static str {
+    static FOLDER: OnceLock<String> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let path = folder.to_str().expect("a plain path").to_owned();
+        let ran = train(&["--steps", "1e4", "--device", "cpu", "--out", &path]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        path
+    })
+}
+
+pub(crate) fn temporary() -> (tempfile::TempDir, impl Fn(&str) -> String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().to_owned();
+    (folder, move |name| root.join(name).to_str().expect("a plain path").to_owned())
+}
+
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+pub(crate) fn start_training(out: &str) -> Child {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args(TINY)
+        .args(["--steps", "1e9", "--checkpoint-every", "6400", "--device", "cpu", "--out", out])
+        .env("OMP_NUM_THREADS", "1")
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let lines = BufReader::new(child.stderr.take().expect("it was piped")).lines();
+    let saved = lines.map_while(Result::ok).filter(|line| line.contains("saved in")).nth(1);
+    assert!(saved.is_some(), "it saves now and then");
+    child
+}
+
+pub(crate) fn checkpoints(out: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(out).expect("the run's folder").flatten().map(|entry| entry.path());
+    entries.filter(|path| path.to_string_lossy().contains("checkpoint-") && path.is_dir()).collect()
+}

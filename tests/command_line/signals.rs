@@ -1,0 +1,103 @@
+//! Signals, kills, and readers that go away.
+
+use crate::program::{checkpoints, json, run, start_training, temporary};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+#[test]
+fn signals_save_and_exit_with_their_codes() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let (_folder, path) = temporary();
+        let out = path("run");
+        let mut child = start_training(&out);
+        let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(code));
+        assert_eq!(checkpoints(&out).len(), 1);
+        let ran = run(&["train", "--resume", "--out", &out, "--steps", "64"]);
+        assert!(ran.code == 0 && ran.err.contains("nothing is left"), "{}", ran.err);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_kill_at_any_moment_leaves_a_checkpoint() {
+    let (_folder, path) = temporary();
+    let out = path("run");
+    for _ in 0..3 {
+        let _ = fs::remove_dir_all(&out);
+        let mut child = start_training(&out);
+        child.kill().expect("it can be killed");
+        child.wait().expect("it ends");
+        let whole = checkpoints(&out).into_iter().filter(|path| path.extension().is_none()).max().expect("one");
+        let samples: u64 = whole.to_string_lossy().rsplit('-').next().expect("a number").parse().expect("a number");
+        let more = (samples + 640).to_string();
+        let ran = run(&["train", "--resume", "--out", &out, "--steps", &more, "--device", "cpu"]);
+        assert!(ran.code == 0 && ran.err.contains("resuming after"), "{}", ran.err);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_solve_says_what_is_known() {
+    let begun = Instant::now();
+    let hard = "U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D";
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args(["solve", "--heuristic", "zero", "--json", "--max-memory", "2G", hard])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // Until the program catches SIGINT: bit 1 of the mask.
+    let catches = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let mask =
+            status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim).unwrap_or("0").to_owned();
+        u64::from_str_radix(&mask, 16).is_ok_and(|mask| mask & 2 != 0)
+    };
+    while cfg!(target_os = "linux") && !catches() && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert_eq!(output.status.code(), Some(130));
+    let object = json(&String::from_utf8(output.stdout).expect("text"));
+    assert_eq!((&object["solved"], &object["ended_by"]), (&false.into(), &"stopped".into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_wait_for_input() {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args(["solve", "--heuristic", "ball", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = child.stdin.take().expect("it was piped");
+    input.write_all(b"R\n").expect("it reads");
+    let mut answer = String::new();
+    BufReader::new(child.stdout.take().expect("it was piped")).read_line(&mut answer).expect("it answers");
+    assert_eq!(answer, "R'\n", "at once, with the input still open");
+    std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_had_enough_is_no_error() {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args(["scramble", "--count", "1e6"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}

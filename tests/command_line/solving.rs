@@ -1,0 +1,282 @@
+//! `costar solve`.
+
+use crate::program::{costar, json, model, refused, run, run_with, temporary};
+use serde_json::Value;
+use std::fs;
+
+const FIELDS: [&str; 20] = [
+    "puzzle",
+    "instance",
+    "solved",
+    "moves",
+    "length",
+    "cost",
+    "proven_optimal",
+    "nodes_generated",
+    "nodes_stored",
+    "nodes_expanded",
+    "nodes_evaluated",
+    "iterations",
+    "seconds",
+    "device",
+    "model",
+    "search",
+    "n",
+    "lambda",
+    "heuristic",
+    "ended_by",
+];
+
+#[test]
+fn solve_prints_one_object_that_replays() {
+    let ran =
+        run(&["solve", "--model", model(), "--n", "1e2", "--lambda", "0.6", "--device", "cpu", "--json", "R U F'"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let object = json(&ran.out);
+    for field in FIELDS {
+        assert!(object.get(field).is_some(), "{field} is missing: {object}");
+    }
+    assert_eq!((&object["puzzle"], &object["instance"]), (&"cube3".into(), &"R U F'".into()));
+    assert_eq!((&object["n"], &object["device"], &object["search"]), (&100.into(), &"cpu".into(), &"bwas".into()));
+    let moves: Vec<&str> = object["moves"].as_array().expect("an array").iter().filter_map(Value::as_str).collect();
+    assert_eq!(object["length"], moves.len());
+    // The scramble and its solution lead to solved.
+    let back = run(&["solve", "--heuristic", "zero", "--json", &format!("R U F' {}", moves.join(" "))]);
+    assert_eq!(json(&back.out)["length"], 0, "{}", back.out);
+}
+
+#[test]
+fn solve_shows_the_cube_and_groups_of_five() {
+    let ran = run(&["solve", "--model", model(), "--n", "100", "--device", "cpu", "R", "U2"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("L L L") && !ran.out.contains('\x1b'), "a plain net when piped: {}", ran.out);
+    assert!(ran.out.contains("3 moves") && ran.out.contains("U"), "{}", ran.out);
+    let (_, after) = ran.out.split_once("U' U' R'").or_else(|| ran.out.split_once("U U R'")).expect("the solution");
+    assert!(after.contains("L L L  F F F  R R R  B B B"), "the solved net: {}", ran.out);
+    assert_eq!(ran.err, "", "no progress when piped");
+}
+
+#[test]
+fn auto_says_which_device_it_took() {
+    let ran = run(&["solve", "--model", model(), "--n", "100", "--json", "R"]);
+    let device = json(&ran.out)["device"].as_str().expect("a device").to_owned();
+    assert!(ran.err.contains(&format!("running on {device}")), "{}", ran.err);
+}
+
+#[test]
+fn every_puzzle_is_solved_without_a_model() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/test-data/puzzles/pyraminx.json");
+    for (puzzle, instance, search, length) in [
+        ("cube2", "L U R'", "bidirectional", 3),
+        (file, "U L' R b", "bidirectional", 4),
+        ("puzzle8", "8 0 6 5 4 7 2 3 1", "astar", 27),
+        ("puzzle15", "9 1 7 4 5 10 8 14 15 6 2 11 13 0 12 3", "idastar", 38),
+        ("lightsout3", "100011010", "astar", 2),
+        ("jugs:8,5,3", "8,0,0", "bfs", 6),
+    ] {
+        let ran = run(&["solve", "--puzzle", puzzle, "--json", instance]);
+        assert_eq!(ran.code, 0, "{puzzle}: {}", ran.err);
+        let object = json(&ran.out);
+        assert_eq!((&object["search"], &object["length"]), (&search.into(), &length.into()), "{object}");
+        assert_eq!((&object["proven_optimal"], &object["n"]), (&true.into(), &Value::Null));
+    }
+    let goal = ["solve", "--puzzle", "puzzle8", "--goal", "8 0 6 5 4 7 2 3 1", "--search", "bidirectional", "--json"];
+    let object = json(&run(&[&goal[..], &["0 1 2 3 4 5 6 7 8"]].concat()).out);
+    assert_eq!(
+        (&object["length"], &object["nodes_stored"], &object["nodes_expanded"]),
+        (&31.into(), &15841.into(), &9998.into())
+    );
+}
+
+/// Two levels; the second is larger than a network reads.
+const LEVELS: &str = "; 1\n#####\n# . #\n# $ #\n# @ #\n#####\n\n############\n#@ $  .    #\n############\n";
+
+#[test]
+fn sokoban_levels_come_from_a_file_from_standard_input_or_as_words() {
+    let (_folder, path) = temporary();
+    fs::write(path("two.xsb"), LEVELS).expect("a file");
+    let results = path("results.jsonl");
+    let words = ["bench", &path("two.xsb"), "--puzzle", "sokoban", "--json", "--out", &results];
+    let summary = json(&run(&words).out);
+    assert_eq!((&summary["solved"], &summary["mean_length"]), (&2.into(), &2.5.into()));
+    assert_eq!(json(&run(&words).out)["solved"], 2, "it goes on with the results that are there");
+    let broken = format!("{LEVELS}\n#####\n#@x.#\n#####\n\n; a title\n\n#####\n#@$.#\n#####");
+    let ran = run_with(&["solve", "--puzzle", "sokoban", "--json", "-"], &broken);
+    let objects: Vec<Value> = ran.out.lines().map(json).collect();
+    assert_eq!((ran.code, objects.len()), (2, 4), "{}", ran.out);
+    assert_eq!(objects[0]["moves"], serde_json::json!(["U"]));
+    assert_eq!((&objects[1]["proven_optimal"], &objects[1]["search"]), (&true.into(), &"astar".into()));
+    assert!(objects[2]["error"].as_str().expect("an error").contains("'x'"));
+    assert_eq!(objects[3]["length"], 1);
+    let ran = run(&["solve", "--puzzle", "sokoban:pushes", "--json", "#####|#@$.#|#####"]);
+    assert_eq!((ran.code, &json(&ran.out)["cost"]), (0, &1.into()));
+    for (search, code) in [("bfs", 0), ("bwas", 0), ("beam", 0), ("idastar", 0), ("best-first", 0)] {
+        let words =
+            ["solve", "--puzzle", "sokoban:pushes", "--search", search, "--heuristic", "matching", "#####|#@$.#|#####"];
+        assert_eq!(run(&words).code, code, "{search}");
+    }
+    assert!(refused(&["solve", "--puzzle", "sokoban", "--search", "nbs", "#####|#@$.#|#####"]).contains("undone"));
+    assert!(refused(&["solve", "--puzzle", "sokoban", "####"]).contains("no player"));
+}
+
+#[test]
+fn tables_that_cannot_be_kept_are_built_all_the_same() {
+    let board = ["solve", "--puzzle", "puzzle15", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 0 15"];
+    let output = costar().args(board).env("COSTAR_CACHE", "/dev/null/below").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("not kept") && said.contains("/dev/null/below"), "{said}");
+    let output = costar().args(board).args(["--search", "bfs"]).env("COSTAR_CACHE", "/dev/null/below").output();
+    assert_eq!(output.expect("it runs").stderr, b"", "a search that asks no heuristic builds no table");
+}
+
+#[test]
+fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
+    for (words, named) in [
+        (vec!["--puzzle", "jugs:8,5,3", "--search", "bidirectional", "8,0,0"], "cannot be undone"),
+        (vec!["--puzzle", "jugs:8,5,3", "--heuristic", "ball", "8,0,0"], "'ball'"),
+        (vec!["--puzzle", "puzzle8", "--search", "bfs", "--n", "7", "1 2 3 4 5 6 7 8 0"], "--n"),
+        (vec!["--puzzle", "puzzle8", "--search", "astar", "--lambda", "0.5", "1 2 3 4 5 6 7 8 0"], "--lambda"),
+        (vec!["--puzzle", "puzzle8", "--search", "astar", "--twins", "0.5", "1 2 3 4 5 6 7 8 0"], "--twins"),
+        (vec!["--puzzle", "cube2", "--search", "beam", "--heuristic", "ball", "--twins", "0.5", "R"], "no twins"),
+        (vec!["--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0"], "parity"),
+        (vec!["--puzzle", "puzzle8", "--goal", "1 2", "1 2 3 4 5 6 7 8 0"], "--goal"),
+        (vec!["--puzzle", "lightsout99", "1"], "lightsout15"),
+        (vec!["--puzzle", "/nonexistent.json", "1"], "/nonexistent.json"),
+    ] {
+        let message = refused(&[&["solve"], &words[..]].concat());
+        assert!(message.contains(named), "{words:?}: {message}");
+    }
+    let (_folder, path) = temporary();
+    let one_way = r#"{ "name": "ring", "goal": "ABCD", "moves": { "L": [1, 2, 3, 0] } }"#;
+    fs::write(path("ring.json"), one_way).expect("a file");
+    let message = refused(&["train", "--puzzle", &path("ring.json"), "--net", "mlp"]);
+    assert!(message.contains("cannot be undone"), "{message}");
+}
+
+#[test]
+fn a_solved_cube_needs_no_move() {
+    for instance in ["", "R R'", "(R U R' U')6", &"URFDLB".chars().flat_map(|face| [face; 9]).collect::<String>()] {
+        let ran = run(&["solve", "--heuristic", "ball", "--json", instance]);
+        let object = json(&ran.out);
+        assert_eq!(
+            (ran.code, &object["length"], &object["proven_optimal"]),
+            (0, &0.into(), &true.into()),
+            "{instance}"
+        );
+        assert_eq!((&object["device"], &object["model"]), (&Value::Null, &Value::Null));
+    }
+}
+
+#[test]
+fn bad_input_is_refused_by_name() {
+    let missing = "/nonexistent/model";
+    for (words, named) in [
+        (vec!["solve", "U X2"], "'X2'"),
+        (vec!["solve", &"U".repeat(54)], "54 facelets are U"),
+        (vec!["solve", "--puzzle", "cube4", "U"], "'cube4'"),
+        (vec!["solve", "--search", "magic", "U"], "'magic'"),
+        (vec!["solve", "--heuristic", "magic", "U"], "'magic'"),
+        (vec!["solve", "--model", missing, "U"], missing),
+        (vec!["solve", "--n", "0", "U"], "at least 1"),
+        (vec!["solve", "--n", "-5", "U"], "-5"),
+        (vec!["solve", "--lambda", "nan", "U"], "'nan'"),
+        (vec!["solve", "--max-memory", "lots", "U"], "'lots'"),
+        (vec!["solve", "--max-seconds", "0", "U"], "'0'"),
+        (vec!["solve", "--device", "gpu", "U"], "'gpu'"),
+        (vec!["solve", "--device", "cuda:77", "--model", model(), "U"], "--device cuda"),
+        (vec!["solve", "--goal", "U", "U"], "--goal"),
+        (vec!["solve", "--heuristic", "ball", "--device", "cuda:77", "U"], "--device cuda"),
+        (vec!["solve", "--heuristic", "ball", "--model", model(), "U"], "--model"),
+        (vec!["train", "--width", "65536", "--blocks", "1000", "--net", "mlp"], "memory"),
+        (vec!["train", "--max-depth", "1e6"], "10000"),
+        (vec!["train", "--batch-size", "1"], "--batch-size"),
+        (vec!["solve"], "INSTANCE"),
+        (vec!["bench", "/nonexistent.tsv"], "/nonexistent.tsv"),
+        (vec!["train", "--net", "magic"], "magic"),
+        (vec!["train", "--steps", "0"], "at least 1"),
+        (vec!["train", "--lr", "-1"], "-1"),
+        (vec!["train", "--device", "cuda:77"], "--device cuda"),
+        (vec!["train", "--checkpoint-every", "soon"], "'soon'"),
+        (vec!["scramble", "--puzzle", "x"], "'x'"),
+        (vec!["dance"], "dance"),
+    ] {
+        let message = refused(&words);
+        assert!(message.contains(named), "{words:?}: {message}");
+    }
+}
+
+#[test]
+fn limits_end_with_code_1_and_say_what_was_reached() {
+    let hard = "U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D";
+    for (flag, value, ended_by) in
+        [("--max-nodes", "5000", "nodes"), ("--max-seconds", "0.3", "time"), ("--max-memory", "1M", "memory")]
+    {
+        let words = ["solve", "--heuristic", "ball", flag, value, hard];
+        let ran = run(&words);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.err.contains("not solved") && ran.err.contains(flag), "{}", ran.err);
+        let ran = run(&[&words[..], &["--json"]].concat());
+        let object = json(&ran.out);
+        assert_eq!((ran.code, &object["solved"], &object["ended_by"]), (1, &false.into(), &ended_by.into()));
+        assert_eq!(object["moves"], Value::Null);
+    }
+}
+
+#[test]
+fn standard_input_goes_on_after_a_bad_line() {
+    let words = ["solve", "--heuristic", "ball", "-"];
+    let ran = run_with(&words, "R U\n\nR Q\nF'\n");
+    assert_eq!(ran.code, 2);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[2]), (3, "U' R'", "F"));
+    assert!(lines[1].contains("'Q'"), "{}", lines[1]);
+    let ran = run_with(&[&words[..], &["--json"]].concat(), "R U\nR Q\nF'");
+    let objects: Vec<Value> = ran.out.lines().map(json).collect();
+    assert_eq!((ran.code, objects.len()), (2, 3));
+    assert!(objects[1]["error"].as_str().expect("an error").contains("'Q'"));
+    assert_eq!((&objects[2]["solved"], &objects[1]["instance"]), (&true.into(), &"R Q".into()));
+    let ran = run_with(&[&words[..], &["--max-nodes", "20"]].concat(), "R\nR U F L D B\nU\n");
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 3), "unsolved: 1");
+    assert_eq!(run_with(&words, "").code, 0);
+}
+
+#[test]
+fn anytime_prints_each_better_answer() {
+    let words =
+        ["solve", "--puzzle", "puzzle8", "--heuristic", "manhattan", "--n", "20", "--lambda", "0.2", "--anytime"];
+    let board = "8 6 7 2 5 4 3 0 1";
+    let ran = run(&[&words[..], &[board]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lengths: Vec<u32> =
+        ran.out.lines().filter_map(|line| line.split_once(" moves after ")?.0.parse().ok()).collect();
+    assert!(lengths.len() > 1 && lengths.is_sorted_by(|a, b| a > b), "{}", ran.out);
+    // To the end: nothing shorter exists.
+    assert_eq!(lengths.last(), Some(&31));
+    let ran = run(&[&words[..], &["--json", board]].concat());
+    assert_eq!(
+        (&json(&ran.out)["length"], &json(&ran.out)["proven_optimal"]),
+        (&31.into(), &true.into()),
+        "one object"
+    );
+    let limited = run(&[&words[..], &["--max-nodes", "400000", "--json", board]].concat());
+    let limited = json(&limited.out);
+    assert_eq!((&limited["solved"], &limited["proven_optimal"]), (&true.into(), &false.into()), "{limited}");
+}
+
+#[test]
+fn an_explanation_shows_what_the_search_thinks_of_each_state() {
+    let ran = run(&["solve", "--puzzle", "puzzle8", "--explain", "1 2 3 4 0 6 7 5 8"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let said: Vec<&str> = ran.out.lines().filter(|line| line.contains(": g ")).collect();
+    let expected =
+        ["the instance: g 0, h 2.00, f 2.00", "move 1, D: g 1, h 1.00, f 2.00", "move 2, R: g 2, h 0.00, f 2.00"];
+    assert_eq!(said, expected);
+    assert!(ran.out.contains("h is what linear-conflict estimates; g is the path cost; f = 1·g + h"), "{}", ran.out);
+    let ran = run(&["solve", "--heuristic", "ball", "--n", "10", "--explain", "R U"]);
+    assert!(ran.out.contains("f = 0.6·g + h") && ran.out.contains("move 2, R': g 2, h 0.00, f 1.20"), "{}", ran.out);
+    let ran = run(&["solve", "--puzzle", "cube2", "--explain", "R"]);
+    assert!(ran.out.contains("which the search did not ask"), "{}", ran.out);
+    for words in [["solve", "--explain", "-"], ["solve", "--explain", "--json"]] {
+        assert!(refused(&words).contains("--explain"), "{words:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! `costar train`.
+
+use crate::program::{TINY, json, model, refused, run, temporary, train};
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn puzzles_without_inverses_are_trained_by_their_own_samples() {
+    let (_folder, path) = temporary();
+    for (puzzle, instance) in [("jugs:8,5,3", "8,0,0"), ("sokoban", "#####|#@$.#|#####")] {
+        let out = path(&puzzle[..4]);
+        let ran = train(&["--puzzle", puzzle, "--steps", "2e4", "--device", "cpu", "--out", &out]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let ran = run(&["solve", "--puzzle", puzzle, "--model", &out, "--json", instance]);
+        assert_eq!((ran.code, &json(&ran.out)["heuristic"]), (0, &"network".into()), "{}", ran.err);
+    }
+    let wide = "############|#@$.        #|############";
+    assert!(refused(&["solve", "--puzzle", "sokoban", "--model", &path("soko"), wide]).contains("matching"));
+    let other = refused(&["solve", "--puzzle", "jugs:8,5,3", "--goal", "5", "--model", &path("jugs"), "8,0,0"]);
+    assert!(other.contains("--goal"), "{other}");
+    let none = refused(&["train", "--puzzle", "jugs:7,5,3", "--out", &path("none")]);
+    assert!(none.contains("no state"), "{none}");
+}
+
+#[test]
+fn a_puzzle_of_ones_own_is_trained_and_solved() {
+    let (_folder, path) = temporary();
+    let (out, file) = (path("run"), path("toy.json"));
+    fs::write(
+        &file,
+        r#"{"name": "toy", "goal": "ABCDE", "moves": {"L": [1,2,3,4,0], "X": [1,0,2,3,4]}, "symmetric": true}"#,
+    )
+    .expect("it can be written");
+    let words = ["--puzzle", &file, "--steps", "20000", "--device", "cpu", "--out", &out];
+    let ran = train(&words);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran = run(&["solve", "--puzzle", &file, "--model", &out, "--device", "cpu", "--json", "L X L L X"]);
+    let object = json(&ran.out);
+    assert_eq!((ran.code, &object["solved"], &object["puzzle"]), (0, &true.into(), &"toy".into()), "{}", ran.err);
+    let refusal = refused(&["solve", "--model", &out, "U"]);
+    assert!(refusal.contains("toy") && refusal.contains("cube3"), "{refusal}");
+    fs::write(&file, "{\n\"name\": 7}").expect("it can be written");
+    assert!(refused(&["solve", "--puzzle", &file, "L"]).contains("line 2"));
+}
+
+#[test]
+fn training_says_what_it_will_do_and_keeps_its_folder() {
+    let (_folder, path) = temporary();
+    let out = path("run");
+    let ran = train(&["--steps", "2000", "--device", "cpu", "--resume", "--out", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for said in ["nothing to resume", "parameters", "on cpu", "samples at about", "/s: about", "scramble depth", "done"]
+    {
+        assert!(ran.err.contains(said), "{said}: {}", ran.err);
+    }
+    let message = refused(&[&TINY[..], &["--steps", "2000", "--out", &out]].concat());
+    assert!(message.contains("--resume"), "{message}");
+    // A finished run says so; a flag that differs is refused by name; more steps go on.
+    let ran = train(&["--steps", "2000", "--resume", "--out", &out]);
+    assert!(ran.code == 0 && ran.err.contains("nothing is left"), "{}", ran.err);
+    let ran = run(&["train", "--resume", "--out", &out]);
+    assert!(ran.code == 0 && ran.err.contains("nothing is left"), "--steps is the run's own: {}", ran.err);
+    let plain = ["train", "--resume", "--out", &out, "--steps", "3000"];
+    for (flag, value) in [
+        ("--width", "32"),
+        ("--blocks", "2"),
+        ("--net", "resnet"),
+        ("--lr", "0.5"),
+        ("--batch-size", "128"),
+        ("--max-depth", "7"),
+        ("--seed", "2"),
+        ("--init", model()),
+    ] {
+        let message = refused(&[&plain[..], &[flag, value]].concat());
+        assert!(message.contains(flag), "{flag}: {message}");
+    }
+    let ran = run(&[&plain[..], &["--device", "cpu"]].concat());
+    assert!(ran.code == 0 && ran.err.contains("resuming after 2,048 samples"), "{}", ran.err);
+    let lines = fs::read_to_string(Path::new(&out).join("metrics.jsonl")).expect("metrics");
+    assert!(lines.lines().map(json).all(|line| line["loss"].is_number() && line["samples"].is_number()), "{lines}");
+    assert_eq!(run(&["solve", "--model", &out, "R"]).code, 0, "a run's folder is a model");
+}
+
+#[test]
+fn a_run_begins_with_another_models_weights() {
+    let (_folder, path) = temporary();
+    let out = path("run");
+    let words = ["train", "--init", model(), "--steps", "640", "--batch-size", "64", "--device", "cpu", "--out", &out];
+    let message = refused(&[&words[..], &["--width", "32"]].concat());
+    assert!(message.contains("--width") && message.contains("--init"), "{message}");
+    let ran = run(&words);
+    assert!(ran.code == 0 && ran.err.contains("16 × 1 with two heads"), "{}", ran.err);
+}
