@@ -23,8 +23,6 @@ use std::time::{Duration, Instant};
 
 const BATCH: usize = 8192;
 const ROUNDS: usize = 5;
-/// Figures of a round.
-const FIGURES: usize = 10;
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().collect();
@@ -57,13 +55,13 @@ fn main() -> anyhow::Result<()> {
     let limits = Limits { time: Some(Duration::from_secs_f64(seconds)), ..Limits::default() };
 
     // In rounds, so that a machine whose speed drifts is as fast for each figure as for its limit.
-    let mut rounds: Vec<[f64; FIGURES]> = Vec::new();
     let mut stream = sampler.clone().stream(0, device.sampler_threads());
     let batch = sampler.batch(0);
+    let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let products = product_rate(device, precision, seconds / 2.0);
-        let sampled = rate(seconds / 2.0, BATCH, |k| drop(std::hint::black_box(sampler.batch(k))));
-        let trained = rate(seconds, BATCH, |k| {
+        let sampling = rate(seconds / 2.0, BATCH, |k| drop(std::hint::black_box(sampler.batch(k))));
+        let training = rate(seconds, BATCH, |k| {
             let batch = stream.next().expect("the sampling threads go on");
             learner.step(&batch, 1e-3).expect("the device has room for a batch");
             if k % 8 == 7 {
@@ -71,47 +69,55 @@ fn main() -> anyhow::Result<()> {
             }
         });
         let stages = learner.stages(&batch, seconds / 5.0)?;
-        let scored = rate(seconds, chunk, |_| {
+        let scoring = rate(seconds, chunk, |_| {
             heuristic.submit(&states, Ask::Values).and_then(|()| heuristic.collect()).expect("the device scores");
         });
         let outcome = search(10_000, &mut heuristic, &limits)?;
-        let searched = outcome.stats.evaluated as f64 / outcome.stats.seconds;
-        let Stages { transfer, encoding, forward, backward, optimizer } = stages;
-        let parts = [transfer, encoding, forward, backward, optimizer].map(|part| BATCH as f64 / part);
-        rounds.push([products, sampled, trained, scored, searched, parts[0], parts[1], parts[2], parts[3], parts[4]]);
+        let searching = outcome.stats.evaluated as f64 / outcome.stats.seconds;
+        rounds.push(Round { products, sampling, training, stages, scoring, searching });
     }
-    let median = |of: &dyn Fn(&[f64; FIGURES]) -> f64| {
+    print(&rounds, flops, chunk);
+    Ok(())
+}
+
+/// What one round measured: floating-point operations, samples and states a second.
+struct Round {
+    products: f64,
+    sampling: f64,
+    training: f64,
+    stages: Stages,
+    scoring: f64,
+    searching: f64,
+}
+
+/// Prints medians, and each figure as a share of what limits it; `flops` are those of scoring one state.
+fn print(rounds: &[Round], flops: f64, chunk: usize) {
+    let median = |of: &dyn Fn(&Round) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
-        values[ROUNDS / 2]
+        values[values.len() / 2]
     };
-    // Forward, gradients of the weights, gradients of the inputs (none for the first layer): about 3 products a weight.
-    let training = 100.0 * median(&|round| round[2] * 3.0 * flops / round[0]);
-    let scoring = 100.0 * median(&|round| round[3] * flops / round[0]);
-    let searching = 100.0 * median(&|round| round[4] / round[3]);
+    let percent = |of: &dyn Fn(&Round) -> f64| 100.0 * median(of);
     println!("medians of {ROUNDS} rounds");
-    println!("products   {:>10.0} GFLOP/s", median(&|round| round[0]) / 1e9);
-    println!("sampling   {:>10.0} samples/s on one core", median(&|round| round[1]));
-    println!("training   {:>10.0} samples/s, {training:.0} % of the product rate", median(&|round| round[2]));
-    let parts = ["transfer", "encoding", "forward", "backward", "optimizer"];
-    for (part, name) in parts.iter().enumerate() {
-        let share = 100.0 * median(&|round| round[2] / round[5 + part]);
-        println!("  {name:<10} {:>10.0} samples/s alone, {share:.1} % of the time", median(&|round| round[5 + part]));
+    println!("products   {:>10.0} GFLOP/s", median(&|round| round.products) / 1e9);
+    println!("sampling   {:>10.0} samples/s on one core", median(&|round| round.sampling));
+    // Forward, gradients of the weights, gradients of the inputs (none for the first layer): about 3 products a weight.
+    let share = percent(&|round| round.training * 3.0 * flops / round.products);
+    println!("training   {:>10.0} samples/s, {share:.0} % of the product rate", median(&|round| round.training));
+    for (part, (name, _)) in rounds[0].stages.named().into_iter().enumerate() {
+        let seconds = |round: &Round| round.stages.named()[part].1;
+        let rate = median(&|round| BATCH as f64 / seconds(round));
+        let share = percent(&|round| round.training * seconds(round) / BATCH as f64);
+        println!("  {name:<9}{rate:>10.0} samples/s alone, {share:.1} % of the time");
     }
-    let passes = 100.0 * median(&|round| round[2] * (1.0 / round[7] + 1.0 / round[8]));
-    let all = 100.0 * median(&|round| round[2] * round[5..].iter().map(|rate| 1.0 / rate).sum::<f64>());
-    println!(
-        "  in whole, {passes:.0} % of the rate of forward and backward alone; all parts are {all:.0} % of the time"
-    );
-    println!(
-        "scoring    {:>10.0} states/s in chunks of {chunk}, {scoring:.0} % of the product rate",
-        median(&|round| round[3])
-    );
-    println!(
-        "searching  {:>10.0} evaluated/s at N = 10000, {searching:.0} % of the scoring rate",
-        median(&|round| round[4])
-    );
-    Ok(())
+    let passes = percent(&|round| round.training * (round.stages.forward + round.stages.backward) / BATCH as f64);
+    println!("  in whole, {passes:.0} % of the rate of forward and backward alone");
+    let share = percent(&|round| round.scoring * flops / round.products);
+    let rate = median(&|round| round.scoring);
+    println!("scoring    {rate:>10.0} states/s in chunks of {chunk}, {share:.0} % of the product rate");
+    let share = percent(&|round| round.searching / round.scoring);
+    let rate = median(&|round| round.searching);
+    println!("searching  {rate:>10.0} evaluated/s at N = 10000, {share:.0} % of the scoring rate");
 }
 
 /// Runs for about so many seconds, after one run to warm up, and gives items a second.

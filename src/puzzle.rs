@@ -193,7 +193,7 @@ pub trait Puzzle: Send + Sync + 'static {
     }
 
     /// One more equivalent state, made quickly: as far from solved as this one, so that a second estimate is to be had of
-    /// it. `None` where the puzzle knows of none.
+    /// it. All states have one, or none has.
     fn twin(&self, _state: &Self::State) -> Option<Self::State> {
         None
     }

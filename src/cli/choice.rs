@@ -106,7 +106,7 @@ fn choose_one<P: Puzzle>(
     );
     ensure!(
         name == "beam" || options.twins.is_none(),
-        "--twins is a setting of the search beam, and the search is {name}"
+        "--twins is a setting of the search beam, and the search is {name}: --search beam would be accepted"
     );
     for (flag, given, of_beam) in [
         ("--deferred", options.deferred, false),
@@ -197,7 +197,7 @@ fn beam<P: Puzzle>(
     let has_twins = reverse.goals(puzzle).first().is_some_and(|goal| puzzle.twin(goal).is_some());
     ensure!(
         has_twins || options.twins.is_none_or(|twins| twins == 0.0),
-        "--twins: {} knows of no twins: 0 would be accepted",
+        "--twins: {}, with this goal, knows of no twins: 0 would be accepted",
         puzzle.name()
     );
     let twins = options.twins.unwrap_or(if has_twins && shortlist > 0 { TWINS } else { 0.0 });
@@ -293,7 +293,7 @@ pub(super) fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions,
     }
 }
 
-/// Refuses settings that [`Solver::new`] and [`Solver::set`] would refuse, and loads and computes nothing for it.
+/// Refuses settings that [`Solver::new`](super::solver::Solver::new) and [`Solver::set`](super::solver::Solver::set) would refuse, and loads and computes nothing for it.
 ///
 /// # Errors
 /// Names the setting, and what would be accepted.

@@ -43,15 +43,16 @@ pub(super) struct SearchOptions {
     #[arg(long, value_name = "C", value_parser = weight)]
     pub(super) confidence: Option<f32>,
     /// Of beam, where a state has a twin (a cube its inverse, a board of tiles its mirror image): score those within K·N
-    /// places of the beam's edge a second time, as their twins, and take the mean; 0 for none [default: 0.5]
-    #[arg(long, value_name = "K", value_parser = weight)]
+    /// places of the beam's edge a second time, as their twins, and take the mean; 0 for none [default: 0.5 with
+    /// --shortlist]
+    #[arg(long, value_name = "K", value_parser = share)]
     pub(super) twins: Option<f32>,
     /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default: 6 with
     /// --deferred or --shortlist]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
     pub(super) endgame: Option<u64>,
     /// Search so many equivalent instances one after the other, and give the best answer: a cube has 96 (48 ways to hold
-    /// or mirror it, and their inverses) [default: 1]
+    /// or mirror it, and their inverses), a board of tiles 2 [default: 1]
     #[arg(long, value_name = "K", value_parser = quantity::positive_count)]
     pub(super) views: Option<u64>,
     /// Of bwas: go on for so many steps after the first answer, and give the best [default: 4 with an endgame]
@@ -101,5 +102,12 @@ fn weight(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
         _ => Err(format!("'{text}' is not a weight: a number from 0 (greedy) to 1 (A*) would be accepted")),
+    }
+}
+
+fn share(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("'{text}' is not a share: a number from 0 to 1 would be accepted")),
     }
 }

@@ -91,7 +91,8 @@ pub struct Losses {
     pub cross_entropy: Option<f64>,
 }
 
-/// The seconds that the parts of a training step take on one batch, each measured alone.
+/// The seconds that the parts of a training step take on one batch, each over and over; forward and backward are
+/// differences, for they cannot run without what comes before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stages {
     /// The batch's way to the device.
@@ -104,6 +105,19 @@ pub struct Stages {
     pub backward: f64,
     /// The optimizer's step.
     pub optimizer: f64,
+}
+
+impl Stages {
+    /// Each part with its name, in the order of a step.
+    pub fn named(&self) -> [(&'static str, f64); 5] {
+        [
+            ("transfer", self.transfer),
+            ("encoding", self.encoding),
+            ("forward", self.forward),
+            ("backward", self.backward),
+            ("optimizer", self.optimizer),
+        ]
+    }
 }
 
 /// A batch on the device.
@@ -268,7 +282,7 @@ impl Learner {
         Tensor::run_backward(&[&pass.loss], &self.parameters.trained(), false, false)
     }
 
-    /// Measures the parts of a step on one batch, each alone, over and over for about so many seconds. It disturbs the
+    /// Measures the parts of a step on one batch, each over and over for about so many seconds. It disturbs the
     /// optimizer's moments and the running statistics: not for a network that is to be used.
     ///
     /// # Errors
@@ -295,7 +309,9 @@ impl Learner {
             let both = time(&mut || drop(self.backward(&self.forward(&uploaded))));
             let gradients = self.backward(&self.forward(&uploaded));
             let optimizer = time(&mut || self.optimizer.step(&self.parameters, &gradients, 0.0));
-            Stages { transfer, encoding, forward: forward - encoding, backward: both - forward, optimizer }
+            let rest = |whole: f64, part: f64| (whole - part).max(1e-9);
+            let (forward, backward) = (rest(forward, encoding), rest(both, forward));
+            Stages { transfer, encoding, forward, backward, optimizer }
         });
         measured.map_err(|error| anyhow!("{} failed: {error}", self.device))
     }

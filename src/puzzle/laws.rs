@@ -34,7 +34,9 @@ fn check_equivalents<P: Reversible>(puzzle: &P, depth: usize) {
     let depths = counts.iter().enumerate().flat_map(|(depth, &count)| (0..count).map(move |i| (depth, i)));
     let depths: HashMap<P::State, (usize, usize)> = states.iter().copied().zip(depths).collect();
     for (state, &(depth, number)) in &depths {
-        if let Some(twin) = puzzle.twin(state) {
+        let twin = puzzle.twin(state);
+        assert_eq!(twin.is_some(), puzzle.twin(&states[0]).is_some(), "{state:?}: all states have twins, or none");
+        if let Some(twin) = twin {
             assert_eq!(depths.get(&twin).map(|twin| twin.0), Some(depth), "{twin:?} as the twin of {state:?}");
         }
         if number >= STATES_A_LAYER {
@@ -45,6 +47,7 @@ fn check_equivalents<P: Reversible>(puzzle: &P, depth: usize) {
         let of_child = |action| puzzle.apply(state, action).map(|child| puzzle.views(&child));
         let children: Vec<_> = (0..puzzle.move_count() as Move).map(of_child).collect();
         for (place, view) in views.iter().enumerate() {
+            assert_eq!(view.moves.len(), puzzle.move_count(), "every move of a view of {state:?} is seen");
             let seen_depth = depths.get(&view.start).map(|seen| seen.0);
             assert_eq!(seen_depth, Some(depth), "{:?} as a view of {state:?}", view.start);
             for (seen, &action) in view.moves.iter().enumerate().filter(|_| !view.backward) {

@@ -72,6 +72,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
             hasher: FixedState::default(),
             stats: Stats::default(),
             fell_out: false,
+            least: None,
             best: None,
         };
         let end = run.search(heuristic, control)?;
@@ -98,6 +99,8 @@ struct Run<'a, P: Puzzle> {
     stats: Stats,
     /// Whether any state was left out.
     fell_out: bool,
+    /// The least cost-to-go so far, and the path cost of the state that has it.
+    least: Option<(f32, Cost)>,
     best: Option<Answer>,
 }
 
@@ -147,23 +150,42 @@ impl<P: Puzzle> Run<'_, P> {
         }
         while !self.layer.states.is_empty() {
             self.stats.iterations += 1;
-            let mut scoring = Scoring::new(heuristic, self.ask);
-            let limit = match self.make_and_score(&mut scoring, control)? {
-                Ok(children) => {
-                    if let Some(answer) = &self.best {
-                        control.answer(answer);
-                        return Ok(End::Solved);
-                    }
-                    let children = self.ask_twins(children, heuristic)?;
-                    self.go_on(children);
-                    continue;
-                }
-                Err(limit) => limit,
-            };
-            scoring.discard()?;
-            return Ok(if self.best.is_some() { End::Solved } else { End::Limit(limit) });
+            let limit = self.step(heuristic, control)?;
+            if let Some(answer) = &self.best {
+                control.answer(answer);
+                return Ok(End::Solved);
+            }
+            if let Some(limit) = limit {
+                return Ok(End::Limit(limit));
+            }
         }
         Ok(if self.fell_out { End::Limit(Limit::Width) } else { End::NoSolution })
+    }
+
+    /// From one layer to the next, unless an answer or a limit is met.
+    fn step(
+        &mut self,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Option<Limit>, HeuristicError> {
+        let mut scoring = Scoring::new(heuristic, self.ask);
+        let children = match self.make_and_score(&mut scoring, control)? {
+            Ok(children) => children,
+            Err(limit) => {
+                scoring.discard()?;
+                return Ok(Some(limit));
+            }
+        };
+        if self.best.is_some() {
+            return Ok(None);
+        }
+        Ok(match self.ask_twins(children, heuristic, control)? {
+            Ok(children) => {
+                self.go_on(children);
+                None
+            }
+            Err(limit) => Some(limit),
+        })
     }
 
     /// Makes the layer's children and has them scored, while the next are made where the heuristic can.
@@ -176,9 +198,8 @@ impl<P: Puzzle> Run<'_, P> {
         for (i, (parent, action)) in self.promising().into_iter().enumerate() {
             if i.is_multiple_of(LOOK_EVERY as usize) {
                 self.stats.stored = self.scored.len() as u64;
-                let best = self.layer.values.first().zip(self.layer.costs.first()).map(|(&h, &g)| (h, g));
                 let stats = Stats { seconds: control.seconds(), ..self.stats };
-                control.report(&Progress { stats, best, least_f: None });
+                control.report(&Progress { stats, best: self.least, least_f: None });
                 if let Some(limit) = control.reached(|| self.bytes() + children.bytes()) {
                     return Ok(Err(limit));
                 }
@@ -241,27 +262,39 @@ impl<P: Puzzle> Run<'_, P> {
         &mut self,
         children: Layer<P::State>,
         heuristic: &mut dyn Heuristic<P::State>,
-    ) -> Result<Layer<P::State>, HeuristicError> {
+        control: &mut Control<'_>,
+    ) -> Result<Result<Layer<P::State>, Limit>, HeuristicError> {
         let width = self.settings.width.max(1);
         let aside = (width as f32 * self.settings.twins) as usize;
         if aside == 0 || children.states.len() <= width {
-            return Ok(children);
+            return Ok(Ok(children));
         }
-        let mut children = children.pick(&children.best(width.saturating_add(aside)));
-        self.fell_out = true;
-        let near = width.saturating_sub(aside)..children.states.len();
-        let mut opinions = Vec::with_capacity(near.len());
+        let best = children.best(width.saturating_add(aside));
+        let near = width.saturating_sub(aside)..best.len();
+        let twin = |&id: &NodeId| self.puzzle.twin(&children.states[id as usize]);
+        let Some(twins) = best[near.clone()].iter().map(twin).collect::<Option<Vec<_>>>() else {
+            return Ok(Ok(children));
+        };
+        self.fell_out |= best.len() < children.states.len();
+        let mut chosen = children.pick(&best);
+        drop(children);
+        let mut opinions = Vec::with_capacity(twins.len());
         let mut scoring = Scoring::new(heuristic, Ask::Values);
-        for state in &children.states[near.clone()] {
-            let Some(twin) = self.puzzle.twin(state) else { return Ok(children) };
-            scoring.add(0, &twin);
+        for (i, twin) in twins.iter().enumerate() {
+            if i.is_multiple_of(LOOK_EVERY as usize)
+                && let Some(limit) = control.reached(|| self.bytes() + chosen.bytes())
+            {
+                scoring.discard()?;
+                return Ok(Err(limit));
+            }
+            scoring.add(0, twin);
             scoring.advance(&mut self.stats.evaluated, |estimates| opinions.extend(estimates.values))?;
         }
         scoring.finish(&mut self.stats.evaluated, |estimates| opinions.extend(estimates.values))?;
-        for (value, opinion) in children.values[near].iter_mut().zip(opinions) {
+        for (value, opinion) in chosen.values[near].iter_mut().zip(opinions) {
             *value = 0.5 * (*value + opinion);
         }
-        Ok(children)
+        Ok(Ok(chosen))
     }
 
     /// Keeps the best children as the next layer.
@@ -270,6 +303,11 @@ impl<P: Puzzle> Run<'_, P> {
         self.fell_out |= best.len() < children.states.len();
         let Layer { states, costs, parents, moves, values, preferences } = children.pick(&best);
         self.behind.push((parents, moves));
+        if let (Some(&h), Some(&g)) = (values.first(), costs.first())
+            && self.least.is_none_or(|least| h < least.0)
+        {
+            self.least = Some((h, g));
+        }
         self.layer = Layer { states, costs, values, preferences, ..Layer::default() };
     }
 

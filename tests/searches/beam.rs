@@ -1,8 +1,8 @@
 //! Beam search, and several views of one instance.
 
-use crate::mocks::{Knowing, scrambled, solve_with};
+use crate::mocks::{Knowing, Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Heuristic, HeuristicError, PerState, exact_distances, zero};
+use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, exact_distances, zero};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::Reversible as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
@@ -14,8 +14,9 @@ use costar::search::endgame::Endgame;
 use costar::search::views::Views;
 use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Search, Stats};
 use foldhash::fast::FixedState;
+use ndarray::Array2;
 use std::hash::BuildHasher as _;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn a_beam_with_a_shortlist_scores_only_that() {
@@ -143,4 +144,73 @@ fn a_second_opinion_makes_answers_shorter() {
     let (alone, with_twins) = (run(0.0), run(0.5));
     assert!(with_twins.0 < alone.0, "{} moves with second opinions, {} without", with_twins.0, alone.0);
     assert!(with_twins.1 > alone.1, "twins are scored, too: {} and {}", with_twins.1, alone.1);
+}
+
+#[test]
+fn twins_are_asked_about_in_any_chunks() {
+    let search = Beam { twins: 0.5, ..Beam::new(12) };
+    let (mut asked, mut alone) = (0, 0);
+    for start in exact_distances(&Pancakes::ALL, 20).keys().take(100) {
+        let run = |search: &Beam<_>, chunk| {
+            let mut heuristic = Misleading::new(chunk);
+            let outcome = solve_with(search, Pancakes::ALL, start, &mut heuristic, &Limits::default());
+            assert_eq!(heuristic.out, 0, "every chunk was collected");
+            outcome
+        };
+        let whole = run(&search, 4096);
+        for chunk in [1, 2, 3, 7] {
+            let cut = run(&search, chunk);
+            assert_eq!((cut.end, cut.moves), (whole.end, whole.moves.clone()), "in chunks of {chunk}");
+        }
+        asked += whole.stats.evaluated;
+        alone += run(&Beam::new(12), 4096).stats.evaluated;
+    }
+    assert!(asked > alone, "{asked} scored with twins, {alone} without");
+}
+
+/// Knows nothing, and asks the search to stop when the first twins come: they alone are asked about without preferences.
+struct Stopping<'a> {
+    inner: PerState<[u8; 6]>,
+    stop: &'a AtomicBool,
+    twins: usize,
+}
+
+impl Heuristic<[u8; 6]> for Stopping<'_> {
+    fn name(&self) -> &str {
+        "stopping"
+    }
+
+    fn chunk(&self) -> usize {
+        4
+    }
+
+    fn has_preferences(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
+        if ask == Ask::Values {
+            self.twins += states.len();
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.inner.submit(states, ask)
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        let estimates = self.inner.collect()?;
+        let preferences = Some(Array2::from_elem((estimates.values.len(), 5), 0.2));
+        Ok(Estimates { preferences, ..estimates })
+    }
+}
+
+#[test]
+fn a_beam_that_asks_twins_can_be_stopped() {
+    let stop = AtomicBool::new(false);
+    let mut heuristic = Stopping { inner: zero(), stop: &stop, twins: 0 };
+    let search = Beam { shortlist: 5, confidence: 1.0, twins: 0.5, ..Beam::new(20) };
+    let (limits, mut watch) = (Limits::default(), |_: &_| ());
+    let mut control = Control::new(&limits, &stop, &mut watch);
+    let outcome = search.run(&Pancakes::ALL, b"ebdafc", &mut heuristic, &mut control).expect("no failure");
+    assert_eq!(outcome.end, End::Limit(Limit::Stopped));
+    assert!((1..=20).contains(&heuristic.twins), "{} twins of one layer", heuristic.twins);
 }

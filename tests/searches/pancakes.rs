@@ -71,6 +71,13 @@ impl Puzzle for Pancakes {
         row.iter_mut().zip(state).for_each(|(cell, pancake)| *cell = pancake - b'a');
     }
 
+    /// The inverse permutation: what sorts one stack sorts the other, backward.
+    fn twin(&self, state: &[u8; 6]) -> Option<[u8; 6]> {
+        let mut twin = [0; 6];
+        state.iter().zip(b'a'..).for_each(|(pancake, place)| twin[usize::from(pancake - b'a')] = place);
+        Some(twin)
+    }
+
     fn notation(&self) -> &'static str {
         "six letters"
     }
