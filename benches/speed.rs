@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
 
     memory_of_nodes()?; // first, while the process is small
 
-    let sampler = Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), 54, 1, 26, BATCH);
+    let sampler = Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), 1, 26, BATCH);
     let config =
         NetworkConfig { kind: NetworkKind::Mlp, width: 1024, blocks: 3, heads: Some(12), offset: 13.0, scale: 10.0 };
     let mut learner = Learner::fresh(config.clone(), &Cube3.encoding(), device, precision, 1e-3, 1)?;

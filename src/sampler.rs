@@ -5,7 +5,6 @@
 //! every depth comes equally often. Batch `k` is a function of the seed and `k` alone, so any number of threads makes
 //! the same stream, and a resumed run goes on in it exactly.
 
-use crate::puzzle::Move;
 use ndarray::{Array1, Array2, ArrayViewMut1};
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -21,7 +20,7 @@ pub use known::{Known, known_costs};
 pub use walks::{Walker, Walks};
 
 /// The generator of the samples; runs that were sampled by another one cannot be resumed.
-pub const GENERATOR: &str = "xoshiro256++/2";
+pub const GENERATOR: &str = "xoshiro256++/3";
 
 /// A stream of random numbers.
 pub type Generator = Xoshiro256PlusPlus;
@@ -36,8 +35,9 @@ pub struct Batch {
     pub states: Array2<u8>,
     /// What the way that led to each state costs: an upper bound of its distance, or the distance itself.
     pub labels: Array1<f32>,
-    /// The move that goes back along that way.
-    pub back_moves: Array1<u8>,
+    /// 1 for each move that goes back along that way, 0 for the others, `samples × moves`. A way has several where its
+    /// last moves commute, or where several moves are known to be best.
+    pub back_moves: Array2<u8>,
     /// Where labels are to be had from a network: the states one move on.
     pub children: Option<Children>,
 }
@@ -57,9 +57,9 @@ pub struct Children {
 }
 
 impl Batch {
-    /// The samples one by one, to be filled in: row, label and back move.
-    pub fn samples_mut(&mut self) -> impl Iterator<Item = (ArrayViewMut1<'_, u8>, &mut f32, &mut Move)> {
-        let labels = self.labels.iter_mut().zip(self.back_moves.iter_mut());
+    /// The samples one by one, to be filled in: row, label and back moves.
+    pub fn samples_mut(&mut self) -> impl Iterator<Item = (ArrayViewMut1<'_, u8>, &mut f32, ArrayViewMut1<'_, u8>)> {
+        let labels = self.labels.iter_mut().zip(self.back_moves.outer_iter_mut());
         self.states.outer_iter_mut().zip(labels).map(|(row, (label, back))| (row, label, back))
     }
 }
@@ -84,19 +84,27 @@ pub struct Source {
 pub struct Sampler {
     samples: Arc<dyn Samples>,
     cells: usize,
+    moves: usize,
     seed: u64,
     max_depth: u32,
     batch_size: usize,
 }
 
 impl Sampler {
-    /// Samples of depth 1 to `max_depth`, `batch_size` of them a batch, in rows of `cells`.
+    /// Samples of depth 1 to `max_depth`, `batch_size` of them a batch, of a puzzle whose states are rows of `cells`
+    /// and that has so many moves.
     ///
     /// # Panics
     /// If `max_depth` or `batch_size` is 0.
-    pub fn new(samples: Arc<dyn Samples>, cells: usize, seed: u64, max_depth: u32, batch_size: usize) -> Self {
+    pub fn new(
+        samples: Arc<dyn Samples>,
+        (cells, moves): (usize, usize),
+        seed: u64,
+        max_depth: u32,
+        batch_size: usize,
+    ) -> Self {
         assert!(max_depth > 0 && batch_size > 0);
-        Sampler { samples, cells, seed, max_depth, batch_size }
+        Sampler { samples, cells, moves, seed, max_depth, batch_size }
     }
 
     /// Batch number `k`.
@@ -117,7 +125,7 @@ impl Sampler {
         let mut batch = Batch {
             states: Array2::zeros((samples, self.cells)),
             labels: Array1::zeros(samples),
-            back_moves: Array1::zeros(samples),
+            back_moves: Array2::zeros((samples, self.moves)),
             children: None,
         };
         self.samples.fill(depths, &mut generator(self.seed, stream), &mut batch);
@@ -182,7 +190,7 @@ mod tests {
     use crate::puzzle::{Puzzle as _, Reversible as _};
 
     fn walks(seed: u64, batch_size: usize) -> Sampler {
-        Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), 54, seed, 26, batch_size)
+        Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), seed, 26, batch_size)
     }
 
     fn sampler(batch_size: usize) -> Sampler {
@@ -225,7 +233,8 @@ mod tests {
                 let text: String =
                     batch.states.row(i).iter().map(|&c| "URFDLB".as_bytes()[c as usize] as char).collect();
                 let state = cube.parse(&text).expect("a state of a walk");
-                assert!(cube.is_goal(&cube.turn(&state, batch.back_moves[i])));
+                let back = (0..12).find(|&action| batch.back_moves[[i, usize::from(action)]] == 1);
+                assert!(cube.is_goal(&cube.turn(&state, back.expect("a way back"))));
             }
         }
         let mut walker = Walker::new(&cube, cube.goals()[0]);

@@ -174,8 +174,8 @@ impl<P: Puzzle> Training<P> {
 
     fn sampler(&self, batch_size: usize) -> Sampler {
         let settings = &self.position.settings;
-        let cells = self.puzzle.encoding().cells;
-        Sampler::new(Arc::clone(&self.samples), cells, settings.seed, settings.max_depth, batch_size)
+        let shape = (self.puzzle.encoding().cells, self.puzzle.move_count());
+        Sampler::new(Arc::clone(&self.samples), shape, settings.seed, settings.max_depth, batch_size)
     }
 
     /// Trains until all samples are seen or `stop` is set, and saves.

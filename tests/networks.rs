@@ -19,7 +19,7 @@ fn config(kind: NetworkKind, heads: bool) -> NetworkConfig {
 }
 
 fn sampler(max_depth: u32, size: usize) -> Sampler {
-    Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), 54, 3, max_depth, size)
+    Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), 3, max_depth, size)
 }
 
 /// A network that has learned a little: its statistics are not those of a fresh one.

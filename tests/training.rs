@@ -299,7 +299,7 @@ fn labels_are_exact_where_the_children_are_known() {
     set_cpu_threads(1);
     let exact = exact_distances(&Cube3, 4);
     let walks = Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 4));
-    let mut batch = Sampler::new(Arc::new(walks), 54, 3, 3, 60).batch(0);
+    let mut batch = Sampler::new(Arc::new(walks), (54, 12), 3, 3, 60).batch(0);
     let Settings { network, .. } = settings(1e-3);
     let mut learner =
         Learner::fresh(network, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
@@ -309,11 +309,14 @@ fn labels_are_exact_where_the_children_are_known() {
         let text: String = row.iter().map(|&colour| "URFDLB".as_bytes()[usize::from(colour)] as char).collect();
         let state = Cube3.parse(&text).expect("a state of a walk");
         assert_eq!(batch.labels[i], f32::from(exact[&state]));
-        assert_eq!(exact[&Cube3.turn(&state, batch.back_moves[i])] + 1, exact[&state], "the back move leads back");
+        for (action, &leads) in batch.back_moves.row(i).indexed_iter() {
+            let next = exact.get(&Cube3.turn(&state, action as u8));
+            assert_eq!(leads == 1, next.is_some_and(|next| next + 1 == exact[&state]), "all moves that lead back");
+        }
     }
     // Farther away, a label is at most the walk's length, and at least one more than what is known by heart.
     let walks = Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 2));
-    let mut batch = Sampler::new(Arc::new(walks), 54, 3, 26, 260).batch(0);
+    let mut batch = Sampler::new(Arc::new(walks), (54, 12), 3, 26, 260).batch(0);
     let lengths = batch.labels.clone();
     learner.relabel(&mut batch).expect("it labels");
     assert!(batch.labels.iter().zip(&lengths).all(|(label, length)| label <= length));

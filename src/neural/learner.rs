@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
-use tch::{Kind, Tensor};
+use tch::{Kind, Reduction, Tensor};
 
 /// How the matrix products are done; everything else is f32, the master weights too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -195,7 +195,7 @@ impl Learner {
 
     /// Labels a batch by one step of value iteration (Bellman 1957; on a cost-to-go: Agostinelli et al. 2019, Methods): a
     /// state costs what its best move does, and what the target network says of the child, but no more than the walk
-    /// that led to it. The best move becomes its back move.
+    /// that led to it. The best moves become its back moves.
     ///
     /// # Errors
     /// If the device fails.
@@ -204,7 +204,8 @@ impl Learner {
     /// If the batch has no children, or there is no target.
     pub fn relabel(&self, batch: &mut Batch) -> Result<()> {
         const ROWS: usize = 1 << 14;
-        let children = batch.children.as_mut().expect("the batch has children");
+        let mut children = batch.children.take().expect("the batch has children");
+        let moves = children.costs.ncols();
         let target = self.target.as_ref().expect("there is a target network");
         let mut values: Vec<f32> = Vec::with_capacity(children.places.len());
         for rows in children.unknown.axis_chunks_iter(Axis(0), ROWS) {
@@ -215,10 +216,11 @@ impl Learner {
         for (&place, value) in children.places.iter().zip(values) {
             costs[place as usize] += value.max(children.least_unknown);
         }
-        for ((costs, label), back) in children.costs.outer_iter().zip(&mut batch.labels).zip(&mut batch.back_moves) {
-            let best = costs.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
-            if let Some((action, &cost)) = best.filter(|(_, cost)| cost.is_finite()) {
-                (*label, *back) = (label.min(cost), action as u8);
+        for ((_, label, mut back), costs) in batch.samples_mut().zip(costs.chunks_exact(moves)) {
+            let best = costs.iter().copied().fold(f32::INFINITY, f32::min);
+            if best.is_finite() {
+                *label = label.min(best);
+                back.iter_mut().zip(costs).for_each(|(back, &cost)| *back = u8::from(cost == best));
             }
         }
         Ok(())
@@ -254,11 +256,10 @@ impl Learner {
 
     fn upload(&self, batch: &Batch) -> Uploaded {
         let device = self.device.0;
-        let back_moves = batch.back_moves.as_slice().expect("back moves are contiguous");
         Uploaded {
             rows: upload(batch.states.view(), device),
             labels: Tensor::from_slice(batch.labels.as_slice().expect("labels are contiguous")).to_device(device),
-            moves: self.config.heads.map(|_| Tensor::from_slice(back_moves).to_device(device)),
+            moves: self.config.heads.map(|_| upload(batch.back_moves.view(), device)),
         }
     }
 
@@ -267,9 +268,11 @@ impl Learner {
         let output = self.network.forward(&weights, &batch.rows, true);
         let error = &output.values - &batch.labels;
         let squared = error.square().mean(Kind::Float);
-        let of_moves =
-            |(logits, moves): (Tensor, &Tensor)| logits.cross_entropy_for_logits(&moves.to_kind(Kind::Int64));
-        let cross_entropy = output.moves.zip(batch.moves.as_ref()).map(of_moves);
+        let cross_entropy = output.moves.zip(batch.moves.as_ref()).map(|(logits, moves)| {
+            let moves = moves.to_kind(Kind::Float);
+            let shares = &moves / moves.sum_dim_intlist([1i64].as_slice(), true, Kind::Float).clamp_min(1.0);
+            logits.cross_entropy_loss(&shares, None::<Tensor>, Reduction::Mean, -100, 0.0)
+        });
         let value_loss = &squared * (VALUE_WEIGHT / self.config.scale.powi(2));
         let loss = match &cross_entropy {
             Some(cross_entropy) => &value_loss + cross_entropy,

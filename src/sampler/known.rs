@@ -5,11 +5,11 @@ use crate::puzzle::{Cost, Move, Puzzle};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Samples with exact labels: the cheapest cost to a goal, and the first move of a cheapest way.
+/// Samples with exact labels: the cheapest cost to a goal, and every first move of a cheapest way.
 #[derive(Debug)]
 pub struct Known {
-    /// By cost, from 1: the rows of the states that have it, each with its best move.
-    by_cost: Vec<Vec<(Vec<u8>, Move)>>,
+    /// By cost, from 1: the rows of the states that have it, each with its best moves.
+    by_cost: Vec<Vec<(Vec<u8>, Vec<Move>)>>,
 }
 
 impl Known {
@@ -18,9 +18,18 @@ impl Known {
     /// Takes time and memory in proportion to the number of states.
     pub fn from<P: Puzzle>(puzzle: &P, start: &P::State) -> Option<Self> {
         let cells = puzzle.encoding().cells;
-        let mut by_cost: Vec<Vec<(Vec<u8>, Move)>> = Vec::new();
-        for (state, cost, best) in known_costs(puzzle, start) {
-            let Some(best) = best else { continue }; // a goal
+        let mut by_cost: Vec<Vec<(Vec<u8>, Vec<Move>)>> = Vec::new();
+        let known = known_costs(puzzle, start);
+        let cost_of: HashMap<_, _> = known.iter().map(|(state, cost, _)| (*state, *cost)).collect();
+        for (state, cost, best) in known {
+            if best.is_none() {
+                continue; // a goal
+            }
+            let leads_on = |&action: &Move| {
+                let rest = puzzle.apply(&state, action).and_then(|child| cost_of.get(&child));
+                rest.is_some_and(|rest| rest + puzzle.move_cost(&state, action) == cost)
+            };
+            let best = (0..puzzle.move_count() as Move).filter(leads_on).collect();
             let mut row = vec![0; cells];
             puzzle.encode(&state, &mut row);
             let cost = (cost as usize).max(1);
@@ -41,7 +50,7 @@ impl Known {
 impl Samples for Known {
     /// A state of the cost that is asked for, or of the greatest below it.
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
-        for (&depth, (mut row, label, back)) in depths.iter().zip(batch.samples_mut()) {
+        for (&depth, (mut row, label, mut back)) in depths.iter().zip(batch.samples_mut()) {
             let asked = (depth as usize).clamp(1, self.by_cost.len());
             let there = self.by_cost[..asked].iter().rposition(|states| !states.is_empty());
             let cost = there.or_else(|| self.by_cost.iter().position(|states| !states.is_empty())).unwrap_or(0);
@@ -49,7 +58,7 @@ impl Samples for Known {
             let (state, best) = &states[below(generator, states.len())];
             row.iter_mut().zip(state).for_each(|(cell, &symbol)| *cell = symbol);
             *label = (cost + 1) as f32;
-            *back = *best;
+            best.iter().for_each(|&action| back[usize::from(action)] = 1);
         }
     }
 }
@@ -129,11 +138,15 @@ mod tests {
         let known = Known::from(&jugs, &jugs.start()).expect("there is a way");
         let greatest = known.greatest();
         assert_eq!(greatest, *cost_of.values().max().expect("there are states"));
-        let batch = Sampler::new(Arc::new(known), 3, 1, greatest, 100).batch(3);
-        for (row, label) in batch.states.outer_iter().zip(&batch.labels) {
+        let batch = Sampler::new(Arc::new(known), (3, 6), 1, greatest, 100).batch(3);
+        for ((row, label), back) in batch.states.outer_iter().zip(&batch.labels).zip(batch.back_moves.outer_iter()) {
             let mut state = jugs.start();
             state.iter_mut().zip(row).for_each(|(volume, &symbol)| *volume = symbol);
             assert_eq!(cost_of[&state] as f32, *label);
+            for (action, &leads) in back.indexed_iter() {
+                let next = jugs.apply(&state, action as Move).and_then(|next| cost_of.get(&next));
+                assert_eq!(leads == 1, next.is_some_and(|next| next + 1 == cost_of[&state]), "{state:?}, {action}");
+            }
         }
         let impossible = Jugs::new("7,5,3").expect("three jugs");
         assert!(Known::from(&impossible, &impossible.start()).is_none());

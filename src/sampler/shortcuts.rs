@@ -5,7 +5,8 @@
 //! quarter turns hardly one has none. Here a walk never makes a move that undoes an earlier one, or that makes a power
 //! which is shorter the other way round, where all moves in between commute with it. (For moves that all commute, as in
 //! Lights Out, labels are then exact.) Orders of commuting moves stay as they come: no way of writing a state is
-//! preferred.
+//! preferred. But every move that could as well have been the last, because it commutes with all that came after it,
+//! leads back as the last one does.
 
 use super::{Generator, Walker, below, generator};
 use crate::puzzle::{Move, Reversible};
@@ -16,11 +17,19 @@ const TRIED: usize = 64;
 /// Powers of a move up to this are looked at.
 const HIGHEST_POWER: usize = 12;
 
+/// A bit a move.
+type MoveSet = [u64; 4];
+
+#[inline]
+fn has(set: &MoveSet, action: Move) -> bool {
+    set[usize::from(action) / 64] >> (action % 64) & 1 == 1
+}
+
 /// What is known of a puzzle's moves.
 #[derive(Debug, Clone)]
 pub(super) struct Shortcuts {
-    moves: usize,
-    commute: Vec<bool>,
+    /// For each move, those that it commutes with.
+    commuting: Vec<MoveSet>,
     inverse: Vec<Move>,
     /// How often a move can be made in a row before it is shorter the other way round; 0 where that never is.
     most: Vec<u8>,
@@ -53,9 +62,13 @@ impl Shortcuts {
                 .find(|&power| states.iter().all(|state| back(state, power)))
                 .map_or(0, |power| power / 2)
         };
+        let commuting = |a: usize| {
+            let mut set = MoveSet::default();
+            (0..moves).filter(|&b| commute(a, b)).for_each(|b| set[b / 64] |= 1 << (b % 64));
+            set
+        };
         Shortcuts {
-            moves,
-            commute: (0..moves * moves).map(|pair| commute(pair / moves, pair % moves)).collect(),
+            commuting: (0..moves).map(commuting).collect(),
             inverse: (0..moves as Move).map(|action| puzzle.inverse(action)).collect(),
             most: (0..moves).map(|action| most(action) as u8).collect(),
         }
@@ -74,11 +87,24 @@ impl Shortcuts {
                 if self.most[usize::from(next)] != 0 && powers > self.most[usize::from(next)] {
                     return false;
                 }
-            } else if !self.commute[usize::from(next) * self.moves + usize::from(made)] {
+            } else if !has(&self.commuting[usize::from(next)], made) {
                 return true;
             }
         }
         true
+    }
+
+    /// The moves that go back from the end of a walk: the inverses of its last move, and of all that could as well have
+    /// been the last.
+    #[inline]
+    pub(super) fn back<'a>(&'a self, walk: &'a [Move]) -> impl Iterator<Item = Move> + 'a {
+        let mut free = [u64::MAX; 4]; // what commutes with all moves since
+        let moves = walk.iter().rev().map_while(move |&made| {
+            let last = has(&free, made);
+            free.iter_mut().zip(&self.commuting[usize::from(made)]).for_each(|(free, set)| *free &= set);
+            (last || free != [0; 4]).then_some((last, made))
+        });
+        moves.filter(|(last, _)| *last).map(|(_, made)| self.inverse[usize::from(made)])
     }
 }
 
@@ -112,6 +138,20 @@ mod tests {
         for detour in ["U U'", "U D U'", "U U U", "U D U U", "D U D'", "R U D U'", "U D D U D"] {
             assert!(!allowed(detour), "{detour}");
         }
+        let back = |text: &str| {
+            let mut moves: Vec<Move> = shortcuts.back(&Cube3.parse_moves(text).expect("moves")).collect();
+            moves.sort_unstable();
+            moves
+        };
+        let same = |walk: &str, moves: &str| {
+            let mut moves = Cube3.parse_moves(moves).expect("moves");
+            moves.sort_unstable();
+            assert_eq!(back(walk), moves, "{walk}");
+        };
+        same("R U", "U'");
+        same("R U D'", "U' D");
+        same("U R L", "R' L'");
+        same("R D U R", "R'");
         for way in ["U U", "U R U'", "U D", "D U", "U D U", "U' U'", "U U R U", "R U D R'"] {
             assert!(allowed(way), "{way}");
         }

@@ -61,14 +61,14 @@ impl<P: Reversible> Walks<P> {
 impl<P: Reversible> Samples for Walks<P> {
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         let mut states = Vec::new();
-        for (&depth, (mut row, label, back)) in depths.iter().zip(batch.samples_mut()) {
+        for (&depth, (mut row, label, mut back)) in depths.iter().zip(batch.samples_mut()) {
             let goal = self.goals[below(generator, self.goals.len())];
             let mut walker = Walker { shortcuts: Some(&self.shortcuts), ..Walker::new(&*self.puzzle, goal) };
             let length = (0..depth).take_while(|_| walker.step(generator).is_some()).count();
             let state = walker.state;
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
             *label = length as f32;
-            *back = walker.made.last().map_or(0, |&action| self.puzzle.inverse(action));
+            self.shortcuts.back(&walker.made).for_each(|action| back[usize::from(action)] = 1);
             if let Some(endgame) = &self.endgame {
                 *label = endgame.cost(&state).map_or(*label, |cost| cost as f32);
                 states.push(state);

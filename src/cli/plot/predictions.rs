@@ -79,7 +79,7 @@ impl AskModel<'_> {
         let trained = config.training["max_depth"].as_u64().and_then(|depth| u32::try_from(depth).ok());
         let max_depth = wish.max_depth.or(trained).unwrap_or(default_depth).clamp(1, 10_000);
         let each = usize::try_from(wish.scrambles.div_ceil(max_depth.into())).unwrap_or(usize::MAX);
-        let sampler = Sampler::new(samples, config.encoding.cells, wish.seed, max_depth, each);
+        let sampler = Sampler::new(samples, (config.encoding.cells, puzzle.move_count()), wish.seed, max_depth, each);
         let rows: Vec<_> = (1..=max_depth).map(|depth| sampler.at_depth(depth)).collect();
         let views: Vec<_> = rows.iter().map(|rows| rows.view()).collect();
         let rows = concatenate(Axis(0), &views).context("rows of a puzzle are of one length")?;

@@ -48,13 +48,14 @@ struct Rooms {
 impl Samples for Rooms {
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         let mut room = Room::random(generator);
-        for (i, (&depth, (mut row, label, back))) in depths.iter().zip(batch.samples_mut()).enumerate() {
+        for (i, (&depth, (mut row, label, mut back))) in depths.iter().zip(batch.samples_mut()).enumerate() {
             if i.is_multiple_of(SHARED) {
                 room = Room::random(generator);
             }
             let play = room.play(depth, self.pushes, generator);
             room.encode(&play, row.as_slice_mut().expect("rows are contiguous"));
-            (*label, *back) = (play.cost as f32, play.back);
+            *label = play.cost as f32;
+            back[usize::from(play.back)] = 1;
         }
     }
 }
@@ -273,7 +274,7 @@ mod tests {
     fn every_sample_is_a_level_that_its_label_bounds() {
         for puzzle in [Sokoban::by_moves(), Sokoban::by_pushes()] {
             let source = puzzle.samples().expect("it has a way");
-            let batch = Sampler::new(source.samples, 100, 1, 12, 120).batch(0);
+            let batch = Sampler::new(source.samples, (100, 4), 1, 12, 120).batch(0);
             let mut nearer = 0;
             for (i, row) in batch.states.outer_iter().enumerate() {
                 let row = row.as_slice().expect("contiguous").to_vec();
@@ -289,7 +290,8 @@ mod tests {
                     batch.labels[i],
                     text(&row)
                 );
-                assert!(puzzle.apply(&state, batch.back_moves[i]).is_some(), "the back move is legal");
+                let back = (0..4).filter(|&action| batch.back_moves[[i, usize::from(action)]] == 1);
+                assert!(back.clone().count() == 1 && back.clone().all(|action| puzzle.apply(&state, action).is_some()));
                 nearer += u32::from(*cost as f32 == batch.labels[i]);
             }
             assert!(nearer > 60, "labels are near the costs: {nearer} of 120 are exact");
@@ -298,7 +300,7 @@ mod tests {
 
     #[test]
     fn batches_depend_on_seed_and_number_only() {
-        let sampler = |seed| Sampler::new(source(false).samples, 100, seed, 50, 64);
+        let sampler = |seed| Sampler::new(source(false).samples, (100, 4), seed, 50, 64);
         assert_eq!(sampler(1).batch(5), sampler(1).batch(5));
         assert_ne!(sampler(1).batch(5), sampler(2).batch(5));
     }
