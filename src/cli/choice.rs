@@ -85,59 +85,32 @@ fn choose_one<P: Puzzle>(
     scorer: Scorer,
     known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
-    let mut name = search_name(puzzle, options, scorer.is_network);
-    let as_published = options.search != "auto" || options.n.is_some() || options.lambda.is_some();
-    let of_bwas = options.deferred || options.patience.is_some() || options.anytime;
-    if name == "bwas"
-        && options.search == "auto"
-        && (options.shortlist.is_some() || options.twins.is_some() || (!as_published && !of_bwas))
-    {
-        // What measured best with a second head; --n or --lambda alone mean batch-weighted A* as it was published.
-        name = if scorer.has_heads { "beam" } else { name };
+    let (name, in_turn) = name_and_turn(puzzle, options, &scorer);
+    if SEARCHES.contains(&name) {
+        refuse_foreign(name, options)?;
     }
-    let in_turn = options.deferred || (!as_published && name == "bwas" && scorer.has_heads);
     ensure!(
         in_turn || name == "beam" || options.confidence.is_none(),
         "--confidence is a setting of --deferred and of beam: add one of these, or leave it out"
     );
-    ensure!(
-        name == "beam" || options.shortlist.is_none(),
-        "--shortlist is a setting of the search beam, and the search is {name}"
-    );
-    ensure!(
-        name == "beam" || options.twins.is_none(),
-        "--twins is a setting of the search beam, and the search is {name}: --search beam would be accepted"
-    );
-    for (flag, given, of_beam) in [
-        ("--deferred", options.deferred, false),
-        ("--endgame", options.endgame.is_some(), true),
-        ("--patience", options.patience.is_some(), false),
-        ("--anytime", options.anytime, false),
-    ] {
-        let fits = name == "bwas" || (of_beam && name == "beam");
-        ensure!(!given || fits, "{flag} is no setting of the search {name}: leave it out");
-        if (given && name == "bwas") || in_turn {
+    let search: Box<dyn Search<P>> = match name {
+        "bwas" if in_turn || options.endgame.is_some() || options.patience.is_some() || options.anytime => {
             return variant(puzzle, reverse, options, in_turn, &scorer, known);
         }
-    }
-    let n = nodes_a_step(options, if scorer.on_cuda { 10_000 } else { 1_000 });
-    let refuse = |flag: &str, given: bool| {
-        ensure!(!given, "{flag}: the search {name} has no such setting; leave it out, or choose another --search");
-        Ok(())
-    };
-    let uses_n = matches!(name, "bwas" | "beam");
-    let uses_lambda = matches!(name, "bwas" | "best-first");
-    if SEARCHES.contains(&name) {
-        refuse("--n", options.n.is_some() && !uses_n)?;
-        refuse("--lambda", options.lambda.is_some() && !uses_lambda)?;
-    }
-    let lambda = options.lambda.unwrap_or(if name == "best-first" { 0.0 } else { 0.6 });
-    let search: Box<dyn Search<P>> = match name {
-        "bwas" => Box::new(BestFirst::bwas(n, lambda)),
-        "best-first" => Box::new(BestFirst::one_by_one(lambda)),
+        "bwas" => {
+            let n = nodes_a_step(options, if scorer.on_cuda { 10_000 } else { 1_000 });
+            let lambda = options.lambda.unwrap_or(LAMBDA);
+            let search = Box::new(BestFirst::bwas(n, lambda));
+            return Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant: String::new() });
+        }
+        "beam" => return beam(puzzle, reverse, options, &scorer, known),
+        "best-first" => {
+            let lambda = options.lambda.unwrap_or(0.0);
+            let search = Box::new(BestFirst::one_by_one(lambda));
+            return Ok(Chosen { search, n: None, lambda: Some(lambda), variant: String::new() });
+        }
         "astar" => Box::new(BestFirst::a_star()),
         "idastar" => Box::new(IterativeDeepening { bucket: BUCKET }),
-        "beam" => return beam(puzzle, reverse, options, &scorer, known),
         "bfs" => Box::new(BreadthFirst),
         "random" => Box::new(RandomWalk { seed: options.seed, most_moves: RANDOM_MOVES }),
         "bidirectional" | "nbs" => match if name == "nbs" { reverse.nbs } else { reverse.bidirectional } {
@@ -151,8 +124,44 @@ fn choose_one<P: Puzzle>(
         },
         _ => bail!("--search: there is no search '{name}': auto, {} would be accepted", reverse.searches().join(", ")),
     };
-    let variant = String::new();
-    Ok(Chosen { search, n: uses_n.then_some(n), lambda: uses_lambda.then_some(lambda), variant })
+    Ok(Chosen { search, n: None, lambda: None, variant: String::new() })
+}
+
+/// The search that the flags mean, and whether it is the bwas that scores a child only when its turn comes.
+fn name_and_turn<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, scorer: &Scorer) -> (&'a str, bool) {
+    let name = search_name(puzzle, options, scorer.is_network);
+    if name != "bwas" || !scorer.has_heads || options.search != "auto" {
+        return (name, options.deferred);
+    }
+    // What measured best with a second head; --n or --lambda alone mean batch-weighted A* as it was published.
+    let as_published = options.n.is_some() || options.lambda.is_some();
+    let of_bwas = options.deferred || options.patience.is_some() || options.anytime;
+    if options.shortlist.is_some() || options.twins.is_some() || (!as_published && !of_bwas) {
+        return ("beam", options.deferred);
+    }
+    (name, options.deferred || !as_published)
+}
+
+/// Refuses settings of other searches.
+fn refuse_foreign(name: &str, options: &SearchOptions) -> anyhow::Result<()> {
+    let settings: [(&str, bool, &[&str]); 8] = [
+        ("--n", options.n.is_some(), &["bwas", "beam"]),
+        ("--lambda", options.lambda.is_some(), &["bwas", "best-first"]),
+        ("--shortlist", options.shortlist.is_some(), &["beam"]),
+        ("--twins", options.twins.is_some(), &["beam"]),
+        ("--endgame", options.endgame.is_some(), &["bwas", "beam"]),
+        ("--deferred", options.deferred, &["bwas"]),
+        ("--patience", options.patience.is_some(), &["bwas"]),
+        ("--anytime", options.anytime, &["bwas"]),
+    ];
+    for (flag, given, searches) in settings {
+        ensure!(
+            !given || searches.contains(&name),
+            "{flag}: the search {name} has no such setting, {} would: leave it out, or choose another --search",
+            searches.join(" and ")
+        );
+    }
+    Ok(())
 }
 
 /// `--n`, or what measured best.
@@ -162,6 +171,9 @@ fn nodes_a_step(options: &SearchOptions, best: usize) -> usize {
         Some(AutoCount::Auto) | None => best,
     }
 }
+
+/// The weight of the path cost, as published.
+const LAMBDA: f32 = 0.6;
 
 /// Exact costs of the cube within this many moves take a third of a second: 984,000 states.
 const ENDGAME_DEPTH: u64 = 6;
@@ -175,9 +187,6 @@ const CONFIDENCE: f32 = 3.0;
 /// Children of a beam that are scored, in widths.
 const SHORTLIST: u64 = 3;
 
-/// How far from a beam's edge states are asked about twice, in widths.
-const TWINS: f32 = 0.5;
-
 /// A beam with the settings that were given, and those that measured best.
 fn beam<P: Puzzle>(
     puzzle: &P,
@@ -186,7 +195,6 @@ fn beam<P: Puzzle>(
     scorer: &Scorer,
     known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
-    ensure!(options.lambda.is_none(), "--lambda: the search beam has no such setting; leave it out");
     let shortlist = options.shortlist.unwrap_or(if scorer.has_heads { SHORTLIST } else { 0 });
     ensure!(
         shortlist == 0 || scorer.has_heads,
@@ -200,12 +208,12 @@ fn beam<P: Puzzle>(
         "--twins: {}, with this goal, knows of no twins: 0 would be accepted",
         puzzle.name()
     );
-    let twins = options.twins.unwrap_or(if has_twins && shortlist > 0 { TWINS } else { 0.0 });
+    let twins = options.twins.unwrap_or(0.0);
     let width = nodes_a_step(
         options,
         match (shortlist > 0, scorer.on_cuda) {
             (true, true) => 100_000,
-            (true, false) => 25_000,
+            (true, false) => 15_000,
             (false, true) => 10_000,
             (false, false) => 1_000,
         },
@@ -261,7 +269,7 @@ fn variant<P: Puzzle>(
         (false, false) => 1_000,
     };
     let n = nodes_a_step(options, best);
-    let lambda = options.lambda.unwrap_or(0.6);
+    let lambda = options.lambda.unwrap_or(LAMBDA);
     let confidence = options.confidence.unwrap_or(CONFIDENCE);
     let (depth, endgame) = endgame(puzzle, reverse, options, in_turn, known)?;
     // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.

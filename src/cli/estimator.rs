@@ -47,7 +47,10 @@ impl Estimator {
                  --heuristic {} would be accepted",
                 own.join(" or ")
             );
-            let folder = models::find(options.model.as_deref().unwrap_or(&puzzle.name()))?;
+            let folder = match &options.model {
+                Some(name) => models::find(name),
+                None => models::find_for(&puzzle.name()),
+            }?;
             let model = model_name(&folder, options);
             return Ok(Estimator::Network { folder, model });
         }
@@ -111,7 +114,7 @@ fn wants_network<P: Puzzle>(puzzle: &P, options: &SearchOptions) -> bool {
         "bwas" | "beam" => true,
         name => puzzle.wants_network() && !is_blind(name),
     };
-    options.model.is_some() || (asked && puzzle.has_own_goal() && models::find(&puzzle.name()).is_ok())
+    options.model.is_some() || (asked && puzzle.has_own_goal() && models::find_for(&puzzle.name()).is_ok())
 }
 
 /// The name that a result gives its model: as it was asked for, or the folder's own.

@@ -24,8 +24,16 @@ pub(super) fn shelves() -> Vec<PathBuf> {
 
 /// The folder of a model: of that path, or of that name on a shelf. A run's folder stands for its newest checkpoint.
 pub(super) fn find(name: &str) -> Result<PathBuf> {
-    let candidates: Vec<PathBuf> =
-        std::iter::once(PathBuf::from(name)).chain(shelves().into_iter().map(|shelf| shelf.join(name))).collect();
+    let on_shelves = shelves().into_iter().map(|shelf| shelf.join(name));
+    find_among(name, std::iter::once(PathBuf::from(name)).chain(on_shelves).collect())
+}
+
+/// The folder of a puzzle's own model: on a shelf, whatever folder of that name lies here.
+pub(super) fn find_for(puzzle: &str) -> Result<PathBuf> {
+    find_among(puzzle, shelves().into_iter().map(|shelf| shelf.join(puzzle)).collect())
+}
+
+fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {
     for candidate in &candidates {
         if candidate.join(CONFIG).is_file() {
             return Ok(candidate.clone());

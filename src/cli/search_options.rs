@@ -23,7 +23,7 @@ pub(super) struct SearchOptions {
     #[arg(long, value_name = "STATE")]
     pub(super) goal: Option<String>,
     /// Nodes expanded a step, of beam the width: more of them find shorter solutions, later; without --search it means
-    /// bwas [auto: 1000 on the CPU, 10000 on CUDA; with a model that has heads, beam 25000 and 100000, --deferred 20000 and
+    /// bwas [auto: 1000 on the CPU, 10000 on CUDA; with a model that has heads, beam 15000 and 100000, --deferred 20000 and
     /// 100000]
     #[arg(long, value_name = "N", value_parser = auto_count)]
     pub(super) n: Option<AutoCount>,
@@ -43,8 +43,7 @@ pub(super) struct SearchOptions {
     #[arg(long, value_name = "C", value_parser = weight)]
     pub(super) confidence: Option<f32>,
     /// Of beam, where a state has a twin (a cube its inverse, a board of tiles its mirror image): score those within K·N
-    /// places of the beam's edge a second time, as their twins, and take the mean; 0 for none [default: 0.5 with
-    /// --shortlist]
+    /// places of the beam's edge a second time, as their twins, and take the mean; 0 for none [default: 0]
     #[arg(long, value_name = "K", value_parser = share)]
     pub(super) twins: Option<f32>,
     /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default: 6 with

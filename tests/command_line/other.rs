@@ -32,6 +32,19 @@ fn puzzles_are_listed_with_their_models() {
 }
 
 #[test]
+fn a_folder_named_as_the_puzzle_is_not_taken_for_its_model() {
+    let (folder, _) = temporary();
+    let newest = checkpoints(model()).into_iter().max().expect("a checkpoint");
+    std::os::unix::fs::symlink(newest.join("model"), folder.path().join("cube3")).expect("a link");
+    let weights = |words: &[&str]| {
+        let output = costar().args([words, &["--json", "R U"]].concat()).current_dir(folder.path()).output();
+        json(&String::from_utf8(output.expect("it runs").stdout).expect("text"))["weights_crc32"].clone()
+    };
+    let (own, named) = (weights(&["solve"]), weights(&["solve", "--model", "cube3"]));
+    assert!(own.is_u64() && named.is_u64() && own != named, "{own} and {named}");
+}
+
+#[test]
 fn a_page_is_written_where_it_is_asked_for() {
     let (folder, path) = temporary();
     let page = path("cube.html");
