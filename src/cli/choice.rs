@@ -181,8 +181,11 @@ const ENDGAME_DEPTH: u64 = 6;
 /// Steps after the first answer.
 const PATIENCE: u64 = 4;
 
-/// How much a move's probability counts, in moves.
-const CONFIDENCE: f32 = 3.0;
+/// How much a move's probability counts, in moves, in a beam.
+const BEAM_CONFIDENCE: f32 = 1.5;
+
+/// And in the deferred search, which comes back to what it put off.
+const DEFERRED_CONFIDENCE: f32 = 1.0;
 
 /// Children of a beam that are scored, in widths.
 const SHORTLIST: u64 = 3;
@@ -201,7 +204,7 @@ fn beam<P: Puzzle>(
         "--shortlist: the heuristic has no second head: a model that was trained with --heads would be accepted"
     );
     ensure!(shortlist > 0 || options.confidence.is_none(), "--confidence: without a shortlist, it has no use");
-    let confidence = options.confidence.unwrap_or(CONFIDENCE);
+    let confidence = options.confidence.unwrap_or(BEAM_CONFIDENCE);
     let has_twins = reverse.goals(puzzle).first().is_some_and(|goal| puzzle.twin(goal).is_some());
     ensure!(
         has_twins || options.twins.is_none_or(|twins| twins == 0.0),
@@ -270,7 +273,7 @@ fn variant<P: Puzzle>(
     };
     let n = nodes_a_step(options, best);
     let lambda = options.lambda.unwrap_or(LAMBDA);
-    let confidence = options.confidence.unwrap_or(CONFIDENCE);
+    let confidence = options.confidence.unwrap_or(DEFERRED_CONFIDENCE);
     let (depth, endgame) = endgame(puzzle, reverse, options, in_turn, known)?;
     // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.
     let patience = options.patience.unwrap_or(if depth > 0 { PATIENCE } else { 0 });

@@ -39,7 +39,8 @@ pub(super) struct SearchOptions {
     /// 0 for all [default: 3]
     #[arg(long, value_name = "K", value_parser = quantity::count)]
     pub(super) shortlist: Option<u64>,
-    /// Of --deferred and --shortlist: how much a move's probability counts against the cost-to-go, in moves [default: 3]
+    /// Of --deferred and --shortlist: how much the logarithm of a move's probability counts against the cost-to-go, in
+    /// moves [default: 1.5; of --deferred, 1]
     #[arg(long, value_name = "C", value_parser = weight)]
     pub(super) confidence: Option<f32>,
     /// Of beam, where a state has a twin (a cube its inverse, a board of tiles its mirror image): score those within K·N

@@ -3,8 +3,9 @@
 //! - A step makes the children of the whole layer, drops every one that was scored before, scores the rest, and keeps
 //!   the `width` of least cost-to-go for the next layer; of equals, those that were made first.
 //! - With a `shortlist` of k, and a heuristic that prefers moves, only the k · `width` most promising children are made
-//!   and scored at all: those of least h(parent) + 1 − 2·c·p, for a move of probability p. (The network's second head
-//!   says p; a child that it thinks improbable is hardly ever among the best.)
+//!   and scored at all: those of least h(parent) − c·ln p, for a move of probability p. (The network's second head
+//!   says p; a child that it thinks improbable is hardly ever among the best.) Their parent's word then still counts
+//!   beside their own score: the layer keeps those of least h − c/5·ln p, a second opinion that costs nothing.
 //! - With `twins`, the states near the beam's edge get a second opinion: each is scored again as its
 //!   [twin](Puzzle::twin), whose mistakes are others, and the mean of both decides.
 //! - A child is tested for the goal when it is made, and looked up in the [`Endgame`]; the cheapest answer of the first
@@ -27,6 +28,12 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 
+/// How much of a parent's opinion of its child still counts when the child has a score of its own.
+const HEARSAY: f32 = 0.2;
+
+/// No move is held to be less probable than this.
+const LEAST_PROBABILITY: f32 = 1e-4;
+
 /// The search `beam`.
 #[derive(Debug, Clone)]
 pub struct Beam<S> {
@@ -34,7 +41,7 @@ pub struct Beam<S> {
     pub width: usize,
     /// How many children are scored, in widths, where the heuristic prefers moves; 0: all.
     pub shortlist: usize,
-    /// How much a probability counts against the cost-to-go: c above.
+    /// How much a probability counts against the cost-to-go: c above, in moves.
     pub confidence: f32,
     /// How far from the beam's edge, to either side, states are scored again as their twins, in widths; 0: none.
     pub twins: f32,
@@ -111,6 +118,8 @@ struct Layer<S> {
     parents: Vec<NodeId>,
     moves: Vec<Move>,
     values: Vec<f32>,
+    /// What the parent's word adds to each value; none without a shortlist, or once the layer is chosen.
+    hints: Vec<f32>,
     /// As many a state as there are moves, or none.
     preferences: Vec<f32>,
 }
@@ -123,6 +132,7 @@ impl<S> Default for Layer<S> {
             parents: Vec::new(),
             moves: Vec::new(),
             values: Vec::new(),
+            hints: Vec::new(),
             preferences: Vec::new(),
         }
     }
@@ -224,6 +234,7 @@ impl<P: Puzzle> Run<'_, P> {
             children.costs.push(cost);
             children.parents.push(parent);
             children.moves.push(action);
+            children.hints.extend(self.opinion(parent, action).map(|opinion| HEARSAY * opinion));
             scoring.add(id, &child);
             scoring.advance(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
         }
@@ -245,16 +256,23 @@ impl<P: Puzzle> Run<'_, P> {
         if room >= layer.preferences.len() {
             return all.collect();
         }
-        let rank = |(child, p): ((NodeId, Move), &f32)| {
-            (layer.values[child.0 as usize] - 2.0 * self.settings.confidence * p, child)
+        let rank = |child: (NodeId, Move)| {
+            let opinion = self.opinion(child.0, child.1).unwrap_or(0.0);
+            (layer.values[child.0 as usize] + opinion, child)
         };
-        let mut ranked: Vec<_> = all.zip(&layer.preferences).map(rank).collect();
+        let mut ranked: Vec<_> = all.map(rank).collect();
         ranked.select_nth_unstable_by(room, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         ranked.truncate(room);
         self.fell_out = true;
         let mut chosen: Vec<_> = ranked.into_iter().map(|(_, child)| child).collect();
         chosen.sort_unstable();
         chosen
+    }
+
+    /// What a parent expects of its child beyond its own cost-to-go, in moves: −c·ln p, if it was asked.
+    fn opinion(&self, parent: NodeId, action: Move) -> Option<f32> {
+        let p = self.layer.preferences.get(parent as usize * self.puzzle.move_count() + action as usize)?;
+        Some(-self.settings.confidence * p.max(LEAST_PROBABILITY).ln())
     }
 
     /// Scores the children near the beam's edge again, as their twins, and takes the means; what is beyond falls out.
@@ -301,12 +319,13 @@ impl<P: Puzzle> Run<'_, P> {
     fn go_on(&mut self, children: Layer<P::State>) {
         let best = children.best(self.settings.width.max(1));
         self.fell_out |= best.len() < children.states.len();
-        let Layer { states, costs, parents, moves, values, preferences } = children.pick(&best);
+        let Layer { states, costs, parents, moves, values, preferences, .. } = children.pick(&best);
         self.behind.push((parents, moves));
-        if let (Some(&h), Some(&g)) = (values.first(), costs.first())
-            && self.least.is_none_or(|least| h < least.0)
+        let nearest = values.iter().copied().zip(costs.iter().copied()).min_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some(nearest) = nearest
+            && self.least.is_none_or(|least| nearest.0 < least.0)
         {
-            self.least = Some((h, g));
+            self.least = Some(nearest);
         }
         self.layer = Layer { states, costs, values, preferences, ..Layer::default() };
     }
@@ -346,8 +365,8 @@ impl<P: Puzzle> Run<'_, P> {
 impl<S: Copy> Layer<S> {
     /// The most promising, best first; of equals, those that were made first.
     fn best(&self, count: usize) -> Vec<NodeId> {
-        let order =
-            |a: &NodeId, b: &NodeId| self.values[*a as usize].total_cmp(&self.values[*b as usize]).then(a.cmp(b));
+        let promise = |id: NodeId| self.values[id as usize] + self.hints.get(id as usize).unwrap_or(&0.0);
+        let order = |a: &NodeId, b: &NodeId| promise(*a).total_cmp(&promise(*b)).then(a.cmp(b));
         let mut best: Vec<NodeId> = (0..self.states.len() as NodeId).collect();
         if best.len() > count {
             best.select_nth_unstable_by(count, order);
@@ -370,6 +389,7 @@ impl<S: Copy> Layer<S> {
             parents: pick(&self.parents, ids),
             moves: pick(&self.moves, ids),
             values: pick(&self.values, ids),
+            hints: if self.hints.is_empty() { Vec::new() } else { pick(&self.hints, ids) },
             preferences: ids.iter().flat_map(preferences).copied().collect(),
         }
     }
@@ -380,7 +400,8 @@ impl<S: Copy> Layer<S> {
     }
 
     fn bytes(&self) -> u64 {
-        (self.states.capacity() * (size_of::<S>() + 13) + 4 * self.preferences.capacity()) as u64
+        (self.states.capacity() * (size_of::<S>() + 13) + 4 * (self.hints.capacity() + self.preferences.capacity()))
+            as u64
     }
 }
 

@@ -5,11 +5,11 @@
 //! they are made. What waits in the open list are *moves*: (node, move) with the priority
 //!
 //! ```text
-//! f = max(λ·g + h, λ·(g + 1) + h + 1 − 2·c·p)
+//! f = max(λ·g + h, λ·(g + 1) + h − 1 − c·ln p)
 //! ```
 //!
 //! for a move of probability p from a node of path cost g and cost-to-go h: a sure move is expected to bring the
-//! cost-to-go down by 2·c − 1, an impossible one up by 1, and no move comes before its node. Of each node only its
+//! cost-to-go down by 1, and no move comes before its node. Of each node only its
 //! best move waits; when that is taken, the next best takes its place (partial expansion: Yoshizumi, Miura and Ishida
 //! 2000). A step takes moves until `expand` new states are made, scores them in one forward pass, and goes on. Dropped
 //! duplicates cost no score.
@@ -46,7 +46,7 @@ pub struct Deferred<S> {
     pub expand: usize,
     /// λ, the weight of the path cost, not negative.
     pub lambda: f32,
-    /// How much a probability counts against the cost-to-go: c above.
+    /// How much a probability counts against the cost-to-go: c above, in moves.
     pub confidence: f32,
     /// Whether all children of a node are made and scored at once; then `expand` counts the nodes taken.
     pub eager: bool,
@@ -212,10 +212,10 @@ impl<P: Puzzle> Run<'_, P> {
         if self.settings.eager {
             return (!closed).then_some(self.settings.lambda * g as f32 + h);
         }
-        let (action, probability) = self.moves.next(id)?;
+        let (action, surprise) = self.moves.next(id)?;
         let Deferred { lambda, confidence, .. } = *self.settings;
         let cost = self.puzzle.move_cost(&state, action);
-        let expected = lambda * (g + cost) as f32 + h + cost as f32 * (1.0 - 2.0 * confidence * probability);
+        let expected = lambda * (g + cost) as f32 + h + cost as f32 * (confidence * surprise - 1.0);
         Some((lambda * g as f32 + h).max(expected).max(0.0))
     }
 
@@ -399,10 +399,14 @@ impl<P: Puzzle> Run<'_, P> {
 /// The moves of every node, most probable first, and how many of them were taken.
 struct Moves {
     count: usize,
-    /// For each node: how many moves were taken, the moves in their order, and their probabilities in 1/255.
+    /// For each node: how many moves were taken, the moves in their order, and the surprise of each: −ln of its
+    /// probability, in steps of 1/[`STEPS`].
     segments: Vec<Vec<u8>>,
     nodes: usize,
 }
+
+/// A byte then tells probabilities from 1 to 1/12,000 apart, to 4 %.
+const STEPS: f32 = 27.0;
 
 const SEGMENT: usize = 1 << 14;
 
@@ -441,28 +445,28 @@ impl Moves {
         let count = self.count;
         let room = self.of_mut(id);
         room[0] = 0;
-        let (order, probabilities) = room[1..].split_at_mut(count);
+        let (order, surprises) = room[1..].split_at_mut(count);
         let quantized = |action: usize| {
             let probability = preferences.map_or(1.0 / count as f32, |preferences| preferences[action]);
-            (255.0 * probability).round() as u8
+            (-STEPS * probability.ln()).round() as u8
         };
         for action in 0..count {
             // Insertion sort: a dozen moves, and most are improbable.
-            let probability = quantized(action);
+            let surprise = quantized(action);
             let mut at = action;
-            while at > 0 && probabilities[at - 1] < probability {
-                (order[at], probabilities[at]) = (order[at - 1], probabilities[at - 1]);
+            while at > 0 && surprises[at - 1] > surprise {
+                (order[at], surprises[at]) = (order[at - 1], surprises[at - 1]);
                 at -= 1;
             }
-            (order[at], probabilities[at]) = (action as u8, probability);
+            (order[at], surprises[at]) = (action as u8, surprise);
         }
     }
 
-    /// The most probable move that was not taken, with its probability.
+    /// The most probable move that was not taken, with its surprise.
     fn next(&self, id: NodeId) -> Option<(Move, f32)> {
         let room = self.of(id);
         let taken = usize::from(room[0]);
-        (taken < self.count).then(|| (room[1 + taken], f32::from(room[1 + self.count + taken]) / 255.0))
+        (taken < self.count).then(|| (room[1 + taken], f32::from(room[1 + self.count + taken]) / STEPS))
     }
 
     /// Takes it; gives how many were taken then.

@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 /// Deferred BWAS, or its eager form, with what is known within `depth` moves of the goal, where it is known.
 pub(crate) fn deferred(puzzle: Pancakes, expand: usize, eager: bool, depth: u32) -> Deferred<[u8; 6]> {
     let endgame = if depth > 0 { Endgame::new(&puzzle, depth) } else { Endgame::none() };
-    Deferred { expand, lambda: 0.6, confidence: 3.0, eager, patience: Some(2), endgame }
+    Deferred { expand, lambda: 0.6, confidence: 1.0, eager, patience: Some(2), endgame }
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn without_room_the_worst_nodes_are_forgotten() {
             let search = Deferred {
                 expand: 2000,
                 lambda: 1.0,
-                confidence: 3.0,
+                confidence: 1.0,
                 eager,
                 patience: Some(0),
                 endgame: Endgame::none(),
