@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 mod known;
+mod lookalikes;
 mod shortcuts;
 mod walks;
 
@@ -68,6 +69,11 @@ impl Batch {
 pub trait Samples: Send + Sync {
     /// Fills a batch, a sample for each depth, and as near to it as the puzzle has one.
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch);
+
+    /// Fills a batch that is to be learned from, where that is to hold other states than those of all depths.
+    fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+        self.fill(depths, generator, batch);
+    }
 }
 
 /// A way to make samples, and how deep they should go by default.
@@ -112,24 +118,26 @@ impl Sampler {
         let first = k.wrapping_mul(self.batch_size as u64);
         let depth = |i| ((first.wrapping_add(i)) % u64::from(self.max_depth)) as u32 + 1;
         let depths: Vec<u32> = (0..self.batch_size as u64).map(depth).collect();
-        self.fill(&depths, k)
+        let mut batch = self.empty(depths.len());
+        self.samples.fill_to_learn(&depths, &mut generator(self.seed, k), &mut batch);
+        batch
     }
 
     /// As many states as a batch has, all of one depth, from samples that no batch holds: one encoded state a row.
     pub fn at_depth(&self, depth: u32) -> Array2<u8> {
-        self.fill(&vec![depth; self.batch_size], (1 << 63) | u64::from(depth)).states
+        let mut batch = self.empty(self.batch_size);
+        let depths = vec![depth; self.batch_size];
+        self.samples.fill(&depths, &mut generator(self.seed, (1 << 63) | u64::from(depth)), &mut batch);
+        batch.states
     }
 
-    fn fill(&self, depths: &[u32], stream: u64) -> Batch {
-        let samples = depths.len();
-        let mut batch = Batch {
+    fn empty(&self, samples: usize) -> Batch {
+        Batch {
             states: Array2::zeros((samples, self.cells)),
             labels: Array1::zeros(samples),
             back_moves: Array2::zeros((samples, self.moves)),
             children: None,
-        };
-        self.samples.fill(depths, &mut generator(self.seed, stream), &mut batch);
-        batch
+        }
     }
 
     /// Batches `first`, `first + 1`, …, made ahead by `threads` threads, which end when the stream is dropped.

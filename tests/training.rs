@@ -45,6 +45,7 @@ fn settings(learning_rate: f64) -> Settings {
         generator: GENERATOR.into(),
         init: None,
         labels: Labels::Walks,
+        lookalikes: 0.0,
     }
 }
 

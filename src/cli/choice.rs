@@ -4,7 +4,7 @@ use super::estimator::Estimator;
 use super::reverse::Reverse;
 use super::search_options::{AutoCount, SearchOptions};
 use crate::neural::device::Device;
-use crate::neural::model::ModelConfig;
+use crate::neural::model::{BeamSettings, ModelConfig};
 use crate::puzzle::{Puzzle, State};
 use crate::search::Search;
 use crate::search::beam::Beam;
@@ -16,6 +16,7 @@ use crate::search::idastar::IterativeDeepening;
 use crate::search::random::RandomWalk;
 use crate::search::views::Views;
 use anyhow::{bail, ensure};
+use std::num::NonZeroUsize;
 
 /// The names of all searches.
 pub(super) const SEARCHES: [&str; 9] =
@@ -47,6 +48,8 @@ pub(super) struct Scorer {
     pub(super) is_network: bool,
     pub(super) has_heads: bool,
     pub(super) on_cuda: bool,
+    /// What a beam does best with it, where its model says so.
+    pub(super) beam: BeamSettings,
 }
 
 /// The search that the flags name, of as many views as they say.
@@ -176,7 +179,7 @@ fn nodes_a_step(options: &SearchOptions, best: usize) -> usize {
 const LAMBDA: f32 = 0.6;
 
 /// Exact costs of the cube within this many moves take a third of a second: 984,000 states.
-const ENDGAME_DEPTH: u64 = 6;
+const ENDGAME_DEPTH: u32 = 6;
 
 /// Steps after the first answer.
 const PATIENCE: u64 = 4;
@@ -204,7 +207,7 @@ fn beam<P: Puzzle>(
         "--shortlist: the heuristic has no second head: a model that was trained with --heads would be accepted"
     );
     ensure!(shortlist > 0 || options.confidence.is_none(), "--confidence: without a shortlist, it has no use");
-    let confidence = options.confidence.unwrap_or(BEAM_CONFIDENCE);
+    let confidence = options.confidence.or(scorer.beam.confidence).unwrap_or(BEAM_CONFIDENCE);
     let has_twins = reverse.goals(puzzle).first().is_some_and(|goal| puzzle.twin(goal).is_some());
     ensure!(
         has_twins || options.twins.is_none_or(|twins| twins == 0.0),
@@ -212,16 +215,15 @@ fn beam<P: Puzzle>(
         puzzle.name()
     );
     let twins = options.twins.unwrap_or(0.0);
-    let width = nodes_a_step(
-        options,
-        match (shortlist > 0, scorer.on_cuda) {
-            (true, true) => 100_000,
-            (true, false) => 15_000,
-            (false, true) => 10_000,
-            (false, false) => 1_000,
-        },
-    );
-    let (depth, endgame) = endgame(puzzle, reverse, options, shortlist > 0, known)?;
+    let best = match (shortlist > 0, scorer.on_cuda) {
+        (true, true) => 100_000,
+        (true, false) => 15_000,
+        (false, true) => 10_000,
+        (false, false) => 1_000,
+    };
+    let width = nodes_a_step(options, scorer.beam.n.map_or(best, NonZeroUsize::get));
+    let wanted = if shortlist > 0 { scorer.beam.endgame.unwrap_or(ENDGAME_DEPTH) } else { 0 };
+    let (depth, endgame) = endgame(puzzle, reverse, options, wanted, known)?;
     let mut variant = if depth > 0 { format!("--endgame {depth}") } else { String::new() };
     if twins > 0.0 {
         variant = format!("--twins {twins} {variant}").trim_end().to_owned();
@@ -239,11 +241,11 @@ fn endgame<P: Puzzle>(
     puzzle: &P,
     reverse: &Reverse<P>,
     options: &SearchOptions,
-    wanted: bool,
+    wanted: u32,
     known: &mut Known<P::State>,
 ) -> anyhow::Result<(u32, Endgame<P::State>)> {
-    let default_depth = if wanted && reverse.endgame.is_some() { ENDGAME_DEPTH } else { 0 };
-    let depth = u32::try_from(options.endgame.unwrap_or(default_depth)).unwrap_or(u32::MAX);
+    let best = if reverse.endgame.is_some() { wanted } else { 0 };
+    let depth = options.endgame.map_or(best, |depth| u32::try_from(depth).unwrap_or(u32::MAX));
     let endgame = match reverse.endgame {
         _ if depth == 0 => Endgame::none(),
         Some(make) => endgame_of(known, depth, || make(puzzle, depth)),
@@ -274,7 +276,8 @@ fn variant<P: Puzzle>(
     let n = nodes_a_step(options, best);
     let lambda = options.lambda.unwrap_or(LAMBDA);
     let confidence = options.confidence.unwrap_or(DEFERRED_CONFIDENCE);
-    let (depth, endgame) = endgame(puzzle, reverse, options, in_turn, known)?;
+    let wanted = if in_turn { ENDGAME_DEPTH } else { 0 };
+    let (depth, endgame) = endgame(puzzle, reverse, options, wanted, known)?;
     // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.
     let patience = options.patience.unwrap_or(if depth > 0 { PATIENCE } else { 0 });
     let patience = (!options.anytime).then_some(patience);
@@ -314,12 +317,16 @@ pub(super) fn check_options<P: Puzzle>(
     options: &SearchOptions,
 ) -> anyhow::Result<Estimator> {
     let estimator = Estimator::named(puzzle, reverse, options)?;
-    let has_heads = match &estimator {
-        Estimator::Network { folder, .. } => ModelConfig::read(folder)?.network.heads.is_some(),
-        Estimator::Own(_) => false,
+    let config = match &estimator {
+        Estimator::Network { folder, .. } => Some(ModelConfig::read(folder)?),
+        Estimator::Own(_) => None,
     };
-    let is_network = matches!(estimator, Estimator::Network { .. });
-    let on_cuda = is_network && Device::resolve(options.device)?.is_cuda();
-    choose(puzzle, &reverse.without_tables(), options, Scorer { is_network, has_heads, on_cuda }, &mut None)?;
+    let scorer = Scorer {
+        is_network: config.is_some(),
+        has_heads: config.as_ref().is_some_and(|config| config.network.heads.is_some()),
+        on_cuda: config.is_some() && Device::resolve(options.device)?.is_cuda(),
+        beam: config.map_or_else(BeamSettings::default, |config| config.beam),
+    };
+    choose(puzzle, &reverse.without_tables(), options, scorer, &mut None)?;
     Ok(estimator)
 }

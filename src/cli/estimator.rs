@@ -8,7 +8,7 @@ use crate::heuristic::{Heuristic, zero};
 use crate::neural::device::Device;
 use crate::neural::estimator::NetworkHeuristic;
 use crate::neural::learner::Precision;
-use crate::neural::model::Model;
+use crate::neural::model::{BeamSettings, Model};
 use crate::progress::note;
 use crate::puzzle::Puzzle;
 use anyhow::{Context as _, ensure};
@@ -82,8 +82,13 @@ impl Estimator {
                     note!("costar: {said}");
                 }
                 let model = Model::read(&folder, &**puzzle, device, options.precision)?;
-                let place =
-                    Place { device, precision: model.precision, model: name, weights_crc32: model.weights_crc32 };
+                let place = Place {
+                    device,
+                    precision: model.precision,
+                    model: name,
+                    weights_crc32: model.weights_crc32,
+                    beam: model.config.beam,
+                };
                 Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(place)))
             }
             (Estimator::Own(name), _) if name == "zero" => Ok((Box::new(zero()), None)),
@@ -102,6 +107,7 @@ pub(super) struct Place {
     pub(super) precision: Precision,
     pub(super) model: String,
     pub(super) weights_crc32: u32,
+    pub(super) beam: BeamSettings,
 }
 
 /// A heuristic, and where it runs if it is a network.

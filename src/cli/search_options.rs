@@ -23,8 +23,8 @@ pub(super) struct SearchOptions {
     #[arg(long, value_name = "STATE")]
     pub(super) goal: Option<String>,
     /// Nodes expanded a step, of beam the width: more of them find shorter solutions, later; without --search it means
-    /// bwas [auto: 1000 on the CPU, 10000 on CUDA; with a model that has heads, beam 15000 and 100000, --deferred 20000 and
-    /// 100000]
+    /// bwas [auto: 1000 on the CPU, 10000 on CUDA; with a model that has heads, beam 15000 and 100000, unless the
+    /// model has a width of its own, --deferred 20000 and 100000]
     #[arg(long, value_name = "N", value_parser = auto_count)]
     pub(super) n: Option<AutoCount>,
     /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first; without --search it means bwas
@@ -40,15 +40,15 @@ pub(super) struct SearchOptions {
     #[arg(long, value_name = "K", value_parser = quantity::count)]
     pub(super) shortlist: Option<u64>,
     /// Of --deferred and --shortlist: how much the logarithm of a move's probability counts against the cost-to-go, in
-    /// moves [default: 1.5; of --deferred, 1]
+    /// moves [default: 1.5, or the model's own; of --deferred, 1]
     #[arg(long, value_name = "C", value_parser = weight)]
     pub(super) confidence: Option<f32>,
     /// Of beam, where a state has a twin (a cube its inverse, a board of tiles its mirror image): score those within K·N
     /// places of the beam's edge a second time, as their twins, and take the mean; 0 for none [default: 0]
     #[arg(long, value_name = "K", value_parser = share)]
     pub(super) twins: Option<f32>,
-    /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default: 6 with
-    /// --deferred or --shortlist]
+    /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default: 6, or the
+    /// model's own, with --deferred or --shortlist]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
     pub(super) endgame: Option<u64>,
     /// Search so many equivalent instances one after the other, and give the best answer: a cube has 96 (48 ways to hold

@@ -60,7 +60,12 @@ impl<P: Puzzle> Solver<P> {
         let estimator = Estimator::named(&*puzzle, reverse, options).or_input()?;
         let (mut heuristic, place) = estimator.load(&puzzle, reverse, options).or_input()?;
         let on_cuda = place.as_ref().is_some_and(|place| place.device.is_cuda());
-        let scorer = Scorer { is_network: place.is_some(), has_heads: heuristic.has_preferences(), on_cuda };
+        let scorer = Scorer {
+            is_network: place.is_some(),
+            has_heads: heuristic.has_preferences(),
+            on_cuda,
+            beam: place.as_ref().map(|place| place.beam).unwrap_or_default(),
+        };
         let mut endgame = None;
         let chosen = choose(&*puzzle, reverse, options, scorer, &mut endgame).or_input()?;
         if !is_blind(chosen.search.name()) {

@@ -83,6 +83,10 @@ pub(super) struct Args {
     /// Of --labels bellman: exact labels within so many moves of the goals [default: 4]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
     endgame: Option<u64>,
+    /// The share of samples that look nearly solved, however far they are, for puzzles whose moves all commute: what
+    /// Lights Out is learned from [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    lookalikes: Option<f64>,
     /// Keep the model as it is after every N samples, in the run's snapshots/
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     snapshot_every: Option<u64>,
@@ -108,6 +112,13 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("'{text}' is not a share: a number from 0 to 1 would be accepted")),
+    }
+}
+
 const WEIGHT_DECAY: f64 = 1e-3;
 const DEFAULT_STEPS: u64 = 1_000_000_000;
 /// Deeper scrambles cost time and tell a network no more.
@@ -130,8 +141,10 @@ impl Visitor for Train {
     fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
         let Source { samples, default_depth } = puzzle.samples().or_input()?;
         let name = puzzle.name();
-        self.with(Arc::new(puzzle), default_depth, |labels| {
-            ensure!(labels == Labels::Walks, "--labels bellman: samples of {name} come with labels of their own");
+        self.with(Arc::new(puzzle), default_depth, |settings| {
+            let own = |flag: &str| format!("{flag}: samples of {name} are made in a way of its own; leave it out");
+            ensure!(settings.labels == Labels::Walks, own("--labels bellman"));
+            ensure!(settings.lookalikes == 0.0, own("--lookalikes"));
             Ok(samples)
         })
     }
@@ -139,8 +152,9 @@ impl Visitor for Train {
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
         let puzzle = Arc::new(puzzle);
         let walks = Walks::new(Arc::clone(&puzzle));
-        self.with(Arc::clone(&puzzle), puzzle.default_depth(), |labels| {
-            Ok(match labels {
+        self.with(Arc::clone(&puzzle), puzzle.default_depth(), |settings| {
+            let walks = walks.with_lookalikes(settings.lookalikes)?;
+            Ok(match settings.labels {
                 Labels::Walks => Arc::new(walks),
                 Labels::Bellman { endgame, .. } => Arc::new(walks.with_children(Endgame::new(&*puzzle, endgame))),
             })
@@ -149,12 +163,12 @@ impl Visitor for Train {
 }
 
 impl Train {
-    /// Trains on the samples that there are for labels of a kind.
+    /// Trains on the samples that there are for such settings.
     fn with<P: Puzzle>(
         self,
         puzzle: Arc<P>,
         default_depth: u32,
-        samples: impl FnOnce(Labels) -> Result<Arc<dyn Samples>>,
+        samples: impl FnOnce(&Settings) -> Result<Arc<dyn Samples>>,
     ) -> Ending {
         let Train { args, stop } = self;
         let (device, said) = Device::resolve_aloud(args.device).or_input()?;
@@ -188,7 +202,7 @@ impl Train {
                 }
                 describe(&settings, device);
                 let plan = plan(args.steps.unwrap_or(DEFAULT_STEPS));
-                let samples = samples(settings.labels).or_input()?;
+                let samples = samples(&settings).or_input()?;
                 Training::fresh(puzzle, samples, settings, plan, device, init.as_deref()).or_input()?
             }
             None => {
@@ -198,7 +212,7 @@ impl Train {
                 describe(&position.settings, device);
                 note!("costar: resuming after {} samples", grouped(position.samples));
                 let plan = plan(args.steps.unwrap_or(position.steps));
-                let samples = samples(position.settings.labels).or_input()?;
+                let samples = samples(&position.settings).or_input()?;
                 Training::resumed(puzzle, samples, &folder, position, plan, device).or_input()?
             }
         };
@@ -298,6 +312,7 @@ fn settings<P: Puzzle>(
         seed: args.seed.unwrap_or(1),
         generator: GENERATOR.into(),
         init: args.init.clone(),
+        lookalikes: args.lookalikes.unwrap_or(0.0),
     })
 }
 
@@ -349,6 +364,7 @@ fn check_same_run<P: Puzzle>(puzzle: &P, args: &Args, position: &Position) -> Re
     kept.check("--precision", precision(args), settings.precision)?;
     kept.check("--seed", args.seed, settings.seed)?;
     check_labels(args, settings.labels, &kept)?;
+    kept.check("--lookalikes", args.lookalikes, settings.lookalikes)?;
     if let Some(init) = &args.init {
         ensure!(
             settings.init.as_ref() == Some(init),

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// The version of the folder's form.
@@ -39,6 +40,30 @@ pub struct ModelConfig {
     pub samples: u64,
     /// The settings of its training, for the record.
     pub training: serde_json::Value,
+    /// Settings of a beam that measured best with it, where they are not those of all models.
+    #[serde(default, skip_serializing_if = "BeamSettings::is_empty")]
+    pub beam: BeamSettings,
+}
+
+/// Settings of a beam, where there are any.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BeamSettings {
+    /// The width.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<NonZeroUsize>,
+    /// How much the logarithm of a move's probability counts, in moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f32>,
+    /// Within how many moves of the goals costs are known by heart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endgame: Option<u32>,
+}
+
+impl BeamSettings {
+    fn is_empty(&self) -> bool {
+        *self == BeamSettings::default()
+    }
 }
 
 impl ModelConfig {
@@ -53,6 +78,7 @@ impl ModelConfig {
             precision,
             samples: 0,
             training: serde_json::Value::Null,
+            beam: BeamSettings::default(),
         }
     }
 
@@ -70,6 +96,11 @@ impl ModelConfig {
             "{} has format {}, and this version of costar reads format {FORMAT}",
             path.display(),
             config.format
+        );
+        ensure!(
+            config.beam.confidence.is_none_or(|confidence| confidence >= 0.0 && confidence.is_finite()),
+            "{}: the beam's confidence is not a number of at least 0",
+            path.display()
         );
         Ok(config)
     }

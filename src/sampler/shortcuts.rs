@@ -74,6 +74,12 @@ impl Shortcuts {
         }
     }
 
+    /// Whether all moves commute.
+    pub(super) fn all_commute(&self) -> bool {
+        let moves = self.commuting.len();
+        self.commuting.iter().all(|set| (0..moves).all(|action| has(set, action as Move)))
+    }
+
     /// Whether a walk need not be shorter with this move at its end.
     #[inline]
     pub(super) fn allow(&self, walk: &[Move], next: Move) -> bool {

@@ -1,8 +1,9 @@
 //! Scramble walks back from the goals.
 
+use super::lookalikes::Lookalikes;
 use super::shortcuts::Shortcuts;
 use super::{Batch, Children, Generator, Samples, below};
-use crate::puzzle::{Move, Reversible};
+use crate::puzzle::{Move, ParseError, Reversible};
 use crate::search::endgame::Endgame;
 use ndarray::Array2;
 use rand::RngCore;
@@ -17,6 +18,8 @@ pub struct Walks<P: Reversible> {
     shortcuts: Shortcuts,
     /// Where children are asked for: what is known by heart.
     endgame: Option<Endgame<P::State>>,
+    /// What looks nearly solved, and the share of a batch to learn from that is made of it.
+    lookalikes: Option<(f64, Lookalikes)>,
 }
 
 impl<P: Reversible> Walks<P> {
@@ -28,12 +31,35 @@ impl<P: Reversible> Walks<P> {
         let goals = puzzle.goals();
         assert!(!goals.is_empty(), "a puzzle has a goal");
         let shortcuts = Shortcuts::of(&*puzzle, goals[0]);
-        Walks { puzzle, goals, shortcuts, endgame: None }
+        Walks { puzzle, goals, shortcuts, endgame: None, lookalikes: None }
     }
 
     /// Batches also have the children of their states, and exact labels near the goals, where the endgame knows them.
     pub fn with_children(self, endgame: Endgame<P::State>) -> Self {
         Walks { endgame: Some(endgame), ..self }
+    }
+
+    /// Of batches to learn from, this share is not walks but states of which few cells differ from a goal, however far
+    /// they are: where all moves commute, what is learned from them holds for all states, and from random states alone
+    /// it is not learned.
+    ///
+    /// # Errors
+    /// If not all moves commute: a walk that is to come near a goal's looks is then far longer than the way back.
+    ///
+    /// # Panics
+    /// If the share is not from 0 to 1.
+    pub fn with_lookalikes(self, share: f64) -> Result<Self, ParseError> {
+        assert!((0.0..=1.0).contains(&share));
+        if share > 0.0 && !self.shortcuts.all_commute() {
+            let name = self.puzzle.name();
+            return Err(ParseError(format!(
+                "--lookalikes {share}: the moves of {name} do not all commute, and the way back of other puzzles is \
+                 not known; leave it out"
+            )));
+        }
+        let lookalikes =
+            (share > 0.0).then(|| (share, Lookalikes::collect(&*self.puzzle, &self.shortcuts, self.goals[0])));
+        Ok(Walks { lookalikes, ..self })
     }
 
     fn children(&self, endgame: &Endgame<P::State>, states: &[P::State]) -> Children {
@@ -60,15 +86,43 @@ impl<P: Reversible> Walks<P> {
 
 impl<P: Reversible> Samples for Walks<P> {
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+        let samples = depths.iter().map(|&depth| self.walk(depth, generator));
+        self.fill_with(samples, batch);
+    }
+
+    fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+        let Some((share, lookalikes)) = &self.lookalikes else { return self.fill(depths, generator, batch) };
+        let walks = depths.len() - (share * depths.len() as f64).round() as usize;
+        let samples = depths.iter().enumerate().map(|(i, &depth)| {
+            if i < walks {
+                return self.walk(depth, generator);
+            }
+            lookalikes.sample(&*self.puzzle, &self.shortcuts, self.goals[0], generator)
+        });
+        self.fill_with(samples, batch);
+    }
+}
+
+impl<P: Reversible> Walks<P> {
+    /// A walk of so many moves, fewer where it comes to an end.
+    fn walk(&self, depth: u32, generator: &mut Generator) -> (P::State, Vec<Move>) {
+        let goal = self.goals[below(generator, self.goals.len())];
+        let mut walker = Walker { shortcuts: Some(&self.shortcuts), ..Walker::new(&*self.puzzle, goal) };
+        for _ in 0..depth {
+            if walker.step(generator).is_none() {
+                break;
+            }
+        }
+        (walker.state, walker.made)
+    }
+
+    /// Writes states and the moves that led to them into a batch.
+    fn fill_with(&self, samples: impl Iterator<Item = (P::State, Vec<Move>)>, batch: &mut Batch) {
         let mut states = Vec::new();
-        for (&depth, (mut row, label, mut back)) in depths.iter().zip(batch.samples_mut()) {
-            let goal = self.goals[below(generator, self.goals.len())];
-            let mut walker = Walker { shortcuts: Some(&self.shortcuts), ..Walker::new(&*self.puzzle, goal) };
-            let length = (0..depth).take_while(|_| walker.step(generator).is_some()).count();
-            let state = walker.state;
+        for ((state, made), (mut row, label, mut back)) in samples.zip(batch.samples_mut()) {
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-            *label = length as f32;
-            self.shortcuts.back(&walker.made).for_each(|action| back[usize::from(action)] = 1);
+            *label = made.len() as f32;
+            self.shortcuts.back(&made).for_each(|action| back[usize::from(action)] = 1);
             if let Some(endgame) = &self.endgame {
                 *label = endgame.cost(&state).map_or(*label, |cost| cost as f32);
                 states.push(state);

@@ -33,6 +33,9 @@ pub struct Settings {
     /// What samples are labelled with.
     #[serde(default)]
     pub labels: Labels,
+    /// The share of samples that only look nearly solved.
+    #[serde(default)]
+    pub lookalikes: f64,
 }
 
 /// What samples are labelled with.

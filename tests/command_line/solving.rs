@@ -195,6 +195,9 @@ fn bad_input_is_refused_by_name() {
         (vec!["train", "--net", "magic"], "magic"),
         (vec!["train", "--steps", "0"], "at least 1"),
         (vec!["train", "--lr", "-1"], "-1"),
+        (vec!["train", "--lookalikes", "2"], "'2'"),
+        (vec!["train", "--lookalikes", "0.5", "--steps", "1"], "do not all commute"),
+        (vec!["train", "--puzzle", "sokoban", "--lookalikes", "0.5", "--steps", "1"], "--lookalikes"),
         (vec!["train", "--device", "cuda:77"], "--device cuda"),
         (vec!["train", "--checkpoint-every", "soon"], "'soon'"),
         (vec!["scramble", "--puzzle", "x"], "'x'"),
@@ -278,5 +281,41 @@ fn an_explanation_shows_what_the_search_thinks_of_each_state() {
     assert!(ran.out.contains("which the search did not ask"), "{}", ran.out);
     for words in [["solve", "--explain", "-"], ["solve", "--explain", "--json"]] {
         assert!(refused(&words).contains("--explain"), "{words:?}");
+    }
+}
+
+#[test]
+fn a_model_says_what_its_beam_does_best() {
+    let (folder, path) = temporary();
+    let checkpoint = fs::read_dir(model()).expect("a run").flatten().find(|entry| entry.path().join("model").is_dir());
+    let trained = checkpoint.expect("a checkpoint").path().join("model");
+    for file in ["config.json", "model.safetensors"] {
+        fs::copy(trained.join(file), folder.path().join(file)).expect("a copy");
+    }
+    let config = path("config.json");
+    let plain = json(&fs::read_to_string(&config).expect("a configuration"));
+    assert!(plain.get("beam").is_none(), "a run says nothing: {plain}");
+    let with = |beam: Value| {
+        let mut changed = plain.clone();
+        changed["beam"] = beam;
+        fs::write(&config, changed.to_string()).expect("it is written");
+    };
+    let solve = |more: &[&str]| {
+        let words = ["solve", "--model", &path(""), "--device", "cpu", "--json", "R U F'"];
+        json(&run(&[&words[..], more].concat()).out)
+    };
+    with(serde_json::json!({ "n": 40, "confidence": 2.5, "endgame": 2 }));
+    let own = solve(&[]);
+    assert_eq!((&own["search"], &own["n"]), (&"beam".into(), &40.into()));
+    assert_eq!(own["variant"], "--shortlist 3 --confidence 2.5 --endgame 2");
+    let given = solve(&["--search", "beam", "--n", "50", "--confidence", "1", "--endgame", "3"]);
+    assert_eq!((&given["n"], &given["variant"]), (&50.into(), &"--shortlist 3 --confidence 1 --endgame 3".into()));
+    assert_eq!(solve(&["--n", "60", "--lambda", "0.6"])["search"], "bwas", "the published search has its own");
+    for wrong in
+        [serde_json::json!({ "n": 0 }), serde_json::json!({ "confidence": -1 }), serde_json::json!({ "width": 5 })]
+    {
+        with(wrong.clone());
+        let message = refused(&["solve", "--model", &path(""), "--device", "cpu", "R"]);
+        assert!(message.contains("config.json"), "{wrong}: {message}");
     }
 }

@@ -70,6 +70,7 @@ fn training_says_what_it_will_do_and_keeps_its_folder() {
         ("--max-depth", "7"),
         ("--seed", "2"),
         ("--init", model()),
+        ("--lookalikes", "0.5"),
     ] {
         let message = refused(&[&plain[..], &[flag, value]].concat());
         assert!(message.contains(flag), "{flag}: {message}");
