@@ -4,6 +4,7 @@
 
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -149,6 +150,8 @@ pub struct Control<'a> {
     watch: &'a mut dyn FnMut(&Progress),
     answers: Option<&'a mut dyn FnMut(&Answer)>,
     begun: Instant,
+    /// Whether the search was told to stop.
+    told: Cell<bool>,
 }
 
 /// A solution that a search has met on its way to a better one.
@@ -163,7 +166,7 @@ pub struct Answer {
 impl<'a> Control<'a> {
     /// The clock starts now.
     pub fn new(limits: &'a Limits, stop: &'a AtomicBool, watch: &'a mut dyn FnMut(&Progress)) -> Self {
-        Control { limits, stop, watch, answers: None, begun: Instant::now() }
+        Control { limits, stop, watch, answers: None, begun: Instant::now(), told: Cell::new(false) }
     }
 
     /// Also tells of every answer that is better than those before, when it is met.
@@ -197,6 +200,7 @@ impl<'a> Control<'a> {
     /// The limit that is reached, if one is: by the clock, the flag, and the bytes in use.
     pub fn reached(&self, bytes: impl FnOnce() -> u64) -> Option<Limit> {
         if self.stop.load(Ordering::Relaxed) {
+            self.told.set(true);
             Some(Limit::Stopped)
         } else if self.limits.time.is_some_and(|time| self.begun.elapsed() >= time) {
             Some(Limit::Time)
@@ -205,6 +209,11 @@ impl<'a> Control<'a> {
         } else {
             None
         }
+    }
+
+    /// Whether the search has learned that it is to stop: what it has found by then need not be what it would have found.
+    pub fn was_stopped(&self) -> bool {
+        self.told.get()
     }
 
     /// Whether this many generated nodes are more than allowed.

@@ -98,7 +98,7 @@ impl Bench {
         let mut take_in = |i: usize, mut solution: Solution<P::State>| -> Result<()> {
             let instance: &Instance<_> = &instances[i];
             solution.report.optimal_length = instance.optimum;
-            if stop.load(Ordering::Relaxed) && solution.moves.is_none() {
+            if solution.stopped {
                 return Ok(()); // an interrupted search says nothing of the instance
             }
             if let Some(out) = &args.out {

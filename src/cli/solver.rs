@@ -37,6 +37,9 @@ pub(super) struct Solution<S> {
     pub(super) start: S,
     pub(super) moves: Option<Vec<Move>>,
     pub(super) end: End,
+    /// Whether the search was told to stop before its end: the answer, if there is one, need not be the one that it would
+    /// have given.
+    pub(super) stopped: bool,
     pub(super) report: Solved,
 }
 
@@ -153,11 +156,12 @@ impl<P: Puzzle> Solver<P> {
     ) -> anyhow::Result<Solution<P::State>> {
         let mut control = Control::new(&self.limits, watch.stop, watch.progress).with_answers(watch.answers);
         let outcome = self.search.run(&*self.puzzle, &start, &mut *self.heuristic, &mut control)?;
+        let stopped = control.was_stopped();
         if let Some(moves) = &outcome.moves {
             self.check_answer(&start, moves, outcome.cost)?;
         }
         let report = self.report(text, &outcome);
-        Ok(Solution { start, moves: outcome.moves, end: outcome.end, report })
+        Ok(Solution { start, moves: outcome.moves, end: outcome.end, stopped, report })
     }
 
     /// No answer is shown that does not solve.

@@ -9,7 +9,8 @@
 //! Such states are come by in two steps, by walking and nothing else. A Metropolis walk whose energy is the number of
 //! cells that differ from the goal, and whose temperature falls and rises, collects ways that change few cells. A sample
 //! then is a few of these one after another, or many: from one, which looks nearly solved, to a third as many as the
-//! puzzle has moves, which looks like nearly any state. Moves that cancel are taken out, which leaves the way the same, for all commute.
+//! puzzle has moves, which looks like nearly any state. Moves that cancel are taken out, which leaves the way the same, for
+//! all commute.
 
 use super::shortcuts::Shortcuts;
 use super::{Generator, below, generator};
@@ -64,7 +65,7 @@ impl Lookalikes {
                 continue;
             }
             here = there;
-            if here < too_many && !way.made.is_empty() && !found.contains_key(&way.state) {
+            if here < too_many && !puzzle.is_goal(&way.state) && !found.contains_key(&way.state) {
                 found.insert(way.state, (here, way.made.clone()));
                 if found.len() >= 4 * KEPT {
                     let mut sorted: Vec<usize> = found.values().map(|(differing, _)| *differing).collect();
@@ -94,7 +95,7 @@ impl Lookalikes {
     ) -> (P::State, Vec<Move>) {
         let mut way = Way { puzzle, shortcuts, state: goal, made: Vec::new() };
         let most_ways = (MOST_WAYS * puzzle.move_count() as f64).max(1.0);
-        while way.made.is_empty() {
+        while puzzle.is_goal(&way.state) {
             let share = f64::from(generator.next_u32()) / f64::from(u32::MAX);
             for _ in 0..most_ways.powf(share) as usize {
                 for &action in &self.ways[below(generator, self.ways.len())] {

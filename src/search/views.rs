@@ -6,6 +6,7 @@
 use super::{Answer, Control, End, Limits, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::Puzzle;
+use std::cell::Cell;
 
 /// A search of the first `count` views of an instance.
 pub struct Views<P: Puzzle> {
@@ -30,6 +31,9 @@ impl<P: Puzzle> Search<P> for Views<P> {
         let mut best: Option<Outcome> = None;
         let mut stats = Stats::default();
         for view in puzzle.views(start).into_iter().take(self.count.max(1)) {
+            if best.is_some() && control.reached(|| 0).is_some() {
+                break;
+            }
             let nodes = control.limits.nodes.map(|nodes| nodes.saturating_sub(stats.generated));
             let limits = Limits { nodes, ..*control.limits };
             let known = best.as_ref().and_then(|best| best.cost);
@@ -47,16 +51,18 @@ impl<P: Puzzle> Search<P> for Views<P> {
                 watch: &mut *control.watch,
                 answers: Some(&mut tell),
                 begun: control.begun,
+                told: Cell::new(false),
             };
             let mut outcome = self.search.run(puzzle, &view.start, heuristic, &mut inner)?;
+            let stopped = inner.was_stopped();
+            control.told.set(control.told.get() || stopped);
             outcome.moves = outcome.moves.map(|moves| view.solution(&moves));
             stats = stats.and(&outcome.stats);
             let decides = outcome.proven_optimal || outcome.end == End::NoSolution;
-            let limited = matches!(outcome.end, End::Limit(_)) && control.reached(|| 0).is_some();
             if best.as_ref().is_none_or(|best| is_better(&outcome, best)) {
                 best = Some(outcome);
             }
-            if decides || limited || control.too_many(stats.generated.saturating_add(1)) {
+            if decides || control.too_many(stats.generated.saturating_add(1)) {
                 break;
             }
         }

@@ -1,6 +1,6 @@
 //! Signals, kills, and readers that go away.
 
-use crate::program::{checkpoints, json, run, start_training, temporary};
+use crate::program::{checkpoints, json, model, run, start_training, temporary};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -40,13 +40,12 @@ fn a_kill_at_any_moment_leaves_a_checkpoint() {
     }
 }
 
+/// What a run says that is interrupted some time after it can be.
 #[cfg(unix)]
-#[test]
-fn an_interrupted_solve_says_what_is_known() {
+fn interrupted(words: &[&str], after: Duration) -> std::process::Output {
     let begun = Instant::now();
-    let hard = "U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D";
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
-        .args(["solve", "--heuristic", "zero", "--json", "--max-memory", "2G", hard])
+        .args(words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -61,13 +60,36 @@ fn an_interrupted_solve_says_what_is_known() {
     while cfg!(target_os = "linux") && !catches() && begun.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(after);
     std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     let output = child.wait_with_output().expect("it ends");
     assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!(output.status.code(), Some(130));
+    output
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_solve_says_what_is_known() {
+    let hard = "U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D";
+    let words = ["solve", "--heuristic", "zero", "--json", "--max-memory", "2G", hard];
+    let output = interrupted(&words, Duration::from_millis(200));
     let object = json(&String::from_utf8(output.stdout).expect("text"));
     assert_eq!((&object["solved"], &object["ended_by"]), (&false.into(), &"stopped".into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_bench_keeps_what_was_finished_and_no_more() {
+    let (_folder, path) = temporary();
+    let (file, out) = (path("cubes.tsv"), path("results.jsonl"));
+    // The second has an answer at once, and is searched for a better one for a minute.
+    fs::write(&file, "R\nR U F L' D B U R'\n").expect("it can be written");
+    let words = ["bench", &file, "--model", model(), "--device", "cpu", "--n", "100", "--anytime", "--out", &out];
+    let words = [&words[..], &["--max-memory", "2G"]].concat();
+    let output = interrupted(&words, Duration::from_secs(5));
+    let results = fs::read_to_string(&out).expect("results");
+    assert_eq!(results.lines().count(), 1, "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[cfg(unix)]

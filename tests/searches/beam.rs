@@ -161,6 +161,17 @@ fn of_several_views_the_best_answer_counts() {
 }
 
 #[test]
+fn views_that_were_not_looked_at_are_not_forgotten() {
+    let search = Views { search: Box::new(Roundabout(Endgame::new(&Cube3, 5))), count: 8 };
+    let start = scrambled(&Cube3, 5, &mut generator(6, 0));
+    let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
+    let mut tell = |_: &Answer| stop.store(true, Ordering::Relaxed);
+    let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut tell);
+    let outcome = search.run(&Cube3, &start, &mut zero(), &mut control).expect("no heuristic fails");
+    assert_eq!((outcome.stats.generated, outcome.moves.is_some(), control.was_stopped()), (10, true, true));
+}
+
+#[test]
 fn a_second_opinion_makes_answers_shorter() {
     let puzzle = Puzzle8::default();
     let table = exact_distances(&puzzle, 31);

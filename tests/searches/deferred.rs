@@ -11,7 +11,7 @@ use costar::search::Search as _;
 use costar::search::deferred::Deferred;
 use costar::search::endgame::Endgame;
 use costar::search::{Answer, Control, End, Limits, Outcome};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Deferred BWAS, or its eager form, with what is known within `depth` moves of the goal, where it is known.
 pub(crate) fn deferred(puzzle: Pancakes, expand: usize, eager: bool, depth: u32) -> Deferred<[u8; 6]> {
@@ -85,6 +85,20 @@ fn a_patient_search_gives_its_best_answer_and_tells_of_each() {
         }
     }
     assert!(told > 2 * 720, "misleading estimates lead to worse answers first: {told}");
+}
+
+#[test]
+fn an_answer_of_a_search_that_was_stopped_is_known_as_such() {
+    let (limits, start) = (Limits::default(), b"fedbca");
+    for stops in [true, false] {
+        let search = Deferred { patience: None, ..deferred(Pancakes::ALL, 1, false, 0) };
+        let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+        let mut answers = |_: &Answer| stop.store(stops, Ordering::Relaxed);
+        let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut answers);
+        let outcome = search.run(&Pancakes::ALL, start, &mut Misleading::new(64), &mut control).expect("no failure");
+        assert!(outcome.moves.is_some());
+        assert_eq!((control.was_stopped(), outcome.proven_optimal), (stops, !stops));
+    }
 }
 
 #[test]
