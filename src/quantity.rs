@@ -1,6 +1,7 @@
-//! Numbers as people type them: counts, sizes and intervals.
+//! Numbers as people type them: counts, shares, sizes and intervals.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Reads a count: `10000`, `1e4`, `1_000_000`.
@@ -25,6 +26,17 @@ pub fn positive_count(text: &str) -> Result<u64, String> {
     match count(text)? {
         0 => Err("0 is too small: at least 1 would be accepted".into()),
         number => Ok(number),
+    }
+}
+
+/// Reads a number from 0 to 1.
+///
+/// # Errors
+/// If it is not one.
+pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    match text.parse::<T>() {
+        Ok(share) if (T::from(0)..=T::from(1)).contains(&share) => Ok(share),
+        _ => Err(format!("'{text}' is not a share: a number from 0 to 1 would be accepted")),
     }
 }
 

@@ -325,7 +325,7 @@ pub(super) fn check_options<P: Puzzle>(
         is_network: config.is_some(),
         has_heads: config.as_ref().is_some_and(|config| config.network.heads.is_some()),
         on_cuda: config.is_some() && Device::resolve(options.device)?.is_cuda(),
-        beam: config.map_or_else(BeamSettings::default, |config| config.beam),
+        beam: config.map(|config| config.beam).unwrap_or_default(),
     };
     choose(puzzle, &reverse.without_tables(), options, scorer, &mut None)?;
     Ok(estimator)

@@ -45,7 +45,7 @@ pub(super) struct SearchOptions {
     pub(super) confidence: Option<f32>,
     /// Of beam, where a state has a twin (a cube its inverse, a board of tiles its mirror image): score those within K·N
     /// places of the beam's edge a second time, as their twins, and take the mean; 0 for none [default: 0]
-    #[arg(long, value_name = "K", value_parser = share)]
+    #[arg(long, value_name = "K", value_parser = quantity::share::<f32>)]
     pub(super) twins: Option<f32>,
     /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default: 6, or the
     /// model's own, with --deferred or --shortlist]
@@ -102,12 +102,5 @@ fn weight(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
         _ => Err(format!("'{text}' is not a weight: a number from 0 (greedy) to 1 (A*) would be accepted")),
-    }
-}
-
-fn share(text: &str) -> Result<f32, String> {
-    match text.parse::<f32>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err(format!("'{text}' is not a share: a number from 0 to 1 would be accepted")),
     }
 }

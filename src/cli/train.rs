@@ -85,7 +85,7 @@ pub(super) struct Args {
     endgame: Option<u64>,
     /// The share of samples that look nearly solved, however far they are, for puzzles whose moves all commute: what
     /// Lights Out is learned from [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = quantity::share::<f64>)]
     lookalikes: Option<f64>,
     /// Keep the model as it is after every N samples, in the run's snapshots/
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
@@ -109,13 +109,6 @@ fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
         _ => Err(format!("'{text}' is not a learning rate: a number above 0, as 2e-3, would be accepted")),
-    }
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err(format!("'{text}' is not a share: a number from 0 to 1 would be accepted")),
     }
 }
 
