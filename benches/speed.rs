@@ -1,53 +1,88 @@
-//! Measures each stage beside what limits it, on this machine: `cargo bench --bench speed [-- --seconds S]`.
+//! Measures each stage beside what limits it, on this machine: `cargo bench --bench speed [-- FLAGS]`.
 //!
-//! Prints a table: the rate of bf16 products; samples made a second by one core; training of the network 1024/512/3
-//! at batch 8192, in whole (fed by sampling threads, as `costar train` is) and part by part; scoring with it, encoding
-//! included; nodes that batch-weighted A* scores a second; bytes a stored node.
+//! Prints a table: the rate of bf16 products; samples made a second by one core; training of a network with two heads
+//! (`--net mlp --width 1024 --blocks 3 --batch-size 8192`, if nothing else is said), in whole (fed by sampling threads, as
+//! `costar train` is) and part by part; scoring with it, encoding included; nodes that batch-weighted A* scores a second;
+//! bytes a stored node. `--device` and `--seconds` (a figure and round) say where and how long; with `--pytorch PYTHON`,
+//! a Python that has PyTorch and NumPy trains the same network (`benches/plain_pytorch.py`) in turn with costar.
 
+use anyhow::{Context as _, anyhow, ensure};
+use clap::Parser as _;
 use costar::heuristic::{Ask, Heuristic, PerState};
 use costar::neural::device::{Device, DeviceChoice, product_rate};
 use costar::neural::estimator::NetworkHeuristic;
 use costar::neural::learner::{Learner, Precision, Stages};
 use costar::neural::model::{Model, ModelConfig};
 use costar::neural::network::{NetworkConfig, NetworkKind};
-use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::puzzle::{Encoding, Puzzle as _};
 use costar::sampler::{Sampler, Walker, Walks, generator};
 use costar::search::best_first::BestFirst;
 use costar::search::{Control, Limits, Outcome, Search as _};
 use std::hash::BuildHasher as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-const BATCH: usize = 8192;
 const ROUNDS: usize = 5;
 
+#[derive(clap::Parser)]
+struct Flags {
+    #[arg(long, default_value = "auto")]
+    device: DeviceChoice,
+    /// About how long a figure takes in each round.
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    #[arg(long, default_value = "mlp")]
+    net: NetworkKind,
+    #[arg(long, default_value_t = 1024)]
+    width: usize,
+    #[arg(long, default_value_t = 3)]
+    blocks: usize,
+    #[arg(long, default_value_t = 8192)]
+    batch_size: usize,
+    /// A Python that has PyTorch and NumPy.
+    #[arg(long)]
+    pytorch: Option<String>,
+    /// What `cargo bench` adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
 fn main() -> anyhow::Result<()> {
-    let words: Vec<String> = std::env::args().collect();
-    let after = |flag: &str| words.iter().position(|word| word == flag).and_then(|at| words.get(at + 1));
-    let seconds: f64 = after("--seconds").map_or(Ok(3.0), |text| text.parse())?;
-    let device = Device::resolve(
-        after("--device").map_or(Ok(DeviceChoice::Auto), |text| text.parse()).map_err(anyhow::Error::msg)?,
-    )?;
+    let flags = Flags::parse();
+    let (batch_size, seconds) = (flags.batch_size, flags.seconds);
+    let device = Device::resolve(flags.device)?;
     let precision = Precision::auto(device);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     println!("on {device} in {precision}, {cores} cores, about {seconds} s a figure and round\n");
 
     memory_of_nodes()?; // first, while the process is small
 
-    let sampler = Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), 1, 26, BATCH);
-    let config =
-        NetworkConfig { kind: NetworkKind::Mlp, width: 1024, blocks: 3, heads: Some(12), offset: 13.0, scale: 10.0 };
+    let sampler = Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), 1, 26, batch_size);
+    let config = NetworkConfig {
+        kind: flags.net,
+        width: flags.width,
+        blocks: flags.blocks,
+        heads: Some(12),
+        offset: 13.0,
+        scale: 10.0,
+    };
     let mut learner = Learner::fresh(config.clone(), &Cube3.encoding(), device, precision, 1e-3, 1)?;
-    let flops = 2.0 * learner.parameter_count() as f64;
+    let flops = operations(&config, &Cube3.encoding(), learner.parameter_count());
     let folder = tempfile::tempdir()?;
     learner.write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config, precision))?;
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
-    let model = if shipped.join("config.json").exists() { shipped } else { folder.path().to_owned() };
-    let model = Model::read(&model, &Cube3, device, None)?;
-    println!("solving in {}\n", model.precision);
+    let model = Model::read(folder.path(), &Cube3, device, None)?;
+    println!(
+        "{} {} × {}, {} parameters, batches of {batch_size}; solving in {}\n",
+        flags.net,
+        flags.width,
+        flags.blocks,
+        learner.parameter_count(),
+        model.precision
+    );
     let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), model, device);
     heuristic.warm_up()?;
     let chunk = heuristic.chunk();
@@ -60,8 +95,8 @@ fn main() -> anyhow::Result<()> {
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let products = product_rate(device, precision, seconds / 2.0);
-        let sampling = rate(seconds / 2.0, BATCH, |k| drop(std::hint::black_box(sampler.batch(k))));
-        let training = rate(seconds, BATCH, |k| {
+        let sampling = rate(seconds / 2.0, batch_size, |k| drop(std::hint::black_box(sampler.batch(k))));
+        let training = rate(seconds, batch_size, |k| {
             let batch = stream.next().expect("the sampling threads go on");
             learner.step(&batch, 1e-3).expect("the device has room for a batch");
             if k % 8 == 7 {
@@ -74,10 +109,42 @@ fn main() -> anyhow::Result<()> {
         });
         let outcome = search(10_000, &mut heuristic, &limits)?;
         let searching = outcome.stats.evaluated as f64 / outcome.stats.seconds;
-        rounds.push(Round { products, sampling, training, stages, scoring, searching });
+        let pytorch = flags.pytorch.as_ref().map(|python| plain_pytorch(python, &flags, device)).transpose()?;
+        rounds.push(Round { products, sampling, training, stages, scoring, searching, pytorch });
     }
-    print(&rounds, flops, chunk);
+    print(&rounds, flops, batch_size, chunk);
     Ok(())
+}
+
+/// Floating-point operations of scoring one state, those of the products: two a weight, and a cell that it meets.
+fn operations(config: &NetworkConfig, encoding: &Encoding, parameters: u64) -> f64 {
+    let width = config.width as f64;
+    2.0 * match encoding.grid.filter(|_| config.kind == NetworkKind::Resnet) {
+        None => parameters as f64,
+        Some(grid) => {
+            let met = (3 * grid.rows - 2) * (3 * grid.columns - 2);
+            let planes = grid.rows * grid.columns * grid.faces * encoding.symbols;
+            width * (planes as f64 + width * (2 * config.blocks * met) as f64)
+        }
+    }
+}
+
+/// Samples a second of the same training in plain PyTorch: in whole, and of the step alone.
+fn plain_pytorch(python: &str, flags: &Flags, device: Device) -> anyhow::Result<[f64; 2]> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/plain_pytorch.py");
+    let output = Command::new(python)
+        .arg(script)
+        .args(["--net", &flags.net.to_string(), "--device", &device.to_string()])
+        .args(["--width", &flags.width.to_string(), "--blocks", &flags.blocks.to_string()])
+        .args(["--batch-size", &flags.batch_size.to_string(), "--seconds", &flags.seconds.to_string()])
+        .args(["--precision", &Precision::auto(device).to_string()])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("{python} does not run"))?;
+    ensure!(output.status.success(), "{python} has failed: does it have PyTorch and NumPy?");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rates: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    rates.try_into().map_err(|_| anyhow!("{python} printed '{}'", text.trim()))
 }
 
 /// What one round measured: floating-point operations, samples and states a second.
@@ -88,10 +155,11 @@ struct Round {
     stages: Stages,
     scoring: f64,
     searching: f64,
+    pytorch: Option<[f64; 2]>,
 }
 
 /// Prints medians, and each figure as a share of what limits it; `flops` are those of scoring one state.
-fn print(rounds: &[Round], flops: f64, chunk: usize) {
+fn print(rounds: &[Round], flops: f64, batch_size: usize, chunk: usize) {
     let median = |of: &dyn Fn(&Round) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
@@ -106,11 +174,16 @@ fn print(rounds: &[Round], flops: f64, chunk: usize) {
     println!("training   {:>10.0} samples/s, {share:.0} % of the product rate", median(&|round| round.training));
     for (part, (name, _)) in rounds[0].stages.named().into_iter().enumerate() {
         let seconds = |round: &Round| round.stages.named()[part].1;
-        let rate = median(&|round| BATCH as f64 / seconds(round));
-        let share = percent(&|round| round.training * seconds(round) / BATCH as f64);
+        let rate = median(&|round| batch_size as f64 / seconds(round));
+        let share = percent(&|round| round.training * seconds(round) / batch_size as f64);
         println!("  {name:<9}{rate:>10.0} samples/s alone, {share:.1} % of the time");
     }
-    let passes = percent(&|round| round.training * (round.stages.forward + round.stages.backward) / BATCH as f64);
+    let gaps = percent(&|round| {
+        let parts: f64 = round.stages.named().iter().map(|(_, seconds)| seconds).sum();
+        1.0 - round.training * parts / batch_size as f64
+    });
+    println!("  between them (waiting for samples, launches, measures): {gaps:.1} % of the time");
+    let passes = percent(&|round| round.training * (round.stages.forward + round.stages.backward) / batch_size as f64);
     println!("  in whole, {passes:.0} % of the rate of forward and backward alone");
     let share = percent(&|round| round.scoring * flops / round.products);
     let rate = median(&|round| round.scoring);
@@ -118,6 +191,13 @@ fn print(rounds: &[Round], flops: f64, chunk: usize) {
     let share = percent(&|round| round.searching / round.scoring);
     let rate = median(&|round| round.searching);
     println!("searching  {rate:>10.0} evaluated/s at N = 10000, {share:.0} % of the scoring rate");
+    if rounds.iter().all(|round| round.pytorch.is_some()) {
+        for (part, name) in ["samples and all", "the step alone"].into_iter().enumerate() {
+            let theirs = |round: &Round| round.pytorch.map_or(f64::NAN, |rates| rates[part]);
+            let ratio = median(&|round| round.training / theirs(round));
+            println!("PyTorch    {:>10.0} samples/s, {name}: costar trains {ratio:.2} times as fast", median(&theirs));
+        }
+    }
 }
 
 /// Runs for about so many seconds, after one run to warm up, and gives items a second.

@@ -150,6 +150,8 @@ pub struct Control<'a> {
     watch: &'a mut dyn FnMut(&Progress),
     answers: Option<&'a mut dyn FnMut(&Answer)>,
     begun: Instant,
+    /// What an answer must cost less than to be of use.
+    bound: Option<Cost>,
     /// Whether the search was told to stop.
     told: Cell<bool>,
 }
@@ -166,7 +168,7 @@ pub struct Answer {
 impl<'a> Control<'a> {
     /// The clock starts now.
     pub fn new(limits: &'a Limits, stop: &'a AtomicBool, watch: &'a mut dyn FnMut(&Progress)) -> Self {
-        Control { limits, stop, watch, answers: None, begun: Instant::now(), told: Cell::new(false) }
+        Control { limits, stop, watch, answers: None, begun: Instant::now(), bound: None, told: Cell::new(false) }
     }
 
     /// Also tells of every answer that is better than those before, when it is met.

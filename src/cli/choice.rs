@@ -3,9 +3,10 @@
 use super::estimator::Estimator;
 use super::reverse::Reverse;
 use super::search_options::{AutoCount, SearchOptions};
+use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::model::{BeamSettings, ModelConfig};
-use crate::puzzle::{Puzzle, State};
+use crate::puzzle::Puzzle;
 use crate::search::Search;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
@@ -60,12 +61,11 @@ pub(super) fn choose<P: Puzzle>(
     scorer: Scorer,
     known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
-    let chosen = choose_one(puzzle, reverse, options, scorer, known)?;
-    let Some(views) = options.views.filter(|&views| views > 1) else { return Ok(chosen) };
-    let has = reverse.goals(puzzle).first().map_or(0, |goal| puzzle.views(goal).len());
+    let has = count_views(puzzle, reverse);
+    let asked = options.views.unwrap_or(1);
     ensure!(
-        views <= has as u64,
-        "--views {views}: {} has {}; leave it out",
+        asked <= has.max(1) as u64,
+        "--views {asked}: {} has {}; leave it out",
         puzzle.name(),
         if has == 0 {
             "no equivalent instances that it knows of".into()
@@ -74,11 +74,33 @@ pub(super) fn choose<P: Puzzle>(
         }
     );
     ensure!(
-        !options.anytime,
+        asked == 1 || !options.anytime,
         "--views: the first view of an anytime search would have no end; leave out one of the two"
     );
+    let chosen = choose_one(puzzle, reverse, options, scorer, known)?;
+    let views = match options.views {
+        Some(views) => views as usize,
+        None if chosen.search.name() == "beam" => beam_views(puzzle, reverse, options, &scorer),
+        None => 1,
+    };
+    if views == 1 {
+        return Ok(chosen);
+    }
     let variant = format!("{} --views {views}", chosen.variant).trim_start().to_owned();
-    Ok(Chosen { search: Box::new(Views { search: chosen.search, count: views as usize }), variant, ..chosen })
+    Ok(Chosen { search: Box::new(Views { search: chosen.search, count: views }), variant, ..chosen })
+}
+
+/// The views that a beam has, as many as were asked for or measured best: where a cheaper answer is looked for only
+/// ([`Beam`]), a few narrow ones find more than a wide one.
+fn beam_views<P: Puzzle>(puzzle: &P, reverse: &Reverse<P>, options: &SearchOptions, scorer: &Scorer) -> usize {
+    let takes_several = scorer.has_heads && options.shortlist != Some(0);
+    let best = if takes_several { count_views(puzzle, reverse).clamp(1, BEAM_VIEWS) } else { 1 };
+    options.views.map_or(best, |views| views as usize)
+}
+
+/// How many equivalent instances there are of each; 0 where a puzzle knows of none.
+fn count_views<P: Puzzle>(puzzle: &P, reverse: &Reverse<P>) -> usize {
+    reverse.goals(puzzle).first().map_or(0, |goal| puzzle.views(goal).len())
 }
 
 fn choose_one<P: Puzzle>(
@@ -178,8 +200,16 @@ fn nodes_a_step(options: &SearchOptions, best: usize) -> usize {
 /// The weight of the path cost, as published.
 const LAMBDA: f32 = 0.6;
 
-/// Exact costs of the cube within this many moves take a third of a second: 984,000 states.
-const ENDGAME_DEPTH: u32 = 6;
+/// States that the deferred search knows by heart: the cube's within 6 moves.
+const ENDGAME: usize = 1_000_000;
+
+/// States that a beam knows by heart, for each state of its width and each view: to learn one takes less than a thousandth of
+/// the time that a state takes in all layers. The cube's within 7 moves for the width that is chosen by itself, within 8 for widths
+/// of 90,000 in all views.
+const BEAM_ENDGAME: usize = 1_000;
+
+/// Bytes that a state of an endgame takes, with what it takes to make it.
+const ENDGAME_BYTES: u64 = 16;
 
 /// Steps after the first answer.
 const PATIENCE: u64 = 4;
@@ -192,6 +222,9 @@ const DEFERRED_CONFIDENCE: f32 = 1.0;
 
 /// Children of a beam that are scored, in widths.
 const SHORTLIST: u64 = 3;
+
+/// Views of an instance that a beam searches, where it has as many.
+const BEAM_VIEWS: usize = 4;
 
 /// A beam with the settings that were given, and those that measured best.
 fn beam<P: Puzzle>(
@@ -215,15 +248,21 @@ fn beam<P: Puzzle>(
         puzzle.name()
     );
     let twins = options.twins.unwrap_or(0.0);
+    let views = beam_views(puzzle, reverse, options, scorer);
     let best = match (shortlist > 0, scorer.on_cuda) {
-        (true, true) => 100_000,
-        (true, false) => 15_000,
+        (true, true) => 100_000 / views.min(BEAM_VIEWS),
+        (true, false) => 16_000 / views.min(BEAM_VIEWS),
         (false, true) => 10_000,
         (false, false) => 1_000,
     };
     let width = nodes_a_step(options, scorer.beam.n.map_or(best, NonZeroUsize::get));
-    let wanted = if shortlist > 0 { scorer.beam.endgame.unwrap_or(ENDGAME_DEPTH) } else { 0 };
-    let (depth, endgame) = endgame(puzzle, reverse, options, wanted, known)?;
+    let wanted = match scorer.beam.endgame {
+        _ if shortlist == 0 => Wanted::NONE,
+        Some(depth) => Wanted { depth, states: usize::MAX },
+        None => Wanted::states(BEAM_ENDGAME.saturating_mul(width).saturating_mul(views)),
+    };
+    let endgame = endgame(puzzle, reverse, options, wanted, known)?;
+    let depth = endgame.depth();
     let mut variant = if depth > 0 { format!("--endgame {depth}") } else { String::new() };
     if twins > 0.0 {
         variant = format!("--twins {twins} {variant}").trim_end().to_owned();
@@ -236,22 +275,37 @@ fn beam<P: Puzzle>(
     Ok(Chosen { search, n: Some(width), lambda: None, variant })
 }
 
-/// The endgame that was asked for, or that measured best; and its depth, 0 for none.
+/// The endgame that was asked for, or that measured best where moves can be undone.
 fn endgame<P: Puzzle>(
     puzzle: &P,
     reverse: &Reverse<P>,
     options: &SearchOptions,
-    wanted: u32,
+    wanted: Wanted,
     known: &mut Known<P::State>,
-) -> anyhow::Result<(u32, Endgame<P::State>)> {
-    let best = if reverse.endgame.is_some() { wanted } else { 0 };
-    let depth = options.endgame.map_or(best, |depth| u32::try_from(depth).unwrap_or(u32::MAX));
-    let endgame = match reverse.endgame {
-        _ if depth == 0 => Endgame::none(),
-        Some(make) => endgame_of(known, depth, || make(puzzle, depth)),
-        None => bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name()),
+) -> anyhow::Result<Endgame<P::State>> {
+    let depth = options.endgame.map(|depth| u32::try_from(depth).unwrap_or(u32::MAX));
+    let wanted = depth.map_or(wanted, |depth| Wanted { depth, states: usize::MAX });
+    let make = match reverse.endgame {
+        _ if wanted.depth == 0 => return Ok(Endgame::none()),
+        None if depth.is_some() => {
+            bail!("--endgame: the moves of {} cannot be undone: 0 would be accepted", puzzle.name())
+        }
+        None => return Ok(Endgame::none()),
+        Some(make) => make,
     };
-    Ok((depth, endgame))
+    let memory = options.max_memory.or_else(memory::available).unwrap_or(u64::MAX);
+    let wanted = Wanted { states: wanted.states.min(roughly((memory / 2 / ENDGAME_BYTES) as usize)), ..wanted };
+    let endgame = match known {
+        Some((present, endgame)) if *present == wanted => endgame.clone(),
+        _ => known.insert((wanted, make(puzzle, wanted.depth, wanted.states))).1.clone(),
+    };
+    let reached = endgame.depth();
+    ensure!(
+        depth.is_none_or(|depth| reached == depth) || endgame.is_empty() || endgame.is_whole(),
+        "--endgame {}: so many states do not fit into half of the memory: {reached} would be accepted",
+        wanted.depth
+    );
+    Ok(endgame)
 }
 
 /// A variant of BWAS with the settings that were given, and those that measured best.
@@ -276,8 +330,9 @@ fn variant<P: Puzzle>(
     let n = nodes_a_step(options, best);
     let lambda = options.lambda.unwrap_or(LAMBDA);
     let confidence = options.confidence.unwrap_or(DEFERRED_CONFIDENCE);
-    let wanted = if in_turn { ENDGAME_DEPTH } else { 0 };
-    let (depth, endgame) = endgame(puzzle, reverse, options, wanted, known)?;
+    let wanted = if in_turn { Wanted::states(ENDGAME) } else { Wanted::NONE };
+    let endgame = endgame(puzzle, reverse, options, wanted, known)?;
+    let depth = endgame.depth();
     // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.
     let patience = options.patience.unwrap_or(if depth > 0 { PATIENCE } else { 0 });
     let patience = (!options.anytime).then_some(patience);
@@ -288,15 +343,29 @@ fn variant<P: Puzzle>(
     Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant })
 }
 
-/// The endgame that was made last, by its depth: the next search may want the same.
-pub(super) type Known<S> = Option<(u32, Endgame<S>)>;
+/// The number without its low bits, so that what is available now and in a moment is the same.
+fn roughly(number: usize) -> usize {
+    let low = number.checked_ilog2().unwrap_or(0).saturating_sub(2);
+    number >> low << low
+}
 
-fn endgame_of<S: State>(known: &mut Known<S>, depth: u32, make: impl FnOnce() -> Endgame<S>) -> Endgame<S> {
-    match known {
-        Some((present, endgame)) if *present == depth => endgame.clone(),
-        _ => known.insert((depth, make())).1.clone(),
+/// How much is to be known by heart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wanted {
+    depth: u32,
+    states: usize,
+}
+
+impl Wanted {
+    const NONE: Wanted = Wanted { depth: 0, states: 0 };
+
+    fn states(states: usize) -> Self {
+        Wanted { depth: u32::MAX, states }
     }
 }
+
+/// The endgame that was made last: the next search may want the same.
+pub(super) type Known<S> = Option<(Wanted, Endgame<S>)>;
 
 /// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.
 pub(super) fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {

@@ -21,7 +21,8 @@ pub(super) struct Reverse<P: Puzzle> {
 }
 
 pub(super) type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
-pub(super) type MakeEndgame<P> = fn(&P, u32) -> Endgame<<P as Puzzle>::State>;
+/// Of a depth, but of no more states than about so many.
+pub(super) type MakeEndgame<P> = fn(&P, u32, usize) -> Endgame<<P as Puzzle>::State>;
 pub(super) type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
 
 impl<P: Puzzle> Reverse<P> {
@@ -38,7 +39,7 @@ impl<P: Puzzle> Reverse<P> {
         Reverse {
             bidirectional: Some(|| Box::new(Bidirectional)),
             nbs: Some(|| Box::new(NearOptimalBidirectional)),
-            endgame: Some(|puzzle, depth| Endgame::new(puzzle, depth)),
+            endgame: Some(|puzzle, depth, states| Endgame::within(puzzle, depth, states)),
             ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
             goals: P::goals,
         }
@@ -46,7 +47,7 @@ impl<P: Puzzle> Reverse<P> {
 
     /// The same, with an endgame that knows nothing: what makes one takes time.
     pub(super) fn without_tables(&self) -> Self {
-        Reverse { endgame: self.endgame.map(|_| (|_, _| Endgame::none()) as MakeEndgame<P>), ..*self }
+        Reverse { endgame: self.endgame.map(|_| (|_, _, _| Endgame::none()) as MakeEndgame<P>), ..*self }
     }
 
     /// The states that count as solved, where they are known.

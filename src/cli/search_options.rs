@@ -23,8 +23,8 @@ pub(super) struct SearchOptions {
     #[arg(long, value_name = "STATE")]
     pub(super) goal: Option<String>,
     /// Nodes expanded a step, of beam the width: more of them find shorter solutions, later; without --search it means
-    /// bwas [auto: 1000 on the CPU, 10000 on CUDA; with a model that has heads, beam 15000 and 100000, unless the
-    /// model has a width of its own, --deferred 20000 and 100000]
+    /// bwas [auto: 1000 on the CPU, 10000 on CUDA; with a model that has heads, beam 16000 and 100000 in all views,
+    /// unless the model has a width of its own, --deferred 20000 and 100000]
     #[arg(long, value_name = "N", value_parser = auto_count)]
     pub(super) n: Option<AutoCount>,
     /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first; without --search it means bwas
@@ -47,12 +47,12 @@ pub(super) struct SearchOptions {
     /// places of the beam's edge a second time, as their twins, and take the mean; 0 for none [default: 0]
     #[arg(long, value_name = "K", value_parser = quantity::share::<f32>)]
     pub(super) twins: Option<f32>,
-    /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default: 6, or the
-    /// model's own, with --deferred or --shortlist]
+    /// Of bwas and beam: know all states within so many moves of the goals by heart; 0 for none [default with a
+    /// shortlist: the model's own, or as deep as 1000·N states a view reach (the cube: 7); with --deferred, as a million]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
     pub(super) endgame: Option<u64>,
     /// Search so many equivalent instances one after the other, and give the best answer: a cube has 96 (48 ways to hold
-    /// or mirror it, and their inverses), a board of tiles 2 [default: 1]
+    /// or mirror it, and their inverses), a board of tiles 2 [default: 1; of beam, with a model that has heads, up to 4]
     #[arg(long, value_name = "K", value_parser = quantity::positive_count)]
     pub(super) views: Option<u64>,
     /// Of bwas: go on for so many steps after the first answer, and give the best [default: 4 with an endgame]

@@ -28,7 +28,7 @@ impl OneHot {
 
     /// For a convolutional network: all cells, as planes.
     pub(super) fn planes(encoding: &Encoding, device: tch::Device, kind: Kind) -> Self {
-        OneHot { symbols: symbols(encoding, device).view([1, 1, -1, 1]), cells: None, kind }
+        OneHot { symbols: symbols(encoding, device).view([1, 1, 1, -1]), cells: None, kind }
     }
 
     pub(super) fn shallow_clone(&self) -> Self {
@@ -48,11 +48,11 @@ impl OneHot {
         rows.unsqueeze(1).eq_tensor(&self.symbols).to_kind(self.kind).flatten(1, -1)
     }
 
-    /// `samples × cells` to `samples × (faces · symbols) × rows × columns`: plane = face and symbol.
+    /// `samples × cells` to `samples × (rows · columns) × (faces · symbols)`: plane = face and symbol.
     pub(super) fn grid(&self, rows: &Tensor, grid: Grid) -> Tensor {
-        let faces = rows.view([-1, grid.faces as i64, 1, (grid.rows * grid.columns) as i64]);
-        let planes = faces.eq_tensor(&self.symbols).to_kind(self.kind);
-        planes.view([rows.size()[0], -1, grid.rows as i64, grid.columns as i64])
+        let faces = rows.view([-1, grid.faces as i64, (grid.rows * grid.columns) as i64]);
+        let planes = faces.transpose(1, 2).unsqueeze(-1).eq_tensor(&self.symbols);
+        planes.to_kind(self.kind).flatten(2, -1)
     }
 }
 

@@ -2,6 +2,10 @@
 //!
 //! planes → 1×1 convolution to `width` channels → `blocks` × (norm → 3×3 convolution → norm → ReLU → 3×3 convolution →
 //! norm, plus the input) → global average pooling → heads. "Same" padding; no bias in a convolution nor in the cost-to-go.
+//!
+//! Images are small here, and wide: 3×3 cells of 1024 channels. So a sample is one row of numbers, cell by cell, and a
+//! convolution is a product for each cell, of what its neighbours hold with the taps that meet them ([`Kernel`]). Taps
+//! beyond the border cost nothing: 49 of 81 are left on 3×3.
 
 use super::encode::OneHot;
 use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output};
@@ -54,14 +58,62 @@ impl ResNet {
     }
 }
 
-/// "Same" padding for the sizes of kernel used here.
-fn convolve(input: &Tensor, weight: &Tensor) -> Tensor {
-    let padding = weight.size()[2] / 2;
-    input.conv2d(weight, None::<Tensor>, [1, 1], [padding, padding], [1, 1], 1)
+/// The 1×1 convolution: `samples × cells × planes` to `samples × (cells · channels)`.
+fn widen(planes: &Tensor, weight: &Tensor) -> Tensor {
+    planes.linear(&weight.flatten(1, -1), None::<Tensor>).flatten(1, -1)
 }
 
-fn pool(features: &Tensor) -> Tensor {
-    features.mean_dim([2i64, 3].as_slice(), false, Kind::Float)
+/// A 3×3 convolution with "same" padding, as matrices.
+#[derive(Debug)]
+struct Kernel {
+    grid: Grid,
+    inputs: i64,
+    /// For each column of cells, the taps that meet one: `outputs × (3 rows · columns met · inputs)`.
+    columns: Vec<Tensor>,
+}
+
+/// The cells at most one away from `at`, of so many in a line: the first, and how many.
+fn near(at: i64, cells: usize) -> (i64, i64) {
+    let first = (at - 1).max(0);
+    (first, (at + 2).min(cells as i64) - first)
+}
+
+impl Kernel {
+    /// From weights in their usual order, `outputs × inputs × 3 × 3`.
+    fn new(weight: &Tensor, grid: Grid) -> Self {
+        let taps = weight.permute([0, 2, 3, 1]);
+        let columns = (0..grid.columns as i64).map(|column| {
+            let (left, width) = near(column, grid.columns);
+            taps.narrow(2, left + 1 - column, width).flatten(1, -1)
+        });
+        Kernel { grid, inputs: weight.size()[1], columns: columns.collect() }
+    }
+
+    /// `samples × (cells · inputs)` to `samples × (cells · outputs)`; `biases` are `cells × outputs`.
+    fn apply(&self, images: &Tensor, biases: Option<&Tensor>) -> Tensor {
+        let Grid { rows, columns, .. } = self.grid;
+        let cells = images.view([-1, rows as i64, columns as i64, self.inputs]);
+        let strips: Vec<Tensor> = (0..columns as i64)
+            .map(|column| {
+                let (left, width) = near(column, columns);
+                cells.narrow(2, left, width).flatten(1, -1)
+            })
+            .collect();
+        let outputs = (0..rows * columns).map(|cell| {
+            let (row, column) = ((cell / columns) as i64, cell % columns);
+            let line = self.inputs * near(column as i64, columns).1;
+            let (top, height) = near(row, rows);
+            let seen = strips[column].narrow(1, top * line, height * line);
+            let taps = self.columns[column].narrow(1, (top + 1 - row) * line, height * line);
+            seen.linear(&taps, biases.map(|biases| biases.get(cell as i64)))
+        });
+        Tensor::cat(&outputs.collect::<Vec<_>>(), 1)
+    }
+}
+
+/// The mean over cells, in f32.
+fn pool(images: &Tensor, channels: i64) -> Tensor {
+    images.view([images.size()[0], -1, channels]).mean_dim([1i64].as_slice(), false, Kind::Float)
 }
 
 impl Network for ResNet {
@@ -70,58 +122,47 @@ impl Network for ResNet {
     }
 
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
-        let norm = |norm: &Norm, input: &Tensor| norm.forward(weights, input, training);
-        let mut x = convolve(&self.encode(rows), &weights[self.input]);
+        let weight = &weights[self.input];
+        let channels = weight.size()[0];
+        let norm = |norm: &Norm, images: &Tensor| {
+            norm.forward(weights, &images.view([-1, channels]), training).view(images.size().as_slice())
+        };
+        let convolve = |slot: Slot, images: &Tensor| Kernel::new(&weights[slot], self.grid).apply(images, None);
+        let mut x = widen(&self.encode(rows), weight);
         for Block { norms, convolutions } in &self.blocks {
-            let inner = convolve(&norm(&norms[0], &x), &weights[convolutions[0]]);
+            let inner = convolve(convolutions[0], &norm(&norms[0], &x));
             let inner = norm(&norms[1], &inner).relu_();
-            x = norm(&norms[2], &convolve(&inner, &weights[convolutions[1]])) + x;
+            x = norm(&norms[2], &convolve(convolutions[1], &inner)) + x;
         }
-        self.heads.forward(weights, &pool(&x))
+        self.heads.forward(weights, &pool(&x, channels))
     }
 
     fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
         let weight = |slot: Slot| weights[slot].to_kind(Kind::Float);
+        let cells = (self.grid.rows * self.grid.columns) as i64;
         let blocks = self.blocks.iter().map(|Block { norms, convolutions }| {
             let [before, between, after] = norms.each_ref().map(|norm| norm.scale_and_shift(weights));
             // The shift of the first norm meets zero padding at the border: convolve it as an image, once.
-            let (rows, columns) = (self.grid.rows as i64, self.grid.columns as i64);
-            let shift = before.1.view([1, -1, 1, 1]).expand([1, -1, rows, columns], false).contiguous();
-            let map = convolve(&shift, &weight(convolutions[0])) * per_channel(&between.0) + per_channel(&between.1);
+            let shift = Kernel::new(&weight(convolutions[0]), self.grid).apply(&before.1.tile([1, cells]), None);
             let first = weight(convolutions[0]) * before.0.view([1, -1, 1, 1]) * between.0.view([-1, 1, 1, 1]);
             let second = weight(convolutions[1]) * after.0.view([-1, 1, 1, 1]);
             FoldedBlock {
-                first: channels_last(&first, kind),
-                map: channels_last(&map, kind),
-                second: channels_last(&second, kind),
-                bias: per_channel(&after.1).to_kind(kind),
+                kernels: [first, second].map(|weight| Kernel::new(&weight.to_kind(kind), self.grid)),
+                biases: [shift.view([cells, -1]) * &between.0 + &between.1, after.1.tile([cells, 1])]
+                    .map(|biases| biases.to_kind(kind)),
             }
         });
-        Box::new(FoldedResNet {
-            one_hot: self.one_hot.shallow_clone(),
-            grid: self.grid,
-            input: weights[self.input].to_kind(kind).copy(),
-            blocks: blocks.collect(),
-            heads: self.heads.fold(weights, kind),
-        })
+        let blocks = blocks.collect();
+        let input = weights[self.input].to_kind(kind).copy();
+        let one_hot = self.one_hot.shallow_clone();
+        Box::new(FoldedResNet { one_hot, grid: self.grid, input, blocks, heads: self.heads.fold(weights, kind) })
     }
-}
-
-fn per_channel(values: &Tensor) -> Tensor {
-    values.view([1, -1, 1, 1])
-}
-
-fn channels_last(tensor: &Tensor, kind: Kind) -> Tensor {
-    let tensor = tensor.to_kind(kind);
-    tensor.permute([0, 2, 3, 1]).contiguous().permute([0, 3, 1, 2])
 }
 
 #[derive(Debug)]
 struct FoldedBlock {
-    first: Tensor,
-    map: Tensor,
-    second: Tensor,
-    bias: Tensor,
+    kernels: [Kernel; 2],
+    biases: [Tensor; 2],
 }
 
 #[derive(Debug)]
@@ -135,12 +176,34 @@ struct FoldedResNet {
 
 impl Folded for FoldedResNet {
     fn forward(&self, rows: &Tensor, moves: bool) -> Output {
-        let planes = self.one_hot.grid(rows, self.grid);
-        let mut x = convolve(&channels_last(&planes, planes.kind()), &self.input);
-        for block in &self.blocks {
-            let inner = (convolve(&x, &block.first) + &block.map).relu_();
-            x += convolve(&inner, &block.second) + &block.bias;
+        let mut x = widen(&self.one_hot.grid(rows, self.grid), &self.input);
+        for FoldedBlock { kernels, biases } in &self.blocks {
+            let inner = kernels[0].apply(&x, Some(&biases[0])).relu_();
+            x += kernels[1].apply(&inner, Some(&biases[1]));
         }
-        self.heads.forward(&pool(&x), moves)
+        self.heads.forward(&pool(&x, self.input.size()[0]), moves)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_gives_what_a_padded_convolution_does() {
+        tch::manual_seed(1);
+        let f64s = (Kind::Double, tch::Device::Cpu);
+        for (rows, columns) in [(1, 1), (1, 4), (2, 2), (3, 3), (4, 3), (5, 6)] {
+            let (weight, bias) = (Tensor::randn([7, 5, 3, 3], f64s), Tensor::randn([7], f64s));
+            let images = Tensor::randn([11, 5, rows as i64, columns as i64], f64s);
+            let expected = images.conv2d(&weight, Some(&bias), [1, 1], [1, 1], [1, 1], 1);
+            let kernel = Kernel::new(&weight, Grid { faces: 1, rows, columns });
+            let biases = bias.tile([(rows * columns) as i64, 1]);
+            let outputs = kernel.apply(&images.permute([0, 2, 3, 1]).flatten(1, -1), Some(&biases));
+            let outputs = outputs.view([11, rows as i64, columns as i64, 7]).permute([0, 3, 1, 2]);
+            assert_eq!(outputs.size(), expected.size());
+            let error = (outputs - expected).abs().max().double_value(&[]);
+            assert!(error < 1e-12, "{rows} × {columns}: {error}");
+        }
     }
 }

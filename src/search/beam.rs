@@ -9,7 +9,12 @@
 //! - With `twins`, the states near the beam's edge get a second opinion: each is scored again as its
 //!   [twin](Puzzle::twin), whose mistakes are others, and the mean of both decides.
 //! - A child is tested for the goal when it is made, and looked up in the [`Endgame`]; the cheapest answer of the first
-//!   layer that has one ends the search.
+//!   layer that has one ends the layers.
+//! - Then comes a last look. A cheaper answer would have to pass, so many moves before its end, through the layer of that
+//!   number: and so few moves before the endgame's edge, all that can come of all states of the layer can be made and
+//!   looked up, without a score: a state on the way need not have stayed in the beam that long. The next cheaper answer
+//!   is looked for in the same way, until there is none. Where an answer is known from elsewhere (another
+//!   [view](super::views)), the layers end where the last look begins.
 //! - Neither complete nor optimal: what falls out of the beam is gone. With a width that no layer exceeds it is
 //!   breadth-first search, unless there is a shortlist.
 //! - Of a layer that is left behind, each state's parent and move are kept, and of every state that was scored 64 bits
@@ -23,16 +28,23 @@ use super::endgame::Endgame;
 use super::scoring::Scoring;
 use super::{Answer, Control, End, LOOK_EVERY, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
-use crate::puzzle::{Cost, Move, Puzzle, State};
+use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
+use std::thread;
 
 /// How much of a parent's opinion of its child still counts when the child has a score of its own.
 const HEARSAY: f32 = 0.2;
 
 /// No move is held to be less probable than this.
 const LEAST_PROBABILITY: f32 = 1e-4;
+
+/// A last look makes at most about so many states of one.
+const LAST_LOOK: f64 = 1000.0;
+
+/// Of which so many are looked up together.
+const TOGETHER: usize = 64;
 
 /// The search `beam`.
 #[derive(Debug, Clone)]
@@ -146,10 +158,8 @@ impl<P: Puzzle> Run<'_, P> {
     ) -> Result<End, HeuristicError> {
         let start = self.start;
         self.remember(&start);
-        let known = if self.puzzle.is_goal(&start) { Some(0) } else { self.settings.endgame.cost(&start) };
-        if known.is_some() {
-            let moves = self.way_home(&start);
-            self.best = Some(Answer { cost: known.unwrap_or(0), moves });
+        if let Some(moves) = self.settings.endgame.way_home(self.puzzle, &start) {
+            self.best = Some(Answer { cost: moves.len() as Cost, moves });
             return Ok(End::Solved);
         }
         if self.settings.shortlist > 0 {
@@ -159,17 +169,29 @@ impl<P: Puzzle> Run<'_, P> {
             self.layer.take_in(estimates);
         }
         while !self.layer.states.is_empty() {
+            if let Some(bound) = control.bound
+                && self.last_look_for(bound).is_some_and(|(layer, _)| layer <= self.behind.len())
+            {
+                self.fell_out = true;
+                self.look(bound, control);
+                break;
+            }
             self.stats.iterations += 1;
             let limit = self.step(heuristic, control)?;
             if let Some(answer) = &self.best {
                 control.answer(answer);
-                return Ok(End::Solved);
+                self.look(answer.cost, control);
+                break;
             }
             if let Some(limit) = limit {
                 return Ok(End::Limit(limit));
             }
         }
-        Ok(if self.fell_out { End::Limit(Limit::Width) } else { End::NoSolution })
+        Ok(match self.best {
+            Some(_) => End::Solved,
+            None if self.fell_out => End::Limit(Limit::Width),
+            None => End::NoSolution,
+        })
     }
 
     /// From one layer to the next, unless an answer or a limit is met.
@@ -335,20 +357,89 @@ impl<P: Puzzle> Run<'_, P> {
         if self.best.as_ref().is_some_and(|best| best.cost <= cost) {
             return;
         }
-        let mut moves = vec![action];
-        let mut at = parent as usize;
-        for (parents, actions) in self.behind.iter().rev() {
+        let Some(home) = self.settings.endgame.way_home(self.puzzle, child) else { return };
+        let mut moves = self.way_to(self.behind.len(), parent as usize);
+        moves.push(action);
+        moves.extend(home);
+        self.best = Some(Answer { moves, cost });
+    }
+
+    /// The moves from the start to a state of a layer.
+    fn way_to(&self, layer: usize, mut at: usize) -> Vec<Move> {
+        let mut moves = Vec::with_capacity(layer);
+        for (parents, actions) in self.behind[..layer].iter().rev() {
             moves.push(actions[at]);
             at = parents[at] as usize;
         }
         moves.reverse();
-        moves.extend(self.way_home(child));
-        self.best = Some(Answer { moves, cost });
+        moves
     }
 
-    fn way_home(&self, state: &P::State) -> Vec<Move> {
-        let puzzle = self.puzzle;
-        self.settings.endgame.way_home(|state, action| puzzle.apply(state, action), puzzle.move_count(), state)
+    /// The states of a layer, made again.
+    fn states_of(&self, layer: usize) -> Vec<P::State> {
+        let mut states = vec![self.start];
+        for (parents, actions) in &self.behind[..layer] {
+            let made = |(&parent, &action): (&NodeId, &Move)| {
+                self.puzzle.apply(&states[parent as usize], action).expect("the move was legal before")
+            };
+            states = parents.iter().zip(actions).map(made).collect();
+        }
+        states
+    }
+
+    /// Where the last look for an answer that costs less than `bound` begins: the layer, and how many moves it goes on.
+    fn last_look_for(&self, bound: Cost) -> Option<(usize, usize)> {
+        let endgame = &self.settings.endgame;
+        let most = LAST_LOOK.ln() / endgame.branching().max(1.5).ln();
+        let before_endgame = bound.checked_sub(endgame.step() + endgame.depth())? as usize;
+        let moves = before_endgame.min(most as usize);
+        (!endgame.is_empty()).then_some((before_endgame - moves, moves))
+    }
+
+    /// Looks for cheaper answers without scores, from layers that are there, until there is none.
+    fn look(&mut self, mut bound: Cost, control: &mut Control<'_>) {
+        while let Some((layer, moves)) = self.last_look_for(bound)
+            && layer <= self.behind.len()
+            && let Some(answer) = self.look_from(layer, moves, control)
+            && answer.cost < bound
+        {
+            bound = answer.cost;
+            control.answer(&answer);
+            self.best = Some(answer);
+        }
+    }
+
+    /// The first way into the endgame in exactly so many moves from a layer's states; `None` also at a limit.
+    fn look_from(&mut self, layer: usize, moves: usize, control: &mut Control<'_>) -> Option<Answer> {
+        const AT_ONCE: usize = 256;
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+        let states = self.states_of(layer);
+        let mut sights: Vec<Sight<P::State>> = (0..cores).map(|_| Sight::default()).collect();
+        for (batch, states) in states.chunks(AT_ONCE * cores).enumerate() {
+            control.report(&Progress {
+                stats: Stats { seconds: control.seconds(), ..self.stats },
+                best: self.least,
+                least_f: None,
+            });
+            if control.reached(|| self.bytes()).is_some() || control.too_many(self.stats.generated) {
+                return None;
+            }
+            let (puzzle, endgame) = (self.puzzle, &self.settings.endgame);
+            thread::scope(|scope| {
+                for (states, sight) in states.chunks(AT_ONCE).zip(&mut sights) {
+                    scope.spawn(move || sight.look(puzzle, endgame, states, moves));
+                }
+            });
+            self.stats.generated += sights.iter_mut().map(|sight| std::mem::take(&mut sight.made)).sum::<u64>();
+            let found = sights.iter_mut().map(|sight| sight.found.take()).enumerate();
+            if let Some((share, (at, way))) = found.filter_map(|(i, found)| Some((i, found?))).next() {
+                let mut moves = self.way_to(layer, (batch * cores + share) * AT_ONCE + at);
+                moves.extend(way);
+                let (_, cost) = replay(self.puzzle, &self.start, &moves).ok()?;
+                return Some(Answer { moves, cost });
+            }
+        }
+        None
     }
 
     /// Whether a state is new.
@@ -359,6 +450,93 @@ impl<P: Puzzle> Run<'_, P> {
     fn bytes(&self) -> u64 {
         let behind: usize = self.behind.iter().map(|(parents, _)| 5 * parents.len()).sum();
         behind as u64 + self.layer.bytes() + self.scored.allocation_size() as u64
+    }
+}
+
+/// All that comes of a state in some moves, made move by move; kept from state to state for its memory.
+struct Sight<S> {
+    /// After each move but the last, no move included: the states, and of each the one that it came from, and the move.
+    after: Vec<Vec<(S, NodeId, Move)>>,
+    /// Children made.
+    made: u64,
+    /// The number of the first state from which the endgame was met, and the way from there to a goal.
+    found: Option<(usize, Vec<Move>)>,
+}
+
+impl<S> Default for Sight<S> {
+    fn default() -> Self {
+        Sight { after: Vec::new(), made: 0, found: None }
+    }
+}
+
+impl<S: State> Sight<S> {
+    /// Looks from each state until the endgame is met in exactly so many moves.
+    fn look<P: Puzzle<State = S>>(&mut self, puzzle: &P, endgame: &Endgame<S>, states: &[S], moves: usize) {
+        let way = |(i, state)| Some((i, self.way_from(puzzle, endgame, state, moves)?));
+        self.found = states.iter().enumerate().find_map(way);
+    }
+
+    fn way_from<P: Puzzle<State = S>>(
+        &mut self,
+        puzzle: &P,
+        endgame: &Endgame<S>,
+        state: &S,
+        moves: usize,
+    ) -> Option<Vec<Move>> {
+        let Some(last) = moves.checked_sub(1) else { return endgame.way_home(puzzle, state) };
+        let all: Vec<Move> = (0..puzzle.move_count() as Move).collect();
+        self.after.resize_with(moves, Vec::new);
+        self.after.iter_mut().for_each(Vec::clear);
+        self.after[0].push((*state, 0, 0));
+        for depth in 0..last {
+            let (before, after) = self.after.split_at_mut(depth + 1);
+            for (id, (parent, _, action)) in before[depth].iter().enumerate() {
+                for &next in if depth == 0 { &all } else { endgame.following(*action) } {
+                    let Some(child) = puzzle.apply(parent, next) else { continue };
+                    after[0].push((child, id as NodeId, next));
+                    self.made += 1;
+                }
+            }
+        }
+        let mut keys = [0; TOGETHER];
+        let mut origins = [(0, 0); TOGETHER];
+        let mut waiting = 0;
+        for (id, (parent, _, action)) in self.after[last].iter().enumerate() {
+            for &next in if last == 0 { &all } else { endgame.following(*action) } {
+                let Some(child) = puzzle.apply(parent, next) else { continue };
+                (keys[waiting], origins[waiting]) = (Endgame::key(&child), (id, next));
+                waiting += 1;
+                if waiting == TOGETHER {
+                    self.made += TOGETHER as u64;
+                    waiting = 0;
+                    if let Some(at) = endgame.first_of(&keys) {
+                        return self.way_through(puzzle, endgame, origins[at]);
+                    }
+                }
+            }
+        }
+        self.made += waiting as u64;
+        self.way_through(puzzle, endgame, origins[endgame.first_of(&keys[..waiting])?])
+    }
+
+    /// The way that a last move ends, and from there home.
+    fn way_through<P: Puzzle<State = S>>(
+        &self,
+        puzzle: &P,
+        endgame: &Endgame<S>,
+        (mut at, action): (usize, Move),
+    ) -> Option<Vec<Move>> {
+        let (parent, ..) = self.after.last()?[at];
+        let home = endgame.way_home(puzzle, &puzzle.apply(&parent, action)?)?;
+        let mut way = vec![action];
+        for states in self.after[1..].iter().rev() {
+            let (_, parent, action) = states[at];
+            way.push(action);
+            at = parent as usize;
+        }
+        way.reverse();
+        way.extend(home);
+        Some(way)
     }
 }
 

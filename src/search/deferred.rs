@@ -119,9 +119,8 @@ impl<P: Puzzle> Run<'_, P> {
             self.best = Some(Answer { moves: Vec::new(), cost: 0 });
             return Ok(self.outcome(End::Solved, control));
         }
-        if self.settings.endgame.cost(&start).is_some() {
+        if let Some(moves) = self.settings.endgame.way_home(self.puzzle, &start) {
             self.stats.stored = 1;
-            let moves = self.way_home(&start);
             self.best = Some(Answer { cost: moves.len() as Cost, moves });
             return Ok(self.outcome(End::Solved, control));
         }
@@ -271,19 +270,15 @@ impl<P: Puzzle> Run<'_, P> {
         if self.best.as_ref().is_some_and(|best| cost >= best.cost) {
             return;
         }
+        let Some(home) = self.settings.endgame.way_home(self.puzzle, child) else { return };
         let mut moves = self.arena.path(id);
         moves.push(action);
-        moves.extend(self.way_home(child));
+        moves.extend(home);
         // Ancestors may have found cheaper parents since: what counts is what the moves cost.
         let (_, cost) = replay(self.puzzle, &self.start, &moves).expect("the moves were legal when they were stored");
         let answer = Answer { moves, cost };
         control.answer(&answer);
         self.best = Some(answer);
-    }
-
-    fn way_home(&self, state: &P::State) -> Vec<Move> {
-        let puzzle = self.puzzle;
-        self.settings.endgame.way_home(|state, action| puzzle.apply(state, action), puzzle.move_count(), state)
     }
 
     /// Stores a state that is new, or opens one again that is reached more cheaply.

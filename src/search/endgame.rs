@@ -1,29 +1,82 @@
 //! The end of the game by heart: exact costs of all states near the goals, and the way home from each.
 
-use crate::heuristic::exact_distances;
-use crate::puzzle::{Cost, Move, Reversible, State};
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use crate::memory;
+use crate::puzzle::{Cost, Move, Puzzle, Reversible, State};
+use foldhash::quality::FixedState;
+use std::hash::BuildHasher as _;
+use std::marker::PhantomData;
 use std::sync::Arc;
+use std::thread;
 
 /// All states within some moves of a goal, with their exact cost. Copies share the table.
+///
+/// Of a state it holds 56 bits of a hash, and its cost: 13 bytes in all. One state in 10⁹ or so that it does not know it
+/// takes for one that it does; [`Endgame::way_home`] finds that out. (And of 10⁸ states, two are taken for one in one puzzle
+/// of ten.)
 #[derive(Debug, Clone)]
 pub struct Endgame<S> {
-    table: Arc<HashMap<S, u8, FixedState>>,
+    table: Arc<Table>,
     depth: Cost,
+    whole: bool,
+    by_parity: bool,
+    /// For each move, those that may follow it in ways of which no other is a copy.
+    follow: Arc<Vec<Vec<Move>>>,
+    branching: f64,
+    of: PhantomData<fn(S)>,
 }
 
 impl<S: State> Endgame<S> {
-    /// Every state within `depth` moves of the goals of a puzzle whose moves cost 1, by breadth-first search.
+    /// Every state within `depth` moves of the goals of a puzzle whose moves cost 1, by breadth-first search, on all
+    /// cores.
     ///
-    /// Takes time and memory in proportion to their number: 984,000 of the cube at depth 6, 9.2 million at 7.
+    /// Takes time and memory in proportion to their number: 984,000 of the cube at depth 6, 9.2 million at 7, 86 million
+    /// at 8.
     pub fn new<P: Reversible<State = S>>(puzzle: &P, depth: u32) -> Self {
-        Endgame { table: Arc::new(exact_distances(puzzle, depth)), depth }
+        Self::within(puzzle, depth, usize::MAX)
+    }
+
+    /// The same, but not deeper than about so many states reach: as many as are to be expected, from one depth to the next.
+    pub fn within<P: Reversible<State = S>>(puzzle: &P, depth: u32, room: usize) -> Self {
+        let mut table = Table::default();
+        let mut layer: Vec<S> = puzzle.goals();
+        layer.retain(|goal| table.insert(Self::key(goal), 0));
+        let mut endgame = Endgame { by_parity: true, ..Endgame::none() };
+        let mut growth = puzzle.move_count() as f64;
+        for distance in 1..=depth.min(Table::MOST_COST) {
+            let expected = layer.len() as f64 * growth;
+            if table.len().saturating_add(expected as usize) > room {
+                break;
+            }
+            let last = distance == depth || expected * growth > room as f64;
+            let added = table.add_layer(puzzle, &layer, distance as u8, expected as usize, last);
+            growth = added.count as f64 / layer.len() as f64;
+            endgame.by_parity &= !added.met_its_own;
+            endgame.whole = added.count == 0;
+            if !endgame.whole {
+                endgame.depth = distance;
+            }
+            if endgame.whole || last {
+                break;
+            }
+            layer = added.states;
+        }
+        endgame.table = Arc::new(table);
+        let (follow, branching) = following(puzzle, &layer);
+        (endgame.follow, endgame.branching) = (Arc::new(follow), branching);
+        endgame
     }
 
     /// No state at all.
     pub fn none() -> Self {
-        Endgame { table: Arc::new(HashMap::with_hasher(FixedState::default())), depth: 0 }
+        Endgame {
+            table: Arc::default(),
+            depth: 0,
+            whole: false,
+            by_parity: false,
+            follow: Arc::default(),
+            branching: 0.0,
+            of: PhantomData,
+        }
     }
 
     /// How many states are known.
@@ -33,13 +86,55 @@ impl<S: State> Endgame<S> {
 
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
+        self.len() == 0
+    }
+
+    /// The greatest cost that is known.
+    pub fn depth(&self) -> Cost {
+        self.depth
+    }
+
+    /// The moves that may follow a move in ways of which no other is a copy: not its inverse, and of two that commute, or
+    /// of two whose squares are the same, only one after the other. For ways that must not be missed, this is no proof: it
+    /// was tried near the goals.
+    pub fn following(&self, action: Move) -> &[Move] {
+        &self.follow[usize::from(action)]
+    }
+
+    /// How many moves follow a move, on average.
+    pub fn branching(&self) -> f64 {
+        self.branching
+    }
+
+    /// Whether there are no other states.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// How much cheaper the next cheaper solution is, at least: 2 where no state near the goals has a neighbour of its own
+    /// cost, as on the cube in quarter turns and on tiles, where a state's solutions are all odd or all even.
+    pub fn step(&self) -> Cost {
+        if self.by_parity { 2 } else { 1 }
     }
 
     /// The exact cost of a state, if it is known.
     #[inline]
     pub fn cost(&self, state: &S) -> Option<Cost> {
-        self.table.get(state).map(|&cost| Cost::from(cost))
+        self.table.find(Self::key(state)).map(Cost::from)
+    }
+
+    /// What the endgame knows a state by.
+    #[inline]
+    pub fn key(state: &S) -> u64 {
+        FixedState::default().hash_one(state)
+    }
+
+    /// The first of these keys that is known; faster than one after the other, for their places in memory are loaded
+    /// together.
+    #[inline]
+    pub fn first_of(&self, keys: &[u64]) -> Option<usize> {
+        self.table.load(keys);
+        keys.iter().position(|&key| self.table.find(key).is_some())
     }
 
     /// What any state costs at least that is not known.
@@ -47,19 +142,252 @@ impl<S: State> Endgame<S> {
         if self.is_empty() { 1 } else { self.depth + 1 }
     }
 
-    /// A cheapest way home from a state that is known.
-    pub fn way_home(&self, apply: impl Fn(&S, Move) -> Option<S>, moves: usize, state: &S) -> Vec<Move> {
+    /// A cheapest way home from a state; `None` if it is not known after all.
+    pub fn way_home<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S) -> Option<Vec<Move>> {
         let mut way = Vec::new();
         let mut state = *state;
-        while let Some(cost @ 1..) = self.cost(&state) {
-            let next = (0..moves as Move).find_map(|action| {
-                let next = apply(&state, action)?;
+        while !puzzle.is_goal(&state) {
+            let cost = self.cost(&state)?;
+            let (action, next) = (0..puzzle.move_count() as Move).find_map(|action| {
+                let next = puzzle.apply(&state, action)?;
                 (self.cost(&next)? + 1 == cost).then_some((action, next))
-            });
-            let Some((action, next)) = next else { break };
+            })?;
             way.push(action);
             state = next;
         }
-        way
+        Some(way)
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> u64 {
+        self.table.parts.iter().map(|part| size_of_val(&part.slots[..]) as u64).sum()
+    }
+}
+
+/// See [`Endgame::following`] and [`Endgame::branching`]: tried on some states, spread over these.
+fn following<P: Reversible>(puzzle: &P, states: &[P::State]) -> (Vec<Vec<Move>>, f64) {
+    const TRIED: usize = 64;
+    let moves = puzzle.move_count() as Move;
+    let tried: Vec<_> = states.iter().step_by(states.len().div_ceil(TRIED).max(1)).collect();
+    let same = |one: [Move; 2], other: [Move; 2]| {
+        let end = |state: &P::State, way: [Move; 2]| {
+            way.iter().try_fold(*state, |state, &action| puzzle.apply(&state, action))
+        };
+        let mut ends = tried.iter().map(|state| (end(state, one), end(state, other)));
+        ends.clone().any(|(one, _)| one.is_some()) && ends.all(|(one, other)| one == other)
+    };
+    let may_follow = |action: Move, next: Move| {
+        let back = puzzle.inverse(action);
+        let copy = if next == action { [back; 2] } else { [next, action] };
+        next != back && !(copy < [action, next] && same([action, next], copy))
+    };
+    let follow: Vec<Vec<Move>> =
+        (0..moves).map(|action| (0..moves).filter(|&next| may_follow(action, next)).collect()).collect();
+    let legal = |state: &P::State| (0..moves).filter(|&action| puzzle.apply(state, action).is_some()).count();
+    let square = f64::from(moves).powi(2);
+    let share = tried.iter().map(|state| legal(state)).sum::<usize>() as f64 / tried.len().max(1) as f64 / square;
+    let branching = share * follow.iter().map(Vec::len).sum::<usize>() as f64;
+    (follow, branching)
+}
+
+/// What a layer has added.
+struct Added<S> {
+    states: Vec<S>,
+    count: usize,
+    /// Whether a state had a neighbour in the layer that it came from.
+    met_its_own: bool,
+}
+
+/// A set of hashes with a cost each, in parts that can be filled side by side.
+#[derive(Debug)]
+struct Table {
+    parts: Vec<Part>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Table { parts: (0..Table::PARTS).map(|_| Part::default()).collect() }
+    }
+}
+
+impl Table {
+    const PARTS: usize = 16;
+    const MOST_COST: u32 = 254;
+
+    fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.len).sum()
+    }
+
+    fn part(hash: u64) -> usize {
+        (hash >> 60) as usize
+    }
+
+    fn find(&self, hash: u64) -> Option<u8> {
+        self.parts[Self::part(hash)].find(hash)
+    }
+
+    fn insert(&mut self, hash: u64, cost: u8) -> bool {
+        self.parts[Self::part(hash)].insert(hash, cost)
+    }
+
+    /// Has the memory at the places of these hashes loaded, all at once.
+    fn load(&self, hashes: &[u64]) {
+        let loaded = hashes.iter().fold(0, |sum, &hash| sum ^ self.parts[Self::part(hash)].peek(hash));
+        std::hint::black_box(loaded);
+    }
+
+    /// Adds what is one move away from a layer and new: each core makes all of it, and keeps what falls into its parts.
+    fn add_layer<P: Reversible>(
+        &mut self,
+        puzzle: &P,
+        layer: &[P::State],
+        cost: u8,
+        expected: usize,
+        last: bool,
+    ) -> Added<P::State> {
+        let cores =
+            if layer.len() < 1 << 12 { 1 } else { thread::available_parallelism().map_or(1, |cores| cores.get()) };
+        let share = self.parts.len().div_ceil(cores);
+        let each = expected / self.parts.len();
+        let fill = |first: usize, parts: &mut [Part]| {
+            let mut added = Added { states: Vec::new(), count: 0, met_its_own: false };
+            parts.iter_mut().for_each(|part| part.reserve(each));
+            let mut met = Vec::with_capacity(2 * Part::TOGETHER);
+            let mut take_in = |met: &mut Vec<(P::State, u64)>| {
+                let place = |hash: u64| Self::part(hash) - first;
+                let loaded = met.iter().fold(0, |sum, &(_, hash)| sum ^ parts[place(hash)].peek(hash));
+                std::hint::black_box(loaded);
+                for (state, hash) in met.drain(..) {
+                    let part = &mut parts[place(hash)];
+                    if part.insert(hash, cost) {
+                        added.count += 1;
+                        if !last {
+                            added.states.push(state);
+                        }
+                    } else if !added.met_its_own {
+                        added.met_its_own = part.find(hash) == Some(cost - 1);
+                    }
+                }
+            };
+            let own = first..first + share;
+            for state in layer {
+                for action in 0..puzzle.move_count() as Move {
+                    // Walking back from the goals: a state one move before this one.
+                    let Some(before) = puzzle.apply(state, puzzle.inverse(action)) else { continue };
+                    let hash = Endgame::key(&before);
+                    if own.contains(&Self::part(hash)) {
+                        met.push((before, hash));
+                    }
+                }
+                if met.len() >= Part::TOGETHER {
+                    take_in(&mut met);
+                }
+            }
+            take_in(&mut met);
+            added
+        };
+        let shares = self.parts.chunks_mut(share).enumerate();
+        thread::scope(|scope| {
+            let fill = &fill;
+            let threads: Vec<_> = shares.map(|(i, parts)| scope.spawn(move || fill(i * share, parts))).collect();
+            let mut whole = Added { states: Vec::new(), count: 0, met_its_own: false };
+            for thread in threads {
+                let added = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                whole.states.extend(added.states);
+                whole.count += added.count;
+                whole.met_its_own |= added.met_its_own;
+            }
+            whole
+        })
+    }
+}
+
+/// Hashes whose first 4 bits are the same: a table of lines of the cache, in which a hash stands in the first line with
+/// room from its own on.
+#[derive(Debug, Default)]
+struct Part {
+    /// Entries: 56 bits of a hash, and the cost plus 1; 0 where there is none. Lines begin at `aligned`.
+    slots: Vec<u64>,
+    aligned: usize,
+    lines: usize,
+    len: usize,
+}
+
+impl Part {
+    /// Hashes whose places are loaded together.
+    const TOGETHER: usize = 64;
+    /// Entries of a line.
+    const LINE: usize = 8;
+
+    /// Makes room for so many more, at five places of eight.
+    fn reserve(&mut self, more: usize) {
+        let lines = (self.len + more).div_ceil(5);
+        if lines > self.lines {
+            let slots = vec![0; Self::LINE * (lines + 1)];
+            memory::use_large_pages(&slots);
+            let aligned = slots.as_ptr().align_offset(64).min(Self::LINE);
+            let old = std::mem::replace(self, Part { slots, aligned, lines, len: 0 });
+            for entry in old.slots.into_iter().filter(|&entry| entry != 0) {
+                self.insert(entry, entry as u8 - 1);
+            }
+        }
+    }
+
+    fn place(&self, hash: u64) -> usize {
+        ((u128::from((hash & !0xff) << 4) * self.lines as u128) >> 64) as usize
+    }
+
+    fn line(&self, at: usize) -> &[u64; Self::LINE] {
+        let slots = &self.slots[self.aligned + Self::LINE * at..][..Self::LINE];
+        slots.try_into().expect("that many")
+    }
+
+    fn next(&self, at: usize) -> usize {
+        if at + 1 == self.lines { 0 } else { at + 1 }
+    }
+
+    fn peek(&self, hash: u64) -> u64 {
+        if self.lines == 0 { 0 } else { self.line(self.place(hash))[0] }
+    }
+
+    fn find(&self, hash: u64) -> Option<u8> {
+        if self.lines == 0 {
+            return None;
+        }
+        let mut at = self.place(hash);
+        loop {
+            let line = self.line(at);
+            // No branch an entry: which one it would be cannot be foreseen.
+            let entry = line.iter().fold(0, |found, &entry| if entry ^ hash < 256 { entry } else { found });
+            if entry != 0 {
+                return Some(entry as u8 - 1);
+            }
+            if line[Self::LINE - 1] == 0 {
+                return None;
+            }
+            at = self.next(at);
+        }
+    }
+
+    /// Whether it was new.
+    fn insert(&mut self, hash: u64, cost: u8) -> bool {
+        if self.len >= 7 * self.lines {
+            self.reserve(self.len / 4 + Self::LINE);
+        }
+        let mut at = self.place(hash);
+        loop {
+            let first = self.aligned + Self::LINE * at;
+            for entry in &mut self.slots[first..first + Self::LINE] {
+                if *entry == 0 {
+                    *entry = hash & !0xff | (u64::from(cost) + 1);
+                    self.len += 1;
+                    return true;
+                }
+                if (*entry ^ hash) < 256 {
+                    return false;
+                }
+            }
+            at = self.next(at);
+        }
     }
 }

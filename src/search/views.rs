@@ -1,7 +1,7 @@
 //! Any search, on several equivalent instances, one after the other: the best answer counts.
 //!
 //! A network is not quite as symmetric as its puzzle: where it leads one way of holding a cube astray, it may know
-//! another. Limits are of all views together.
+//! another. Limits are of all views together, and a beam looks only for what is cheaper than what was found before.
 
 use super::{Answer, Control, End, Limits, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
@@ -51,6 +51,7 @@ impl<P: Puzzle> Search<P> for Views<P> {
                 watch: &mut *control.watch,
                 answers: Some(&mut tell),
                 begun: control.begun,
+                bound: known.or(control.bound),
                 told: Cell::new(false),
             };
             let mut outcome = self.search.run(puzzle, &view.start, heuristic, &mut inner)?;

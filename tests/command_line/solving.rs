@@ -307,9 +307,12 @@ fn a_model_says_what_its_beam_does_best() {
     with(serde_json::json!({ "n": 40, "confidence": 2.5, "endgame": 2 }));
     let own = solve(&[]);
     assert_eq!((&own["search"], &own["n"]), (&"beam".into(), &40.into()));
-    assert_eq!(own["variant"], "--shortlist 3 --confidence 2.5 --endgame 2");
+    assert_eq!(own["variant"], "--shortlist 3 --confidence 2.5 --endgame 2 --views 4");
     let given = solve(&["--search", "beam", "--n", "50", "--confidence", "1", "--endgame", "3"]);
-    assert_eq!((&given["n"], &given["variant"]), (&50.into(), &"--shortlist 3 --confidence 1 --endgame 3".into()));
+    assert_eq!(
+        (&given["n"], &given["variant"]),
+        (&50.into(), &"--shortlist 3 --confidence 1 --endgame 3 --views 4".into())
+    );
     assert_eq!(solve(&["--n", "60", "--lambda", "0.6"])["search"], "bwas", "the published search has its own");
     for wrong in
         [serde_json::json!({ "n": 0 }), serde_json::json!({ "confidence": -1 }), serde_json::json!({ "width": 5 })]

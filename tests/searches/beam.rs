@@ -116,7 +116,7 @@ impl Search<Cube3> for Roundabout {
     ) -> Result<Outcome, HeuristicError> {
         let detours = FixedState::default().hash_one(start) % 4;
         let mut moves: Vec<Move> = (0..detours).flat_map(|_| [0, Cube3.inverse(0)]).collect();
-        moves.extend(self.0.way_home(|state, action| Cube3.apply(state, action), 12, start));
+        moves.extend(self.0.way_home(&Cube3, start).expect("it is near"));
         let answer = Answer { cost: moves.len() as u32, moves };
         control.answer(&answer);
         let stats = Stats { generated: 10, ..Stats::default() };
@@ -174,10 +174,7 @@ fn views_that_were_not_looked_at_are_not_forgotten() {
 #[test]
 fn a_second_opinion_makes_answers_shorter() {
     let puzzle = Puzzle8::default();
-    let table = exact_distances(&puzzle, 31);
-    // Wrong by up to eight moves, in a way that a board's mirror image does not share.
-    let wrong = move |state: &_| f32::from(table[state]) + (FixedState::default().hash_one(state) % 9) as f32;
-    let mut heuristic = PerState::new("wrong", false, wrong);
+    let mut heuristic = wrong(&puzzle);
     let mut run = |twins| {
         let search = Beam { twins, ..Beam::new(8) };
         let stop = AtomicBool::new(false);
@@ -266,4 +263,97 @@ fn a_beam_that_asks_twins_can_be_stopped() {
     let outcome = search.run(&Pancakes::ALL, b"ebdafc", &mut heuristic, &mut control).expect("no failure");
     assert_eq!(outcome.end, End::Limit(Limit::Stopped));
     assert!((1..=20).contains(&heuristic.twins), "{} twins of one layer", heuristic.twins);
+}
+
+#[test]
+fn an_endgame_knows_what_is_near_and_nothing_else() {
+    let endgame = Endgame::new(&Cube3, 5);
+    assert_eq!((endgame.len(), endgame.depth(), endgame.step()), (105_046, 5, 2));
+    let table = exact_distances(&Cube3, 4);
+    for (state, &distance) in &table {
+        assert_eq!(endgame.cost(state), Some(distance.into()));
+    }
+    for number in 0..200 {
+        let start = scrambled(&Cube3, 5, &mut generator(9, number));
+        let way = endgame.way_home(&Cube3, &start).expect("it is near");
+        assert_eq!(Some(way.len() as u32), endgame.cost(&start));
+        assert!(Cube3.is_goal(&replay(&Cube3, &start, &way).expect("legal moves").0));
+        let far = scrambled(&Cube3, 40, &mut generator(10, number));
+        assert_eq!((endgame.cost(&far), endgame.way_home(&Cube3, &far)), (None, None), "{far:?}");
+    }
+    // Copies of ways are left out: of 12 · 12 ways of two moves, one for each state that is two moves away is left.
+    assert_eq!((0..12).map(|action| endgame.following(action).len()).sum::<usize>(), 114);
+    let pancakes = Endgame::new(&Pancakes::ALL, 50);
+    assert_eq!((pancakes.len(), pancakes.is_whole(), pancakes.step()), (720, true, 1));
+    assert_eq!(u8::try_from(pancakes.depth()).ok(), exact_distances(&Pancakes::ALL, 50).values().max().copied());
+    for (room, depth) in [(105_000, 4), (110_000, 5)] {
+        assert_eq!(Endgame::within(&Cube3, 50, room).depth(), depth, "room for {room}");
+    }
+}
+
+/// Wrong by up to eight moves, in a way that a board's mirror image does not share.
+fn wrong(puzzle: &Puzzle8) -> PerState<<Puzzle8 as costar::puzzle::Puzzle>::State> {
+    let table = exact_distances(puzzle, 31);
+    PerState::new("wrong", false, move |state| {
+        f32::from(table[state]) + (FixedState::default().hash_one(state) % 9) as f32
+    })
+}
+
+#[test]
+fn a_last_look_finds_what_the_beam_has_lost() {
+    let puzzle = Puzzle8::default();
+    let table = exact_distances(&puzzle, 31);
+    let mut heuristic = wrong(&puzzle);
+    // All states within ten moves of a board are in the beam; a last look and the endgame reach as far as solutions can.
+    let search = Beam { endgame: Endgame::new(&puzzle, 13), ..Beam::new(1000) };
+    let (blind, narrow) = (Beam::new(2), Beam { endgame: search.endgame.clone(), ..Beam::new(2) });
+    let (mut lost, mut shorter) = (0, 0);
+    for number in 0..40 {
+        let start = scrambled(&puzzle, 60, &mut generator(11, number));
+        let mut solved = |search: &Beam<_>| {
+            let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
+            let mut control = Control::new(&limits, &stop, &mut watch);
+            let outcome = search.run(&puzzle, &start, &mut heuristic, &mut control).expect("no heuristic fails");
+            let (end, cost) = replay(&puzzle, &start, &outcome.moves.expect("solved")).expect("legal moves");
+            assert!(puzzle.is_goal(&end) && Some(cost) == outcome.cost);
+            cost
+        };
+        let distance = u32::from(table[&start]);
+        assert_eq!(solved(&search), distance, "{start:?}");
+        let (without, with) = (solved(&blind), solved(&narrow));
+        lost += u32::from(without > distance);
+        shorter += u32::from(with < without);
+    }
+    assert!(lost > 5, "a narrow beam has lost the shortest solution of {lost}");
+    assert!(2 * shorter > lost, "of {shorter} of these it finds shorter ones");
+}
+
+#[test]
+fn later_views_look_only_for_better_answers() {
+    let endgame = Endgame::new(&Cube3, 3);
+    let near = exact_distances(&Cube3, 5);
+    let mut heuristic = PerState::new("near", false, move |state: &CubeState| {
+        f32::from(*near.get(state).unwrap_or(&6)) + (FixedState::default().hash_one(state) % 4) as f32
+    });
+    let beam = || Beam { endgame: endgame.clone(), ..Beam::new(1200) };
+    let (mut together, mut alone) = (0, 0);
+    for number in 0..10 {
+        let start = scrambled(&Cube3, 8, &mut generator(12, number));
+        let mut solved = |search: &dyn Search<Cube3>, start: &CubeState| {
+            let limits = Limits { nodes: Some(3_000_000), ..Limits::default() };
+            let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+            let mut control = Control::new(&limits, &stop, &mut watch);
+            search.run(&Cube3, start, &mut heuristic, &mut control).expect("no heuristic fails")
+        };
+        let outcomes: Vec<Outcome> =
+            Cube3.views(&start).iter().take(4).map(|view| solved(&beam(), &view.start)).collect();
+        let outcome = solved(&Views { search: Box::new(beam()), count: 4 }, &start);
+        let least = outcomes.iter().filter_map(|outcome| outcome.cost).min();
+        assert!(outcome.cost.is_some() && outcome.cost <= least, "{:?}, alone {least:?}", outcome.cost);
+        let (end, cost) = replay(&Cube3, &start, &outcome.moves.expect("solved")).expect("legal moves");
+        assert!(Cube3.is_goal(&end) && Some(cost) == outcome.cost);
+        together += outcome.stats.evaluated;
+        alone += outcomes.iter().map(|outcome| outcome.stats.evaluated).sum::<u64>();
+    }
+    assert!(4 * together < 3 * alone, "{together} scored, and {alone} one view after the other without a bound");
 }

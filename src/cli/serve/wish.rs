@@ -37,7 +37,7 @@ impl Wish {
             lambda: fields.number("lambda", 0.0, 1000.0)?.map(|number| number as f32),
             deferred: fields.flag("deferred")?,
             confidence: fields.number("confidence", 0.0, 1000.0)?.map(|number| number as f32),
-            endgame: fields.count("endgame", 0, 6)?,
+            endgame: fields.count("endgame", 0, 7)?,
             patience: fields.count("patience", 0, u64::MAX)?,
             anytime: fields.flag("anytime")?,
             seed: fields.count("seed", 0, u64::MAX)?.unwrap_or(1),
