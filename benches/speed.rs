@@ -73,8 +73,12 @@ fn main() -> anyhow::Result<()> {
     let mut learner = Learner::fresh(config.clone(), &Cube3.encoding(), device, precision, 1e-3, 1)?;
     let flops = operations(&config, &Cube3.encoding(), learner.parameter_count());
     let folder = tempfile::tempdir()?;
-    learner.write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config, precision))?;
-    let model = Model::read(folder.path(), &Cube3, device, None)?;
+    learner
+        .write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config.clone(), precision))?;
+    // The shipped model, where that is the network: a search is shaped by what its network has learned.
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
+    let is_shipped = ModelConfig::read(&shipped).is_ok_and(|model| model.network == config);
+    let model = Model::read(if is_shipped { &shipped } else { folder.path() }, &Cube3, device, None)?;
     println!(
         "{} {} × {}, {} parameters, batches of {batch_size}; solving in {}\n",
         flags.net,

@@ -77,25 +77,17 @@ pub(super) fn choose<P: Puzzle>(
         asked == 1 || !options.anytime,
         "--views: the first view of an anytime search would have no end; leave out one of the two"
     );
-    let chosen = choose_one(puzzle, reverse, options, scorer, known)?;
-    let views = match options.views {
-        Some(views) => views as usize,
-        None if chosen.search.name() == "beam" => beam_views(puzzle, reverse, options, &scorer),
-        None => 1,
-    };
+    // Where only a cheaper answer is looked for, a few narrow beams find more than a wide one.
+    let is_beam = name_and_turn(puzzle, options, &scorer).0 == "beam";
+    let takes_several = is_beam && scorer.has_heads && options.shortlist != Some(0);
+    let best = if takes_several { has.clamp(1, BEAM_VIEWS) } else { 1 };
+    let views = options.views.map_or(best, |views| views as usize);
+    let chosen = choose_one(puzzle, reverse, options, scorer, views, known)?;
     if views == 1 {
         return Ok(chosen);
     }
     let variant = format!("{} --views {views}", chosen.variant).trim_start().to_owned();
     Ok(Chosen { search: Box::new(Views { search: chosen.search, count: views }), variant, ..chosen })
-}
-
-/// The views that a beam has, as many as were asked for or measured best: where a cheaper answer is looked for only
-/// ([`Beam`]), a few narrow ones find more than a wide one.
-fn beam_views<P: Puzzle>(puzzle: &P, reverse: &Reverse<P>, options: &SearchOptions, scorer: &Scorer) -> usize {
-    let takes_several = scorer.has_heads && options.shortlist != Some(0);
-    let best = if takes_several { count_views(puzzle, reverse).clamp(1, BEAM_VIEWS) } else { 1 };
-    options.views.map_or(best, |views| views as usize)
 }
 
 /// How many equivalent instances there are of each; 0 where a puzzle knows of none.
@@ -108,6 +100,7 @@ fn choose_one<P: Puzzle>(
     reverse: &Reverse<P>,
     options: &SearchOptions,
     scorer: Scorer,
+    views: usize,
     known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     let (name, in_turn) = name_and_turn(puzzle, options, &scorer);
@@ -128,7 +121,7 @@ fn choose_one<P: Puzzle>(
             let search = Box::new(BestFirst::bwas(n, lambda));
             return Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant: String::new() });
         }
-        "beam" => return beam(puzzle, reverse, options, &scorer, known),
+        "beam" => return beam(puzzle, reverse, options, &scorer, views, known),
         "best-first" => {
             let lambda = options.lambda.unwrap_or(0.0);
             let search = Box::new(BestFirst::one_by_one(lambda));
@@ -232,6 +225,7 @@ fn beam<P: Puzzle>(
     reverse: &Reverse<P>,
     options: &SearchOptions,
     scorer: &Scorer,
+    views: usize,
     known: &mut Known<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     let shortlist = options.shortlist.unwrap_or(if scorer.has_heads { SHORTLIST } else { 0 });
@@ -248,7 +242,6 @@ fn beam<P: Puzzle>(
         puzzle.name()
     );
     let twins = options.twins.unwrap_or(0.0);
-    let views = beam_views(puzzle, reverse, options, scorer);
     let best = match (shortlist > 0, scorer.on_cuda) {
         (true, true) => 100_000 / views.min(BEAM_VIEWS),
         (true, false) => 16_000 / views.min(BEAM_VIEWS),

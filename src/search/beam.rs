@@ -25,6 +25,7 @@
 
 use super::arena::NodeId;
 use super::endgame::Endgame;
+use super::look::{Sight, most_moves};
 use super::scoring::Scoring;
 use super::{Answer, Control, End, LOOK_EVERY, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
@@ -39,12 +40,6 @@ const HEARSAY: f32 = 0.2;
 
 /// No move is held to be less probable than this.
 const LEAST_PROBABILITY: f32 = 1e-4;
-
-/// A last look makes at most about so many states of one.
-const LAST_LOOK: f64 = 1000.0;
-
-/// Of which so many are looked up together.
-const TOGETHER: usize = 64;
 
 /// The search `beam`.
 #[derive(Debug, Clone)]
@@ -230,8 +225,7 @@ impl<P: Puzzle> Run<'_, P> {
         for (i, (parent, action)) in self.promising().into_iter().enumerate() {
             if i.is_multiple_of(LOOK_EVERY as usize) {
                 self.stats.stored = self.scored.len() as u64;
-                let stats = Stats { seconds: control.seconds(), ..self.stats };
-                control.report(&Progress { stats, best: self.least, least_f: None });
+                self.report(control);
                 if let Some(limit) = control.reached(|| self.bytes() + children.bytes()) {
                     return Ok(Err(limit));
                 }
@@ -390,9 +384,8 @@ impl<P: Puzzle> Run<'_, P> {
     /// Where the last look for an answer that costs less than `bound` begins: the layer, and how many moves it goes on.
     fn last_look_for(&self, bound: Cost) -> Option<(usize, usize)> {
         let endgame = &self.settings.endgame;
-        let most = LAST_LOOK.ln() / endgame.branching().max(1.5).ln();
         let before_endgame = bound.checked_sub(endgame.step() + endgame.depth())? as usize;
-        let moves = before_endgame.min(most as usize);
+        let moves = before_endgame.min(most_moves(endgame));
         (!endgame.is_empty()).then_some((before_endgame - moves, moves))
     }
 
@@ -416,11 +409,7 @@ impl<P: Puzzle> Run<'_, P> {
         let states = self.states_of(layer);
         let mut sights: Vec<Sight<P::State>> = (0..cores).map(|_| Sight::default()).collect();
         for (batch, states) in states.chunks(AT_ONCE * cores).enumerate() {
-            control.report(&Progress {
-                stats: Stats { seconds: control.seconds(), ..self.stats },
-                best: self.least,
-                least_f: None,
-            });
+            self.report(control);
             if control.reached(|| self.bytes()).is_some() || control.too_many(self.stats.generated) {
                 return None;
             }
@@ -442,6 +431,11 @@ impl<P: Puzzle> Run<'_, P> {
         None
     }
 
+    fn report(&self, control: &mut Control<'_>) {
+        let stats = Stats { seconds: control.seconds(), ..self.stats };
+        control.report(&Progress { stats, best: self.least, least_f: None });
+    }
+
     /// Whether a state is new.
     fn remember(&mut self, state: &P::State) -> bool {
         self.scored.insert(self.hasher.hash_one(state))
@@ -450,93 +444,6 @@ impl<P: Puzzle> Run<'_, P> {
     fn bytes(&self) -> u64 {
         let behind: usize = self.behind.iter().map(|(parents, _)| 5 * parents.len()).sum();
         behind as u64 + self.layer.bytes() + self.scored.allocation_size() as u64
-    }
-}
-
-/// All that comes of a state in some moves, made move by move; kept from state to state for its memory.
-struct Sight<S> {
-    /// After each move but the last, no move included: the states, and of each the one that it came from, and the move.
-    after: Vec<Vec<(S, NodeId, Move)>>,
-    /// Children made.
-    made: u64,
-    /// The number of the first state from which the endgame was met, and the way from there to a goal.
-    found: Option<(usize, Vec<Move>)>,
-}
-
-impl<S> Default for Sight<S> {
-    fn default() -> Self {
-        Sight { after: Vec::new(), made: 0, found: None }
-    }
-}
-
-impl<S: State> Sight<S> {
-    /// Looks from each state until the endgame is met in exactly so many moves.
-    fn look<P: Puzzle<State = S>>(&mut self, puzzle: &P, endgame: &Endgame<S>, states: &[S], moves: usize) {
-        let way = |(i, state)| Some((i, self.way_from(puzzle, endgame, state, moves)?));
-        self.found = states.iter().enumerate().find_map(way);
-    }
-
-    fn way_from<P: Puzzle<State = S>>(
-        &mut self,
-        puzzle: &P,
-        endgame: &Endgame<S>,
-        state: &S,
-        moves: usize,
-    ) -> Option<Vec<Move>> {
-        let Some(last) = moves.checked_sub(1) else { return endgame.way_home(puzzle, state) };
-        let all: Vec<Move> = (0..puzzle.move_count() as Move).collect();
-        self.after.resize_with(moves, Vec::new);
-        self.after.iter_mut().for_each(Vec::clear);
-        self.after[0].push((*state, 0, 0));
-        for depth in 0..last {
-            let (before, after) = self.after.split_at_mut(depth + 1);
-            for (id, (parent, _, action)) in before[depth].iter().enumerate() {
-                for &next in if depth == 0 { &all } else { endgame.following(*action) } {
-                    let Some(child) = puzzle.apply(parent, next) else { continue };
-                    after[0].push((child, id as NodeId, next));
-                    self.made += 1;
-                }
-            }
-        }
-        let mut keys = [0; TOGETHER];
-        let mut origins = [(0, 0); TOGETHER];
-        let mut waiting = 0;
-        for (id, (parent, _, action)) in self.after[last].iter().enumerate() {
-            for &next in if last == 0 { &all } else { endgame.following(*action) } {
-                let Some(child) = puzzle.apply(parent, next) else { continue };
-                (keys[waiting], origins[waiting]) = (Endgame::key(&child), (id, next));
-                waiting += 1;
-                if waiting == TOGETHER {
-                    self.made += TOGETHER as u64;
-                    waiting = 0;
-                    if let Some(at) = endgame.first_of(&keys) {
-                        return self.way_through(puzzle, endgame, origins[at]);
-                    }
-                }
-            }
-        }
-        self.made += waiting as u64;
-        self.way_through(puzzle, endgame, origins[endgame.first_of(&keys[..waiting])?])
-    }
-
-    /// The way that a last move ends, and from there home.
-    fn way_through<P: Puzzle<State = S>>(
-        &self,
-        puzzle: &P,
-        endgame: &Endgame<S>,
-        (mut at, action): (usize, Move),
-    ) -> Option<Vec<Move>> {
-        let (parent, ..) = self.after.last()?[at];
-        let home = endgame.way_home(puzzle, &puzzle.apply(&parent, action)?)?;
-        let mut way = vec![action];
-        for states in self.after[1..].iter().rev() {
-            let (_, parent, action) = states[at];
-            way.push(action);
-            at = parent as usize;
-        }
-        way.reverse();
-        way.extend(home);
-        Some(way)
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Endgame<S> {
     depth: Cost,
     whole: bool,
     by_parity: bool,
-    /// For each move, those that may follow it in ways of which no other is a copy.
+    /// For each move, those that may follow it in ways of which no other is a copy; and last, all moves.
     follow: Arc<Vec<Vec<Move>>>,
     branching: f64,
     of: PhantomData<fn(S)>,
@@ -94,11 +94,11 @@ impl<S: State> Endgame<S> {
         self.depth
     }
 
-    /// The moves that may follow a move in ways of which no other is a copy: not its inverse, and of two that commute, or
+    /// The moves that may follow a move in ways of which no other is a copy (all, after none): not its inverse, and of two that commute, or
     /// of two whose squares are the same, only one after the other. For ways that must not be missed, this is no proof: it
     /// was tried near the goals.
-    pub fn following(&self, action: Move) -> &[Move] {
-        &self.follow[usize::from(action)]
+    pub fn following(&self, action: Option<Move>) -> &[Move] {
+        &self.follow[action.map_or(self.follow.len() - 1, usize::from)]
     }
 
     /// How many moves follow a move, on average.
@@ -133,7 +133,7 @@ impl<S: State> Endgame<S> {
     /// together.
     #[inline]
     pub fn first_of(&self, keys: &[u64]) -> Option<usize> {
-        self.table.load(keys);
+        load(&self.table.parts, 0, keys.iter().copied());
         keys.iter().position(|&key| self.table.find(key).is_some())
     }
 
@@ -157,11 +157,6 @@ impl<S: State> Endgame<S> {
         }
         Some(way)
     }
-
-    /// Bytes of memory.
-    pub fn bytes(&self) -> u64 {
-        self.table.parts.iter().map(|part| size_of_val(&part.slots[..]) as u64).sum()
-    }
 }
 
 /// See [`Endgame::following`] and [`Endgame::branching`]: tried on some states, spread over these.
@@ -181,12 +176,13 @@ fn following<P: Reversible>(puzzle: &P, states: &[P::State]) -> (Vec<Vec<Move>>,
         let copy = if next == action { [back; 2] } else { [next, action] };
         next != back && !(copy < [action, next] && same([action, next], copy))
     };
-    let follow: Vec<Vec<Move>> =
+    let mut follow: Vec<Vec<Move>> =
         (0..moves).map(|action| (0..moves).filter(|&next| may_follow(action, next)).collect()).collect();
     let legal = |state: &P::State| (0..moves).filter(|&action| puzzle.apply(state, action).is_some()).count();
     let square = f64::from(moves).powi(2);
     let share = tried.iter().map(|state| legal(state)).sum::<usize>() as f64 / tried.len().max(1) as f64 / square;
     let branching = share * follow.iter().map(Vec::len).sum::<usize>() as f64;
+    follow.push((0..moves).collect());
     (follow, branching)
 }
 
@@ -230,12 +226,6 @@ impl Table {
         self.parts[Self::part(hash)].insert(hash, cost)
     }
 
-    /// Has the memory at the places of these hashes loaded, all at once.
-    fn load(&self, hashes: &[u64]) {
-        let loaded = hashes.iter().fold(0, |sum, &hash| sum ^ self.parts[Self::part(hash)].peek(hash));
-        std::hint::black_box(loaded);
-    }
-
     /// Adds what is one move away from a layer and new: each core makes all of it, and keeps what falls into its parts.
     fn add_layer<P: Reversible>(
         &mut self,
@@ -255,8 +245,7 @@ impl Table {
             let mut met = Vec::with_capacity(2 * Part::TOGETHER);
             let mut take_in = |met: &mut Vec<(P::State, u64)>| {
                 let place = |hash: u64| Self::part(hash) - first;
-                let loaded = met.iter().fold(0, |sum, &(_, hash)| sum ^ parts[place(hash)].peek(hash));
-                std::hint::black_box(loaded);
+                load(parts, first, met.iter().map(|&(_, hash)| hash));
                 for (state, hash) in met.drain(..) {
                     let part = &mut parts[place(hash)];
                     if part.insert(hash, cost) {
@@ -300,6 +289,12 @@ impl Table {
             whole
         })
     }
+}
+
+/// Has the memory at the places of hashes loaded, all at once, in parts that begin with the `first`.
+fn load(parts: &[Part], first: usize, hashes: impl Iterator<Item = u64>) {
+    let loaded = hashes.fold(0, |sum, hash| sum ^ parts[Table::part(hash) - first].peek(hash));
+    std::hint::black_box(loaded);
 }
 
 /// Hashes whose first 4 bits are the same: a table of lines of the cache, in which a hash stands in the first line with

@@ -282,7 +282,7 @@ fn an_endgame_knows_what_is_near_and_nothing_else() {
         assert_eq!((endgame.cost(&far), endgame.way_home(&Cube3, &far)), (None, None), "{far:?}");
     }
     // Copies of ways are left out: of 12 · 12 ways of two moves, one for each state that is two moves away is left.
-    assert_eq!((0..12).map(|action| endgame.following(action).len()).sum::<usize>(), 114);
+    assert_eq!((0..12).map(|action| endgame.following(Some(action)).len()).sum::<usize>(), 114);
     let pancakes = Endgame::new(&Pancakes::ALL, 50);
     assert_eq!((pancakes.len(), pancakes.is_whole(), pancakes.step()), (720, true, 1));
     assert_eq!(u8::try_from(pancakes.depth()).ok(), exact_distances(&Pancakes::ALL, 50).values().max().copied());
