@@ -18,6 +18,7 @@ use crate::search::random::RandomWalk;
 use crate::search::views::Views;
 use anyhow::{bail, ensure};
 use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
 
 /// The names of all searches.
 pub(super) const SEARCHES: [&str; 9] =
@@ -59,7 +60,7 @@ pub(super) fn choose<P: Puzzle>(
     reverse: &Reverse<P>,
     options: &SearchOptions,
     scorer: Scorer,
-    known: &mut Known<P::State>,
+    endgames: &mut Endgames<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     let has = count_views(puzzle, reverse);
     let asked = options.views.unwrap_or(1);
@@ -82,7 +83,7 @@ pub(super) fn choose<P: Puzzle>(
     let takes_several = is_beam && scorer.has_heads && options.shortlist != Some(0);
     let best = if takes_several { has.clamp(1, BEAM_VIEWS) } else { 1 };
     let views = options.views.map_or(best, |views| views as usize);
-    let chosen = choose_one(puzzle, reverse, options, scorer, views, known)?;
+    let chosen = choose_one(puzzle, reverse, options, scorer, views, endgames)?;
     if views == 1 {
         return Ok(chosen);
     }
@@ -101,7 +102,7 @@ fn choose_one<P: Puzzle>(
     options: &SearchOptions,
     scorer: Scorer,
     views: usize,
-    known: &mut Known<P::State>,
+    endgames: &mut Endgames<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     let (name, in_turn) = name_and_turn(puzzle, options, &scorer);
     if SEARCHES.contains(&name) {
@@ -113,7 +114,7 @@ fn choose_one<P: Puzzle>(
     );
     let search: Box<dyn Search<P>> = match name {
         "bwas" if in_turn || options.endgame.is_some() || options.patience.is_some() || options.anytime => {
-            return variant(puzzle, reverse, options, in_turn, &scorer, known);
+            return variant(puzzle, reverse, options, in_turn, &scorer, endgames);
         }
         "bwas" => {
             let n = nodes_a_step(options, if scorer.on_cuda { 10_000 } else { 1_000 });
@@ -121,7 +122,7 @@ fn choose_one<P: Puzzle>(
             let search = Box::new(BestFirst::bwas(n, lambda));
             return Ok(Chosen { search, n: Some(n), lambda: Some(lambda), variant: String::new() });
         }
-        "beam" => return beam(puzzle, reverse, options, &scorer, views, known),
+        "beam" => return beam(puzzle, reverse, options, &scorer, views, endgames),
         "best-first" => {
             let lambda = options.lambda.unwrap_or(0.0);
             let search = Box::new(BestFirst::one_by_one(lambda));
@@ -226,7 +227,7 @@ fn beam<P: Puzzle>(
     options: &SearchOptions,
     scorer: &Scorer,
     views: usize,
-    known: &mut Known<P::State>,
+    endgames: &mut Endgames<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     let shortlist = options.shortlist.unwrap_or(if scorer.has_heads { SHORTLIST } else { 0 });
     ensure!(
@@ -254,7 +255,7 @@ fn beam<P: Puzzle>(
         Some(depth) => Wanted { depth, states: usize::MAX },
         None => Wanted::states(BEAM_ENDGAME.saturating_mul(width).saturating_mul(views)),
     };
-    let endgame = endgame(puzzle, reverse, options, wanted, known)?;
+    let endgame = endgame(puzzle, reverse, options, wanted, endgames)?;
     let depth = endgame.depth();
     let mut variant = if depth > 0 { format!("--endgame {depth}") } else { String::new() };
     if twins > 0.0 {
@@ -274,7 +275,7 @@ fn endgame<P: Puzzle>(
     reverse: &Reverse<P>,
     options: &SearchOptions,
     wanted: Wanted,
-    known: &mut Known<P::State>,
+    endgames: &mut Endgames<P::State>,
 ) -> anyhow::Result<Endgame<P::State>> {
     let depth = options.endgame.map(|depth| u32::try_from(depth).unwrap_or(u32::MAX));
     let wanted = depth.map_or(wanted, |depth| Wanted { depth, states: usize::MAX });
@@ -288,9 +289,9 @@ fn endgame<P: Puzzle>(
     };
     let memory = options.max_memory.or_else(memory::available).unwrap_or(u64::MAX);
     let wanted = Wanted { states: wanted.states.min(roughly((memory / 2 / ENDGAME_BYTES) as usize)), ..wanted };
-    let endgame = match known {
+    let endgame = match &endgames.last {
         Some((present, endgame)) if *present == wanted => endgame.clone(),
-        _ => known.insert((wanted, make(puzzle, wanted.depth, wanted.states))).1.clone(),
+        _ => endgames.last.insert((wanted, make(puzzle, wanted.depth, wanted.states, endgames.stop))).1.clone(),
     };
     let reached = endgame.depth();
     ensure!(
@@ -308,7 +309,7 @@ fn variant<P: Puzzle>(
     options: &SearchOptions,
     in_turn: bool,
     scorer: &Scorer,
-    known: &mut Known<P::State>,
+    endgames: &mut Endgames<P::State>,
 ) -> anyhow::Result<Chosen<P>> {
     ensure!(
         scorer.has_heads || !in_turn,
@@ -324,7 +325,7 @@ fn variant<P: Puzzle>(
     let lambda = options.lambda.unwrap_or(LAMBDA);
     let confidence = options.confidence.unwrap_or(DEFERRED_CONFIDENCE);
     let wanted = if in_turn { Wanted::states(ENDGAME) } else { Wanted::NONE };
-    let endgame = endgame(puzzle, reverse, options, wanted, known)?;
+    let endgame = endgame(puzzle, reverse, options, wanted, endgames)?;
     let depth = endgame.depth();
     // A goal that is met by itself is seldom beaten soon; one that is known by heart is met early.
     let patience = options.patience.unwrap_or(if depth > 0 { PATIENCE } else { 0 });
@@ -357,8 +358,19 @@ impl Wanted {
     }
 }
 
-/// The endgame that was made last: the next search may want the same.
-pub(super) type Known<S> = Option<(Wanted, Endgame<S>)>;
+/// Makes endgames, and keeps the last: the next search may want the same.
+#[derive(Debug, Clone)]
+pub(super) struct Endgames<S> {
+    last: Option<(Wanted, Endgame<S>)>,
+    stop: &'static AtomicBool,
+}
+
+impl<S> Endgames<S> {
+    /// None so far; once `stop` is set, none will know a state.
+    pub(super) fn new(stop: &'static AtomicBool) -> Self {
+        Endgames { last: None, stop }
+    }
+}
 
 /// The search that `--search` names; `auto` is the one as published where its settings are given or a network is used.
 pub(super) fn search_name<'a, P: Puzzle>(puzzle: &P, options: &'a SearchOptions, with_network: bool) -> &'a str {
@@ -389,6 +401,7 @@ pub(super) fn check_options<P: Puzzle>(
         on_cuda: config.is_some() && Device::resolve(options.device)?.is_cuda(),
         beam: config.map(|config| config.beam).unwrap_or_default(),
     };
-    choose(puzzle, &reverse.without_tables(), options, scorer, &mut None)?;
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    choose(puzzle, &reverse.without_tables(), options, scorer, &mut Endgames::new(&NEVER))?;
     Ok(estimator)
 }

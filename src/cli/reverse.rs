@@ -7,6 +7,7 @@ use crate::search::Search;
 use crate::search::bidirectional::Bidirectional;
 use crate::search::endgame::Endgame;
 use crate::search::nbs::NearOptimalBidirectional;
+use std::sync::atomic::AtomicBool;
 
 /// Exact distances of the heuristic `ball`: 100,000 states of the cube.
 const BALL_DEPTH: u32 = 5;
@@ -21,8 +22,8 @@ pub(super) struct Reverse<P: Puzzle> {
 }
 
 pub(super) type MakeSearch<P> = fn() -> Box<dyn Search<P>>;
-/// Of a depth, but of no more states than about so many.
-pub(super) type MakeEndgame<P> = fn(&P, u32, usize) -> Endgame<<P as Puzzle>::State>;
+/// Of a depth, but of no more states than about so many; of none, if it is stopped.
+pub(super) type MakeEndgame<P> = fn(&P, u32, usize, &AtomicBool) -> Endgame<<P as Puzzle>::State>;
 pub(super) type MakeHeuristic<P> = fn(&P) -> Box<dyn Heuristic<<P as Puzzle>::State>>;
 
 impl<P: Puzzle> Reverse<P> {
@@ -39,7 +40,7 @@ impl<P: Puzzle> Reverse<P> {
         Reverse {
             bidirectional: Some(|| Box::new(Bidirectional)),
             nbs: Some(|| Box::new(NearOptimalBidirectional)),
-            endgame: Some(|puzzle, depth, states| Endgame::within(puzzle, depth, states)),
+            endgame: Some(Endgame::within),
             ball: Some(|puzzle| Box::new(ball(puzzle, BALL_DEPTH))),
             goals: P::goals,
         }
@@ -47,7 +48,7 @@ impl<P: Puzzle> Reverse<P> {
 
     /// The same, with an endgame that knows nothing: what makes one takes time.
     pub(super) fn without_tables(&self) -> Self {
-        Reverse { endgame: self.endgame.map(|_| (|_, _, _| Endgame::none()) as MakeEndgame<P>), ..*self }
+        Reverse { endgame: self.endgame.map(|_| (|_, _, _, _| Endgame::none()) as MakeEndgame<P>), ..*self }
     }
 
     /// The states that count as solved, where they are known.

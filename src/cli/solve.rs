@@ -3,7 +3,7 @@
 use super::instances::{Gatherer, Written};
 use super::reverse::Reverse;
 use super::search_options::SearchOptions;
-use super::solver::{Solution, Solver, Watch, why_not_solved};
+use super::solver::{Solution, Solver, Watch, forgotten, why_not_solved};
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain, view};
 use crate::progress::{SearchLine, note};
 use crate::puzzle::{Puzzle, Reversible, Style, Visitor, move_names, replay, visit};
@@ -97,6 +97,9 @@ fn one<P: Puzzle>(puzzle: P, reverse: &Reverse<P>, args: &Args, instance: &str, 
         print_line(&solution.report)?;
     } else {
         show(&*solver.puzzle, &solution)?;
+        if let Some(said) = forgotten(&solution.report).filter(|_| solution.moves.is_some()) {
+            note!("costar: {} nodes stored, {said}", grouped(solution.report.nodes_stored));
+        }
     }
     let Some(moves) = &solution.moves else {
         if !args.options.json {

@@ -1,6 +1,6 @@
 //! What `solve`, `bench` and `serve` do with one instance, after the flags are resolved.
 
-use super::choice::{Chosen, Known, Scorer, choose, is_blind};
+use super::choice::{Chosen, Endgames, Scorer, choose, is_blind};
 use super::estimator::{Estimator, Place};
 use super::reverse::Reverse;
 use super::search_options::SearchOptions;
@@ -9,6 +9,7 @@ use crate::heuristic::{Heuristic, share};
 use crate::memory;
 use crate::progress::SearchLine;
 use crate::puzzle::{Move, ParseError, Puzzle, move_names, replay};
+use crate::quantity::grouped;
 use crate::report::Solved;
 use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search};
 use anyhow::{Context as _, ensure};
@@ -27,7 +28,7 @@ pub(super) struct Solver<P: Puzzle> {
     pub(super) limits: Limits,
     stop: &'static AtomicBool,
     scorer: Scorer,
-    endgame: Known<P::State>,
+    endgames: Endgames<P::State>,
     /// What all results have in common.
     template: Solved,
 }
@@ -69,8 +70,8 @@ impl<P: Puzzle> Solver<P> {
             on_cuda,
             beam: place.as_ref().map(|place| place.beam).unwrap_or_default(),
         };
-        let mut endgame = None;
-        let chosen = choose(&*puzzle, reverse, options, scorer, &mut endgame).or_input()?;
+        let mut endgames = Endgames::new(stop);
+        let chosen = choose(&*puzzle, reverse, options, scorer, &mut endgames).or_input()?;
         if !is_blind(chosen.search.name()) {
             // What the first estimate sets up is neither the search's time nor its memory.
             heuristic.warm_up()?;
@@ -83,7 +84,7 @@ impl<P: Puzzle> Solver<P> {
             limits: limits(options),
             stop,
             scorer,
-            endgame,
+            endgames,
             template,
         })
     }
@@ -93,7 +94,7 @@ impl<P: Puzzle> Solver<P> {
     /// # Errors
     /// If the search has no such settings.
     pub(super) fn set(&mut self, reverse: &Reverse<P>, options: &SearchOptions) -> anyhow::Result<()> {
-        let chosen = choose(&*self.puzzle, reverse, options, self.scorer, &mut self.endgame)?;
+        let chosen = choose(&*self.puzzle, reverse, options, self.scorer, &mut self.endgames)?;
         self.template = with_settings(self.template.clone(), self.heuristic.name(), options, &chosen);
         self.search = Arc::from(chosen.search);
         self.limits = limits(options);
@@ -111,7 +112,7 @@ impl<P: Puzzle> Solver<P> {
             limits: Limits { memory, ..self.limits.clone() },
             stop: self.stop,
             scorer: self.scorer,
-            endgame: self.endgame.clone(),
+            endgames: self.endgames.clone(),
             template: self.template.clone(),
         };
         parts.map(solver).collect()
@@ -263,12 +264,19 @@ fn ended_by(end: End) -> Option<&'static str> {
     }
 }
 
+/// That nodes were dropped, in words, if some were.
+pub(super) fn forgotten(report: &Solved) -> Option<String> {
+    let dropped = report.nodes_dropped;
+    (dropped > 0).then(|| format!("the {} worst forgotten again for want of memory (--max-memory)", grouped(dropped)))
+}
+
 /// Why there is no answer, in words.
 pub(super) fn why_not_solved(report: &Solved, end: End) -> String {
     let counted = format!(
-        "{} nodes generated, {} stored, {:.1} s",
-        crate::quantity::grouped(report.nodes_generated),
-        crate::quantity::grouped(report.nodes_stored),
+        "{} nodes generated, {} stored{}, {:.1} s",
+        grouped(report.nodes_generated),
+        grouped(report.nodes_stored),
+        forgotten(report).map(|said| format!(", {said}")).unwrap_or_default(),
         report.seconds
     );
     match end {

@@ -138,15 +138,14 @@ impl Visitor for Train {
             let own = |flag: &str| format!("{flag}: samples of {name} are made in a way of its own; leave it out");
             ensure!(settings.labels == Labels::Walks, own("--labels bellman"));
             ensure!(settings.lookalikes == 0.0, own("--lookalikes"));
-            Ok(samples)
+            Ok(Arc::clone(&samples))
         })
     }
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
         let puzzle = Arc::new(puzzle);
-        let walks = Walks::new(Arc::clone(&puzzle));
         self.with(Arc::clone(&puzzle), puzzle.default_depth(), |settings| {
-            let walks = walks.with_lookalikes(settings.lookalikes)?;
+            let walks = Walks::new(Arc::clone(&puzzle)).with_lookalikes(settings.lookalikes)?;
             Ok(match settings.labels {
                 Labels::Walks => Arc::new(walks),
                 Labels::Bellman { endgame, .. } => Arc::new(walks.with_children(Endgame::new(&*puzzle, endgame))),
@@ -161,7 +160,7 @@ impl Train {
         self,
         puzzle: Arc<P>,
         default_depth: u32,
-        samples: impl FnOnce(&Settings) -> Result<Arc<dyn Samples>>,
+        samples: impl Fn(&Settings) -> Result<Arc<dyn Samples>>,
     ) -> Ending {
         let Train { args, stop } = self;
         let (device, said) = Device::resolve_aloud(args.device).or_input()?;
@@ -176,10 +175,13 @@ impl Train {
             Path::new("runs").join(format!("{}-{kind}", args.puzzle))
         });
         let resumes = args.resume && checkpoint::newest(&out).or_input()?.is_some();
-        let fresh = if resumes { None } else { Some(fresh.or_input()?) };
-        if let Some(settings) = &fresh {
-            check_memory(settings, &puzzle.encoding(), device).or_input()?;
-        }
+        let fresh = if resumes {
+            None
+        } else {
+            let settings = fresh.or_input()?;
+            check_memory(&settings, &puzzle.encoding(), device).or_input()?;
+            Some((samples(&settings).or_input()?, settings))
+        };
         let _lock = claim(&out, args.resume).or_input()?;
         let plan = |steps| Plan {
             steps,
@@ -189,13 +191,12 @@ impl Train {
             out: out.clone(),
         };
         let training = match fresh {
-            Some(settings) => {
+            Some((samples, settings)) => {
                 if args.resume {
                     note!("costar: there is nothing to resume in {}: starting", out.display());
                 }
                 describe(&settings, device);
                 let plan = plan(args.steps.unwrap_or(DEFAULT_STEPS));
-                let samples = samples(&settings).or_input()?;
                 Training::fresh(puzzle, samples, settings, plan, device, init.as_deref()).or_input()?
             }
             None => {

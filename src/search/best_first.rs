@@ -12,7 +12,10 @@
 //!   is a function of puzzle, start, heuristic and settings, whatever the number of threads; limits cut it off, and
 //!   only that of nodes does so at the same place every time.
 //!
-//! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, there is none;
+//! Near the limit of memory, searches that test for goals early forget the worse half of the open nodes and what leads to
+//! none of the others, go on with the rest, and say how many nodes they have dropped; `astar` ends there.
+//!
+//! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, and none was forgotten, there is none;
 //! `astar` with an admissible heuristic returns a cheapest one. What is not: that `bwas` does, for it ends with the
 //! first batch that meets a goal, and λ < 1 prefers near to short. With λ = 1 and admissible estimates the least
 //! priority before that batch bounds every solution from below; an answer that costs no more is claimed as proven.
@@ -143,7 +146,9 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 return Ok(self.outcome(End::Solved, Some(answer), proven, control));
             }
             if batch.is_empty() {
-                return Ok(self.outcome(End::NoSolution, None, false, control));
+                // A goal may be beyond what was forgotten.
+                let end = if self.stats.dropped == 0 { End::NoSolution } else { End::Limit(Limit::Memory) };
+                return Ok(self.outcome(end, None, false, control));
             }
             self.stats.iterations += 1;
             let reached = self.expand_all(&batch, control)?;
@@ -152,11 +157,18 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 let proven = self.proves(bound, answer.1);
                 return Ok(self.outcome(End::Solved, Some(answer), proven, control));
             }
-            if let Some(limit) = reached {
+            let may_forget = reached == Some(Limit::Memory) && self.settings.goal_test == GoalTest::Generated;
+            if let Some(limit) = reached.filter(|_| !may_forget) {
                 self.scoring.discard()?;
                 return Ok(self.outcome(End::Limit(limit), None, false, control));
             }
             self.score_rest()?;
+            if may_forget {
+                self.forget_the_worst();
+                if let Some(limit) = control.reached(|| self.bytes()) {
+                    return Ok(self.outcome(End::Limit(limit), None, false, control));
+                }
+            }
             if self.stats.expanded >= next_report {
                 next_report = self.stats.expanded + LOOK_EVERY as u64;
                 let progress = self.progress(control);
@@ -183,7 +195,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
     fn proves(&self, bound: f32, cost: Cost) -> bool {
         let admissible = self.scoring.heuristic.is_admissible();
         // The least priority may lie above the true bound by a rounding error of f32.
-        admissible && self.settings.lambda == 1.0 && f64::from(cost) <= (f64::from(bound) - 1e-3).ceil()
+        let complete = admissible && self.stats.dropped == 0;
+        complete && self.settings.lambda == 1.0 && f64::from(cost) <= (f64::from(bound) - 1e-3).ceil()
     }
 
     /// Takes the best nodes from the open list, leaving out entries that a cheaper path has outdated; ends at a goal
@@ -206,23 +219,45 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
     }
 
-    /// Expands a batch and hands the new children over for scoring; ends early at a limit.
+    /// Keeps the better half of the open nodes and what leads to them, and forgets all others. All estimates are in.
+    fn forget_the_worst(&mut self) {
+        let mut waiting = Vec::with_capacity(self.open.len());
+        while let Some(id) = self.open.pop() {
+            if !std::mem::replace(&mut self.arena[id].closed, true) {
+                waiting.push(id);
+            }
+        }
+        waiting.truncate(waiting.len() / 2);
+        let left = self.closed.keep(&mut self.arena, &waiting);
+        self.open = Open::new(self.settings.ties);
+        waiting.into_iter().for_each(|id| self.put_back(left.numbers[id as usize]));
+        self.stats.dropped += left.dropped();
+    }
+
+    /// Puts a node back that was taken and not expanded.
+    fn put_back(&mut self, id: NodeId) {
+        let node = &mut self.arena[id];
+        node.closed = false;
+        self.open.push(self.settings.lambda * node.g as f32 + node.h, id);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.arena.bytes() + self.closed.bytes() + self.open.bytes()
+    }
+
+    /// Expands a batch and hands the new children over for scoring; ends early at a limit, with the rest put back.
     fn expand_all(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<Option<Limit>, HeuristicError> {
         let children = self.puzzle.move_count() as u64;
         // At the start of a batch, now and then, and whenever a chunk was handed over; batches of one are too short.
         let mut look = batch.len() > 1 || self.stats.expanded.is_multiple_of(LOOK_BETWEEN);
         for (i, &id) in batch.iter().enumerate() {
-            if look || (i > 0 && i % LOOK_EVERY == 0) {
-                let bytes = || self.arena.bytes() + self.closed.bytes() + self.open.bytes();
-                if let Some(limit) = control.reached(bytes) {
-                    return Ok(Some(limit));
-                }
-            }
-            if control.too_many(self.stats.generated + children) {
-                return Ok(Some(Limit::Nodes));
-            }
-            if self.arena.len() + children as usize >= NO_PARENT as usize {
-                return Ok(Some(Limit::Memory));
+            let looks = look || (i > 0 && i % LOOK_EVERY == 0);
+            let reached = looks.then(|| control.reached(|| self.bytes())).flatten();
+            let too_many = || control.too_many(self.stats.generated + children).then_some(Limit::Nodes);
+            let full = self.arena.len() + children as usize >= NO_PARENT as usize;
+            if let Some(limit) = reached.or_else(too_many).or(full.then_some(Limit::Memory)) {
+                batch[i..].iter().for_each(|&id| self.put_back(id));
+                return Ok(Some(limit));
             }
             self.expand(id);
             look = self.goals.is_empty() && self.scoring.waiting() >= self.scoring.chunk;

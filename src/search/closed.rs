@@ -55,10 +55,45 @@ impl Closed {
         self.shards[shard_of(hash)].find(hash, |&id| arena[id].state == *state).copied()
     }
 
+    /// Forgets all nodes but the start, `ends` and what leads to them; those are numbered anew, in order.
+    pub fn keep<S: State>(&mut self, arena: &mut Arena<S>, ends: &[NodeId]) -> Kept {
+        let mut kept = vec![false; arena.len()];
+        kept[0] = true; // the start
+        for &end in ends {
+            let mut id = end;
+            while !std::mem::replace(&mut kept[id as usize], true) {
+                id = arena[id].parent;
+            }
+        }
+        let numbers = arena.retain(&kept);
+        *self = Closed::default();
+        for id in 0..arena.len() as NodeId {
+            let state = arena[id].state;
+            let _ = self.find_or_insert(arena, &state, |_| id);
+        }
+        Kept { kept, numbers }
+    }
+
     /// Bytes taken, with what the next shard to grow needs for a moment.
     pub fn bytes(&self) -> u64 {
         let sizes = || self.shards.iter().map(HashTable::allocation_size);
         (sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0)) as u64
+    }
+}
+
+/// What is left of the nodes of a search that had no room for all.
+#[derive(Debug)]
+pub struct Kept {
+    /// Of each node, whether it was kept.
+    pub kept: Vec<bool>,
+    /// The new number of each node that was.
+    pub numbers: Vec<NodeId>,
+}
+
+impl Kept {
+    /// How many nodes were forgotten.
+    pub fn dropped(&self) -> u64 {
+        self.kept.iter().filter(|&&kept| !kept).count() as u64
     }
 }
 

@@ -351,26 +351,12 @@ impl<P: Puzzle> Run<'_, P> {
             waiting.push(id);
         }
         waiting.truncate(waiting.len() / 2);
-        let mut kept = vec![false; self.arena.len()];
-        kept[0] = true; // the start
-        for &id in &waiting {
-            let mut id = id;
-            while !std::mem::replace(&mut kept[id as usize], true) {
-                id = self.arena[id].parent;
-            }
-        }
-        let before = self.arena.len();
-        let numbers = self.arena.retain(&kept);
-        self.moves.retain(&kept);
-        self.closed = Closed::default();
-        for id in 0..self.arena.len() as NodeId {
-            let state = self.arena[id].state;
-            let _ = self.closed.find_or_insert(&mut self.arena, &state, |_| id);
-        }
+        let left = self.closed.keep(&mut self.arena, &waiting);
+        self.moves.retain(&left.kept);
         self.entered = self.arena.len() as NodeId;
         self.open = Open::new(Ties::NewestFirst);
-        waiting.into_iter().for_each(|id| self.enter(numbers[id as usize]));
-        self.stats.dropped += (before - self.arena.len()) as u64;
+        waiting.into_iter().for_each(|id| self.enter(left.numbers[id as usize]));
+        self.stats.dropped += left.dropped();
     }
 
     fn bytes(&self) -> u64 {

@@ -6,6 +6,7 @@ use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// All states within some moves of a goal, with their exact cost. Copies share the table.
@@ -32,11 +33,12 @@ impl<S: State> Endgame<S> {
     /// Takes time and memory in proportion to their number: 984,000 of the cube at depth 6, 9.2 million at 7, 86 million
     /// at 8.
     pub fn new<P: Reversible<State = S>>(puzzle: &P, depth: u32) -> Self {
-        Self::within(puzzle, depth, usize::MAX)
+        Self::within(puzzle, depth, usize::MAX, &AtomicBool::new(false))
     }
 
     /// The same, but not deeper than about so many states reach: as many as are to be expected, from one depth to the next.
-    pub fn within<P: Reversible<State = S>>(puzzle: &P, depth: u32, room: usize) -> Self {
+    /// And no state at all, soon, once `stop` is set.
+    pub fn within<P: Reversible<State = S>>(puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Self {
         let mut table = Table::default();
         let mut layer: Vec<S> = puzzle.goals();
         layer.retain(|goal| table.insert(Self::key(goal), 0));
@@ -48,7 +50,10 @@ impl<S: State> Endgame<S> {
                 break;
             }
             let last = distance == depth || expected * growth > room as f64;
-            let added = table.add_layer(puzzle, &layer, distance as u8, expected as usize, last);
+            let added = table.add_layer(puzzle, &layer, distance as u8, expected as usize, last, stop);
+            if stop.load(Ordering::Relaxed) {
+                return Endgame::none();
+            }
             growth = added.count as f64 / layer.len() as f64;
             endgame.by_parity &= !added.met_its_own;
             endgame.whole = added.count == 0;
@@ -94,9 +99,9 @@ impl<S: State> Endgame<S> {
         self.depth
     }
 
-    /// The moves that may follow a move in ways of which no other is a copy (all, after none): not its inverse, and of two that commute, or
-    /// of two whose squares are the same, only one after the other. For ways that must not be missed, this is no proof: it
-    /// was tried near the goals.
+    /// The moves that may follow a move in ways of which no other is a copy (all, after none): not its inverse, and of two
+    /// that commute, or of two whose squares are the same, only one after the other. For ways that must not be missed,
+    /// this is no proof: it was tried near the goals.
     pub fn following(&self, action: Option<Move>) -> &[Move] {
         &self.follow[action.map_or(self.follow.len() - 1, usize::from)]
     }
@@ -226,7 +231,8 @@ impl Table {
         self.parts[Self::part(hash)].insert(hash, cost)
     }
 
-    /// Adds what is one move away from a layer and new: each core makes all of it, and keeps what falls into its parts.
+    /// Adds what is one move away from a layer and new: each core makes all of it, and keeps what falls into its parts;
+    /// less than all once `stop` is set.
     fn add_layer<P: Reversible>(
         &mut self,
         puzzle: &P,
@@ -234,6 +240,7 @@ impl Table {
         cost: u8,
         expected: usize,
         last: bool,
+        stop: &AtomicBool,
     ) -> Added<P::State> {
         let cores =
             if layer.len() < 1 << 12 { 1 } else { thread::available_parallelism().map_or(1, |cores| cores.get()) };
@@ -270,6 +277,9 @@ impl Table {
                 }
                 if met.len() >= Part::TOGETHER {
                     take_in(&mut met);
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
                 }
             }
             take_in(&mut met);

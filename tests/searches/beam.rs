@@ -287,8 +287,9 @@ fn an_endgame_knows_what_is_near_and_nothing_else() {
     assert_eq!((pancakes.len(), pancakes.is_whole(), pancakes.step()), (720, true, 1));
     assert_eq!(u8::try_from(pancakes.depth()).ok(), exact_distances(&Pancakes::ALL, 50).values().max().copied());
     for (room, depth) in [(105_000, 4), (110_000, 5)] {
-        assert_eq!(Endgame::within(&Cube3, 50, room).depth(), depth, "room for {room}");
+        assert_eq!(Endgame::within(&Cube3, 50, room, &AtomicBool::new(false)).depth(), depth, "room for {room}");
     }
+    assert!(Endgame::within(&Cube3, 50, usize::MAX, &AtomicBool::new(true)).is_empty(), "it was stopped");
 }
 
 /// Wrong by up to eight moves, in a way that a board's mirror image does not share.

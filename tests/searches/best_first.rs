@@ -1,8 +1,11 @@
 //! Batch-weighted A*, as published.
 
-use crate::mocks::{Misleading, solve_with};
+use crate::mocks::{Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
 use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, ball, exact_distances, zero};
+use costar::puzzle::cube2::Cube2;
+use costar::puzzle::{Puzzle as _, replay};
+use costar::sampler::generator;
 use costar::search::Search as _;
 use costar::search::best_first::BestFirst;
 use costar::search::{Control, End, Limit, Limits, Outcome};
@@ -97,6 +100,41 @@ fn limits_end_a_search_cleanly() {
     let mut control = Control::new(&limits, &stop, &mut watch);
     let outcome = search.run(&Pancakes::ALL, hard, &mut zero(), &mut control).expect("no failure");
     assert_eq!((outcome.end, outcome.stats.iterations), (End::Limit(Limit::Stopped), 2), "stopped after one step");
+}
+
+#[test]
+fn without_room_the_worst_nodes_are_forgotten() {
+    let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+    // Room for some ten thousand nodes.
+    let limits = Limits { memory: Some(3 << 20), nodes: Some(1_000_000), ..Limits::default() };
+    let mut run = |search: BestFirst, start| {
+        let mut control = Control::new(&limits, &stop, &mut watch);
+        search.run(&Cube2, &start, &mut zero(), &mut control).expect("no failure")
+    };
+    let mut solved = 0;
+    for number in 0..4 {
+        let start = scrambled(&Cube2, 12, &mut generator(3, number));
+        for search in [BestFirst::bwas(2000, 1.0), BestFirst::bwas(17, 0.6), BestFirst::one_by_one(1.0)] {
+            let outcome = run(search, start);
+            assert!(outcome.stats.dropped > 10_000, "{search:?}: {:?}", outcome.stats);
+            assert!(outcome.stats.stored - outcome.stats.dropped < 100_000, "{search:?}: {:?}", outcome.stats);
+            assert!(!outcome.proven_optimal, "a shorter one may have been forgotten");
+            if let Some(moves) = outcome.moves {
+                solved += 1;
+                let (end, cost) = replay(&Cube2, &start, &moves).expect("legal moves");
+                assert!(Cube2.is_goal(&end) && Some(cost) == outcome.cost);
+            } else {
+                assert_eq!(outcome.end, End::Limit(Limit::Nodes));
+            }
+        }
+        let exact = run(BestFirst::a_star(), start);
+        assert_eq!(
+            (exact.end, exact.stats.dropped),
+            (End::Limit(Limit::Memory), 0),
+            "it ends with the cheapest or none"
+        );
+    }
+    assert!(solved > 0);
 }
 
 #[test]
