@@ -17,6 +17,7 @@ pub mod closed;
 pub mod deferred;
 pub mod endgame;
 pub mod idastar;
+mod layer;
 mod look;
 pub mod nbs;
 pub mod open;

@@ -197,9 +197,9 @@ const LAMBDA: f32 = 0.6;
 /// States that the deferred search knows by heart: the cube's within 6 moves.
 const ENDGAME: usize = 1_000_000;
 
-/// States that a beam knows by heart, for each state of its width and each view: to learn one takes less than a thousandth of
-/// the time that a state takes in all layers. The cube's within 7 moves for the width that is chosen by itself, within 8 for widths
-/// of 90,000 in all views.
+/// States that a beam knows by heart, for each state of its width and each view: to learn one takes less than a
+/// thousandth of the time that a state takes in all layers. The cube's within 7 moves for the width that is chosen by
+/// itself, within 8 for widths of 90,000 in all views.
 const BEAM_ENDGAME: usize = 1_000;
 
 /// Bytes that a state of an endgame takes, with what it takes to make it.

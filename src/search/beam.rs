@@ -25,10 +25,11 @@
 
 use super::arena::NodeId;
 use super::endgame::Endgame;
+use super::layer::Layer;
 use super::look::{Sight, most_moves};
 use super::scoring::Scoring;
 use super::{Answer, Control, End, LOOK_EVERY, Limit, Outcome, Progress, Search, Stats};
-use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -116,33 +117,6 @@ struct Run<'a, P: Puzzle> {
     /// The least cost-to-go so far, and the path cost of the state that has it.
     least: Option<(f32, Cost)>,
     best: Option<Answer>,
-}
-
-/// The states of a layer, best first, or the children that may become one, in the order in which they were made.
-struct Layer<S> {
-    states: Vec<S>,
-    costs: Vec<Cost>,
-    parents: Vec<NodeId>,
-    moves: Vec<Move>,
-    values: Vec<f32>,
-    /// What the parent's word adds to each value; none without a shortlist, or once the layer is chosen.
-    hints: Vec<f32>,
-    /// As many a state as there are moves, or none.
-    preferences: Vec<f32>,
-}
-
-impl<S> Default for Layer<S> {
-    fn default() -> Self {
-        Layer {
-            states: Vec::new(),
-            costs: Vec::new(),
-            parents: Vec::new(),
-            moves: Vec::new(),
-            values: Vec::new(),
-            hints: Vec::new(),
-            preferences: Vec::new(),
-        }
-    }
 }
 
 impl<P: Puzzle> Run<'_, P> {
@@ -444,49 +418,6 @@ impl<P: Puzzle> Run<'_, P> {
     fn bytes(&self) -> u64 {
         let behind: usize = self.behind.iter().map(|(parents, _)| 5 * parents.len()).sum();
         behind as u64 + self.layer.bytes() + self.scored.allocation_size() as u64
-    }
-}
-
-impl<S: Copy> Layer<S> {
-    /// The most promising, best first; of equals, those that were made first.
-    fn best(&self, count: usize) -> Vec<NodeId> {
-        let promise = |id: NodeId| self.values[id as usize] + self.hints.get(id as usize).unwrap_or(&0.0);
-        let order = |a: &NodeId, b: &NodeId| promise(*a).total_cmp(&promise(*b)).then(a.cmp(b));
-        let mut best: Vec<NodeId> = (0..self.states.len() as NodeId).collect();
-        if best.len() > count {
-            best.select_nth_unstable_by(count, order);
-            best.truncate(count);
-        }
-        best.sort_unstable_by(order);
-        best
-    }
-
-    /// These states, in this order.
-    fn pick(&self, ids: &[NodeId]) -> Self {
-        fn pick<T: Copy>(from: &[T], ids: &[NodeId]) -> Vec<T> {
-            ids.iter().map(|&id| from[id as usize]).collect()
-        }
-        let moves = self.preferences.len() / self.states.len().max(1);
-        let preferences = |&id: &NodeId| &self.preferences[id as usize * moves..][..moves];
-        Layer {
-            states: pick(&self.states, ids),
-            costs: pick(&self.costs, ids),
-            parents: pick(&self.parents, ids),
-            moves: pick(&self.moves, ids),
-            values: pick(&self.values, ids),
-            hints: if self.hints.is_empty() { Vec::new() } else { pick(&self.hints, ids) },
-            preferences: ids.iter().flat_map(preferences).copied().collect(),
-        }
-    }
-
-    fn take_in(&mut self, estimates: Estimates) {
-        self.values.extend(estimates.values);
-        self.preferences.extend(estimates.preferences.into_iter().flatten());
-    }
-
-    fn bytes(&self) -> u64 {
-        (self.states.capacity() * (size_of::<S>() + 13) + 4 * (self.hints.capacity() + self.preferences.capacity()))
-            as u64
     }
 }
 

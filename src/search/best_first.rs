@@ -15,10 +15,11 @@
 //! Near the limit of memory, searches that test for goals early forget the worse half of the open nodes and what leads to
 //! none of the others, go on with the rest, and say how many nodes they have dropped; `astar` ends there.
 //!
-//! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, and none was forgotten, there is none;
-//! `astar` with an admissible heuristic returns a cheapest one. What is not: that `bwas` does, for it ends with the
-//! first batch that meets a goal, and λ < 1 prefers near to short. With λ = 1 and admissible estimates the least
-//! priority before that batch bounds every solution from below; an answer that costs no more is claimed as proven.
+//! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, and none was
+//! forgotten, there is none; `astar` with an admissible heuristic returns a cheapest one. What is not: that `bwas` does,
+//! for it ends with the first batch that meets a goal, and λ < 1 prefers near to short. With λ = 1 and admissible
+//! estimates the least priority before that batch bounds every solution from below; an answer that costs no more is
+//! claimed as proven.
 //!
 //! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 6 to 12 in the closed list, 8 to 16 in the open list.
 
