@@ -17,7 +17,7 @@ use crate::report::{Metrics, Prediction, append_line};
 use crate::sampler::{Batch, Sampler, Samples};
 use anyhow::{Context, Result, bail, ensure};
 use checkpoint::{MODEL, Position};
-use settings::{Labels, Plan, Settings, learning_rate};
+use settings::{Labels, Plan, Settings};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -126,8 +126,8 @@ impl<P: Puzzle> Training<P> {
         self.plan.steps.saturating_sub(self.position.samples)
     }
 
-    /// Samples a second on this device, tried out on a copy of the network: whole steps where they are fast; else two
-    /// smaller ones, and the line through them.
+    /// Samples a second on this device, tried out on a copy of the network for some seconds: by whole steps; where one
+    /// takes long, by smaller ones, of which the smallest tells what a step takes whatever its size.
     ///
     /// # Errors
     /// If the network cannot be made a second time, or libtorch fails.
@@ -135,40 +135,43 @@ impl<P: Puzzle> Training<P> {
         const ENOUGH: f64 = 2.0;
         let settings = &self.position.settings;
         let mut learner = new_learner(&*self.puzzle, settings, self.device)?;
-        // The first step of a size also pays for what is set up once.
-        let mut time = |size: usize| -> Result<f64> {
-            let fresh = self.sampler(size).batch(0);
+        if matches!(settings.labels, Labels::Bellman { .. }) {
             learner.update_target();
-            let mut best = f64::INFINITY;
-            for _ in 0..2 {
-                let begun = Instant::now();
-                let mut batch = fresh.clone();
-                if batch.children.is_some() {
-                    learner.relabel(&mut batch)?;
-                }
-                learner.step(&batch, 0.0)?;
-                learner.losses();
-                best = best.min(begun.elapsed().as_secs_f64());
-                if best > 2.0 * ENOUGH {
-                    break;
-                }
+        }
+        let mut step = |fresh: &Batch| -> Result<f64> {
+            let begun = Instant::now();
+            let mut batch = fresh.clone();
+            if batch.children.is_some() {
+                learner.relabel(&mut batch)?;
             }
-            Ok(best)
+            learner.step(&batch, 0.0)?;
+            learner.losses();
+            Ok(begun.elapsed().as_secs_f64())
         };
-        let whole = settings.batch_size;
-        let mut size = whole.min(4);
-        let mut before = (size, time(size)?);
+        let (few, whole) = (settings.batch_size.min(4), settings.batch_size);
+        let steps_left = self.samples_left() as f64 / whole as f64;
+        let (mut size, mut of_few) = (few, None);
         loop {
-            size = (4 * size).min(whole);
-            let seconds = time(size)?;
+            let batch = self.sampler(size).batch(0);
+            step(&batch)?; // the first of a size also pays for what is set up once
+            let (mut seconds, mut steps) = (step(&batch)?, 1.0);
+            let last = size == whole || seconds > ENOUGH;
+            // Of a short run, for a tenth of what it will take.
+            let enough = ENOUGH.min(0.1 * steps_left * seconds);
+            while last && seconds < enough && !stop.load(Ordering::Relaxed) {
+                seconds += step(&batch)?;
+                steps += 1.0;
+            }
+            seconds /= steps;
             if size == whole {
                 return Ok(whole as f64 / seconds);
             }
-            if seconds > ENOUGH || stop.load(Ordering::Relaxed) {
-                let each = ((seconds - before.1) / (size - before.0) as f64).max(1e-9);
+            let fixed = *of_few.get_or_insert(seconds);
+            if last || stop.load(Ordering::Relaxed) {
+                let each = (seconds - fixed).max(0.0) / (size - few).max(1) as f64;
                 return Ok(whole as f64 / (seconds + each * (whole - size) as f64));
             }
-            before = (size, seconds);
+            size = (8 * size).min(whole);
         }
     }
 
@@ -229,7 +232,8 @@ impl<P: Puzzle> Training<P> {
     }
 
     fn learning_rate(&self) -> f64 {
-        learning_rate(self.position.settings.learning_rate, self.position.samples, self.plan.steps)
+        let Settings { schedule, learning_rate, .. } = self.position.settings;
+        schedule.learning_rate(learning_rate, self.position.samples, self.plan.steps)
     }
 
     /// Reads the losses and writes them down.
@@ -354,7 +358,8 @@ fn is_about_writing(error: &anyhow::Error) -> bool {
 fn new_learner<P: Puzzle>(puzzle: &P, settings: &Settings, device: Device) -> Result<Learner> {
     let network = settings.network.clone();
     let (decay, seed) = (settings.weight_decay, settings.seed);
-    Ok(Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed)?)
+    let learner = Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed)?;
+    Ok(if settings.average > 0.0 { learner.averaging(settings.average) } else { learner })
 }
 
 /// Takes the lines past a checkpoint off the metrics, for they will be written again, and those that are torn.

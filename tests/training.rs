@@ -7,12 +7,13 @@ use costar::neural::model::Model;
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::Cube3;
+use costar::puzzle::tiles::Puzzle8;
 use costar::quantity::Interval;
 use costar::report::{Metrics, read_lines};
 use costar::sampler::{GENERATOR, Sampler, Samples, Walks};
 use costar::search::endgame::Endgame;
 use costar::train::checkpoint;
-use costar::train::settings::{Labels, Plan, Settings};
+use costar::train::settings::{Labels, Plan, Schedule, Settings};
 use costar::train::{Ended, METRICS, SNAPSHOTS, Training, claim};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ fn settings(learning_rate: f64) -> Settings {
         generator: GENERATOR.into(),
         init: None,
         labels: Labels::Walks,
+        schedule: Schedule::Cosine,
+        average: 0.0,
         lookalikes: 0.0,
     }
 }
@@ -255,17 +258,41 @@ fn snapshots_are_kept_beside_the_checkpoint() {
     }
 }
 
-/// Value iteration on the cube: labels from the network of a few steps ago.
-fn bellman(out: &Path, steps: u64, from: Option<&Path>) -> Training<Cube3> {
+/// Runs of 100 batches, made by `begin` in a folder, fresh or from a checkpoint: one that is never stopped and one that is
+/// end with the same bits.
+fn resumes_to_the_same_bits(begin: impl Fn(&Path, Option<&Path>) -> Training<Cube3>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    for out in [&whole, &parts] {
+        fs::create_dir(out).expect("a folder");
+    }
+    let never = AtomicBool::new(false);
+    assert_eq!(begin(&whole, None).run(&never).expect("it runs"), Ended::Finished);
+    // Stopped between two updates of the target, at a place that the schedule does not depend on.
+    let stop = AtomicBool::new(false);
+    let training = begin(&parts, None);
+    let ended = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(60));
+            stop.store(true, Ordering::Relaxed);
+        });
+        training.run(&stop).expect("it runs")
+    });
+    let again = begin(&parts, Some(&newest(&parts))).run(&never).expect("it runs");
+    assert!((ended, again) == (Ended::Stopped, Ended::Finished) || ended == Ended::Finished);
+    assert_eq!(state(&whole), state(&parts));
+}
+
+/// A training of 100 batches with settings, fresh or from a checkpoint that has the same ones.
+fn begin(samples: Arc<dyn Samples>, settings: Settings, out: &Path, from: Option<&Path>) -> Training<Cube3> {
     set_cpu_threads(1);
-    let samples = Arc::new(Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 2)));
-    let settings = Settings { labels: Labels::Bellman { target_every: 7, endgame: 2 }, ..settings(1e-3) };
+    let plan = plan(out, 64 * 100);
     match from {
-        None => Training::fresh(Arc::new(Cube3), samples, settings, plan(out, steps), Device::CPU, None),
+        None => Training::fresh(Arc::new(Cube3), samples, settings, plan, Device::CPU, None),
         Some(folder) => {
             let position = checkpoint::read(folder).expect("a checkpoint");
             assert_eq!(position.settings, settings);
-            Training::resumed(Arc::new(Cube3), samples, folder, position, plan(out, steps), Device::CPU)
+            Training::resumed(Arc::new(Cube3), samples, folder, position, plan, Device::CPU)
         }
     }
     .expect("a training")
@@ -273,26 +300,48 @@ fn bellman(out: &Path, steps: u64, from: Option<&Path>) -> Training<Cube3> {
 
 #[test]
 fn value_iteration_resumes_to_the_same_bits() {
-    const STEPS: u64 = 64 * 100;
-    let folder = tempfile::tempdir().expect("a folder");
-    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
-    for out in [&whole, &parts] {
-        fs::create_dir(out).expect("a folder");
-    }
-    let never = AtomicBool::new(false);
-    assert_eq!(bellman(&whole, STEPS, None).run(&never).expect("it runs"), Ended::Finished);
-    // Stopped between two updates of the target, at a place that the schedule does not depend on.
-    let stop = AtomicBool::new(false);
-    let ended = thread::scope(|scope| {
-        scope.spawn(|| {
-            thread::sleep(Duration::from_millis(60));
-            stop.store(true, Ordering::Relaxed);
-        });
-        bellman(&parts, STEPS, None).run(&stop).expect("it runs")
+    resumes_to_the_same_bits(|out, from| {
+        let samples = Arc::new(Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 2)));
+        let settings = Settings { labels: Labels::Bellman { target_every: 7, endgame: 2 }, ..settings(1e-3) };
+        begin(samples, settings, out, from)
     });
-    let again = bellman(&parts, STEPS, Some(&newest(&parts))).run(&never).expect("it runs");
-    assert!((ended, again) == (Ended::Stopped, Ended::Finished) || ended == Ended::Finished);
-    assert_eq!(state(&whole), state(&parts));
+}
+
+#[test]
+fn averaged_weights_resume_to_the_same_bits() {
+    resumes_to_the_same_bits(|out, from| {
+        let settings = Settings { average: 0.95, schedule: Schedule::Constant, ..settings(1e-3) };
+        begin(walks(), settings, out, from)
+    });
+}
+
+#[test]
+fn averages_are_of_all_steps_first_and_then_of_the_last() {
+    set_cpu_threads(1);
+    let Settings { network, .. } = settings(1e-3);
+    let learner = Learner::fresh(network, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
+    let mut learner = learner.averaging(0.5);
+    let folder = tempfile::tempdir().expect("a folder");
+    let sampler = Sampler::new(walks(), (54, 12), 3, 26, 52);
+    let weights: Vec<[Vec<f32>; 2]> = (0..3)
+        .map(|k| {
+            learner.step(&sampler.batch(k), 1e-2).expect("it learns");
+            learner.write_state(folder.path()).expect("it can be written");
+            ["weights.safetensors", "average.safetensors"].map(|file| {
+                let bytes = fs::read(folder.path().join(file)).expect("a file of the state");
+                let tensors = safetensors::SafeTensors::deserialize(&bytes).expect("tensors");
+                let tensor = tensors.tensor("input.weight").expect("the first layer");
+                tensor.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+            })
+        })
+        .collect();
+    for (k, shares) in [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]].into_iter().enumerate() {
+        for (i, average) in weights[k][1].iter().enumerate() {
+            let expected: f32 = weights.iter().zip(shares).map(|(step, share)| step[0][i] * share).sum();
+            assert!((average - expected).abs() < 1e-5, "{average} {expected}");
+        }
+    }
+    assert_ne!(weights[2][0], weights[2][1]);
 }
 
 #[test]
@@ -322,4 +371,32 @@ fn labels_are_exact_where_the_children_are_known() {
     learner.relabel(&mut batch).expect("it labels");
     assert!(batch.labels.iter().zip(&lengths).all(|(label, length)| label <= length));
     assert!(batch.labels.iter().zip(&lengths).any(|(label, length)| label < length));
+}
+
+#[test]
+fn labels_are_tightened_along_walks() {
+    const DEPTH: u32 = 8;
+    let exact = exact_distances(&Puzzle8::default(), u8::MAX.into());
+    let batch = |onward: Option<bool>| {
+        let puzzle = Arc::new(Puzzle8::default());
+        let walks = Walks::new(Arc::clone(&puzzle));
+        let walks = match onward {
+            None => walks,
+            Some(onward) => walks.with_exact_labels(Endgame::new(&*puzzle, DEPTH), onward),
+        };
+        Sampler::new(Arc::new(walks), (9, 4), 3, 40, 4000).batch(0)
+    };
+    let [plain, near, onward] = [None, Some(false), Some(true)].map(batch);
+    assert_eq!([&near.states, &onward.states], [&plain.states; 2]);
+    assert_eq!([&near.back_moves, &onward.back_moves], [&plain.back_moves; 2]);
+    let mut tightened = 0;
+    for (i, row) in plain.states.outer_iter().enumerate() {
+        let text: Vec<String> = row.iter().map(u8::to_string).collect();
+        let distance = f32::from(exact[&Puzzle8::default().parse(&text.join(" ")).expect("a board of a walk")]);
+        let [plain, near, onward] = [&plain, &near, &onward].map(|batch| batch.labels[i]);
+        assert_eq!(near, if distance <= DEPTH as f32 { distance } else { plain });
+        assert!(distance <= onward && onward <= near, "{distance} {onward} {near}");
+        tightened += usize::from(onward < near);
+    }
+    assert!(tightened > 100, "walks of up to 40 moves come back to the goal: {tightened}");
 }

@@ -6,7 +6,7 @@ use super::search_options::{AutoCount, SearchOptions};
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::model::{BeamSettings, ModelConfig};
-use crate::puzzle::Puzzle;
+use crate::puzzle::{Puzzle, State};
 use crate::search::Search;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
@@ -203,7 +203,7 @@ const ENDGAME: usize = 1_000_000;
 const BEAM_ENDGAME: usize = 1_000;
 
 /// Bytes that a state of an endgame takes, with what it takes to make it.
-const ENDGAME_BYTES: u64 = 16;
+pub(super) const ENDGAME_BYTES: u64 = 16;
 
 /// Steps after the first answer.
 const PATIENCE: u64 = 4;
@@ -293,13 +293,20 @@ fn endgame<P: Puzzle>(
         Some((present, endgame)) if *present == wanted => endgame.clone(),
         _ => endgames.last.insert((wanted, make(puzzle, wanted.depth, wanted.states, endgames.stop))).1.clone(),
     };
+    if let Some(depth) = depth {
+        check_reached(&endgame, depth)?;
+    }
+    Ok(endgame)
+}
+
+/// Refuses an endgame that memory has kept from the depth that was asked for.
+pub(super) fn check_reached<S: State>(endgame: &Endgame<S>, depth: u32) -> anyhow::Result<()> {
     let reached = endgame.depth();
     ensure!(
-        depth.is_none_or(|depth| reached == depth) || endgame.is_empty() || endgame.is_whole(),
-        "--endgame {}: so many states do not fit into half of the memory: {reached} would be accepted",
-        wanted.depth
+        reached == depth || endgame.is_empty() || endgame.is_whole(),
+        "--endgame {depth}: so many states do not fit into half of the memory: {reached} would be accepted"
     );
-    Ok(endgame)
+    Ok(())
 }
 
 /// A variant of BWAS with the settings that were given, and those that measured best.

@@ -1,5 +1,6 @@
 //! `costar train`: flags to settings, and what the run will be, before it begins.
 
+use super::choice::{ENDGAME_BYTES, check_reached};
 use super::{Ending, OrInput as _, SUCCESS, models};
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::learner::Precision;
@@ -11,12 +12,12 @@ use crate::quantity::{self, Interval, Roughly, grouped};
 use crate::sampler::{GENERATOR, Samples, Source, Walks};
 use crate::search::endgame::Endgame;
 use crate::train::checkpoint::{self, Position};
-use crate::train::settings::{Labels, Plan, Settings};
+use crate::train::settings::{Labels, Plan, Schedule, Settings};
 use crate::train::{Ended, Training, claim};
 use crate::{memory, signal};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -48,10 +49,18 @@ pub(super) struct Args {
     /// The longest scramble [default: the puzzle's; cube3: 26]
     #[arg(long, value_name = "D", value_parser = quantity::positive_count)]
     max_depth: Option<u64>,
-    /// The highest learning rate: it rises over the first 2 % of the samples and falls to 0 at the last
-    /// [default: 4e-3 for mlp, 1e-3 for resnet]
+    /// The highest learning rate [default: 4e-3 for mlp, 1e-3 for resnet]
     #[arg(long, value_name = "X", value_parser = rate)]
     lr: Option<f64>,
+    /// How the learning rate goes, once it has risen over the first 2 % of the samples: it falls to 0 at the last as half a
+    /// cosine or in a straight line (linear), stays until the last fifth and falls to 0 in it (late), or stays (constant)
+    /// [default: cosine]
+    #[arg(long, value_name = "cosine|linear|late|constant", hide_possible_values = true)]
+    schedule: Option<Schedule>,
+    /// Let the model's weights be averages over steps, in which each step counts D times what the next does, as 0.999
+    /// [default: 0, which is the last step's]
+    #[arg(long, value_name = "D", value_parser = decay)]
+    average: Option<f64>,
     /// Where to train: auto, cpu, cuda or cuda:I
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     device: DeviceChoice,
@@ -73,14 +82,15 @@ pub(super) struct Args {
     /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples
     #[arg(long, default_value = "10m", value_name = "INTERVAL")]
     checkpoint_every: Interval,
-    /// What samples are labelled with: walks (the moves that led to a state) or bellman (the best of its children, by the
+    /// What samples are labelled with: walks (the moves that led to a state), exact (the same, but the distance near the
+    /// goals), tightened (exact, and beyond that what the walk adds to it) or bellman (the best of its children, by the
     /// network itself: value iteration; with --init, a second phase) [default: walks]
-    #[arg(long, value_name = "walks|bellman")]
+    #[arg(long, value_name = "walks|exact|tightened|bellman", hide_possible_values = true)]
     labels: Option<LabelsChoice>,
     /// Of --labels bellman: steps that the network which gives the labels is kept for [default: 100]
     #[arg(long, value_name = "STEPS", value_parser = quantity::positive_count)]
     target_every: Option<u64>,
-    /// Of --labels bellman: exact labels within so many moves of the goals [default: 4]
+    /// Of --labels exact, tightened and bellman: exact labels within so many moves of the goals [default: 4]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
     endgame: Option<u64>,
     /// The share of samples that look nearly solved, however far they are, for puzzles whose moves all commute: what
@@ -102,13 +112,44 @@ enum PrecisionChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LabelsChoice {
     Walks,
+    Exact,
+    Tightened,
     Bellman,
+}
+
+impl From<Labels> for LabelsChoice {
+    fn from(labels: Labels) -> Self {
+        match labels {
+            Labels::Walks => LabelsChoice::Walks,
+            Labels::Exact { .. } => LabelsChoice::Exact,
+            Labels::Tightened { .. } => LabelsChoice::Tightened,
+            Labels::Bellman { .. } => LabelsChoice::Bellman,
+        }
+    }
+}
+
+impl Display for LabelsChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LabelsChoice::Walks => "walks",
+            LabelsChoice::Exact => "exact",
+            LabelsChoice::Tightened => "tightened",
+            LabelsChoice::Bellman => "bellman",
+        })
+    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
         _ => Err(format!("'{text}' is not a learning rate: a number above 0, as 2e-3, would be accepted")),
+    }
+}
+
+fn decay(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(decay) if (0.0..1.0).contains(&decay) => Ok(decay),
+        _ => Err(format!("'{text}': a number from 0 to less than 1, as 0.999, would be accepted")),
     }
 }
 
@@ -136,7 +177,8 @@ impl Visitor for Train {
         let name = puzzle.name();
         self.with(Arc::new(puzzle), default_depth, |settings| {
             let own = |flag: &str| format!("{flag}: samples of {name} are made in a way of its own; leave it out");
-            ensure!(settings.labels == Labels::Walks, own("--labels bellman"));
+            let labels = LabelsChoice::from(settings.labels);
+            ensure!(labels == LabelsChoice::Walks, own(&format!("--labels {labels}")));
             ensure!(settings.lookalikes == 0.0, own("--lookalikes"));
             Ok(Arc::clone(&samples))
         })
@@ -144,12 +186,17 @@ impl Visitor for Train {
 
     fn visit<P: Reversible>(self, puzzle: P) -> Ending {
         let puzzle = Arc::new(puzzle);
+        let stop = self.stop;
         self.with(Arc::clone(&puzzle), puzzle.default_depth(), |settings| {
             let walks = Walks::new(Arc::clone(&puzzle)).with_lookalikes(settings.lookalikes)?;
-            Ok(match settings.labels {
-                Labels::Walks => Arc::new(walks),
-                Labels::Bellman { endgame, .. } => Arc::new(walks.with_children(Endgame::new(&*puzzle, endgame))),
-            })
+            let Some(depth) = settings.labels.endgame() else { return Ok(Arc::new(walks)) };
+            let room = memory::available().map_or(usize::MAX, |memory| (memory / 2 / ENDGAME_BYTES) as usize);
+            let endgame = Endgame::within(&*puzzle, depth, room, stop);
+            check_reached(&endgame, depth)?;
+            Ok(Arc::new(match settings.labels {
+                Labels::Bellman { .. } => walks.with_children(endgame),
+                labels => walks.with_exact_labels(endgame, matches!(labels, Labels::Tightened { .. })),
+            }))
         })
     }
 }
@@ -236,8 +283,8 @@ impl Train {
 /// Refuses what cannot fit, before anything is allocated; on CUDA the device itself says so.
 fn check_memory(settings: &Settings, encoding: &Encoding, device: Device) -> Result<()> {
     let parameters = settings.network.parameter_count(encoding)?;
-    // Weights, gradients and two moments, in f32; and once more while the speed is measured.
-    let held = 2 * 4 * 4 * parameters;
+    // Weights, gradients, two moments and the average, in f32; and once more while the speed is measured.
+    let held = 2 * 4 * (4 + u64::from(settings.average > 0.0)) * parameters;
     let layers = 2 + 2 * settings.network.blocks as u64;
     let positions = match settings.network.kind {
         NetworkKind::Mlp => 1,
@@ -301,6 +348,8 @@ fn settings<P: Puzzle>(
         batch_size,
         max_depth,
         learning_rate: args.lr.unwrap_or(if dense { 4e-3 } else { 1e-3 }),
+        schedule: args.schedule.unwrap_or_default(),
+        average: args.average.unwrap_or(0.0),
         weight_decay: WEIGHT_DECAY,
         precision: precision(args).unwrap_or(Precision::auto(device)),
         seed: args.seed.unwrap_or(1),
@@ -312,14 +361,22 @@ fn settings<P: Puzzle>(
 
 /// Labels as the flags have them.
 fn labels(args: &Args) -> Result<Labels> {
-    if args.labels != Some(LabelsChoice::Bellman) {
-        for (flag, given) in [("--target-every", args.target_every), ("--endgame", args.endgame)] {
-            ensure!(given.is_none(), "{flag} is a setting of --labels bellman: add that, or leave it out");
-        }
-        return Ok(Labels::Walks);
-    }
+    let choice = args.labels.unwrap_or(LabelsChoice::Walks);
+    ensure!(
+        args.target_every.is_none() || choice == LabelsChoice::Bellman,
+        "--target-every is a setting of --labels bellman: add that, or leave it out"
+    );
+    ensure!(
+        args.endgame.is_none() || choice != LabelsChoice::Walks,
+        "--endgame is a setting of --labels exact, tightened and bellman: add one of them, or leave it out"
+    );
     let endgame = narrow("--endgame", args.endgame.unwrap_or(4))?;
-    Ok(Labels::Bellman { target_every: args.target_every.unwrap_or(100), endgame })
+    Ok(match choice {
+        LabelsChoice::Walks => Labels::Walks,
+        LabelsChoice::Exact => Labels::Exact { endgame },
+        LabelsChoice::Tightened => Labels::Tightened { endgame },
+        LabelsChoice::Bellman => Labels::Bellman { target_every: args.target_every.unwrap_or(100), endgame },
+    })
 }
 
 fn narrow<T: TryFrom<u64>>(flag: &str, number: u64) -> Result<T> {
@@ -355,6 +412,8 @@ fn check_same_run<P: Puzzle>(puzzle: &P, args: &Args, position: &Position) -> Re
     kept.check("--batch-size", args.batch_size, settings.batch_size as u64)?;
     kept.check("--max-depth", args.max_depth, u64::from(settings.max_depth))?;
     kept.check("--lr", args.lr, settings.learning_rate)?;
+    kept.check("--schedule", args.schedule, settings.schedule)?;
+    kept.check("--average", args.average, settings.average)?;
     kept.check("--precision", precision(args), settings.precision)?;
     kept.check("--seed", args.seed, settings.seed)?;
     check_labels(args, settings.labels, &kept)?;
@@ -371,18 +430,16 @@ fn check_same_run<P: Puzzle>(puzzle: &P, args: &Args, position: &Position) -> Re
 }
 
 fn check_labels(args: &Args, labels: Labels, kept: &Kept) -> Result<()> {
-    let (kind, target_every, endgame) = match labels {
-        Labels::Walks => ("walks", None, None),
-        Labels::Bellman { target_every, endgame } => ("bellman", Some(target_every), Some(u64::from(endgame))),
-    };
-    let typed = args.labels.map(|labels| if labels == LabelsChoice::Walks { "walks" } else { "bellman" });
-    kept.check("--labels", typed, kind)?;
+    let kind = LabelsChoice::from(labels);
+    kept.check("--labels", args.labels, kind)?;
+    let target_every = if let Labels::Bellman { target_every, .. } = labels { Some(target_every) } else { None };
+    let endgame = labels.endgame().map(u64::from);
     for (flag, typed, kept_value) in
         [("--target-every", args.target_every, target_every), ("--endgame", args.endgame, endgame)]
     {
         match kept_value {
             Some(value) => kept.check(flag, typed, value)?,
-            None => ensure!(typed.is_none(), "{flag}: the run's labels are those of its walks"),
+            None => ensure!(typed.is_none(), "{flag}: the run has --labels {kind}, without it; {}", kept.remedy),
         }
     }
     Ok(())

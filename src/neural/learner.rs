@@ -68,6 +68,8 @@ impl fmt::Display for Precision {
 pub const STATE_WEIGHTS: &str = "weights.safetensors";
 /// See [`STATE_WEIGHTS`].
 pub const STATE_OPTIMIZER: &str = "optimizer.safetensors";
+/// See [`STATE_WEIGHTS`]; where weights are averaged.
+pub const STATE_AVERAGE: &str = "average.safetensors";
 /// See [`STATE_WEIGHTS`]; where labels come from the network itself.
 pub const STATE_TARGET: &str = "target.safetensors";
 
@@ -145,7 +147,14 @@ pub struct Learner {
     precision: Precision,
     sums: Tensor,
     summed: u32,
+    average: Option<Average>,
     target: Option<Target>,
+}
+
+/// The mean of the network over its last steps, of which each counts `decay` times what the next does.
+struct Average {
+    parameters: Parameters,
+    decay: f64,
 }
 
 /// The network as it was some steps ago, which says what labels are.
@@ -172,7 +181,23 @@ impl Learner {
         let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);
         let optimizer = AdamW::new(&parameters, weight_decay);
         let sums = Tensor::zeros([MEASURES], (Kind::Float, device.0));
-        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed: 0, target: None })
+        let (average, target) = (None, None);
+        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed: 0, average, target })
+    }
+
+    /// Lets the model that comes out be an average over steps, in which one counts `decay` times what the next does (Polyak
+    /// and Juditsky 1992; of the running statistics, too).
+    ///
+    /// # Panics
+    /// If `decay` is not from 0 to less than 1.
+    pub fn averaging(self, decay: f64) -> Self {
+        assert!((0.0..1.0).contains(&decay));
+        Learner { average: Some(Average { parameters: self.parameters.copy(), decay }), ..self }
+    }
+
+    /// The parameters of the model that comes out.
+    fn result(&self) -> &Parameters {
+        self.average.as_ref().map_or(&self.parameters, |average| &average.parameters)
     }
 
     /// How many numbers are trained.
@@ -182,9 +207,7 @@ impl Learner {
 
     /// Lets labels come from the network as it is now, from here on ([`Learner::relabel`]).
     pub fn update_target(&mut self) {
-        let layout = self.parameters.layout().clone();
-        let parameters = Parameters::from_values(layout, self.parameters.values(), self.device.0);
-        self.set_target(parameters);
+        self.set_target(self.parameters.copy());
     }
 
     fn set_target(&mut self, parameters: Parameters) {
@@ -234,6 +257,11 @@ impl Learner {
         let step = caught(|| {
             let gradients = self.gradients(batch);
             self.optimizer.step(&self.parameters, &gradients, learning_rate);
+            if let Some(Average { parameters, decay }) = &self.average {
+                // Of few steps, the mean of all: the first would count for long.
+                let steps = self.optimizer.steps() as f64;
+                tch::no_grad(|| parameters.approach(&self.parameters, (1.0 - decay).max(1.0 / steps)));
+            }
         });
         step.map_err(|error| {
             anyhow!("{} failed: {error}; where memory is short, a smaller --batch-size or --width helps", self.device)
@@ -341,7 +369,7 @@ impl Learner {
     /// One number a row, in move-cost units.
     pub fn predict(&self, rows: &ndarray::Array2<u8>) -> Vec<f32> {
         tch::no_grad(|| {
-            let weights = self.parameters.weights(self.precision.kind());
+            let weights = self.result().weights(self.precision.kind());
             let output = self.network.forward(&weights, &upload(rows.view(), self.device.0), false);
             host_values(&output.values.clamp_min(0.0))
         })
@@ -367,7 +395,7 @@ impl Learner {
     /// # Errors
     /// If a file cannot be written.
     pub fn write_model(&self, folder: &Path, config: &ModelConfig) -> Result<()> {
-        model::write(folder, config, &self.parameters)
+        model::write(folder, config, self.result())
     }
 
     /// Writes all that training goes on from, exactly: parameters, statistics and moments in f32.
@@ -376,6 +404,9 @@ impl Learner {
     /// If a file cannot be written.
     pub fn write_state(&self, folder: &Path) -> Result<()> {
         model::write_tensors(&folder.join(STATE_WEIGHTS), &self.parameters, Precision::F32)?;
+        if let Some(average) = &self.average {
+            model::write_tensors(&folder.join(STATE_AVERAGE), &average.parameters, Precision::F32)?;
+        }
         if let Some(target) = &self.target {
             model::write_tensors(&folder.join(STATE_TARGET), &target.parameters, Precision::F32)?;
         }
@@ -389,6 +420,10 @@ impl Learner {
     pub fn read_state(&mut self, folder: &Path) -> Result<()> {
         self.read_parameters(&folder.join(STATE_WEIGHTS))?;
         self.optimizer = AdamW::read(&folder.join(STATE_OPTIMIZER), &self.parameters, self.optimizer.weight_decay)?;
+        if let Some(decay) = self.average.as_ref().map(|average| average.decay) {
+            let parameters = self.read_tensors(&folder.join(STATE_AVERAGE))?;
+            self.average = Some(Average { parameters: parameters.copy(), decay });
+        }
         let target = folder.join(STATE_TARGET);
         if target.exists() {
             let target = self.read_tensors(&target)?;
@@ -402,7 +437,11 @@ impl Learner {
     /// # Errors
     /// If a file is missing, damaged or of another network.
     pub fn read_weights(&mut self, model: &Path) -> Result<()> {
-        self.read_parameters(&model.join(model::WEIGHTS))
+        self.read_parameters(&model.join(model::WEIGHTS))?;
+        if let Some(average) = &mut self.average {
+            average.parameters = self.parameters.copy();
+        }
+        Ok(())
     }
 
     fn read_parameters(&mut self, path: &Path) -> Result<()> {

@@ -27,6 +27,11 @@ impl AdamW {
         AdamW { steps: 0, moments: moments.map(|pair| pair.map(|m| m.set_requires_grad(false))), weight_decay }
     }
 
+    /// Steps made so far.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// One step down the gradients of [`Parameters::trained`].
     pub(super) fn step(&mut self, parameters: &Parameters, gradients: &[Tensor], learning_rate: f64) {
         self.steps += 1;

@@ -112,6 +112,23 @@ impl Parameters {
         Parameters { layout, matrices, vectors, statistics }
     }
 
+    /// A copy that is not trained.
+    pub(super) fn copy(&self) -> Self {
+        let [matrices, vectors, statistics] = self.flat().map(|tensor| tensor.detach().copy());
+        Parameters { layout: self.layout.clone(), matrices, vectors, statistics }
+    }
+
+    /// Moves the numbers of a copy towards others: 0 leaves them where they are, 1 makes them the same.
+    pub(super) fn approach(&self, others: &Parameters, share: f64) {
+        for (own, other) in self.flat().into_iter().zip(others.flat()) {
+            let _ = own.shallow_clone().lerp_(&other.detach(), share);
+        }
+    }
+
+    fn flat(&self) -> [&Tensor; 3] {
+        [&self.matrices, &self.vectors, &self.statistics]
+    }
+
     /// The numbers of each entry, on the host.
     pub(super) fn values(&self) -> Vec<Vec<f32>> {
         let weights = tch::no_grad(|| self.weights(Kind::Float));

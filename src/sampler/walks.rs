@@ -3,7 +3,7 @@
 use super::lookalikes::Lookalikes;
 use super::shortcuts::Shortcuts;
 use super::{Batch, Children, Generator, Samples, below};
-use crate::puzzle::{Move, ParseError, Reversible};
+use crate::puzzle::{Cost, Move, ParseError, Reversible};
 use crate::search::endgame::Endgame;
 use ndarray::Array2;
 use rand::RngCore;
@@ -16,10 +16,28 @@ pub struct Walks<P: Reversible> {
     puzzle: Arc<P>,
     goals: Vec<P::State>,
     shortcuts: Shortcuts,
-    /// Where children are asked for: what is known by heart.
-    endgame: Option<Endgame<P::State>>,
+    /// Distances near the goals, and what is done with them.
+    known: Option<(Endgame<P::State>, Use)>,
     /// What looks nearly solved, and the share of a batch to learn from that is made of it.
     lookalikes: Option<(f64, Lookalikes)>,
+}
+
+/// What known distances are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// They are the labels where they are known.
+    Labels,
+    /// What a walk costs is counted from its last state whose distance is known, too.
+    WholeWalks,
+    /// They are the labels where they are known, and children's costs.
+    Children,
+}
+
+/// A state, the moves that led to it, and what is said to be its cost.
+struct Sample<S> {
+    state: S,
+    made: Vec<Move>,
+    cost: Cost,
 }
 
 impl<P: Reversible> Walks<P> {
@@ -31,12 +49,18 @@ impl<P: Reversible> Walks<P> {
         let goals = puzzle.goals();
         assert!(!goals.is_empty(), "a puzzle has a goal");
         let shortcuts = Shortcuts::of(&*puzzle, goals[0]);
-        Walks { puzzle, goals, shortcuts, endgame: None, lookalikes: None }
+        Walks { puzzle, goals, shortcuts, known: None, lookalikes: None }
     }
 
     /// Batches also have the children of their states, and exact labels near the goals, where the endgame knows them.
     pub fn with_children(self, endgame: Endgame<P::State>) -> Self {
-        Walks { endgame: Some(endgame), ..self }
+        Walks { known: Some((endgame, Use::Children)), ..self }
+    }
+
+    /// Labels are exact near the goals, where the endgame knows them. With `onward`, what a walk costs beyond is counted
+    /// from the last of its states that the endgame knows.
+    pub fn with_exact_labels(self, endgame: Endgame<P::State>, onward: bool) -> Self {
+        Walks { known: Some((endgame, if onward { Use::WholeWalks } else { Use::Labels })), ..self }
     }
 
     /// Of batches to learn from, this share is not walks but states of which few cells differ from a goal, however far
@@ -97,7 +121,8 @@ impl<P: Reversible> Samples for Walks<P> {
             if i < walks {
                 return self.walk(depth, generator);
             }
-            lookalikes.sample(&*self.puzzle, &self.shortcuts, self.goals[0], generator)
+            let (state, made) = lookalikes.sample(&*self.puzzle, &self.shortcuts, self.goals[0], generator);
+            Sample { state, cost: made.len() as Cost, made }
         });
         self.fill_with(samples, batch);
     }
@@ -105,30 +130,33 @@ impl<P: Reversible> Samples for Walks<P> {
 
 impl<P: Reversible> Walks<P> {
     /// A walk of so many moves, fewer where it comes to an end.
-    fn walk(&self, depth: u32, generator: &mut Generator) -> (P::State, Vec<Move>) {
+    fn walk(&self, depth: u32, generator: &mut Generator) -> Sample<P::State> {
         let goal = self.goals[below(generator, self.goals.len())];
         let mut walker = Walker { shortcuts: Some(&self.shortcuts), ..Walker::new(&*self.puzzle, goal) };
+        let onward = self.known.as_ref().filter(|(_, purpose)| *purpose == Use::WholeWalks);
+        let mut cost = 0;
         for _ in 0..depth {
             if walker.step(generator).is_none() {
                 break;
             }
+            cost = onward.and_then(|(endgame, _)| endgame.cost(&walker.state)).unwrap_or(cost + 1);
         }
-        (walker.state, walker.made)
+        Sample { state: walker.state, made: walker.made, cost }
     }
 
-    /// Writes states and the moves that led to them into a batch.
-    fn fill_with(&self, samples: impl Iterator<Item = (P::State, Vec<Move>)>, batch: &mut Batch) {
+    /// Writes samples into a batch.
+    fn fill_with(&self, samples: impl Iterator<Item = Sample<P::State>>, batch: &mut Batch) {
         let mut states = Vec::new();
-        for ((state, made), (mut row, label, mut back)) in samples.zip(batch.samples_mut()) {
+        for (Sample { state, made, cost }, (mut row, label, mut back)) in samples.zip(batch.samples_mut()) {
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-            *label = made.len() as f32;
+            let known = self.known.as_ref().and_then(|(endgame, _)| endgame.cost(&state));
+            *label = known.unwrap_or(cost) as f32;
             self.shortcuts.back(&made).for_each(|action| back[usize::from(action)] = 1);
-            if let Some(endgame) = &self.endgame {
-                *label = endgame.cost(&state).map_or(*label, |cost| cost as f32);
-                states.push(state);
-            }
+            states.push(state);
         }
-        batch.children = self.endgame.as_ref().map(|endgame| self.children(endgame, &states));
+        if let Some((endgame, Use::Children)) = &self.known {
+            batch.children = Some(self.children(endgame, &states));
+        }
     }
 }
 
