@@ -67,6 +67,7 @@ fn main() -> anyhow::Result<()> {
         width: flags.width,
         blocks: flags.blocks,
         heads: Some(12),
+        one_output_per_move: false,
         offset: 13.0,
         scale: 10.0,
     };
