@@ -67,7 +67,6 @@ fn main() -> anyhow::Result<()> {
         width: flags.width,
         blocks: flags.blocks,
         heads: Some(12),
-        one_output_per_move: false,
         offset: 13.0,
         scale: 10.0,
     };

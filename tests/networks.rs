@@ -15,15 +15,7 @@ use std::sync::Arc;
 
 fn config(kind: NetworkKind, heads: bool) -> NetworkConfig {
     set_cpu_threads(1); // the tests run beside each other
-    NetworkConfig {
-        kind,
-        width: 16,
-        blocks: 2,
-        heads: heads.then_some(12),
-        one_output_per_move: false,
-        offset: 13.0,
-        scale: 10.0,
-    }
+    NetworkConfig { kind, width: 16, blocks: 2, heads: heads.then_some(12), offset: 13.0, scale: 10.0 }
 }
 
 fn sampler(max_depth: u32, size: usize) -> Sampler {

@@ -34,7 +34,6 @@ fn settings(learning_rate: f64) -> Settings {
             width: 32,
             blocks: 1,
             heads: Some(12),
-            one_output_per_move: false,
             offset: 13.0,
             scale: 10.0,
         },
@@ -50,7 +49,6 @@ fn settings(learning_rate: f64) -> Settings {
         schedule: Schedule::Cosine,
         average: 0.0,
         lookalikes: 0.0,
-        experiment: None,
     }
 }
 

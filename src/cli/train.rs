@@ -12,7 +12,7 @@ use crate::quantity::{self, Interval, Roughly, grouped};
 use crate::sampler::{GENERATOR, Samples, Source, Walks};
 use crate::search::endgame::Endgame;
 use crate::train::checkpoint::{self, Position};
-use crate::train::settings::{Experiment, Labels, Plan, Schedule, Settings};
+use crate::train::settings::{Labels, Plan, Schedule, Settings};
 use crate::train::{Ended, Training, claim};
 use crate::{memory, signal};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -61,9 +61,6 @@ pub(super) struct Args {
     /// [default: 0, which is the last step's]
     #[arg(long, value_name = "D", value_parser = decay)]
     average: Option<f64>,
-    /// What is tried and not in costar otherwise
-    #[arg(long)]
-    experiment: Option<Experiment>,
     /// Where to train: auto, cpu, cuda or cuda:I
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     device: DeviceChoice,
@@ -192,7 +189,6 @@ impl Visitor for Train {
         let stop = self.stop;
         self.with(Arc::clone(&puzzle), puzzle.default_depth(), |settings| {
             let walks = Walks::new(Arc::clone(&puzzle)).with_lookalikes(settings.lookalikes)?;
-            let walks = walks.with_experiment(settings.experiment);
             let Some(depth) = settings.labels.endgame() else { return Ok(Arc::new(walks)) };
             let room = memory::available().map_or(usize::MAX, |memory| (memory / 2 / ENDGAME_BYTES) as usize);
             let endgame = Endgame::within(&*puzzle, depth, room, stop);
@@ -332,7 +328,6 @@ fn settings<P: Puzzle>(
             blocks: narrow("--blocks", args.blocks.unwrap_or(4))?,
             heads: args.heads.then(|| puzzle.move_count()),
             // The middle of the labels, and a third of their range: outputs begin near 0 and stay of the order of 1.
-            one_output_per_move: args.experiment == Some(Experiment::OneOutputPerMove),
             offset: f64::from(max_depth) / 2.0,
             scale: f64::from(max_depth) / 2.6,
         },
@@ -348,7 +343,6 @@ fn settings<P: Puzzle>(
     ensure!(max_depth <= DEEPEST, "--max-depth {max_depth}: at most {DEEPEST} would be accepted");
     Ok(Settings {
         labels: labels(args)?,
-        experiment: args.experiment,
         puzzle: puzzle.name(),
         network,
         batch_size,

@@ -212,7 +212,7 @@ impl Learner {
 
     fn set_target(&mut self, parameters: Parameters) {
         let precision = Precision::for_solving(self.device, self.config.kind);
-        let scorer = scorer(&*self.network, &parameters, self.device.0, precision, &self.config);
+        let scorer = scorer(&*self.network, &parameters, self.device.0, precision);
         self.target = Some(Target { parameters, scorer });
     }
 
@@ -298,13 +298,6 @@ impl Learner {
         let squared = error.square().mean(Kind::Float);
         let cross_entropy = output.moves.zip(batch.moves.as_ref()).map(|(logits, moves)| {
             let moves = moves.to_kind(Kind::Float);
-            if self.config.one_output_per_move {
-                // A move back costs one less, the other that is known one more.
-                let known = moves.ne(0.0).to_kind(Kind::Float);
-                let costs = batch.labels.unsqueeze(1) + (moves * 2.0 - 3.0) * &known;
-                let error = (logits - (costs - self.config.offset) / self.config.scale) * &known;
-                return error.square().sum(Kind::Float) / known.sum(Kind::Float) * VALUE_WEIGHT;
-            }
             let shares = &moves / moves.sum_dim_intlist([1i64].as_slice(), true, Kind::Float).clamp_min(1.0);
             logits.cross_entropy_loss(&shares, None::<Tensor>, Reduction::Mean, -100, 0.0)
         });

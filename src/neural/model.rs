@@ -160,7 +160,7 @@ impl Model {
         let (network, layout) = config.network.build(&config.encoding, device.0, precision.kind())?;
         let (values, weights_crc32) = read_tensors_and_checksum(&folder.join(WEIGHTS), &layout)?;
         let parameters = Parameters::from_values(layout, values, device.0);
-        let scorer = scorer(&*network, &parameters, device.0, precision, &config.network);
+        let scorer = scorer(&*network, &parameters, device.0, precision);
         Ok(Model { config, weights_crc32, precision, scorer })
     }
 }

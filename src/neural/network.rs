@@ -40,9 +40,6 @@ pub struct NetworkConfig {
     pub blocks: usize,
     /// How many moves the second head tells apart; `None` for a network without it.
     pub heads: Option<usize>,
-    /// Whether the second head says what each child costs.
-    #[serde(default)]
-    pub one_output_per_move: bool,
     /// The cost-to-go is `offset + scale · output`: a fresh network starts at the mean label.
     pub offset: f64,
     /// See `offset`.
@@ -103,7 +100,6 @@ pub(super) trait Scorer: Send {
 
 /// A folded network on its device.
 struct OnDevice {
-    costs: Option<(f64, f64)>,
     network: Box<dyn Folded>,
     device: tch::Device,
 }
@@ -114,10 +110,7 @@ impl Scorer for OnDevice {
             let output = self.network.forward(&upload(rows, self.device), moves);
             let moves = output.moves.map(|logits| {
                 let size = (rows.nrows(), logits.size()[1] as usize);
-                let probabilities = host_values(&match self.costs {
-                    None => logits.softmax(-1, Kind::Float),
-                    Some((offset, scale)) => ((output.values.unsqueeze(1) - (logits * scale + offset)) / 1.5).exp(),
-                });
+                let probabilities = host_values(&logits.softmax(-1, Kind::Float));
                 Array2::from_shape_vec(size, probabilities).expect("a row of moves a state")
             });
             Scores { values: host_values(&output.values), moves }
@@ -132,14 +125,11 @@ pub(super) fn scorer(
     parameters: &Parameters,
     device: tch::Device,
     precision: Precision,
-    config: &NetworkConfig,
 ) -> Box<dyn Scorer> {
     tch::no_grad(|| {
         let weights = parameters.weights(Kind::Float);
-        let costs = config.one_output_per_move.then_some((config.offset, config.scale));
         let rounded = (precision == Precision::Int8).then(|| network.round(&weights)).flatten();
-        rounded
-            .unwrap_or_else(|| Box::new(OnDevice { costs, network: network.fold(&weights, precision.kind()), device }))
+        rounded.unwrap_or_else(|| Box::new(OnDevice { network: network.fold(&weights, precision.kind()), device }))
     })
 }
 

@@ -2,14 +2,12 @@
 
 use super::lookalikes::Lookalikes;
 use super::shortcuts::Shortcuts;
-use super::{Batch, Children, Generator, Samples, below, generator};
+use super::{Batch, Children, Generator, Samples, below};
 use crate::puzzle::{Cost, Move, ParseError, Reversible};
 use crate::search::endgame::Endgame;
-use crate::train::settings::Experiment;
 use ndarray::Array2;
 use rand::RngCore;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Samples of a puzzle whose moves can be undone: each is a walk of its own from a goal, of as many moves as its depth,
 /// none of which only undoes or shortens what came before; its label is that number, an upper bound of the distance.
@@ -20,9 +18,6 @@ pub struct Walks<P: Reversible> {
     shortcuts: Shortcuts,
     /// Distances near the goals, and what is done with them.
     known: Option<(Endgame<P::State>, Use)>,
-    /// What is tried, and the least cost that was said of each state.
-    experiment: Option<Experiment>,
-    seen: Mutex<HashMap<u64, Cost>>,
     /// What looks nearly solved, and the share of a batch to learn from that is made of it.
     lookalikes: Option<(f64, Lookalikes)>,
 }
@@ -54,12 +49,7 @@ impl<P: Reversible> Walks<P> {
         let goals = puzzle.goals();
         assert!(!goals.is_empty(), "a puzzle has a goal");
         let shortcuts = Shortcuts::of(&*puzzle, goals[0]);
-        Walks { puzzle, goals, shortcuts, known: None, lookalikes: None, experiment: None, seen: Mutex::default() }
-    }
-
-    /// With what is tried.
-    pub fn with_experiment(self, experiment: Option<Experiment>) -> Self {
-        Walks { experiment, ..self }
+        Walks { puzzle, goals, shortcuts, known: None, lookalikes: None }
     }
 
     /// Batches also have the children of their states, and exact labels near the goals, where the endgame knows them.
@@ -150,19 +140,8 @@ impl<P: Reversible> Walks<P> {
                 break;
             }
             cost = onward.and_then(|(endgame, _)| endgame.cost(&walker.state)).unwrap_or(cost + 1);
-            if self.experiment == Some(Experiment::SeenOnWalks) {
-                cost = self.least(&walker.state, cost);
-            }
         }
         Sample { state: walker.state, made: walker.made, cost }
-    }
-
-    /// The least cost that was ever said of a state.
-    fn least(&self, state: &P::State, cost: Cost) -> Cost {
-        let mut seen = self.seen.lock().expect("no thread has panicked");
-        let least = seen.entry(Endgame::<P::State>::key(state)).or_insert(cost);
-        *least = cost.min(*least);
-        *least
     }
 
     /// Writes samples into a batch.
@@ -170,18 +149,9 @@ impl<P: Reversible> Walks<P> {
         let mut states = Vec::new();
         for (Sample { state, made, cost }, (mut row, label, mut back)) in samples.zip(batch.samples_mut()) {
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-            let cost = if self.experiment == Some(Experiment::Seen) { self.least(&state, cost) } else { cost };
             let known = self.known.as_ref().and_then(|(endgame, _)| endgame.cost(&state));
             *label = known.unwrap_or(cost) as f32;
-            let last = if self.experiment == Some(Experiment::LastMove) { 1 } else { usize::MAX };
-            self.shortcuts.back(&made).take(last).for_each(|action| back[usize::from(action)] = 1);
-            if self.experiment == Some(Experiment::OneOutputPerMove) {
-                let mut further = generator(made.iter().fold(0, |sum, &action| 31 * sum + u64::from(action)), 2);
-                let next = (0..32).map(|_| below(&mut further, back.len()) as Move);
-                if let Some(next) = { next }.find(|&next| self.shortcuts.allow(&made, next)) {
-                    back[usize::from(next)] = 2;
-                }
-            }
+            self.shortcuts.back(&made).for_each(|action| back[usize::from(action)] = 1);
             states.push(state);
         }
         if let Some((endgame, Use::Children)) = &self.known {

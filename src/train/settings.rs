@@ -31,9 +31,6 @@ pub struct Settings {
     pub generator: String,
     /// The model whose weights the run began with.
     pub init: Option<String>,
-    /// What is tried and not in costar otherwise.
-    #[serde(default)]
-    pub experiment: Option<Experiment>,
     /// What samples are labelled with.
     #[serde(default)]
     pub labels: Labels,
@@ -86,21 +83,6 @@ impl Labels {
             }
         }
     }
-}
-
-/// What is tried and not in costar otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Experiment {
-    /// Only the inverse of a walk's last move is a way back.
-    LastMove,
-    /// Labels are the least depth at which a state was sampled so far.
-    Seen,
-    /// Labels are the least depth at which any walk met a state so far, and what a walk does beyond is counted from there.
-    SeenOnWalks,
-    /// The second head says what each child costs, learned from the moves that the walk makes back and forth (Q*:
-    /// Agostinelli et al. 2024); solve in f32 or bf16, with `--confidence 1.5`.
-    OneOutputPerMove,
 }
 
 /// How the learning rate goes, after a straight rise over the first 2 % of the samples.
