@@ -203,7 +203,7 @@ const ENDGAME: usize = 1_000_000;
 const BEAM_ENDGAME: usize = 1_000;
 
 /// Bytes that a state of an endgame takes, with what it takes to make it.
-pub(super) const ENDGAME_BYTES: u64 = 16;
+const ENDGAME_BYTES: u64 = 16;
 
 /// Steps after the first answer.
 const PATIENCE: u64 = 4;
@@ -287,8 +287,8 @@ fn endgame<P: Puzzle>(
         None => return Ok(Endgame::none()),
         Some(make) => make,
     };
-    let memory = options.max_memory.or_else(memory::available).unwrap_or(u64::MAX);
-    let wanted = Wanted { states: wanted.states.min(roughly((memory / 2 / ENDGAME_BYTES) as usize)), ..wanted };
+    let room = endgame_room(options.max_memory.or_else(memory::available));
+    let wanted = Wanted { states: wanted.states.min(roughly(room)), ..wanted };
     let endgame = match &endgames.last {
         Some((present, endgame)) if *present == wanted => endgame.clone(),
         _ => endgames.last.insert((wanted, make(puzzle, wanted.depth, wanted.states, endgames.stop))).1.clone(),
@@ -297,6 +297,11 @@ fn endgame<P: Puzzle>(
         check_reached(&endgame, depth)?;
     }
     Ok(endgame)
+}
+
+/// How many states of an endgame half of the memory holds, where it is known.
+pub(super) fn endgame_room(memory: Option<u64>) -> usize {
+    (memory.unwrap_or(u64::MAX) / 2 / ENDGAME_BYTES) as usize
 }
 
 /// Refuses an endgame that memory has kept from the depth that was asked for.

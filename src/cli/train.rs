@@ -1,6 +1,6 @@
 //! `costar train`: flags to settings, and what the run will be, before it begins.
 
-use super::choice::{ENDGAME_BYTES, check_reached};
+use super::choice::{check_reached, endgame_room};
 use super::{Ending, OrInput as _, SUCCESS, models};
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::learner::Precision;
@@ -190,8 +190,7 @@ impl Visitor for Train {
         self.with(Arc::clone(&puzzle), puzzle.default_depth(), |settings| {
             let walks = Walks::new(Arc::clone(&puzzle)).with_lookalikes(settings.lookalikes)?;
             let Some(depth) = settings.labels.endgame() else { return Ok(Arc::new(walks)) };
-            let room = memory::available().map_or(usize::MAX, |memory| (memory / 2 / ENDGAME_BYTES) as usize);
-            let endgame = Endgame::within(&*puzzle, depth, room, stop);
+            let endgame = Endgame::within(&*puzzle, depth, endgame_room(memory::available()), stop);
             check_reached(&endgame, depth)?;
             Ok(Arc::new(match settings.labels {
                 Labels::Bellman { .. } => walks.with_children(endgame),

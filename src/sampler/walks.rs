@@ -146,17 +146,16 @@ impl<P: Reversible> Walks<P> {
 
     /// Writes samples into a batch.
     fn fill_with(&self, samples: impl Iterator<Item = Sample<P::State>>, batch: &mut Batch) {
+        let children_of = self.known.as_ref().filter(|(_, purpose)| *purpose == Use::Children);
         let mut states = Vec::new();
         for (Sample { state, made, cost }, (mut row, label, mut back)) in samples.zip(batch.samples_mut()) {
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
             let known = self.known.as_ref().and_then(|(endgame, _)| endgame.cost(&state));
             *label = known.unwrap_or(cost) as f32;
             self.shortcuts.back(&made).for_each(|action| back[usize::from(action)] = 1);
-            states.push(state);
+            states.extend(children_of.map(|_| state));
         }
-        if let Some((endgame, Use::Children)) = &self.known {
-            batch.children = Some(self.children(endgame, &states));
-        }
+        batch.children = children_of.map(|(endgame, _)| self.children(endgame, &states));
     }
 }
 
