@@ -5,10 +5,11 @@
 //! searches beside those of the crate `pathfinding`, on the same boards in the same run. Times are medians. Lists are
 //! scanned only as long as that takes seconds, unless `--all` is given.
 
-use costar::exact::Exact;
+use costar::heuristic::exact::Exact;
+use costar::heuristic::tiles::distance;
 use costar::heuristic::{Heuristic, zero};
 use costar::puzzle::cube2::Cube2;
-use costar::puzzle::tiles::{Board as _, Packed8, Puzzle8, distance};
+use costar::puzzle::tiles::{Board as _, Packed8, Puzzle8};
 use costar::puzzle::{Move, Puzzle as _, Ranked};
 use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;

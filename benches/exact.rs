@@ -2,18 +2,18 @@
 //! `cargo bench --bench exact [-- --puzzle cube2 --model DIR] [--device cpu] [--every K]`.
 //!
 //! Without flags: each of `puzzle8` and `cube2` whose model is in `models/`. A folder of a run stands for its newest
-//! checkpoint. `--every K` looks at every K-th state by number, where scoring all takes too long.
+//! checkpoint. `--every K` looks at every K-th state by number, where evaluating all takes too long.
 //!
 //! Prints the mean error (bias), the mean absolute and the worst error, the rank correlation (Spearman's), and how often
 //! a greedy step is right, one move nearer by the exact table: to the child of least estimate, and by the move that the
-//! model's second head prefers, where it has one. Goals are left out. Then the same by exact distance.
+//! policy head prefers, where it has one. Goals are left out. Then the same by exact distance.
 
-use costar::exact::Exact;
+use costar::heuristic::exact::Exact;
 use costar::heuristic::{Ask, Heuristic as _};
 use costar::neural::device::{Device, DeviceChoice};
-use costar::neural::estimator::NetworkHeuristic;
-use costar::neural::learner::Precision;
+use costar::neural::heuristic::NetworkHeuristic;
 use costar::neural::model::{CONFIG, Model};
+use costar::neural::precision::Precision;
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::tiles::Puzzle8;
 use costar::puzzle::{Move, Ranked};
@@ -60,7 +60,7 @@ fn model_in(folder: &Path) -> anyhow::Result<PathBuf> {
 struct Said {
     /// The estimate; NaN where nobody asked.
     estimates: Vec<f32>,
-    /// The preferred one of the legal moves, where the model has preferences.
+    /// The preferred one of the legal moves, where the model has policy.
     preferred: Option<Vec<Move>>,
 }
 
@@ -81,7 +81,7 @@ fn judge<P: Ranked + Clone>(puzzle: P, folder: &Path, device: Device, every: usi
     let mut heuristic = NetworkHeuristic::new(Arc::new(puzzle.clone()), model, device);
     let begun = Instant::now();
     let said = ask(&puzzle, &mut heuristic, every)?;
-    println!("the model in {} on {device} in {precision}: scored in {:.1?}\n", folder.display(), begun.elapsed());
+    println!("the model in {} on {device} in {precision}: evaluated in {:.1?}\n", folder.display(), begun.elapsed());
     let judged: Vec<Judged> =
         (0..puzzle.count()).step_by(every).filter_map(|rank| judged(&puzzle, &table, &said, rank)).collect();
     print_all(&puzzle, &judged);
@@ -101,16 +101,16 @@ fn ask<P: Ranked>(puzzle: &P, heuristic: &mut NetworkHeuristic<P>, every: usize)
     let ranks: Vec<usize> = (0..puzzle.count()).filter(|&rank| wanted[rank]).collect();
     let mut said = Said {
         estimates: vec![f32::NAN; puzzle.count()],
-        preferred: heuristic.has_preferences().then(|| vec![0; puzzle.count()]),
+        preferred: heuristic.has_policy().then(|| vec![0; puzzle.count()]),
     };
     for chunk in ranks.chunks(heuristic.chunk()) {
         let states: Vec<P::State> = chunk.iter().map(|&rank| puzzle.unrank(rank)).collect();
-        heuristic.submit(&states, Ask::ValuesAndPreferences)?;
+        heuristic.submit(&states, Ask::ValuesAndPolicy)?;
         let answer = heuristic.collect()?;
         for (&rank, &value) in chunk.iter().zip(&answer.values) {
             said.estimates[rank] = value;
         }
-        if let (Some(preferred), Some(rows)) = (&mut said.preferred, &answer.preferences) {
+        if let (Some(preferred), Some(rows)) = (&mut said.preferred, &answer.policy) {
             for ((&rank, state), row) in chunk.iter().zip(&states).zip(rows.rows()) {
                 let legal = (0..puzzle.move_count() as Move).filter(|&action| puzzle.apply(state, action).is_some());
                 let best = legal.max_by(|&a, &b| row[usize::from(a)].total_cmp(&row[usize::from(b)]));

@@ -2,7 +2,7 @@
 """The training of `costar train` as one would write it in PyTorch, its samples made in Python: what the benchmark
 `speed` compares with (`cargo bench --bench speed -- --pytorch python3`).
 
-The same networks, batches, labels (two heads), optimizer and precision; walks over a whole batch at a time, in NumPy,
+The same networks, batches, labels (cost-to-go and policy), optimizer and precision; walks over a whole batch at a time, in NumPy,
 as DeepCubeA makes them. Prints two numbers: samples a second in whole, and of the network's step alone, fed with one
 batch over and over.
 """

@@ -1,8 +1,8 @@
 //! Measures each stage beside what limits it, on this machine: `cargo bench --bench speed [-- FLAGS]`.
 //!
-//! Prints a table: the rate of bf16 products; samples made a second by one core; training of a network with two heads
+//! Prints a table: the rate of bf16 products; samples made a second by one core; training of a network with a policy head
 //! (`--net mlp --width 1024 --blocks 3 --batch-size 8192`, if nothing else is said), in whole (fed by sampling threads, as
-//! `costar train` is) and part by part; scoring with it, encoding included; nodes that batch-weighted A* scores a second;
+//! `costar train` is) and part by part; evaluation with it, encoding included; nodes that batch-weighted A* evaluates a second;
 //! bytes a stored node. `--device` and `--seconds` (a figure and round) say where and how long; with `--pytorch PYTHON`,
 //! a Python that has PyTorch and NumPy trains the same network (`benches/plain_pytorch.py`) in turn with costar.
 
@@ -10,13 +10,15 @@ use anyhow::{Context as _, anyhow, ensure};
 use clap::Parser as _;
 use costar::heuristic::{Ask, Heuristic, PerState};
 use costar::neural::device::{Device, DeviceChoice, product_rate};
-use costar::neural::estimator::NetworkHeuristic;
-use costar::neural::learner::{Learner, Precision, Stages};
+use costar::neural::heuristic::NetworkHeuristic;
+use costar::neural::learner::{Learner, Stages};
 use costar::neural::model::{Model, ModelConfig};
 use costar::neural::network::{NetworkConfig, NetworkKind};
+use costar::neural::precision::Precision;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Encoding, Puzzle as _};
-use costar::sampler::{Sampler, Walker, Walks, generator};
+use costar::random::generator;
+use costar::sampler::{Sampler, Walker, Walks};
 use costar::search::best_first::BestFirst;
 use costar::search::{Control, Limits, Outcome, Search as _};
 use std::hash::BuildHasher as _;
@@ -66,7 +68,7 @@ fn main() -> anyhow::Result<()> {
         kind: flags.net,
         width: flags.width,
         blocks: flags.blocks,
-        heads: Some(12),
+        policy: Some(12),
         offset: 13.0,
         scale: 10.0,
     };
@@ -108,19 +110,19 @@ fn main() -> anyhow::Result<()> {
             }
         });
         let stages = learner.stages(&batch, seconds / 5.0)?;
-        let scoring = rate(seconds, chunk, |_| {
-            heuristic.submit(&states, Ask::Values).and_then(|()| heuristic.collect()).expect("the device scores");
+        let evaluation = rate(seconds, chunk, |_| {
+            heuristic.submit(&states, Ask::Values).and_then(|()| heuristic.collect()).expect("the device evaluates");
         });
         let outcome = search(10_000, &mut heuristic, &limits)?;
         let searching = outcome.stats.evaluated as f64 / outcome.stats.seconds;
         let pytorch = flags.pytorch.as_ref().map(|python| plain_pytorch(python, &flags, device)).transpose()?;
-        rounds.push(Round { products, sampling, training, stages, scoring, searching, pytorch });
+        rounds.push(Round { products, sampling, training, stages, evaluation, searching, pytorch });
     }
     print(&rounds, flops, batch_size, chunk);
     Ok(())
 }
 
-/// Floating-point operations of scoring one state, those of the products: two a weight, and a cell that it meets.
+/// Floating-point operations of evaluating one state, those of the products: two a weight, and a cell that it meets.
 fn operations(config: &NetworkConfig, encoding: &Encoding, parameters: u64) -> f64 {
     let width = config.width as f64;
     2.0 * match encoding.grid.filter(|_| config.kind == NetworkKind::Resnet) {
@@ -157,12 +159,12 @@ struct Round {
     sampling: f64,
     training: f64,
     stages: Stages,
-    scoring: f64,
+    evaluation: f64,
     searching: f64,
     pytorch: Option<[f64; 2]>,
 }
 
-/// Prints medians, and each figure as a share of what limits it; `flops` are those of scoring one state.
+/// Prints medians, and each figure as a share of what limits it; `flops` are those of evaluating one state.
 fn print(rounds: &[Round], flops: f64, batch_size: usize, chunk: usize) {
     let median = |of: &dyn Fn(&Round) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(of).collect();
@@ -189,12 +191,12 @@ fn print(rounds: &[Round], flops: f64, batch_size: usize, chunk: usize) {
     println!("  between them (waiting for samples, launches, measures): {gaps:.1} % of the time");
     let passes = percent(&|round| round.training * (round.stages.forward + round.stages.backward) / batch_size as f64);
     println!("  in whole, {passes:.0} % of the rate of forward and backward alone");
-    let share = percent(&|round| round.scoring * flops / round.products);
-    let rate = median(&|round| round.scoring);
-    println!("scoring    {rate:>10.0} states/s in chunks of {chunk}, {share:.0} % of the product rate");
-    let share = percent(&|round| round.searching / round.scoring);
+    let share = percent(&|round| round.evaluation * flops / round.products);
+    let rate = median(&|round| round.evaluation);
+    println!("evaluation {rate:>10.0} states/s in chunks of {chunk}, {share:.0} % of the product rate");
+    let share = percent(&|round| round.searching / round.evaluation);
     let rate = median(&|round| round.searching);
-    println!("searching  {rate:>10.0} evaluated/s at N = 10000, {share:.0} % of the scoring rate");
+    println!("searching  {rate:>10.0} evaluated/s at N = 10000, {share:.0} % of the evaluation rate");
     if rounds.iter().all(|round| round.pytorch.is_some()) {
         for (part, name) in ["samples and all", "the step alone"].into_iter().enumerate() {
             let theirs = |round: &Round| round.pytorch.map_or(f64::NAN, |rates| rates[part]);

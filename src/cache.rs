@@ -2,13 +2,12 @@
 //!
 //! A table is there whole or not at all: it is written beside its place and renamed, and read only if its length and
 //! checksum are right. Whatever goes wrong with the disk costs time, never an answer: the table is then built again,
-//! or kept in memory alone, and a note on the standard error stream says why.
+//! or kept in memory alone, and a log message says why.
 
+use crate::error::{Context as _, Result, ensure};
 use crate::files::write_whole;
-use crate::progress::note;
-use anyhow::{Context as _, Result, ensure};
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// What a table is: a cache gives back only what was built as the same thing.
@@ -36,13 +35,13 @@ impl Table {
     /// Reads the table, or builds and keeps it; `build` gives [`Table::length`] bytes.
     pub fn get(&self, folder: Option<&Path>, build: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
         let Some(folder) = folder else {
-            note!(
-                "costar: building {}; it will not be kept, for none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set",
+            log::info!(
+                "building {}; it will not be kept, for none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set",
                 self.title
             );
             return build();
         };
-        if let Some(bytes) = self.read_aloud(folder) {
+        if let Some(bytes) = self.read_or_log(folder) {
             return bytes;
         }
         // Of several processes at once one builds, the others wait for it.
@@ -52,11 +51,11 @@ impl Table {
         {
             return bytes;
         }
-        note!("costar: building {}, once", self.title);
+        log::info!("building {}, once", self.title);
         let bytes = build();
         match lock.and_then(|_held| self.write(folder, &bytes)) {
-            Ok(()) => note!("costar: kept in {}", self.path(folder).display()),
-            Err(error) => note!("costar: it is not kept: {error:#}"),
+            Ok(()) => log::info!("kept in {}", self.path(folder).display()),
+            Err(error) => log::warn!("it is not kept: {error}"),
         }
         bytes
     }
@@ -65,12 +64,12 @@ impl Table {
         folder.join(format!("{}.table", self.name))
     }
 
-    /// The table, if it is there and right; says so if it is there and wrong.
-    fn read_aloud(&self, folder: &Path) -> Option<Vec<u8>> {
+    /// The table, if it is there and right; logs why not if it is there and wrong.
+    fn read_or_log(&self, folder: &Path) -> Option<Vec<u8>> {
         match self.read(folder) {
             Ok(bytes) => bytes,
             Err(error) => {
-                note!("costar: {error:#}");
+                log::warn!("{error}");
                 None
             }
         }
@@ -119,10 +118,10 @@ impl Table {
         let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                note!("costar: waiting for another process that builds {}", self.title);
+                log::info!("waiting for another process that builds {}", self.title);
                 file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
             }
-            locked => locked.with_context(|| format!("cannot lock {}", path.display()))?,
+            locked => locked.map_err(io::Error::from).with_context(|| format!("cannot lock {}", path.display()))?,
         }
         Ok(file)
     }

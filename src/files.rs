@@ -1,6 +1,6 @@
 //! Files and folders that appear whole or not at all.
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};

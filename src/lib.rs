@@ -1,37 +1,80 @@
 //! costar learns, from nothing but a puzzle's rules, how far any state is from solved, and lets a batched best-first
 //! search use that estimate to find short solutions. The name is the method: *cost*-to-go plus A*.
 //!
+//! # Example: solve a cube
+//!
+//! ```no_run
+//! use costar::puzzle::cube3::Cube3;
+//! use costar::solver::{SearchConfig, Solver};
+//!
+//! let solution = Solver::new(Cube3, SearchConfig::default())?.solve("R U F'")?;
+//! println!("{solution}"); // F U' R'
+//! # Ok::<(), costar::Error>(())
+//! ```
+//!
+//! # The data's way
+//!
 //! ```text
 //! solve:  text ─ Puzzle::parse ─► state ─► search: pop N, expand, drop duplicates ─► &[State]
 //!                                            ▲                                          │ Heuristic::submit
 //!                                            │ f = λ·g + h      rows of small integers  ▼
 //!                                            └──── estimates ◄── one forward pass ◄── one-hot, on the device
-//!         moves ─► replayed from the parsed input ─► printed
+//!         moves ─► replayed from the parsed input ─► Solution
 //!
-//! train:  sampler threads ─► Batch { states, labels, back moves } ─► bounded channel ─► device ─► step
-//!                                                                                         │
-//!                                            metrics.jsonl, checkpoints ◄─────────────────┘
+//! train:  sampler threads ─► Batch { states, labels, policy targets } ─► bounded channel ─► device ─► step
+//!                                                                                            │
+//!                                               metrics.jsonl, checkpoints ◄─────────────────┘
 //! ```
 //!
-//! [`search`] knows no tensor, [`puzzle`]s know no network, [`report`], [`plot`] and [`view`] know no search: each end of an
-//! arrow can be replaced. Only [`neural`] names the tensor library.
+//! # The rooms
+//!
+//! | module | what is in it | it may use |
+//! | --- | --- | --- |
+//! | [`puzzle`] | the rules: traits, one puzzle a file | nothing |
+//! | [`heuristic`] | estimates of the cost-to-go | puzzle |
+//! | [`search`] | searches | puzzle, heuristic |
+//! | [`sampler`] | training batches from random walks and other sources | puzzle, heuristic, search |
+//! | [`registry`] | name → puzzle, and what is known of each from outside its rules | all of the above |
+//! | [`neural`] | networks, devices, models on disk: the only module that names the tensor library | puzzle, heuristic, sampler |
+//! | [`report`] | records of solutions and trainings, as JSON lines | nothing |
+//! | [`train`] | the training loop and its checkpoints | all of the above |
+//! | [`solver`] | a configuration → a plan → solutions | all of the above |
+//! | `plot`, `view` | pictures of records; the page that plays a solution | report; puzzle |
+//! | `server`, `cli` | HTTP and the command line: thin covers of `solver` and `train` | everything |
+//!
+//! # Cargo features
+//!
+//! All are on by default. A library needs none: `default-features = false`.
+//!
+//! - `cli`: the program `costar` (clap, indicatif).
+//! - `serve`: the HTTP server (axum).
+//! - `plot`: pictures as PNG, SVG and GIF (plotters).
+//! - `view`: the page that plays a solution.
 
 #![warn(missing_docs)]
 
 pub mod cache;
+#[cfg(feature = "cli")]
 pub mod cli;
-pub mod exact;
+mod error;
 pub mod files;
 pub mod heuristic;
 pub mod memory;
 pub mod neural;
+#[cfg(feature = "plot")]
 pub mod plot;
-pub mod progress;
 pub mod puzzle;
 pub mod quantity;
+pub mod random;
+pub mod registry;
 pub mod report;
 pub mod sampler;
 pub mod search;
-pub mod signal;
+#[cfg(feature = "serve")]
+pub mod server;
+pub mod solver;
 pub mod train;
+#[cfg(feature = "view")]
 pub mod view;
+
+pub use error::{Error, Result, SettingError};

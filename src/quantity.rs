@@ -9,7 +9,7 @@ use std::time::Duration;
 /// # Errors
 /// If it is not a whole number, or too large.
 pub fn count(text: &str) -> Result<u64, String> {
-    let refusal = || format!("'{text}' is not a count: 10000, 1e4 or 1_000_000 would be accepted");
+    let refusal = || format!("'{text}' is not a count: expected 10000, 1e4 or 1_000_000");
     let plain = plain_number(text).ok_or_else(refusal)?;
     if let Ok(number) = plain.parse::<u64>() {
         return Ok(number);
@@ -24,7 +24,7 @@ pub fn count(text: &str) -> Result<u64, String> {
 /// If it is not one.
 pub fn positive_count(text: &str) -> Result<u64, String> {
     match count(text)? {
-        0 => Err("0 is too small: at least 1 would be accepted".into()),
+        0 => Err("0 is too small: expected at least 1".into()),
         number => Ok(number),
     }
 }
@@ -36,7 +36,7 @@ pub fn positive_count(text: &str) -> Result<u64, String> {
 pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
     match text.parse::<T>() {
         Ok(share) if (T::from(0)..=T::from(1)).contains(&share) => Ok(share),
-        _ => Err(format!("'{text}' is not a share: a number from 0 to 1 would be accepted")),
+        _ => Err(format!("'{text}' is not a share: expected a number from 0 to 1")),
     }
 }
 
@@ -45,7 +45,7 @@ pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String
 /// # Errors
 /// If it is not a size.
 pub fn size(text: &str) -> Result<u64, String> {
-    let refusal = || format!("'{text}' is not a size: 8G, 512M or a number of bytes would be accepted");
+    let refusal = || format!("'{text}' is not a size: expected 8G, 512M or a number of bytes");
     let lower = text.trim().to_ascii_lowercase();
     let bare = lower.strip_suffix("ib").or_else(|| lower.strip_suffix('b')).unwrap_or(&lower);
     let (digits, unit) = match bare.char_indices().last() {
@@ -67,7 +67,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 pub fn seconds(text: &str) -> Result<f64, String> {
     match plain_number(text).and_then(|plain| plain.parse::<f64>().ok()) {
         Some(number) if number > 0.0 && number < 1e10 => Ok(number),
-        _ => Err(format!("'{text}' is not a time: a number of seconds above 0 would be accepted")),
+        _ => Err(format!("'{text}' is not a time: expected a number of seconds above 0")),
     }
 }
 
@@ -93,7 +93,7 @@ impl std::str::FromStr for Interval {
         };
         match plain_number(&text[..text.len() - 1]).and_then(|plain| plain.parse::<f64>().ok()) {
             Some(number) if number > 0.0 && number < 1e8 => Ok(Interval::Time(Duration::from_secs_f64(number * unit))),
-            _ => Err(format!("'{text}' is not an interval: 30s, 10m, 2h or a count of samples would be accepted")),
+            _ => Err(format!("'{text}' is not an interval: expected 30s, 10m, 2h or a count of samples")),
         }
     }
 }

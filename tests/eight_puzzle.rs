@@ -1,6 +1,6 @@
 //! The 8-puzzle as the article on breadth-first search has it: every row of its table, exactly.
 
-use costar::heuristic::zero;
+use costar::heuristic::{PuzzleHeuristics, zero};
 use costar::puzzle::tiles::{Packed8, Puzzle8};
 use costar::puzzle::{Puzzle as _, laws, replay};
 use costar::search::best_first::BestFirst;
@@ -27,7 +27,7 @@ fn solve(puzzle: &Puzzle8, search: &dyn Search<Puzzle8>, heuristic: &str) -> Out
     let start = puzzle.parse(START).expect("it can be solved");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
-    let mut heuristic = puzzle.heuristic(heuristic).unwrap_or_else(|| Box::new(zero::<Packed8>()));
+    let mut heuristic = PuzzleHeuristics::heuristic(puzzle, heuristic).unwrap_or_else(|| Box::new(zero::<Packed8>()));
     let outcome = search.run(puzzle, &start, &mut *heuristic, &mut Control::new(&limits, &stop, &mut watch));
     let outcome = outcome.expect("no heuristic fails");
     let (end, cost) = replay(puzzle, &start, outcome.moves.as_deref().expect("solved")).expect("legal moves");

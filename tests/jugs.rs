@@ -1,5 +1,6 @@
 //! The water jugs of the article on search: every row of its table.
 
+use costar::heuristic::PuzzleHeuristics as _;
 use costar::heuristic::{Heuristic, zero};
 use costar::puzzle::jugs::{Jugs, Volumes};
 use costar::puzzle::{Puzzle as _, laws, move_names, replay};

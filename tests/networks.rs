@@ -2,20 +2,22 @@
 
 use costar::heuristic::{Ask, Estimates, Heuristic as _};
 use costar::neural::device::{Device, DeviceChoice, set_cpu_threads};
-use costar::neural::estimator::NetworkHeuristic;
-use costar::neural::learner::{Learner, Precision};
+use costar::neural::heuristic::NetworkHeuristic;
+use costar::neural::learner::Learner;
 use costar::neural::model::{CONFIG, Model, ModelConfig, WEIGHTS};
 use costar::neural::network::{NetworkConfig, NetworkKind};
+use costar::neural::precision::Precision;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Encoding, Puzzle as _};
-use costar::sampler::{Batch, Sampler, Walker, Walks, generator};
+use costar::random::generator;
+use costar::sampler::{Batch, Sampler, Walker, Walks};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-fn config(kind: NetworkKind, heads: bool) -> NetworkConfig {
+fn config(kind: NetworkKind, policy: bool) -> NetworkConfig {
     set_cpu_threads(1); // the tests run beside each other
-    NetworkConfig { kind, width: 16, blocks: 2, heads: heads.then_some(12), offset: 13.0, scale: 10.0 }
+    NetworkConfig { kind, width: 16, blocks: 2, policy: policy.then_some(12), offset: 13.0, scale: 10.0 }
 }
 
 fn sampler(max_depth: u32, size: usize) -> Sampler {
@@ -23,8 +25,8 @@ fn sampler(max_depth: u32, size: usize) -> Sampler {
 }
 
 /// A network that has learned a little: its statistics are not those of a fresh one.
-fn learned(kind: NetworkKind, heads: bool) -> Learner {
-    learned_of(config(kind, heads))
+fn learned(kind: NetworkKind, policy: bool) -> Learner {
+    learned_of(config(kind, policy))
 }
 
 fn learned_of(config: NetworkConfig) -> Learner {
@@ -58,8 +60,8 @@ fn rows(states: &[CubeState]) -> ndarray::Array2<u8> {
 fn estimate(folder: &Path, precision: Precision, states: &[CubeState]) -> Estimates {
     let model = Model::read(folder, &Cube3, Device::CPU, Some(precision)).expect("a model");
     let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), model, Device::CPU);
-    heuristic.submit(states, Ask::ValuesAndPreferences).expect("the thread lives");
-    heuristic.collect().expect("it scores")
+    heuristic.submit(states, Ask::ValuesAndPolicy).expect("the thread lives");
+    heuristic.collect().expect("it evaluates")
 }
 
 fn worst(a: &[f32], b: &[f32]) -> f32 {
@@ -87,15 +89,15 @@ fn a_saved_and_folded_network_says_what_the_learner_says() {
             let rounded = estimate(folder.path(), Precision::Int8, &states);
             let error = worst(&expected, &rounded.values);
             assert!(error < 0.5, "{kind}: 8 bits change estimates by {error}");
-            let preferences = [&folded, &rounded].map(|estimates| estimates.preferences.as_ref().expect("the head"));
-            let error = (preferences[0] - preferences[1]).abs().into_iter().fold(0.0, f32::max);
+            let policy = [&folded, &rounded].map(|estimates| estimates.policy.as_ref().expect("the head"));
+            let error = (policy[0] - policy[1]).abs().into_iter().fold(0.0, f32::max);
             assert!(error < 0.05, "{kind}: 8 bits change probabilities by {error}");
         } else {
             eprintln!("SKIPPED for {kind}: this machine has no products of 8 bits for it");
         }
-        let preferences = folded.preferences.expect("it has the head");
-        assert_eq!(preferences.dim(), (300, 12));
-        assert!(preferences.outer_iter().all(|row| (row.sum() - 1.0).abs() < 1e-4));
+        let policy = folded.policy.expect("it has the head");
+        assert_eq!(policy.dim(), (300, 12));
+        assert!(policy.outer_iter().all(|row| (row.sum() - 1.0).abs() < 1e-4));
     }
 }
 
@@ -132,7 +134,7 @@ fn weights_come_back_bit_by_bit() {
         other.read_weights(folder.path()).expect("the same network");
         assert_eq!(learner.predict(&rows), other.predict(&rows));
         let estimates = estimate(folder.path(), Precision::F32, &states(1));
-        assert_eq!(estimates.preferences, None, "it has no head of moves");
+        assert_eq!(estimates.policy, None, "it has no head of moves");
     }
 }
 
@@ -216,7 +218,7 @@ fn what_is_damaged_or_foreign_is_refused_by_name() {
     let whole = fs::read(&weights).expect("it was written");
     for length in [0, 7, 100, whole.len() / 2, whole.len() - 1] {
         fs::write(&weights, &whole[..length]).expect("it can be written");
-        assert!(refusal().contains("not whole"), "{length} bytes: {}", refusal());
+        assert!(refusal().contains("truncated"), "{length} bytes: {}", refusal());
     }
     fs::write(&weights, &whole).expect("it can be written");
 
@@ -236,14 +238,14 @@ fn what_is_damaged_or_foreign_is_refused_by_name() {
     assert!(refusal().contains(CONFIG), "{}", refusal());
     change("\"cells\": 54", "\"cells\": 999999999999");
     assert!(refusal().contains("encoding"), "{}", refusal());
-    change("\"heads\": 12", "\"heads\": 13");
+    change("\"policy\": 12", "\"policy\": 13");
     assert!(refusal().contains("13 moves"), "{}", refusal());
     change("\"puzzle\": \"cube3\"", "\"puzzle\": \"cube4\"");
     assert!(refusal().contains("cube4"), "{}", refusal());
     change("\"width\": 16", "\"width\": 9999999");
     assert!(refusal().contains("width"), "{}", refusal());
-    change("\"format\": 1", "\"format\": 2");
-    assert!(refusal().contains("format 2"), "{}", refusal());
+    change("\"format\": 2", "\"format\": 3");
+    assert!(refusal().contains("format 3"), "{}", refusal());
     fs::write(&path, "{").expect("it can be written");
     assert!(refusal().contains(CONFIG), "{}", refusal());
     fs::remove_file(&path).expect("it is there");
@@ -296,5 +298,5 @@ fn devices_are_chosen_by_name() {
     assert_eq!(Device::resolve(DeviceChoice::Cpu).ok(), Some(Device::CPU));
     // With or without a GPU: a device that is not there is an error that says why.
     let refusal = Device::resolve(DeviceChoice::Cuda(4096)).expect_err("no such device").to_string();
-    assert!(refusal.contains("--device cuda"), "{refusal}");
+    assert!(refusal.contains("`device` cuda"), "{refusal}");
 }

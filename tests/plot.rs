@@ -37,13 +37,17 @@ fn run(name: &str) -> Run {
     Run { name: name.into(), metrics: (1..=20).map(|i| line(i * 50_000)).collect() }
 }
 
+/// The published search; its `n` is filled in.
+const PUBLISHED: &str = r#"{"search":"bwas","n":0,"lambda":0.6}"#;
+
 /// A result of the optimal length 20; no length, no solution.
-fn solved(instance: usize, length: Option<u32>, seconds: f64, n: usize, variant: &str) -> Solved {
+fn solved(instance: usize, length: Option<u32>, seconds: f64, n: usize, config: &str) -> Solved {
+    let config = config.replace("\"n\":0", &format!("\"n\":{n}"));
     let text = format!(
         r#"{{"puzzle":"cube3","instance":"{instance}","solved":{},"moves":null,"length":{length},"cost":{length},
         "optimal_length":20,"proven_optimal":false,"nodes_generated":{},"nodes_stored":1,"nodes_expanded":1,
         "nodes_evaluated":1,"iterations":1,"seconds":{seconds},"device":"cpu","model":"cube3","search":"bwas","n":{n},
-        "lambda":0.6,"variant":"{variant}","heuristic":"network","ended_by":null,"weights_crc32":1,"max_seconds":null,
+        "nodes_pruned":0,"lambda":0.6,"config":{config},"heuristic":"network","ended_by":null,"weights_crc32":1,"max_seconds":null,
         "max_nodes":null,"max_memory":null}}"#,
         length.is_some(),
         instance * 100,
@@ -52,8 +56,8 @@ fn solved(instance: usize, length: Option<u32>, seconds: f64, n: usize, variant:
     serde_json::from_str(&text).expect("a record")
 }
 
-fn results(name: &str, found: &[Option<u32>], n: usize, variant: &str) -> Results {
-    let records = found.iter().enumerate().map(|(i, &length)| solved(i + 1, length, (i + 1) as f64, n, variant));
+fn results(name: &str, found: &[Option<u32>], n: usize, config: &str) -> Results {
+    let records = found.iter().enumerate().map(|(i, &length)| solved(i + 1, length, (i + 1) as f64, n, config));
     Results { name: name.into(), records: records.collect() }
 }
 
@@ -120,10 +124,10 @@ fn intervals_are_those_of_wilson_and_student() {
 
 #[test]
 fn points_of_settings_come_from_the_results() {
-    let deferred = "--deferred --confidence 3 --patience 4";
+    let deferred = r#"{"search":"bwas","n":0,"lambda":0.6,"deferred":true,"policy_weight":3.0,"patience":4}"#;
     let few = results("few", &[Some(20), Some(22), None, Some(24)], 100, deferred);
     let many = results("many", &[Some(20), Some(20), Some(20), Some(22)], 1000, deferred);
-    let published = results("published", &[Some(24); 4], 1000, "");
+    let published = results("published", &[Some(24); 4], 1000, PUBLISHED);
     let points = points(&[&few, &many, &published]);
     let groups: Vec<(&str, &str)> = points.iter().map(|point| (point.group.as_str(), point.label.as_str())).collect();
     assert_eq!(groups, [("deferred", "N = 100"), ("deferred", "N = 1 k"), ("bwas", "N = 1 k")]);
@@ -138,7 +142,7 @@ fn points_of_settings_come_from_the_results() {
 
 #[test]
 fn lengths_and_efforts_come_from_the_results() {
-    let few = results("few", &[Some(20), Some(22), None, Some(22)], 100, "");
+    let few = results("few", &[Some(20), Some(22), None, Some(22)], 100, PUBLISHED);
     assert_eq!(pairs(&few).into_iter().collect::<Vec<_>>(), [((20, 20), 1), ((20, 22), 2)]);
     let seconds = cumulative(&few, |record| record.seconds);
     assert_eq!(seconds, [(1.0, 0.25), (2.0, 0.5), (4.0, 0.75)]);
@@ -199,8 +203,8 @@ fn each_format_is_what_it_says() {
 
 #[test]
 fn odd_data_is_drawn_without_a_panic() {
-    let nothing = results("nothing", &[None, None], 100, "");
-    let long = results(&"long ".repeat(60), &[Some(1_000_000)], 100, "");
+    let nothing = results("nothing", &[None, None], 100, PUBLISHED);
+    let long = results(&"long ".repeat(60), &[Some(1_000_000)], 100, PUBLISHED);
     let all: Vec<&Results> = std::iter::repeat_n(&long, MOST_SERIES).collect();
     let lone =
         Run { name: "<&\"> \u{1F600}".into(), metrics: vec![Metrics { loss: 1e308, learning_rate: 0.0, ..line(0) }] };
@@ -262,8 +266,8 @@ fn metrics_and_results_are_told_apart_and_drawn() {
     fs::write(folder.path().join("metrics.jsonl"), &torn).expect("a file");
     plot(&folder, &["metrics.jsonl", "--out", "a.svg"]);
     assert_eq!(fs::read_to_string(folder.path().join("metrics.jsonl")).expect("the file"), torn);
-    write(&folder, "few.jsonl", &results("", &[Some(20), Some(22)], 100, "").records);
-    write(&folder, "many.jsonl", &results("", &[Some(20), Some(20)], 1000, "").records);
+    write(&folder, "few.jsonl", &results("", &[Some(20), Some(22)], 100, PUBLISHED).records);
+    write(&folder, "many.jsonl", &results("", &[Some(20), Some(20)], 1000, PUBLISHED).records);
     for (words, picture) in [
         (vec!["few.jsonl"], "costar-lengths.png"),
         (vec!["few.jsonl", "many.jsonl"], "costar-settings.png"),
@@ -282,7 +286,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
         assert!(parts.iter().all(|part| err.contains(part)), "{words:?}: {err}");
     };
     let metrics = write(&folder, "metrics.jsonl", &run("a").metrics);
-    let found = results("", &[Some(20), Some(22)], 100, "").records;
+    let found = results("", &[Some(20), Some(22)], 100, PUBLISHED).records;
     write(&folder, "results.jsonl", &found);
     fs::write(folder.path().join("empty.jsonl"), "\n").expect("a file");
     fs::write(folder.path().join("broken.jsonl"), format!("{metrics}x\n{metrics}")).expect("a file");
@@ -290,7 +294,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     fs::write(folder.path().join("other.jsonl"), "{\"a\": 1}\n").expect("a file");
     fs::create_dir(folder.path().join("nothing")).expect("a folder");
     let mut mixed = found.clone();
-    mixed.extend(results("", &[Some(20)], 1000, "").records);
+    mixed.extend(results("", &[Some(20)], 1000, PUBLISHED).records);
     write(&folder, "mixed.jsonl", &mixed);
     let unknown: Vec<Solved> = found.iter().map(|record| Solved { optimal_length: None, ..record.clone() }).collect();
     write(&folder, "unknown.jsonl", &unknown);
@@ -303,13 +307,13 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     has(&["absent.jsonl"], &["there is no file, folder or model absent.jsonl"]);
     has(&["metrics.jsonl", "results.jsonl"], &["one of results of bench", "one of runs"]);
     has(&["metrics.jsonl", "--kind", "lengths"], &["--kind lengths", "training, density"]);
-    has(&["metrics.jsonl", "--kind", "density"], &["the folder of the run would be accepted"]);
+    has(&["metrics.jsonl", "--kind", "density"], &["expected the folder of the run"]);
     has(&["metrics.jsonl", "--out", "a.jpg"], &["a.jpg", ".png, .svg or .gif"]);
     has(&["metrics.jsonl", "--out", "no/a.png"], &["there is no folder no"]);
     has(&["metrics.jsonl", "--instances", "metrics.jsonl"], &["--instances"]);
     has(&["unknown.jsonl", "--kind", "lengths"], &["no solution in it has a known optimal length", "--instances"]);
     let many = ["metrics.jsonl"; MOST_SERIES + 1];
-    has(&many, &["8 runs are too many", "7 would be accepted"]);
+    has(&many, &["8 runs are too many", "expected at most 7"]);
     // The optimal lengths are known to the file of instances.
     fs::write(folder.path().join("all.tsv"), "# some\n1\t18\n2\t22 # a comment\n").expect("a file");
     plot(&folder, &["unknown.jsonl", "--instances", "all.tsv", "--out", "known.png"]);

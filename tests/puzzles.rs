@@ -1,12 +1,13 @@
 //! The laws of every puzzle, and what is special about each.
 
-use costar::heuristic::{exact_distances, zero};
+use costar::heuristic::{PuzzleHeuristics as _, exact_distances, zero};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35, Puzzle48};
 use costar::puzzle::{Puzzle, Reversible, laws};
-use costar::sampler::{Walker, generator};
+use costar::random::generator;
+use costar::sampler::Walker;
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -21,7 +22,7 @@ fn the_laws_hold_for_every_size_of_sliding_tiles() {
     let outward = Puzzle8::with_goal("0 1 2 3 4 5 6 7 8").expect("a board");
     laws::check(&outward, &[1, 2, 4, 8, 16, 20, 39, 62, 116]);
     let aside = Puzzle8::with_goal("1 0 2 3 4 5 6 7 8").expect("a board");
-    assert_eq!(aside.twin(&aside.goal()), None, "a blank that is off the diagonal has no mirror image");
+    assert_eq!(aside.symmetric_state(&aside.goal()), None, "a blank that is off the diagonal has no mirror image");
     laws::check(&Puzzle15::default(), &[1, 2, 4, 10, 24, 54, 107, 212, 446]);
     laws::check(&Puzzle24::default(), &[1, 2, 4, 10, 26, 64, 159, 366, 862]);
     laws::check(&Puzzle35::default(), &[1, 2, 4, 10, 26, 66, 171, 440]);

@@ -70,9 +70,9 @@ impl Server {
     }
 
     /// Begins a search, and reads its events up to one of that name.
-    fn watch(&self, wish: &Value, until: &str) -> (BufReader<TcpStream>, Value) {
+    fn watch(&self, request: &Value, until: &str) -> (BufReader<TcpStream>, Value) {
         let headers = format!("{JSON}Accept: text/event-stream\r\n");
-        let mut events = BufReader::new(self.send("POST", "/solve", &headers, &wish.to_string()));
+        let mut events = BufReader::new(self.send("POST", "/solve", &headers, &request.to_string()));
         let data = next_event(&mut events, until);
         (events, data)
     }
@@ -139,11 +139,15 @@ fn a_scramble_is_solved_and_its_playback_solves() {
     assert_eq!(report["playback"]["solves"], true);
     assert_eq!(report["playback"]["scramble"], 6);
     // The same again, as events, with other settings: the model is there.
-    let wish = json!({ "instance": instance, "n": 100, "lambda": 0.8 });
-    let (mut events, queued) = server.watch(&wish, "queued");
+    let request = json!({ "instance": instance, "n": 100, "lambda": 0.8 });
+    let (mut events, queued) = server.watch(&request, "queued");
     assert_eq!((&queued["ahead"], queued["search"].as_str().map(str::len)), (&0.into(), Some(16)));
     let done = next_event(&mut events, "done");
-    assert_eq!((&done["n"], &done["search"], &done["variant"]), (&100.into(), &"bwas".into(), &"".into()), "{done}");
+    assert_eq!(
+        (&done["n"], &done["search"], &done["config"]["lambda"]),
+        (&100.into(), &"bwas".into(), &0.8.into()),
+        "{done}"
+    );
     assert!(solves(instance, &done) && done["playback"]["solves"] == true);
     // Another puzzle, which needs no model.
     let tiles =
@@ -160,7 +164,7 @@ fn a_scramble_is_solved_and_its_playback_solves() {
     assert_eq!(report["playback"], Value::Null);
     let (_, puzzles) = server.get("/puzzles");
     let cube = &puzzles[0];
-    assert_eq!((&cube["puzzle"], &cube["models"][0]["heads"]), (&"cube3".into(), &true.into()), "{puzzles}");
+    assert_eq!((&cube["puzzle"], &cube["models"][0]["policy"]), (&"cube3".into(), &true.into()), "{puzzles}");
 }
 
 #[test]
@@ -174,10 +178,10 @@ fn what_is_refused_is_refused_with_a_reason() {
         ("/solve", json!({ "instance": "R", "lambda": "much" }), 422, "lambda", "\"much\""),
         ("/solve", json!({ "instance": "R", "n": -1 }), 422, "n", "-1"),
         ("/solve", json!({ "instance": "R", "max_seconds": 6 }), 422, "max_seconds", "to 5"),
-        ("/solve", json!({ "instance": "R", "depth": 6 }), 422, "depth", "there is no field"),
+        ("/solve", json!({ "instance": "R", "depth": 6 }), 422, "depth", "unknown field"),
         ("/solve", json!({ "instance": "R", "puzzle": "cube9" }), 422, "puzzle", "cube9"),
         ("/solve", json!({ "instance": "R", "puzzle": "/etc/passwd.json" }), 422, "puzzle", "not offered"),
-        ("/solve", json!({ "instance": "R", "model": "../models/cube3" }), 422, "model", "cube3 would be accepted"),
+        ("/solve", json!({ "instance": "R", "model": "../models/cube3" }), 422, "model", "expected cube3"),
         ("/solve", json!({ "instance": "R", "search": "dfs" }), 422, "search", "'dfs'"),
         ("/solve", json!({ "instance": "R", "search": "bfs", "n": 5 }), 422, "n", "no such setting"),
         ("/solve", json!({ "instance": "R", "heuristic": "guess" }), 422, "heuristic", "'guess'"),
@@ -192,7 +196,7 @@ fn what_is_refused_is_refused_with_a_reason() {
     for (method, path, headers, body, status, reason) in [
         ("POST", "/solve", JSON, "{\"instance\": ", 400, "line 1"),
         ("POST", "/solve", JSON, "[]", 400, "object"),
-        ("POST", "/solve", JSON, "\u{0}\u{fffd}", 400, "no JSON"),
+        ("POST", "/solve", JSON, "\u{0}\u{fffd}", 400, "not JSON"),
         ("POST", "/solve", "", "{}", 415, "application/json"),
         ("POST", "/solve", JSON, &"x".repeat(100_000), 413, "4096"),
         ("GET", "/solve", "", "", 405, "GET"),
@@ -241,7 +245,7 @@ fn one_search_a_model_then_the_queue_then_no_more() {
     server.wait_for(1, 1);
     // Another model, or none, need not wait.
     let other = json!({ "instance": HARD, "heuristic": "ball", "search": "astar" });
-    let (mut third, _) = server.watch(&other, "begun");
+    let (mut third, _) = server.watch(&other, "started");
     server.wait_for(2, 1);
     let (status, refusal) = server.post("/solve", &hard);
     assert_eq!(status, 503, "{refusal}");
@@ -277,8 +281,8 @@ fn a_closed_connection_ends_its_search() {
 #[test]
 fn better_answers_come_in_and_time_is_up() {
     let server = Server::start(&["--max-seconds", "8"]);
-    let wish = json!({ "instance": "R U F' L D B' U R' F L'", "anytime": true, "deferred": true, "max_seconds": 8 });
-    let (mut events, answer) = server.watch(&wish, "answer");
+    let request = json!({ "instance": "R U F' L D B' U R' F L'", "anytime": true, "deferred": true, "max_seconds": 8 });
+    let (mut events, answer) = server.watch(&request, "answer");
     assert_eq!((&answer["playback"]["solves"], &answer["length"]), (&true.into(), &answer["cost"]), "{answer}");
     let done = next_event(&mut events, "done");
     assert!(done["length"].as_u64() <= answer["length"].as_u64() && done["max_seconds"] == 8.0, "{done}");

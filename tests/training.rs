@@ -2,25 +2,23 @@
 
 use costar::heuristic::exact_distances;
 use costar::neural::device::{Device, set_cpu_threads};
-use costar::neural::learner::{Learner, Precision};
+use costar::neural::learner::Learner;
 use costar::neural::model::Model;
 use costar::neural::network::{NetworkConfig, NetworkKind};
+use costar::neural::precision::Precision;
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::Cube3;
 use costar::puzzle::tiles::Puzzle8;
-use costar::quantity::Interval;
 use costar::report::{Metrics, read_lines};
-use costar::sampler::{GENERATOR, Sampler, Samples, Walks};
-use costar::search::endgame::Endgame;
+use costar::sampler::{GENERATOR, Labels, Sampler, Samples, Walks};
+use costar::search::perimeter::Perimeter;
 use costar::train::checkpoint;
-use costar::train::settings::{Labels, Plan, Schedule, Settings};
-use costar::train::{Ended, METRICS, SNAPSHOTS, Training, claim};
+use costar::train::settings::{Schedule, Settings};
+use costar::train::{Ended, Event, METRICS, RunOptions, SNAPSHOTS, Training, claim};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 fn walks() -> Arc<dyn Samples> {
     Arc::new(Walks::new(Arc::new(Cube3)))
@@ -33,7 +31,7 @@ fn settings(learning_rate: f64) -> Settings {
             kind: NetworkKind::Mlp,
             width: 32,
             blocks: 1,
-            heads: Some(12),
+            policy: Some(12),
             offset: 13.0,
             scale: 10.0,
         },
@@ -47,19 +45,13 @@ fn settings(learning_rate: f64) -> Settings {
         init: None,
         labels: Labels::Walks,
         schedule: Schedule::Cosine,
-        average: 0.0,
-        lookalikes: 0.0,
+        ema: 0.0,
+        sparse_states: 0.0,
     }
 }
 
-fn plan(out: &Path, steps: u64) -> Plan {
-    Plan {
-        out: out.to_owned(),
-        steps,
-        checkpoint_every: Interval::Samples(64 * 200),
-        snapshot_every: None,
-        sampler_threads: 2,
-    }
+fn plan(out: &Path, steps: u64) -> RunOptions {
+    RunOptions { steps: Some(steps), ..RunOptions::new(out) }
 }
 
 fn fresh(out: &Path, steps: u64, rate: f64) -> Training<Cube3> {
@@ -71,9 +63,22 @@ fn newest(out: &Path) -> PathBuf {
     checkpoint::newest(out).expect("the folder can be read").expect("there is a checkpoint")
 }
 
-fn resume(out: &Path, steps: u64) -> anyhow::Result<Training<Cube3>> {
+fn resume(out: &Path, steps: u64) -> costar::Result<Training<Cube3>> {
     let folder = newest(out);
     Training::resumed(Arc::new(Cube3), walks(), &folder, checkpoint::read(&folder)?, plan(out, steps), Device::CPU)
+}
+
+/// Runs a training for so many steps, and has it stop then.
+fn run_for(training: Training<Cube3>, steps: u64) -> Ended {
+    let stop = AtomicBool::new(false);
+    let mut left = steps;
+    let mut watch = |event: &Event<'_>| {
+        if let Event::Step { .. } = event {
+            left -= 1;
+            stop.store(left == 0, Ordering::Relaxed);
+        }
+    };
+    training.run(&stop, &mut watch).expect("it runs")
 }
 
 fn state(out: &Path) -> [Vec<u8>; 3] {
@@ -90,28 +95,19 @@ fn an_interrupted_run_ends_with_the_same_bits() {
         fs::create_dir(out).expect("a folder");
     }
     let never = AtomicBool::new(false);
-    assert_eq!(fresh(&whole, STEPS, 1e-3).run(&never).expect("it runs"), Ended::Finished);
+    assert_eq!(fresh(&whole, STEPS, 1e-3).run(&never, &mut |_| ()).expect("it runs"), Ended::Finished);
 
     let mut training = fresh(&parts, STEPS, 1e-3);
     let mut stops = 0;
-    for wait in [20, 40, 60, 1_000_000] {
-        let stop = AtomicBool::new(false);
-        let ended = thread::scope(|scope| {
-            let waiting = scope.spawn(|| {
-                thread::park_timeout(Duration::from_millis(wait));
-                stop.store(true, Ordering::Relaxed);
-            });
-            let ended = training.run(&stop).expect("it runs");
-            waiting.thread().unpark();
-            ended
-        });
+    for steps in [1, 120, 37, u64::MAX] {
+        let ended = run_for(training, steps);
         stops += u32::from(ended == Ended::Stopped);
         // A training of which a kill has left a half-written checkpoint.
         fs::create_dir_all(parts.join("checkpoint-000000000000001.tmp/model")).expect("a folder");
         training = resume(&parts, STEPS).expect("it can be resumed");
     }
-    assert!(stops > 0, "it was interrupted");
-    assert_eq!(training.run(&never).expect("nothing to do"), Ended::NothingLeft);
+    assert_eq!(stops, 3, "it was interrupted");
+    assert_eq!(training.run(&never, &mut |_| ()).expect("nothing to do"), Ended::NothingLeft);
     assert_eq!(state(&whole), state(&parts));
 
     let metrics: Vec<Metrics> = read_lines(&parts.join(METRICS)).expect("metrics");
@@ -129,7 +125,7 @@ fn a_run_without_a_checkpoint_starts_with_clean_metrics() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(METRICS);
     fs::write(&path, "{\"samples\": 7, torn\nnothing\n").expect("it can be written");
-    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false)).expect("it runs");
+    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false), &mut |_| ()).expect("it runs");
     let metrics: Vec<Metrics> = read_lines(&path).expect("metrics");
     assert_eq!(metrics.iter().map(|line| line.samples).collect::<Vec<_>>(), [320]);
     // A line that a full disk has torn in the middle does not keep a run from being resumed.
@@ -143,9 +139,12 @@ fn a_run_without_a_checkpoint_starts_with_clean_metrics() {
 fn more_steps_go_on_with_the_longer_schedule() {
     let folder = tempfile::tempdir().expect("a folder");
     let never = AtomicBool::new(false);
-    fresh(folder.path(), 64 * 20, 1e-3).run(&never).expect("it runs");
+    fresh(folder.path(), 64 * 20, 1e-3).run(&never, &mut |_| ()).expect("it runs");
     let before = state(folder.path());
-    assert_eq!(resume(folder.path(), 64 * 40).expect("it resumes").run(&never).expect("it runs"), Ended::Finished);
+    assert_eq!(
+        resume(folder.path(), 64 * 40).expect("it resumes").run(&never, &mut |_| ()).expect("it runs"),
+        Ended::Finished
+    );
     assert_ne!(before, state(folder.path()));
     assert_eq!(checkpoint::read(&newest(folder.path())).expect("a position").samples, 64 * 40);
 }
@@ -154,7 +153,7 @@ fn more_steps_go_on_with_the_longer_schedule() {
 fn a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint() {
     let folder = tempfile::tempdir().expect("a folder");
     let never = AtomicBool::new(false);
-    fresh(folder.path(), 64 * 20, 1e-3).run(&never).expect("it runs");
+    fresh(folder.path(), 64 * 20, 1e-3).run(&never, &mut |_| ()).expect("it runs");
     let before = state(folder.path());
     // The same run with a rate that no network survives.
     let path = newest(folder.path());
@@ -162,16 +161,16 @@ fn a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint() {
     position.settings.learning_rate = 1e30;
     let training =
         Training::resumed(Arc::new(Cube3), walks(), &path, position, plan(folder.path(), 64 * 2000), Device::CPU);
-    let error = training.expect("it resumes").run(&never).expect_err("it diverges").to_string();
+    let error = training.expect("it resumes").run(&never, &mut |_| ()).expect_err("it diverges").to_string();
     assert!(error.contains("finite") || error.contains("NaN") || error.contains("inf"), "{error}");
-    assert!(error.contains("--lr"), "{error}");
+    assert!(error.contains("`lr`"), "{error}");
     assert_eq!(before, state(folder.path()));
 }
 
 #[test]
 fn a_damaged_checkpoint_is_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
-    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false)).expect("it runs");
+    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false), &mut |_| ()).expect("it runs");
     let checkpoint = newest(folder.path());
     for file in ["weights.safetensors", "optimizer.safetensors", "model/config.json"] {
         let path = checkpoint.join(file);
@@ -206,13 +205,14 @@ fn a_damaged_checkpoint_is_refused_by_name() {
 #[test]
 fn a_checkpoint_that_cannot_be_written_leaves_the_one_before() {
     let folder = tempfile::tempdir().expect("a folder");
-    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false)).expect("it runs");
+    fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false), &mut |_| ()).expect("it runs");
     let before = state(folder.path());
     let mut position = checkpoint::read(&newest(folder.path())).expect("a position");
     position.samples += 64;
     let full = checkpoint::write(folder.path(), &mut position, |temporary| {
-        fs::write(temporary.join("weights.safetensors"), "half")?;
-        anyhow::bail!("No space left on device")
+        fs::write(temporary.join("weights.safetensors"), "half").expect("it can be written");
+        let cause = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        Err(costar::Error::Io { action: "cannot write: No space left on device".into(), cause })
     });
     assert!(full.expect_err("the disk is full").to_string().contains("No space"));
     assert_eq!(before, state(folder.path()));
@@ -234,17 +234,17 @@ fn a_folder_belongs_to_one_training() {
     drop(claim(&out, false).expect("the lock alone does not fill it"));
     fs::write(out.join("notes.txt"), "mine").expect("it can be written");
     let refusal = claim(&out, false).expect_err("it is not empty").to_string();
-    assert!(refusal.contains("notes.txt") && refusal.contains("--resume"), "{refusal}");
-    claim(&out, true).expect("--resume takes it");
+    assert!(refusal.contains("notes.txt") && refusal.contains("`resume`"), "{refusal}");
+    claim(&out, true).expect("it is resumed");
 }
 
 #[test]
 fn snapshots_are_kept_beside_the_checkpoint() {
     let folder = tempfile::tempdir().expect("a folder");
     set_cpu_threads(1);
-    let plan = Plan { snapshot_every: Some(64 * 100), ..plan(folder.path(), 64 * 250) };
+    let plan = RunOptions { snapshot_every: Some(64 * 100), ..plan(folder.path(), 64 * 250) };
     let training = Training::fresh(Arc::new(Cube3), walks(), settings(1e-3), plan, Device::CPU, None);
-    training.expect("a training").run(&AtomicBool::new(false)).expect("it trains");
+    training.expect("a training").run(&AtomicBool::new(false), &mut |_| ()).expect("it trains");
     let mut kept: Vec<PathBuf> = fs::read_dir(folder.path().join(SNAPSHOTS))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
@@ -267,19 +267,11 @@ fn resumes_to_the_same_bits(begin: impl Fn(&Path, Option<&Path>) -> Training<Cub
         fs::create_dir(out).expect("a folder");
     }
     let never = AtomicBool::new(false);
-    assert_eq!(begin(&whole, None).run(&never).expect("it runs"), Ended::Finished);
+    assert_eq!(begin(&whole, None).run(&never, &mut |_| ()).expect("it runs"), Ended::Finished);
     // Stopped between two updates of the target, at a place that the schedule does not depend on.
-    let stop = AtomicBool::new(false);
-    let training = begin(&parts, None);
-    let ended = thread::scope(|scope| {
-        scope.spawn(|| {
-            thread::sleep(Duration::from_millis(60));
-            stop.store(true, Ordering::Relaxed);
-        });
-        training.run(&stop).expect("it runs")
-    });
-    let again = begin(&parts, Some(&newest(&parts))).run(&never).expect("it runs");
-    assert!((ended, again) == (Ended::Stopped, Ended::Finished) || ended == Ended::Finished);
+    let ended = run_for(begin(&parts, None), 43);
+    let again = begin(&parts, Some(&newest(&parts))).run(&never, &mut |_| ()).expect("it runs");
+    assert_eq!((ended, again), (Ended::Stopped, Ended::Finished));
     assert_eq!(state(&whole), state(&parts));
 }
 
@@ -301,8 +293,8 @@ fn begin(samples: Arc<dyn Samples>, settings: Settings, out: &Path, from: Option
 #[test]
 fn value_iteration_resumes_to_the_same_bits() {
     resumes_to_the_same_bits(|out, from| {
-        let samples = Arc::new(Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 2)));
-        let settings = Settings { labels: Labels::Bellman { target_every: 7, endgame: 2 }, ..settings(1e-3) };
+        let samples = Arc::new(Walks::new(Arc::new(Cube3)).with_children(Perimeter::new(&Cube3, 2)));
+        let settings = Settings { labels: Labels::Bellman { target_every: 7, perimeter: 2 }, ..settings(1e-3) };
         begin(samples, settings, out, from)
     });
 }
@@ -310,7 +302,7 @@ fn value_iteration_resumes_to_the_same_bits() {
 #[test]
 fn averaged_weights_resume_to_the_same_bits() {
     resumes_to_the_same_bits(|out, from| {
-        let settings = Settings { average: 0.95, schedule: Schedule::Constant, ..settings(1e-3) };
+        let settings = Settings { ema: 0.95, schedule: Schedule::Constant, ..settings(1e-3) };
         begin(walks(), settings, out, from)
     });
 }
@@ -320,14 +312,14 @@ fn averages_are_of_all_steps_first_and_then_of_the_last() {
     set_cpu_threads(1);
     let Settings { network, .. } = settings(1e-3);
     let learner = Learner::fresh(network, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
-    let mut learner = learner.averaging(0.5);
+    let mut learner = learner.with_ema(0.5);
     let folder = tempfile::tempdir().expect("a folder");
     let sampler = Sampler::new(walks(), (54, 12), 3, 26, 52);
     let weights: Vec<[Vec<f32>; 2]> = (0..3)
         .map(|k| {
             learner.step(&sampler.batch(k), 1e-2).expect("it learns");
             learner.write_state(folder.path()).expect("it can be written");
-            ["weights.safetensors", "average.safetensors"].map(|file| {
+            ["weights.safetensors", "ema.safetensors"].map(|file| {
                 let bytes = fs::read(folder.path().join(file)).expect("a file of the state");
                 let tensors = safetensors::SafeTensors::deserialize(&bytes).expect("tensors");
                 let tensor = tensors.tensor("input.weight").expect("the first layer");
@@ -348,7 +340,7 @@ fn averages_are_of_all_steps_first_and_then_of_the_last() {
 fn labels_are_exact_where_the_children_are_known() {
     set_cpu_threads(1);
     let exact = exact_distances(&Cube3, 4);
-    let walks = Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 4));
+    let walks = Walks::new(Arc::new(Cube3)).with_children(Perimeter::new(&Cube3, 4));
     let mut batch = Sampler::new(Arc::new(walks), (54, 12), 3, 3, 60).batch(0);
     let Settings { network, .. } = settings(1e-3);
     let mut learner =
@@ -359,13 +351,13 @@ fn labels_are_exact_where_the_children_are_known() {
         let text: String = row.iter().map(|&colour| "URFDLB".as_bytes()[usize::from(colour)] as char).collect();
         let state = Cube3.parse(&text).expect("a state of a walk");
         assert_eq!(batch.labels[i], f32::from(exact[&state]));
-        for (action, &leads) in batch.back_moves.row(i).indexed_iter() {
+        for (action, &leads) in batch.policy_targets.row(i).indexed_iter() {
             let next = exact.get(&Cube3.turn(&state, action as u8));
             assert_eq!(leads == 1, next.is_some_and(|next| next + 1 == exact[&state]), "all moves that lead back");
         }
     }
-    // Farther away, a label is at most the walk's length, and at least one more than what is known by heart.
-    let walks = Walks::new(Arc::new(Cube3)).with_children(Endgame::new(&Cube3, 2));
+    // Farther away, a label is at most the walk's length, and at least one more than the table of exact distances reaches.
+    let walks = Walks::new(Arc::new(Cube3)).with_children(Perimeter::new(&Cube3, 2));
     let mut batch = Sampler::new(Arc::new(walks), (54, 12), 3, 26, 260).batch(0);
     let lengths = batch.labels.clone();
     learner.relabel(&mut batch).expect("it labels");
@@ -382,13 +374,13 @@ fn labels_are_tightened_along_walks() {
         let walks = Walks::new(Arc::clone(&puzzle));
         let walks = match onward {
             None => walks,
-            Some(onward) => walks.with_exact_labels(Endgame::new(&*puzzle, DEPTH), onward),
+            Some(onward) => walks.with_exact_labels(Perimeter::new(&*puzzle, DEPTH), onward),
         };
         Sampler::new(Arc::new(walks), (9, 4), 3, 40, 4000).batch(0)
     };
     let [plain, near, onward] = [None, Some(false), Some(true)].map(batch);
     assert_eq!([&near.states, &onward.states], [&plain.states; 2]);
-    assert_eq!([&near.back_moves, &onward.back_moves], [&plain.back_moves; 2]);
+    assert_eq!([&near.policy_targets, &onward.policy_targets], [&plain.policy_targets; 2]);
     let mut tightened = 0;
     for (i, row) in plain.states.outer_iter().enumerate() {
         let text: Vec<String> = row.iter().map(u8::to_string).collect();

@@ -1,20 +1,23 @@
 //! `costar bench`: the instances of a file, a result each as soon as it is known, and the summary.
 
 use super::instances::{self, Written};
-use super::reverse::Reverse;
-use super::search_options::SearchOptions;
-use super::solver::{Solution, Solver, Watch, why_not_solved};
+use super::progress::{SearchLine, note};
+use super::signal;
+use super::solve::solve_with_line;
+use super::solver_flags::{SolverFlags, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS};
-use crate::progress::{SearchLine, note};
-use crate::puzzle::{Puzzle, Reversible, Visitor, visit};
+use crate::memory;
+use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
+use crate::registry::{Entry, Visitor, visit};
 use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
-use crate::{memory, signal};
+use crate::solver::{Solution, Solver, Watch};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -25,14 +28,14 @@ pub(super) struct Args {
     /// with blank lines between the levels)
     file: PathBuf,
     #[command(flatten)]
-    options: SearchOptions,
+    flags: SolverFlags,
     /// Leave out the first K instances
     #[arg(long, default_value = "0", value_name = "K", value_parser = quantity::count)]
     skip: u64,
     /// At most N instances
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     limit: Option<u64>,
-    /// Search K instances at the same time: what they ask of the network is scored together, and they share the memory
+    /// Search K instances at the same time: what they ask of the network is evaluated together, and they share the memory
     #[arg(long, default_value = "1", value_name = "K", value_parser = quantity::positive_count)]
     parallel: u64,
     /// Append each result to this file, as JSON; run again with the same file to go on where it stopped
@@ -45,13 +48,13 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let (name, goal) = (args.options.puzzle.clone(), args.options.goal.clone());
+    let (name, goal) = (args.flags.puzzle.clone(), args.flags.goal.clone());
     visit(&name, goal.as_deref(), Bench { args, stop }).or_input()?
 }
 
 struct Bench {
     args: Args,
-    stop: &'static AtomicBool,
+    stop: Arc<AtomicBool>,
 }
 
 /// A line of the file.
@@ -64,24 +67,14 @@ struct Instance<S> {
 impl Visitor for Bench {
     type Output = Ending;
 
-    fn visit<P: Reversible>(self, puzzle: P) -> Ending {
-        self.with(puzzle, Reverse::all())
-    }
-
-    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
-        self.with(puzzle, Reverse::none())
-    }
-}
-
-impl Bench {
-    fn with<P: Puzzle>(self, puzzle: P, reverse: Reverse<P>) -> Ending {
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let Bench { args, stop } = self;
-        let mut instances = read(&puzzle, &args.file).or_input()?;
+        let mut instances = read(&**entry.puzzle(), &args.file).or_input()?;
         instances.drain(..usize::try_from(args.skip).unwrap_or(usize::MAX).min(instances.len()));
         let limit = args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         // An earlier run may have had a larger limit.
         let beyond = instances.split_off(limit.min(instances.len()));
-        let solver = Solver::new(puzzle, &reverse, &args.options, stop)?;
+        let solver = args.flags.builder(entry, &stop).and_then(|builder| builder.build()).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
             solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
         }
@@ -104,7 +97,7 @@ impl Bench {
             if let Some(out) = &args.out {
                 append_line(out, &solution.report)?;
             }
-            if !args.options.json {
+            if !args.flags.json {
                 let why = || why_not_solved(&solution.report, solution.end);
                 writeln!(io::stdout(), "{}", describe(i, instance, &solution.report, why))?;
             }
@@ -113,13 +106,14 @@ impl Bench {
         };
         let parallel = usize::try_from(args.parallel).unwrap_or(usize::MAX).min(todo.len());
         if parallel > 1 {
-            in_parallel(solver.split(parallel), &instances, &todo, stop, take_in)?;
+            in_parallel(solver.split(parallel), &instances, &todo, &stop, take_in)?;
         } else {
             let mut solver = solver;
             let mut line = SearchLine::new();
             for i in todo {
                 line.instances(format!("{}/{}: ", i + 1, instances.len()));
-                let solution = solver.solve(&instances[i].text, instances[i].start, &mut line)?;
+                let Instance { text, start, .. } = &instances[i];
+                let solution = solve_with_line(&mut solver, text, *start, &mut line, &stop)?;
                 take_in(i, solution)?;
                 if stop.load(Ordering::Relaxed) {
                     break;
@@ -133,7 +127,7 @@ impl Bench {
             against: others.map(|others| Comparison::new(&results, &optima, &others)),
             ..Summary::new(&results, &optima, memory::peak())
         };
-        if args.options.json {
+        if args.flags.json {
             let text = serde_json::to_string(&summary).context("the summary cannot be written as JSON")?;
             writeln!(io::stdout(), "{text}")?;
         } else {

@@ -1,7 +1,7 @@
-//! `costar solve --explain`: a solution, move by move, with what the heuristic says of every state on the way.
+//! `costar solve --explain`: a solution, move by move, with the heuristic's estimate of every state on the way.
 
-use super::solver::{Solution, Solver};
 use crate::puzzle::{Cost, Puzzle, Style};
+use crate::solver::{Solution, Solver};
 use std::io::Write;
 
 /// A state of a solution.
@@ -25,14 +25,14 @@ pub(super) fn print<P: Puzzle>(
 ) -> anyhow::Result<()> {
     let lambda = solution.report.lambda.unwrap_or(1.0);
     let asked = if solution.report.heuristic.is_some() { "" } else { ", which the search did not ask" };
-    let name = solver.heuristic.name().to_owned();
+    let name = solver.heuristic_name().to_owned();
     writeln!(out, "\nh is what {name} estimates{asked}; g is the path cost; f = {lambda}·g + h\n")?;
     let names = solution.report.moves.iter().flatten();
     let headings = std::iter::once("the instance".to_owned())
         .chain(names.enumerate().map(|(i, name)| format!("move {}, {name}", i + 1)));
     for (heading, Step { state, g, h }) in headings.zip(steps(solver, solution)?) {
         let f = lambda * g as f32 + h;
-        writeln!(out, "{heading}: g {g}, h {h:.2}, f {f:.2}\n{}\n", solver.puzzle.draw(&state, style))?;
+        writeln!(out, "{heading}: g {g}, h {h:.2}, f {f:.2}\n{}\n", solver.puzzle().draw(&state, style))?;
     }
     Ok(())
 }
@@ -40,13 +40,13 @@ pub(super) fn print<P: Puzzle>(
 fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<Vec<Step<P::State>>> {
     let mut state = solution.start;
     let mut g = 0;
-    let mut steps = vec![Step { state, g, h: solver.heuristic.estimate(&state)? }];
+    let mut steps = vec![Step { state, g, h: solver.estimate(&state)? }];
     for &action in solution.moves.iter().flatten() {
         // A solution was replayed before it came here: all its moves are legal.
-        let Some(next) = solver.puzzle.apply(&state, action) else { break };
-        g += solver.puzzle.move_cost(&state, action);
+        let Some(next) = solver.puzzle().apply(&state, action) else { break };
+        g += solver.puzzle().move_cost(&state, action);
         state = next;
-        steps.push(Step { state, g, h: solver.heuristic.estimate(&state)? });
+        steps.push(Step { state, g, h: solver.estimate(&state)? });
     }
     Ok(steps)
 }

@@ -71,7 +71,7 @@ pub(super) fn all(text: &str, takes_lines: bool) -> Vec<Written> {
 pub(super) fn with_optimum(text: &str) -> Result<(&str, Option<u32>)> {
     let Some((instance, optimum)) = text.split_once('\t') else { return Ok((text, None)) };
     let optimum = optimum.trim();
-    let refusal = || anyhow!("'{optimum}' is no optimal length: a whole number would be accepted");
+    let refusal = || anyhow!("'{optimum}' is not an optimal length: expected a whole number");
     Ok((instance.trim(), Some(optimum.parse().map_err(|_| refusal())?)))
 }
 

@@ -1,12 +1,13 @@
 //! `costar puzzles`: what there is.
 
-use super::reverse::Reverse;
-use super::{Ending, OrInput as _, SUCCESS, models};
-use crate::puzzle::{Puzzle, Reversible, Visitor, catalogue, visit};
+use super::{Ending, OrInput as _, SUCCESS};
+use crate::puzzle::Puzzle;
+use crate::registry::{Entry, NAMES, Visitor, visit};
+use crate::solver::{SearchConfig, models};
 use std::io::{self, Write as _};
 
 pub(super) fn run() -> Ending {
-    for name in catalogue() {
+    for name in NAMES {
         let text = visit(name, None, Describe).or_input()?;
         writeln!(io::stdout(), "{text}")?;
     }
@@ -18,23 +19,15 @@ struct Describe;
 impl Visitor for Describe {
     type Output = String;
 
-    fn visit<P: Reversible>(self, puzzle: P) -> String {
-        describe(&puzzle, &Reverse::all())
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> String {
+        let name = entry.puzzle().name();
+        let models: Vec<String> = models::list(&name).into_iter().map(|(name, _)| name).collect();
+        let models = if models.is_empty() { "none".into() } else { models.join(", ") };
+        format!(
+            "{name}\n  notation: {}\n  searches: {}\n  heuristics: network, {}\n  models: {models}",
+            entry.puzzle().notation(),
+            SearchConfig::allowed(entry.reverse().is_some()).join(", "),
+            entry.heuristics().join(", "),
+        )
     }
-
-    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> String {
-        describe(&puzzle, &Reverse::none())
-    }
-}
-
-fn describe<P: Puzzle>(puzzle: &P, reverse: &Reverse<P>) -> String {
-    let name = puzzle.name();
-    let models = models::names(&name);
-    let models = if models.is_empty() { "none".into() } else { models.join(", ") };
-    format!(
-        "{name}\n  notation: {}\n  searches: {}\n  heuristics: network, {}\n  models: {models}",
-        puzzle.notation(),
-        reverse.searches().join(", "),
-        reverse.heuristics(puzzle).join(", "),
-    )
 }

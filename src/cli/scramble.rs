@@ -1,9 +1,10 @@
 //! `costar scramble`: random scrambles, one a line.
 
 use super::{Ending, OrInput as _, SUCCESS};
-use crate::puzzle::{Puzzle, Reversible, Visitor, visit};
+use crate::puzzle::{Puzzle, move_names};
 use crate::quantity;
-use crate::sampler::{Walker, generator};
+use crate::random::generator;
+use crate::registry::{Entry, Visitor, visit};
 use anyhow::anyhow;
 use std::io::{self, Write as _};
 
@@ -12,7 +13,7 @@ pub(super) struct Args {
     /// The puzzle
     #[arg(long, default_value = "cube3", value_name = "NAME")]
     puzzle: String,
-    /// Moves of a scramble [default: as many as the hardest state needs]
+    /// Moves of a scramble [default: the puzzle's own]
     #[arg(long, value_name = "D", value_parser = quantity::count)]
     depth: Option<u64>,
     /// How many scrambles
@@ -32,22 +33,16 @@ struct Scramble<'a>(&'a Args);
 impl Visitor for Scramble<'_> {
     type Output = Ending;
 
-    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
-        Err(anyhow!("--puzzle {}: its moves cannot be undone, so that it has no scrambles", puzzle.name())).or_input()
-    }
-
-    fn visit<P: Reversible>(self, puzzle: P) -> Ending {
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
+        let puzzle = &**entry.puzzle();
+        let refusal = || anyhow!("--puzzle {}: its moves cannot be undone, so it has no scrambles", puzzle.name());
+        let reverse = entry.reverse().ok_or_else(refusal).or_input()?;
         let seed = self.0.seed.unwrap_or_else(rand::random);
-        let depth = self.0.depth.unwrap_or_else(|| puzzle.default_depth().into());
+        let depth = self.0.depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
         let mut out = io::BufWriter::new(io::stdout().lock());
         for number in 0..self.0.count {
-            let mut generator = generator(seed, number);
-            let mut walker = Walker::new(&puzzle, puzzle.goals()[0]);
-            for i in 0..depth {
-                let Some(action) = walker.step(&mut generator) else { break };
-                write!(out, "{}{}", if i > 0 { " " } else { "" }, puzzle.move_name(action))?;
-            }
-            writeln!(out)?;
+            let (moves, _) = reverse.scramble(puzzle, depth, &mut generator(seed, number));
+            writeln!(out, "{}", move_names(puzzle, &moves).join(" "))?;
         }
         out.flush()?;
         Ok(SUCCESS)

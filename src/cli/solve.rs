@@ -1,21 +1,25 @@
 //! `costar solve`: one instance, or many from standard input.
 
 use super::instances::{Gatherer, Written};
-use super::reverse::Reverse;
-use super::search_options::SearchOptions;
-use super::solver::{Solution, Solver, Watch, forgotten, why_not_solved};
-use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain, view};
-use crate::progress::{SearchLine, note};
-use crate::puzzle::{Puzzle, Reversible, Style, Visitor, move_names, replay, visit};
+use super::progress::{SearchLine, note};
+use super::signal;
+use super::solver_flags::{SolverFlags, pruned, why_not_solved};
+#[cfg(feature = "view")]
+use super::view;
+use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
+use crate::puzzle::{Puzzle, Style, move_names, replay};
 use crate::quantity::grouped;
+use crate::registry::{Entry, Visitor, visit};
 use crate::report::Refused;
 use crate::search::{Answer, Progress};
-use crate::signal;
+use crate::solver::{Solution, Solver, Watch};
+#[cfg(feature = "view")]
 use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, BufRead, IsTerminal as _, Write};
+#[cfg(feature = "view")]
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,11 +31,12 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    options: SearchOptions,
+    flags: SolverFlags,
     /// Write a page that plays the solution (of a single instance)
+    #[cfg(feature = "view")]
     #[arg(long, value_name = "FILE.html")]
     view: Option<PathBuf>,
-    /// Print every state of the solution (of a single instance), with the search's opinion of it: g, h and f
+    /// Print every state of the solution (of a single instance), with what the search assumes of it: g, h and f
     #[arg(long, conflicts_with = "json")]
     explain: bool,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
@@ -42,97 +47,112 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let (name, goal) = (args.options.puzzle.clone(), args.options.goal.clone());
+    let (name, goal) = (args.flags.puzzle.clone(), args.flags.goal.clone());
     visit(&name, goal.as_deref(), Solve { args, stop }).or_input()?
 }
 
 struct Solve {
     args: Args,
-    stop: &'static AtomicBool,
+    stop: Arc<AtomicBool>,
 }
 
 impl Visitor for Solve {
     type Output = Ending;
 
-    fn visit<P: Reversible>(self, puzzle: P) -> Ending {
-        self.with(puzzle, Reverse::all())
-    }
-
-    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
-        self.with(puzzle, Reverse::none())
-    }
-}
-
-impl Solve {
-    fn with<P: Puzzle>(self, puzzle: P, reverse: Reverse<P>) -> Ending {
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let Solve { args, stop } = self;
         let instance = args.instance.join(" ");
         if instance != "-" {
-            return one(puzzle, &reverse, &args, &instance, stop);
+            return one(entry, &args, &instance, &stop);
         }
-        if let Some(flag) = args.view.as_ref().map(|_| "--view").or(args.explain.then_some("--explain")) {
+        if let Some(flag) = page_flag(&args).or(args.explain.then_some("--explain")) {
             return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
         }
-        all(Solver::new(puzzle, &reverse, &args.options, stop)?, args.options.json, stop)
+        let solver = args.flags.builder(entry, &stop).and_then(|builder| builder.build()).or_input()?;
+        all(solver, args.flags.json, &stop)
     }
 }
 
+#[cfg(feature = "view")]
+fn page_flag(args: &Args) -> Option<&'static str> {
+    args.view.as_ref().map(|_| "--view")
+}
+
+#[cfg(not(feature = "view"))]
+fn page_flag(_: &Args) -> Option<&'static str> {
+    None
+}
+
 /// Solves one instance, and shows the solution in the ways that were asked for.
-fn one<P: Puzzle>(puzzle: P, reverse: &Reverse<P>, args: &Args, instance: &str, stop: &'static AtomicBool) -> Ending {
+fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<AtomicBool>) -> Ending {
     // Before a model is loaded: what is refused is refused at once.
-    let start = puzzle.parse(instance).or_input()?;
+    let start = entry.puzzle().parse(instance).or_input()?;
+    #[cfg(feature = "view")]
     if let Some(path) = &args.view {
         view::check_place(path).context("--view").or_input()?;
-        Playback::new(&puzzle, &[], instance, &[]).context("--view").or_input()?;
+        Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
-    let mut solver = Solver::new(puzzle, reverse, &args.options, stop)?;
+    let mut solver = args.flags.builder(entry.clone(), stop).and_then(|builder| builder.build()).or_input()?;
     solver.check(&start).or_input()?;
-    let tells = args.options.anytime && !args.options.json;
-    let solution = if tells {
-        tell_each_answer(&mut solver, instance, start, stop)?
+    let solution = if args.flags.is_anytime(&solver) {
+        print_each_answer(&mut solver, instance, start, stop)?
     } else {
-        solver.solve(instance, start, &mut SearchLine::new())?
+        solve_with_line(&mut solver, instance, start, &mut SearchLine::new(), stop)?
     };
-    if args.options.json {
+    if args.flags.json {
         print_line(&solution.report)?;
     } else {
-        show(&*solver.puzzle, &solution)?;
-        if let Some(said) = forgotten(&solution.report).filter(|_| solution.moves.is_some()) {
+        show(&**solver.puzzle(), &solution)?;
+        if let Some(said) = pruned(&solution.report).filter(|_| solution.moves.is_some()) {
             note!("costar: {} nodes stored, {said}", grouped(solution.report.nodes_stored));
         }
     }
-    let Some(moves) = &solution.moves else {
-        if !args.options.json {
+    if solution.moves.is_none() {
+        if !args.flags.json {
             note!("costar: {}", why_not_solved(&solution.report, solution.end));
         }
         return Ok(ExitCode::from(NOT_SOLVED));
-    };
+    }
     if args.explain {
         explain::print(&mut io::stdout().lock(), &mut solver, &solution, style())?;
     }
-    if let Some(path) = &args.view {
-        let puzzle = &*solver.puzzle;
-        let playback = Playback::new(puzzle, &reverse.goals(puzzle), instance, moves).context("--view")?;
+    #[cfg(feature = "view")]
+    if let (Some(path), Some(moves)) = (&args.view, &solution.moves) {
+        let playback = Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves).context("--view")?;
         view::write(path, &playback)?;
     }
     Ok(SUCCESS)
 }
 
-/// Solves an instance, and prints each answer that is better than those before as soon as it is met.
-fn tell_each_answer<P: Puzzle>(
+/// Solves an instance, with a line that shows where the search is.
+pub(super) fn solve_with_line<P: Puzzle>(
+    solver: &mut Solver<P>,
+    instance: &str,
+    start: P::State,
+    line: &mut SearchLine,
+    stop: &AtomicBool,
+) -> crate::Result<Solution<P::State>> {
+    let watch = Watch { stop, progress: &mut |progress| line.show(progress), answers: &mut |_| () };
+    let solution = solver.solve_watched(instance, start, watch);
+    line.clear();
+    solution
+}
+
+/// Solves an instance, and prints each answer that is better than those before as soon as it is found.
+fn print_each_answer<P: Puzzle>(
     solver: &mut Solver<P>,
     instance: &str,
     start: P::State,
     stop: &AtomicBool,
 ) -> anyhow::Result<Solution<P::State>> {
-    let puzzle = Arc::clone(&solver.puzzle);
+    let puzzle = Arc::clone(solver.puzzle());
     let line = RefCell::new(SearchLine::new());
     let begun = Instant::now();
     let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
     let mut answers = |answer: &Answer| {
         line.borrow_mut().clear();
         let moves = move_names(&*puzzle, &answer.moves).join(" ");
-        // A reader that is gone is met again when the last answer is printed.
+        // A reader that is gone is noticed again when the last answer is printed.
         let seconds = begun.elapsed().as_secs_f64();
         let _ = writeln!(io::stdout(), "{} moves after {seconds:.1} s: {moves}", answer.moves.len());
     };
@@ -140,14 +160,14 @@ fn tell_each_answer<P: Puzzle>(
     let solution = solver.solve_watched(instance, start, watch);
     line.borrow_mut().clear();
     writeln!(io::stdout())?;
-    solution
+    Ok(solution?)
 }
 
 /// Solves each instance of standard input: a bad one gives an error line or object, and the rest goes on.
 fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
     let mut worst = 0;
     let mut line = SearchLine::new();
-    let instances = input_instances(solver.puzzle.takes_lines());
+    let instances = input_instances(solver.puzzle().takes_lines());
     let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
         let text = match instances.recv_timeout(Duration::from_millis(50)) {
@@ -162,7 +182,7 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
             Ok(start) => start,
             Err(refusal) => {
                 worst = BAD_INPUT;
-                let (puzzle, error) = (solver.puzzle.name(), refusal.to_string());
+                let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
                 if json {
                     print_line(&Refused { puzzle, instance: text.into(), error })?;
                 } else {
@@ -171,7 +191,7 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
                 continue;
             }
         };
-        let solution = solver.solve(text, start, &mut line)?;
+        let solution = solve_with_line(&mut solver, text, start, &mut line, stop)?;
         if solution.moves.is_none() {
             worst = worst.max(NOT_SOLVED);
         }

@@ -1,10 +1,10 @@
 //! `costar view`: a page that plays a solution.
 
-use super::reverse::Reverse;
+use super::progress::note;
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS};
 use crate::files;
-use crate::progress::note;
-use crate::puzzle::{Puzzle, Reversible, Visitor, visit};
+use crate::puzzle::Puzzle;
+use crate::registry::{Entry, Visitor, visit};
 use crate::view::{Playback, page};
 use anyhow::{Context as _, Result, ensure};
 use std::fs;
@@ -40,20 +40,11 @@ struct View<'a>(&'a Args);
 impl Visitor for View<'_> {
     type Output = Ending;
 
-    fn visit<P: Reversible>(self, puzzle: P) -> Ending {
-        self.with(&puzzle, &Reverse::all())
-    }
-
-    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Ending {
-        self.with(&puzzle, &Reverse::none())
-    }
-}
-
-impl View<'_> {
-    fn with<P: Puzzle>(self, puzzle: &P, reverse: &Reverse<P>) -> Ending {
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
+        let puzzle = &**entry.puzzle();
         let Args { instance, solution, out, .. } = self.0;
         let moves = puzzle.parse_moves(solution).context("the solution").or_input()?;
-        let playback = Playback::new(puzzle, &reverse.goals(puzzle), instance, &moves).or_input()?;
+        let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?;
         write(out, &playback)?;
         if playback.solves {
             return Ok(SUCCESS);

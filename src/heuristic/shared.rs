@@ -1,10 +1,10 @@
-//! One heuristic for several searches at once, each on a thread of its own: what they ask at about the same time is
-//! scored in one pass.
+//! One heuristic for several searches at once, each on a thread of its own: what they submit at about the same time is
+//! evaluated in one pass.
 //!
-//! A pass begins when its chunk is full, or when every search waits for an answer. What a search is told does not
-//! depend on the others, where the heuristic looks at each state alone.
+//! A pass begins when its chunk is full, or when every search waits. The estimates that a search gets do not depend on
+//! the other searches, as long as the heuristic looks at each state alone.
 
-use super::{Ask, Estimates, Heuristic, HeuristicError};
+use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
 use crate::puzzle::State;
 use ndarray::{Array2, Axis, s};
 use std::sync::Arc;
@@ -13,18 +13,20 @@ use std::thread;
 
 /// A part in a heuristic that several searches share.
 pub struct Shared<S> {
-    facts: Arc<Facts>,
+    facts: Arc<Facts<S>>,
     number: usize,
     requests: Sender<Message<S>>,
     answers: Receiver<Result<Estimates, HeuristicError>>,
 }
 
-/// What the heuristic said of itself.
-struct Facts {
+/// The heuristic's description of itself.
+struct Facts<S> {
     name: String,
     chunk: usize,
+    overlap: usize,
+    retarget: Option<Retarget<S>>,
     is_admissible: bool,
-    has_preferences: bool,
+    has_policy: bool,
 }
 
 enum Message<S> {
@@ -44,8 +46,10 @@ pub fn share<S: State>(heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec
     let facts = Arc::new(Facts {
         name: heuristic.name().to_owned(),
         chunk: heuristic.chunk().max(1),
+        overlap: heuristic.overlap(),
+        retarget: heuristic.retarget(),
         is_admissible: heuristic.is_admissible(),
-        has_preferences: heuristic.has_preferences(),
+        has_policy: heuristic.has_policy(),
     });
     let (requests, inbox) = channel();
     let mut outboxes = Vec::new();
@@ -79,16 +83,16 @@ fn serve<S: State>(
         if waiting.is_empty() || (waiting.len() < searches && states < chunk) {
             continue;
         }
-        let together = score(&mut *heuristic, chunk, &waiting);
+        let together = evaluate(&mut *heuristic, chunk, &waiting);
         let mut from = 0;
         for request in waiting.drain(..) {
             let rows = from..from + request.states.len();
             from = rows.end;
             let part = together.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
                 values: all.values[rows.clone()].to_vec(),
-                preferences: match request.ask {
+                policy: match request.ask {
                     Ask::Values => None,
-                    Ask::ValuesAndPreferences => all.preferences.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
+                    Ask::ValuesAndPolicy => all.policy.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
                 },
             });
             // A search that is gone needs no answer.
@@ -98,22 +102,22 @@ fn serve<S: State>(
 }
 
 /// Scores all that was asked, in chunks.
-fn score<S: State>(
+fn evaluate<S: State>(
     heuristic: &mut dyn Heuristic<S>,
     chunk: usize,
     requests: &[Request<S>],
 ) -> Result<Estimates, HeuristicError> {
-    let with_preferences = requests.iter().any(|request| request.ask == Ask::ValuesAndPreferences);
-    let ask = if with_preferences { Ask::ValuesAndPreferences } else { Ask::Values };
+    let with_policy = requests.iter().any(|request| request.ask == Ask::ValuesAndPolicy);
+    let ask = if with_policy { Ask::ValuesAndPolicy } else { Ask::Values };
     let states: Vec<S> = requests.iter().flat_map(|request| &request.states).copied().collect();
-    let mut all = Estimates { values: Vec::with_capacity(states.len()), preferences: None };
+    let mut all = Estimates { values: Vec::with_capacity(states.len()), policy: None };
     for part in states.chunks(chunk) {
         heuristic.submit(part, ask)?;
         let estimates = heuristic.collect()?;
         all.values.extend(estimates.values);
-        if let Some(rows) = estimates.preferences {
+        if let Some(rows) = estimates.policy {
             let room = || Array2::zeros((0, rows.ncols()));
-            let fits = all.preferences.get_or_insert_with(room).append(Axis(0), rows.view());
+            let fits = all.policy.get_or_insert_with(room).append(Axis(0), rows.view());
             fits.expect("a heuristic prefers among as many moves in every chunk");
         }
     }
@@ -129,12 +133,16 @@ impl<S: State> Heuristic<S> for Shared<S> {
         self.facts.chunk
     }
 
+    fn overlap(&self) -> usize {
+        self.facts.overlap
+    }
+
     fn is_admissible(&self) -> bool {
         self.facts.is_admissible
     }
 
-    fn has_preferences(&self) -> bool {
-        self.facts.has_preferences
+    fn has_policy(&self) -> bool {
+        self.facts.has_policy
     }
 
     fn submit(&mut self, states: &[S], ask: Ask) -> Result<(), HeuristicError> {
@@ -144,6 +152,10 @@ impl<S: State> Heuristic<S> for Shared<S> {
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
         self.answers.recv().map_err(|_| gone())?
+    }
+
+    fn retarget(&self) -> Option<Retarget<S>> {
+        self.facts.retarget.clone()
     }
 }
 
@@ -166,14 +178,14 @@ mod tests {
     #[test]
     fn each_search_is_told_what_it_asked() {
         let parts = share::<u64>(Box::new(PerState::new("half", true, |&state: &u64| state as f32 / 2.0)), 5);
-        assert!(parts.iter().all(|part| part.name() == "half" && part.is_admissible() && !part.has_preferences()));
+        assert!(parts.iter().all(|part| part.name() == "half" && part.is_admissible() && !part.has_policy()));
         let ask = |mut part: Shared<u64>| {
             let number = part.number as u64;
             for round in 0..40 * (number + 1) {
                 let states: Vec<u64> = (0..1 + round % 7).map(|i| 1000 * number + 10 * round + i).collect();
-                part.submit(&states, Ask::ValuesAndPreferences).expect("the thread lives");
-                let told = part.collect().expect("it scores");
-                assert!(told.preferences.is_none());
+                part.submit(&states, Ask::ValuesAndPolicy).expect("the thread lives");
+                let told = part.collect().expect("it evaluates");
+                assert!(told.policy.is_none());
                 let expected: Vec<f32> = states.iter().map(|&state| state as f32 / 2.0).collect();
                 assert_eq!(told.values, expected);
             }

@@ -29,7 +29,7 @@ impl FromStr for DeviceChoice {
                 .strip_prefix("cuda:")
                 .and_then(|number| number.parse().ok())
                 .map(DeviceChoice::Cuda)
-                .ok_or_else(|| format!("'{text}' is no device: auto, cpu, cuda or cuda:0 would be accepted")),
+                .ok_or_else(|| format!("unknown device '{text}': expected auto, cpu, cuda or cuda:I")),
         }
     }
 }
@@ -49,7 +49,7 @@ impl fmt::Display for Device {
 
 /// Why a CUDA device cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("--device cuda: {0}")]
+#[error("`device` cuda: {0}")]
 pub struct NoCuda(String);
 
 impl Device {
@@ -68,18 +68,15 @@ impl Device {
         }
     }
 
-    /// Resolves a choice as [`Device::resolve`] does, and says in a sentence what `auto` took, and why.
-    ///
-    /// # Errors
-    /// As [`Device::resolve`].
-    pub fn resolve_aloud(choice: DeviceChoice) -> Result<(Device, Option<String>), NoCuda> {
-        if choice != DeviceChoice::Auto {
-            return Ok((Device::resolve(choice)?, None));
+    /// What `auto` takes, and why, in a sentence; `None` where nothing is to be chosen.
+    pub fn why(choice: DeviceChoice) -> Option<String> {
+        match choice {
+            DeviceChoice::Auto => Some(match cuda(0) {
+                Ok(device) => format!("running on {device} (`device` auto)"),
+                Err(NoCuda(why)) => format!("running on cpu (`device` auto: {why})"),
+            }),
+            _ => None,
         }
-        Ok(match cuda(0) {
-            Ok(device) => (device, Some(format!("running on {device} (--device auto)"))),
-            Err(NoCuda(why)) => (Device::CPU, Some(format!("running on cpu (--device auto: {why})"))),
-        })
     }
 
     /// Whether this is a CUDA device.
@@ -144,7 +141,7 @@ fn open_cuda_library() -> Result<(), NoCuda> {
                     Ok(())
                 }
                 Err(error) => Err(NoCuda(format!(
-                    "the CUDA libraries do not load ({}): scripts/setup --cuda installs them",
+                    "the CUDA libraries do not load ({}): install them with scripts/setup",
                     root_cause(&error)
                 ))),
             }
@@ -213,10 +210,10 @@ pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// The rate of matrix products on a device, in floating-point operations a second: the limit of training and scoring.
+/// The rate of matrix products on a device, in floating-point operations a second: the limit of training and evaluation.
 ///
 /// A square product of 4096 on CUDA, of 2048 × 1024 × 1024 on the CPU; the best of a few tries of `seconds` in all.
-pub fn product_rate(device: Device, precision: super::learner::Precision, seconds: f64) -> f64 {
+pub fn product_rate(device: Device, precision: super::precision::Precision, seconds: f64) -> f64 {
     let size = if device.is_cuda() { 4096 } else { 1024 };
     let kind = (precision.kind(), device.0);
     let (a, b) = (tch::Tensor::randn([2 * size, size], kind), tch::Tensor::randn([size, size], kind));

@@ -10,7 +10,7 @@
 //!
 //! After Jacob et al. 2018 (integer arithmetic of networks), with dynamic scales.
 
-use super::network::{Scorer, Scores};
+use super::network::{Evaluation, Evaluator};
 use ndarray::{Array2, ArrayView2};
 use std::sync::Mutex;
 use std::thread;
@@ -40,7 +40,7 @@ pub(super) struct Dense {
 /// The output layers, and what makes moves of the value's output.
 pub(super) struct Outputs {
     pub(super) value: Dense,
-    pub(super) moves: Option<Dense>,
+    pub(super) policy: Option<Dense>,
     pub(super) offset: f32,
     pub(super) scale: f32,
 }
@@ -52,6 +52,7 @@ pub(super) struct Int8Mlp {
     blocks: Vec<[Product; 2]>,
     outputs: Outputs,
     threads: usize,
+    operations: u64,
 }
 
 impl Int8Mlp {
@@ -65,37 +66,44 @@ impl Int8Mlp {
         hidden: &Dense,
         blocks: impl Iterator<Item = [Dense; 2]>,
         outputs: Outputs,
+        operations: u64,
     ) -> Self {
-        assert!(is_available(), "callers have looked");
+        assert!(is_available(), "callers have checked");
         Int8Mlp {
             input: Table::new(cells.iter().map(|&cell| cell as usize).collect(), input),
             hidden: Product::new(hidden),
             blocks: blocks.map(|block| block.each_ref().map(Product::new)).collect(),
             outputs,
             threads: tch::get_num_threads() as usize,
+            operations,
         }
     }
 }
 
-impl Scorer for Int8Mlp {
-    fn score(&self, rows: ArrayView2<'_, u8>, moves: bool) -> Scores {
-        let outputs = self.outputs.moves.as_ref().filter(|_| moves);
+impl Evaluator for Int8Mlp {
+    fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    fn evaluate(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Evaluation {
+        let outputs = self.outputs.policy.as_ref().filter(|_| with_policy);
         let count = outputs.map_or(0, |moves| moves.biases.len());
         let (samples, cells) = rows.dim();
         let mut values = vec![0f32; samples];
-        let mut preferences = vec![0f32; samples * count];
+        let mut probabilities = vec![0f32; samples * count];
         if samples > 0 {
             let rows = rows.as_slice().expect("rows are laid out one after the other");
             // An output of no moves still has a place to be written to.
-            let places = preferences.chunks_mut((TILE * count).max(1)).map(Some).chain(std::iter::repeat_with(|| None));
+            let places =
+                probabilities.chunks_mut((TILE * count).max(1)).map(Some).chain(std::iter::repeat_with(|| None));
             let tiles = rows.chunks(TILE * cells).zip(values.chunks_mut(TILE)).zip(places);
             let tiles = Mutex::new(tiles);
             let work = || {
                 let mut scratch = Scratch::new(self);
                 loop {
                     let next = tiles.lock().expect("no tile panics").next();
-                    let Some(((rows, values), preferences)) = next else { break };
-                    scratch.score(self, rows, cells, values, preferences.unwrap_or_default());
+                    let Some(((rows, values), policy)) = next else { break };
+                    scratch.evaluate(self, rows, cells, values, policy.unwrap_or_default());
                 }
             };
             let threads = self.threads.min(samples.div_ceil(TILE));
@@ -104,9 +112,9 @@ impl Scorer for Int8Mlp {
                 work();
             });
         }
-        let moves =
-            outputs.map(|_| Array2::from_shape_vec((samples, count), preferences).expect("one row of moves a sample"));
-        Scores { values, moves }
+        let policy = outputs
+            .map(|_| Array2::from_shape_vec((samples, count), probabilities).expect("one row of moves a sample"));
+        Evaluation { values, policy }
     }
 }
 
@@ -204,16 +212,16 @@ impl Scratch {
         }
     }
 
-    /// Scores at most [`TILE`] rows.
-    fn score(&mut self, network: &Int8Mlp, rows: &[u8], cells: usize, values: &mut [f32], preferences: &mut [f32]) {
+    /// Evaluation at most [`TILE`] rows.
+    fn evaluate(&mut self, network: &Int8Mlp, rows: &[u8], cells: usize, values: &mut [f32], policy: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a network is only made where the machine has the instructions.
         unsafe {
-            kernel::score(self, network, rows, cells, values, preferences);
+            kernel::evaluate(self, network, rows, cells, values, policy);
         }
         #[cfg(not(target_arch = "x86_64"))]
         unreachable!("a network is only made where the machine has the instructions: {} {}", rows.len() * cells, {
-            let _ = (network, values, preferences);
+            let _ = (network, values, policy);
             0
         });
     }
@@ -230,13 +238,13 @@ mod kernel {
     const GROUPS: usize = PANEL / LANES;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    pub(super) fn score(
+    pub(super) fn evaluate(
         scratch: &mut Scratch,
         network: &Int8Mlp,
         rows: &[u8],
         cells: usize,
         values: &mut [f32],
-        preferences: &mut [f32],
+        policy: &mut [f32],
     ) {
         let Scratch { inner, stream, bytes, units } = scratch;
         let count = values.len();
@@ -254,8 +262,8 @@ mod kernel {
         for (value, features) in values.iter_mut().zip(stream.chunks(width)) {
             *value = outputs.offset + outputs.scale * output(&outputs.value, 0, features);
         }
-        if let Some(moves) = outputs.moves.as_ref().filter(|_| !preferences.is_empty()) {
-            for (row, features) in preferences.chunks_mut(preferences.len() / count).zip(stream.chunks(width)) {
+        if let Some(moves) = outputs.policy.as_ref().filter(|_| !policy.is_empty()) {
+            for (row, features) in policy.chunks_mut(policy.len() / count).zip(stream.chunks(width)) {
                 row.iter_mut().enumerate().for_each(|(i, logit)| *logit = output(moves, i, features));
                 super::softmax(row);
             }

@@ -2,79 +2,32 @@
 
 use super::device::{Device, caught, tune_allocator};
 use super::encode::upload;
-use super::int8;
 use super::model::{self, ModelConfig};
-use super::network::{Network, NetworkConfig, NetworkError, NetworkKind, Scorer, scorer};
+use super::network::{Evaluator, Network, NetworkConfig, NetworkError, evaluator};
 use super::optimizer::AdamW;
 use super::parameters::{Parameters, host_values};
+use super::precision::Precision;
+use crate::error::{Error, Result};
 use crate::puzzle::Encoding;
-use crate::sampler::{Batch, generator};
-use anyhow::{Result, anyhow};
+use crate::random::generator;
+use crate::sampler::Batch;
 use ndarray::Axis;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 use tch::{Kind, Reduction, Tensor};
-
-/// How the matrix products are done; everything else is f32, the master weights too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// In 32 bits.
-    F32,
-    /// In bfloat16.
-    Bf16,
-    /// In 8-bit integers: to solve with, not to train with, and only dense networks on CPUs with AVX-512 VNNI.
-    Int8,
-}
-
-impl Precision {
-    /// bf16 where the device is fast at it, else f32.
-    pub fn auto(device: Device) -> Precision {
-        if device.has_fast_bf16() { Precision::Bf16 } else { Precision::F32 }
-    }
-
-    /// What a model is solved with where nobody says otherwise: what is fastest.
-    pub fn for_solving(device: Device, network: NetworkKind) -> Precision {
-        if Precision::Int8.serves(device, network) { Precision::Int8 } else { Precision::auto(device) }
-    }
-
-    /// Whether networks of this kind can be solved with so, here.
-    pub fn serves(self, device: Device, network: NetworkKind) -> bool {
-        self != Precision::Int8 || (!device.is_cuda() && network == NetworkKind::Mlp && int8::is_available())
-    }
-
-    /// The kind of the tensors.
-    pub(super) fn kind(self) -> Kind {
-        match self {
-            Precision::F32 => Kind::Float,
-            Precision::Bf16 | Precision::Int8 => Kind::BFloat16,
-        }
-    }
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Precision::F32 => "f32",
-            Precision::Bf16 => "bf16",
-            Precision::Int8 => "int8",
-        })
-    }
-}
 
 /// The files of a training's state.
 pub const STATE_WEIGHTS: &str = "weights.safetensors";
 /// See [`STATE_WEIGHTS`].
 pub const STATE_OPTIMIZER: &str = "optimizer.safetensors";
-/// See [`STATE_WEIGHTS`]; where weights are averaged.
-pub const STATE_AVERAGE: &str = "average.safetensors";
+/// See [`STATE_WEIGHTS`]; with an EMA.
+pub const STATE_EMA: &str = "ema.safetensors";
 /// See [`STATE_WEIGHTS`]; where labels come from the network itself.
 pub const STATE_TARGET: &str = "target.safetensors";
 
 /// The weight of the squared error of the cost-to-go, in units of the labels' spread, against the cross-entropy of the
-/// back moves in nats.
+/// policy head in nats.
 const VALUE_WEIGHT: f64 = 2.0;
 
 /// The numbers that a step adds up, read seldom: the device need not wait for the host.
@@ -89,7 +42,7 @@ pub struct Losses {
     pub squared_error: f64,
     /// Absolute error of the cost-to-go, in moves.
     pub absolute_error: f64,
-    /// Cross-entropy of the back moves, in nats; `None` without that head.
+    /// Cross-entropy of the policy head, in nats; `None` without one.
     pub cross_entropy: Option<f64>,
 }
 
@@ -126,7 +79,7 @@ impl Stages {
 struct Uploaded {
     rows: Tensor,
     labels: Tensor,
-    moves: Option<Tensor>,
+    targets: Option<Tensor>,
 }
 
 /// What a forward pass in training gives.
@@ -147,12 +100,12 @@ pub struct Learner {
     precision: Precision,
     sums: Tensor,
     summed: u32,
-    average: Option<Average>,
+    ema: Option<Ema>,
     target: Option<Target>,
 }
 
-/// The mean of the network over its last steps, of which each counts `decay` times what the next does.
-struct Average {
+/// The exponential moving average of the network over its steps.
+struct Ema {
     parameters: Parameters,
     decay: f64,
 }
@@ -160,7 +113,7 @@ struct Average {
 /// The network as it was some steps ago, which says what labels are.
 struct Target {
     parameters: Parameters,
-    scorer: Box<dyn Scorer>,
+    evaluator: Box<dyn Evaluator>,
 }
 
 impl Learner {
@@ -181,23 +134,23 @@ impl Learner {
         let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);
         let optimizer = AdamW::new(&parameters, weight_decay);
         let sums = Tensor::zeros([MEASURES], (Kind::Float, device.0));
-        let (average, target) = (None, None);
-        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed: 0, average, target })
+        let (ema, target) = (None, None);
+        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed: 0, ema, target })
     }
 
-    /// Lets the model that comes out be an average over steps, in which one counts `decay` times what the next does (Polyak
-    /// and Juditsky 1992; of the running statistics, too).
+    /// The model that comes out is then an exponential moving average (EMA) of the weights and running statistics over the
+    /// steps, in which a step counts `decay` times what the next does (Polyak and Juditsky 1992).
     ///
     /// # Panics
     /// If `decay` is not from 0 to less than 1.
-    pub fn averaging(self, decay: f64) -> Self {
+    pub fn with_ema(self, decay: f64) -> Self {
         assert!((0.0..1.0).contains(&decay));
-        Learner { average: Some(Average { parameters: self.parameters.copy(), decay }), ..self }
+        Learner { ema: Some(Ema { parameters: self.parameters.copy(), decay }), ..self }
     }
 
     /// The parameters of the model that comes out.
     fn result(&self) -> &Parameters {
-        self.average.as_ref().map_or(&self.parameters, |average| &average.parameters)
+        self.ema.as_ref().map_or(&self.parameters, |ema| &ema.parameters)
     }
 
     /// How many numbers are trained.
@@ -212,13 +165,13 @@ impl Learner {
 
     fn set_target(&mut self, parameters: Parameters) {
         let precision = Precision::for_solving(self.device, self.config.kind);
-        let scorer = scorer(&*self.network, &parameters, self.device.0, precision);
-        self.target = Some(Target { parameters, scorer });
+        let evaluator = evaluator(&*self.network, &parameters, self.device.0, precision);
+        self.target = Some(Target { parameters, evaluator });
     }
 
     /// Labels a batch by one step of value iteration (Bellman 1957; on a cost-to-go: Agostinelli et al. 2019, Methods): a
     /// state costs what its best move does, and what the target network says of the child, but no more than the walk
-    /// that led to it. The best moves become its back moves.
+    /// that led to it. The best moves become its policy targets.
     ///
     /// # Errors
     /// If the device fails.
@@ -232,18 +185,18 @@ impl Learner {
         let target = self.target.as_ref().expect("there is a target network");
         let mut values: Vec<f32> = Vec::with_capacity(children.places.len());
         for rows in children.unknown.axis_chunks_iter(Axis(0), ROWS) {
-            let scored = caught(|| target.scorer.score(rows, false).values);
-            values.extend(scored.map_err(|error| anyhow!("{} failed: {error}", self.device))?);
+            let estimated = caught(|| target.evaluator.evaluate(rows, false).values);
+            values.extend(estimated.map_err(|error| Error::Device(format!("{} failed: {error}", self.device)))?);
         }
         let costs = children.costs.as_slice_mut().expect("costs are contiguous");
         for (&place, value) in children.places.iter().zip(values) {
             costs[place as usize] += value.max(children.least_unknown);
         }
-        for ((_, label, mut back), costs) in batch.samples_mut().zip(costs.chunks_exact(moves)) {
+        for ((_, label, mut targets), costs) in batch.samples_mut().zip(costs.chunks_exact(moves)) {
             let best = costs.iter().copied().fold(f32::INFINITY, f32::min);
             if best.is_finite() {
                 *label = label.min(best);
-                back.iter_mut().zip(costs).for_each(|(back, &cost)| *back = u8::from(cost == best));
+                targets.iter_mut().zip(costs).for_each(|(target, &cost)| *target = u8::from(cost == best));
             }
         }
         Ok(())
@@ -257,14 +210,17 @@ impl Learner {
         let step = caught(|| {
             let gradients = self.gradients(batch);
             self.optimizer.step(&self.parameters, &gradients, learning_rate);
-            if let Some(Average { parameters, decay }) = &self.average {
+            if let Some(Ema { parameters, decay }) = &self.ema {
                 // Of few steps, the mean of all: the first would count for long.
                 let steps = self.optimizer.steps() as f64;
                 tch::no_grad(|| parameters.approach(&self.parameters, (1.0 - decay).max(1.0 / steps)));
             }
         });
         step.map_err(|error| {
-            anyhow!("{} failed: {error}; where memory is short, a smaller --batch-size or --width helps", self.device)
+            Error::Device(format!(
+                "{} failed: {error}; if memory is short, use a smaller `batch_size` or `width`",
+                self.device
+            ))
         })
     }
 
@@ -287,7 +243,7 @@ impl Learner {
         Uploaded {
             rows: upload(batch.states.view(), device),
             labels: Tensor::from_slice(batch.labels.as_slice().expect("labels are contiguous")).to_device(device),
-            moves: self.config.heads.map(|_| upload(batch.back_moves.view(), device)),
+            targets: self.config.policy.map(|_| upload(batch.policy_targets.view(), device)),
         }
     }
 
@@ -296,9 +252,9 @@ impl Learner {
         let output = self.network.forward(&weights, &batch.rows, true);
         let error = &output.values - &batch.labels;
         let squared = error.square().mean(Kind::Float);
-        let cross_entropy = output.moves.zip(batch.moves.as_ref()).map(|(logits, moves)| {
-            let moves = moves.to_kind(Kind::Float);
-            let shares = &moves / moves.sum_dim_intlist([1i64].as_slice(), true, Kind::Float).clamp_min(1.0);
+        let cross_entropy = output.policy.zip(batch.targets.as_ref()).map(|(logits, targets)| {
+            let targets = targets.to_kind(Kind::Float);
+            let shares = &targets / targets.sum_dim_intlist([1i64].as_slice(), true, Kind::Float).clamp_min(1.0);
             logits.cross_entropy_loss(&shares, None::<Tensor>, Reduction::Mean, -100, 0.0)
         });
         let value_loss = &squared * (VALUE_WEIGHT / self.config.scale.powi(2));
@@ -344,7 +300,7 @@ impl Learner {
             let (forward, backward) = (rest(forward, encoding), rest(both, forward));
             Stages { transfer, encoding, forward, backward, optimizer }
         });
-        measured.map_err(|error| anyhow!("{} failed: {error}", self.device))
+        measured.map_err(|error| Error::Device(format!("{} failed: {error}", self.device)))
     }
 
     /// The means since the last call, read from the device; `None` if nothing was learned since.
@@ -360,7 +316,7 @@ impl Learner {
             loss: means[0],
             squared_error: means[1],
             absolute_error: means[2],
-            cross_entropy: self.config.heads.map(|_| means[3]),
+            cross_entropy: self.config.policy.map(|_| means[3]),
         })
     }
 
@@ -404,8 +360,8 @@ impl Learner {
     /// If a file cannot be written.
     pub fn write_state(&self, folder: &Path) -> Result<()> {
         model::write_tensors(&folder.join(STATE_WEIGHTS), &self.parameters, Precision::F32)?;
-        if let Some(average) = &self.average {
-            model::write_tensors(&folder.join(STATE_AVERAGE), &average.parameters, Precision::F32)?;
+        if let Some(ema) = &self.ema {
+            model::write_tensors(&folder.join(STATE_EMA), &ema.parameters, Precision::F32)?;
         }
         if let Some(target) = &self.target {
             model::write_tensors(&folder.join(STATE_TARGET), &target.parameters, Precision::F32)?;
@@ -420,9 +376,9 @@ impl Learner {
     pub fn read_state(&mut self, folder: &Path) -> Result<()> {
         self.read_parameters(&folder.join(STATE_WEIGHTS))?;
         self.optimizer = AdamW::read(&folder.join(STATE_OPTIMIZER), &self.parameters, self.optimizer.weight_decay)?;
-        if let Some(decay) = self.average.as_ref().map(|average| average.decay) {
-            let parameters = self.read_tensors(&folder.join(STATE_AVERAGE))?;
-            self.average = Some(Average { parameters: parameters.copy(), decay });
+        if let Some(decay) = self.ema.as_ref().map(|ema| ema.decay) {
+            let parameters = self.read_tensors(&folder.join(STATE_EMA))?;
+            self.ema = Some(Ema { parameters: parameters.copy(), decay });
         }
         let target = folder.join(STATE_TARGET);
         if target.exists() {
@@ -438,8 +394,8 @@ impl Learner {
     /// If a file is missing, damaged or of another network.
     pub fn read_weights(&mut self, model: &Path) -> Result<()> {
         self.read_parameters(&model.join(model::WEIGHTS))?;
-        if let Some(average) = &mut self.average {
-            average.parameters = self.parameters.copy();
+        if let Some(ema) = &mut self.ema {
+            ema.parameters = self.parameters.copy();
         }
         Ok(())
     }

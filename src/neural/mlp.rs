@@ -1,14 +1,18 @@
-//! The dense residual network, after DeepCubeA (Agostinelli et al. 2019, Methods) with a second head:
+//! The dense residual network, after DeepCubeA (Agostinelli et al. 2019, Methods), with a policy head beside the value:
 //!
 //! one-hot → dense `width` → dense `width / 2` → `blocks` × (dense, dense, plus the input) → heads,
 //! batch normalisation and ReLU after every dense layer; in a block the last ReLU comes after the sum.
 
 use super::encode::{OneHot, flat_inputs, moving_cells};
 use super::int8::{self, Int8Mlp};
-use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, Scorer};
+use super::network::{Evaluator, Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, TrainingDefaults};
 use super::parameters::{Group, Init, Layout, Slot, Weights, host_values};
 use crate::puzzle::Encoding;
 use tch::{Kind, Tensor};
+
+/// What a training has by default.
+pub(super) const DEFAULTS: TrainingDefaults =
+    TrainingDefaults { batch_size: 2048, batch_size_on_cuda: 8192, learning_rate: 4e-3 };
 
 /// A dense layer without a bias and the normalisation behind it.
 #[derive(Debug)]
@@ -51,6 +55,8 @@ pub(super) struct Mlp {
     hidden: Layer,
     blocks: Vec<[Layer; 2]>,
     heads: Heads,
+    inputs: u64,
+    width: u64,
 }
 
 impl Mlp {
@@ -65,6 +71,8 @@ impl Mlp {
                 .map(|block| [0, 1].map(|i| Layer::new(layout, &format!("blocks.{block}.{i}"), narrow, narrow)))
                 .collect(),
             heads: Heads::new(layout, config, narrow, true),
+            inputs: flat_inputs(encoding) as u64,
+            width: config.width as u64,
         }
     }
 }
@@ -95,13 +103,24 @@ impl Network for Mlp {
         })
     }
 
-    fn round(&self, weights: &Weights) -> Option<Box<dyn Scorer>> {
+    fn round(&self, weights: &Weights) -> Option<Box<dyn Evaluator>> {
         int8::is_available().then(|| {
             let blocks = self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.round(weights)));
             let (input, hidden) = (self.input.round(weights), self.hidden.round(weights));
             let heads = self.heads.round(weights);
-            Box::new(Int8Mlp::new(&self.cells, &input, &hidden, blocks, heads)) as Box<dyn Scorer>
+            let operations = self.operations();
+            Box::new(Int8Mlp::new(&self.cells, &input, &hidden, blocks, heads, operations)) as Box<dyn Evaluator>
         })
+    }
+
+    fn operations(&self) -> u64 {
+        let (wide, narrow) = (self.width, self.width / 2);
+        self.inputs * wide + wide * narrow + 2 * self.blocks.len() as u64 * narrow * narrow
+    }
+
+    /// A layer keeps its product and the output of its normalisation, in 16 bits.
+    fn training_bytes(&self, batch_size: u64) -> u64 {
+        2 * 2 * (2 + 2 * self.blocks.len() as u64) * self.width * batch_size
     }
 }
 
@@ -128,7 +147,7 @@ struct FoldedMlp {
 }
 
 impl Folded for FoldedMlp {
-    fn forward(&self, rows: &Tensor, moves: bool) -> Output {
+    fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
         let mut x = self.input.forward(&self.one_hot.rows(rows)).relu_();
         x = self.hidden.forward(&x).relu_();
         for [first, second] in &self.blocks {
@@ -136,6 +155,6 @@ impl Folded for FoldedMlp {
             x += second.forward(&inner);
             x = x.relu_();
         }
-        self.heads.forward(&x, moves)
+        self.heads.forward(&x, with_policy)
     }
 }

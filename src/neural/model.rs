@@ -1,20 +1,19 @@
 //! A model is a folder: `config.json`, `model.safetensors`, `README.md`.
 
 use super::device::{Device, tune_allocator};
-use super::learner::Precision;
-use super::network::{NetworkConfig, Scorer, scorer};
+use super::network::{Evaluator, NetworkConfig, evaluator};
 use super::parameters::{Group, Layout, Parameters};
+use super::precision::Precision;
+use crate::error::{Context, Error, Result, bail, ensure, ensure_setting};
 use crate::files::write_synced;
 use crate::puzzle::{Encoding, Puzzle};
-use anyhow::{Context, Result, bail, ensure};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// The version of the folder's form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The file names in a model's folder.
 pub const CONFIG: &str = "config.json";
@@ -40,30 +39,17 @@ pub struct ModelConfig {
     pub samples: u64,
     /// The settings of its training, for the record.
     pub training: serde_json::Value,
-    /// Settings of a beam that measured best with it, where they are not those of all models.
-    #[serde(default, skip_serializing_if = "BeamSettings::is_empty")]
-    pub beam: BeamSettings,
+    /// The search that measured best with it, where that is not the default of all models: a search configuration of
+    /// which every field may be left out. Flags go before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<serde_json::Value>,
 }
 
-/// Settings of a beam, where there are any.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BeamSettings {
-    /// The width.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n: Option<NonZeroUsize>,
-    /// How much the logarithm of a move's probability counts, in moves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f32>,
-    /// Within how many moves of the goals costs are known by heart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endgame: Option<u32>,
-}
-
-impl BeamSettings {
-    fn is_empty(&self) -> bool {
-        *self == BeamSettings::default()
-    }
+/// The version of a folder's form, which is read first.
+#[derive(Debug, Deserialize)]
+struct Version {
+    format: u32,
+    crate_version: String,
 }
 
 impl ModelConfig {
@@ -78,7 +64,7 @@ impl ModelConfig {
             precision,
             samples: 0,
             training: serde_json::Value::Null,
-            beam: BeamSettings::default(),
+            search: None,
         }
     }
 
@@ -89,19 +75,18 @@ impl ModelConfig {
     pub fn read(folder: &Path) -> Result<ModelConfig> {
         let path = folder.join(CONFIG);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let config: ModelConfig = serde_json::from_str(&text)
+        let version: Version = serde_json::from_str(&text)
             .with_context(|| format!("{} is not a model's configuration", path.display()))?;
         ensure!(
-            config.format == FORMAT,
-            "{} has format {}, and this version of costar reads format {FORMAT}",
+            version.format == FORMAT,
+            "{} has format {}, and this version of costar reads format {FORMAT}: use the version of costar that it came \
+             with ({}), or train it anew",
             path.display(),
-            config.format
+            version.format,
+            version.crate_version
         );
-        ensure!(
-            config.beam.confidence.is_none_or(|confidence| confidence >= 0.0 && confidence.is_finite()),
-            "{}: the beam's confidence is not a number of at least 0",
-            path.display()
-        );
+        let config: ModelConfig = serde_json::from_str(&text)
+            .with_context(|| format!("{} is not a model's configuration", path.display()))?;
         Ok(config)
     }
 
@@ -121,16 +106,16 @@ impl ModelConfig {
             self.crate_version
         );
         ensure!(
-            self.network.heads.is_none_or(|heads| heads == moves),
-            "the model in {} tells {} moves apart, and {puzzle} has {moves}",
+            self.network.policy.is_none_or(|policy| policy == moves),
+            "the model in {} has a policy of {} moves, and {puzzle} has {moves}",
             folder.display(),
-            self.network.heads.unwrap_or(0)
+            self.network.policy.unwrap_or(0)
         );
         Ok(())
     }
 }
 
-/// A trained network that scores rows.
+/// A trained network that evaluates encoded states.
 pub struct Model {
     /// What it is.
     pub config: ModelConfig,
@@ -138,7 +123,7 @@ pub struct Model {
     pub weights_crc32: u32,
     /// How its products are done.
     pub precision: Precision,
-    pub(super) scorer: Box<dyn Scorer>,
+    pub(super) evaluator: Box<dyn Evaluator>,
 }
 
 impl Model {
@@ -151,17 +136,20 @@ impl Model {
         tune_allocator();
         let config = ModelConfig::read(folder)?;
         let precision = precision.unwrap_or(Precision::for_solving(device, config.network.kind));
-        ensure!(
+        ensure_setting!(
             precision.serves(device, config.network.kind),
-            "--precision {precision}: that is for networks of the kind mlp, on a CPU with AVX-512 VNNI; leave it out, \
-             and the fastest that this machine has is taken"
+            "precision",
+            "{precision} is for networks of the kind mlp, on a CPU with AVX-512 VNNI; leave it out for the fastest that \
+             this machine has"
         );
         config.check_puzzle(&puzzle.name(), &puzzle.encoding(), puzzle.move_count(), folder)?;
-        let (network, layout) = config.network.build(&config.encoding, device.0, precision.kind())?;
+        let built = config.network.build(&config.encoding, device.0, precision.kind());
+        let (network, layout) =
+            built.map_err(|error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display())))?;
         let (values, weights_crc32) = read_tensors_and_checksum(&folder.join(WEIGHTS), &layout)?;
         let parameters = Parameters::from_values(layout, values, device.0);
-        let scorer = scorer(&*network, &parameters, device.0, precision);
-        Ok(Model { config, weights_crc32, precision, scorer })
+        let evaluator = evaluator(&*network, &parameters, device.0, precision);
+        Ok(Model { config, weights_crc32, precision, evaluator })
     }
 }
 
@@ -190,7 +178,7 @@ pub(super) fn write_tensors(path: &Path, parameters: &Parameters, precision: Pre
         let view = TensorView::new(*kind, shape, bytes).expect("the bytes were made for this shape");
         (entry.name.as_str(), view)
     });
-    let file = safetensors::serialize(views, None).context("the weights cannot be serialized")?;
+    let file = safetensors::serialize(views, None).map_err(|error| Error::Bug(error.to_string()))?;
     write_synced(path, &file)
 }
 
@@ -204,7 +192,7 @@ fn read_tensors_and_checksum(path: &Path, layout: &Layout) -> Result<(Vec<Vec<f3
     let name = path.display();
     let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|error| {
-        anyhow::anyhow!("{name} is not whole, or no safetensors file ({error}): copy or train it again")
+        Error::Data(format!("{name} is truncated, or not a safetensors file ({error}): copy or train it again"))
     })?;
     let entries = layout.entries();
     if let Some(extra) = file.names().iter().find(|name| !entries.iter().any(|entry| entry.name == **name)) {
@@ -213,8 +201,9 @@ fn read_tensors_and_checksum(path: &Path, layout: &Layout) -> Result<(Vec<Vec<f3
     let values: Result<_> = entries
         .iter()
         .map(|entry| {
-            let tensor =
-                file.tensor(&entry.name).map_err(|_| anyhow::anyhow!("{name} lacks the tensor '{}'", entry.name))?;
+            let tensor = file
+                .tensor(&entry.name)
+                .map_err(|_| Error::Data(format!("{name} lacks the tensor '{}'", entry.name)))?;
             let shape: Vec<i64> = tensor.shape().iter().map(|&size| size as i64).collect();
             ensure!(
                 shape == entry.shape,
@@ -239,6 +228,6 @@ fn decode(tensor: &TensorView<'_>) -> Result<Vec<f32>> {
     match tensor.dtype() {
         Dtype::F32 => Ok(data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()),
         Dtype::BF16 => Ok(data.chunks_exact(2).map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect()),
-        other => bail!("has the type {other:?}: F32 or BF16 would be accepted"),
+        other => bail!("has the type {other:?}: expected F32 or BF16"),
     }
 }

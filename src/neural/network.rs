@@ -1,23 +1,57 @@
 //! What every network is: a description that files name, a forward pass for training, and a folded one for solving.
 
 use super::encode::{OneHot, upload};
-use super::learner::Precision;
 use super::parameters::{Group, Init, Layout, Parameters, Slot, Weights, host_values};
-use super::{int8, mlp::Mlp, resnet::ResNet};
+use super::precision::Precision;
+use super::{int8, mlp, resnet};
 use crate::puzzle::Encoding;
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 use tch::{Kind, Tensor};
 
 /// The kinds of networks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkKind {
     /// Residual blocks of 3×3 convolutions on the grid's planes: for a GPU.
     Resnet,
     /// Residual blocks of dense layers on the flat row: far stronger per operation on a CPU.
     Mlp,
+}
+
+/// What a training of a kind of network has by default.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrainingDefaults {
+    /// Samples a step on the CPU.
+    pub batch_size: usize,
+    /// Samples a step on CUDA.
+    pub batch_size_on_cuda: usize,
+    /// The peak of the learning rate.
+    pub learning_rate: f64,
+}
+
+impl NetworkKind {
+    /// All kinds, with their names.
+    pub const ALL: [(&'static str, NetworkKind); 2] = [("resnet", NetworkKind::Resnet), ("mlp", NetworkKind::Mlp)];
+
+    /// What a training has by default.
+    pub fn defaults(self) -> TrainingDefaults {
+        match self {
+            NetworkKind::Resnet => resnet::DEFAULTS,
+            NetworkKind::Mlp => mlp::DEFAULTS,
+        }
+    }
+}
+
+impl FromStr for NetworkKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = NetworkKind::ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, kind)| *kind).ok_or_else(|| format!("unknown network '{text}': expected resnet or mlp"))
+    }
 }
 
 impl fmt::Display for NetworkKind {
@@ -38,8 +72,8 @@ pub struct NetworkConfig {
     pub width: usize,
     /// How many residual blocks.
     pub blocks: usize,
-    /// How many moves the second head tells apart; `None` for a network without it.
-    pub heads: Option<usize>,
+    /// How many moves the policy head has; `None` for a network without a policy head.
+    pub policy: Option<usize>,
     /// The cost-to-go is `offset + scale · output`: a fresh network starts at the mean label.
     pub offset: f64,
     /// See `offset`.
@@ -56,8 +90,8 @@ pub struct NetworkError(pub String);
 pub(super) struct Output {
     /// The cost-to-go, in move-cost units, f32, one a sample; not clamped.
     pub(super) values: Tensor,
-    /// Logits of the move that leads back, f32, `samples × moves`.
-    pub(super) moves: Option<Tensor>,
+    /// Logits of the policy head, f32, `samples × moves`.
+    pub(super) policy: Option<Tensor>,
 }
 
 /// A network: what it computes, without its numbers.
@@ -72,64 +106,81 @@ pub(super) trait Network: Send {
     fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded>;
 
     /// The same network for solving, in 8-bit integers on this CPU; `None` if it cannot be done so.
-    fn round(&self, _weights: &Weights) -> Option<Box<dyn Scorer>> {
+    fn round(&self, _weights: &Weights) -> Option<Box<dyn Evaluator>> {
         None
     }
+
+    /// Multiply-adds of the matrix products for one state.
+    fn operations(&self) -> u64;
+
+    /// Bytes that a training step keeps for its backward pass, of a batch of so many samples.
+    fn training_bytes(&self, batch_size: u64) -> u64;
 }
 
 /// A folded network as tensors.
 pub(super) trait Folded: Send {
     /// The forward pass, of rows on the network's device.
-    fn forward(&self, rows: &Tensor, moves: bool) -> Output;
+    fn forward(&self, rows: &Tensor, with_policy: bool) -> Output;
 }
 
-/// What a scorer says of rows.
+/// What an evaluator gives for rows.
 #[derive(Debug)]
-pub(super) struct Scores {
+pub(super) struct Evaluation {
     /// The cost-to-go, in move-cost units, one a row; not clamped.
     pub(super) values: Vec<f32>,
-    /// For each row, how probable it is that each move leads back.
-    pub(super) moves: Option<Array2<f32>>,
+    /// The move probabilities, `rows × moves`.
+    pub(super) policy: Option<Array2<f32>>,
 }
 
-/// A network that only scores, wherever it runs.
-pub(super) trait Scorer: Send {
-    /// Scores rows of cells on the host; panics, as libtorch does, if the device fails.
-    fn score(&self, rows: ArrayView2<'_, u8>, moves: bool) -> Scores;
+/// The forward pass of a network that is only solved with, wherever it runs.
+pub(super) trait Evaluator: Send {
+    /// Evaluates rows of cells on the host; panics, as libtorch does, if the device fails.
+    fn evaluate(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Evaluation;
+
+    /// Multiply-adds of the matrix products for one state.
+    fn operations(&self) -> u64;
 }
 
 /// A folded network on its device.
 struct OnDevice {
     network: Box<dyn Folded>,
     device: tch::Device,
+    operations: u64,
 }
 
-impl Scorer for OnDevice {
-    fn score(&self, rows: ArrayView2<'_, u8>, moves: bool) -> Scores {
+impl Evaluator for OnDevice {
+    fn evaluate(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Evaluation {
         tch::no_grad(|| {
-            let output = self.network.forward(&upload(rows, self.device), moves);
-            let moves = output.moves.map(|logits| {
+            let output = self.network.forward(&upload(rows, self.device), with_policy);
+            let policy = output.policy.map(|logits| {
                 let size = (rows.nrows(), logits.size()[1] as usize);
                 let probabilities = host_values(&logits.softmax(-1, Kind::Float));
                 Array2::from_shape_vec(size, probabilities).expect("a row of moves a state")
             });
-            Scores { values: host_values(&output.values), moves }
+            Evaluation { values: host_values(&output.values), policy }
         })
+    }
+
+    fn operations(&self) -> u64 {
+        self.operations
     }
 }
 
-/// A network made ready to score, its products done in `precision`; in bf16 where 8 bits were asked for and cannot be
+/// A network made ready to evaluate, its products done in `precision`; in bf16 where 8 bits were asked for and cannot be
 /// had ([`Precision::for_solving`]).
-pub(super) fn scorer(
+pub(super) fn evaluator(
     network: &dyn Network,
     parameters: &Parameters,
     device: tch::Device,
     precision: Precision,
-) -> Box<dyn Scorer> {
+) -> Box<dyn Evaluator> {
     tch::no_grad(|| {
         let weights = parameters.weights(Kind::Float);
         let rounded = (precision == Precision::Int8).then(|| network.round(&weights)).flatten();
-        rounded.unwrap_or_else(|| Box::new(OnDevice { network: network.fold(&weights, precision.kind()), device }))
+        rounded.unwrap_or_else(|| {
+            let operations = network.operations();
+            Box::new(OnDevice { network: network.fold(&weights, precision.kind()), device, operations })
+        })
     })
 }
 
@@ -141,6 +192,16 @@ impl NetworkConfig {
     pub fn parameter_count(&self, encoding: &Encoding) -> Result<u64, NetworkError> {
         let (_, layout) = self.build(encoding, tch::Device::Cpu, Kind::Float)?;
         Ok(layout.trained() as u64)
+    }
+
+    /// Bytes that a training of such a network takes beside the weights: what a step of so many samples keeps for its
+    /// backward pass.
+    ///
+    /// # Errors
+    /// As building it: sizes that make no sense, or no grid to convolve.
+    pub fn training_bytes(&self, encoding: &Encoding, batch_size: u64) -> Result<u64, NetworkError> {
+        let (network, _) = self.build(encoding, tch::Device::Cpu, Kind::Float)?;
+        Ok(network.training_bytes(batch_size))
     }
 
     /// Makes the network for rows of an encoding, whose products are done in `kind`, and the list of its parameters.
@@ -156,21 +217,23 @@ impl NetworkConfig {
         const LARGEST: usize = 1 << 16;
         if self.width < 2 || self.width > LARGEST || self.blocks > 1000 || !self.width.is_multiple_of(2) {
             return Err(NetworkError(format!(
-                "a network of width {} and {} blocks is refused: an even width from 2 to {LARGEST} and at most \
-                 1000 blocks would be accepted",
+                "a network of width {} and {} blocks is refused: expected an even width from 2 to {LARGEST} and at most \
+                 1000 blocks",
                 self.width, self.blocks
             )));
         }
         let mut layout = Layout::default();
         let network: Box<dyn Network> = match self.kind {
-            NetworkKind::Mlp => Box::new(Mlp::new(self, encoding, OneHot::flat(encoding, device, kind), &mut layout)),
+            NetworkKind::Mlp => {
+                Box::new(mlp::Mlp::new(self, encoding, OneHot::flat(encoding, device, kind), &mut layout))
+            }
             NetworkKind::Resnet => {
                 let grid = encoding.grid.ok_or_else(|| {
                     NetworkError(
                         "the network 'resnet' needs cells in a grid, and this puzzle has none: use 'mlp'".into(),
                     )
                 })?;
-                Box::new(ResNet::new(self, encoding, grid, OneHot::planes(encoding, device, kind), &mut layout))
+                Box::new(resnet::ResNet::new(self, encoding, grid, OneHot::planes(encoding, device, kind), &mut layout))
             }
         };
         Ok((network, layout))
@@ -225,11 +288,11 @@ impl Norm {
 /// An output layer: weights, and a bias where it has one.
 type Outputs = (Slot, Option<Slot>);
 
-/// The outputs on top of a trunk: the cost-to-go, and where there is one, the head of moves.
+/// The outputs on top of a trunk: the cost-to-go, and where there is one, the policy head.
 #[derive(Debug)]
 pub(super) struct Heads {
     value: Outputs,
-    moves: Option<Outputs>,
+    policy: Option<Outputs>,
     offset: f64,
     scale: f64,
 }
@@ -245,7 +308,7 @@ impl Heads {
         };
         Heads {
             value: dense("value", 1, Group::Vector, bias),
-            moves: config.heads.map(|moves| dense("moves", moves as i64, Group::Matrix, true)),
+            policy: config.policy.map(|moves| dense("policy", moves as i64, Group::Matrix, true)),
             offset: config.offset,
             scale: config.scale,
         }
@@ -253,7 +316,7 @@ impl Heads {
 
     pub(super) fn forward(&self, weights: &Weights, features: &Tensor) -> Output {
         let layer = |(weight, bias): Outputs| (&weights[weight], bias.map(|bias| &weights[bias]));
-        apply_heads(features, layer(self.value), self.moves.map(layer), self.offset, self.scale)
+        apply_heads(features, layer(self.value), self.policy.map(layer), self.offset, self.scale)
     }
 
     pub(super) fn round(&self, weights: &Weights) -> int8::Outputs {
@@ -264,7 +327,7 @@ impl Heads {
         };
         int8::Outputs {
             value: layer(self.value),
-            moves: self.moves.map(layer),
+            policy: self.policy.map(layer),
             offset: self.offset as f32,
             scale: self.scale as f32,
         }
@@ -274,7 +337,7 @@ impl Heads {
         let copy = |(weight, bias): Outputs| (weights[weight].copy(), bias.map(|bias| weights[bias].copy()));
         FoldedHeads {
             value: copy(self.value),
-            moves: self.moves.map(copy).map(|(weight, bias)| (weight.to_kind(kind), bias)),
+            policy: self.policy.map(copy).map(|(weight, bias)| (weight.to_kind(kind), bias)),
             offset: self.offset,
             scale: self.scale,
         }
@@ -285,15 +348,15 @@ impl Heads {
 #[derive(Debug)]
 pub(super) struct FoldedHeads {
     value: (Tensor, Option<Tensor>),
-    moves: Option<(Tensor, Option<Tensor>)>,
+    policy: Option<(Tensor, Option<Tensor>)>,
     offset: f64,
     scale: f64,
 }
 
 impl FoldedHeads {
-    pub(super) fn forward(&self, features: &Tensor, moves: bool) -> Output {
-        let moves = self.moves.as_ref().filter(|_| moves).map(|(weight, bias)| (weight, bias.as_ref()));
-        apply_heads(features, (&self.value.0, self.value.1.as_ref()), moves, self.offset, self.scale)
+    pub(super) fn forward(&self, features: &Tensor, with_policy: bool) -> Output {
+        let policy = self.policy.as_ref().filter(|_| with_policy).map(|(weight, bias)| (weight, bias.as_ref()));
+        apply_heads(features, (&self.value.0, self.value.1.as_ref()), policy, self.offset, self.scale)
     }
 }
 
@@ -302,14 +365,14 @@ impl FoldedHeads {
 fn apply_heads(
     features: &Tensor,
     value: (&Tensor, Option<&Tensor>),
-    moves: Option<(&Tensor, Option<&Tensor>)>,
+    policy: Option<(&Tensor, Option<&Tensor>)>,
     offset: f64,
     scale: f64,
 ) -> Output {
     let values = features.to_kind(Kind::Float).linear(value.0, value.1);
     Output {
         values: values.squeeze_dim(1) * scale + offset,
-        moves: moves.map(|(weight, bias)| {
+        policy: policy.map(|(weight, bias)| {
             let logits = features.to_kind(weight.kind()).linear(weight, None::<Tensor>).to_kind(Kind::Float);
             match bias {
                 Some(bias) => logits + bias,

@@ -1,8 +1,8 @@
 //! AdamW (Loshchilov and Hutter 2019), with its moments in tensors of our own, so that a checkpoint can hold them.
 
 use super::parameters::{Parameters, host_values};
+use crate::error::{Context, Error, Result, ensure};
 use crate::files::write_synced;
-use anyhow::{Context, Result, ensure};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::path::Path;
 use tch::Tensor;
@@ -68,7 +68,7 @@ impl AdamW {
             let length = bytes.len() / if *kind == Dtype::U64 { 8 } else { 4 };
             (name.as_str(), TensorView::new(*kind, vec![length], bytes).expect("the bytes were made for this shape"))
         });
-        write_synced(path, &safetensors::serialize(views, None).context("the moments cannot be serialized")?)
+        write_synced(path, &safetensors::serialize(views, None).map_err(|error| Error::Bug(error.to_string()))?)
     }
 
     /// Reads what [`AdamW::write`] wrote for the same parameters.
@@ -76,10 +76,12 @@ impl AdamW {
         let name = path.display();
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
         let file = SafeTensors::deserialize(&bytes)
-            .map_err(|error| anyhow::anyhow!("{name} is not whole, or no safetensors file ({error})"))?;
-        let tensor = |part: &str| file.tensor(part).map_err(|_| anyhow::anyhow!("{name} lacks the tensor '{part}'"));
+            .map_err(|error| Error::Data(format!("{name} is truncated, or not a safetensors file ({error})")))?;
+        let tensor =
+            |part: &str| file.tensor(part).map_err(|_| Error::Data(format!("{name} lacks the tensor '{part}'")));
         let mut optimizer = AdamW::new(parameters, weight_decay);
-        let steps: [u8; 8] = tensor(STEPS)?.data().try_into().with_context(|| format!("{name} has no step count"))?;
+        let steps: [u8; 8] =
+            tensor(STEPS)?.data().try_into().ok().with_context(|| format!("{name} has no step count"))?;
         optimizer.steps = u64::from_le_bytes(steps);
         for (part, moment) in NAMES.iter().zip(optimizer.moments.iter_mut().flatten()) {
             let data = tensor(part)?;

@@ -8,10 +8,14 @@
 //! beyond the border cost nothing: 49 of 81 are left on 3×3.
 
 use super::encode::OneHot;
-use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output};
+use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, TrainingDefaults};
 use super::parameters::{Group, Init, Layout, Slot, Weights};
 use crate::puzzle::{Encoding, Grid};
 use tch::{Kind, Tensor};
+
+/// What a training has by default.
+pub(super) const DEFAULTS: TrainingDefaults =
+    TrainingDefaults { batch_size: 1024, batch_size_on_cuda: 1024, learning_rate: 1e-3 };
 
 #[derive(Debug)]
 struct Block {
@@ -27,6 +31,8 @@ pub(super) struct ResNet {
     input: Slot,
     blocks: Vec<Block>,
     heads: Heads,
+    planes: u64,
+    width: u64,
 }
 
 impl ResNet {
@@ -54,6 +60,8 @@ impl ResNet {
                 })
                 .collect(),
             heads: Heads::new(layout, config, width, false),
+            planes: planes as u64,
+            width: width as u64,
         }
     }
 }
@@ -157,6 +165,21 @@ impl Network for ResNet {
         let one_hot = self.one_hot.shallow_clone();
         Box::new(FoldedResNet { one_hot, grid: self.grid, input, blocks, heads: self.heads.fold(weights, kind) })
     }
+
+    /// Taps beyond the border cost nothing.
+    fn operations(&self) -> u64 {
+        let Grid { rows, columns, .. } = self.grid;
+        let met = |cells: usize| (0..cells as i64).map(|at| near(at, cells).1 as u64).sum::<u64>();
+        let taps = met(rows) * met(columns);
+        self.planes * self.width * (rows * columns) as u64
+            + 2 * self.blocks.len() as u64 * taps * self.width * self.width
+    }
+
+    /// A layer keeps its product and the output of its normalisation, in 16 bits.
+    fn training_bytes(&self, batch_size: u64) -> u64 {
+        let cells = (self.grid.rows * self.grid.columns) as u64;
+        2 * 2 * (2 + 2 * self.blocks.len() as u64) * cells * self.width * batch_size
+    }
 }
 
 #[derive(Debug)]
@@ -175,13 +198,13 @@ struct FoldedResNet {
 }
 
 impl Folded for FoldedResNet {
-    fn forward(&self, rows: &Tensor, moves: bool) -> Output {
+    fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
         let mut x = widen(&self.one_hot.grid(rows, self.grid), &self.input);
         for FoldedBlock { kernels, biases } in &self.blocks {
             let inner = kernels[0].apply(&x, Some(&biases[0])).relu_();
             x += kernels[1].apply(&inner, Some(&biases[1]));
         }
-        self.heads.forward(&pool(&x, self.input.size()[0]), moves)
+        self.heads.forward(&pool(&x, self.input.size()[0]), with_policy)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Pictures one after the other, as an animated GIF that begins again at its end.
 
 use super::canvas::Canvas;
-use super::render::{Image, height_of, image};
-use anyhow::{Context as _, Result, anyhow};
+use super::render::{Drawing, Image, height_of, image};
+use crate::error::{Error, Result};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -16,21 +16,23 @@ const LAST_STAYS: u16 = 250;
 /// # Errors
 /// If the drawing library or the encoder fails.
 pub(super) fn gif(frames: &[Canvas], width: u32) -> Result<Vec<u8>> {
-    let images: Vec<Image> = frames.iter().map(|frame| image(frame, width)).collect::<Result<_>>()?;
+    let images: Vec<Image> =
+        frames.iter().map(|frame| image(frame, width)).collect::<Drawing<_>>().map_err(super::not_drawn)?;
     let mut palette = Palette::of(&images);
-    let side = |pixels: u32| u16::try_from(pixels).map_err(|_| anyhow!("a GIF is at most 65535 pixels wide"));
+    let side =
+        |pixels: u32| u16::try_from(pixels).map_err(|_| Error::Data("a GIF is at most 65535 pixels wide".into()));
     let (across, down) = (side(width)?, side(height_of(width))?);
     let colors: Vec<u8> = palette.colors.iter().flatten().copied().collect();
-    let failed = "the GIF cannot be encoded";
-    let mut encoder = gif::Encoder::new(Vec::new(), across, down, &colors).context(failed)?;
-    encoder.set_repeat(gif::Repeat::Infinite).context(failed)?;
+    let failed = |error: gif::EncodingError| Error::Data(format!("the GIF cannot be encoded: {error}"));
+    let mut encoder = gif::Encoder::new(Vec::new(), across, down, &colors).map_err(failed)?;
+    encoder.set_repeat(gif::Repeat::Infinite).map_err(failed)?;
     for (i, image) in images.iter().enumerate() {
         let delay = if i + 1 == images.len() { LAST_STAYS } else { STAYS };
         let buffer = Cow::Owned(palette.numbers(image));
         let frame = gif::Frame { width: across, height: down, delay, buffer, ..gif::Frame::default() };
-        encoder.write_frame(&frame).context(failed)?;
+        encoder.write_frame(&frame).map_err(failed)?;
     }
-    encoder.into_inner().context(failed)
+    encoder.into_inner().map_err(failed)
 }
 
 /// The 256 colours that come most often in all pictures: what is the same in two of them stays so.

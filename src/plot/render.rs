@@ -2,11 +2,13 @@
 
 use super::canvas::{Anchor, Canvas, Color, HEIGHT, Mark, PAPER, WIDTH};
 use super::font;
-use anyhow::{Context as _, Result};
 use plotters::backend::{BitMapBackend, RGBPixel, SVGBackend};
 use plotters::prelude::DrawingBackend;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, FontFamily, FontStyle, IntoTextStyle as _, RGBColor, ShapeStyle, TextStyle};
+
+/// What the drawing library gives, with whatever error it has.
+pub(super) type Drawing<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Shapes are drawn this much larger and then made smaller: that smooths them.
 const OVERSAMPLING: u32 = 3;
@@ -42,7 +44,7 @@ pub(super) fn height_of(width: u32) -> u32 {
 ///
 /// # Errors
 /// If the drawing library fails.
-pub(super) fn image(canvas: &Canvas, width: u32) -> Result<Image> {
+pub(super) fn image(canvas: &Canvas, width: u32) -> Drawing<Image> {
     let height = height_of(width);
     let (large_width, large_height) = (width * OVERSAMPLING, height * OVERSAMPLING);
     let mut large = vec![PAPER[0]; 3 * large_width as usize * large_height as usize];
@@ -86,7 +88,7 @@ fn shrink(large: &[u8], width: usize, height: usize) -> Vec<u8> {
 }
 
 type Place = (i32, i32);
-type Polyline<B> = fn(&mut B, &[Place], u32, RGBColor) -> Result<()>;
+type Polyline<B> = fn(&mut B, &[Place], u32, RGBColor) -> Drawing<()>;
 
 fn rgb(color: Color) -> RGBColor {
     RGBColor(color[0], color[1], color[2])
@@ -98,7 +100,7 @@ fn shape<B: DrawingBackend<ErrorType: 'static>>(
     mark: &Mark,
     scale: f64,
     polyline: Polyline<B>,
-) -> Result<()> {
+) -> Drawing<()> {
     let place = |(x, y): (f64, f64)| ((x * scale).round() as i32, (y * scale).round() as i32);
     let size = |length: f64| ((length * scale).round() as u32).max(1);
     match mark {
@@ -122,7 +124,7 @@ fn polyline_of_quadrangles<B: DrawingBackend<ErrorType: 'static>>(
     places: &[Place],
     width: u32,
     color: RGBColor,
-) -> Result<()> {
+) -> Drawing<()> {
     let half = f64::from(width) / 2.0;
     for pair in places.windows(2) {
         let [(x0, y0), (x1, y1)] = [pair[0], pair[1]].map(|(x, y)| (f64::from(x), f64::from(y)));
@@ -145,7 +147,7 @@ fn polyline_as_such<B: DrawingBackend<ErrorType: 'static>>(
     places: &[Place],
     width: u32,
     color: RGBColor,
-) -> Result<()> {
+) -> Drawing<()> {
     let style = ShapeStyle { color: color.into(), filled: false, stroke_width: width };
     Ok(backend.draw_path(places.iter().copied(), &style)?)
 }
@@ -154,7 +156,7 @@ fn polyline_as_such<B: DrawingBackend<ErrorType: 'static>>(
 ///
 /// # Errors
 /// If the drawing library fails.
-pub(super) fn svg(canvas: &Canvas, width: u32) -> Result<String> {
+pub(super) fn svg(canvas: &Canvas, width: u32) -> Drawing<String> {
     let (fine_width, fine_height) = (width * SVG_FINENESS, height_of(width) * SVG_FINENESS);
     let scale = f64::from(fine_width) / WIDTH;
     let mut text = String::new();
@@ -179,7 +181,7 @@ pub(super) fn svg(canvas: &Canvas, width: u32) -> Result<String> {
     Ok(text.replacen(&size, &head, 1))
 }
 
-fn svg_text<B: DrawingBackend<ErrorType: 'static>>(backend: &mut B, mark: &Mark, scale: f64) -> Result<()> {
+fn svg_text<B: DrawingBackend<ErrorType: 'static>>(backend: &mut B, mark: &Mark, scale: f64) -> Drawing<()> {
     let Mark::Text { at, text, size, anchor, color } = mark else { return Ok(()) };
     let family = FontFamily::Name("Roboto, Helvetica, Arial, sans-serif");
     // What the drawing library calls size is the line's height, 1.24 of the em.
@@ -201,14 +203,14 @@ fn svg_text<B: DrawingBackend<ErrorType: 'static>>(backend: &mut B, mark: &Mark,
 ///
 /// # Errors
 /// If the drawing library or the encoder fails.
-pub(super) fn png(canvas: &Canvas, width: u32) -> Result<Vec<u8>> {
+pub(super) fn png(canvas: &Canvas, width: u32) -> Drawing<Vec<u8>> {
     let image = image(canvas, width)?;
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, image.width, image.height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().context("the PNG cannot be encoded")?;
-    writer.write_image_data(&image.pixels).context("the PNG cannot be encoded")?;
-    writer.finish().context("the PNG cannot be encoded")?;
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&image.pixels)?;
+    writer.finish()?;
     Ok(bytes)
 }

@@ -37,10 +37,10 @@ impl Results {
     }
 }
 
-/// A setting by the name that a label gives it, and its value; without a value it is given or not.
+/// A setting by the name that a label gives it, and its value; without a value it is on or off.
 type Setting = (String, String);
 
-/// The settings of results, one by one; the flags of a variant are settings each.
+/// The settings of results, one by one.
 fn settings(record: &Solved) -> Vec<Setting> {
     let known = [
         ("", Some(record.search.clone())),
@@ -52,13 +52,11 @@ fn settings(record: &Solved) -> Vec<Setting> {
         ("at most nodes", record.max_nodes.map(|nodes| nodes.to_string())),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    let mut words = record.variant.split_whitespace().peekable();
-    let mut flags = Vec::new();
-    while let Some(flag) = words.next() {
-        let value = words.next_if(|word| !word.starts_with("--")).unwrap_or_default();
-        flags.push((flag.trim_start_matches('-').to_owned(), value.to_owned()));
-    }
-    known.chain(flags).collect()
+    let settings = record.config.as_object().into_iter().flatten();
+    let others = settings.filter(|(name, _)| !matches!(name.as_str(), "search" | "n" | "lambda"));
+    let others = others
+        .map(|(name, value)| (name.replace('_', " "), if value == true { String::new() } else { value.to_string() }));
+    known.chain(others).collect()
 }
 
 /// What tells results apart, N aside: the settings in which they differ; the search where others have settings and one

@@ -5,8 +5,6 @@
 
 use super::cube3::{Cube3, CubeState, FACES, draw_facelet};
 use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
-use crate::exact::exact;
-use crate::heuristic::Heuristic;
 
 mod rank;
 
@@ -177,24 +175,8 @@ impl Puzzle for Cube2 {
          moves U R F, a ' for counter-clockwise"
     }
 
-    fn heuristics(&self) -> &'static [&'static str] {
-        &["exact"]
-    }
-
-    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Corners>>> {
-        (name == "exact").then(|| Box::new(exact(*self)) as _)
-    }
-
-    fn best_search(&self) -> &'static str {
-        "bidirectional"
-    }
-
     fn numbers(&self) -> Option<&dyn Numbers<Corners>> {
         Some(self)
-    }
-
-    fn wants_network(&self) -> bool {
-        false
     }
 }
 

@@ -4,12 +4,12 @@
 //! facelets are numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges
 //! UR UF UL UB DR DF DL DB FR FL BL BR, faces U R F D L B, the facelets of a face row by row.
 
-use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, View};
+use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage};
 use std::fmt::Write as _;
 
 mod facelets;
 mod notation;
-mod views;
+mod symmetry;
 
 /// The puzzle `cube3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -380,17 +380,13 @@ impl Puzzle for Cube3 {
          quarter turns U R F D L B, a ' for counter-clockwise"
     }
 
-    fn best_search(&self) -> &'static str {
-        "bwas"
-    }
-
-    fn views(&self, state: &CubeState) -> Vec<View<CubeState>> {
-        views::views(state)
+    fn symmetric_images(&self, state: &CubeState) -> Vec<SymmetricImage<CubeState>> {
+        symmetry::images(state)
     }
 
     /// The inverse.
-    fn twin(&self, state: &CubeState) -> Option<CubeState> {
-        Some(views::inverse(state))
+    fn symmetric_state(&self, state: &CubeState) -> Option<CubeState> {
+        Some(symmetry::inverse(state))
     }
 }
 

@@ -5,10 +5,7 @@
 //! loop, the target in the inner, and written `(0,1)`.
 
 use super::{Encoding, Move, ParseError, Picture, Puzzle, Style};
-use crate::heuristic::{Heuristic, PerState};
-use crate::sampler::{Known, Source};
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// The most jugs.
 pub const MOST: usize = 8;
@@ -46,7 +43,7 @@ impl Jugs {
         let capacities = numbers(capacities)?;
         if capacities.is_empty() || capacities.len() > MOST || capacities.contains(&0) {
             return Err(ParseError(format!(
-                "'{}' are no jugs: 1 to {MOST} capacities from 1 to 255, separated by commas, would be accepted",
+                "'{}' are no jugs: expected 1 to {MOST} capacities from 1 to 255, separated by commas",
                 join(&capacities)
             )));
         }
@@ -69,6 +66,11 @@ impl Jugs {
             _ => Goal::Exactly(self.volumes(&volumes)?),
         };
         Ok(self)
+    }
+
+    /// The volume that some jug is to hold, where the goal is that.
+    pub fn goal_volume(&self) -> Option<u8> {
+        if let Goal::Somewhere(volume) = self.goal { Some(volume) } else { None }
     }
 
     /// How many jugs there are.
@@ -103,8 +105,7 @@ fn numbers(text: &str) -> Result<Vec<u8>, ParseError> {
     let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     words
         .map(|word| {
-            word.parse()
-                .map_err(|_| ParseError(format!("'{word}' is no volume: a number from 0 to 255 would be accepted")))
+            word.parse().map_err(|_| ParseError(format!("'{word}' is no volume: expected a number from 0 to 255")))
         })
         .collect()
 }
@@ -206,47 +207,8 @@ impl Puzzle for Jugs {
         row.copy_from_slice(&state[..self.count()]);
     }
 
-    /// The article's scores as costs, the best last: `sum` counts every jug, `nearest` the one that is nearest to the
-    /// volume that is looked for.
-    fn heuristics(&self) -> &'static [&'static str] {
-        match self.goal {
-            Goal::Somewhere(_) => &["sum", "nearest"],
-            _ => &[],
-        }
-    }
-
-    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Volumes>>> {
-        let Goal::Somewhere(goal) = self.goal else { return None };
-        let count = self.count();
-        let away = move |volumes: &Volumes, jug: usize| f32::from(volumes[jug].abs_diff(goal));
-        match name {
-            "sum" => Some(Box::new(PerState::new("sum", false, move |volumes: &Volumes| {
-                // Σ (10 where the goal's volume divides the jug's) − |goal − volume|, from the highest that it can be.
-                let whole = |jug: usize| volumes[jug].checked_rem(goal).is_none_or(|rest| rest == 0);
-                (0..count).map(|jug| if whole(jug) { 0.0 } else { 10.0 } + away(volumes, jug)).sum()
-            }))),
-            "nearest" => Some(Box::new(PerState::new("nearest", false, move |volumes: &Volumes| {
-                (0..count).map(|jug| away(volumes, jug)).fold(f32::INFINITY, f32::min)
-            }))),
-            _ => None,
-        }
-    }
-
-    fn wants_network(&self) -> bool {
-        false
-    }
-
     fn has_own_goal(&self) -> bool {
         self.own_goal
-    }
-
-    /// All states that can be reached from the start, with their exact costs.
-    fn samples(&self) -> Result<Source, ParseError> {
-        let known = Known::from(self, &self.start());
-        let known = known.ok_or_else(|| {
-            ParseError(format!("--puzzle {}: no state that needs a move leads to the goal", self.name()))
-        })?;
-        Ok(Source { default_depth: known.greatest(), samples: Arc::new(known) })
     }
 
     fn notation(&self) -> &'static str {

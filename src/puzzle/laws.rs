@@ -4,7 +4,7 @@ use super::{Move, Puzzle, Reversible};
 use std::collections::{HashMap, HashSet};
 
 /// Checks, on every state within `depth` moves of the goals: parse∘format is the identity, rows are in range and
-/// tell states apart, inverses undo, a twin is as far from the goals, moves lead from view to view; and that the counts
+/// tell states apart, inverses undo, symmetric images are as far from the goals, moves map from image to image; and that the counts
 /// of states by depth are `expected`.
 ///
 /// # Panics
@@ -23,37 +23,41 @@ pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
     for goal in puzzle.goals() {
         assert!(puzzle.is_goal(&goal), "{goal:?} is a goal");
     }
-    check_equivalents(puzzle, expected.len() - 1);
+    check_symmetries(puzzle, expected.len() - 1);
 }
 
-fn check_equivalents<P: Reversible>(puzzle: &P, depth: usize) {
-    /// Views are not made for speed.
+fn check_symmetries<P: Reversible>(puzzle: &P, depth: usize) {
+    /// Symmetries are not made for speed.
     const STATES_A_LAYER: usize = 5;
     let mut states = Vec::new();
     let counts = by_depth(puzzle, puzzle.goals(), depth, |state| states.push(*state));
     let depths = counts.iter().enumerate().flat_map(|(depth, &count)| (0..count).map(move |i| (depth, i)));
     let depths: HashMap<P::State, (usize, usize)> = states.iter().copied().zip(depths).collect();
     for (state, &(depth, number)) in &depths {
-        let twin = puzzle.twin(state);
-        assert_eq!(twin.is_some(), puzzle.twin(&states[0]).is_some(), "{state:?}: all states have twins, or none");
-        if let Some(twin) = twin {
-            assert_eq!(depths.get(&twin).map(|twin| twin.0), Some(depth), "{twin:?} as the twin of {state:?}");
+        let image = puzzle.symmetric_state(state);
+        assert_eq!(
+            image.is_some(),
+            puzzle.symmetric_state(&states[0]).is_some(),
+            "{state:?}: all states have a symmetric state, or none"
+        );
+        if let Some(image) = image {
+            assert_eq!(depths.get(&image).map(|image| image.0), Some(depth), "{image:?} as the image of {state:?}");
         }
         if number >= STATES_A_LAYER {
             continue;
         }
-        let views = puzzle.views(state);
-        assert!(views.is_empty() || views[0].start == *state, "the first view of {state:?} is another");
-        let of_child = |action| puzzle.apply(state, action).map(|child| puzzle.views(&child));
+        let images = puzzle.symmetric_images(state);
+        assert!(images.is_empty() || images[0].start == *state, "the first image of {state:?} is another");
+        let of_child = |action| puzzle.apply(state, action).map(|child| puzzle.symmetric_images(&child));
         let children: Vec<_> = (0..puzzle.move_count() as Move).map(of_child).collect();
-        for (place, view) in views.iter().enumerate() {
-            assert_eq!(view.moves.len(), puzzle.move_count(), "every move of a view of {state:?} is seen");
-            let seen_depth = depths.get(&view.start).map(|seen| seen.0);
-            assert_eq!(seen_depth, Some(depth), "{:?} as a view of {state:?}", view.start);
-            for (seen, &action) in view.moves.iter().enumerate().filter(|_| !view.backward) {
-                let child = children[usize::from(action)].as_ref().map(|views| views[place].start);
-                let made = puzzle.apply(&view.start, seen as Move);
-                assert_eq!(made, child, "move {action} of {state:?}, as seen otherwise");
+        for (place, image) in images.iter().enumerate() {
+            assert_eq!(image.moves.len(), puzzle.move_count(), "every move of an image of {state:?} has an original");
+            let seen_depth = depths.get(&image.start).map(|seen| seen.0);
+            assert_eq!(seen_depth, Some(depth), "{:?} as an image of {state:?}", image.start);
+            for (seen, &action) in image.moves.iter().enumerate().filter(|_| !image.inverted) {
+                let child = children[usize::from(action)].as_ref().map(|images| images[place].start);
+                let made = puzzle.apply(&image.start, seen as Move);
+                assert_eq!(made, child, "move {action} of {state:?}, in the image");
             }
         }
     }

@@ -3,7 +3,6 @@
 //! A press undoes itself, and presses commute. A state is a bit a light, in as many words as that takes.
 
 use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Style};
-use crate::heuristic::{Heuristic, PerState};
 use std::fmt::Write as _;
 
 /// The largest board: a move is a number below 255.
@@ -113,9 +112,7 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
                 '0' => 0,
                 '1' => 1,
                 _ => {
-                    return Err(ParseError(format!(
-                        "'{letter}' is no light: 1 (on) and 0 (off), row by row, would be accepted"
-                    )));
+                    return Err(ParseError(format!("'{letter}' is no light: expected 1 (on) and 0 (off), row by row")));
                 }
             };
             if cells < self.presses.len() {
@@ -141,9 +138,8 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
             let (row, column) = word.split_once(',')?;
             Some(((number(row)? - 1) * self.size + number(column)? - 1) as Move)
         };
-        let refusal = |word: &str| {
-            ParseError(format!("'{word}' is no press: row,column, both from 1 to {}, would be accepted", self.size))
-        };
+        let refusal =
+            |word: &str| ParseError(format!("'{word}' is no press: expected row,column, both from 1 to {}", self.size));
         text.split_whitespace().map(|word| press(word).ok_or_else(|| refusal(word))).collect()
     }
 
@@ -185,20 +181,6 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
 
     fn notation(&self) -> &'static str {
         "the lights row by row, 1 on; a move is a press row,column, both from 1"
-    }
-
-    fn heuristics(&self) -> &'static [&'static str] {
-        &["lights"]
-    }
-
-    /// `lights`: a press turns at most five lights off.
-    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Self::State>>> {
-        let lit = |state: &[u64; WORDS]| state.iter().map(|word| word.count_ones()).sum::<u32>().div_ceil(5) as f32;
-        (name == "lights").then(|| Box::new(PerState::new("lights", true, lit)) as Box<dyn Heuristic<Self::State>>)
-    }
-
-    fn best_search(&self) -> &'static str {
-        "astar"
     }
 }
 

@@ -49,7 +49,7 @@ impl Description {
         let object = value.as_object().ok_or_else(|| ParseError("line 1: a puzzle is an object { … }".into()))?;
         const KEYS: [&str; 4] = ["name", "goal", "moves", "symmetric"];
         if let Some(key) = object.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(refuse(key, format!("'{key}' is unknown: {} would be accepted", KEYS.join(", "))));
+            return Err(refuse(key, format!("'{key}' is unknown: expected {}", KEYS.join(", "))));
         }
         let name = object.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
         let name = name.ok_or_else(|| refuse("name", "\"name\" must be a text".into()))?;
@@ -74,7 +74,7 @@ impl Description {
             derive_inverses(&mut moves);
         }
         if moves.len() > 255 {
-            return Err(refuse("moves", format!("{} moves are too many: at most 255 would be accepted", moves.len())));
+            return Err(refuse("moves", format!("{} moves are too many: expected at most 255", moves.len())));
         }
         let inverses = moves.iter().map(|(_, p)| position(&moves, &inverted(p))).collect();
         Ok(Description { name: name.to_owned(), symbols, goal, moves, inverses })
@@ -127,7 +127,7 @@ fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
         _ => return Err("\"goal\" must be a text or an array of small integers".into()),
     };
     if !(2..=LARGEST).contains(&written.len()) {
-        return Err(format!("\"goal\" has {} positions: 2 to {LARGEST} would be accepted", written.len()));
+        return Err(format!("\"goal\" has {} positions: expected 2 to {LARGEST}", written.len()));
     }
     if let Some(space) = written.iter().find(|symbol| symbol.trim().is_empty()) {
         return Err(format!("\"goal\" holds the symbol {space:?}: a space cannot be one"));
@@ -153,8 +153,7 @@ fn permutation(value: &Value, positions: usize) -> Result<Vec<u8>, String> {
     let mut permutation = Vec::with_capacity(positions);
     for number in numbers {
         let place = number.as_u64().and_then(|place| usize::try_from(place).ok()).filter(|&place| place < positions);
-        let place =
-            place.ok_or_else(|| format!("holds {number}: positions from 0 to {} would be accepted", positions - 1))?;
+        let place = place.ok_or_else(|| format!("holds {number}: expected positions from 0 to {}", positions - 1))?;
         if std::mem::replace(&mut seen[place], true) {
             return Err(format!("is no permutation: position {place} is there twice"));
         }
@@ -192,6 +191,11 @@ impl<const N: usize> Permutation<N> {
         let goal = fill(&description.goal, |_| 0);
         let tables = description.moves.iter().map(|(_, permutation)| fill(permutation, |i| i as u8)).collect();
         Permutation { description, goal, tables }
+    }
+
+    /// Whether every move has an inverse among the moves.
+    pub fn is_reversible(&self) -> bool {
+        self.description.is_reversible()
     }
 
     /// The state whose symbols these are, each as often as in the goal or not; `None` if it is a scramble instead.
@@ -266,7 +270,7 @@ impl<const N: usize> Puzzle for Permutation<N> {
                 action.map(|action| action as Move).ok_or_else(|| {
                     let names: Vec<&str> = self.description.moves.iter().map(|(name, _)| name.as_str()).collect();
                     ParseError(format!(
-                        "'{word}' is neither a move nor the {} symbols of a state: {} would be accepted",
+                        "'{word}' is neither a move nor the {} symbols of a state: expected {}",
                         self.description.positions(),
                         names.join(" ")
                     ))
@@ -311,10 +315,6 @@ impl<const N: usize> Puzzle for Permutation<N> {
 
     fn notation(&self) -> &'static str {
         "a scramble of the moves in the puzzle's file, with spaces between, or the symbols of a state"
-    }
-
-    fn best_search(&self) -> &'static str {
-        if self.description.is_reversible() { "bidirectional" } else { "bfs" }
     }
 }
 

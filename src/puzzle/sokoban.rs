@@ -8,15 +8,11 @@
 //! What never changes of a level is kept once (`Levels`); a state holds its number, the boxes, and the player.
 
 use super::{Cost, Encoding, Grid, Move, ParseError, Picture, Puzzle, Style};
-use crate::heuristic::{Heuristic, PerState};
-use crate::sampler::Source;
 use hashbrown::HashMap;
 use level::{Level, NOWHERE};
 use std::sync::{Arc, Mutex, PoisonError};
 
-mod level;
-mod matching;
-mod rooms;
+pub(crate) mod level;
 
 /// Rows and columns of the board that a network reads.
 pub const SIDE: usize = 10;
@@ -29,12 +25,12 @@ pub struct Squares([u64; 4]);
 
 impl Squares {
     #[inline]
-    fn contains(&self, square: u8) -> bool {
+    pub(crate) fn contains(&self, square: u8) -> bool {
         self.0[usize::from(square >> 6)] >> (square & 63) & 1 == 1
     }
 
     #[inline]
-    fn insert(&mut self, square: u8) {
+    pub(crate) fn insert(&mut self, square: u8) {
         self.0[usize::from(square >> 6)] |= 1 << (square & 63);
     }
 
@@ -44,15 +40,15 @@ impl Squares {
     }
 
     #[inline]
-    fn is_subset(&self, other: &Squares) -> bool {
+    pub(crate) fn is_subset(&self, other: &Squares) -> bool {
         self.0.iter().zip(other.0).all(|(mine, others)| mine & !others == 0)
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    fn iter(&self) -> impl Iterator<Item = u8> + use<> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + use<> {
         let words = self.0;
         (0..4u8).flat_map(move |index| {
             let mut word = words[usize::from(index)];
@@ -68,14 +64,14 @@ impl Squares {
 /// Where everything stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
-    boxes: Squares,
-    level: u32,
-    player: u8,
+    pub(crate) boxes: Squares,
+    pub(crate) level: u32,
+    pub(crate) player: u8,
 }
 
-/// Levels that were read, by number; none is ever forgotten, for states may name it.
+/// Levels that were read, by number; none is ever removed, for states may name it.
 #[derive(Debug, Default)]
-struct Levels {
+pub(crate) struct Levels {
     all: boxcar::Vec<Level>,
     /// The number of a level by its template and width.
     numbers: Mutex<HashMap<(Vec<u8>, usize), u32>>,
@@ -90,7 +86,7 @@ impl Levels {
     }
 
     #[inline]
-    fn of(&self, position: &Position) -> &Level {
+    pub(crate) fn of(&self, position: &Position) -> &Level {
         &self.all[position.level as usize]
     }
 }
@@ -98,15 +94,20 @@ impl Levels {
 /// The puzzle `sokoban`.
 #[derive(Debug, Clone, Default)]
 pub struct Sokoban {
-    levels: Arc<Levels>,
+    pub(crate) levels: Arc<Levels>,
     /// Whether only pushes cost.
-    pushes: bool,
+    pub(crate) pushes: bool,
 }
 
 impl Sokoban {
     /// With every move at a cost of 1.
     pub fn by_moves() -> Self {
         Sokoban::default()
+    }
+
+    /// Whether only pushes cost.
+    pub fn counts_pushes(&self) -> bool {
+        self.pushes
     }
 
     /// With every push at a cost of 1, and steps for nothing.
@@ -231,7 +232,7 @@ impl Puzzle for Sokoban {
         }
         Err(ParseError(format!(
             "the level has {height} rows and {width} columns, and a network reads up to {SIDE} × {SIDE}: \
-             another --heuristic, such as matching, reads any"
+             the heuristic `matching` has no such limit"
         )))
     }
 
@@ -240,40 +241,17 @@ impl Puzzle for Sokoban {
          the way the player goes; sokoban:pushes counts pushes alone"
     }
 
-    fn heuristics(&self) -> &'static [&'static str] {
-        &["matching"]
-    }
-
-    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Position>>> {
-        let estimate = matching::estimate(Arc::clone(&self.levels), !self.pushes);
-        (name == "matching").then(|| Box::new(PerState::new("matching", true, estimate)) as Box<dyn Heuristic<_>>)
-    }
-
-    fn best_search(&self) -> &'static str {
-        "astar"
-    }
-
-    /// A* with the matching is optimal in a hundredth of a second on levels of 10 × 10 with four boxes.
-    fn wants_network(&self) -> bool {
-        false
-    }
-
     fn takes_lines(&self) -> bool {
         true
-    }
-
-    /// Random rooms of 10 × 10, played backward by pulling.
-    fn samples(&self) -> Result<Source, ParseError> {
-        Ok(rooms::source(self.pushes))
     }
 }
 
 /// How XSB writes each [`Symbol`].
-const LETTERS: &[u8; Symbol::COUNT] = b"# .$*@+";
+pub(crate) const LETTERS: &[u8; Symbol::COUNT] = b"# .$*@+";
 
 /// What a network sees in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Symbol {
+pub(crate) enum Symbol {
     Wall,
     Floor,
     Goal,
@@ -286,7 +264,7 @@ enum Symbol {
 impl Symbol {
     const COUNT: usize = 7;
 
-    fn of(goal: bool, with_box: bool, with_player: bool) -> Self {
+    pub(crate) fn of(goal: bool, with_box: bool, with_player: bool) -> Self {
         match (goal, with_box, with_player) {
             (false, true, _) => Symbol::Box,
             (true, true, _) => Symbol::BoxOnGoal,

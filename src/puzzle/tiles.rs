@@ -4,13 +4,10 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the
 //! order up, down, right, left.
 
-use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Style, View};
-use crate::heuristic::Heuristic;
+use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Style, SymmetricImage};
 use std::fmt::Write as _;
 
 mod board;
-pub mod distance;
-pub mod patterns;
 mod rank;
 
 pub use board::{Board, Bytes, Packed8, Packed15, Packed24};
@@ -55,6 +52,11 @@ impl<B: Board> Tiles<B> {
         Ok(Tiles { goal: B::pack(&read_tiles::<B>(text)?) })
     }
 
+    /// With another goal.
+    pub fn towards(goal: B) -> Self {
+        Tiles { goal }
+    }
+
     /// The goal.
     pub fn goal(&self) -> B {
         self.goal
@@ -83,7 +85,7 @@ fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
         let tile = word.parse::<usize>().ok().filter(|&tile| tile < cells);
         let Some(tile) = tile else {
             return Err(ParseError(format!(
-                "'{word}' is not a tile: the numbers 0 (the blank) to {}, row by row, would be accepted",
+                "'{word}' is not a tile: expected the numbers 0 (the blank) to {}, row by row",
                 cells - 1
             )));
         };
@@ -191,24 +193,8 @@ impl<B: Board> Puzzle for Tiles<B> {
         "the tiles row by row, 0 the blank; moves U D L R, the way the blank goes"
     }
 
-    fn heuristics(&self) -> &'static [&'static str] {
-        B::HEURISTICS
-    }
-
-    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<B>>> {
-        match name {
-            "manhattan" => Some(Box::new(distance::manhattan(self))),
-            "linear-conflict" => Some(Box::new(distance::linear_conflict(self))),
-            _ => B::heuristic(self, name),
-        }
-    }
-
     fn numbers(&self) -> Option<&dyn Numbers<B>> {
         B::numbers(self)
-    }
-
-    fn wants_network(&self) -> bool {
-        B::SIDE > 4
     }
 
     fn has_own_goal(&self) -> bool {
@@ -216,18 +202,14 @@ impl<B: Board> Puzzle for Tiles<B> {
     }
 
     /// The board, and the board mirrored at its diagonal.
-    fn views(&self, state: &B) -> Vec<View<B>> {
+    fn symmetric_images(&self, state: &B) -> Vec<SymmetricImage<B>> {
         let Some(mirrored) = self.mirrored(state) else { return Vec::new() };
-        let view = |start, moves: [Move; 4]| View { start, moves: moves.to_vec(), backward: false };
-        vec![view(*state, [0, 1, 2, 3]), view(mirrored, [3, 2, 1, 0])]
+        let image = |start, moves: [Move; 4]| SymmetricImage { start, moves: moves.to_vec(), inverted: false };
+        vec![image(*state, [0, 1, 2, 3]), image(mirrored, [3, 2, 1, 0])]
     }
 
-    fn twin(&self, state: &B) -> Option<B> {
+    fn symmetric_state(&self, state: &B) -> Option<B> {
         self.mirrored(state)
-    }
-
-    fn best_search(&self) -> &'static str {
-        if B::SIDE == 3 { "astar" } else { "idastar" }
     }
 }
 
@@ -251,9 +233,5 @@ impl<B: Board> Reversible for Tiles<B> {
             6 => 1000,
             _ => 1500,
         }
-    }
-
-    fn towards(&self, goal: &B) -> Option<Self> {
-        Some(Tiles { goal: *goal })
     }
 }

@@ -1,10 +1,12 @@
 //! Scramble walks back from the goals.
 
-use super::lookalikes::Lookalikes;
-use super::shortcuts::Shortcuts;
-use super::{Batch, Children, Generator, Samples, below};
-use crate::puzzle::{Cost, Move, ParseError, Reversible};
-use crate::search::endgame::Endgame;
+use super::move_pruning::MovePruning;
+use super::sparse::SparseStates;
+use super::{Batch, Children, Samples};
+use crate::error::SettingError;
+use crate::puzzle::{Cost, Move, Reversible};
+use crate::random::{Generator, below};
+use crate::search::perimeter::Perimeter;
 use ndarray::Array2;
 use rand::RngCore;
 use std::sync::Arc;
@@ -15,11 +17,11 @@ use std::sync::Arc;
 pub struct Walks<P: Reversible> {
     puzzle: Arc<P>,
     goals: Vec<P::State>,
-    shortcuts: Shortcuts,
+    pruning: MovePruning,
     /// Distances near the goals, and what is done with them.
-    known: Option<(Endgame<P::State>, Use)>,
+    known: Option<(Perimeter<P::State>, Use)>,
     /// What looks nearly solved, and the share of a batch to learn from that is made of it.
-    lookalikes: Option<(f64, Lookalikes)>,
+    sparse_states: Option<(f64, SparseStates)>,
 }
 
 /// What known distances are for.
@@ -48,19 +50,19 @@ impl<P: Reversible> Walks<P> {
     pub fn new(puzzle: Arc<P>) -> Self {
         let goals = puzzle.goals();
         assert!(!goals.is_empty(), "a puzzle has a goal");
-        let shortcuts = Shortcuts::of(&*puzzle, goals[0]);
-        Walks { puzzle, goals, shortcuts, known: None, lookalikes: None }
+        let pruning = MovePruning::of(&*puzzle, goals[0]);
+        Walks { puzzle, goals, pruning, known: None, sparse_states: None }
     }
 
-    /// Batches also have the children of their states, and exact labels near the goals, where the endgame knows them.
-    pub fn with_children(self, endgame: Endgame<P::State>) -> Self {
-        Walks { known: Some((endgame, Use::Children)), ..self }
+    /// Batches also have the children of their states, and exact labels near the goals, where the perimeter knows them.
+    pub fn with_children(self, perimeter: Perimeter<P::State>) -> Self {
+        Walks { known: Some((perimeter, Use::Children)), ..self }
     }
 
-    /// Labels are exact near the goals, where the endgame knows them. With `onward`, what a walk costs beyond is counted
-    /// from the last of its states that the endgame knows.
-    pub fn with_exact_labels(self, endgame: Endgame<P::State>, onward: bool) -> Self {
-        Walks { known: Some((endgame, if onward { Use::WholeWalks } else { Use::Labels })), ..self }
+    /// Labels are exact near the goals, where the perimeter knows them. With `onward`, what a walk costs beyond is counted
+    /// from the last of its states that the perimeter knows.
+    pub fn with_exact_labels(self, perimeter: Perimeter<P::State>, onward: bool) -> Self {
+        Walks { known: Some((perimeter, if onward { Use::WholeWalks } else { Use::Labels })), ..self }
     }
 
     /// Of batches to learn from, this share is not walks but states of which few cells differ from a goal, however far
@@ -72,21 +74,22 @@ impl<P: Reversible> Walks<P> {
     ///
     /// # Panics
     /// If the share is not from 0 to 1.
-    pub fn with_lookalikes(self, share: f64) -> Result<Self, ParseError> {
+    pub fn with_sparse_states(self, share: f64) -> Result<Self, SettingError> {
         assert!((0.0..=1.0).contains(&share));
-        if share > 0.0 && !self.shortcuts.all_commute() {
+        if share > 0.0 && !self.pruning.all_commute() {
             let name = self.puzzle.name();
-            return Err(ParseError(format!(
-                "--lookalikes {share}: the moves of {name} do not all commute, and the way back of other puzzles is \
-                 not known; leave it out"
-            )));
+            let reason = format!(
+                "{share}: the moves of {name} do not all commute, and the way back of other puzzles is not known; leave it \
+                 out"
+            );
+            return Err(SettingError::new("sparse_states", reason));
         }
-        let lookalikes =
-            (share > 0.0).then(|| (share, Lookalikes::collect(&*self.puzzle, &self.shortcuts, self.goals[0])));
-        Ok(Walks { lookalikes, ..self })
+        let sparse_states =
+            (share > 0.0).then(|| (share, SparseStates::collect(&*self.puzzle, &self.pruning, self.goals[0])));
+        Ok(Walks { sparse_states, ..self })
     }
 
-    fn children(&self, endgame: &Endgame<P::State>, states: &[P::State]) -> Children {
+    fn children(&self, perimeter: &Perimeter<P::State>, states: &[P::State]) -> Children {
         let moves = self.puzzle.move_count();
         let mut costs = Array2::from_elem((states.len(), moves), f32::INFINITY);
         let (mut unknown, mut places) = (Vec::new(), Vec::new());
@@ -94,7 +97,7 @@ impl<P: Reversible> Walks<P> {
         for (i, state) in states.iter().enumerate() {
             for action in 0..moves {
                 let Some(child) = self.puzzle.apply(state, action as Move) else { continue };
-                let home = if self.puzzle.is_goal(&child) { Some(0) } else { endgame.cost(&child) };
+                let home = if self.puzzle.is_goal(&child) { Some(0) } else { perimeter.cost(&child) };
                 costs[[i, action]] = (self.puzzle.move_cost(state, action as Move) + home.unwrap_or(0)) as f32;
                 if home.is_none() {
                     self.puzzle.encode(&child, &mut row);
@@ -104,7 +107,7 @@ impl<P: Reversible> Walks<P> {
             }
         }
         let unknown = Array2::from_shape_vec((places.len(), row.len()), unknown).expect("a row a child");
-        Children { costs, unknown, places, least_unknown: endgame.least_beyond() as f32 }
+        Children { costs, unknown, places, least_unknown: perimeter.least_outside() as f32 }
     }
 }
 
@@ -115,13 +118,13 @@ impl<P: Reversible> Samples for Walks<P> {
     }
 
     fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
-        let Some((share, lookalikes)) = &self.lookalikes else { return self.fill(depths, generator, batch) };
+        let Some((share, sparse_states)) = &self.sparse_states else { return self.fill(depths, generator, batch) };
         let walks = depths.len() - (share * depths.len() as f64).round() as usize;
         let samples = depths.iter().enumerate().map(|(i, &depth)| {
             if i < walks {
                 return self.walk(depth, generator);
             }
-            let (state, made) = lookalikes.sample(&*self.puzzle, &self.shortcuts, self.goals[0], generator);
+            let (state, made) = sparse_states.sample(&*self.puzzle, &self.pruning, self.goals[0], generator);
             Sample { state, cost: made.len() as Cost, made }
         });
         self.fill_with(samples, batch);
@@ -132,14 +135,14 @@ impl<P: Reversible> Walks<P> {
     /// A walk of so many moves, fewer where it comes to an end.
     fn walk(&self, depth: u32, generator: &mut Generator) -> Sample<P::State> {
         let goal = self.goals[below(generator, self.goals.len())];
-        let mut walker = Walker { shortcuts: Some(&self.shortcuts), ..Walker::new(&*self.puzzle, goal) };
+        let mut walker = Walker { pruning: Some(&self.pruning), ..Walker::new(&*self.puzzle, goal) };
         let onward = self.known.as_ref().filter(|(_, purpose)| *purpose == Use::WholeWalks);
         let mut cost = 0;
         for _ in 0..depth {
             if walker.step(generator).is_none() {
                 break;
             }
-            cost = onward.and_then(|(endgame, _)| endgame.cost(&walker.state)).unwrap_or(cost + 1);
+            cost = onward.and_then(|(perimeter, _)| perimeter.cost(&walker.state)).unwrap_or(cost + 1);
         }
         Sample { state: walker.state, made: walker.made, cost }
     }
@@ -150,12 +153,12 @@ impl<P: Reversible> Walks<P> {
         let mut states = Vec::new();
         for (Sample { state, made, cost }, (mut row, label, mut back)) in samples.zip(batch.samples_mut()) {
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-            let known = self.known.as_ref().and_then(|(endgame, _)| endgame.cost(&state));
+            let known = self.known.as_ref().and_then(|(perimeter, _)| perimeter.cost(&state));
             *label = known.unwrap_or(cost) as f32;
-            self.shortcuts.back(&made).for_each(|action| back[usize::from(action)] = 1);
+            self.pruning.back(&made).for_each(|action| back[usize::from(action)] = 1);
             states.extend(children_of.map(|_| state));
         }
-        batch.children = children_of.map(|(endgame, _)| self.children(endgame, &states));
+        batch.children = children_of.map(|(perimeter, _)| self.children(perimeter, &states));
     }
 }
 
@@ -167,18 +170,18 @@ pub struct Walker<'a, P: Reversible> {
     pub state: P::State,
     made: Vec<Move>,
     /// Moves that only undo or shorten are left out where these are known, else those that undo the last.
-    shortcuts: Option<&'a Shortcuts>,
+    pruning: Option<&'a MovePruning>,
 }
 
 impl<'a, P: Reversible> Walker<'a, P> {
     /// A walk that begins at a state.
     pub fn new(puzzle: &'a P, state: P::State) -> Self {
-        Walker { puzzle, state, made: Vec::new(), shortcuts: None }
+        Walker { puzzle, state, made: Vec::new(), pruning: None }
     }
 
     fn allows(&self, action: Move) -> bool {
-        match self.shortcuts {
-            Some(shortcuts) => shortcuts.allow(&self.made, action),
+        match self.pruning {
+            Some(pruning) => pruning.allow(&self.made, action),
             None => self.made.last().is_none_or(|&last| action != self.puzzle.inverse(last)),
         }
     }
@@ -201,7 +204,7 @@ impl<'a, P: Reversible> Walker<'a, P> {
             (0..moves as Move).filter_map(|action| Some((action, self.puzzle.apply(&self.state, action)?))).collect();
         let others: Vec<_> = legal.iter().filter(|(action, _)| self.allows(*action)).collect();
         let pick = match (others.len(), legal.len()) {
-            (0, count) if count == 0 || self.shortcuts.is_some() => return None,
+            (0, count) if count == 0 || self.pruning.is_some() => return None,
             (0, count) => legal[below(generator, count)],
             (count, _) => *others[below(generator, count)],
         };

@@ -1,41 +1,98 @@
 //! Best-first search in all its forms, in one loop: greedy, A*, weighted A*, and batch-weighted A* (BWAS; Agostinelli et
 //! al. 2019, Methods), which is A* that expands many nodes a step.
 //!
-//! A step takes the `expand` nodes of least f = λ·g + h from the open list, expands all, drops every child that is
-//! stored already at no greater cost, has the rest scored in one forward pass, and puts them into the open list. λ
-//! weighs the *path cost* (textbook weighted A* puts its weight on h instead): 1 is A*, 0 is greedy.
+//! A step takes the `n` nodes of least f = λ·g + h from the open list, expands them, drops every child that is stored
+//! already at no greater cost, has the rest evaluated in one forward pass, and puts them into the open list. λ weighs the
+//! *path cost* (textbook weighted A* puts its weight on h instead): 1 is A*, 0 is greedy.
 //!
-//! - `bwas` and `best-first` test a child for the goal when it is *generated*: when a batch meets goals, it is
+//! - `bwas` and `best-first` test a child for the goal when it is *generated*: when a batch reaches goals, it is
 //!   finished, and its cheapest answer is returned. `astar` tests a node when it is *taken* from the open list.
 //! - A stored state that is reached more cheaply gets its new parent and is opened again; its estimate is kept.
 //! - Of equal priorities, `bwas` and `astar` take the node that was generated last, `best-first` the first. The answer
 //!   is a function of puzzle, start, heuristic and settings, whatever the number of threads; limits cut it off, and
 //!   only that of nodes does so at the same place every time.
+//! - With a [`Perimeter`], reaching one of its states is an answer. With `patience`, the search goes on for so many steps
+//!   after the first answer, and drops every state that cannot lead to a better one.
 //!
-//! Near the limit of memory, searches that test for goals early forget the worse half of the open nodes and what leads to
-//! none of the others, go on with the rest, and say how many nodes they have dropped; `astar` ends there.
+//! # Partial expansion
 //!
-//! What is guaranteed: a solution that is returned solves; if the reachable states end without a goal, and none was
-//! forgotten, there is none; `astar` with an admissible heuristic returns a cheapest one. What is not: that `bwas` does,
-//! for it ends with the first batch that meets a goal, and λ < 1 prefers near to short. With λ = 1 and admissible
-//! estimates the least priority before that batch bounds every solution from below; an answer that costs no more is
-//! claimed as proven.
+//! [`Expansion::Full`] generates all children of a node at once, though hardly one in ten is ever expanded.
+//! [`Expansion::Partial`] (deferred evaluation) ranks the children by the network's move probabilities before they are
+//! generated. What waits in the open list are then *moves*: (node, move) with the priority
 //!
-//! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 6 to 12 in the closed list, 8 to 16 in the open list.
+//! ```text
+//! f = max(λ·g + h, λ·(g + 1) + h − 1 − c·ln p)
+//! ```
+//!
+//! for a move of probability p from a node of path cost g and cost-to-go h: a sure move is expected to bring the
+//! cost-to-go down by 1, and no move comes before its node. c is the policy weight. Of each node only the best move waits;
+//! when it is taken, the next best takes its place (partial expansion: Yoshizumi, Miura and Ishida 2000). A step takes
+//! moves until `n` new states are generated, and evaluates these. Dropped duplicates cost no evaluation.
+//!
+//! # Guarantees
+//!
+//! A solution that is returned solves. If the reachable states end without a goal and no node was pruned, there is no
+//! solution. `astar` with an admissible heuristic returns a cheapest one. `bwas` need not: it ends with the first batch
+//! that reaches a goal, and λ < 1 prefers near to short. An answer is claimed as proven in two cases: with λ = 1 and
+//! admissible estimates, if it costs no more than the least priority before its batch, which is a lower bound; and
+//! with `patience`, if nothing is left in the open list that could be better.
+//!
+//! Near the memory limit, the worse half of the open nodes is pruned, with all that leads to none of the others; the
+//! search goes on and reports how many nodes it has pruned. `astar` ends there.
+//!
+//! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 6 to 12 in the closed list, 8 to 16 in the open list;
+//! with partial expansion, for 12 moves, 25 more a node, but only what is evaluated is stored.
 
-use super::arena::{Arena, NO_PARENT, Node, NodeId};
-use super::closed::Closed;
-use super::open::{Open, Ties};
-use super::scoring::Scoring;
-use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
-use crate::heuristic::{Ask, Heuristic, HeuristicError};
-use crate::puzzle::{Cost, Move, Puzzle, replay};
+use super::frontier::Frontier;
+use super::limits::Interrupt;
+use super::nodes::arena::{NO_PARENT, Node, NodeId};
+use super::nodes::open::Ties;
+use super::perimeter::Perimeter;
+use super::settings::{Weight, settings};
+use super::{Answer, Control, End, Limit, Outcome, Progress, Search};
+use crate::heuristic::{Heuristic, HeuristicError};
 
-/// Expanded nodes between two looks at the clock and the memory.
-const LOOK_EVERY: usize = 512;
+use crate::puzzle::{Cost, Move, Puzzle, State, replay};
+use std::num::NonZeroUsize;
+
+pub use super::frontier::Expansion;
+
+/// Nodes taken between two checks of the clock and the memory.
+const CHECK_EVERY: usize = 512;
 
 /// The same where a batch is one node, each of which may take a pass of a network.
-const LOOK_BETWEEN: u64 = 16;
+const CHECK_BETWEEN: u64 = 16;
+
+settings! {
+    /// The settings of `bwas`.
+    pub struct BwasSettings {
+        /// Nodes expanded a step: more of them find shorter solutions, later [default: 1000 on the CPU, 10000 on CUDA; with
+        /// `deferred` 20000 and 100000]
+        n: NonZeroUsize,
+        /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first [default: 0.6]
+        lambda: Weight,
+        /// Deferred evaluation: generate and evaluate a child only when its turn comes, in the order of the move
+        /// probabilities; needs a model with a policy head
+        deferred: bool,
+        /// With `deferred`: how many moves −ln p counts, for a move of probability p [default: 1]
+        policy_weight: Weight,
+        /// Know the exact cost of all states within DEPTH moves of the goals; 0 for none [default with `deferred`: as deep
+        /// as a million states reach]
+        perimeter: u32,
+        /// Go on for so many steps after the first answer, and give the best [default: 4 with a perimeter, else 0]
+        patience: u64,
+        /// Go on after the first answer, print each better one, until a limit is reached or nothing better can exist
+        anytime: bool,
+    }
+}
+
+settings! {
+    /// The settings of `best-first`.
+    pub struct BestFirstSettings {
+        /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first [default: 0]
+        lambda: Weight,
+    }
+}
 
 /// When a state is tested for the goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,38 +104,84 @@ pub enum GoalTest {
 }
 
 /// A best-first search and its settings.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BestFirst {
-    name: &'static str,
-    /// Nodes expanded a step, at least 1.
-    pub expand: usize,
+#[derive(Debug, Clone)]
+pub struct BestFirst<S> {
+    /// The name under which it reports.
+    pub name: &'static str,
+    /// Nodes expanded a step, at least 1; with partial expansion, new states a step.
+    pub n: usize,
     /// λ, the weight of the path cost, not negative.
     pub lambda: f32,
     /// When states are tested for the goal.
     pub goal_test: GoalTest,
     /// Which of equal priorities is taken first.
     pub ties: Ties,
+    /// How nodes are expanded.
+    pub expansion: Expansion,
+    /// Steps after the first answer; `None`: until limits, or until nothing better can exist.
+    pub patience: Option<u64>,
+    /// The states whose exact cost is known.
+    pub perimeter: Perimeter<S>,
 }
 
-impl BestFirst {
-    /// Batch-weighted A*: `expand` nodes a step, goals tested when generated.
-    pub fn bwas(expand: usize, lambda: f32) -> Self {
-        BestFirst { name: "bwas", expand, lambda, goal_test: GoalTest::Generated, ties: Ties::NewestFirst }
+impl<S: State> BestFirst<S> {
+    /// Batch-weighted A* as published: `n` nodes a step, goals tested when generated, the first batch with a goal is the
+    /// last.
+    pub fn bwas(n: usize, lambda: f32) -> Self {
+        BestFirst {
+            name: "bwas",
+            n,
+            lambda,
+            goal_test: GoalTest::Generated,
+            ties: Ties::NewestFirst,
+            expansion: Expansion::Full,
+            patience: Some(0),
+            perimeter: Perimeter::none(),
+        }
     }
 
     /// A* (Hart, Nilsson and Raphael 1968): one node a step, λ = 1, goals tested when taken from the open list.
     pub fn a_star() -> Self {
-        BestFirst { name: "astar", expand: 1, lambda: 1.0, goal_test: GoalTest::Taken, ties: Ties::NewestFirst }
+        BestFirst { name: "astar", goal_test: GoalTest::Taken, ..Self::bwas(1, 1.0) }
     }
 
     /// Best-first search: one node a step, goals tested when generated, equals in the order of generation. λ = 0 is
     /// greedy.
     pub fn one_by_one(lambda: f32) -> Self {
-        BestFirst { name: "best-first", expand: 1, lambda, goal_test: GoalTest::Generated, ties: Ties::OldestFirst }
+        BestFirst { name: "best-first", ties: Ties::OldestFirst, ..Self::bwas(1, lambda) }
+    }
+
+    /// `bwas` with settings; one that is left out has no effect.
+    pub fn from_settings(settings: &BwasSettings, perimeter: Perimeter<S>) -> Self {
+        let weight = |weight: Option<Weight>| weight.map_or(0.0, |weight| weight.get() as f32);
+        let is_partial = settings.deferred == Some(true);
+        BestFirst {
+            expansion: match is_partial {
+                true => Expansion::Partial { policy_weight: weight(settings.policy_weight) },
+                false => Expansion::Full,
+            },
+            patience: if settings.anytime == Some(true) { None } else { Some(settings.patience.unwrap_or(0)) },
+            perimeter,
+            ..Self::bwas(settings.n.map_or(1, NonZeroUsize::get), weight(settings.lambda))
+        }
+    }
+
+    /// `best-first` with settings; λ is 0 if it is left out.
+    pub fn from_one_by_one(settings: &BestFirstSettings) -> Self {
+        Self::one_by_one(settings.lambda.map_or(0.0, |lambda| lambda.get() as f32))
+    }
+
+    fn is_partial(&self) -> bool {
+        matches!(self.expansion, Expansion::Partial { .. })
+    }
+
+    /// Whether the first batch with an answer is the last: it is finished then, for its paths may become cheaper.
+    fn ends_with_first_batch(&self) -> bool {
+        !self.is_partial() && self.patience == Some(0) && self.perimeter.is_empty()
     }
 }
 
-impl<P: Puzzle> Search<P> for BestFirst {
+impl<P: Puzzle> Search<P> for BestFirst<P::State> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -90,301 +193,307 @@ impl<P: Puzzle> Search<P> for BestFirst {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        Run::new(puzzle, start, heuristic, *self).search(control)
+        Run::new(puzzle, start, heuristic, self).search(control)
     }
 }
 
 /// A running search.
 struct Run<'a, P: Puzzle> {
     puzzle: &'a P,
-    settings: BestFirst,
-    arena: Arena<P::State>,
-    closed: Closed,
-    open: Open,
-    scoring: Scoring<'a, P::State>,
-    stats: Stats,
-    /// The start.
+    settings: &'a BestFirst<P::State>,
+    nodes: Frontier<'a, P>,
     start: P::State,
-    /// The goals that this batch has met, in the order of generation.
+    /// Where the first batch with an answer is the last: the goals that it has reached, in the order of generation.
     goals: Vec<NodeId>,
-    /// The node of least cost-to-go.
-    best: Option<(f32, Cost)>,
-    /// Room for the estimates of a chunk.
-    values: Vec<f32>,
+    /// The best answer so far.
+    best: Option<Answer>,
+    /// Whether some move cost nothing: then a state may be worth as much as its parent.
+    free_moves: bool,
 }
 
 impl<'a, P: Puzzle> Run<'a, P> {
-    fn new(puzzle: &'a P, start: &P::State, heuristic: &'a mut dyn Heuristic<P::State>, settings: BestFirst) -> Self {
+    fn new(
+        puzzle: &'a P,
+        start: &P::State,
+        heuristic: &'a mut dyn Heuristic<P::State>,
+        settings: &'a BestFirst<P::State>,
+    ) -> Self {
+        let BestFirst { lambda, expansion, ties, .. } = *settings;
         Run {
             puzzle,
             settings,
-            arena: Arena::default(),
-            closed: Closed::default(),
-            open: Open::new(settings.ties),
-            scoring: Scoring::new(heuristic, Ask::Values),
-            stats: Stats::default(),
+            nodes: Frontier::new(puzzle, heuristic, lambda, expansion, ties),
             start: *start,
             goals: Vec::new(),
             best: None,
-            values: Vec::new(),
+            free_moves: false,
         }
     }
 
     fn search(mut self, control: &mut Control<'_>) -> Result<Outcome, HeuristicError> {
         let start = self.start;
-        self.store(&start, NO_PARENT, 0, 0);
-        if self.puzzle.is_goal(&start) {
-            return Ok(self.outcome(End::Solved, Some((Vec::new(), 0)), true, control));
+        if let Some(moves) = self.path_from(&start) {
+            self.nodes.stats.stored = 1;
+            self.best = Some(Answer { cost: moves.len() as Cost, moves });
+            return Ok(self.outcome(End::Solved, true, control));
         }
-        self.score_rest()?;
+        self.nodes.store(&start, NO_PARENT, 0, 0, true);
+        self.nodes.evaluate_rest()?;
+        let mut steps_left = self.settings.patience;
         let mut batch = Vec::new();
         let mut next_report = 0;
         loop {
-            let bound = self.open.least_f().unwrap_or(0.0);
-            self.take(&mut batch);
-            if let Some(answer) = self.cheapest_answer() {
-                let proven = self.proves(bound, answer.1);
-                return Ok(self.outcome(End::Solved, Some(answer), proven, control));
-            }
-            if batch.is_empty() {
-                // A goal may be beyond what was forgotten.
-                let end = if self.stats.dropped == 0 { End::NoSolution } else { End::Limit(Limit::Memory) };
-                return Ok(self.outcome(end, None, false, control));
-            }
-            self.stats.iterations += 1;
-            let reached = self.expand_all(&batch, control)?;
-            if let Some(answer) = self.cheapest_answer() {
-                self.scoring.discard()?;
-                let proven = self.proves(bound, answer.1);
-                return Ok(self.outcome(End::Solved, Some(answer), proven, control));
-            }
-            let may_forget = reached == Some(Limit::Memory) && self.settings.goal_test == GoalTest::Generated;
-            if let Some(limit) = reached.filter(|_| !may_forget) {
-                self.scoring.discard()?;
-                return Ok(self.outcome(End::Limit(limit), None, false, control));
-            }
-            self.score_rest()?;
-            if may_forget {
-                self.forget_the_worst();
-                if let Some(limit) = control.reached(|| self.bytes()) {
-                    return Ok(self.outcome(End::Limit(limit), None, false, control));
+            if self.best.is_some()
+                && let Some(steps) = &mut steps_left
+            {
+                if *steps == 0 {
+                    return Ok(self.end(control));
                 }
+                *steps -= 1;
             }
-            if self.stats.expanded >= next_report {
-                next_report = self.stats.expanded + LOOK_EVERY as u64;
+            let bound = self.nodes.open.least_f();
+            self.take_batch(&mut batch);
+            let nothing_left = if self.settings.is_partial() { bound.is_none() } else { batch.is_empty() };
+            if nothing_left {
+                return Ok(self.end(control));
+            }
+            let step = if self.goals.is_empty() { self.step(&batch, control) } else { Ok(()) };
+            if let Err(Interrupt::Failed(error)) = step {
+                return Err(error);
+            }
+            if let Some(answer) = self.cheapest_answer() {
+                self.nodes.queue.discard()?;
+                let proven = self.proves(bound.unwrap_or(0.0), answer.cost);
+                self.best = Some(answer);
+                return Ok(self.outcome(End::Solved, proven, control));
+            }
+            let prunes = self.settings.goal_test == GoalTest::Generated;
+            match step {
+                Err(Interrupt::Limit(Limit::Memory)) if prunes => {
+                    self.nodes.evaluate_rest()?;
+                    self.nodes.prune_open();
+                    if let Some(limit) = control.reached(|| self.nodes.bytes()) {
+                        return Ok(self.end_at(limit, control));
+                    }
+                }
+                Err(Interrupt::Limit(limit)) => {
+                    self.nodes.queue.discard()?;
+                    return Ok(self.end_at(limit, control));
+                }
+                _ => self.nodes.evaluate_rest()?,
+            }
+            if self.nodes.stats.expanded >= next_report {
+                next_report = self.nodes.stats.expanded + CHECK_EVERY as u64;
                 let progress = self.progress(control);
                 control.report(&progress);
             }
         }
     }
 
-    /// The cheapest path to a goal that was met, with its cost; of equals, the first that was generated.
-    ///
-    /// The cost is added up along the path: an ancestor may have found a cheaper parent since the goal was stored.
-    fn cheapest_answer(&self) -> Option<(Vec<Move>, Cost)> {
-        let answers = self.goals.iter().map(|&goal| {
-            let moves = self.arena.path(goal);
-            let (_, cost) =
-                replay(self.puzzle, &self.start, &moves).expect("the moves were legal when they were stored");
-            (moves, cost)
-        });
-        answers.min_by_key(|(_, cost)| *cost)
-    }
-
-    /// Whether a solution of this cost is a cheapest one, where `bound` was the least priority before the batch: with
-    /// λ = 1 and admissible estimates, no path can be cheaper than that, nor than the integer above it.
-    fn proves(&self, bound: f32, cost: Cost) -> bool {
-        let admissible = self.scoring.heuristic.is_admissible();
-        // The least priority may lie above the true bound by a rounding error of f32.
-        let complete = admissible && self.stats.dropped == 0;
-        complete && self.settings.lambda == 1.0 && f64::from(cost) <= (f64::from(bound) - 1e-3).ceil()
-    }
-
-    /// Takes the best nodes from the open list, leaving out entries that a cheaper path has outdated; ends at a goal
-    /// where goals are tested now.
-    fn take(&mut self, batch: &mut Vec<NodeId>) {
+    /// Takes the nodes that a step of full expansion expands; tests them for the goal where that is to be done now.
+    fn take_batch(&mut self, batch: &mut Vec<NodeId>) {
         batch.clear();
-        while batch.len() < self.settings.expand.max(1) {
-            let Some(id) = self.open.pop() else { break };
-            let node = &mut self.arena[id];
-            if node.closed {
-                continue;
-            }
-            node.closed = true;
+        if self.settings.is_partial() {
+            return;
+        }
+        while batch.len() < self.settings.n.max(1) {
+            let Some(id) = self.nodes.take() else { break };
+            self.nodes.arena[id].closed = true;
             batch.push(id);
-            if self.settings.goal_test == GoalTest::Taken && self.puzzle.is_goal(&self.arena[id].state) {
-                self.stats.expanded += batch.len() as u64;
+            if self.settings.goal_test == GoalTest::Taken && self.puzzle.is_goal(&self.nodes.arena[id].state) {
+                self.nodes.stats.expanded += batch.len() as u64;
                 self.goals.push(id);
                 break;
             }
         }
     }
 
-    /// Keeps the better half of the open nodes and what leads to them, and forgets all others. All estimates are in.
-    fn forget_the_worst(&mut self) {
-        let mut waiting = Vec::with_capacity(self.open.len());
-        while let Some(id) = self.open.pop() {
-            if !std::mem::replace(&mut self.arena[id].closed, true) {
-                waiting.push(id);
-            }
-        }
-        waiting.truncate(waiting.len() / 2);
-        let left = self.closed.keep(&mut self.arena, &waiting);
-        self.open = Open::new(self.settings.ties);
-        waiting.into_iter().for_each(|id| self.put_back(left.numbers[id as usize]));
-        self.stats.dropped += left.dropped();
+    /// Expands, and queues the new states for evaluation.
+    fn step(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<(), Interrupt> {
+        self.nodes.stats.iterations += 1;
+        if self.settings.is_partial() { self.expand_partially(control) } else { self.expand_batch(batch, control) }
     }
 
-    /// Puts a node back that was taken and not expanded.
-    fn put_back(&mut self, id: NodeId) {
-        let node = &mut self.arena[id];
-        node.closed = false;
-        self.open.push(self.settings.lambda * node.g as f32 + node.h, id);
-    }
-
-    fn bytes(&self) -> u64 {
-        self.arena.bytes() + self.closed.bytes() + self.open.bytes()
-    }
-
-    /// Expands a batch and hands the new children over for scoring; ends early at a limit, with the rest put back.
-    fn expand_all(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<Option<Limit>, HeuristicError> {
+    /// Expands a batch; at a limit, puts back what is left of it.
+    fn expand_batch(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<(), Interrupt> {
         let children = self.puzzle.move_count() as u64;
-        // At the start of a batch, now and then, and whenever a chunk was handed over; batches of one are too short.
-        let mut look = batch.len() > 1 || self.stats.expanded.is_multiple_of(LOOK_BETWEEN);
+        // At the start of a batch, now and then, and whenever a chunk was submitted; batches of one are too short.
+        let mut check = batch.len() > 1 || self.nodes.stats.expanded.is_multiple_of(CHECK_BETWEEN);
         for (i, &id) in batch.iter().enumerate() {
-            let looks = look || (i > 0 && i % LOOK_EVERY == 0);
-            let reached = looks.then(|| control.reached(|| self.bytes())).flatten();
-            let too_many = || control.too_many(self.stats.generated + children).then_some(Limit::Nodes);
-            let full = self.arena.len() + children as usize >= NO_PARENT as usize;
-            if let Some(limit) = reached.or_else(too_many).or(full.then_some(Limit::Memory)) {
-                batch[i..].iter().for_each(|&id| self.put_back(id));
-                return Ok(Some(limit));
+            let checks = check || (i > 0 && i % CHECK_EVERY == 0);
+            let reached = checks.then(|| control.reached(|| self.nodes.bytes())).flatten();
+            if let Some(limit) = reached.or_else(|| self.too_many(children, control)) {
+                batch[i..].iter().for_each(|&id| {
+                    self.nodes.arena[id].closed = false;
+                    self.nodes.enter(id);
+                });
+                return Err(limit.into());
             }
-            self.expand(id);
-            look = self.goals.is_empty() && self.scoring.waiting() >= self.scoring.chunk;
-            if look {
-                self.score_full_chunks()?;
+            self.expand(id, control);
+            check = self.goals.is_empty() && self.nodes.queue.is_full();
+            if check {
+                self.nodes.submit_full_chunks()?;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn expand(&mut self, id: NodeId) {
-        self.stats.expanded += 1;
-        let Node { state, g, parent, .. } = self.arena[id];
-        let before = (parent != NO_PARENT).then(|| self.arena[parent].state);
+    /// Takes moves from the open list until enough new states are generated.
+    fn expand_partially(&mut self, control: &mut Control<'_>) -> Result<(), Interrupt> {
+        let before = self.nodes.arena.len();
+        let mut taken = 0;
+        while self.nodes.arena.len() - before < self.settings.n.max(1) {
+            let reached = if taken % CHECK_EVERY == 0 { control.reached(|| self.nodes.bytes()) } else { None };
+            if let Some(limit) = reached.or_else(|| self.too_many(1, control)) {
+                return Err(limit.into());
+            }
+            let Some(id) = self.nodes.take() else { break };
+            taken += 1;
+            self.expand_next(id, control);
+            self.nodes.submit_full_chunks()?;
+        }
+        Ok(())
+    }
+
+    /// The limit that so many more children would exceed.
+    fn too_many(&self, children: u64, control: &Control<'_>) -> Option<Limit> {
+        if control.too_many(self.nodes.stats.generated + children) {
+            Some(Limit::Nodes)
+        } else {
+            (self.nodes.arena.len() + children as usize >= NO_PARENT as usize).then_some(Limit::Memory)
+        }
+    }
+
+    /// Generates all children of a node.
+    fn expand(&mut self, id: NodeId, control: &mut Control<'_>) {
+        self.nodes.stats.expanded += 1;
+        let Node { state, g, parent, .. } = self.nodes.arena[id];
+        let before = (parent != NO_PARENT).then(|| self.nodes.arena[parent].state);
         for action in 0..self.puzzle.move_count() as Move {
             let Some(child) = self.puzzle.apply(&state, action) else { continue };
-            self.stats.generated += 1;
+            self.nodes.stats.generated += 1;
             if before == Some(child) {
                 continue; // stored already, and at no greater cost
             }
-            let cost = g + self.puzzle.move_cost(&state, action);
-            let Some(child_id) = self.store(&child, id, action, cost) else { continue };
-            if self.settings.goal_test == GoalTest::Generated && self.puzzle.is_goal(&child) {
-                self.goals.push(child_id);
+            self.reach(id, action, &state, &child, g, control);
+        }
+    }
+
+    /// Generates the child of a node's best move, and lets the next best move wait.
+    fn expand_next(&mut self, id: NodeId, control: &mut Control<'_>) {
+        let Some((action, _)) = self.nodes.order.next(id) else { return };
+        if self.nodes.order.advance(id) == 1 {
+            self.nodes.stats.expanded += 1;
+        }
+        self.nodes.enter(id);
+        let Node { state, g, .. } = self.nodes.arena[id];
+        let Some(child) = self.puzzle.apply(&state, action) else { return };
+        self.nodes.stats.generated += 1;
+        self.reach(id, action, &state, &child, g, control);
+    }
+
+    /// Takes in a child: an answer, or a state to be evaluated.
+    fn reach(
+        &mut self,
+        id: NodeId,
+        action: Move,
+        state: &P::State,
+        child: &P::State,
+        g: Cost,
+        control: &mut Control<'_>,
+    ) {
+        let step = self.puzzle.move_cost(state, action);
+        self.free_moves |= step == 0;
+        let cost = g + step;
+        let tested = self.settings.goal_test == GoalTest::Generated;
+        let rest = if tested && self.puzzle.is_goal(child) { Some(0) } else { self.settings.perimeter.cost(child) };
+        match rest {
+            Some(_) if self.settings.ends_with_first_batch() => {
+                // This batch is the last: after its first goal, nothing is worth an evaluation any more.
+                let goal = self.nodes.store(child, id, action, cost, false);
+                self.goals.extend(goal);
             }
+            Some(rest) => self.take_answer(id, action, child, cost + rest, control),
+            None if self.is_of_use(cost) => drop(self.nodes.store(child, id, action, cost, self.goals.is_empty())),
+            None => {}
         }
     }
 
-    /// Stores a state that is new or reached more cheaply than before; gives its node, or `None` if it is neither.
-    fn store(&mut self, state: &P::State, parent: NodeId, action: Move, g: Cost) -> Option<NodeId> {
-        let node = Node { state: *state, parent, g, h: f32::NAN, action, closed: false };
-        match self.closed.find_or_insert(&mut self.arena, state, |arena| arena.push(node)) {
-            Ok(id) => {
-                self.stats.stored += 1;
-                if self.goals.is_empty() {
-                    self.scoring.add(id, state);
-                }
-                Some(id)
-            }
-            Err(id) => {
-                let known = &mut self.arena[id];
-                if g >= known.g {
-                    return None;
-                }
-                (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
-                // A node that still waits for its estimate enters the open list when that comes.
-                if !known.h.is_nan() {
-                    self.open.push(self.settings.lambda * g as f32 + known.h, id);
-                }
-                Some(id)
-            }
-        }
+    /// Whether a path of this cost, to a state outside the perimeter, may become better than the best answer.
+    fn is_of_use(&self, cost: Cost) -> bool {
+        self.best.as_ref().is_none_or(|best| cost + self.settings.perimeter.least_outside() < best.cost)
     }
 
-    /// Hands over the full chunks of what waits.
-    fn score_full_chunks(&mut self) -> Result<(), HeuristicError> {
-        while self.scoring.waiting() >= self.scoring.chunk {
-            self.hand_over()?;
+    /// Takes an answer, if it is the best so far: the path to a node, a move from there, and the path to the goal.
+    fn take_answer(&mut self, id: NodeId, action: Move, child: &P::State, cost: Cost, control: &mut Control<'_>) {
+        if self.best.as_ref().is_some_and(|best| cost >= best.cost) {
+            return;
         }
-        Ok(())
+        let Some(rest) = self.path_from(child) else { return };
+        let mut moves = self.nodes.arena.path(id);
+        moves.push(action);
+        moves.extend(rest);
+        let answer = self.answer(moves);
+        control.answer(&answer);
+        self.best = Some(answer);
     }
 
-    /// Hands over all that waits, and takes in all estimates.
-    fn score_rest(&mut self) -> Result<(), HeuristicError> {
-        if self.scoring.in_flight() == 0 && (1..=self.scoring.chunk).contains(&self.scoring.waiting()) {
-            return self.score_at_once();
+    /// The moves from a state to a goal, where they are known.
+    fn path_from(&self, state: &P::State) -> Option<Vec<Move>> {
+        if self.puzzle.is_goal(state) {
+            return Some(Vec::new());
         }
-        while self.scoring.waiting() > 0 {
-            self.hand_over()?;
-        }
-        while self.scoring.in_flight() > 0 {
-            self.take_in()?;
-        }
-        Ok(())
+        self.settings.perimeter.path_to_goal(self.puzzle, state)
     }
 
-    /// Hands over one chunk, and takes in the oldest if too many are out.
-    fn hand_over(&mut self) -> Result<(), HeuristicError> {
-        self.stats.evaluated += self.scoring.submit()? as u64;
-        if self.scoring.in_flight() > self.scoring.overlap { self.take_in() } else { Ok(()) }
+    /// The cheapest path to a goal that this batch has reached; of equals, the first that was generated.
+    fn cheapest_answer(&self) -> Option<Answer> {
+        self.goals.iter().map(|&goal| self.answer(self.nodes.arena.path(goal))).min_by_key(|answer| answer.cost)
     }
 
-    /// Has all that waits scored, which is one chunk; nothing is out.
-    fn score_at_once(&mut self) -> Result<(), HeuristicError> {
-        let mut values = std::mem::take(&mut self.values);
-        let first = self.scoring.score(&mut values)?;
-        self.stats.evaluated += values.len() as u64;
-        self.enter(first, &values);
-        self.values = values;
-        Ok(())
+    /// Moves with their cost. It is added up along the path: an ancestor may have found a cheaper parent since its
+    /// descendants were stored.
+    fn answer(&self, moves: Vec<Move>) -> Answer {
+        let replayed = replay(self.puzzle, &self.start, &moves);
+        Answer { cost: replayed.expect("the moves were legal when they were stored").1, moves }
     }
 
-    /// Takes in the estimates of one chunk.
-    fn take_in(&mut self) -> Result<(), HeuristicError> {
-        let (first, estimates) = self.scoring.collect()?;
-        self.enter(first, &estimates.values);
-        Ok(())
-    }
-
-    /// Nodes that are numbered one after the other got their estimates: they enter the open list.
-    fn enter(&mut self, first: NodeId, estimates: &[f32]) {
-        for (id, &h) in (first..).zip(estimates) {
-            debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
-            let node = &mut self.arena[id];
-            node.h = h;
-            if self.best.is_none_or(|(least, _)| h < least) {
-                self.best = Some((h, node.g));
-            }
-            self.open.push(self.settings.lambda * node.g as f32 + h, id);
-        }
+    /// Whether a solution of this cost is a cheapest one, where `bound` was the least priority before the batch: with
+    /// λ = 1 and admissible estimates, no path can be cheaper than that, nor than the integer above it.
+    fn proves(&self, bound: f32, cost: Cost) -> bool {
+        let complete = self.nodes.queue.heuristic.is_admissible() && self.nodes.stats.pruned == 0;
+        // The least priority may lie above the true bound by a rounding error of f32.
+        complete && self.settings.lambda == 1.0 && f64::from(cost) <= (f64::from(bound) - 1e-3).ceil()
     }
 
     fn progress(&mut self, control: &Control<'_>) -> Progress {
-        self.stats.seconds = control.seconds();
-        Progress { stats: self.stats, best: self.best, least_f: self.open.least_f() }
+        self.nodes.stats.seconds = control.seconds();
+        Progress { stats: self.nodes.stats, best: self.nodes.nearest, least_f: self.nodes.open.least_f() }
     }
 
-    fn outcome(
-        mut self,
-        end: End,
-        answer: Option<(Vec<Move>, Cost)>,
-        proven_optimal: bool,
-        control: &Control<'_>,
-    ) -> Outcome {
-        self.stats.seconds = control.seconds();
-        let (moves, cost) = answer.unzip();
-        Outcome { end, moves, cost, proven_optimal, stats: self.stats }
+    /// Ends with the open list empty, or with the patience used up.
+    fn end(self, control: &Control<'_>) -> Outcome {
+        // If nothing is left that could be better, and nothing was pruned, nothing better exists.
+        let exhausted = self.nodes.open.is_empty() && self.nodes.stats.pruned == 0;
+        let end = match self.best {
+            Some(_) => End::Solved,
+            None if exhausted => End::NoSolution,
+            None => End::Limit(Limit::Memory), // a goal may be beyond what was pruned
+        };
+        let proven = exhausted && !self.free_moves;
+        self.outcome(end, proven, control)
+    }
+
+    /// Ends at a limit.
+    fn end_at(self, limit: Limit, control: &Control<'_>) -> Outcome {
+        let end = if self.best.is_some() { End::Solved } else { End::Limit(limit) };
+        self.outcome(end, false, control)
+    }
+
+    fn outcome(mut self, end: End, proven: bool, control: &Control<'_>) -> Outcome {
+        self.nodes.stats.seconds = control.seconds();
+        let proven_optimal = proven && self.best.is_some();
+        let (moves, cost) = self.best.map(|answer| (answer.moves, answer.cost)).unzip();
+        Outcome { end, moves, cost, proven_optimal, stats: self.nodes.stats }
     }
 }

@@ -9,9 +9,9 @@
 //!
 //! Pohl, "Bi-directional search" (Machine Intelligence 6, 1971).
 
-use super::arena::{NO_PARENT, NodeId};
-use super::tree::Tree;
-use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use super::nodes::arena::{NO_PARENT, NodeId};
+use super::nodes::tree::Tree;
+use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Reversible, replay};
 
@@ -71,7 +71,7 @@ impl<P: Reversible> Run<'_, P> {
         let mut waiting = [1, self.tree.len() - 1];
         let mut next: NodeId = 0;
         while waiting[0] > 0 && waiting[1] > 0 {
-            if self.stats.expanded.is_multiple_of(LOOK_EVERY) {
+            if self.stats.expanded.is_multiple_of(CHECK_EVERY) {
                 self.stats.stored = self.tree.len() as u64;
                 control.report_counts(&self.stats);
                 if let Some(limit) = control.reached(|| self.tree.bytes() + self.backward.capacity() as u64) {

@@ -10,9 +10,9 @@
 //! numbered without a gap ([`Numbers`]), numbers stand for states, and a byte for each says by which move it was reached:
 //! no state is hashed, and a stored one takes 5 bytes (Korf and Schultze, AAAI 2005).
 
-use super::arena::{NO_PARENT, NodeId};
-use super::tree::Tree;
-use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use super::nodes::arena::{NO_PARENT, NodeId};
+use super::nodes::tree::Tree;
+use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Numbers, Puzzle};
 
@@ -46,7 +46,7 @@ impl<P: Puzzle> Search<P> for BreadthFirst {
             if next as usize == tree.len() {
                 break (End::NoSolution, None);
             }
-            if stats.expanded % LOOK_EVERY == 0 {
+            if stats.expanded % CHECK_EVERY == 0 {
                 control.report_counts(&stats);
                 if let Some(limit) = control.reached(|| tree.bytes()) {
                     break (End::Limit(limit), None);
@@ -93,7 +93,7 @@ fn by_number<S>(numbers: &dyn Numbers<S>, start: usize, moves: usize, control: &
     let mut stats = Stats::default();
     let end = loop {
         let Some(&number) = queue.get(stats.expanded as usize) else { break End::NoSolution };
-        if stats.expanded.is_multiple_of(LOOK_EVERY) {
+        if stats.expanded.is_multiple_of(CHECK_EVERY) {
             stats.stored = queue.len() as u64;
             control.report_counts(&stats);
             let bytes = || (reached_by.len() + 4 * queue.capacity()) as u64;

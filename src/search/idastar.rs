@@ -10,7 +10,7 @@
 //!
 //! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
 
-use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
 
@@ -19,6 +19,13 @@ use crate::puzzle::{Cost, Move, Puzzle};
 pub struct IterativeDeepening {
     /// The least rise of the bound, in cost units.
     pub bucket: f32,
+}
+
+impl Default for IterativeDeepening {
+    /// A bucket of 1: real-valued estimates make nearly every f distinct.
+    fn default() -> Self {
+        IterativeDeepening { bucket: 1.0 }
+    }
 }
 
 impl<P: Puzzle> Search<P> for IterativeDeepening {
@@ -144,7 +151,7 @@ impl<P: Puzzle> Run<'_, '_, P> {
     }
 
     fn limit(&mut self) -> Option<Limit> {
-        if !self.stats.expanded.is_multiple_of(LOOK_EVERY) {
+        if !self.stats.expanded.is_multiple_of(CHECK_EVERY) {
             return None;
         }
         self.control.report_counts(&self.stats);

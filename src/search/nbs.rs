@@ -5,8 +5,8 @@
 //! least lb is expanded on both sides. Of any search that must expand one state of every such pair, this one expands
 //! at most twice as many states as the best possible.
 //!
-//! - For puzzles whose goals are known and whose moves can be undone. The backward side needs estimates towards the start;
-//!   where a puzzle has none, it goes on with 0.
+//! - For puzzles whose goals are known and whose moves can be undone. The backward side needs estimates towards the start
+//!   ([`Heuristic::retarget`]); where there are none, it uses 0.
 //! - An answer is known when one side stores a state of the other; it is given when no pair can lead to a cheaper one.
 //!   With admissible estimates it is a cheapest one.
 //! - A state that is reached more cheaply again is opened again, so estimates need not be consistent.
@@ -15,9 +15,9 @@
 //! NBS: Chen, Holte, Zilles and Sturtevant, "Front-to-end bidirectional heuristic search with near-optimal node
 //! expansions" (IJCAI 2017), algorithms 1 and 2.
 
-use super::arena::{Arena, NO_PARENT, Node, NodeId};
-use super::closed::Closed;
-use super::{Control, End, LOOK_EVERY, Limit, Outcome, Progress, Search, Stats};
+use super::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
+use super::nodes::closed::Closed;
+use super::{CHECK_EVERY, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
 use crate::puzzle::{Cost, Move, Reversible, replay};
 use std::cmp::Reverse;
@@ -42,8 +42,8 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        // The same estimate of the puzzle's own, towards the start.
-        let back = puzzle.towards(start).and_then(|puzzle| puzzle.heuristic(heuristic.name()));
+        // The same estimate, towards the start.
+        let back = heuristic.retarget().and_then(|retarget| retarget(start));
         let mut back = back.unwrap_or_else(|| Box::new(zero()));
         let admissible = heuristic.is_admissible() && back.is_admissible();
         let sides = [Side::new(heuristic), Side::new(&mut *back)];
@@ -211,7 +211,7 @@ impl<P: Reversible> Run<'_, P> {
     }
 
     fn limit(&mut self, control: &mut Control<'_>) -> Option<Limit> {
-        if self.stats.expanded.is_multiple_of(LOOK_EVERY) {
+        if self.stats.expanded.is_multiple_of(CHECK_EVERY) {
             self.stats.stored = self.stored();
             let stats = Stats { seconds: control.seconds(), ..self.stats };
             control.report(&Progress { stats, best: None, least_f: Some(self.bound) });

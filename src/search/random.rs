@@ -1,11 +1,20 @@
 //! A random walk: legal moves at random until the goal is met, or a number of moves is made.
 //!
-//! The yardstick that every other search is to beat. The same seed gives the same walk.
+//! A baseline for the other searches. The same seed gives the same walk.
 
-use super::{Control, End, LOOK_EVERY, Limit, Outcome, Search, Stats};
+use super::settings::settings;
+use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Puzzle};
 use rand::Rng as _;
+
+settings! {
+    /// The settings of `random`.
+    pub struct RandomSettings {
+        /// The same seed gives the same walk [default: 1]
+        seed: u64,
+    }
+}
 
 /// The search `random`; it asks no heuristic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +23,16 @@ pub struct RandomWalk {
     pub seed: u64,
     /// The most moves that are made before it gives up, as at a limit of nodes.
     pub most_moves: u64,
+}
+
+/// Moves of a walk before it gives up, unless a limit of nodes says otherwise.
+const MOST_MOVES: u64 = 10_000;
+
+impl RandomWalk {
+    /// With settings; the seed is 1 if it is left out.
+    pub fn from_settings(settings: &RandomSettings) -> Self {
+        RandomWalk { seed: settings.seed.unwrap_or(1), most_moves: MOST_MOVES }
+    }
 }
 
 impl<P: Puzzle> Search<P> for RandomWalk {
@@ -28,7 +47,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
         _heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        let mut generator = crate::sampler::generator(self.seed, 0);
+        let mut generator = crate::random::generator(self.seed, 0);
         let mut stats = Stats { stored: 1, ..Stats::default() };
         let (mut state, mut moves, mut cost) = (*start, Vec::new(), 0);
         let mut legal: Vec<(Move, P::State)> = Vec::with_capacity(puzzle.move_count());
@@ -36,7 +55,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
             if puzzle.is_goal(&state) {
                 break End::Solved;
             }
-            if stats.expanded.is_multiple_of(LOOK_EVERY) {
+            if stats.expanded.is_multiple_of(CHECK_EVERY) {
                 control.report_counts(&stats);
                 if let Some(limit) = control.reached(|| moves.capacity() as u64) {
                     break End::Limit(limit);

@@ -4,9 +4,9 @@
 //! `optimizer.safetensors` (all in f32, exactly), and `model/`, the model for solving.
 
 use super::settings::Settings;
+use crate::error::{Context, Result, bail, ensure};
 use crate::files::{create_folder_whole, write_synced};
 use crate::neural::learner::{STATE_OPTIMIZER, STATE_WEIGHTS};
-use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,12 +1,12 @@
-//! What a run was begun with, and how its learning rate goes.
+//! What a run was begun with, and the schedule of its learning rate.
 
-use crate::neural::learner::Precision;
 use crate::neural::network::NetworkConfig;
-use crate::quantity::Interval;
+use crate::neural::precision::Precision;
+use crate::sampler::Labels;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::fmt;
-use std::path::PathBuf;
+use std::str::FromStr;
 
 /// What makes a run what it is: fixed at its start, kept in its checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,59 +34,19 @@ pub struct Settings {
     /// What samples are labelled with.
     #[serde(default)]
     pub labels: Labels,
-    /// How the learning rate goes.
+    /// The schedule of the learning rate.
     #[serde(default)]
     pub schedule: Schedule,
-    /// The model's weights are averages over steps, in which one counts this many times what the next does; 0: the last.
+    /// The decay of the exponential moving average of the weights; 0: the model has the last step's weights.
     #[serde(default)]
-    pub average: f64,
-    /// The share of samples that only look nearly solved.
+    pub ema: f64,
+    /// The share of samples from the sparse-state curriculum.
     #[serde(default)]
-    pub lookalikes: f64,
+    pub sparse_states: f64,
 }
 
-/// What samples are labelled with.
+/// The schedule of the learning rate, after a linear warm-up over the first 2 % of the samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Labels {
-    /// What the way costs that led to the state: an upper bound of its distance.
-    #[default]
-    Walks,
-    /// The distance within `endgame` moves of the goals, what the way costs beyond.
-    Exact {
-        /// Distances are known within so many moves.
-        endgame: u32,
-    },
-    /// The distance within `endgame` moves of the goals; beyond, that of the last state on the way whose distance is known,
-    /// and what the way costs from there.
-    Tightened {
-        /// Distances are known within so many moves.
-        endgame: u32,
-    },
-    /// What the best child costs, by the network as it was at the last multiple of `target_every` steps (value
-    /// iteration), and exact costs within `endgame` moves of the goals.
-    Bellman {
-        /// Steps that a target network is kept for.
-        target_every: u64,
-        /// Costs are known within so many moves.
-        endgame: u32,
-    },
-}
-
-impl Labels {
-    /// Within how many moves of the goals distances are known; `None` where none is asked for.
-    pub fn endgame(self) -> Option<u32> {
-        match self {
-            Labels::Walks => None,
-            Labels::Exact { endgame } | Labels::Tightened { endgame } | Labels::Bellman { endgame, .. } => {
-                Some(endgame)
-            }
-        }
-    }
-}
-
-/// How the learning rate goes, after a straight rise over the first 2 % of the samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Schedule {
     /// It falls to 0 as half a cosine (Loshchilov and Hutter 2017).
@@ -94,10 +54,21 @@ pub enum Schedule {
     Cosine,
     /// It falls to 0 in a straight line.
     Linear,
-    /// It stays, and falls to 0 in a straight line over the last fifth (Hu et al. 2024).
-    Late,
+    /// Warmup-stable-decay: it stays, and falls to 0 in a straight line over the last fifth (Hu et al. 2024).
+    Wsd,
     /// It stays.
     Constant,
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Schedule::ALL.iter().find(|(name, _)| *name == text);
+        found
+            .map(|(_, schedule)| *schedule)
+            .ok_or_else(|| format!("unknown schedule '{text}': expected cosine, linear, wsd or constant"))
+    }
 }
 
 impl fmt::Display for Schedule {
@@ -105,45 +76,38 @@ impl fmt::Display for Schedule {
         f.write_str(match self {
             Schedule::Cosine => "cosine",
             Schedule::Linear => "linear",
-            Schedule::Late => "late",
+            Schedule::Wsd => "wsd",
             Schedule::Constant => "constant",
         })
     }
 }
 
-/// What may change when a run is resumed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// The run's folder.
-    pub out: PathBuf,
-    /// Samples in all.
-    pub steps: u64,
-    /// How often the run is saved.
-    pub checkpoint_every: Interval,
-    /// Keep a copy of the model whenever so many more samples are seen.
-    pub snapshot_every: Option<u64>,
-    /// Threads that make samples.
-    pub sampler_threads: usize,
-}
-
 /// The share of the run in which the learning rate rises.
 const WARM_UP: f64 = 0.02;
 
-/// The share of the run in which the rate of [`Schedule::Late`] falls.
-const LATE: f64 = 0.2;
+/// The share of the run in which the rate of [`Schedule::Wsd`] decays.
+const DECAY: f64 = 0.2;
 
 impl Schedule {
+    /// All schedules, with their names.
+    pub const ALL: [(&'static str, Schedule); 4] = [
+        ("cosine", Schedule::Cosine),
+        ("linear", Schedule::Linear),
+        ("wsd", Schedule::Wsd),
+        ("constant", Schedule::Constant),
+    ];
+
     /// The learning rate after `seen` of `total` samples: a straight rise to `peak` over the first 2 %, times the fall.
     ///
     /// It is a function of where the run is alone. A run that is resumed with more steps takes up the longer schedule at
-    /// that place: the rate steps up to it at once (the constant one does not, nor the late one before its fall), and then
+    /// that place: the rate steps up to it at once (the constant one does not, nor `wsd` before its decay), and then
     /// falls to 0 at the new end.
     pub fn learning_rate(self, peak: f64, seen: u64, total: u64) -> f64 {
         let progress = (seen as f64 / total as f64).min(1.0);
         let fall = match self {
             Schedule::Cosine => 0.5 * (1.0 + (PI * progress).cos()),
             Schedule::Linear => 1.0 - progress,
-            Schedule::Late => ((1.0 - progress) / LATE).min(1.0),
+            Schedule::Wsd => ((1.0 - progress) / DECAY).min(1.0),
             Schedule::Constant => 1.0,
         };
         peak * (progress / WARM_UP).min(1.0) * fall
@@ -153,24 +117,23 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum as _;
 
     #[test]
     fn the_rate_rises_and_where_it_falls_it_ends_at_zero() {
         let rate = |schedule: Schedule, seen| schedule.learning_rate(1.0, seen, 1000);
-        for schedule in Schedule::value_variants().iter().copied() {
+        for (_, schedule) in Schedule::ALL {
             assert_eq!(rate(schedule, 0), 0.0);
             assert!((rate(schedule, 10) - 0.5 * rate(schedule, 20)).abs() < 2e-2);
             assert!((rate(schedule, 20) - 1.0).abs() < 3e-2, "{schedule}");
             let end = if schedule == Schedule::Constant { 1.0 } else { 0.0 };
             assert!((rate(schedule, 1000) - end).abs() < 1e-9, "{schedule}");
         }
-        let half_way = [Schedule::Cosine, Schedule::Linear, Schedule::Late, Schedule::Constant].map(|s| rate(s, 500));
+        let half_way = [Schedule::Cosine, Schedule::Linear, Schedule::Wsd, Schedule::Constant].map(|s| rate(s, 500));
         half_way
             .into_iter()
             .zip([0.5, 0.5, 1.0, 1.0])
             .for_each(|(rate, expected)| assert!((rate - expected).abs() < 1e-9));
-        assert!((rate(Schedule::Late, 900) - 0.5).abs() < 1e-9);
+        assert!((rate(Schedule::Wsd, 900) - 0.5).abs() < 1e-9);
         assert!(Schedule::Cosine.learning_rate(1.0, 1000, 2000) > 0.49, "more steps take the rate up again");
     }
 }

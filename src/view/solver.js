@@ -133,12 +133,12 @@ function fill(id, entries) {
   element(id).replaceChildren(...options);
 }
 
-// Whether the model that would be asked has a second head, and the search can use it.
-function heads() {
+// Whether the model that would be asked has a policy head, and the search can use it.
+function hasPolicy() {
   const [kind, name] = element("estimate").value.split(/ (.*)/);
   if (kind === "heuristic" || element("search").value !== "") return false;
   const { puzzle, models } = offer();
-  return models.some(({ model, heads }) => heads && model === (name ?? puzzle));
+  return models.some(({ model, policy }) => policy && model === (name ?? puzzle));
 }
 
 // Only bwas goes on after its first answer.
@@ -150,7 +150,7 @@ function showAnytime() {
 
 // The search.
 
-function wish() {
+function request() {
   const number = (id) => {
     const text = element(id).value.trim().replaceAll("_", "");
     return text === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text);
@@ -166,8 +166,8 @@ function wish() {
     n,
     lambda,
     anytime: anytime || undefined,
-    // With a second head, N and λ are those of the better search.
-    deferred: (heads() && (anytime || n !== undefined || lambda !== undefined)) || undefined,
+    // With a policy head, N and λ are those of deferred evaluation, which is the better search.
+    deferred: (hasPolicy() && (anytime || n !== undefined || lambda !== undefined)) || undefined,
     max_seconds: number("seconds"),
   };
 }
@@ -198,7 +198,7 @@ async function solve() {
     const answer = await fetch("solve", {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
-      body: JSON.stringify(wish()),
+      body: JSON.stringify(request()),
       signal: run.controller.signal,
     });
     if (!answer.ok) throw new Error((await answer.json()).error);
@@ -232,7 +232,7 @@ const EVENTS = {
     const others = ahead === 1 ? "another search is" : `${ahead} searches are`;
     say("waiting", ahead > 0 ? `Waiting: ${others} before this one` : "Loading what is needed…");
   },
-  begun: () => say("searching", "Searching…"),
+  started: () => say("searching", "Searching…"),
   progress(progress) {
     const before = run.points.findLast((point) => point.seconds < progress.seconds - 0.8) ?? { seconds: 0, nodes_generated: 0 };
     const rate = (progress.nodes_generated - before.nodes_generated) / Math.max(0.05, progress.seconds - before.seconds);

@@ -19,7 +19,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser, or says aloud that there is none and the test is skipped.
+    /// Starts a browser, or says that there is none and that the test is skipped.
     pub fn start() -> Option<Browser> {
         match start_driver() {
             Ok((driver, port)) => Browser { driver, port, session: String::new() }.with_session(),
@@ -214,8 +214,13 @@ fn start_driver() -> Result<(Child, u16), String> {
     port.map(|port| (driver, port)).ok_or_else(|| "chromedriver does not listen".to_owned())
 }
 
-/// Not by `eprintln!`, which the test harness keeps to itself.
+/// Says that a test is skipped; not by `eprintln!`, which the test harness keeps to itself.
+///
+/// # Panics
+/// If the environment variable `COSTAR_REQUIRE_BROWSER` is 1: then a missing browser is a failure.
 fn skip(why: &str) -> Option<Browser> {
+    let required = std::env::var("COSTAR_REQUIRE_BROWSER").is_ok_and(|value| value == "1");
+    assert!(!required, "{why}, and COSTAR_REQUIRE_BROWSER=1 asks for a browser");
     let name = thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "\nSKIPPED: {name}: {why} (scripts/setup-browser installs what is missing)\n");
     None

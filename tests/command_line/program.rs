@@ -46,7 +46,7 @@ pub(crate) fn refused(words: &[&str]) -> String {
 }
 
 pub(crate) const TINY: [&str; 10] =
-    ["train", "--net", "mlp", "--width", "16", "--blocks", "1", "--batch-size", "64", "--heads"];
+    ["train", "--net", "mlp", "--width", "16", "--blocks", "1", "--batch-size", "64", "--policy"];
 
 pub(crate) fn train(more: &[&str]) -> Ran {
     run(&[&TINY, more].concat())

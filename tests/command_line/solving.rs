@@ -136,8 +136,14 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
         (vec!["--puzzle", "jugs:8,5,3", "--heuristic", "ball", "8,0,0"], "'ball'"),
         (vec!["--puzzle", "puzzle8", "--search", "bfs", "--n", "7", "1 2 3 4 5 6 7 8 0"], "--n"),
         (vec!["--puzzle", "puzzle8", "--search", "astar", "--lambda", "0.5", "1 2 3 4 5 6 7 8 0"], "--lambda"),
-        (vec!["--puzzle", "puzzle8", "--search", "astar", "--twins", "0.5", "1 2 3 4 5 6 7 8 0"], "--twins"),
-        (vec!["--puzzle", "cube2", "--search", "beam", "--heuristic", "ball", "--twins", "0.5", "R"], "no twins"),
+        (
+            vec!["--puzzle", "puzzle8", "--search", "astar", "--symmetry-averaging", "0.5", "1 2 3 4 5 6 7 8 0"],
+            "--symmetry-averaging",
+        ),
+        (
+            vec!["--puzzle", "cube2", "--search", "beam", "--heuristic", "ball", "--symmetry-averaging", "0.5", "R"],
+            "no symmetric states",
+        ),
         (vec!["--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0"], "parity"),
         (vec!["--puzzle", "puzzle8", "--goal", "1 2", "1 2 3 4 5 6 7 8 0"], "--goal"),
         (vec!["--puzzle", "lightsout99", "1"], "lightsout15"),
@@ -195,9 +201,9 @@ fn bad_input_is_refused_by_name() {
         (vec!["train", "--net", "magic"], "magic"),
         (vec!["train", "--steps", "0"], "at least 1"),
         (vec!["train", "--lr", "-1"], "-1"),
-        (vec!["train", "--lookalikes", "2"], "'2'"),
-        (vec!["train", "--lookalikes", "0.5", "--steps", "1"], "do not all commute"),
-        (vec!["train", "--puzzle", "sokoban", "--lookalikes", "0.5", "--steps", "1"], "--lookalikes"),
+        (vec!["train", "--sparse-states", "2"], "'2'"),
+        (vec!["train", "--sparse-states", "0.5", "--steps", "1"], "do not all commute"),
+        (vec!["train", "--puzzle", "sokoban", "--sparse-states", "0.5", "--steps", "1"], "--sparse-states"),
         (vec!["train", "--device", "cuda:77"], "--device cuda"),
         (vec!["train", "--checkpoint-every", "soon"], "'soon'"),
         (vec!["scramble", "--puzzle", "x"], "'x'"),
@@ -285,7 +291,7 @@ fn an_explanation_shows_what_the_search_thinks_of_each_state() {
 }
 
 #[test]
-fn a_model_says_what_its_beam_does_best() {
+fn a_model_has_defaults_of_its_search() {
     let (folder, path) = temporary();
     let checkpoint = fs::read_dir(model()).expect("a run").flatten().find(|entry| entry.path().join("model").is_dir());
     let trained = checkpoint.expect("a checkpoint").path().join("model");
@@ -294,29 +300,35 @@ fn a_model_says_what_its_beam_does_best() {
     }
     let config = path("config.json");
     let plain = json(&fs::read_to_string(&config).expect("a configuration"));
-    assert!(plain.get("beam").is_none(), "a run says nothing: {plain}");
-    let with = |beam: Value| {
+    assert!(plain.get("search").is_none(), "a run says nothing: {plain}");
+    let with = |search: Value| {
         let mut changed = plain.clone();
-        changed["beam"] = beam;
+        changed["search"] = search;
         fs::write(&config, changed.to_string()).expect("it is written");
     };
     let solve = |more: &[&str]| {
         let words = ["solve", "--model", &path(""), "--device", "cpu", "--json", "R U F'"];
         json(&run(&[&words[..], more].concat()).out)
     };
-    with(serde_json::json!({ "n": 40, "confidence": 2.5, "endgame": 2 }));
+    with(serde_json::json!({ "search": "beam", "n": 40, "policy_weight": 2.5, "perimeter": 2 }));
     let own = solve(&[]);
     assert_eq!((&own["search"], &own["n"]), (&"beam".into(), &40.into()));
-    assert_eq!(own["variant"], "--shortlist 3 --confidence 2.5 --endgame 2 --views 4");
-    let given = solve(&["--search", "beam", "--n", "50", "--confidence", "1", "--endgame", "3"]);
-    assert_eq!(
-        (&given["n"], &given["variant"]),
-        (&50.into(), &"--shortlist 3 --confidence 1 --endgame 3 --views 4".into())
-    );
+    let beam = |n: u64, policy_weight: f64, perimeter: u64| {
+        serde_json::json!({
+            "search": "beam", "n": n, "candidates": 3, "policy_weight": policy_weight, "perimeter": perimeter,
+            "symmetries": 4,
+        })
+    };
+    assert_eq!(own["config"], beam(40, 2.5, 2));
+    let given = solve(&["--search", "beam", "--n", "50", "--policy-weight", "1.5", "--perimeter", "3"]);
+    assert_eq!((&given["n"], &given["config"]), (&50.into(), &beam(50, 1.5, 3)));
     assert_eq!(solve(&["--n", "60", "--lambda", "0.6"])["search"], "bwas", "the published search has its own");
-    for wrong in
-        [serde_json::json!({ "n": 0 }), serde_json::json!({ "confidence": -1 }), serde_json::json!({ "width": 5 })]
-    {
+    for wrong in [
+        serde_json::json!({ "search": "beam", "n": 0 }),
+        serde_json::json!({ "search": "beam", "policy_weight": -1 }),
+        serde_json::json!({ "search": "beam", "width": 5 }),
+        serde_json::json!({ "search": "magic" }),
+    ] {
         with(wrong.clone());
         let message = refused(&["solve", "--model", &path(""), "--device", "cpu", "R"]);
         assert!(message.contains("config.json"), "{wrong}: {message}");

@@ -70,11 +70,11 @@ fn training_says_what_it_will_do_and_keeps_its_folder() {
         ("--max-depth", "7"),
         ("--seed", "2"),
         ("--init", model()),
-        ("--lookalikes", "0.5"),
+        ("--sparse-states", "0.5"),
         ("--schedule", "linear"),
-        ("--average", "0.9"),
+        ("--ema", "0.9"),
         ("--labels", "exact"),
-        ("--endgame", "3"),
+        ("--perimeter", "3"),
     ] {
         let message = refused(&[&plain[..], &[flag, value]].concat());
         assert!(message.contains(flag), "{flag}: {message}");
@@ -90,22 +90,22 @@ fn training_says_what_it_will_do_and_keeps_its_folder() {
 fn labels_schedules_and_averages_are_the_runs_own() {
     let (_folder, path) = temporary();
     let out = path("run");
-    let chosen = ["--labels", "tightened", "--endgame", "3", "--schedule", "late", "--average", "0.9"];
+    let chosen = ["--labels", "tightened", "--perimeter", "3", "--schedule", "wsd", "--ema", "0.9"];
     let ran = train(&[&["--steps", "640", "--device", "cpu", "--out", &out], &chosen[..]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     let config = fs::read_to_string(Path::new(&out).join("checkpoint-000000000000640/model/config.json"));
     let training = json(&config.expect("a model's settings"))["training"].clone();
-    assert_eq!(training["labels"]["tightened"]["endgame"], 3, "{training}");
-    assert_eq!((&training["schedule"], &training["average"]), (&"late".into(), &0.9.into()), "{training}");
+    assert_eq!(training["labels"]["tightened"]["perimeter"], 3, "{training}");
+    assert_eq!((&training["schedule"], &training["ema"]), (&"wsd".into(), &0.9.into()), "{training}");
     let resume = ["train", "--resume", "--device", "cpu", "--out", &out, "--steps", "1280"];
-    for flags in [["--endgame", "4"], ["--target-every", "5"], ["--labels", "exact"], ["--schedule", "constant"]] {
+    for flags in [["--perimeter", "4"], ["--target-every", "5"], ["--labels", "exact"], ["--schedule", "constant"]] {
         let message = refused(&[&resume[..], &flags].concat());
         assert!(message.contains(flags[0]), "{flags:?}: {message}");
     }
     let ran = run(&[&resume[..], &chosen].concat());
     assert!(ran.code == 0 && ran.err.contains("resuming after 640 samples"), "{}", ran.err);
     // A setting of labels that were not asked for, an average that never takes anything in, and no room.
-    for flags in [["--endgame", "4"], ["--target-every", "5"], ["--average", "1"]] {
+    for flags in [["--perimeter", "4"], ["--target-every", "5"], ["--ema", "1"]] {
         let message = refused(&[&["train", "--out", &path("other")], &flags[..]].concat());
         assert!(message.contains(flags[0]), "{flags:?}: {message}");
     }
@@ -120,5 +120,5 @@ fn a_run_begins_with_another_models_weights() {
     let message = refused(&[&words[..], &["--width", "32"]].concat());
     assert!(message.contains("--width") && message.contains("--init"), "{message}");
     let ran = run(&words);
-    assert!(ran.code == 0 && ran.err.contains("16 × 1 with two heads"), "{}", ran.err);
+    assert!(ran.code == 0 && ran.err.contains("16 × 1 with a policy head"), "{}", ran.err);
 }

@@ -1,4 +1,4 @@
-//! Beam search, and several views of one instance.
+//! Beam search, and several symmetric images of one instance.
 
 use crate::mocks::{Knowing, Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
@@ -7,11 +7,11 @@ use costar::puzzle::Puzzle as _;
 use costar::puzzle::Reversible as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::tiles::Puzzle8;
-use costar::puzzle::{Move, View, replay};
-use costar::sampler::generator;
+use costar::puzzle::{Move, SymmetricImage, replay};
+use costar::random::generator;
 use costar::search::beam::Beam;
-use costar::search::endgame::Endgame;
-use costar::search::views::Views;
+use costar::search::perimeter::Perimeter;
+use costar::search::symmetry::Symmetries;
 use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Search, Stats};
 use foldhash::fast::FixedState;
 use ndarray::Array2;
@@ -19,20 +19,20 @@ use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
-fn a_beam_with_a_shortlist_scores_only_that() {
+fn a_beam_with_candidates_evaluates_only_these() {
     let table = exact_distances(&Pancakes::ALL, 20);
-    let beam = |shortlist, depth| Beam {
-        width: 4,
-        shortlist,
-        confidence: 1.0,
-        twins: 0.0,
-        endgame: if depth > 0 { Endgame::new(&Pancakes::ALL, depth) } else { Endgame::none() },
+    let beam = |candidates, depth| Beam {
+        n: 4,
+        candidates,
+        policy_weight: 1.0,
+        symmetry_averaging: 0.0,
+        perimeter: if depth > 0 { Perimeter::new(&Pancakes::ALL, depth) } else { Perimeter::none() },
     };
     let (mut all, mut few, mut known) = (0, 0, 0);
     for (start, &distance) in &table {
-        let solved = |shortlist, depth| {
+        let solved = |candidates, depth| {
             let limits = Limits::default();
-            let outcome = solve_with(&beam(shortlist, depth), Pancakes::ALL, start, &mut Knowing::new(), &limits);
+            let outcome = solve_with(&beam(candidates, depth), Pancakes::ALL, start, &mut Knowing::new(), &limits);
             assert_eq!(outcome.cost, Some(distance.into()), "{start:?}");
             assert_eq!(outcome.proven_optimal, u32::from(distance) <= depth, "{start:?}");
             outcome.stats.evaluated
@@ -41,8 +41,8 @@ fn a_beam_with_a_shortlist_scores_only_that() {
         few += solved(2, 0);
         known += solved(2, 3);
     }
-    assert!(3 * few < 2 * all, "{few} scored, and {all} without a shortlist");
-    assert!(2 * known < few, "{known} scored, and {few} without an endgame");
+    assert!(3 * few < 2 * all, "{few} evaluated, and {all} without candidates");
+    assert!(2 * known < few, "{known} evaluated, and {few} without a perimeter");
 }
 
 /// Takes every state for equally far from the goal, and prefers the moves that lead nearer.
@@ -57,7 +57,7 @@ impl Heuristic<[u8; 6]> for Pointing {
         self.0.chunk()
     }
 
-    fn has_preferences(&self) -> bool {
+    fn has_policy(&self) -> bool {
         true
     }
 
@@ -72,19 +72,19 @@ impl Heuristic<[u8; 6]> for Pointing {
 }
 
 #[test]
-fn a_parents_word_decides_between_children_of_the_same_score() {
-    let cost = |shortlist, confidence, start| {
-        let search = Beam { shortlist, confidence, ..Beam::new(1) };
+fn the_policy_prior_decides_between_children_of_the_same_estimate() {
+    let cost = |candidates, policy_weight, start| {
+        let search = Beam { candidates, policy_weight, ..Beam::new(1) };
         solve_with(&search, Pancakes::ALL, start, &mut Pointing(Knowing::new()), &Limits::default()).cost
     };
-    let mut deaf = 0;
+    let mut without = 0;
     for (start, &distance) in &exact_distances(&Pancakes::ALL, 20) {
-        for shortlist in [1, 3, 5] {
-            assert_eq!(cost(shortlist, 1.5, start), Some(distance.into()), "{start:?}, {shortlist}");
+        for candidates in [1, 3, 5] {
+            assert_eq!(cost(candidates, 1.5, start), Some(distance.into()), "{start:?}, {candidates}");
         }
-        deaf += u32::from(cost(5, 0.0, start) != Some(distance.into()));
+        without += u32::from(cost(5, 0.0, start) != Some(distance.into()));
     }
-    assert!(deaf > 300, "{deaf} of 720 take a longer way, or none, where the parent's word counts nothing");
+    assert!(without > 300, "{without} of 720 take a longer way, or none, where the policy prior counts nothing");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_beam_that_runs_dry_does_not_say_that_there_is_no_solution() {
 }
 
 /// A search that knows the way, and takes up to three detours before it, by the looks of the start.
-struct Roundabout(Endgame<CubeState>);
+struct Roundabout(Perimeter<CubeState>);
 
 impl Search<Cube3> for Roundabout {
     fn name(&self) -> &'static str {
@@ -116,7 +116,7 @@ impl Search<Cube3> for Roundabout {
     ) -> Result<Outcome, HeuristicError> {
         let detours = FixedState::default().hash_one(start) % 4;
         let mut moves: Vec<Move> = (0..detours).flat_map(|_| [0, Cube3.inverse(0)]).collect();
-        moves.extend(self.0.way_home(&Cube3, start).expect("it is near"));
+        moves.extend(self.0.path_to_goal(&Cube3, start).expect("it is near"));
         let answer = Answer { cost: moves.len() as u32, moves };
         control.answer(&answer);
         let stats = Stats { generated: 10, ..Stats::default() };
@@ -126,8 +126,8 @@ impl Search<Cube3> for Roundabout {
 }
 
 #[test]
-fn of_several_views_the_best_answer_counts() {
-    let endgame = Endgame::new(&Cube3, 5);
+fn of_several_images_the_best_answer_counts() {
+    let perimeter = Perimeter::new(&Cube3, 5);
     let stop = AtomicBool::new(false);
     let run = |search: &dyn Search<Cube3>, start: &CubeState, limits: &Limits, told: &mut dyn FnMut(&Answer)| {
         let mut watch = |_: &_| ();
@@ -138,10 +138,11 @@ fn of_several_views_the_best_answer_counts() {
     for number in 0..10 {
         let start = scrambled(&Cube3, 5, &mut generator(6, number));
         let unlimited = Limits::default();
-        let one = Roundabout(endgame.clone());
-        let of_view = |view: View<_>| run(&one, &view.start, &unlimited, &mut |_| ()).cost.expect("solved");
-        let costs: Vec<u32> = Cube3.views(&start).into_iter().take(8).map(of_view).collect();
-        let search = Views { search: Box::new(Roundabout(endgame.clone())), count: 8 };
+        let one = Roundabout(perimeter.clone());
+        let of_image =
+            |image: SymmetricImage<_>| run(&one, &image.start, &unlimited, &mut |_| ()).cost.expect("solved");
+        let costs: Vec<u32> = Cube3.symmetric_images(&start).into_iter().take(8).map(of_image).collect();
+        let search = Symmetries { search: Box::new(Roundabout(perimeter.clone())), count: 8 };
         let mut told = Vec::new();
         let outcome = run(&search, &start, &unlimited, &mut |answer| told.push(answer.clone()));
         assert_eq!(outcome.cost, costs.iter().copied().min());
@@ -155,14 +156,17 @@ fn of_several_views_the_best_answer_counts() {
         told.pop();
         assert!(told.windows(2).all(|pair| pair[1].cost < pair[0].cost), "only better answers are told");
         let limits = Limits { nodes: Some(25), ..Limits::default() };
-        assert!(run(&search, &start, &limits, &mut |_| ()).stats.generated <= 30, "limits are of all views together");
+        assert!(
+            run(&search, &start, &limits, &mut |_| ()).stats.generated <= 30,
+            "limits hold for all images together"
+        );
     }
-    assert!(better > 0, "some view has a shorter answer than the first");
+    assert!(better > 0, "some image has a shorter answer than the first");
 }
 
 #[test]
-fn views_that_were_not_looked_at_are_not_forgotten() {
-    let search = Views { search: Box::new(Roundabout(Endgame::new(&Cube3, 5))), count: 8 };
+fn an_image_that_was_not_searched_is_no_answer() {
+    let search = Symmetries { search: Box::new(Roundabout(Perimeter::new(&Cube3, 5))), count: 8 };
     let start = scrambled(&Cube3, 5, &mut generator(6, 0));
     let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
     let mut tell = |_: &Answer| stop.store(true, Ordering::Relaxed);
@@ -172,11 +176,11 @@ fn views_that_were_not_looked_at_are_not_forgotten() {
 }
 
 #[test]
-fn a_second_opinion_makes_answers_shorter() {
+fn symmetry_averaging_makes_answers_shorter() {
     let puzzle = Puzzle8::default();
     let mut heuristic = wrong(&puzzle);
-    let mut run = |twins| {
-        let search = Beam { twins, ..Beam::new(8) };
+    let mut run = |symmetry_averaging| {
+        let search = Beam { symmetry_averaging, ..Beam::new(8) };
         let stop = AtomicBool::new(false);
         let (mut length, mut evaluated) = (0, 0);
         for number in 0..200 {
@@ -191,14 +195,14 @@ fn a_second_opinion_makes_answers_shorter() {
         }
         (length, evaluated)
     };
-    let (alone, with_twins) = (run(0.0), run(0.5));
-    assert!(with_twins.0 < alone.0, "{} moves with second opinions, {} without", with_twins.0, alone.0);
-    assert!(with_twins.1 > alone.1, "twins are scored, too: {} and {}", with_twins.1, alone.1);
+    let (alone, averaged) = (run(0.0), run(0.5));
+    assert!(averaged.0 < alone.0, "{} moves with averaging, {} without", averaged.0, alone.0);
+    assert!(averaged.1 > alone.1, "symmetric states are evaluated, too: {} and {}", averaged.1, alone.1);
 }
 
 #[test]
-fn twins_are_asked_about_in_any_chunks() {
-    let search = Beam { twins: 0.5, ..Beam::new(12) };
+fn symmetric_states_are_evaluated_in_any_chunks() {
+    let search = Beam { symmetry_averaging: 0.5, ..Beam::new(12) };
     let (mut asked, mut alone) = (0, 0);
     for start in exact_distances(&Pancakes::ALL, 20).keys().take(100) {
         let run = |search: &Beam<_>, chunk| {
@@ -215,14 +219,14 @@ fn twins_are_asked_about_in_any_chunks() {
         asked += whole.stats.evaluated;
         alone += run(&Beam::new(12), 4096).stats.evaluated;
     }
-    assert!(asked > alone, "{asked} scored with twins, {alone} without");
+    assert!(asked > alone, "{asked} evaluated with averaging, {alone} without");
 }
 
-/// Knows nothing, and asks the search to stop when the first twins come: they alone are asked about without preferences.
+/// Knows nothing, and asks the search to stop when the first symmetric states come: they alone are submitted without a policy.
 struct Stopping<'a> {
     inner: PerState<[u8; 6]>,
     stop: &'a AtomicBool,
-    twins: usize,
+    symmetric: usize,
 }
 
 impl Heuristic<[u8; 6]> for Stopping<'_> {
@@ -234,13 +238,13 @@ impl Heuristic<[u8; 6]> for Stopping<'_> {
         4
     }
 
-    fn has_preferences(&self) -> bool {
+    fn has_policy(&self) -> bool {
         true
     }
 
     fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
         if ask == Ask::Values {
-            self.twins += states.len();
+            self.symmetric += states.len();
             self.stop.store(true, Ordering::Relaxed);
         }
         self.inner.submit(states, ask)
@@ -248,48 +252,48 @@ impl Heuristic<[u8; 6]> for Stopping<'_> {
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
         let estimates = self.inner.collect()?;
-        let preferences = Some(Array2::from_elem((estimates.values.len(), 5), 0.2));
-        Ok(Estimates { preferences, ..estimates })
+        let policy = Some(Array2::from_elem((estimates.values.len(), 5), 0.2));
+        Ok(Estimates { policy, ..estimates })
     }
 }
 
 #[test]
-fn a_beam_that_asks_twins_can_be_stopped() {
+fn a_beam_that_averages_can_be_stopped() {
     let stop = AtomicBool::new(false);
-    let mut heuristic = Stopping { inner: zero(), stop: &stop, twins: 0 };
-    let search = Beam { shortlist: 5, confidence: 1.0, twins: 0.5, ..Beam::new(20) };
+    let mut heuristic = Stopping { inner: zero(), stop: &stop, symmetric: 0 };
+    let search = Beam { candidates: 5, policy_weight: 1.0, symmetry_averaging: 0.5, ..Beam::new(20) };
     let (limits, mut watch) = (Limits::default(), |_: &_| ());
     let mut control = Control::new(&limits, &stop, &mut watch);
     let outcome = search.run(&Pancakes::ALL, b"ebdafc", &mut heuristic, &mut control).expect("no failure");
     assert_eq!(outcome.end, End::Limit(Limit::Stopped));
-    assert!((1..=20).contains(&heuristic.twins), "{} twins of one layer", heuristic.twins);
+    assert!((1..=20).contains(&heuristic.symmetric), "{} symmetric states of one layer", heuristic.symmetric);
 }
 
 #[test]
-fn an_endgame_knows_what_is_near_and_nothing_else() {
-    let endgame = Endgame::new(&Cube3, 5);
-    assert_eq!((endgame.len(), endgame.depth(), endgame.step()), (105_046, 5, 2));
+fn a_perimeter_holds_what_is_near_and_nothing_else() {
+    let perimeter = Perimeter::new(&Cube3, 5);
+    assert_eq!((perimeter.len(), perimeter.depth(), perimeter.step()), (105_046, 5, 2));
     let table = exact_distances(&Cube3, 4);
     for (state, &distance) in &table {
-        assert_eq!(endgame.cost(state), Some(distance.into()));
+        assert_eq!(perimeter.cost(state), Some(distance.into()));
     }
     for number in 0..200 {
         let start = scrambled(&Cube3, 5, &mut generator(9, number));
-        let way = endgame.way_home(&Cube3, &start).expect("it is near");
-        assert_eq!(Some(way.len() as u32), endgame.cost(&start));
+        let way = perimeter.path_to_goal(&Cube3, &start).expect("it is near");
+        assert_eq!(Some(way.len() as u32), perimeter.cost(&start));
         assert!(Cube3.is_goal(&replay(&Cube3, &start, &way).expect("legal moves").0));
         let far = scrambled(&Cube3, 40, &mut generator(10, number));
-        assert_eq!((endgame.cost(&far), endgame.way_home(&Cube3, &far)), (None, None), "{far:?}");
+        assert_eq!((perimeter.cost(&far), perimeter.path_to_goal(&Cube3, &far)), (None, None), "{far:?}");
     }
     // Copies of ways are left out: of 12 · 12 ways of two moves, one for each state that is two moves away is left.
-    assert_eq!((0..12).map(|action| endgame.following(Some(action)).len()).sum::<usize>(), 114);
-    let pancakes = Endgame::new(&Pancakes::ALL, 50);
+    assert_eq!((0..12).map(|action| perimeter.following(Some(action)).len()).sum::<usize>(), 114);
+    let pancakes = Perimeter::new(&Pancakes::ALL, 50);
     assert_eq!((pancakes.len(), pancakes.is_whole(), pancakes.step()), (720, true, 1));
     assert_eq!(u8::try_from(pancakes.depth()).ok(), exact_distances(&Pancakes::ALL, 50).values().max().copied());
     for (room, depth) in [(105_000, 4), (110_000, 5)] {
-        assert_eq!(Endgame::within(&Cube3, 50, room, &AtomicBool::new(false)).depth(), depth, "room for {room}");
+        assert_eq!(Perimeter::within(&Cube3, 50, room, &AtomicBool::new(false)).depth(), depth, "room for {room}");
     }
-    assert!(Endgame::within(&Cube3, 50, usize::MAX, &AtomicBool::new(true)).is_empty(), "it was stopped");
+    assert!(Perimeter::within(&Cube3, 50, usize::MAX, &AtomicBool::new(true)).is_empty(), "it was stopped");
 }
 
 /// Wrong by up to eight moves, in a way that a board's mirror image does not share.
@@ -301,13 +305,13 @@ fn wrong(puzzle: &Puzzle8) -> PerState<<Puzzle8 as costar::puzzle::Puzzle>::Stat
 }
 
 #[test]
-fn a_last_look_finds_what_the_beam_has_lost() {
+fn the_refinement_finds_what_the_beam_has_lost() {
     let puzzle = Puzzle8::default();
     let table = exact_distances(&puzzle, 31);
     let mut heuristic = wrong(&puzzle);
-    // All states within ten moves of a board are in the beam; a last look and the endgame reach as far as solutions can.
-    let search = Beam { endgame: Endgame::new(&puzzle, 13), ..Beam::new(1000) };
-    let (blind, narrow) = (Beam::new(2), Beam { endgame: search.endgame.clone(), ..Beam::new(2) });
+    // All states within ten moves of a board are in the beam; refinement and the perimeter reach as far as solutions can.
+    let search = Beam { perimeter: Perimeter::new(&puzzle, 13), ..Beam::new(1000) };
+    let (blind, narrow) = (Beam::new(2), Beam { perimeter: search.perimeter.clone(), ..Beam::new(2) });
     let (mut lost, mut shorter) = (0, 0);
     for number in 0..40 {
         let start = scrambled(&puzzle, 60, &mut generator(11, number));
@@ -330,13 +334,13 @@ fn a_last_look_finds_what_the_beam_has_lost() {
 }
 
 #[test]
-fn later_views_look_only_for_better_answers() {
-    let endgame = Endgame::new(&Cube3, 3);
+fn later_images_look_only_for_better_answers() {
+    let perimeter = Perimeter::new(&Cube3, 3);
     let near = exact_distances(&Cube3, 5);
     let mut heuristic = PerState::new("near", false, move |state: &CubeState| {
         f32::from(*near.get(state).unwrap_or(&6)) + (FixedState::default().hash_one(state) % 4) as f32
     });
-    let beam = || Beam { endgame: endgame.clone(), ..Beam::new(1200) };
+    let beam = || Beam { perimeter: perimeter.clone(), ..Beam::new(1200) };
     let (mut together, mut alone) = (0, 0);
     for number in 0..10 {
         let start = scrambled(&Cube3, 8, &mut generator(12, number));
@@ -347,8 +351,8 @@ fn later_views_look_only_for_better_answers() {
             search.run(&Cube3, start, &mut heuristic, &mut control).expect("no heuristic fails")
         };
         let outcomes: Vec<Outcome> =
-            Cube3.views(&start).iter().take(4).map(|view| solved(&beam(), &view.start)).collect();
-        let outcome = solved(&Views { search: Box::new(beam()), count: 4 }, &start);
+            Cube3.symmetric_images(&start).iter().take(4).map(|image| solved(&beam(), &image.start)).collect();
+        let outcome = solved(&Symmetries { search: Box::new(beam()), count: 4 }, &start);
         let least = outcomes.iter().filter_map(|outcome| outcome.cost).min();
         assert!(outcome.cost.is_some() && outcome.cost <= least, "{:?}, alone {least:?}", outcome.cost);
         let (end, cost) = replay(&Cube3, &start, &outcome.moves.expect("solved")).expect("legal moves");
@@ -356,5 +360,5 @@ fn later_views_look_only_for_better_answers() {
         together += outcome.stats.evaluated;
         alone += outcomes.iter().map(|outcome| outcome.stats.evaluated).sum::<u64>();
     }
-    assert!(4 * together < 3 * alone, "{together} scored, and {alone} one view after the other without a bound");
+    assert!(4 * together < 3 * alone, "{together} evaluated, and {alone} one image after the other without a bound");
 }

@@ -1,9 +1,9 @@
 //! What holds of every search, or of every optimal one.
 
-use crate::deferred::deferred;
 use crate::mocks::{Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{ball, exact_distances, zero};
+use crate::partial::patient;
+use costar::heuristic::{PuzzleHeuristics as _, ball, exact_distances, zero};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::Cube3;
@@ -11,7 +11,8 @@ use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35};
 use costar::puzzle::{Reversible, replay};
-use costar::sampler::generator;
+use costar::random::generator;
+use costar::registry::Entry;
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
@@ -27,9 +28,9 @@ use std::time::Duration;
 fn all_searches(puzzle: Pancakes) -> Vec<Box<dyn Search<Pancakes>>> {
     vec![
         Box::new(BestFirst::bwas(20, 0.6)),
-        Box::new(deferred(puzzle, 20, false, 0)),
-        Box::new(deferred(puzzle, 20, false, 2)),
-        Box::new(deferred(puzzle, 20, true, 0)),
+        Box::new(patient(puzzle, 20, false, 0)),
+        Box::new(patient(puzzle, 20, false, 2)),
+        Box::new(patient(puzzle, 20, true, 0)),
         Box::new(BestFirst::a_star()),
         Box::new(BestFirst::one_by_one(0.0)),
         Box::new(BestFirst::one_by_one(1.0)),
@@ -58,9 +59,9 @@ fn every_search_that_remembers_says_that_there_is_no_solution() {
     for search in all_searches(puzzle) {
         let limits = Limits { nodes: Some(20_000), ..Limits::default() };
         let outcome = solve_with(&*search, puzzle, b"bacdef", &mut zero(), &limits);
-        // A random walk and iterative deepening forget what they have seen.
-        let forgets = matches!(search.name(), "random" | "idastar");
-        let expected = if forgets { End::Limit(Limit::Nodes) } else { End::NoSolution };
+        // A random walk and iterative deepening do not store what they have seen.
+        let stores_nothing = matches!(search.name(), "random" | "idastar");
+        let expected = if stores_nothing { End::Limit(Limit::Nodes) } else { End::NoSolution };
         assert_eq!((outcome.end, outcome.moves), (expected, None), "{}", search.name());
     }
 }
@@ -111,8 +112,13 @@ fn optimal_searches_agree_with_breadth_first_search() {
 
 /// Whether A*, iterative deepening and both bidirectional searches cost what breadth-first search does, on random
 /// walks of 1 to `depth` moves; `heuristic` names one of the puzzle's own.
-fn agree<P: Reversible>(puzzle: &P, heuristic: Option<&str>, depth: u32, count: u64) {
-    let estimate = || heuristic.and_then(|name| puzzle.heuristic(name)).unwrap_or_else(|| Box::new(zero()));
+fn agree<P: Reversible>(puzzle: P, heuristic: Option<&str>, depth: u32, count: u64)
+where
+    Entry<P>: From<P>,
+{
+    let entry = Entry::from(puzzle);
+    let puzzle = &**entry.puzzle();
+    let estimate = || entry.heuristic(heuristic.unwrap_or("zero")).expect("it has it");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let cost = |search: &dyn Search<P>, start: &P::State| {
         let mut watch = |_: &_| ();
@@ -140,16 +146,16 @@ fn agree<P: Reversible>(puzzle: &P, heuristic: Option<&str>, depth: u32, count: 
 
 #[test]
 fn optimal_searches_agree_on_thousands_of_random_instances() {
-    agree(&Puzzle8::default(), Some("manhattan"), 60, 300);
-    agree(&Puzzle8::with_goal("3 1 2 0 4 5 6 7 8").expect("a board"), Some("linear-conflict"), 40, 200);
-    agree(&Puzzle15::default(), Some("linear-conflict"), 14, 500);
-    agree(&Puzzle24::default(), Some("manhattan"), 12, 200);
-    agree(&Puzzle35::default(), Some("linear-conflict"), 10, 100);
-    agree(&LightsOut::<1>::new(3), Some("lights"), 9, 300);
-    agree(&LightsOut::<1>::new(4), Some("lights"), 4, 100);
-    agree(&Cube2, None, 5, 300);
-    agree(&Cube3, None, 3, 100);
-    agree(&Pancakes::ALL, None, 7, 500);
+    agree(Puzzle8::default(), Some("manhattan"), 60, 300);
+    agree(Puzzle8::with_goal("3 1 2 0 4 5 6 7 8").expect("a board"), Some("linear-conflict"), 40, 200);
+    agree(Puzzle15::default(), Some("linear-conflict"), 14, 500);
+    agree(Puzzle24::default(), Some("manhattan"), 12, 200);
+    agree(Puzzle35::default(), Some("linear-conflict"), 10, 100);
+    agree(LightsOut::<1>::new(3), Some("lights"), 9, 300);
+    agree(LightsOut::<1>::new(4), Some("lights"), 4, 100);
+    agree(Cube2, None, 5, 300);
+    agree(Cube3, None, 3, 100);
+    agree(Pancakes::ALL, None, 7, 500);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod beam;
 mod best_first;
-mod deferred;
 mod every;
 mod mocks;
 mod pancakes;
+mod partial;

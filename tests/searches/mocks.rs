@@ -4,7 +4,8 @@ use crate::pancakes::Pancakes;
 use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, exact_distances};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::{Move, Reversible, replay};
-use costar::sampler::{Generator, Walker};
+use costar::random::Generator;
+use costar::sampler::Walker;
 use costar::search::{Control, End, Limits, Outcome, Search};
 use ndarray::Array2;
 use std::collections::{HashMap, VecDeque};
@@ -77,7 +78,7 @@ impl Heuristic<[u8; 6]> for Misleading {
     }
 }
 
-/// Exact estimates, with preferences for the moves that lead nearer.
+/// Exact estimates, with policy for the moves that lead nearer.
 pub(crate) struct Knowing {
     table: Arc<HashMap<[u8; 6], u8>>,
     done: VecDeque<Estimates>,
@@ -99,7 +100,7 @@ impl Heuristic<[u8; 6]> for Knowing {
         16
     }
 
-    fn has_preferences(&self) -> bool {
+    fn has_policy(&self) -> bool {
         true
     }
 
@@ -109,8 +110,8 @@ impl Heuristic<[u8; 6]> for Knowing {
             let child = Pancakes::ALL.apply(&states[i], action as Move).expect("every flip is legal");
             if self.table[&child] < self.table[&states[i]] { 0.9 } else { 0.1 / 5.0 }
         };
-        let preferences = (ask == Ask::ValuesAndPreferences).then(|| Array2::from_shape_fn((states.len(), 5), nearer));
-        self.done.push_back(Estimates { values, preferences });
+        let policy = (ask == Ask::ValuesAndPolicy).then(|| Array2::from_shape_fn((states.len(), 5), nearer));
+        self.done.push_back(Estimates { values, policy });
         Ok(())
     }
 

@@ -72,10 +72,10 @@ impl Puzzle for Pancakes {
     }
 
     /// The inverse permutation: what sorts one stack sorts the other, backward.
-    fn twin(&self, state: &[u8; 6]) -> Option<[u8; 6]> {
-        let mut twin = [0; 6];
-        state.iter().zip(b'a'..).for_each(|(pancake, place)| twin[usize::from(pancake - b'a')] = place);
-        Some(twin)
+    fn symmetric_state(&self, state: &[u8; 6]) -> Option<[u8; 6]> {
+        let mut image = [0; 6];
+        state.iter().zip(b'a'..).for_each(|(pancake, place)| image[usize::from(pancake - b'a')] = place);
+        Some(image)
     }
 
     fn notation(&self) -> &'static str {
@@ -101,4 +101,10 @@ impl Reversible for Pancakes {
 fn the_test_puzzle_keeps_the_laws() {
     // https://oeis.org/A092113: stacks of six by the flips that they need.
     laws::check(&Pancakes::ALL, &[1, 5, 20, 79, 199, 281, 133, 2]);
+}
+
+impl From<Pancakes> for costar::registry::Entry<Pancakes> {
+    fn from(puzzle: Pancakes) -> Self {
+        costar::registry::Entry::reversible(puzzle)
+    }
 }

@@ -1,9 +1,10 @@
 //! What `costar plot` is given: runs, models or results, told apart by what is in them.
 
-use super::super::{instances, models};
+use super::super::instances;
 use crate::neural::model::CONFIG;
 use crate::plot::{Results, Run};
 use crate::report::{Metrics, Solved, parse_lines};
+use crate::solver::models;
 use crate::train::checkpoint::{self, MODEL};
 use crate::train::{METRICS, SNAPSHOTS};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -77,7 +78,7 @@ impl Folder {
             return Ok(self.snapshots.clone());
         }
         let name = self.path.display();
-        ensure!(self.path.is_dir(), "{name}: metrics hold no model: the folder of the run would be accepted");
+        ensure!(self.path.is_dir(), "{name}: metrics hold no model: expected the folder of the run");
         let newest = checkpoint::newest(&self.path)?.map(|checkpoint| checkpoint.join(MODEL));
         let newest = newest.or_else(|| self.snapshots.last().cloned());
         newest.map(|model| vec![model]).with_context(|| format!("{name} holds no checkpoint yet"))
@@ -108,7 +109,7 @@ pub(super) fn read(names: &[String], optima: Option<&Path>) -> Result<Given> {
             (Some(Given::Models(all)), Given::Models(more)) => Given::Models(joined(all, more)),
             (Some(Given::Results(all)), Given::Results(more)) => Given::Results(joined(all, more)),
             (Some(first), next) => bail!(
-                "{name} is one of {}, and {} one of {}: what is of one sort would be accepted",
+                "{name} is one of {}, and {} one of {}: expected inputs of one kind",
                 next.sort(),
                 names[0],
                 first.sort()
@@ -179,7 +180,7 @@ fn sort_of(text: &[u8], path: &Path) -> Result<Sort> {
     let mut written = lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace));
     let Some((i, line)) = written.next() else { bail!("{name} is empty: it holds no metrics and no results") };
     let place = format!("line {} of {name}", i + 1);
-    let what = "metrics of a training, or results of bench --out, would be accepted";
+    let what = "expected metrics of a training run, or results of bench --out";
     let Ok(value) = serde_json::from_slice::<Value>(line) else { bail!("{place} is not JSON: {what}") };
     match (value.get("instance"), value.get("samples")) {
         (Some(_), _) => Ok(Sort::Results),

@@ -1,21 +1,21 @@
-//! What a model says of fresh scrambles: the data of the picture of density.
+//! A model's predictions for fresh scrambles: the data of the picture of density.
 
 use crate::neural::device::{Device, DeviceChoice};
-use crate::neural::estimator::predict;
-use crate::neural::learner::Precision;
+use crate::neural::heuristic::predict;
 use crate::neural::model::{Model, ModelConfig};
+use crate::neural::precision::Precision;
 use crate::plot::{Density, Histogram};
-use crate::progress::note;
-use crate::puzzle::{Puzzle, Reversible, Visitor, visit};
-use crate::sampler::{Sampler, Samples, Source, Walks};
+use crate::puzzle::Puzzle;
+use crate::registry::{Entry, Visitor, visit};
+use crate::sampler::{Labels, Sampler, Source};
 use anyhow::{Context as _, Result};
 use ndarray::{Axis, concatenate};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What is asked of a model.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish<'a> {
+pub(super) struct Question<'a> {
     /// Another puzzle's name than the model gives.
     pub(super) puzzle: Option<&'a str>,
     /// Scrambles, over all depths.
@@ -25,26 +25,26 @@ pub(super) struct Wish<'a> {
     pub(super) seed: u64,
 }
 
-/// The device, which is said where it was to be chosen.
+/// The device, which is logged where it was to be chosen.
 ///
 /// # Errors
 /// If the device that was asked for is not there.
 pub(super) fn device(choice: DeviceChoice) -> Result<Device> {
-    let (device, said) = Device::resolve_aloud(choice)?;
-    if let Some(said) = said {
-        note!("costar: {said}");
+    let device = Device::resolve(choice)?;
+    if let Some(why) = Device::why(choice) {
+        log::info!("{why}");
     }
     Ok(device)
 }
 
-/// What the model in a folder says.
+/// The predictions of the model in a folder.
 ///
 /// # Errors
 /// If the model cannot be read, or its puzzle is not known.
-pub(super) fn density(folder: &Path, wish: &Wish<'_>, device: Device) -> Result<Density> {
+pub(super) fn density(folder: &Path, question: &Question<'_>, device: Device) -> Result<Density> {
     let config = ModelConfig::read(folder)?;
-    let puzzle = wish.puzzle.unwrap_or(&config.puzzle).to_owned();
-    let ask = AskModel { folder, config, wish, device };
+    let puzzle = question.puzzle.unwrap_or(&config.puzzle).to_owned();
+    let ask = AskModel { folder, config, question, device };
     let known = visit(&puzzle, None, ask);
     known.with_context(|| format!("the model in {}: --puzzle names its puzzle", folder.display()))?
 }
@@ -52,34 +52,23 @@ pub(super) fn density(folder: &Path, wish: &Wish<'_>, device: Device) -> Result<
 struct AskModel<'a> {
     folder: &'a Path,
     config: ModelConfig,
-    wish: &'a Wish<'a>,
+    question: &'a Question<'a>,
     device: Device,
 }
 
 impl Visitor for AskModel<'_> {
     type Output = Result<Density>;
 
-    fn visit<P: Reversible>(self, puzzle: P) -> Result<Density> {
-        let default_depth = puzzle.default_depth();
-        let puzzle = Arc::new(puzzle);
-        let samples = Arc::new(Walks::new(Arc::clone(&puzzle)));
-        self.with(&*puzzle, samples, default_depth)
-    }
-
-    fn visit_irreversible<P: Puzzle>(self, puzzle: P) -> Result<Density> {
-        let Source { samples, default_depth } = puzzle.samples()?;
-        self.with(&puzzle, samples, default_depth)
-    }
-}
-
-impl AskModel<'_> {
-    fn with<P: Puzzle>(self, puzzle: &P, samples: Arc<dyn Samples>, default_depth: u32) -> Result<Density> {
-        let AskModel { folder, config, wish, device } = self;
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Result<Density> {
+        let puzzle = &**entry.puzzle();
+        let Source { samples, default_depth } = entry.samples(Labels::Walks, 0.0, 0, &AtomicBool::new(false))?;
+        let AskModel { folder, config, question, device } = self;
         let model = Model::read(folder, puzzle, device, Some(Precision::auto(device)))?;
         let trained = config.training["max_depth"].as_u64().and_then(|depth| u32::try_from(depth).ok());
-        let max_depth = wish.max_depth.or(trained).unwrap_or(default_depth).clamp(1, 10_000);
-        let each = usize::try_from(wish.scrambles.div_ceil(max_depth.into())).unwrap_or(usize::MAX);
-        let sampler = Sampler::new(samples, (config.encoding.cells, puzzle.move_count()), wish.seed, max_depth, each);
+        let max_depth = question.max_depth.or(trained).unwrap_or(default_depth).clamp(1, 10_000);
+        let each = usize::try_from(question.scrambles.div_ceil(max_depth.into())).unwrap_or(usize::MAX);
+        let sampler =
+            Sampler::new(samples, (config.encoding.cells, puzzle.move_count()), question.seed, max_depth, each);
         let rows: Vec<_> = (1..=max_depth).map(|depth| sampler.at_depth(depth)).collect();
         let views: Vec<_> = rows.iter().map(|rows| rows.view()).collect();
         let rows = concatenate(Axis(0), &views).context("rows of a puzzle are of one length")?;

@@ -79,7 +79,7 @@ fn repeat(moves: &mut Vec<Move>, start: usize, characters: &mut Characters<'_>) 
     }
     let count = digits.parse::<usize>().ok().filter(|count| (1..=1000).contains(count));
     let Some(count) = count else {
-        return Err(ParseError(format!("a group is repeated '{digits}' times: from 1 to 1000 would be accepted")));
+        return Err(ParseError(format!("a group is repeated '{digits}' times: expected from 1 to 1000")));
     };
     let group = moves[start..].to_vec();
     for _ in 1..count {

@@ -5,13 +5,13 @@ use crate::puzzle::{Move, ParseError};
 use std::collections::VecDeque;
 
 /// The most squares that the player can reach.
-pub(super) const MOST_SQUARES: usize = 255;
+pub(crate) const MOST_SQUARES: usize = 255;
 
 /// Beyond a wall.
-pub(super) const NOWHERE: u8 = 255;
+pub(crate) const NOWHERE: u8 = 255;
 
 /// How far a box is from a goal that it cannot be pushed to.
-pub(super) const UNREACHABLE: u16 = u16::MAX;
+pub(crate) const UNREACHABLE: u16 = u16::MAX;
 
 /// Up, down, right, left: rows and columns.
 const STEPS: [(isize, isize); 4] = [(-1, 0), (1, 0), (0, 1), (0, -1)];
@@ -20,33 +20,33 @@ const STEPS: [(isize, isize); 4] = [(-1, 0), (1, 0), (0, 1), (0, -1)];
 ///
 /// Squares are numbered, row by row: those that the player can reach when no box is in the way. All else counts as wall.
 #[derive(Debug)]
-pub(super) struct Level {
-    pub(super) width: usize,
-    pub(super) height: usize,
+pub(crate) struct Level {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
     /// The letters of all places, row by row, as they are without player and boxes (those that nobody can reach stay).
-    pub(super) template: Vec<u8>,
+    pub(crate) template: Vec<u8>,
     /// The place of each square.
-    pub(super) places: Vec<u16>,
+    pub(crate) places: Vec<u16>,
     /// The square on each side of each square, or [`NOWHERE`].
-    pub(super) sides: Vec<[u8; 4]>,
-    pub(super) goals: Squares,
+    pub(crate) sides: Vec<[u8; 4]>,
+    pub(crate) goals: Squares,
     /// Squares from which a box can be pushed to some goal.
-    pub(super) live: Squares,
+    pub(crate) live: Squares,
     /// For each goal, how many pushes a box needs from each square if nothing else is in the way.
-    pub(super) pushes: Vec<Vec<u16>>,
+    pub(crate) pushes: Vec<Vec<u16>>,
 }
 
 /// A level and where everything stands at its start.
-pub(super) struct Setting {
-    pub(super) level: Level,
-    pub(super) boxes: Squares,
-    pub(super) player: u8,
+pub(crate) struct Setting {
+    pub(crate) level: Level,
+    pub(crate) boxes: Squares,
+    pub(crate) player: u8,
 }
 
 impl Level {
     /// Reads a level in XSB: `#` wall, `@` player, `$` box, `.` goal, `+` player and `*` box on a goal; floor is a
     /// space, `-` or `_`.
-    pub(super) fn read(text: &str) -> Result<Setting, ParseError> {
+    pub(crate) fn read(text: &str) -> Result<Setting, ParseError> {
         let rows = rows(text)?;
         let (height, width) = (rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0));
         let mut letters = vec![b' '; width * height];
@@ -62,9 +62,7 @@ impl Level {
         let places = reachable(&letters, width, height, player)?;
         if places.len() > MOST_SQUARES {
             let count = places.len();
-            return Err(refuse(format!(
-                "the player can reach {count} squares: up to {MOST_SQUARES} would be accepted"
-            )));
+            return Err(refuse(format!("the player can reach {count} squares: expected up to {MOST_SQUARES}")));
         }
         let (mut level, square) = Level::of_places(letters.clone(), width, height, places);
         let at = |wanted: &[u8]| {
@@ -126,14 +124,14 @@ impl Level {
 
     /// The square beside a square, or [`NOWHERE`].
     #[inline]
-    pub(super) fn side(&self, square: u8, direction: Move) -> u8 {
+    pub(crate) fn side(&self, square: u8, direction: Move) -> u8 {
         self.sides[usize::from(square)][usize::from(direction)]
     }
 
     /// Whether a box on this square, that is not on a goal, can never be pushed to one, or stands in a block of two by two
     /// that nothing can move any more and that is not all on goals.
     #[inline]
-    pub(super) fn is_stuck(&self, boxes: &Squares, square: u8) -> bool {
+    pub(crate) fn is_stuck(&self, boxes: &Squares, square: u8) -> bool {
         !self.live.contains(square) || self.is_frozen(boxes, square)
     }
 
@@ -194,7 +192,7 @@ fn rows(text: &str) -> Result<Vec<Vec<u8>>, ParseError> {
     let last = rows.iter().rposition(|row| !row.is_empty());
     match (first, last) {
         (Some(first), Some(last)) => Ok(rows[first..=last].to_vec()),
-        _ => Err(refuse("there is no level: rows of # $ . * @ + and spaces would be accepted")),
+        _ => Err(refuse("there is no level: expected rows of # $ . * @ + and spaces")),
     }
 }
 
@@ -203,8 +201,8 @@ fn letter(letter: char) -> Result<u8, ParseError> {
         '#' | '$' | '.' | '*' | '@' | '+' => Ok(letter as u8),
         ' ' | '-' | '_' => Ok(b' '),
         _ => Err(refuse(format!(
-            "'{letter}' is no square: # (wall), @ (player), $ (box), . (goal), * (box on a goal), + (player on a goal) and \
-             a space (floor) would be accepted"
+            "'{letter}' is not a square: expected # (wall), @ (player), $ (box), . (goal), * (box on a goal), + (player on a goal) or \
+             a space (floor)"
         ))),
     }
 }
@@ -212,7 +210,7 @@ fn letter(letter: char) -> Result<u8, ParseError> {
 /// The places that the player can reach when no box is in the way, in order.
 fn reachable(letters: &[u8], width: usize, height: usize, player: usize) -> Result<Vec<u16>, ParseError> {
     if letters.len() > usize::from(u16::MAX) {
-        return Err(refuse(format!("the level has {} places: up to 65535 would be accepted", letters.len())));
+        return Err(refuse(format!("the level has {} places: expected up to 65535", letters.len())));
     }
     let mut seen = vec![false; letters.len()];
     let mut stack = vec![player];

@@ -1,8 +1,6 @@
 //! Packed boards.
 
-use super::{Tiles, patterns};
-use crate::exact::exact;
-use crate::heuristic::Heuristic;
+use super::Tiles;
 use crate::puzzle::{Move, Numbers, State};
 
 /// A board of a sliding-tile puzzle.
@@ -11,14 +9,6 @@ pub trait Board: State + PartialOrd + Ord {
     const SIDE: usize;
     /// How many cells there are.
     const CELLS: usize = Self::SIDE * Self::SIDE;
-    /// The names of the puzzle's estimates, the best last: those of every size, and those of this one.
-    const HEURISTICS: &'static [&'static str] = &["manhattan", "linear-conflict"];
-
-    /// One of the estimates that only this size has.
-    fn heuristic(_puzzle: &Tiles<Self>, _name: &str) -> Option<Box<dyn Heuristic<Self>>> {
-        None
-    }
-
     /// [`Puzzle::numbers`](crate::puzzle::Puzzle::numbers) of this size.
     fn numbers(_puzzle: &Tiles<Self>) -> Option<&dyn Numbers<Self>> {
         None
@@ -86,12 +76,6 @@ impl Packed8 {
 
 impl Board for Packed8 {
     const SIDE: usize = 3;
-    // Where every distance is known there is nothing left to search for: linear conflict is what a search is given.
-    const HEURISTICS: &'static [&'static str] = &["exact", "manhattan", "linear-conflict"];
-
-    fn heuristic(puzzle: &Tiles<Self>, name: &str) -> Option<Box<dyn Heuristic<Self>>> {
-        (name == "exact").then(|| Box::new(exact(puzzle.clone())) as _)
-    }
 
     fn numbers(puzzle: &Tiles<Self>) -> Option<&dyn Numbers<Self>> {
         Some(puzzle)
@@ -127,7 +111,7 @@ impl Board for Packed8 {
 }
 
 macro_rules! packed {
-    ($(#[$doc:meta])* $name:ident, $word:ty, $side:literal, $bits:literal, { $($own:item)* }) => {
+    ($(#[$doc:meta])* $name:ident, $word:ty, $side:literal, $bits:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub $word);
@@ -154,7 +138,6 @@ macro_rules! packed {
 
         impl Board for $name {
             const SIDE: usize = $side;
-            $($own)*
 
             fn pack(tiles: &[u8]) -> Self {
                 $name(tiles.iter().rev().fold(0, |packed, &tile| packed << $bits | <$word>::from(tile)))
@@ -187,22 +170,14 @@ packed!(
     Packed15,
     u64,
     4,
-    4,
-    {
-        const HEURISTICS: &'static [&'static str] = &["manhattan", "linear-conflict", "pattern-databases"];
-
-        fn heuristic(puzzle: &Tiles<Self>, name: &str) -> Option<Box<dyn Heuristic<Self>>> {
-            (name == "pattern-databases").then(|| Box::new(patterns::pattern_databases(puzzle)) as _)
-        }
-    }
+    4
 );
 packed!(
     /// The 24-puzzle in 128 bits, 5 a tile.
     Packed24,
     u128,
     5,
-    5,
-    {}
+    5
 );
 
 /// A board of any size, a byte a cell.

@@ -1,0 +1,111 @@
+//! The flags that `solve` and `bench` share, and the solver that they ask for.
+
+use super::flags::SearchFlags;
+use crate::error::Result;
+use crate::neural::device::DeviceChoice;
+use crate::neural::precision::Precision;
+use crate::puzzle::Puzzle;
+use crate::quantity::{self, grouped};
+use crate::registry::Entry;
+use crate::report::Solved;
+use crate::search::{End, Limit, Limits};
+use crate::solver::{Builder, Solver};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SolverFlags {
+    /// The puzzle
+    #[arg(long, default_value = "cube3", value_name = "NAME")]
+    pub(super) puzzle: String,
+    /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
+    #[arg(long, value_name = "DIR")]
+    model: Option<String>,
+    /// What estimates the cost-to-go: network, zero (nothing known), ball (exact within 5 moves of the goal), or one of
+    /// the puzzle's own [auto: the network where there is a model, else the best of the puzzle's own]
+    #[arg(long, default_value = "auto", value_name = "NAME")]
+    heuristic: String,
+    /// Another goal than the puzzle's own
+    #[arg(long, value_name = "STATE")]
+    pub(super) goal: Option<String>,
+    #[command(flatten)]
+    search: SearchFlags,
+    /// Where the network runs: auto, cpu, cuda or cuda:I
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: DeviceChoice,
+    /// Of the network's matrix products [default: what is fastest here: int8 for networks of dense layers on a CPU with
+    /// AVX-512 VNNI, else bf16 where the device is fast at it, else f32]
+    #[arg(long, value_name = "f32|bf16|int8")]
+    precision: Option<Precision>,
+    /// Give up on an instance after so many seconds
+    #[arg(long, value_name = "S", value_parser = quantity::seconds)]
+    max_seconds: Option<f64>,
+    /// Give up on an instance after so many generated nodes
+    #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
+    max_nodes: Option<u64>,
+    /// Give up on an instance when the process would hold more memory than this: 8G, 512M
+    /// [default: 80 % of what is available]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    max_memory: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl SolverFlags {
+    /// The solver that the flags ask for; `stop` ends a search.
+    ///
+    /// # Errors
+    /// If a setting is refused.
+    pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>, stop: &Arc<AtomicBool>) -> Result<Builder<P>> {
+        let limits = Limits {
+            time: self.max_seconds.map(Duration::from_secs_f64),
+            nodes: self.max_nodes,
+            memory: self.max_memory,
+        };
+        let mut builder = Solver::builder(entry)
+            .search(self.search.config()?)
+            .heuristic(&self.heuristic)
+            .device(self.device)
+            .limits(limits)
+            .stop(Arc::clone(stop));
+        if let Some(model) = &self.model {
+            builder = builder.model(model);
+        }
+        Ok(match self.precision {
+            Some(precision) => builder.precision(precision),
+            None => builder,
+        })
+    }
+
+    /// Whether each better answer is to be printed as soon as it is found.
+    pub(super) fn is_anytime<P: Puzzle>(&self, solver: &Solver<P>) -> bool {
+        solver.template().config.get("anytime").is_some() && !self.json
+    }
+}
+
+/// That nodes were pruned, in words, if some were.
+pub(super) fn pruned(report: &Solved) -> Option<String> {
+    let pruned = report.nodes_pruned;
+    (pruned > 0).then(|| format!("the {} worst pruned for lack of memory (--max-memory)", grouped(pruned)))
+}
+
+/// Why there is no answer, in words.
+pub(super) fn why_not_solved(report: &Solved, end: End) -> String {
+    let counted = format!(
+        "{} nodes generated, {} stored{}, {:.1} s",
+        grouped(report.nodes_generated),
+        grouped(report.nodes_stored),
+        pruned(report).map(|said| format!(", {said}")).unwrap_or_default(),
+        report.seconds
+    );
+    match end {
+        End::NoSolution => format!("there is no solution: every state that can be reached was seen ({counted})"),
+        End::Limit(Limit::Time) => format!("not solved: the time (--max-seconds) is up ({counted})"),
+        End::Limit(Limit::Nodes) => format!("not solved: the nodes (--max-nodes) are used up ({counted})"),
+        End::Limit(Limit::Width) => format!("not solved: the beam is empty, a larger --n goes further ({counted})"),
+        End::Limit(Limit::Memory) => format!("not solved: the memory (--max-memory) is used up ({counted})"),
+        End::Limit(Limit::Stopped) | End::Solved => format!("not solved: stopped ({counted})"),
+    }
+}

@@ -1,0 +1,116 @@
+//! Admissible estimates for sliding tiles: Manhattan distance, and linear conflict on top of it.
+
+use crate::heuristic::PerState;
+use crate::puzzle::tiles::{Board, Tiles};
+
+/// Where each tile belongs.
+#[derive(Debug, Clone)]
+struct Homes {
+    side: usize,
+    /// The goal cell of each tile.
+    cell: Vec<usize>,
+}
+
+impl Homes {
+    fn of<B: Board>(puzzle: &Tiles<B>) -> Self {
+        let mut cell = vec![0; B::CELLS];
+        for (place, tile) in puzzle.goal().tiles().into_iter().enumerate() {
+            cell[usize::from(tile)] = place;
+        }
+        Homes { side: B::SIDE, cell }
+    }
+
+    fn row(&self, cell: usize) -> usize {
+        cell / self.side
+    }
+
+    fn column(&self, cell: usize) -> usize {
+        cell % self.side
+    }
+
+    /// Twice the tiles that must leave a line and come back, over all rows and columns (Hansson, Mayer and Yung 1992).
+    fn conflicts(&self, tiles: &[u8]) -> usize {
+        let mut count = 0;
+        for line in 0..self.side {
+            let row = (0..self.side).map(|i| (line * self.side + i, i));
+            count += self.line_conflicts(tiles, row, |home| (self.row(home) == line).then_some(self.column(home)));
+            let column = (0..self.side).map(|i| (i * self.side + line, i));
+            count += self.line_conflicts(tiles, column, |home| (self.column(home) == line).then_some(self.row(home)));
+        }
+        2 * count
+    }
+
+    /// The fewest tiles to take out of a line so that those left stand in the order of their homes: all that belong
+    /// here but a longest increasing run of them.
+    fn line_conflicts(
+        &self,
+        tiles: &[u8],
+        line: impl Iterator<Item = (usize, usize)>,
+        home: impl Fn(usize) -> Option<usize>,
+    ) -> usize {
+        let mut runs = [0usize; 8];
+        let mut places = [0usize; 8];
+        let mut count = 0;
+        for (cell, _) in line {
+            let tile = tiles[cell];
+            let Some(place) = (tile != 0).then(|| home(self.cell[usize::from(tile)])).flatten() else { continue };
+            let before = (0..count).filter(|&i| places[i] < place).map(|i| runs[i]).max().unwrap_or(0);
+            (places[count], runs[count]) = (place, before + 1);
+            count += 1;
+        }
+        count - runs[..count].iter().max().copied().unwrap_or(0)
+    }
+}
+
+/// How many rows and columns every tile is away from where it belongs, all together.
+#[derive(Debug, Clone)]
+pub struct Manhattan {
+    /// For each cell, of each tile there; 0 of the blank.
+    away: Vec<u8>,
+}
+
+impl Manhattan {
+    /// From the goal of a puzzle.
+    pub fn of<B: Board>(puzzle: &Tiles<B>) -> Self {
+        let homes = Homes::of(puzzle);
+        let away = |cell: usize, tile: usize| {
+            let home = homes.cell[tile];
+            homes.row(cell).abs_diff(homes.row(home)) + homes.column(cell).abs_diff(homes.column(home))
+        };
+        let cells = (0..B::CELLS).flat_map(|cell| (0..B::CELLS).map(move |tile| (cell, tile)));
+        Manhattan { away: cells.map(|(cell, tile)| if tile == 0 { 0 } else { away(cell, tile) as u8 }).collect() }
+    }
+
+    /// The distance of a board from the goal.
+    #[inline]
+    pub fn distance<B: Board>(&self, board: &B) -> u32 {
+        self.of_tiles(&tiles(board)[..B::CELLS])
+    }
+
+    #[inline]
+    fn of_tiles(&self, tiles: &[u8]) -> u32 {
+        let rows = self.away.chunks_exact(tiles.len());
+        rows.zip(tiles).map(|(away, &tile)| u32::from(away[usize::from(tile)])).sum()
+    }
+}
+
+/// The Manhattan distance: admissible and consistent.
+pub fn manhattan<B: Board>(puzzle: &Tiles<B>) -> PerState<B> {
+    let manhattan = Manhattan::of(puzzle);
+    PerState::new("manhattan", true, move |board: &B| manhattan.distance(board) as f32)
+}
+
+/// The Manhattan distance and the linear conflicts: admissible and consistent.
+pub fn linear_conflict<B: Board>(puzzle: &Tiles<B>) -> PerState<B> {
+    let (homes, manhattan) = (Homes::of(puzzle), Manhattan::of(puzzle));
+    PerState::new("linear-conflict", true, move |board: &B| {
+        let tiles = &tiles(board)[..B::CELLS];
+        (manhattan.of_tiles(tiles) + homes.conflicts(tiles) as u32) as f32
+    })
+}
+
+fn tiles<B: Board>(board: &B) -> [u8; 49] {
+    let mut tiles = [0; 49];
+    board.write_tiles(&mut tiles[..B::CELLS]);
+    tiles
+}

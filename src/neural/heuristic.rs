@@ -1,0 +1,184 @@
+//! A trained network as a [`Heuristic`].
+//!
+//! The network lives on a thread of its own: the search encodes a chunk and goes on, the thread evaluates chunks in
+//! order. If a device runs out of memory, its chunks are halved. The thread is joined when the heuristic is dropped.
+
+use super::device::{Device, caught};
+use super::model::Model;
+use super::network::Evaluator;
+use super::precision::Precision;
+use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::puzzle::Puzzle;
+use ndarray::{Array2, Axis, s};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+/// A network that estimates the cost-to-go of a puzzle's states.
+pub struct NetworkHeuristic<P: Puzzle> {
+    puzzle: Arc<P>,
+    cells: usize,
+    chunk: usize,
+    overlap: usize,
+    has_policy: bool,
+    /// `None` once the thread is to end.
+    requests: Option<Sender<(Array2<u8>, Ask)>>,
+    answers: Receiver<Result<Estimates, HeuristicError>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<P: Puzzle> NetworkHeuristic<P> {
+    /// Starts the thread that evaluates with a model.
+    pub fn new(puzzle: Arc<P>, model: Model, device: Device) -> Self {
+        let (requests, inbox) = channel::<(Array2<u8>, Ask)>();
+        let (outbox, answers) = channel();
+        let has_policy = model.config.network.policy.is_some();
+        let chunk = chunk(&*model.evaluator, device);
+        let overlap = match model.precision {
+            _ if device.is_cuda() => 4,
+            // Its cores take tiles one by one, and do not wait for each other as those of libtorch do.
+            Precision::Int8 => 2,
+            _ => 0,
+        };
+        let thread = thread::spawn(move || {
+            let _guard = tch::no_grad_guard();
+            let mut worker = Worker { evaluator: model.evaluator, device, largest: usize::MAX };
+            while let Ok((rows, ask)) = inbox.recv() {
+                if outbox.send(worker.evaluate(&rows, ask)).is_err() {
+                    break;
+                }
+            }
+        });
+        NetworkHeuristic {
+            cells: puzzle.encoding().cells,
+            puzzle,
+            chunk,
+            overlap,
+            has_policy,
+            requests: Some(requests),
+            answers,
+            thread: Some(thread),
+        }
+    }
+
+    fn request(&self, rows: Array2<u8>, ask: Ask) -> Result<(), HeuristicError> {
+        self.requests.as_ref().ok_or_else(gone)?.send((rows, ask)).map_err(|_| gone())
+    }
+}
+
+impl<P: Puzzle> Drop for NetworkHeuristic<P> {
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            // If it has panicked, the searches that asked it have been told.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Enough states to fill the device, few enough that activations stay in a CPU's cache and a stop is soon seen.
+fn chunk(evaluator: &dyn Evaluator, device: Device) -> usize {
+    let operations = usize::try_from(evaluator.operations()).unwrap_or(usize::MAX);
+    if device.is_cuda() {
+        (1usize << 37).checked_div(operations).unwrap_or(1 << 16).clamp(1 << 10, 1 << 16)
+    } else {
+        (1usize << 35).checked_div(operations).unwrap_or(1 << 12).clamp(1 << 4, 1 << 12)
+    }
+}
+
+impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
+    fn name(&self) -> &str {
+        "network"
+    }
+
+    fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    fn overlap(&self) -> usize {
+        self.overlap
+    }
+
+    fn has_policy(&self) -> bool {
+        self.has_policy
+    }
+
+    fn submit(&mut self, states: &[P::State], ask: Ask) -> Result<(), HeuristicError> {
+        let mut rows = Array2::zeros((states.len(), self.cells));
+        for (state, mut row) in states.iter().zip(rows.axis_iter_mut(Axis(0))) {
+            self.puzzle.encode(state, row.as_slice_mut().expect("rows are contiguous"));
+        }
+        self.request(rows, ask)
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        self.answers.recv().map_err(|_| gone())?
+    }
+
+    fn warm_up(&mut self) -> Result<(), HeuristicError> {
+        self.request(Array2::zeros((self.chunk, self.cells)), Ask::Values)?;
+        self.collect().map(drop)
+    }
+}
+
+fn gone() -> HeuristicError {
+    HeuristicError("the network's thread has ended".into())
+}
+
+/// A model's estimates of encoded states, one a row of `states × cells`: the cost-to-go of each, in moves, never negative.
+///
+/// # Errors
+/// If libtorch fails, or an estimate is not finite.
+pub fn predict(model: Model, device: Device, rows: &Array2<u8>) -> Result<Vec<f32>, HeuristicError> {
+    let _guard = tch::no_grad_guard();
+    let largest = chunk(&*model.evaluator, device);
+    Ok(Worker { evaluator: model.evaluator, device, largest }.evaluate(rows, Ask::Values)?.values)
+}
+
+struct Worker {
+    evaluator: Box<dyn Evaluator>,
+    device: Device,
+    /// The most rows that fit the device, as far as is known.
+    largest: usize,
+}
+
+impl Worker {
+    fn evaluate(&mut self, rows: &Array2<u8>, ask: Ask) -> Result<Estimates, HeuristicError> {
+        let mut values = Vec::with_capacity(rows.nrows());
+        let mut probabilities = Vec::new();
+        let mut moves = 0;
+        let mut done = 0;
+        while done < rows.nrows() {
+            let count = (rows.nrows() - done).min(self.largest);
+            let part = rows.slice(s![done..done + count, ..]);
+            // An error of libtorch comes back as its first line.
+            match caught(|| self.evaluator.evaluate(part, ask == Ask::ValuesAndPolicy)) {
+                Ok(evaluation) => {
+                    // Not `max`, which would hide what is not a number.
+                    values.extend(evaluation.values.iter().map(|&value| if value < 0.0 { 0.0 } else { value }));
+                    if let Some(rows) = evaluation.policy {
+                        moves = rows.ncols();
+                        probabilities.extend(rows);
+                    }
+                    done += count;
+                }
+                Err(message) if message.contains("out of memory") && count > 1 => {
+                    self.largest = count / 2;
+                    log::warn!(
+                        "{} is out of memory: it evaluates {} states at a time from now on",
+                        self.device,
+                        count / 2
+                    );
+                }
+                Err(message) => return Err(HeuristicError(message)),
+            }
+        }
+        if let Some(bad) = values.iter().find(|value| !value.is_finite()) {
+            return Err(HeuristicError(format!("the network's estimate is {bad}: its weights are damaged")));
+        }
+        let policy = (moves > 0).then(|| {
+            Array2::from_shape_vec((rows.nrows(), moves), probabilities).expect("a row of probabilities a state")
+        });
+        Ok(Estimates { values, policy })
+    }
+}

@@ -1,0 +1,447 @@
+//! Names to puzzles, and what is known of each puzzle from outside its rules: estimates made for it, the search that
+//! measured best without a network, its training samples, and what the reversibility of its moves allows.
+//!
+//! To add a puzzle: a file in `puzzle/`, and a line in [`visit`] and [`NAMES`].
+
+use crate::error::{Error, Result, SettingError};
+use crate::heuristic::tiles::BoardHeuristics;
+use crate::heuristic::{Heuristic, PuzzleHeuristics, ball, zero};
+use crate::puzzle::cube2::Cube2;
+use crate::puzzle::cube3::Cube3;
+use crate::puzzle::jugs::Jugs;
+use crate::puzzle::lightsout::{self, LightsOut};
+use crate::puzzle::permutation::{Description, Permutation};
+use crate::puzzle::sokoban::Sokoban;
+use crate::puzzle::tiles::{Bytes, Packed8, Packed15, Packed24, Tiles};
+use crate::puzzle::{Move, ParseError, Puzzle, Reversible};
+use crate::random::Generator;
+use crate::sampler::{ExactSamples, Labels, Samples, Source, Walker, Walks, sokoban};
+use crate::search::Search;
+use crate::search::bidirectional::Bidirectional;
+use crate::search::nbs::NearOptimalBidirectional;
+use crate::search::perimeter::Perimeter;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The names of all puzzles that come with costar.
+pub const NAMES: [&str; 10] = [
+    "cube3",
+    "cube2",
+    "puzzle8",
+    "puzzle15",
+    "puzzle24",
+    "puzzle35",
+    "puzzle48",
+    "lightsout7",
+    "sokoban",
+    "jugs:8,5,3",
+];
+
+/// The depth of the heuristic `ball`: 100,000 states of the cube.
+const BALL_DEPTH: u32 = 5;
+
+/// A puzzle, and what is known of it from outside its rules.
+///
+/// Puzzles that come with costar convert into one ([`From`]). For a puzzle of one's own, [`Entry::reversible`] or
+/// [`Entry::irreversible`] makes one.
+pub struct Entry<P: Puzzle> {
+    puzzle: Arc<P>,
+    reverse: Option<&'static dyn Reverse<P>>,
+    search: &'static str,
+    prefers_network: bool,
+    own: Option<OwnHeuristics<P>>,
+    samples: Option<MakeSamples<P>>,
+}
+
+/// Makes training samples of a puzzle's own.
+type MakeSamples<P> = fn(&P) -> Result<Source, ParseError>;
+
+/// Makes an estimate by name.
+type MakeHeuristic<P> = fn(&P, &str) -> Option<Box<dyn Heuristic<<P as Puzzle>::State>>>;
+
+/// The estimates that are made for one puzzle alone: their names, and one by name.
+struct OwnHeuristics<P: Puzzle> {
+    names: fn(&P) -> &'static [&'static str],
+    make: MakeHeuristic<P>,
+}
+
+impl<P: Puzzle> Clone for OwnHeuristics<P> {
+    fn clone(&self) -> Self {
+        OwnHeuristics { ..*self }
+    }
+}
+
+impl<P: Puzzle> Clone for Entry<P> {
+    fn clone(&self) -> Self {
+        Entry { puzzle: Arc::clone(&self.puzzle), own: self.own.clone(), ..*self }
+    }
+}
+
+impl<P: Puzzle> Entry<P> {
+    /// A puzzle whose moves can be undone; without a network, it is searched from both ends.
+    pub fn reversible(puzzle: P) -> Self
+    where
+        P: Reversible,
+    {
+        Entry { reverse: Some(&ByInverses), search: "bidirectional", ..Self::irreversible(puzzle) }
+    }
+
+    /// A puzzle whose moves cannot be undone; without a network, it is searched breadth-first.
+    pub fn irreversible(puzzle: P) -> Self {
+        let puzzle = Arc::new(puzzle);
+        Entry { puzzle, reverse: None, search: "bfs", prefers_network: true, own: None, samples: None }
+    }
+
+    /// With the estimates that are made for this puzzle alone.
+    pub fn with_heuristics(self) -> Self
+    where
+        P: PuzzleHeuristics,
+    {
+        Entry { own: Some(OwnHeuristics { names: P::heuristics, make: P::heuristic }), ..self }
+    }
+
+    /// With the search that measured best where there is no network.
+    pub fn with_search(self, name: &'static str) -> Self {
+        Entry { search: name, ..self }
+    }
+
+    /// Without a network by default, even where there is a model: the search above measured better.
+    pub fn without_network(self) -> Self {
+        Entry { prefers_network: false, ..self }
+    }
+
+    /// With training samples of its own, for a puzzle that cannot be walked back from its goals.
+    pub fn with_samples(self, samples: fn(&P) -> Result<Source, ParseError>) -> Self {
+        Entry { samples: Some(samples), ..self }
+    }
+
+    /// The puzzle.
+    pub fn puzzle(&self) -> &Arc<P> {
+        &self.puzzle
+    }
+
+    /// What only puzzles have whose moves can be undone.
+    pub fn reverse(&self) -> Option<&'static dyn Reverse<P>> {
+        self.reverse
+    }
+
+    /// The states that count as solved, where they are known.
+    pub fn goals(&self) -> Vec<P::State> {
+        self.reverse.map_or_else(Vec::new, |reverse| reverse.goals(&self.puzzle))
+    }
+
+    /// The names of the estimates that need no model, the best last.
+    pub fn heuristics(&self) -> Vec<&'static str> {
+        let own = self.own.as_ref().map_or(&[][..], |own| (own.names)(&self.puzzle));
+        let ball = self.reverse.map(|_| "ball");
+        std::iter::once("zero").chain(ball).chain(own.iter().copied()).collect()
+    }
+
+    /// One of [`Entry::heuristics`]; `None` if there is none of that name.
+    pub fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<P::State>>> {
+        match (name, self.reverse) {
+            ("zero", _) => Some(Box::new(zero())),
+            ("ball", reverse) => reverse.map(|reverse| reverse.ball(&self.puzzle)),
+            _ => (self.own.as_ref()?.make)(&self.puzzle, name),
+        }
+    }
+
+    /// What a configuration is resolved by.
+    pub fn facts(&self) -> PuzzleFacts {
+        let goal = self.goals().first().copied();
+        PuzzleFacts {
+            name: self.puzzle.name(),
+            is_reversible: self.reverse.is_some(),
+            symmetries: goal.map_or(0, |goal| self.puzzle.symmetric_images(&goal).len()),
+            has_symmetric_states: goal.is_some_and(|goal| self.puzzle.symmetric_state(&goal).is_some()),
+            has_own_goal: self.puzzle.has_own_goal(),
+            search: self.search,
+            prefers_network: self.prefers_network,
+            heuristics: self.heuristics(),
+        }
+    }
+
+    /// Training samples, labelled as asked for, and how deep they go by default. `room` is the most states that are
+    /// kept for exact labels; once `stop` is set, there are none.
+    ///
+    /// # Errors
+    /// If the puzzle has no such samples.
+    pub fn samples(&self, labels: Labels, sparse_states: f64, room: usize, stop: &AtomicBool) -> Result<Source> {
+        let name = self.puzzle.name();
+        if let Some(reverse) = self.reverse {
+            return reverse.samples(Arc::clone(&self.puzzle), labels, sparse_states, room, stop);
+        }
+        let Some(samples) = self.samples else {
+            let reason = format!("the moves of {name} cannot be undone, and training needs walks back from the goals");
+            return Err(SettingError::new("puzzle", reason).into());
+        };
+        let own =
+            |field: &str| SettingError::new(field, format!("{name} has training samples of its own; leave it out"));
+        if labels != Labels::Walks {
+            return Err(own("labels").into());
+        }
+        if sparse_states != 0.0 {
+            return Err(own("sparse_states").into());
+        }
+        samples(&self.puzzle).map_err(|error| SettingError::new("puzzle", error.0).into())
+    }
+}
+
+/// What a configuration is resolved by: all that matters of a puzzle, as data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PuzzleFacts {
+    /// The puzzle's name.
+    pub name: String,
+    /// Whether its moves can be undone.
+    pub is_reversible: bool,
+    /// How many symmetric images an instance has, itself included; 0 where the puzzle knows no symmetries.
+    pub symmetries: usize,
+    /// Whether states have a symmetric state, for symmetry averaging.
+    pub has_symmetric_states: bool,
+    /// Whether the goal is the puzzle's own.
+    pub has_own_goal: bool,
+    /// The search that measured best where there is no network.
+    pub search: &'static str,
+    /// Whether a network measured better than that.
+    pub prefers_network: bool,
+    /// The names of the estimates that need no model, the best last.
+    pub heuristics: Vec<&'static str>,
+}
+
+/// What only puzzles have whose moves can be undone, for those who know a puzzle as a [`Puzzle`].
+pub trait Reverse<P: Puzzle>: Send + Sync {
+    /// [`Reversible::goals`].
+    fn goals(&self, puzzle: &P) -> Vec<P::State>;
+
+    /// [`Reversible::default_depth`].
+    fn default_depth(&self, puzzle: &P) -> u32;
+
+    /// A random walk from a goal: its moves, and where it ends. Shorter where it comes to a dead end.
+    fn scramble(&self, puzzle: &P, depth: u64, generator: &mut Generator) -> (Vec<Move>, P::State);
+
+    /// The search `bidirectional`.
+    fn bidirectional(&self) -> Box<dyn Search<P>>;
+
+    /// The search `nbs`.
+    fn nbs(&self) -> Box<dyn Search<P>>;
+
+    /// The heuristic `ball`.
+    fn ball(&self, puzzle: &P) -> Box<dyn Heuristic<P::State>>;
+
+    /// [`Perimeter::within`].
+    fn perimeter(&self, puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State>;
+
+    /// See [`Entry::samples`].
+    ///
+    /// # Errors
+    /// If the puzzle has no such samples.
+    fn samples(
+        &self,
+        puzzle: Arc<P>,
+        labels: Labels,
+        sparse_states: f64,
+        room: usize,
+        stop: &AtomicBool,
+    ) -> Result<Source>;
+}
+
+/// [`Reverse`] of every reversible puzzle.
+struct ByInverses;
+
+impl<P: Reversible> Reverse<P> for ByInverses {
+    fn goals(&self, puzzle: &P) -> Vec<P::State> {
+        puzzle.goals()
+    }
+
+    fn default_depth(&self, puzzle: &P) -> u32 {
+        puzzle.default_depth()
+    }
+
+    fn scramble(&self, puzzle: &P, depth: u64, generator: &mut Generator) -> (Vec<Move>, P::State) {
+        let mut walker = Walker::new(puzzle, puzzle.goals()[0]);
+        let moves = (0..depth).map_while(|_| walker.step(generator)).collect();
+        (moves, walker.state)
+    }
+
+    fn bidirectional(&self) -> Box<dyn Search<P>> {
+        Box::new(Bidirectional)
+    }
+
+    fn nbs(&self) -> Box<dyn Search<P>> {
+        Box::new(NearOptimalBidirectional)
+    }
+
+    fn ball(&self, puzzle: &P) -> Box<dyn Heuristic<P::State>> {
+        Box::new(ball(puzzle, BALL_DEPTH))
+    }
+
+    fn perimeter(&self, puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State> {
+        Perimeter::within(puzzle, depth, room, stop)
+    }
+
+    fn samples(
+        &self,
+        puzzle: Arc<P>,
+        labels: Labels,
+        sparse_states: f64,
+        room: usize,
+        stop: &AtomicBool,
+    ) -> Result<Source> {
+        let default_depth = puzzle.default_depth();
+        let walks = Walks::new(Arc::clone(&puzzle)).with_sparse_states(sparse_states)?;
+        let Some(depth) = labels.perimeter() else {
+            return Ok(Source { samples: Arc::new(walks), default_depth });
+        };
+        let perimeter = Perimeter::within(&*puzzle, depth, room, stop);
+        perimeter.check_reached(depth)?;
+        let samples: Arc<dyn Samples> = Arc::new(match labels {
+            Labels::Bellman { .. } => walks.with_children(perimeter),
+            labels => walks.with_exact_labels(perimeter, matches!(labels, Labels::Tightened { .. })),
+        });
+        Ok(Source { samples, default_depth })
+    }
+}
+
+/// A puzzle of one's own whose moves can be undone needs no more than [`Entry::reversible`]; those that come with costar
+/// are known better.
+impl From<Cube3> for Entry<Cube3> {
+    fn from(puzzle: Cube3) -> Self {
+        Entry::reversible(puzzle).with_search("bwas")
+    }
+}
+
+impl From<Cube2> for Entry<Cube2> {
+    fn from(puzzle: Cube2) -> Self {
+        Entry::reversible(puzzle).with_heuristics().without_network()
+    }
+}
+
+impl<B: BoardHeuristics> From<Tiles<B>> for Entry<Tiles<B>> {
+    fn from(puzzle: Tiles<B>) -> Self {
+        let entry = Entry::reversible(puzzle).with_heuristics();
+        let entry = entry.with_search(if B::SIDE == 3 { "astar" } else { "idastar" });
+        if B::SIDE > 4 { entry } else { entry.without_network() }
+    }
+}
+
+impl<const WORDS: usize> From<LightsOut<WORDS>> for Entry<LightsOut<WORDS>> {
+    fn from(puzzle: LightsOut<WORDS>) -> Self {
+        Entry::reversible(puzzle).with_heuristics().with_search("astar")
+    }
+}
+
+impl From<Sokoban> for Entry<Sokoban> {
+    /// A* with the matching is optimal in a hundredth of a second on levels of 10 × 10 with four boxes.
+    fn from(puzzle: Sokoban) -> Self {
+        let entry = Entry::irreversible(puzzle).with_heuristics().with_search("astar").without_network();
+        entry.with_samples(|puzzle| Ok(sokoban(puzzle.counts_pushes())))
+    }
+}
+
+impl From<Jugs> for Entry<Jugs> {
+    /// Its samples are all states that can be reached from the start, with their exact costs.
+    fn from(puzzle: Jugs) -> Self {
+        Entry::irreversible(puzzle).with_heuristics().without_network().with_samples(|jugs| {
+            let samples = ExactSamples::from(jugs, &jugs.start());
+            let none = || ParseError(format!("{}: no state that needs a move leads to the goal", jugs.name()));
+            let samples = samples.ok_or_else(none)?;
+            Ok(Source { default_depth: samples.greatest(), samples: Arc::new(samples) })
+        })
+    }
+}
+
+impl<const N: usize> From<Permutation<N>> for Entry<Permutation<N>> {
+    fn from(puzzle: Permutation<N>) -> Self {
+        if puzzle.is_reversible() { Entry::reversible(puzzle) } else { Entry::irreversible(puzzle) }
+    }
+}
+
+/// Work that is done for whichever puzzle a name stands for; inside, everything is statically dispatched.
+pub trait Visitor: Sized {
+    /// What the work gives.
+    type Output;
+
+    /// Does the work.
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output;
+}
+
+/// Finds the puzzle of that name, or in that file, with its own goal or another one, and lets the visitor work on it.
+///
+/// # Errors
+/// If there is no such puzzle (the message lists those that there are), or it has no such goal.
+pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V::Output> {
+    if let Some(capacities) = name.strip_prefix("jugs:") {
+        let jugs = Jugs::new(capacities).map_err(in_puzzle)?;
+        let jugs = match goal {
+            Some(goal) => jugs.with_goal(goal).map_err(in_goal)?,
+            None => jugs,
+        };
+        return Ok(visitor.visit(jugs.into()));
+    }
+    match name {
+        "puzzle8" => return visit_tiles::<Packed8, V>(goal, visitor),
+        "puzzle15" => return visit_tiles::<Packed15, V>(goal, visitor),
+        "puzzle24" => return visit_tiles::<Packed24, V>(goal, visitor),
+        "puzzle35" => return visit_tiles::<Bytes<6, 36>, V>(goal, visitor),
+        "puzzle48" => return visit_tiles::<Bytes<7, 49>, V>(goal, visitor),
+        _ => {}
+    }
+    if goal.is_some() {
+        return Err(
+            SettingError::new("goal", format!("{name} has its own goal, and takes no other; leave it out")).into()
+        );
+    }
+    Ok(match name {
+        "cube2" => visitor.visit(Cube2.into()),
+        "cube3" => visitor.visit(Cube3.into()),
+        "sokoban" => visitor.visit(Sokoban::by_moves().into()),
+        "sokoban:pushes" => visitor.visit(Sokoban::by_pushes().into()),
+        _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),
+        _ => return visit_lights(name, visitor),
+    })
+}
+
+fn visit_tiles<B: BoardHeuristics, V: Visitor>(goal: Option<&str>, visitor: V) -> Result<V::Output> {
+    let puzzle = goal.map(Tiles::<B>::with_goal).transpose().map_err(in_goal)?;
+    Ok(visitor.visit(puzzle.unwrap_or_default().into()))
+}
+
+fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
+    let size = match name.strip_prefix("lightsout").map(str::parse::<usize>) {
+        Some(Ok(size)) if (2..=lightsout::LARGEST).contains(&size) => size,
+        Some(_) => {
+            let expected = format!("unknown puzzle '{name}': expected lightsout2 to lightsout{}", lightsout::LARGEST);
+            return Err(SettingError::new("puzzle", expected).into());
+        }
+        None => {
+            let names = NAMES.join(", ");
+            let expected = format!("unknown puzzle '{name}': expected {names}, or the file of a puzzle (….json)");
+            return Err(SettingError::new("puzzle", expected).into());
+        }
+    };
+    Ok(match size * size {
+        0..=64 => visitor.visit(LightsOut::<1>::new(size).into()),
+        65..=128 => visitor.visit(LightsOut::<2>::new(size).into()),
+        _ => visitor.visit(LightsOut::<4>::new(size).into()),
+    })
+}
+
+fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
+    let description = Description::read(path).map_err(in_puzzle)?;
+    Ok(match description.positions() {
+        0..=16 => visitor.visit(Permutation::<16>::new(description).into()),
+        17..=32 => visitor.visit(Permutation::<32>::new(description).into()),
+        33..=64 => visitor.visit(Permutation::<64>::new(description).into()),
+        65..=128 => visitor.visit(Permutation::<128>::new(description).into()),
+        _ => visitor.visit(Permutation::<256>::new(description).into()),
+    })
+}
+
+fn in_puzzle(error: ParseError) -> Error {
+    SettingError::new("puzzle", error.0).into()
+}
+
+fn in_goal(error: ParseError) -> Error {
+    SettingError::new("goal", error.0).into()
+}

@@ -1,0 +1,283 @@
+//! Training batches without end.
+//!
+//! What a sample is, is the [`Samples`]' business: a scramble walk ([`Walks`]), a state whose cost is known
+//! ([`ExactSamples`]), or a puzzle's own way. Sample `i` of batch `k` has the depth `(k · batch size + i) mod max-depth + 1`:
+//! every depth comes equally often. Batch `k` is a function of the seed and `k` alone, so any number of threads makes
+//! the same stream, and a resumed run goes on in it exactly.
+
+use crate::random::{Generator, generator};
+use ndarray::{Array1, Array2, ArrayViewMut1};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+mod exact;
+mod move_pruning;
+mod sokoban;
+mod sparse;
+mod walks;
+
+pub use exact::{ExactSamples, known_costs};
+pub use sokoban::sokoban;
+pub use walks::{Walker, Walks};
+
+/// The generator of the samples; runs that were sampled by another one cannot be resumed.
+pub const GENERATOR: &str = "xoshiro256++/3";
+
+/// How many batches a thread makes ahead of the training.
+const AHEAD: usize = 2;
+
+/// What samples are labelled with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Labels {
+    /// The length of the walk that led to the state: an upper bound of its distance.
+    #[default]
+    Walks,
+    /// The distance within `perimeter` moves of the goals, the length of the walk beyond.
+    Exact {
+        /// The depth of the perimeter, in moves.
+        perimeter: u32,
+    },
+    /// The distance within `perimeter` moves of the goals; beyond, that of the walk's last state inside the perimeter, and
+    /// the length of the walk from there.
+    Tightened {
+        /// The depth of the perimeter, in moves.
+        perimeter: u32,
+    },
+    /// What the best child costs by the network as it was at the last multiple of `target_every` steps (value
+    /// iteration), and exact costs within `perimeter` moves of the goals.
+    Bellman {
+        /// Steps that a target network is kept for.
+        target_every: u64,
+        /// The depth of the perimeter, in moves.
+        perimeter: u32,
+    },
+}
+
+impl Labels {
+    /// The depth of the perimeter that gives exact labels; `None` where none is asked for.
+    pub fn perimeter(self) -> Option<u32> {
+        match self {
+            Labels::Walks => None,
+            Labels::Exact { perimeter } | Labels::Tightened { perimeter } | Labels::Bellman { perimeter, .. } => {
+                Some(perimeter)
+            }
+        }
+    }
+}
+
+/// Samples: states with their labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// One encoded state a row, `samples × cells`.
+    pub states: Array2<u8>,
+    /// What the way that led to each state costs: an upper bound of its distance, or the distance itself.
+    pub labels: Array1<f32>,
+    /// 1 for each move that goes back along that way, 0 for the others, `samples × moves`. A way has several where its
+    /// last moves commute, or where several moves are known to be best.
+    pub policy_targets: Array2<u8>,
+    /// Where labels are to be had from a network: the states one move on.
+    pub children: Option<Children>,
+}
+
+/// The states one move on from each sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Children {
+    /// What each move costs, plus the distance from there where that is known: `samples × moves`, infinite where a move
+    /// is not legal.
+    pub costs: Array2<f32>,
+    /// The encoded states whose distance is not known, a row each.
+    pub unknown: Array2<u8>,
+    /// Of each of these, where in `costs` (row by row) its cost-to-go is missing.
+    pub places: Vec<u32>,
+    /// What is missing is at least this.
+    pub least_unknown: f32,
+}
+
+impl Batch {
+    /// The samples one by one, to be filled in: row, label and back moves.
+    pub fn samples_mut(&mut self) -> impl Iterator<Item = (ArrayViewMut1<'_, u8>, &mut f32, ArrayViewMut1<'_, u8>)> {
+        let labels = self.labels.iter_mut().zip(self.policy_targets.outer_iter_mut());
+        self.states.outer_iter_mut().zip(labels).map(|(row, (label, back))| (row, label, back))
+    }
+}
+
+/// A way to make samples of a puzzle.
+pub trait Samples: Send + Sync {
+    /// Fills a batch, a sample for each depth, and as near to it as the puzzle has one.
+    fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch);
+
+    /// Fills a batch that is to be learned from, where that is to hold other states than those of all depths.
+    fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+        self.fill(depths, generator, batch);
+    }
+}
+
+/// A way to make samples, and how deep they should go by default.
+#[derive(Clone)]
+pub struct Source {
+    /// The way.
+    pub samples: Arc<dyn Samples>,
+    /// The greatest depth that is of use.
+    pub default_depth: u32,
+}
+
+/// Where batches come from.
+#[derive(Clone)]
+pub struct Sampler {
+    samples: Arc<dyn Samples>,
+    cells: usize,
+    moves: usize,
+    seed: u64,
+    max_depth: u32,
+    batch_size: usize,
+}
+
+impl Sampler {
+    /// Samples of depth 1 to `max_depth`, `batch_size` of them a batch, of a puzzle whose states are rows of `cells`
+    /// and that has so many moves.
+    ///
+    /// # Panics
+    /// If `max_depth` or `batch_size` is 0.
+    pub fn new(
+        samples: Arc<dyn Samples>,
+        (cells, moves): (usize, usize),
+        seed: u64,
+        max_depth: u32,
+        batch_size: usize,
+    ) -> Self {
+        assert!(max_depth > 0 && batch_size > 0);
+        Sampler { samples, cells, moves, seed, max_depth, batch_size }
+    }
+
+    /// Batch number `k`.
+    pub fn batch(&self, k: u64) -> Batch {
+        let first = k.wrapping_mul(self.batch_size as u64);
+        let depth = |i| ((first.wrapping_add(i)) % u64::from(self.max_depth)) as u32 + 1;
+        let depths: Vec<u32> = (0..self.batch_size as u64).map(depth).collect();
+        let mut batch = self.empty(depths.len());
+        self.samples.fill_to_learn(&depths, &mut generator(self.seed, k), &mut batch);
+        batch
+    }
+
+    /// As many states as a batch has, all of one depth, from samples that no batch holds: one encoded state a row.
+    pub fn at_depth(&self, depth: u32) -> Array2<u8> {
+        let mut batch = self.empty(self.batch_size);
+        let depths = vec![depth; self.batch_size];
+        self.samples.fill(&depths, &mut generator(self.seed, (1 << 63) | u64::from(depth)), &mut batch);
+        batch.states
+    }
+
+    fn empty(&self, samples: usize) -> Batch {
+        Batch {
+            states: Array2::zeros((samples, self.cells)),
+            labels: Array1::zeros(samples),
+            policy_targets: Array2::zeros((samples, self.moves)),
+            children: None,
+        }
+    }
+
+    /// Batches `first`, `first + 1`, …, made ahead by `threads` threads, which end when the stream is dropped.
+    pub fn stream(self, first: u64, threads: usize) -> Stream {
+        let threads = threads.max(1);
+        let receivers = (0..threads)
+            .map(|thread| {
+                let (sender, receiver) = sync_channel(AHEAD);
+                let sampler = self.clone();
+                thread::spawn(move || {
+                    let mut k = first + thread as u64;
+                    while sender.send(sampler.batch(k)).is_ok() {
+                        k += threads as u64;
+                    }
+                });
+                receiver
+            })
+            .collect();
+        Stream { receivers, next: 0 }
+    }
+}
+
+/// The endless stream of batches, in order.
+#[derive(Debug)]
+pub struct Stream {
+    receivers: Vec<Receiver<Batch>>,
+    next: usize,
+}
+
+impl Iterator for Stream {
+    type Item = Batch;
+
+    /// The next batch; `None` only if a sampling thread has panicked.
+    fn next(&mut self) -> Option<Batch> {
+        let batch = self.receivers[self.next].recv().ok()?;
+        self.next = (self.next + 1) % self.receivers.len();
+        Some(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::{Puzzle as _, Reversible as _};
+
+    fn walks(seed: u64, batch_size: usize) -> Sampler {
+        Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), seed, 26, batch_size)
+    }
+
+    fn sampler(batch_size: usize) -> Sampler {
+        walks(7, batch_size)
+    }
+
+    #[test]
+    fn batches_depend_on_seed_and_number_only() {
+        let alone: Vec<Batch> = (0..6).map(|k| sampler(100).batch(k)).collect();
+        for threads in [1, 3] {
+            let streamed: Vec<Batch> = sampler(100).stream(0, threads).take(6).collect();
+            assert_eq!(streamed, alone);
+        }
+        assert_eq!(sampler(100).stream(4, 2).next(), Some(alone[4].clone()));
+        assert_ne!(alone[0], alone[1]);
+        assert_ne!(walks(8, 100).batch(0), alone[0]);
+    }
+
+    #[test]
+    fn every_depth_comes_equally_often() {
+        let mut counts = [0; 27];
+        for k in 0..26 {
+            for label in sampler(100).batch(k).labels {
+                counts[label as usize] += 1;
+            }
+        }
+        assert_eq!(counts[0], 0);
+        assert!(counts[1..].iter().all(|&count| count == 100), "{counts:?}");
+    }
+
+    #[test]
+    fn back_moves_lead_back_and_no_move_undoes_the_last() {
+        let cube = Cube3;
+        let batch = sampler(520).batch(3);
+        let mut solved = vec![0; 54];
+        cube.encode(&cube.goals()[0], &mut solved);
+        for i in 0..520 {
+            if batch.labels[i] == 1.0 {
+                // One move from solved: some state one move away, whose back move solves it.
+                let text: String =
+                    batch.states.row(i).iter().map(|&c| "URFDLB".as_bytes()[c as usize] as char).collect();
+                let state = cube.parse(&text).expect("a state of a walk");
+                let back = (0..12).find(|&action| batch.policy_targets[[i, usize::from(action)]] == 1);
+                assert!(cube.is_goal(&cube.turn(&state, back.expect("a way back"))));
+            }
+        }
+        let mut walker = Walker::new(&cube, cube.goals()[0]);
+        let mut generator = generator(1, 1);
+        let mut last = None;
+        for _ in 0..10_000 {
+            let action = walker.step(&mut generator).expect("a cube always has a move");
+            assert_ne!(last, Some(cube.inverse(action)));
+            last = Some(action);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a search runs under: its limits, the flag that stops it, and who watches it.
+
+use super::limits::{Limit, Limits};
+use super::outcome::{Answer, Progress, Stats};
+use crate::puzzle::Cost;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// A callback for better answers.
+type OnAnswer<'a> = Box<dyn FnMut(&Answer) + 'a>;
+
+/// What a search runs under: limits, the flag that stops it, and the callbacks that watch it.
+pub struct Control<'a> {
+    limits: &'a Limits,
+    stop: &'a AtomicBool,
+    watch: &'a mut dyn FnMut(&Progress),
+    answers: Option<OnAnswer<'a>>,
+    begun: Instant,
+    /// An answer is of use only if it costs less than this.
+    bound: Option<Cost>,
+    /// Whether the search has seen the stop flag; shared with the controls of searches within this one.
+    stopped: Rc<Cell<bool>>,
+}
+
+impl<'a> Control<'a> {
+    /// Limits, the stop flag and a progress callback; the clock starts now.
+    pub fn new(limits: &'a Limits, stop: &'a AtomicBool, watch: &'a mut dyn FnMut(&Progress)) -> Self {
+        Control { limits, stop, watch, answers: None, begun: Instant::now(), bound: None, stopped: Rc::default() }
+    }
+
+    /// Also reports every answer that is better than those before, as soon as it is found.
+    pub fn with_answers(self, answers: &'a mut dyn FnMut(&Answer)) -> Self {
+        Control { answers: Some(Box::new(answers)), ..self }
+    }
+
+    /// The control of a search within this one, with limits of its own: the same clock, stop flag and progress callback.
+    /// Its answers are reported as `translate` gives them; those for which it gives `None` are not.
+    pub fn child<'b>(
+        &'b mut self,
+        limits: &'b Limits,
+        bound: Option<Cost>,
+        translate: impl Fn(&Answer) -> Option<Answer> + 'b,
+    ) -> Control<'b> {
+        let answers = self.answers.as_mut().map(|answers| {
+            let report = move |answer: &Answer| {
+                if let Some(answer) = translate(answer) {
+                    answers(&answer);
+                }
+            };
+            Box::new(report) as Box<dyn FnMut(&Answer) + 'b>
+        });
+        Control {
+            limits,
+            stop: self.stop,
+            watch: &mut *self.watch,
+            answers,
+            begun: self.begun,
+            bound: bound.or(self.bound),
+            stopped: Rc::clone(&self.stopped),
+        }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &'a Limits {
+        self.limits
+    }
+
+    /// The cost that an answer must stay below to be of use; `None`: any answer is.
+    pub fn bound(&self) -> Option<Cost> {
+        self.bound
+    }
+
+    /// Reports an answer that is better than those before.
+    pub fn answer(&mut self, answer: &Answer) {
+        if let Some(answers) = &mut self.answers {
+            answers(answer);
+        }
+    }
+
+    /// Seconds since the search began.
+    pub fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// Reports progress.
+    pub fn report(&mut self, progress: &Progress) {
+        (self.watch)(progress);
+    }
+
+    /// Reports the progress of a search that has counts and no estimates.
+    pub fn report_counts(&mut self, stats: &Stats) {
+        let stats = Stats { seconds: self.seconds(), ..*stats };
+        self.report(&Progress { stats, best: None, least_f: None });
+    }
+
+    /// The limit that is reached, if any: by the stop flag, the clock, and the bytes in use.
+    pub fn reached(&self, bytes: impl FnOnce() -> u64) -> Option<Limit> {
+        if self.stop.load(Ordering::Relaxed) {
+            self.stopped.set(true);
+            Some(Limit::Stopped)
+        } else if self.limits.time.is_some_and(|time| self.begun.elapsed() >= time) {
+            Some(Limit::Time)
+        } else if self.limits.memory.is_some_and(|memory| bytes() >= memory) {
+            Some(Limit::Memory)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the search has seen the stop flag: its answer need not be the one that it would have given.
+    pub fn was_stopped(&self) -> bool {
+        self.stopped.get()
+    }
+
+    /// Whether this many generated nodes are more than allowed.
+    pub fn too_many(&self, generated: u64) -> bool {
+        self.limits.nodes.is_some_and(|nodes| generated > nodes)
+    }
+}

@@ -1,0 +1,228 @@
+//! The nodes of a best-first search: those that are stored, those that wait in the open list, and those that wait for
+//! their estimates.
+
+use super::Stats;
+use super::chunk_queue::ChunkQueue;
+use super::nodes::arena::{Arena, Node, NodeId};
+use super::nodes::closed::Closed;
+use super::nodes::move_order::MoveOrder;
+use super::nodes::open::{Open, Ties};
+use crate::heuristic::{Ask, Heuristic, HeuristicError};
+use crate::puzzle::{Cost, Move, Puzzle};
+
+/// How a node is expanded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Expansion {
+    /// All children at once.
+    Full,
+    /// A child at a time, in the order of the move probabilities.
+    Partial {
+        /// c: how many moves −ln p counts, for a move of probability p.
+        policy_weight: f32,
+    },
+}
+
+/// The nodes of a running search.
+pub(super) struct Frontier<'a, P: Puzzle> {
+    puzzle: &'a P,
+    lambda: f32,
+    expansion: Expansion,
+    ties: Ties,
+    pub(super) arena: Arena<P::State>,
+    closed: Closed,
+    pub(super) open: Open,
+    /// The moves of every node in the order of their probabilities, for partial expansion.
+    pub(super) order: MoveOrder,
+    pub(super) queue: ChunkQueue<'a, P::State>,
+    pub(super) stats: Stats,
+    /// The least cost-to-go so far, and the path cost of its node.
+    pub(super) nearest: Option<(f32, Cost)>,
+    /// Nodes from this one on belong to the current step: they enter the open list at its end, however it is cut into
+    /// chunks.
+    entered: NodeId,
+    /// Room for the estimates of a chunk.
+    values: Vec<f32>,
+}
+
+impl<'a, P: Puzzle> Frontier<'a, P> {
+    pub(super) fn new(
+        puzzle: &'a P,
+        heuristic: &'a mut dyn Heuristic<P::State>,
+        lambda: f32,
+        expansion: Expansion,
+        ties: Ties,
+    ) -> Self {
+        let is_partial = matches!(expansion, Expansion::Partial { .. });
+        Frontier {
+            puzzle,
+            lambda,
+            expansion,
+            ties,
+            arena: Arena::default(),
+            closed: Closed::default(),
+            open: Open::new(ties),
+            order: MoveOrder::new(if is_partial { puzzle.move_count() } else { 0 }),
+            queue: ChunkQueue::new(heuristic, if is_partial { Ask::ValuesAndPolicy } else { Ask::Values }),
+            stats: Stats::default(),
+            nearest: None,
+            entered: 0,
+            values: Vec::new(),
+        }
+    }
+
+    fn is_partial(&self) -> bool {
+        matches!(self.expansion, Expansion::Partial { .. })
+    }
+
+    /// Takes the node that comes first; leaves out entries that a cheaper path has outdated.
+    pub(super) fn take(&mut self) -> Option<NodeId> {
+        let is_partial = self.is_partial();
+        loop {
+            let f = if is_partial { self.open.least_f() } else { None };
+            let id = self.open.pop()?;
+            let is_current = if is_partial { self.priority(id) == f } else { !self.arena[id].closed };
+            if is_current {
+                return Some(id);
+            }
+        }
+    }
+
+    /// The priority of a node; with partial expansion, of its best move that was not taken yet. `None` if it is closed.
+    fn priority(&self, id: NodeId) -> Option<f32> {
+        let Node { state, g, h, closed, .. } = self.arena[id];
+        let lambda = self.lambda;
+        let Expansion::Partial { policy_weight } = self.expansion else {
+            return (!closed).then_some(lambda * g as f32 + h);
+        };
+        let (action, surprise) = self.order.next(id)?;
+        let cost = self.puzzle.move_cost(&state, action);
+        let expected = lambda * (g + cost) as f32 + h + cost as f32 * (policy_weight * surprise - 1.0);
+        Some((lambda * g as f32 + h).max(expected).max(0.0))
+    }
+
+    /// Puts a node into the open list, unless it is closed.
+    pub(super) fn enter(&mut self, id: NodeId) {
+        if let Some(f) = self.priority(id) {
+            self.open.push(f, id);
+        }
+    }
+
+    /// Stores a state that is new, or opens one again that is reached more cheaply; gives its node, or `None` if it is
+    /// neither. With `evaluate`, a new state is queued for evaluation.
+    pub(super) fn store(
+        &mut self,
+        state: &P::State,
+        parent: NodeId,
+        action: Move,
+        g: Cost,
+        evaluate: bool,
+    ) -> Option<NodeId> {
+        let node = Node { state: *state, parent, g, h: f32::NAN, action, closed: false };
+        match self.closed.find_or_insert(&mut self.arena, state, |arena| arena.push(node)) {
+            Ok(id) => {
+                self.stats.stored += 1;
+                self.order.add();
+                if evaluate {
+                    self.queue.add(id, state);
+                }
+                Some(id)
+            }
+            Err(id) => {
+                let known = &mut self.arena[id];
+                if g >= known.g {
+                    return None;
+                }
+                (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
+                // A node of this step enters the open list at its end.
+                if id < self.entered {
+                    self.order.restart(id);
+                    self.enter(id);
+                }
+                Some(id)
+            }
+        }
+    }
+
+    /// Ends a step: all that is queued is evaluated, and the new nodes enter the open list.
+    pub(super) fn evaluate_rest(&mut self) -> Result<(), HeuristicError> {
+        if !self.is_partial() && self.queue.fits_one_chunk() {
+            let mut values = std::mem::take(&mut self.values);
+            let first = self.queue.evaluate(&mut values)?;
+            self.stats.evaluated += values.len() as u64;
+            (first..).zip(&values).for_each(|(id, &h)| self.take_estimate(id, h));
+            self.values = values;
+        } else {
+            while self.queue.waiting() > 0 {
+                self.submit()?;
+            }
+            while self.queue.in_flight() > 0 {
+                self.collect()?;
+            }
+        }
+        for id in self.entered..self.arena.len() as NodeId {
+            self.enter(id);
+        }
+        self.entered = self.arena.len() as NodeId;
+        Ok(())
+    }
+
+    /// Submits what fills whole chunks.
+    pub(super) fn submit_full_chunks(&mut self) -> Result<(), HeuristicError> {
+        while self.queue.is_full() {
+            self.submit()?;
+        }
+        Ok(())
+    }
+
+    /// Submits one chunk, and collects the oldest if too many are in flight.
+    fn submit(&mut self) -> Result<(), HeuristicError> {
+        self.stats.evaluated += self.queue.submit()? as u64;
+        if self.queue.in_flight() > self.queue.overlap { self.collect() } else { Ok(()) }
+    }
+
+    /// Collects the estimates of one chunk.
+    fn collect(&mut self) -> Result<(), HeuristicError> {
+        let (first, estimates) = self.queue.collect()?;
+        let policy = estimates.policy.as_ref();
+        for (i, (id, h)) in (first..).zip(estimates.values).enumerate() {
+            self.take_estimate(id, h);
+            if self.is_partial() {
+                self.order.set(id, policy.map(|policy| policy.row(i)));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_estimate(&mut self, id: NodeId, h: f32) {
+        debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
+        let node = &mut self.arena[id];
+        node.h = h;
+        if self.nearest.is_none_or(|(least, _)| h < least) {
+            self.nearest = Some((h, node.g));
+        }
+    }
+
+    /// Prunes the worse half of the open nodes, and all that leads to none of the others. All estimates are in.
+    pub(super) fn prune_open(&mut self) {
+        let mut open = Vec::with_capacity(self.open.len());
+        while let Some(id) = self.take() {
+            self.arena[id].closed = true;
+            open.push(id);
+        }
+        open.truncate(open.len() / 2);
+        let left = self.closed.keep(&mut self.arena, &open);
+        self.order.retain(&left.kept);
+        self.entered = self.arena.len() as NodeId;
+        self.open = Open::new(self.ties);
+        for id in open.into_iter().map(|id| left.numbers[id as usize]) {
+            self.arena[id].closed = false;
+            self.enter(id);
+        }
+        self.stats.pruned += left.pruned();
+    }
+
+    /// The bytes of all nodes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.arena.bytes() + self.closed.bytes() + self.open.bytes() + self.order.bytes()
+    }
+}

@@ -1,0 +1,52 @@
+//! When a search gives up.
+
+use crate::heuristic::HeuristicError;
+use std::time::Duration;
+
+/// When a search gives up; `None`: never for this reason.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Limits {
+    /// Wall-clock time.
+    pub time: Option<Duration>,
+    /// Generated nodes, duplicates included.
+    pub nodes: Option<u64>,
+    /// Bytes for nodes, open and closed list together.
+    pub memory: Option<u64>,
+}
+
+/// A limit that ended a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// [`Limits::time`].
+    Time,
+    /// [`Limits::nodes`].
+    Nodes,
+    /// [`Limits::memory`].
+    Memory,
+    /// The width of a beam: no state was left in it, and others had been cut off.
+    Width,
+    /// The caller asked it to stop.
+    Stopped,
+}
+
+/// Why a step of a search breaks off.
+#[derive(Debug)]
+pub(super) enum Interrupt {
+    /// At a limit.
+    Limit(Limit),
+    /// The heuristic failed.
+    Failed(HeuristicError),
+}
+
+impl From<Limit> for Interrupt {
+    fn from(limit: Limit) -> Self {
+        Interrupt::Limit(limit)
+    }
+}
+
+impl From<HeuristicError> for Interrupt {
+    fn from(error: HeuristicError) -> Self {
+        Interrupt::Failed(error)
+    }
+}

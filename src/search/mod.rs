@@ -1,0 +1,78 @@
+//! Searches: from a state to a goal, with or without estimates.
+//!
+//! A search knows puzzles by [`Puzzle`] and networks by [`Heuristic`]; it never sees a tensor.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | [`best_first`] | batch-weighted A*, A* and greedy best-first search, in one loop |
+//! | [`beam`] | beam search, with `refinement` after it |
+//! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random`] | the classical searches |
+//! | [`perimeter`] | exact costs of all states near the goals |
+//! | [`symmetry`] | any search on several symmetric images of an instance |
+//! | `limits`, `control`, `outcome` | what every search shares |
+//! | [`settings`] | how a search names its settings |
+//! | [`nodes`] | arena, open list, closed list |
+//!
+//! # Example: A* with an admissible estimate
+//!
+//! ```
+//! use costar::heuristic::tiles::distance::manhattan;
+//! use costar::puzzle::{Puzzle, tiles::Puzzle8};
+//! use costar::search::{Control, Limits, Search, best_first::BestFirst};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let puzzle = Puzzle8::default();
+//! let start = puzzle.parse("8 6 7 2 5 4 3 0 1")?;
+//! let (limits, stop) = (Limits::default(), AtomicBool::new(false));
+//! let mut progress = |_: &_| ();
+//! let mut control = Control::new(&limits, &stop, &mut progress);
+//! let outcome = BestFirst::a_star().run(&puzzle, &start, &mut manhattan(&puzzle), &mut control)?;
+//! assert_eq!((outcome.cost, outcome.proven_optimal), (Some(31), true));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::heuristic::{Heuristic, HeuristicError};
+use crate::puzzle::Puzzle;
+
+pub mod beam;
+pub mod best_first;
+pub mod bidirectional;
+pub mod breadth_first;
+mod chunk_queue;
+mod control;
+mod frontier;
+pub mod idastar;
+mod limits;
+pub mod nbs;
+pub mod nodes;
+mod outcome;
+pub mod perimeter;
+pub mod random;
+mod refinement;
+pub mod settings;
+pub mod symmetry;
+
+pub use control::Control;
+pub use limits::{Limit, Limits};
+pub use outcome::{Answer, End, Outcome, Progress, Stats};
+
+/// Expanded nodes between two checks of the clock and the memory.
+const CHECK_EVERY: u64 = 1024;
+
+/// A search.
+pub trait Search<P: Puzzle>: Send + Sync {
+    /// The name that `--search` takes.
+    fn name(&self) -> &'static str;
+
+    /// Looks for a path from a state to a goal.
+    ///
+    /// # Errors
+    /// If the heuristic fails.
+    fn run(
+        &self,
+        puzzle: &P,
+        start: &P::State,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError>;
+}

@@ -1,0 +1,8 @@
+//! Where searches keep their nodes: the arena, the open list, the closed list, and what is built from them.
+
+pub mod arena;
+pub mod closed;
+pub(super) mod layer;
+pub(super) mod move_order;
+pub mod open;
+pub mod tree;

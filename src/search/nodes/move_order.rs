@@ -1,0 +1,118 @@
+//! The moves of every node in the order of their probabilities, for partial expansion.
+
+use super::arena::NodeId;
+use crate::puzzle::Move;
+use ndarray::ArrayView1;
+
+/// The moves of every node, most probable first, and how many of them were taken.
+pub(in crate::search) struct MoveOrder {
+    count: usize,
+    /// For each node: how many moves were taken, the moves in their order, and the surprise of each: −ln of its
+    /// probability, in steps of 1/[`STEPS`].
+    segments: Vec<Vec<u8>>,
+    nodes: usize,
+}
+
+/// A byte then tells probabilities from 1 to 1/12,000 apart, to 4 %.
+const STEPS: f32 = 27.0;
+
+const SEGMENT: usize = 1 << 14;
+
+impl MoveOrder {
+    /// Of so many moves a node; of none, it keeps nothing.
+    pub(in crate::search) fn new(count: usize) -> Self {
+        MoveOrder { count, segments: Vec::new(), nodes: 0 }
+    }
+
+    fn width(&self) -> usize {
+        1 + 2 * self.count
+    }
+
+    /// Makes room for the next node; it has no moves yet.
+    pub(in crate::search) fn add(&mut self) {
+        if self.count == 0 {
+            return;
+        }
+        if self.nodes.is_multiple_of(SEGMENT) {
+            self.segments.push(vec![0; SEGMENT * self.width()]);
+        }
+        let id = self.nodes as NodeId;
+        self.nodes += 1;
+        let count = self.count as u8;
+        self.of_mut(id)[0] = count;
+    }
+
+    fn of(&self, id: NodeId) -> &[u8] {
+        let width = self.width();
+        &self.segments[id as usize / SEGMENT][id as usize % SEGMENT * width..][..width]
+    }
+
+    fn of_mut(&mut self, id: NodeId) -> &mut [u8] {
+        let width = self.width();
+        &mut self.segments[id as usize / SEGMENT][id as usize % SEGMENT * width..][..width]
+    }
+
+    /// Gives a node its moves; without policy, all are as probable, in the puzzle's order.
+    pub(in crate::search) fn set(&mut self, id: NodeId, policy: Option<ArrayView1<'_, f32>>) {
+        let count = self.count;
+        let room = self.of_mut(id);
+        room[0] = 0;
+        let (order, surprises) = room[1..].split_at_mut(count);
+        let quantized = |action: usize| {
+            let probability = policy.map_or(1.0 / count as f32, |policy| policy[action]);
+            (-STEPS * probability.ln()).round() as u8
+        };
+        for action in 0..count {
+            // Insertion sort: a dozen moves, and most are improbable.
+            let surprise = quantized(action);
+            let mut at = action;
+            while at > 0 && surprises[at - 1] > surprise {
+                (order[at], surprises[at]) = (order[at - 1], surprises[at - 1]);
+                at -= 1;
+            }
+            (order[at], surprises[at]) = (action as u8, surprise);
+        }
+    }
+
+    /// The most probable move that was not taken, with its surprise.
+    pub(in crate::search) fn next(&self, id: NodeId) -> Option<(Move, f32)> {
+        let room = self.of(id);
+        let taken = usize::from(room[0]);
+        (taken < self.count).then(|| (room[1 + taken], f32::from(room[1 + self.count + taken]) / STEPS))
+    }
+
+    /// Takes it; gives how many were taken then.
+    pub(in crate::search) fn advance(&mut self, id: NodeId) -> u8 {
+        let room = self.of_mut(id);
+        room[0] += 1;
+        room[0]
+    }
+
+    /// None of them was taken.
+    pub(in crate::search) fn restart(&mut self, id: NodeId) {
+        if self.count == 0 {
+            return;
+        }
+        self.of_mut(id)[0] = 0;
+    }
+
+    /// Drops the moves of all nodes that are not kept; the others are numbered anew, in order.
+    pub(in crate::search) fn retain(&mut self, kept: &[bool]) {
+        if self.count == 0 {
+            return;
+        }
+        let mut next = 0;
+        for (id, _) in kept.iter().enumerate().filter(|(_, kept)| **kept) {
+            let moves = self.of(id as NodeId).to_vec();
+            self.of_mut(next).copy_from_slice(&moves);
+            next += 1;
+        }
+        self.nodes = next as usize;
+        self.segments.truncate(self.nodes.div_ceil(SEGMENT));
+    }
+
+    /// Bytes taken.
+    pub(in crate::search) fn bytes(&self) -> u64 {
+        (self.segments.len() * SEGMENT * self.width()) as u64
+    }
+}

@@ -1,0 +1,195 @@
+//! How a search names its settings: once, in its own file. Command-line flags, HTTP fields, result files and a model's
+//! `config.json` all take the names, the values and the help texts from there.
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use std::num::NonZeroUsize;
+
+/// A setting of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// The name of its field.
+    pub name: &'static str,
+    /// The values that it takes.
+    pub kind: Kind,
+    /// What it does, in a sentence or two.
+    pub help: &'static str,
+}
+
+/// The values that a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// On or off.
+    Switch,
+    /// A whole number of at least `least`.
+    Count {
+        /// The least value.
+        least: u64,
+    },
+    /// A number from 0 on.
+    Weight,
+    /// A number from 0 to 1.
+    Share,
+}
+
+impl Kind {
+    /// Refuses a value of another kind.
+    ///
+    /// # Errors
+    /// Says what is expected.
+    pub fn check(self, value: &Value) -> Result<(), String> {
+        let number = value.as_f64().filter(|number| number.is_finite());
+        let (fits, expected) = match self {
+            Kind::Switch => (value.is_boolean(), "true or false".into()),
+            Kind::Count { least } => {
+                (value.as_u64().is_some_and(|number| number >= least), format!("a whole number of at least {least}"))
+            }
+            Kind::Weight => (number.is_some_and(|number| number >= 0.0), "a number of at least 0".into()),
+            Kind::Share => (number.is_some_and(|number| (0.0..=1.0).contains(&number)), "a number from 0 to 1".into()),
+        };
+        if fits { Ok(()) } else { Err(format!("expected {expected}, got {value}")) }
+    }
+}
+
+/// The type of a setting.
+pub trait SettingType {
+    /// The values that it takes.
+    const KIND: Kind;
+}
+
+impl SettingType for bool {
+    const KIND: Kind = Kind::Switch;
+}
+
+impl SettingType for u32 {
+    const KIND: Kind = Kind::Count { least: 0 };
+}
+
+impl SettingType for u64 {
+    const KIND: Kind = Kind::Count { least: 0 };
+}
+
+impl SettingType for NonZeroUsize {
+    const KIND: Kind = Kind::Count { least: 1 };
+}
+
+/// A finite number from 0 on.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct Weight(f64);
+
+impl Weight {
+    /// A weight; `None` if the number is negative or not finite.
+    pub fn new(number: f64) -> Option<Self> {
+        (number.is_finite() && number >= 0.0).then_some(Weight(number))
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl SettingType for Weight {
+    const KIND: Kind = Kind::Weight;
+}
+
+impl<'de> Deserialize<'de> for Weight {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        Weight::new(number).ok_or_else(|| D::Error::custom(format!("expected a number of at least 0, got {number}")))
+    }
+}
+
+/// A number from 0 to 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct Share(f64);
+
+impl Share {
+    /// A share; `None` if the number is not from 0 to 1.
+    pub fn new(number: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&number).then_some(Share(number))
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl SettingType for Share {
+    const KIND: Kind = Kind::Share;
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        Share::new(number).ok_or_else(|| D::Error::custom(format!("expected a number from 0 to 1, got {number}")))
+    }
+}
+
+/// The settings of one search. Each may be left out: [`resolve`](crate::solver::resolve) has the defaults.
+pub trait Settings: Serialize + DeserializeOwned + Default + Clone + PartialEq {
+    /// All settings, in the order in which they are listed.
+    const LIST: &'static [Setting];
+
+    /// How many symmetric images of an instance are searched.
+    fn symmetries(&self) -> Option<NonZeroUsize>;
+
+    /// Sets how many symmetric images of an instance are searched.
+    fn set_symmetries(&mut self, count: Option<NonZeroUsize>);
+}
+
+/// Declares the settings of a search: a struct whose fields may all be left out, and their list. Every search has
+/// `symmetries` beside its own.
+macro_rules! settings {
+    ($(#[doc = $about:literal])* pub struct $name:ident {
+        $($(#[doc = $help:literal])* $field:ident: $type:ty,)*
+    }) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[doc = $help])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)*
+            /// How many symmetric images of an instance are searched, one after the other.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub symmetries: Option<std::num::NonZeroUsize>,
+        }
+
+        impl $crate::search::settings::Settings for $name {
+            const LIST: &'static [$crate::search::settings::Setting] = &[
+                $($crate::search::settings::Setting {
+                    name: stringify!($field),
+                    kind: <$type as $crate::search::settings::SettingType>::KIND,
+                    help: concat!($($help),*),
+                },)*
+                $crate::search::settings::SYMMETRIES,
+            ];
+
+            fn symmetries(&self) -> Option<std::num::NonZeroUsize> {
+                self.symmetries
+            }
+
+            fn set_symmetries(&mut self, count: Option<std::num::NonZeroUsize>) {
+                self.symmetries = count;
+            }
+        }
+    };
+}
+pub(crate) use settings;
+
+/// The setting that every search has.
+pub(crate) const SYMMETRIES: Setting = Setting {
+    name: "symmetries",
+    kind: Kind::Count { least: 1 },
+    help: " Search this many symmetric images of the instance, one after the other, and give the best answer: a cube has 96 \
+           (48 rotations and reflections, and the inverse of each), a board of tiles 2 [default: 1; of beam, with a model \
+           that has a policy head, up to 4]",
+};
+
+settings! {
+    /// The settings of a search that has none of its own.
+    pub struct NoSettings {}
+}

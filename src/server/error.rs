@@ -1,0 +1,48 @@
+//! Why a request is refused: a status, a reason, and the field that it is about.
+
+use crate::error::{Error, SettingError};
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+/// Sent as `{"error": …, "field": …}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct ApiError {
+    #[serde(skip)]
+    pub(super) status: StatusCode,
+    pub(super) error: String,
+    /// The field of the request, where it is about one.
+    pub(super) field: Option<String>,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        ApiError { status, error: error.into(), field: None }
+    }
+
+    /// About a field of the request.
+    pub(super) fn of(field: &str, reason: impl Into<String>) -> Self {
+        SettingError::new(field, reason).into()
+    }
+}
+
+impl From<SettingError> for ApiError {
+    fn from(error: SettingError) -> Self {
+        let text = error.to_string();
+        ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, error: text, field: Some(error.field) }
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        let field = error.setting().map(|setting| setting.field.clone());
+        ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, error: error.to_string(), field }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        (self.status, Json(self)).into_response()
+    }
+}

@@ -1,0 +1,229 @@
+//! A request to solve: its JSON, field by field, and each refused by name.
+
+use super::ServerConfig;
+use super::error::ApiError;
+use super::offers::{check_model, check_puzzle};
+use crate::neural::device::DeviceChoice;
+use crate::puzzle::Puzzle;
+use crate::registry::Entry;
+use crate::search::Limits;
+use crate::solver::{Builder, SearchConfig, Solver};
+use axum::http::StatusCode;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// The greatest values that requests may give to settings: more nodes a step, say, are no help, and the step would be too
+/// long to be stopped.
+const MOST: [(&str, f64); 6] = [
+    ("n", 1e6),
+    ("lambda", 1000.0),
+    ("policy_weight", 1000.0),
+    ("perimeter", 7.0),
+    ("candidates", 1000.0),
+    ("symmetries", 96.0),
+];
+
+/// An instance, and how it is to be searched.
+#[derive(Debug)]
+pub(super) struct SolveRequest {
+    pub(super) puzzle: String,
+    pub(super) goal: Option<String>,
+    pub(super) instance: String,
+    model: Option<String>,
+    heuristic: String,
+    device: DeviceChoice,
+    pub(super) search: SearchConfig,
+    pub(super) limits: Limits,
+    /// Bytes for the nodes of the search.
+    pub(super) memory: u64,
+}
+
+impl SolveRequest {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// Names the field, and what is expected.
+    pub(super) fn read(body: &[u8], config: &ServerConfig) -> Result<SolveRequest, ApiError> {
+        let mut fields = Fields::read(body)?;
+        let instance = fields.required_text("instance")?;
+        let puzzle = fields.puzzle(config)?;
+        let (goal, model) = (fields.text("goal")?, fields.text("model")?);
+        let search = fields.text("search")?.unwrap_or_else(|| "auto".into());
+        let heuristic = fields.text("heuristic")?.unwrap_or_else(|| "auto".into());
+        let settings = fields.settings()?;
+        let seconds = fields.number("max_seconds", 0.001, config.max_seconds)?.unwrap_or(config.max_seconds);
+        let nodes = fields.count("max_nodes", 1, u64::MAX)?;
+        let memory = fields.count("max_memory", 1, config.node_memory())?.unwrap_or(config.node_memory());
+        fields.end()?;
+        let search = SearchConfig::from_given(&search, settings)?;
+        if let Some(model) = &model {
+            check_model(model, &puzzle, config)?;
+        }
+        let limits = Limits { time: Some(Duration::from_secs_f64(seconds)), nodes, memory: Some(memory) };
+        Ok(SolveRequest { puzzle, goal, instance, model, heuristic, device: config.device, search, limits, memory })
+    }
+
+    /// The solver that it asks for.
+    pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>) -> Builder<P> {
+        let builder = Solver::builder(entry)
+            .search(self.search.clone())
+            .heuristic(&self.heuristic)
+            .device(self.device)
+            .limits(self.limits.clone());
+        match &self.model {
+            Some(model) => builder.model(model),
+            None => builder,
+        }
+    }
+}
+
+/// The fields of a request that were not read yet.
+pub(super) struct Fields {
+    left: Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl Fields {
+    /// The fields of a JSON object.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(super) fn read(body: &[u8]) -> Result<Fields, ApiError> {
+        let refuse = |why: String| ApiError::new(StatusCode::BAD_REQUEST, why);
+        match serde_json::from_slice(body) {
+            Ok(Value::Object(left)) => Ok(Fields { left, known: Vec::new() }),
+            Ok(_) => Err(refuse("the body is JSON, but not an object: expected {\"instance\": …}".into())),
+            Err(error) => Err(refuse(format!("the body is not JSON: {error}"))),
+        }
+    }
+
+    fn take(&mut self, name: &'static str) -> Option<Value> {
+        self.known.push(name);
+        self.left.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// The puzzle's name: one that costar knows, or a file that the server was started with.
+    pub(super) fn puzzle(&mut self, config: &ServerConfig) -> Result<String, ApiError> {
+        let name = self.text("puzzle")?.unwrap_or_else(|| "cube3".into());
+        check_puzzle(&name, config)?;
+        Ok(name)
+    }
+
+    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, ApiError> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(wrong(name, &other, "a text")),
+        }
+    }
+
+    pub(super) fn required_text(&mut self, name: &'static str) -> Result<String, ApiError> {
+        let missing = || ApiError::of(name, "it is missing: expected a text");
+        self.text(name)?.ok_or_else(missing)
+    }
+
+    /// The settings of searches, by name.
+    fn settings(&mut self) -> Result<Map<String, Value>, ApiError> {
+        let mut given = Map::new();
+        for (setting, _) in SearchConfig::all_settings() {
+            let Some(value) = self.take(setting.name) else { continue };
+            setting.kind.check(&value).map_err(|reason| ApiError::of(setting.name, reason))?;
+            let most = MOST.iter().find(|(name, _)| *name == setting.name).map(|(_, most)| *most);
+            if let Some(most) = most.filter(|most| value.as_f64().is_some_and(|number| number > *most)) {
+                return Err(wrong(setting.name, &value, &format!("at most {most}")));
+            }
+            given.insert(setting.name.into(), value);
+        }
+        Ok(given)
+    }
+
+    fn number(&mut self, name: &'static str, least: f64, most: f64) -> Result<Option<f64>, ApiError> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let number = value.as_f64().filter(|number| (least..=most).contains(number));
+        number.map(Some).ok_or_else(|| wrong(name, &value, &format!("a number from {least} to {most}")))
+    }
+
+    fn count(&mut self, name: &'static str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let number = value.as_u64().filter(|number| (least..=most).contains(number));
+        let expected = match most {
+            u64::MAX => format!("a whole number from {least}"),
+            most => format!("a whole number from {least} to {most}"),
+        };
+        number.map(Some).ok_or_else(|| wrong(name, &value, &expected))
+    }
+
+    /// Refuses fields that nobody asked for.
+    pub(super) fn end(self) -> Result<(), ApiError> {
+        match self.left.keys().next() {
+            None => Ok(()),
+            Some(name) => {
+                let known = self.known.join(", ");
+                Err(ApiError::of(name, format!("unknown field: expected {known}")))
+            }
+        }
+    }
+}
+
+fn wrong(name: &str, value: &Value, expected: &str) -> ApiError {
+    let value = value.to_string();
+    let shown: String = value.chars().take(60).collect();
+    let rest = if shown.len() < value.len() { "…" } else { "" };
+    ApiError::of(name, format!("expected {expected}, got {shown}{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neural::device::DeviceChoice;
+
+    fn config() -> ServerConfig {
+        ServerConfig {
+            address: "127.0.0.1:0".parse().expect("an address"),
+            puzzles: vec!["mine.json".into()],
+            models: Vec::new(),
+            device: DeviceChoice::Auto,
+            searches: 1,
+            queue: 1,
+            max_seconds: 60.0,
+            max_memory: Some(1 << 30),
+            max_body: 1 << 16,
+        }
+    }
+
+    fn refusal(body: &str) -> ApiError {
+        SolveRequest::read(body.as_bytes(), &config()).expect_err("it is refused")
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default() {
+        let request = SolveRequest::read(br#"{"instance": "R U", "n": null}"#, &config()).expect("a request");
+        assert_eq!((request.puzzle.as_str(), &request.search), ("cube3", &SearchConfig::default()));
+        assert_eq!((request.limits.time, request.memory), (Some(Duration::from_secs(60)), 1 << 30));
+    }
+
+    #[test]
+    fn every_refusal_names_its_field() {
+        for (body, field) in [
+            (r#"{}"#, "instance"),
+            (r#"{"instance": 7}"#, "instance"),
+            (r#"{"instance": "R", "n": 0}"#, "n"),
+            (r#"{"instance": "R", "n": 1.5}"#, "n"),
+            (r#"{"instance": "R", "lambda": "0.6"}"#, "lambda"),
+            (r#"{"instance": "R", "lambda": -1}"#, "lambda"),
+            (r#"{"instance": "R", "anytime": 1}"#, "anytime"),
+            (r#"{"instance": "R", "max_seconds": 61}"#, "max_seconds"),
+            (r#"{"instance": "R", "max_memory": 1e30}"#, "max_memory"),
+            (r#"{"instance": "R", "perimeter": 9}"#, "perimeter"),
+            (r#"{"instance": "R", "puzzle": "../secret.json"}"#, "puzzle"),
+            (r#"{"instance": "R", "model": "/etc"}"#, "model"),
+            (r#"{"instance": "R", "speed": 9}"#, "speed"),
+        ] {
+            let refusal = refusal(body);
+            assert_eq!(refusal.field.as_deref(), Some(field), "{body}: {refusal:?}");
+            assert!(refusal.error.contains(field) && refusal.status.is_client_error(), "{body}: {refusal:?}");
+        }
+        assert_eq!(refusal("[1]").status, StatusCode::BAD_REQUEST);
+        assert!(refusal("{\"instance\": ").error.contains("line 1 column"), "{:?}", refusal("{"));
+    }
+}

@@ -1,0 +1,255 @@
+//! What a solver is asked for, and how one is made of it.
+
+use super::config::SearchConfig;
+use super::models;
+use super::parts::Parts;
+use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
+use super::resolve::resolve;
+use super::{Network, OnAnswer, OnProgress, Settings, Solver, effective, template};
+use crate::error::{Error, Result};
+use crate::heuristic::Heuristic;
+use crate::memory;
+use crate::neural::device::{Device, DeviceChoice};
+use crate::neural::heuristic::NetworkHeuristic;
+use crate::neural::model::Model;
+use crate::neural::precision::Precision;
+use crate::puzzle::Puzzle;
+use crate::registry::Entry;
+use crate::search::perimeter::Perimeter;
+use crate::search::symmetry::Symmetries;
+use crate::search::{Answer, Limits, Progress, Search};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A heuristic, and the network behind it, if it is one.
+type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
+
+/// What a [`Solver`] is made from.
+pub struct Builder<P: Puzzle> {
+    entry: Entry<P>,
+    request: Request,
+    own_heuristic: Option<Box<dyn Heuristic<P::State>>>,
+    model: Option<String>,
+    device: DeviceChoice,
+    precision: Option<Precision>,
+    limits: Limits,
+    stop: Arc<AtomicBool>,
+    on_progress: OnProgress,
+    on_answer: OnAnswer,
+}
+
+impl<P: Puzzle> Builder<P> {
+    pub(super) fn new(entry: Entry<P>) -> Self {
+        Builder {
+            entry,
+            request: Request::default(),
+            own_heuristic: None,
+            model: None,
+            device: DeviceChoice::Auto,
+            precision: None,
+            limits: Limits::default(),
+            stop: Arc::default(),
+            on_progress: Box::new(|_| ()),
+            on_answer: Box::new(|_| ()),
+        }
+    }
+
+    /// What was asked for before, with another search and other limits.
+    pub(super) fn again(entry: Entry<P>, before: Settings, search: SearchConfig, limits: Limits) -> Self {
+        let Settings { request, model, device, .. } = before;
+        Builder { request: Request { search, ..request }, model, device, limits, ..Builder::new(entry) }
+    }
+    /// The search and its settings; by default, what measured best.
+    pub fn search(self, search: SearchConfig) -> Self {
+        Builder { request: Request { search, ..self.request }, ..self }
+    }
+
+    /// What estimates the cost-to-go, by name: `auto`, `network`, or one of [`Entry::heuristics`].
+    pub fn heuristic(self, name: &str) -> Self {
+        let heuristic = match name {
+            "auto" => HeuristicChoice::Auto,
+            name => HeuristicChoice::Named(name.into()),
+        };
+        Builder { request: Request { heuristic, ..self.request }, own_heuristic: None, ..self }
+    }
+
+    /// A heuristic of one's own.
+    pub fn own_heuristic(self, heuristic: impl Heuristic<P::State> + 'static) -> Self {
+        let choice = HeuristicChoice::Given { has_policy: heuristic.has_policy() };
+        let own_heuristic = Some(Box::new(heuristic) as Box<dyn Heuristic<P::State>>);
+        Builder { request: Request { heuristic: choice, ..self.request }, own_heuristic, ..self }
+    }
+
+    /// The model: a folder, or a name on one of the [shelves](models::shelves); by default, the puzzle's own.
+    pub fn model(self, name: impl Into<String>) -> Self {
+        let request = Request { names_model: true, ..self.request };
+        Builder { model: Some(name.into()), request, ..self }
+    }
+
+    /// Where the network runs.
+    pub fn device(self, device: DeviceChoice) -> Self {
+        Builder { device, ..self }
+    }
+
+    /// How the network's products are done; by default, what is fastest.
+    pub fn precision(self, precision: Precision) -> Self {
+        Builder { precision: Some(precision), ..self }
+    }
+
+    /// When a search gives up. Without a limit of memory, it takes at most 80 % of what is available; a given one is
+    /// that of the whole process.
+    pub fn limits(self, limits: Limits) -> Self {
+        Builder { limits, ..self }
+    }
+
+    /// A flag that ends a search soon once it is set.
+    pub fn stop(self, stop: Arc<AtomicBool>) -> Self {
+        Builder { stop, ..self }
+    }
+
+    /// Is told now and then where a search is.
+    pub fn on_progress(self, watch: impl FnMut(&Progress) + Send + 'static) -> Self {
+        Builder { on_progress: Box::new(watch), ..self }
+    }
+
+    /// Is told of each answer that is better than those before, by searches that go on after the first.
+    pub fn on_answer(self, watch: impl FnMut(&Answer) + Send + 'static) -> Self {
+        Builder { on_answer: Box::new(watch), ..self }
+    }
+
+    /// Decides what will be done. Nothing is loaded or built: what [`Builder::build`] would refuse is refused here.
+    ///
+    /// # Errors
+    /// If a setting is refused, or the device that was asked for cannot be used.
+    pub fn plan(&self) -> Result<Plan> {
+        Ok(self.decide()?.0)
+    }
+
+    pub(super) fn decide(&self) -> Result<(Plan, Device)> {
+        let puzzle = self.entry.facts();
+        let device = Device::resolve(self.device).map_err(in_device)?;
+        let model = models::facts(self.model.as_deref(), &puzzle.name).map_err(models::missing);
+        // A model that was named must be there, even where it turns out that none is needed.
+        if self.model.is_some() {
+            model.as_ref().map_err(Clone::clone)?;
+        }
+        let memory = self.limits.memory.or_else(memory::available);
+        let facts = Facts {
+            puzzle: &puzzle,
+            model: model.as_ref(),
+            on_cuda: device.is_cuda(),
+            room: Perimeter::<P::State>::room_in(memory),
+        };
+        Ok((resolve(&self.request, &facts)?, device))
+    }
+
+    /// Loads the heuristic, makes the perimeter, and builds the search.
+    ///
+    /// # Errors
+    /// As [`Builder::plan`]; if a model is damaged or of another encoding; if the device fails.
+    pub fn build(mut self) -> Result<Solver<P>> {
+        let (plan, device) = self.decide()?;
+        let (mut heuristic, network) = self.load(&plan.heuristic, device)?;
+        let mut perimeters = PerimeterCache::default();
+        let (plan, search) = build_search(plan, &self.entry, &mut perimeters, &self.stop)?;
+        if asks_heuristic(&plan.search) {
+            // What the first estimate sets up is neither the search's time nor its memory.
+            heuristic.warm_up()?;
+        }
+        let template = template(&self.entry, &*heuristic, network.as_ref(), &plan.search, &self.limits);
+        Ok(Solver {
+            limits: effective(&self.limits),
+            settings: Settings { request: self.request, model: self.model, device: self.device, limits: self.limits },
+            entry: self.entry,
+            heuristic,
+            search,
+            plan,
+            network,
+            perimeters,
+            template,
+            stop: self.stop,
+            on_progress: self.on_progress,
+            on_answer: self.on_answer,
+        })
+    }
+
+    fn load(&mut self, plan: &HeuristicPlan, device: Device) -> Result<Loaded<P::State>> {
+        let puzzle = self.entry.puzzle();
+        match plan {
+            HeuristicPlan::Network { folder, name } => {
+                if let Some(why) = Device::why(self.device) {
+                    log::info!("{why}");
+                }
+                let model = Model::read(folder, &**puzzle, device, self.precision)?;
+                let network = Network {
+                    device,
+                    precision: model.precision,
+                    model: name.clone(),
+                    weights_crc32: model.weights_crc32,
+                };
+                Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(network)))
+            }
+            HeuristicPlan::Named(name) => {
+                let missing = || Error::Bug(format!("{} has no heuristic '{name}' after all", puzzle.name()));
+                Ok((self.entry.heuristic(name).ok_or_else(missing)?, None))
+            }
+            HeuristicPlan::Given => {
+                let missing = || Error::Bug("the heuristic was not given after all".into());
+                Ok((self.own_heuristic.take().ok_or_else(missing)?, None))
+            }
+        }
+    }
+}
+
+fn in_device(error: crate::neural::device::NoCuda) -> Error {
+    Error::Device(error.to_string())
+}
+
+/// The last perimeter that was made: the next search may want the same.
+#[derive(Clone)]
+pub(super) struct PerimeterCache<S> {
+    last: Option<(PerimeterPlan, Perimeter<S>)>,
+}
+
+impl<S> Default for PerimeterCache<S> {
+    fn default() -> Self {
+        PerimeterCache { last: None }
+    }
+}
+
+/// Makes the perimeter of a plan, and its search; the plan then says how deep the perimeter is.
+pub(super) fn build_search<P: Puzzle>(
+    plan: Plan,
+    entry: &Entry<P>,
+    perimeters: &mut PerimeterCache<P::State>,
+    stop: &AtomicBool,
+) -> Result<(Plan, Arc<dyn Search<P>>)> {
+    let perimeter = match (&perimeters.last, entry.reverse(), plan.perimeter) {
+        (_, None, _) | (_, _, PerimeterPlan::NONE) => Perimeter::none(),
+        (Some((present, perimeter)), _, wanted) if *present == wanted => perimeter.clone(),
+        (_, Some(reverse), wanted) => {
+            let made = reverse.perimeter(entry.puzzle(), wanted.depth, wanted.states, stop);
+            perimeters.last.insert((wanted, made)).1.clone()
+        }
+    };
+    if plan.perimeter.asked {
+        perimeter.check_reached(plan.perimeter.depth)?;
+    }
+    let mut plan = plan;
+    let depth = Some(perimeter.depth()).filter(|depth| *depth > 0);
+    match &mut plan.search {
+        SearchConfig::Bwas(settings) => settings.perimeter = depth,
+        SearchConfig::Beam(settings) => settings.perimeter = depth,
+        _ => {}
+    }
+    let search = plan.search.build(&Parts { entry, perimeter });
+    let search: Arc<dyn Search<P>> = match plan.search.symmetries() {
+        Some(count) if count.get() > 1 => Arc::new(Symmetries { search, count: count.get() }),
+        _ => Arc::from(search),
+    };
+    Ok((plan, search))
+}
+
+pub(super) fn asks_heuristic(search: &SearchConfig) -> bool {
+    SearchConfig::needs_of(search.name()).is_some_and(|needs| needs.heuristic)
+}

@@ -1,0 +1,357 @@
+//! From a puzzle and a configuration to solutions: what the command line, the server and other programs ask.
+//!
+//! ```text
+//! SearchConfig ─┐
+//! puzzle facts ─┼─► resolve (pure) ─► Plan ─► heuristic loaded, perimeter made ─► Solver ─► Solution
+//! model facts  ─┘                                                                  text ─┘
+//! ```
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | [`config`] | [`SearchConfig`]: one variant a search, with its settings |
+//! | [`plan`] | what a request is resolved by, and what comes of it, as data |
+//! | [`resolve`](resolve()) | every default and every refusal, as a pure function |
+//! | [`models`] | where models are looked for |
+//! | `builder` | [`Builder`]: what is asked for, and how a solver is made of it |
+//! | `parts` | what a search is built from |
+//! | `mod` | [`Solver`]: solve, replay, report |
+//!
+//! # Example: solve a board with A* and the Manhattan distance, and watch
+//!
+//! ```
+//! use costar::puzzle::tiles::Puzzle8;
+//! use costar::search::Limits;
+//! use costar::solver::{SearchConfig, Solver};
+//! use std::time::Duration;
+//!
+//! let limits = Limits { time: Some(Duration::from_secs(10)), ..Limits::default() };
+//! let mut solver = Solver::builder(Puzzle8::default())
+//!     .search(serde_json::from_str::<SearchConfig>(r#"{ "search": "astar" }"#)?)
+//!     .heuristic("manhattan")
+//!     .limits(limits)
+//!     .on_progress(|progress| eprintln!("{} nodes", progress.stats.generated))
+//!     .build()?;
+//! let solution = solver.solve("8 6 7 2 5 4 3 0 1")?;
+//! assert_eq!((solution.report.length, solution.report.proven_optimal), (Some(31), true));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod builder;
+pub mod config;
+pub mod models;
+mod parts;
+pub mod plan;
+mod resolve;
+
+pub use builder::Builder;
+pub use config::SearchConfig;
+pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
+pub use resolve::resolve;
+
+use crate::error::{Error, Result};
+use crate::heuristic::{Heuristic, share};
+use crate::memory;
+use crate::neural::device::{Device, DeviceChoice};
+use crate::neural::precision::Precision;
+use crate::puzzle::{Move, ParseError, Puzzle, move_names, replay};
+use crate::registry::Entry;
+use crate::report::Solved;
+use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search};
+use builder::{PerimeterCache, asks_heuristic, build_search};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The share of the available memory that a search takes at most.
+const MEMORY_SHARE: f64 = 0.8;
+
+/// A progress callback.
+type OnProgress = Box<dyn FnMut(&Progress) + Send>;
+/// A callback for better answers.
+type OnAnswer = Box<dyn FnMut(&Answer) + Send>;
+
+/// Where a network runs, and which one it is.
+#[derive(Debug, Clone)]
+struct Network {
+    device: Device,
+    precision: Precision,
+    model: String,
+    weights_crc32: u32,
+}
+
+/// What a solver was built from, for the next configuration.
+#[derive(Clone)]
+struct Settings {
+    request: Request,
+    model: Option<String>,
+    device: DeviceChoice,
+    limits: Limits,
+}
+
+/// A puzzle, a heuristic and a search, ready for instances.
+pub struct Solver<P: Puzzle> {
+    entry: Entry<P>,
+    heuristic: Box<dyn Heuristic<P::State>>,
+    search: Arc<dyn Search<P>>,
+    plan: Plan,
+    network: Option<Network>,
+    settings: Settings,
+    limits: Limits,
+    perimeters: PerimeterCache<P::State>,
+    /// What all results have in common.
+    template: Solved,
+    stop: Arc<AtomicBool>,
+    on_progress: OnProgress,
+    on_answer: OnAnswer,
+}
+
+/// An instance after its search.
+#[derive(Debug, Clone)]
+pub struct Solution<S> {
+    /// The state that the instance stands for.
+    pub start: S,
+    /// The solution; `None` if there is none.
+    pub moves: Option<Vec<Move>>,
+    /// How the search ended.
+    pub end: End,
+    /// Whether the search was told to stop before its end: the answer, if there is one, need not be the one that it would
+    /// have given.
+    pub stopped: bool,
+    /// The record: the moves by name, counts, and settings.
+    pub report: Solved,
+}
+
+impl<S> fmt::Display for Solution<S> {
+    /// The moves with spaces between, or why there are none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.report.moves {
+            Some(moves) => f.write_str(&moves.join(" ")),
+            None => write!(f, "not solved: {}", self.report.ended_by.as_deref().unwrap_or("stopped")),
+        }
+    }
+}
+
+/// Who watches a search, and what stops it.
+pub struct Watch<'a> {
+    /// The flag that stops it.
+    pub stop: &'a AtomicBool,
+    /// Is told now and then where the search is.
+    pub progress: &'a mut dyn FnMut(&Progress),
+    /// Is told of each answer that is better than those before, by searches that go on after the first.
+    pub answers: &'a mut dyn FnMut(&Answer),
+}
+
+impl<P: Puzzle> Solver<P> {
+    /// A solver with the defaults of everything but the search. [`Solver::builder`] has the rest.
+    ///
+    /// # Errors
+    /// As [`Builder::build`].
+    pub fn new(puzzle: impl Into<Entry<P>>, search: SearchConfig) -> Result<Self> {
+        Self::builder(puzzle).search(search).build()
+    }
+
+    /// A solver to be built. Puzzles that come with costar can be given as they are, others as
+    /// [`Entry::reversible`] or [`Entry::irreversible`].
+    pub fn builder(puzzle: impl Into<Entry<P>>) -> Builder<P> {
+        Builder::new(puzzle.into())
+    }
+
+    /// Takes up another search and other limits; the heuristic stays as it is loaded.
+    ///
+    /// # Errors
+    /// If a setting is refused, or another heuristic would be needed.
+    pub fn reconfigure(&mut self, search: SearchConfig, limits: Limits) -> Result<()> {
+        let builder = Builder::again(self.entry.clone(), self.settings.clone(), search, limits.clone());
+        let (plan, _) = builder.decide()?;
+        if plan.heuristic != self.plan.heuristic {
+            return Err(Error::Bug("another heuristic is loaded than the search needs".into()));
+        }
+        let (plan, search) = build_search(plan, &self.entry, &mut self.perimeters, &self.stop)?;
+        self.template = template(&self.entry, &*self.heuristic, self.network.as_ref(), &plan.search, &limits);
+        self.limits = effective(&limits);
+        (self.plan, self.search, self.settings.limits) = (plan, search, limits);
+        Ok(())
+    }
+
+    /// Bounds the bytes for the nodes of a search, whatever else the process holds.
+    pub fn limit_node_memory(&mut self, bytes: u64) {
+        self.limits.memory = Some(bytes);
+    }
+
+    /// The same solver several times, to search at the same time: they share the heuristic and the memory.
+    pub fn split(self, count: usize) -> Vec<Self> {
+        let memory = self.limits.memory.map(|memory| memory / count as u64);
+        let parts = share(self.heuristic, count).into_iter();
+        let solver = |heuristic| Solver {
+            entry: self.entry.clone(),
+            heuristic: Box::new(heuristic) as Box<dyn Heuristic<P::State>>,
+            search: Arc::clone(&self.search),
+            plan: self.plan.clone(),
+            network: self.network.clone(),
+            settings: self.settings.clone(),
+            limits: Limits { memory, ..self.limits.clone() },
+            perimeters: self.perimeters.clone(),
+            template: self.template.clone(),
+            stop: Arc::clone(&self.stop),
+            on_progress: Box::new(|_| ()),
+            on_answer: Box::new(|_| ()),
+        };
+        parts.map(solver).collect()
+    }
+
+    /// The puzzle.
+    pub fn puzzle(&self) -> &Arc<P> {
+        self.entry.puzzle()
+    }
+
+    /// What is done.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// A record of no instance yet: what all results have in common.
+    pub fn template(&self) -> &Solved {
+        &self.template
+    }
+
+    /// The name of the heuristic.
+    pub fn heuristic_name(&self) -> &str {
+        self.heuristic.name()
+    }
+
+    /// The heuristic's estimate of a state.
+    ///
+    /// # Errors
+    /// If the heuristic fails.
+    pub fn estimate(&mut self, state: &P::State) -> Result<f32> {
+        Ok(self.heuristic.estimate(state)?)
+    }
+
+    /// Reads an instance that the heuristic can be asked about.
+    ///
+    /// # Errors
+    /// If the text is refused, or the network cannot read the state.
+    pub fn parse(&self, text: &str) -> Result<P::State, ParseError> {
+        let start = self.puzzle().parse(text)?;
+        self.check(&start)?;
+        Ok(start)
+    }
+
+    /// Refuses a state that the network cannot read, where one is used.
+    ///
+    /// # Errors
+    /// Says why.
+    pub fn check(&self, start: &P::State) -> Result<(), ParseError> {
+        if self.network.is_some() { self.puzzle().check_encodes(start) } else { Ok(()) }
+    }
+
+    /// Searches an instance, and replays the answer from its start.
+    ///
+    /// # Errors
+    /// If the text is refused, or the heuristic fails. An instance that is not solved is no error: see [`Solution::end`].
+    pub fn solve(&mut self, text: &str) -> Result<Solution<P::State>> {
+        let start = self.parse(text)?;
+        let stop = Arc::clone(&self.stop);
+        let mut progress: OnProgress = std::mem::replace(&mut self.on_progress, Box::new(|_| ()));
+        let mut answers: OnAnswer = std::mem::replace(&mut self.on_answer, Box::new(|_| ()));
+        let watch = Watch { stop: &stop, progress: &mut *progress, answers: &mut *answers };
+        let solution = self.solve_watched(text, start, watch);
+        (self.on_progress, self.on_answer) = (progress, answers);
+        solution
+    }
+
+    /// The same for an instance that was read, with another watch.
+    ///
+    /// # Errors
+    /// If the heuristic fails.
+    pub fn solve_watched(&mut self, text: &str, start: P::State, watch: Watch<'_>) -> Result<Solution<P::State>> {
+        let puzzle = Arc::clone(self.puzzle());
+        let mut control = Control::new(&self.limits, watch.stop, watch.progress).with_answers(watch.answers);
+        let outcome = self.search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
+        let stopped = control.was_stopped();
+        if let Some(moves) = &outcome.moves {
+            check_answer(&*puzzle, &start, moves, outcome.cost)?;
+        }
+        let report = report(&*puzzle, text, &outcome, &self.template);
+        Ok(Solution { start, moves: outcome.moves, end: outcome.end, stopped, report })
+    }
+}
+
+/// No answer is given that does not solve.
+fn check_answer<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move], cost: Option<u32>) -> Result<()> {
+    let solves =
+        replay(puzzle, start, moves).is_ok_and(|(end, replayed)| puzzle.is_goal(&end) && Some(replayed) == cost);
+    if solves { Ok(()) } else { Err(Error::Bug("a search gave a wrong answer, which is not shown".into())) }
+}
+
+fn report<P: Puzzle>(puzzle: &P, text: &str, outcome: &Outcome, template: &Solved) -> Solved {
+    let stats = &outcome.stats;
+    let moves = outcome.moves.as_deref();
+    Solved {
+        instance: text.into(),
+        solved: moves.is_some(),
+        moves: moves.map(|moves| move_names(puzzle, moves)),
+        length: moves.map(<[Move]>::len),
+        cost: outcome.cost,
+        proven_optimal: outcome.proven_optimal,
+        nodes_generated: stats.generated,
+        nodes_stored: stats.stored,
+        nodes_expanded: stats.expanded,
+        nodes_evaluated: stats.evaluated,
+        iterations: stats.iterations,
+        nodes_pruned: stats.pruned,
+        seconds: stats.seconds,
+        ended_by: ended_by(outcome.end).map(str::to_owned),
+        ..template.clone()
+    }
+}
+
+/// What all results of a solver have in common.
+fn template<P: Puzzle>(
+    entry: &Entry<P>,
+    heuristic: &dyn Heuristic<P::State>,
+    network: Option<&Network>,
+    search: &SearchConfig,
+    limits: &Limits,
+) -> Solved {
+    let config = serde_json::to_value(search).unwrap_or_default();
+    let number = |name: &str| config.get(name).cloned();
+    Solved {
+        puzzle: entry.puzzle().name(),
+        device: network.map(|network| network.device.to_string()),
+        precision: network.map(|network| network.precision.to_string()),
+        weights_crc32: network.map(|network| network.weights_crc32),
+        model: network.map(|network| network.model.clone()),
+        search: search.name().into(),
+        n: number("n").and_then(|n| n.as_u64()).map(|n| n as usize),
+        lambda: number("lambda").and_then(|lambda| lambda.as_f64()).map(|lambda| lambda as f32),
+        config,
+        heuristic: asks_heuristic(search).then(|| heuristic.name().into()),
+        max_seconds: limits.time.map(|time| time.as_secs_f64()),
+        max_nodes: limits.nodes,
+        max_memory: limits.memory,
+        ..Solved::default()
+    }
+}
+
+/// The limits of a search: what is not limited may take its share of the available memory; a limit of the process leaves
+/// what it does not hold yet.
+fn effective(limits: &Limits) -> Limits {
+    let memory = match limits.memory {
+        Some(cap) => Some(cap.saturating_sub(memory::resident())),
+        None => memory::available().map(|available| (available as f64 * MEMORY_SHARE) as u64),
+    };
+    Limits { memory, ..limits.clone() }
+}
+
+fn ended_by(end: End) -> Option<&'static str> {
+    match end {
+        End::Solved => None,
+        End::NoSolution => Some("no solution"),
+        End::Limit(Limit::Time) => Some("time"),
+        End::Limit(Limit::Nodes) => Some("nodes"),
+        End::Limit(Limit::Memory) => Some("memory"),
+        End::Limit(Limit::Width) => Some("width"),
+        End::Limit(Limit::Stopped) => Some("stopped"),
+    }
+}

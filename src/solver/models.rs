@@ -1,0 +1,105 @@
+//! Where models are looked for.
+
+use super::config::SearchConfig;
+use super::plan::ModelFacts;
+use crate::error::{Context, Error, Result, SettingError};
+use crate::neural::model::{CONFIG, ModelConfig};
+use crate::train::checkpoint::{self, MODEL};
+use std::path::{Path, PathBuf};
+
+/// The folders that models are looked for in, by name.
+pub fn shelves() -> Vec<PathBuf> {
+    let variable = std::env::var_os("COSTAR_MODELS").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+    // target/release/costar stands in the checkout, also in one that was moved since it was built.
+    let program = std::env::current_exe().ok();
+    let around = program.as_deref().and_then(|path| path.ancestors().nth(3)).map(|checkout| checkout.join("models"));
+    let shelves = variable.into_iter().chain([PathBuf::from("models"), built]).chain(around);
+    let mut distinct: Vec<PathBuf> = Vec::new();
+    for shelf in shelves {
+        if !distinct.contains(&shelf) {
+            distinct.push(shelf);
+        }
+    }
+    distinct
+}
+
+/// The folder of a model: of that path, or of that name on a shelf. A run's folder stands for its newest checkpoint.
+///
+/// # Errors
+/// If there is none.
+pub fn find(name: &str) -> Result<PathBuf> {
+    let on_shelves = shelves().into_iter().map(|shelf| shelf.join(name));
+    find_among(name, std::iter::once(PathBuf::from(name)).chain(on_shelves).collect())
+}
+
+/// The folder of a puzzle's own model: on a shelf, whatever folder of that name lies here.
+///
+/// # Errors
+/// If there is none.
+pub fn find_for(puzzle: &str) -> Result<PathBuf> {
+    find_among(puzzle, shelves().into_iter().map(|shelf| shelf.join(puzzle)).collect())
+}
+
+fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {
+    for candidate in &candidates {
+        if candidate.join(CONFIG).is_file() {
+            return Ok(candidate.clone());
+        }
+        let newest = checkpoint::newest(candidate)?.unwrap_or_else(|| candidate.clone());
+        if newest.join(MODEL).join(CONFIG).is_file() {
+            return Ok(newest.join(MODEL));
+        }
+    }
+    let refuse = |reason| Err(SettingError::new("model", reason).into());
+    if let Some(there) = candidates.iter().find(|candidate| candidate.is_dir()) {
+        return refuse(format!(
+            "{} holds no model: expected a folder with a {CONFIG}, or the folder of a run",
+            there.display()
+        ));
+    }
+    let places: Vec<String> = shelves().iter().map(|shelf| shelf.display().to_string()).collect();
+    refuse(format!(
+        "there is no model '{name}', neither as a folder nor in {}: train one with costar train, name one with `model`, or \
+         do without (`heuristic` ball)",
+        places.join(", ")
+    ))
+}
+
+/// What a configuration is resolved by, of the model that is named, or else of the puzzle's own.
+///
+/// # Errors
+/// If there is none, or its `config.json` is damaged.
+pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
+    let folder = match name {
+        Some(name) => find(name),
+        None => find_for(puzzle),
+    }?;
+    let config = ModelConfig::read(&folder)?;
+    let search = config.search.map(serde_json::from_value::<SearchConfig>).transpose();
+    let search = search.with_context(|| format!("{}: `search`", folder.join(CONFIG).display()))?;
+    let own_name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.map(str::to_owned).or(own_name).unwrap_or_else(|| folder.display().to_string());
+    Ok(ModelFacts { name, puzzle: config.puzzle, has_policy: config.network.policy.is_some(), search, folder })
+}
+
+/// The models on the shelves that were trained for a puzzle: their names, and whether they have a policy head.
+pub fn list(puzzle: &str) -> Vec<(String, bool)> {
+    let entries = shelves().into_iter().filter_map(|shelf| std::fs::read_dir(shelf).ok()).flatten().flatten();
+    let model = |entry: std::fs::DirEntry| {
+        let config = ModelConfig::read(&entry.path()).ok().filter(|config| config.puzzle == puzzle)?;
+        Some((entry.file_name().to_string_lossy().into_owned(), config.network.policy.is_some()))
+    };
+    let mut models: Vec<(String, bool)> = entries.filter_map(model).collect();
+    models.sort();
+    models.dedup_by(|a, b| a.0 == b.0);
+    models
+}
+
+/// An error that a search for a model gave, as one of the setting `model`.
+pub(super) fn missing(error: Error) -> SettingError {
+    match error {
+        Error::Setting(error) => error,
+        error => SettingError::new("model", error.to_string()),
+    }
+}

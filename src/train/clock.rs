@@ -1,0 +1,52 @@
+//! The time of a run: how long it has trained, and when it is to report and to save.
+
+use super::checkpoint::Position;
+use crate::quantity::Interval;
+use std::time::Instant;
+
+/// The time of a run.
+pub(super) struct Clock {
+    begun: Instant,
+    before: f64,
+    pub(super) reported: Instant,
+    reported_samples: u64,
+    saved: Instant,
+    pub(super) saved_samples: u64,
+}
+
+impl Clock {
+    pub(super) fn start(position: &Position) -> Self {
+        let now = Instant::now();
+        Clock {
+            begun: now,
+            before: position.seconds,
+            reported: now,
+            reported_samples: position.samples,
+            saved: now,
+            saved_samples: position.samples,
+        }
+    }
+
+    /// Seconds of training, over all resumed parts.
+    pub(super) fn seconds(&self) -> f64 {
+        self.before + self.begun.elapsed().as_secs_f64()
+    }
+
+    /// Samples a second since this was last asked.
+    pub(super) fn rate(&mut self, samples: u64) -> f64 {
+        let rate = (samples - self.reported_samples) as f64 / self.reported.elapsed().as_secs_f64().max(1e-9);
+        (self.reported, self.reported_samples) = (Instant::now(), samples);
+        rate
+    }
+
+    pub(super) fn checkpoint_due(&self, every: Interval, samples: u64) -> bool {
+        match every {
+            Interval::Time(time) => self.saved.elapsed() >= time,
+            Interval::Samples(count) => samples - self.saved_samples >= count,
+        }
+    }
+
+    pub(super) fn saved(&mut self, samples: u64) {
+        (self.saved, self.saved_samples) = (Instant::now(), samples);
+    }
+}

@@ -1,0 +1,489 @@
+//! The training loop, readable from top to bottom: sampler threads → batches → device → step → metrics, checkpoint.
+//!
+//! A run is exact: stopped and resumed with unchanged settings on the same processor and threads, it ends with the same
+//! bits as one that was never stopped.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `mod` | the loop |
+//! | [`config`] | what a training is asked for, and the defaults of what is left out |
+//! | [`settings`] | what a run was begun with, and the schedule of its learning rate |
+//! | [`checkpoint`] | the state of a run on disk |
+//! | `speed` | the speed of a training, measured before it begins |
+//!
+//! # Example: train a network for a small puzzle
+//!
+//! ```no_run
+//! use costar::neural::device::Device;
+//! use costar::neural::network::NetworkKind;
+//! use costar::puzzle::tiles::Puzzle8;
+//! use costar::train::{RunOptions, Training, config::TrainingConfig};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let config = TrainingConfig { net: Some(NetworkKind::Mlp), width: Some(128), blocks: Some(1), policy: true, ..Default::default() };
+//! let options = RunOptions { steps: Some(1_000_000), ..RunOptions::new("runs/puzzle8") };
+//! let stop = AtomicBool::new(false);
+//! let training = Training::open(&Puzzle8::default().into(), &config, &options, Device::CPU, &stop)?;
+//! training.run(&stop, &mut |_| ())?;
+//! # Ok::<(), costar::Error>(())
+//! ```
+
+pub mod checkpoint;
+mod clock;
+pub mod config;
+mod folder;
+pub mod settings;
+mod speed;
+
+use crate::error::{Context, Error, Result, SettingError};
+use crate::files::create_folder_whole;
+use crate::memory;
+use crate::neural::device::Device;
+use crate::neural::learner::Learner;
+use crate::neural::model::ModelConfig;
+use crate::puzzle::Puzzle;
+use crate::quantity::{Interval, Roughly, grouped};
+use crate::registry::Entry;
+use crate::report::{Metrics, Prediction, append_line};
+use crate::sampler::{Batch, Labels, Sampler, Samples, Source};
+use crate::search::perimeter::Perimeter;
+use checkpoint::{MODEL, Position};
+use clock::Clock;
+use config::TrainingConfig;
+use folder::cut_metrics;
+use settings::Settings;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+pub use folder::claim;
+
+/// The file of metrics in a run's folder.
+pub const METRICS: &str = "metrics.jsonl";
+
+/// The folder in a run's folder that holds the models that are kept ([`RunOptions::snapshot_every`]), by samples.
+pub const SNAPSHOTS: &str = "snapshots";
+
+/// Samples of a run where nobody says otherwise.
+pub const DEFAULT_STEPS: u64 = 1_000_000_000;
+
+/// How often the losses are read from the device and written down.
+const REPORT_EVERY: Duration = Duration::from_secs(5);
+
+/// Scrambles of each depth that predictions are reported for.
+const PREDICTED: usize = 64;
+
+/// Of deep scrambles, predictions are reported for so many depths, evenly spaced.
+const MOST_DEPTHS: u32 = 64;
+
+/// How a training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All samples were seen.
+    Finished,
+    /// It was asked to stop, and saved.
+    Stopped,
+    /// All samples had been seen before.
+    NothingLeft,
+}
+
+/// What a training reports while it runs.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A step is done.
+    Step {
+        /// Samples seen.
+        samples: u64,
+        /// Samples in all.
+        steps: u64,
+    },
+    /// The losses were read, every five seconds.
+    Metrics(&'a Metrics),
+    /// The metrics could not be written; the training goes on.
+    MetricsNotWritten(&'a Error),
+    /// A checkpoint was written.
+    Saved {
+        /// Its folder.
+        folder: &'a Path,
+        /// The network's predictions, by scramble depth.
+        predictions: &'a [Prediction],
+    },
+    /// A checkpoint could not be written; the training goes on, and the last one stays.
+    NotSaved(&'a Error),
+}
+
+/// What may change when a run is resumed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOptions {
+    /// The run's folder.
+    pub out: PathBuf,
+    /// Samples in all; `None`: those of the run, or [`DEFAULT_STEPS`].
+    pub steps: Option<u64>,
+    /// Whether the run in that folder goes on, if there is one.
+    pub resume: bool,
+    /// How often the run is saved.
+    pub checkpoint_every: Interval,
+    /// Keep a copy of the model whenever so many more samples are seen.
+    pub snapshot_every: Option<u64>,
+}
+
+impl RunOptions {
+    /// A new run in a folder, saved every ten minutes.
+    pub fn new(out: impl Into<PathBuf>) -> Self {
+        RunOptions {
+            out: out.into(),
+            steps: None,
+            resume: false,
+            checkpoint_every: Interval::Time(Duration::from_secs(600)),
+            snapshot_every: None,
+        }
+    }
+}
+
+/// A training that can run: on a device, in a folder of its own, fresh or from its last checkpoint.
+pub struct Training<P: Puzzle> {
+    puzzle: Arc<P>,
+    samples: Arc<dyn Samples>,
+    options: RunOptions,
+    steps: u64,
+    position: Position,
+    learner: Learner,
+    device: Device,
+    /// Keeps other trainings out of the folder.
+    _lock: Option<fs::File>,
+}
+
+impl<P: Puzzle> Training<P> {
+    /// Opens a run: a fresh one as `config` asks for, or with [`RunOptions::resume`] the one in the folder, whose
+    /// settings are its own. Once `stop` is set, it ends soon.
+    ///
+    /// # Errors
+    /// If a setting is refused, on resumption also one that differs from the run's. If the folder holds something else,
+    /// or a checkpoint is damaged.
+    pub fn open(
+        entry: &Entry<P>,
+        config: &TrainingConfig,
+        options: &RunOptions,
+        device: Device,
+        stop: &AtomicBool,
+    ) -> Result<Self> {
+        let puzzle = Arc::clone(entry.puzzle());
+        let room = || Perimeter::<P::State>::room_in(memory::available());
+        let source = |labels, sparse_states| entry.samples(labels, sparse_states, room(), stop);
+        let newest = if options.resume { checkpoint::newest(&options.out)? } else { None };
+        let training = match newest {
+            None => {
+                // Walks tell the default depth, and cost nothing.
+                let Source { default_depth, .. } = source(Labels::Walks, 0.0)?;
+                let settings = config.settings(&*puzzle, default_depth, device)?;
+                config::check_memory(&settings, &puzzle.encoding(), device, memory::available())?;
+                let Source { samples, .. } = source(settings.labels, settings.sparse_states)?;
+                let lock = claim(&options.out, options.resume)?;
+                let init = config.init.as_ref().map(|init| init.folder.as_path());
+                let training = Training::fresh(puzzle, samples, settings, options.clone(), device, init)?;
+                Training { _lock: Some(lock), ..training }
+            }
+            Some(folder) => {
+                let lock = claim(&options.out, true)?;
+                let position = checkpoint::read(&folder)?;
+                config.check_same(&puzzle.name(), &position.settings)?;
+                let Settings { labels, sparse_states, .. } = position.settings;
+                let Source { samples, .. } = source(labels, sparse_states)?;
+                let training = Training::resumed(puzzle, samples, &folder, position, options.clone(), device)?;
+                Training { _lock: Some(lock), ..training }
+            }
+        };
+        Ok(training)
+    }
+
+    /// A run from the start; `init` is a model whose weights it begins with.
+    ///
+    /// # Errors
+    /// If the network cannot be made, or the model not be read.
+    pub fn fresh(
+        puzzle: Arc<P>,
+        samples: Arc<dyn Samples>,
+        settings: Settings,
+        options: RunOptions,
+        device: Device,
+        init: Option<&Path>,
+    ) -> Result<Self> {
+        let mut learner = new_learner(&*puzzle, &settings, device)?;
+        if let Some(model) = init {
+            ModelConfig::read(model)?.check_puzzle(&settings.puzzle, &puzzle.encoding(), puzzle.move_count(), model)?;
+            learner.read_weights(model)?;
+        }
+        checkpoint::sweep(&options.out)?;
+        cut_metrics(&options.out.join(METRICS), 0)?;
+        let steps = options.steps.unwrap_or(DEFAULT_STEPS);
+        let position =
+            Position { settings, steps, samples: 0, batches: 0, seconds: 0.0, checksums: Default::default() };
+        Ok(Training { puzzle, samples, options, steps, position, learner, device, _lock: None })
+    }
+
+    /// A run from a checkpoint, whose [`Position`] was read from there.
+    ///
+    /// # Errors
+    /// If the checkpoint is damaged, or the metrics cannot be cut back to it.
+    pub fn resumed(
+        puzzle: Arc<P>,
+        samples: Arc<dyn Samples>,
+        checkpoint: &Path,
+        position: Position,
+        options: RunOptions,
+        device: Device,
+    ) -> Result<Self> {
+        let mut learner = new_learner(&*puzzle, &position.settings, device)?;
+        learner.read_state(checkpoint)?;
+        checkpoint::sweep(&options.out)?;
+        cut_metrics(&options.out.join(METRICS), position.samples)?;
+        let steps = options.steps.unwrap_or(position.steps);
+        let position = Position { steps, ..position };
+        Ok(Training { puzzle, samples, options, steps, position, learner, device, _lock: None })
+    }
+
+    /// What the run was begun with.
+    pub fn settings(&self) -> &Settings {
+        &self.position.settings
+    }
+
+    /// How many numbers are trained.
+    pub fn parameter_count(&self) -> u64 {
+        self.learner.parameter_count()
+    }
+
+    /// Samples seen before.
+    pub fn samples(&self) -> u64 {
+        self.position.samples
+    }
+
+    /// Samples in all.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Samples that are still to be seen.
+    pub fn samples_left(&self) -> u64 {
+        self.steps.saturating_sub(self.position.samples)
+    }
+
+    /// Trains until all samples are seen or `stop` is set, and saves; `watch` is told of every [`Event`].
+    ///
+    /// # Errors
+    /// If the loss is no longer finite, or the last checkpoint cannot be written; the one before it stays.
+    pub fn run(mut self, stop: &AtomicBool, watch: &mut dyn FnMut(&Event<'_>)) -> Result<Ended> {
+        if self.position.samples >= self.steps {
+            return Ok(Ended::NothingLeft);
+        }
+        let batch_size = self.position.settings.batch_size;
+        let mut batches = self.sampler(batch_size).stream(self.position.batches, self.device.sampler_threads());
+        let mut clock = Clock::start(&self.position);
+        while self.position.samples < self.steps && !stop.load(Ordering::Relaxed) {
+            let mut batch = batches.next().ok_or_else(|| Error::Bug("a sampling thread has ended".into()))?;
+            self.label(&mut batch)?;
+            let rate = self.learning_rate();
+            self.learner.step(&batch, rate)?;
+            self.position.batches += 1;
+            self.position.samples += batch_size as u64;
+            watch(&Event::Step { samples: self.position.samples.min(self.steps), steps: self.steps });
+            let snapshot = self.snapshot_due();
+            if snapshot || clock.checkpoint_due(self.options.checkpoint_every, self.position.samples) {
+                let saved = self.save(&mut clock, watch);
+                match saved.and_then(|()| if snapshot { self.keep_snapshot() } else { Ok(()) }) {
+                    // A full disk may have room again by the next time; what is saved already stays.
+                    Err(error) if error.is_io() => {
+                        watch(&Event::NotSaved(&error));
+                        clock.saved(self.position.samples);
+                    }
+                    saved => saved?,
+                }
+            } else if clock.reported.elapsed() >= REPORT_EVERY && self.position.samples < self.steps {
+                self.report(&mut clock, watch, None)?;
+            }
+        }
+        if clock.saved_samples != self.position.samples || self.position.batches == 0 {
+            self.save(&mut clock, watch)?;
+        }
+        Ok(if self.position.samples >= self.steps { Ended::Finished } else { Ended::Stopped })
+    }
+
+    fn sampler(&self, batch_size: usize) -> Sampler {
+        let settings = &self.position.settings;
+        let shape = (self.puzzle.encoding().cells, self.puzzle.move_count());
+        Sampler::new(Arc::clone(&self.samples), shape, settings.seed, settings.max_depth, batch_size)
+    }
+
+    /// Labels a batch by the network itself, where the run is one of value iteration.
+    fn label(&mut self, batch: &mut Batch) -> Result<()> {
+        let Labels::Bellman { target_every, .. } = self.position.settings.labels else { return Ok(()) };
+        if self.position.batches.is_multiple_of(target_every) {
+            self.learner.update_target();
+        }
+        self.learner.relabel(batch)
+    }
+
+    fn learning_rate(&self) -> f64 {
+        let Settings { schedule, learning_rate, .. } = self.position.settings;
+        schedule.learning_rate(learning_rate, self.position.samples, self.steps)
+    }
+
+    /// Reads the losses and writes them down.
+    fn report(
+        &mut self,
+        clock: &mut Clock,
+        watch: &mut dyn FnMut(&Event<'_>),
+        predictions: Option<Vec<Prediction>>,
+    ) -> Result<()> {
+        let Some(losses) = self.learner.losses() else { return Ok(()) };
+        let samples = self.position.samples;
+        if !losses.loss.is_finite() {
+            return Err(self.diverged(&format!("the loss is {}", losses.loss)));
+        }
+        self.position.seconds = clock.seconds();
+        let metrics = Metrics {
+            samples,
+            seconds: self.position.seconds,
+            samples_per_second: clock.rate(samples),
+            loss: losses.loss,
+            squared_error: losses.squared_error,
+            absolute_error: losses.absolute_error,
+            cross_entropy: losses.cross_entropy,
+            learning_rate: self.learning_rate(),
+            predictions,
+        };
+        watch(&Event::Metrics(&metrics));
+        if let Err(error) = append_line(&self.options.out.join(METRICS), &metrics) {
+            watch(&Event::MetricsNotWritten(&error));
+        }
+        Ok(())
+    }
+
+    fn diverged(&self, what: &str) -> Error {
+        let samples = grouped(self.position.samples);
+        Error::Diverged(format!(
+            "{what} after {samples} samples: the run is stopped, and its last checkpoint is kept; start a new run with a \
+             lower `lr`"
+        ))
+    }
+
+    /// Writes a checkpoint, and the line of metrics that stands beside it.
+    fn save(&mut self, clock: &mut Clock, watch: &mut dyn FnMut(&Event<'_>)) -> Result<()> {
+        let predictions = self.predictions();
+        self.report(clock, watch, Some(predictions.clone()))?;
+        if !self.learner.is_finite() {
+            return Err(self.diverged("a weight is no longer finite"));
+        }
+        self.position.seconds = clock.seconds();
+        let config = self.model_config()?;
+        let (learner, out) = (&self.learner, &self.options.out);
+        let folder = checkpoint::write(out, &mut self.position, |folder| {
+            learner.write_state(folder)?;
+            let model = folder.join(MODEL);
+            fs::create_dir(&model).with_context(|| format!("cannot make {}", model.display()))?;
+            learner.write_model(&model, &config)?;
+            crate::files::write_synced(&model.join("README.md"), model_card(&config, &predictions).as_bytes())
+        });
+        let folder = folder.context(NOT_WRITTEN)?;
+        watch(&Event::Saved { folder: &folder, predictions: &predictions });
+        clock.saved(self.position.samples);
+        Ok(())
+    }
+
+    /// Whether the last batch has passed a multiple of what snapshots are kept at.
+    fn snapshot_due(&self) -> bool {
+        let before = self.position.samples - self.position.settings.batch_size as u64;
+        self.options.snapshot_every.is_some_and(|every| self.position.samples / every > before / every)
+    }
+
+    /// Copies the model of the checkpoint that was just written, to be kept.
+    fn keep_snapshot(&self) -> Result<()> {
+        let kept = self.options.out.join(SNAPSHOTS).join(format!("{:015}", self.position.samples));
+        if kept.exists() {
+            return Ok(()); // of a run that was resumed from before it: the same bits
+        }
+        let newest = checkpoint::newest(&self.options.out)?.context("there is no checkpoint")?;
+        let copied = create_folder_whole(&kept, |folder| {
+            let model = newest.join(MODEL);
+            let reading = || format!("cannot read {}", model.display());
+            for file in fs::read_dir(&model).with_context(reading)? {
+                let file = file.with_context(reading)?;
+                let bytes = fs::read(file.path()).with_context(reading)?;
+                crate::files::write_synced(&folder.join(file.file_name()), &bytes)?;
+            }
+            Ok(())
+        });
+        copied.context(NOT_WRITTEN)
+    }
+
+    /// The network's predictions for fresh scrambles of every depth.
+    fn predictions(&self) -> Vec<Prediction> {
+        let deepest = self.position.settings.max_depth;
+        let depths = deepest.min(MOST_DEPTHS);
+        let sampler = self.sampler(PREDICTED);
+        (1..=depths)
+            .map(|i| {
+                let depth = u64::from(i) * u64::from(deepest) / u64::from(depths);
+                let depth = u32::try_from(depth).unwrap_or(deepest);
+                let states = sampler.at_depth(depth);
+                let values: Vec<f64> = self.learner.predict(&states).into_iter().map(f64::from).collect();
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+                Prediction { depth, mean, deviation: variance.sqrt() }
+            })
+            .collect()
+    }
+
+    fn model_config(&self) -> Result<ModelConfig> {
+        let settings = &self.position.settings;
+        let mut training = serde_json::to_value(settings).context("the settings cannot be written as JSON")?;
+        training["steps"] = self.steps.into();
+        training["seconds"] = self.position.seconds.round().into();
+        let network = settings.network.clone();
+        Ok(ModelConfig {
+            samples: self.position.samples,
+            training,
+            ..ModelConfig::new(settings.puzzle.clone(), self.puzzle.encoding(), network, settings.precision)
+        })
+    }
+}
+
+const NOT_WRITTEN: &str = "the checkpoint could not be written";
+
+fn new_learner<P: Puzzle>(puzzle: &P, settings: &Settings, device: Device) -> Result<Learner> {
+    let network = settings.network.clone();
+    let (decay, seed) = (settings.weight_decay, settings.seed);
+    let learner = Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed);
+    let learner = learner.map_err(|error| SettingError::new("net", error.0))?;
+    Ok(if settings.ema > 0.0 { learner.with_ema(settings.ema) } else { learner })
+}
+
+/// Predictions by depth as text, a few depths a line.
+pub fn show_predictions(predictions: &[Prediction]) -> String {
+    let cells: Vec<String> = predictions
+        .iter()
+        .map(|Prediction { depth, mean, deviation }| format!("{depth:>3}: {mean:>5.2} ± {deviation:.2}"))
+        .collect();
+    let lines: Vec<String> = cells.chunks(6).map(|line| format!("  {}", line.join("  "))).collect();
+    format!("scramble depth: predicted moves, mean ± deviation\n{}", lines.join("\n"))
+}
+
+fn model_card(config: &ModelConfig, predictions: &[Prediction]) -> String {
+    let network = &config.network;
+    format!(
+        "# {} for {}\n\nA network `{}` of width {} with {} blocks{}, trained by costar {} on {} samples in {}.\n\n\
+         Settings: `config.json`, under `training`.\n\n```text\n{}\n```\n",
+        network.kind,
+        config.puzzle,
+        network.kind,
+        network.width,
+        network.blocks,
+        if network.policy.is_some() { " and a policy head" } else { "" },
+        config.crate_version,
+        grouped(config.samples),
+        Roughly(config.training["seconds"].as_f64().unwrap_or(0.0)),
+        show_predictions(predictions),
+    )
+}

@@ -1,0 +1,132 @@
+//! Batch-weighted A* with partial expansion, with a perimeter, with patience, and without room.
+
+use crate::mocks::{Knowing, Misleading, scrambled, solve_with};
+use crate::pancakes::Pancakes;
+use costar::heuristic::{exact_distances, zero};
+use costar::puzzle::Puzzle as _;
+use costar::puzzle::cube2::Cube2;
+use costar::puzzle::replay;
+use costar::random::generator;
+use costar::search::Search as _;
+use costar::search::best_first::{BestFirst, Expansion};
+use costar::search::perimeter::Perimeter;
+use costar::search::{Answer, Control, End, Limits, Outcome};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// BWAS with partial expansion, or with full expansion and patience, with a perimeter of `depth` moves.
+pub(crate) fn patient(puzzle: Pancakes, n: usize, full: bool, depth: u32) -> BestFirst<[u8; 6]> {
+    let perimeter = if depth > 0 { Perimeter::new(&puzzle, depth) } else { Perimeter::none() };
+    BestFirst { expansion: expansion(full), patience: Some(2), perimeter, ..BestFirst::bwas(n, 0.6) }
+}
+
+fn expansion(full: bool) -> Expansion {
+    if full { Expansion::Full } else { Expansion::Partial { policy_weight: 1.0 } }
+}
+
+#[test]
+fn partial_expansion_evaluates_fewer_states() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let (mut evaluated, mut generated) = (0, 0);
+    for (start, &distance) in &table {
+        for search in [(1, 0), (5, 0), (1, 3)].map(|(n, depth)| patient(Pancakes::ALL, n, false, depth)) {
+            let outcome = solve_with(&search, Pancakes::ALL, start, &mut Knowing::new(), &Limits::default());
+            assert_eq!(outcome.cost, Some(distance.into()), "{start:?}");
+            evaluated += outcome.stats.evaluated;
+        }
+        let full = solve_with(
+            &patient(Pancakes::ALL, 1, true, 0),
+            Pancakes::ALL,
+            start,
+            &mut Knowing::new(),
+            &Limits::default(),
+        );
+        assert_eq!(full.cost, Some(distance.into()), "{start:?}");
+        generated += 3 * full.stats.evaluated;
+    }
+    assert!(4 * evaluated < 3 * generated, "{evaluated} evaluated, and {generated} by full expansion");
+}
+
+#[test]
+fn a_deferred_answer_does_not_depend_on_how_the_batch_is_cut_either() {
+    for start in [b"fedbca", b"ebdafc", b"cfadbe"] {
+        for full in [false, true] {
+            let search = patient(Pancakes::ALL, 30, full, 0);
+            let outcomes: Vec<Outcome> = [1, 3, 4096]
+                .map(|chunk| {
+                    let mut outcome =
+                        solve_with(&search, Pancakes::ALL, start, &mut Misleading::new(chunk), &Limits::default());
+                    outcome.stats.seconds = 0.0;
+                    outcome
+                })
+                .into();
+            assert_eq!(outcomes[0], outcomes[1]);
+            assert_eq!(outcomes[0], outcomes[2]);
+        }
+    }
+}
+
+#[test]
+fn a_patient_search_gives_its_best_answer_and_tells_of_each() {
+    let table = exact_distances(&Pancakes::ALL, 20);
+    let mut told = 0;
+    for (start, &distance) in &table {
+        // To the end: nothing better can exist.
+        for perimeter in [0, 3] {
+            let search = BestFirst { patience: None, ..patient(Pancakes::ALL, 3, false, perimeter) };
+            let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
+            let mut costs = Vec::new();
+            let mut answers = |answer: &Answer| {
+                assert_eq!(replay(&Pancakes::ALL, start, &answer.moves).expect("legal").1, answer.cost);
+                costs.push(answer.cost);
+            };
+            let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut answers);
+            let outcome =
+                search.run(&Pancakes::ALL, start, &mut Misleading::new(64), &mut control).expect("no failure");
+            assert_eq!((outcome.cost, outcome.proven_optimal), (Some(distance.into()), true), "{start:?}");
+            drop(control);
+            assert!(costs.windows(2).all(|pair| pair[0] > pair[1]), "each is better: {costs:?}");
+            assert!(costs.is_empty() || costs.last() == outcome.cost.as_ref());
+            told += costs.len();
+        }
+    }
+    assert!(told > 2 * 720, "misleading estimates lead to worse answers first: {told}");
+}
+
+#[test]
+fn an_answer_of_a_search_that_was_stopped_is_known_as_such() {
+    let (limits, start) = (Limits::default(), b"fedbca");
+    for stops in [true, false] {
+        let search = BestFirst { patience: None, ..patient(Pancakes::ALL, 1, false, 0) };
+        let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+        let mut answers = |_: &Answer| stop.store(stops, Ordering::Relaxed);
+        let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut answers);
+        let outcome = search.run(&Pancakes::ALL, start, &mut Misleading::new(64), &mut control).expect("no failure");
+        assert!(outcome.moves.is_some());
+        assert_eq!((control.was_stopped(), outcome.proven_optimal), (stops, !stops));
+    }
+}
+
+#[test]
+fn without_room_the_worst_nodes_are_pruned() {
+    let puzzle = Cube2;
+    let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+    let mut pruned = 0;
+    for number in 0..4 {
+        let start = scrambled(&puzzle, 12, &mut generator(3, number));
+        for full in [false, true] {
+            let search = BestFirst { expansion: expansion(full), ..BestFirst::bwas(2000, 1.0) };
+            // Room for some ten thousand nodes.
+            let limits = Limits { memory: Some(3 << 20), nodes: Some(1_000_000), ..Limits::default() };
+            let mut control = Control::new(&limits, &stop, &mut watch);
+            let outcome = search.run(&puzzle, &start, &mut zero(), &mut control).expect("no failure");
+            pruned += outcome.stats.pruned;
+            if let Some(moves) = outcome.moves {
+                let (end, cost) = replay(&puzzle, &start, &moves).expect("legal moves");
+                assert!(puzzle.is_goal(&end) && Some(cost) == outcome.cost);
+            } else {
+                assert!(matches!(outcome.end, End::Limit(_)));
+            }
+        }
+    }
+    assert!(pruned > 100_000, "{pruned}");
+}
