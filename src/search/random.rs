@@ -1,6 +1,7 @@
 //! A random walk: legal moves at random until the goal is met, or a number of moves is made.
 //!
-//! A baseline for the other searches. The same seed gives the same walk.
+//! A baseline for the other searches. The same seed gives the same walk. A walk that comes to a state without legal moves
+//! starts again.
 
 use super::settings::settings;
 use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
@@ -71,7 +72,12 @@ impl<P: Puzzle> Search<P> for RandomWalk {
             stats.expanded += 1;
             stats.generated += legal.len() as u64;
             if legal.is_empty() {
-                break End::NoSolution;
+                if moves.is_empty() {
+                    break End::NoSolution;
+                }
+                (state, cost) = (*start, 0);
+                moves.clear();
+                continue;
             }
             let (action, next) = legal[generator.random_range(0..legal.len())];
             cost += puzzle.move_cost(&state, action);

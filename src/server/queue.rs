@@ -141,18 +141,18 @@ impl JobQueue {
         let number = rand::random();
         locked(&self.searches).insert(number, Arc::clone(&handle));
         let (events, inbox) = channel(EVENTS);
-        let (queue, own_ticket) = (Arc::clone(self), Arc::clone(&handle));
+        let (queue, own_handle) = (Arc::clone(self), Arc::clone(&handle));
         tokio::spawn(async move {
             let job = async {
                 let turn = Arc::clone(&worker.turn).acquire_owned().await.ok()?;
                 let share = Arc::clone(&queue.machine).acquire_owned().await.ok()?;
-                let stop = Arc::clone(&own_ticket.stop);
+                let stop = Arc::clone(&own_handle.stop);
                 Some(Job { request, stop, events: events.clone(), permits: [place, turn, share] })
             };
             tokio::select! {
                 biased;
                 () = events.closed() => (),
-                () = own_ticket.stopped.notified() => tell(&events, "stopped before its turn came"),
+                () = own_handle.stopped.notified() => tell(&events, "stopped before its turn came"),
                 Some(job) = job => if worker.jobs.send(job).is_err() {
                     queue.dismiss(&worker);
                     tell(&events, "the thread of the model has ended: this is a bug in costar; try again");

@@ -20,6 +20,7 @@ use costar::search::breadth_first::BreadthFirst;
 use costar::search::idastar::IterativeDeepening;
 use costar::search::nbs::NearOptimalBidirectional;
 use costar::search::random::RandomWalk;
+use costar::search::symmetry::Symmetries;
 use costar::search::{Control, End, Limit, Limits, Search};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -198,4 +199,33 @@ fn the_same_seed_gives_the_same_walk() {
     };
     assert_eq!(walk(1), walk(1));
     assert_ne!(walk(1), walk(2));
+}
+
+#[test]
+fn symmetric_images_of_a_puzzle_without_symmetries_are_the_instance_alone() {
+    let puzzle = Cube2;
+    let start = scrambled(&puzzle, 5, &mut generator(4, 0));
+    assert!(puzzle.symmetric_images(&start).is_empty());
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    let mut watch = |_: &_| ();
+    let mut run = |search: &dyn Search<Cube2>| {
+        let outcome = search.run(&puzzle, &start, &mut zero(), &mut Control::new(&limits, &stop, &mut watch));
+        outcome.map(|outcome| (outcome.moves, outcome.stats.stored)).expect("no heuristic fails")
+    };
+    let alone = run(&BreadthFirst);
+    assert!(alone.0.is_some());
+    assert_eq!(run(&Symmetries { search: Box::new(BreadthFirst), count: 4 }), alone);
+}
+
+#[test]
+fn a_random_walk_into_a_dead_end_starts_again() {
+    // A box in the upper left corner and one below it leave no push.
+    let entry = Entry::from(Sokoban::by_pushes());
+    let start = entry.puzzle().parse("######|#.  .#|# $  #|# $  #|#@   #|######").expect("a level");
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    for seed in 0..200 {
+        let walk = RandomWalk { seed, most_moves: 100 };
+        let outcome = walk.run(&**entry.puzzle(), &start, &mut zero(), &mut Control::new(&limits, &stop, &mut |_| ()));
+        assert_ne!(outcome.expect("no heuristic fails").end, End::NoSolution, "seed {seed}");
+    }
 }
