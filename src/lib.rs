@@ -12,7 +12,7 @@
 //! # Ok::<(), costar::Error>(())
 //! ```
 //!
-//! # The data's way
+//! # Data flow
 //!
 //! ```text
 //! solve:  text ─ Puzzle::parse ─► state ─► search: pop N, expand, drop duplicates ─► &[State]
@@ -26,21 +26,21 @@
 //!                                               metrics.jsonl, checkpoints ◄─────────────────┘
 //! ```
 //!
-//! # The rooms
+//! # Modules
 //!
 //! | module | what is in it | it may use |
 //! | --- | --- | --- |
-//! | [`puzzle`] | the rules: traits, one puzzle a file | nothing |
+//! | [`puzzle`] | the rules: traits, one puzzle per file | nothing |
 //! | [`heuristic`] | estimates of the cost-to-go | puzzle |
 //! | [`search`] | searches | puzzle, heuristic |
 //! | [`sampler`] | training batches from random walks and other sources | puzzle, heuristic, search |
-//! | [`registry`] | name → puzzle, and what is known of each from outside its rules | all of the above |
+//! | [`registry`] | name → puzzle, and what is known of each from outside its rules | puzzle, heuristic, search, sampler |
 //! | [`neural`] | networks, devices, models on disk: the only module that names the tensor library | puzzle, heuristic, sampler |
 //! | [`report`] | records of solutions and trainings, as JSON lines | nothing |
-//! | [`train`] | the training loop and its checkpoints | all of the above |
-//! | [`solver`] | a configuration → a plan → solutions | all of the above |
+//! | [`train`] | the training loop and its checkpoints | puzzle, search, sampler, registry, neural, report |
+//! | [`solver`] | a configuration → a plan → solutions | puzzle, heuristic, search, registry, neural, report, train |
 //! | `plot`, `view` | pictures of records; the page that plays a solution | report; puzzle |
-//! | `server`, `cli` | HTTP and the command line: thin covers of `solver` and `train` | everything |
+//! | `server`, `cli` | HTTP and the command line: thin layers over `solver` and `train` | everything |
 //!
 //! # Cargo features
 //!

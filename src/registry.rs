@@ -1,7 +1,7 @@
 //! Names to puzzles, and what is known of each puzzle from outside its rules: estimates made for it, the search that
 //! measured best without a network, its training samples, and what the reversibility of its moves allows.
 //!
-//! To add a puzzle: a file in `puzzle/`, and a line in [`visit`] and [`NAMES`].
+//! CONTRIBUTING.md says how to add a puzzle.
 
 use crate::error::{Error, Result, SettingError};
 use crate::heuristic::tiles::BoardHeuristics;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The names of all puzzles that come with costar.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: &[&str] = &[
     "cube3",
     "cube2",
     "puzzle8",
@@ -131,7 +131,7 @@ impl<P: Puzzle> Entry<P> {
         self.reverse.map_or_else(Vec::new, |reverse| reverse.goals(&self.puzzle))
     }
 
-    /// The names of the estimates that need no model, the best last.
+    /// The names of the estimates that need no model, the default last.
     pub fn heuristics(&self) -> Vec<&'static str> {
         let own = self.own.as_ref().map_or(&[][..], |own| (own.names)(&self.puzzle));
         let ball = self.reverse.map(|_| "ball");
@@ -205,7 +205,7 @@ pub struct PuzzleFacts {
     pub search: &'static str,
     /// Whether a network measured better than that.
     pub prefers_network: bool,
-    /// The names of the estimates that need no model, the best last.
+    /// The names of the estimates that need no model, the default last.
     pub heuristics: Vec<&'static str>,
 }
 

@@ -104,11 +104,11 @@ fn modules_use_only_what_lies_below_them() {
     let sources = sources();
     for (module, allowed) in MAY_USE {
         let mut uses = BTreeSet::new();
-        for source in sources.iter().filter(|source| room(&source.name) == module) {
+        for source in sources.iter().filter(|source| module_of(&source.name) == module) {
             let targets = uses_of(source, &sources);
-            uses.extend(targets.into_iter().filter(|target| room(target) != module && *target != "error.rs"));
+            uses.extend(targets.into_iter().filter(|target| module_of(target) != module && *target != "error.rs"));
         }
-        let wrong: Vec<_> = uses.iter().filter(|target| !allowed.contains(&room(target))).collect();
+        let wrong: Vec<_> = uses.iter().filter(|target| !allowed.contains(&module_of(target))).collect();
         assert!(wrong.is_empty(), "{module} uses {wrong:?}");
     }
 }
@@ -129,7 +129,7 @@ fn no_circle_of_files_goes_through_two_modules() {
     };
     let all: BTreeMap<&str, BTreeSet<String>> = arrows.keys().map(|file| (*file, reached(file))).collect();
     for (file, targets) in &all {
-        for target in targets.iter().filter(|target| room(target) != room(file)) {
+        for target in targets.iter().filter(|target| module_of(target) != module_of(file)) {
             assert!(!all[target.as_str()].contains(*file), "{file} and {target} use each other");
         }
     }
@@ -147,7 +147,7 @@ fn nothing_panics_where_a_user_could_cause_it() {
 }
 
 /// The module at the top that a file belongs to.
-fn room(file: &str) -> &str {
+fn module_of(file: &str) -> &str {
     file.split_once('/').map_or_else(|| file.trim_end_matches(".rs"), |(room, _)| room)
 }
 

@@ -1,9 +1,7 @@
 //! How instances stand in a file or on standard input: one a line, or, of puzzles that take several lines, a block
 //! each, with blank lines between; and behind a tab, the optimal length where it is known.
 
-use anyhow::{Context as _, Result, anyhow};
-use std::collections::HashMap;
-use std::path::Path;
+use anyhow::{Result, anyhow};
 
 /// An instance as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,20 +77,6 @@ pub(super) fn with_optimum(text: &str) -> Result<(&str, Option<u32>)> {
 pub(super) fn without_comments(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default()).collect();
     lines.join("\n")
-}
-
-/// The known optimal lengths of a file with one instance a line, by the instance as it is written.
-///
-/// # Errors
-/// If the file cannot be read, or a length is none: names the line.
-pub(super) fn optima(path: &Path) -> Result<HashMap<String, u32>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut optima = HashMap::new();
-    for Written { line, text } in all(&without_comments(&text), false) {
-        let (instance, optimum) = with_optimum(&text).with_context(|| format!("line {line} of {}", path.display()))?;
-        optima.extend(optimum.map(|optimum| (instance.to_owned(), optimum)));
-    }
-    Ok(optima)
 }
 
 #[cfg(test)]

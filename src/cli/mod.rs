@@ -1,4 +1,4 @@
-//! The command line: flags → configuration → one call → print. One file a subcommand.
+//! The command line: flags → configuration → one call → print. One file per subcommand.
 
 use crate::error::Error;
 use progress::note;

@@ -1,4 +1,4 @@
-//! `costar puzzles`: what there is.
+//! `costar puzzles`: lists the puzzles, with their searches and models.
 
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::Puzzle;

@@ -23,7 +23,7 @@ pub(super) struct SolverFlags {
     #[arg(long, value_name = "DIR")]
     model: Option<String>,
     /// What estimates the cost-to-go: network, zero (nothing known), ball (exact within 5 moves of the goal), or one of
-    /// the puzzle's own [auto: the network where there is a model, else the best of the puzzle's own]
+    /// the puzzle's own [auto: what measured best for the puzzle]
     #[arg(long, default_value = "auto", value_name = "NAME")]
     heuristic: String,
     /// Another goal than the puzzle's own
@@ -45,7 +45,7 @@ pub(super) struct SolverFlags {
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     max_nodes: Option<u64>,
     /// Give up on an instance when the process would hold more memory than this: 8G, 512M
-    /// [default: 80 % of what is available]
+    /// [default: 80 % of what is available, for the nodes of a search]
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     max_memory: Option<u64>,
     /// Print JSON

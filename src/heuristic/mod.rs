@@ -1,6 +1,6 @@
 //! Estimates of the cost-to-go: the trait that searches ask, and the estimates that need no network.
 //!
-//! The trait is the wall between searches and networks. A search submits chunks of states and collects their estimates
+//! The trait is the interface between searches and networks. A search submits chunks of states and collects their estimates
 //! later, in order, so that the CPU can expand nodes while a device evaluates. Sharing, caching and mocks are wrappers
 //! around this one trait.
 //!
@@ -151,7 +151,7 @@ pub type Retarget<S> = Arc<dyn Fn(&S) -> Option<Box<dyn Heuristic<S>>> + Send + 
 
 /// The estimates that exist for one puzzle alone, by name.
 pub trait PuzzleHeuristics: Puzzle {
-    /// The names of the estimates, the best last.
+    /// The names of the estimates, the default last.
     fn heuristics(&self) -> &'static [&'static str];
 
     /// One of [`PuzzleHeuristics::heuristics`]; `None` if there is none of that name.

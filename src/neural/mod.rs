@@ -1,4 +1,4 @@
-//! The only rooms that know tensors: networks, the device they run on, their training step, their files, and the
+//! The only module that uses tensors: networks, the device they run on, their training step, their files, and the
 //! network as a [`Heuristic`](crate::heuristic::Heuristic).
 
 pub mod device;

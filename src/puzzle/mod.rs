@@ -1,8 +1,8 @@
-//! The rules of puzzles: the traits that everything else knows a puzzle by, and one puzzle a file.
+//! The rules of puzzles: the traits that everything else knows a puzzle by, and one puzzle per file.
 //!
 //! A puzzle has packed states, numbered moves, a goal test, texts in and out, and an [`Encoding`]: how a network reads a
-//! state. It knows no search, no heuristic and no network. To add one: a file in this folder, a line in
-//! [`registry`](crate::registry), and a call of [`laws::check`] in its tests.
+//! state. It knows no search, no heuristic and no network. CONTRIBUTING.md says how to add
+//! one.
 //!
 //! # Example: a puzzle in a few lines
 //!

@@ -39,7 +39,7 @@ pub struct Solved {
     pub nodes_expanded: u64,
     /// States evaluated by the heuristic.
     pub nodes_evaluated: u64,
-    /// Batches.
+    /// Batches, layers, or rounds of iterative deepening.
     pub iterations: u64,
     /// Stored states that were pruned for lack of memory.
     pub nodes_pruned: u64,

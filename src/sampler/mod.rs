@@ -1,6 +1,6 @@
-//! Training batches without end.
+//! An endless stream of training batches.
 //!
-//! What a sample is, is the [`Samples`]' business: a scramble walk ([`Walks`]), a state whose cost is known
+//! [`Samples`] defines what a sample is: a scramble walk ([`Walks`]), a state whose cost is known
 //! ([`ExactSamples`]), or a puzzle's own way. Sample `i` of batch `k` has the depth `(k · batch size + i) mod max-depth + 1`:
 //! every depth comes equally often. Batch `k` is a function of the seed and `k` alone, so any number of threads makes
 //! the same stream, and a resumed run goes on in it exactly.
@@ -15,7 +15,7 @@ use std::thread;
 mod exact;
 mod move_pruning;
 mod sokoban;
-mod sparse;
+mod sparse_states;
 mod walks;
 
 pub use exact::{ExactSamples, known_costs};

@@ -1,7 +1,7 @@
 //! Scramble walks back from the goals.
 
 use super::move_pruning::MovePruning;
-use super::sparse::SparseStates;
+use super::sparse_states::SparseStates;
 use super::{Batch, Children, Samples};
 use crate::error::SettingError;
 use crate::puzzle::{Cost, Move, Reversible};

@@ -48,19 +48,19 @@ const LEAST_PROBABILITY: f32 = 1e-4;
 settings! {
     /// The settings of `beam`.
     pub struct BeamSettings {
-        /// The width, the number of states that a layer keeps [default: the model's own, or 16000 over all symmetric images,
-        /// on CUDA 100000; without `candidates` 1000 and 10000]
+        /// The width, the number of states that a layer keeps [default: the model's own, or 16000 (on CUDA 100000) divided
+        /// by the symmetric images, by 4 at most; with `candidates` 0 or without a policy head 1000 (10000)]
         n: NonZeroUsize,
-        /// Evaluate only the best K·N children, as the move probabilities rank them; 0 for all; needs a model with a
-        /// policy head [default: 3]
+        /// Children evaluated in a layer, as a multiple of its width, in the order of the move probabilities; 0 for all;
+        /// needs a model with a policy head [default: 3]
         candidates: u64,
-        /// How many moves −ln p counts, for a move of probability p [default: the model's own, or 1.5]
+        /// The weight of −ln p, in moves, for a move of probability p [default: the model's own, or 1.5]
         policy_weight: Weight,
-        /// Evaluate the states within K·N places of the beam's edge a second time, as their symmetric state (a cube's
-        /// inverse, a board's mirror image), and take the mean; 0 for none [default: 0]
+        /// Share of the width, on either side of the cut-off of a layer, in which states are evaluated again as their
+        /// symmetric state (a cube's inverse, a board's mirror image), and the mean is taken [default: 0]
         symmetry_averaging: Share,
-        /// Know the exact cost of all states within DEPTH moves of the goals; 0 for none [default with `candidates`: the
-        /// model's own, or as deep as 1000·N states an image reach (the cube: 7)]
+        /// Depth of the perimeter: the exact cost of all states within so many moves of the goals; 0 for none [default with
+        /// `candidates`: the model's own, or the deepest of at most 1000 states per state of all beams (the cube: 7)]
         perimeter: u32,
     }
 }
@@ -70,9 +70,9 @@ settings! {
 pub struct Beam<S> {
     /// The width: how many states a layer keeps, at least 1.
     pub n: usize,
-    /// How many children are evaluated, in widths, where the heuristic has move probabilities; 0: all.
+    /// Children evaluated in a layer, as a multiple of the width, where the heuristic has move probabilities; 0: all.
     pub candidates: usize,
-    /// c: how many moves −ln p counts, for a move of probability p.
+    /// c: the weight of −ln p, in moves, for a move of probability p.
     pub policy_weight: f32,
     /// How far from the beam's edge, to either side, states are evaluated again as their symmetric state, in widths.
     pub symmetry_averaging: f32,

@@ -74,10 +74,10 @@ settings! {
         /// Deferred evaluation: generate and evaluate a child only when its turn comes, in the order of the move
         /// probabilities; needs a model with a policy head
         deferred: bool,
-        /// With `deferred`: how many moves −ln p counts, for a move of probability p [default: 1]
+        /// With `deferred`: the weight of −ln p, in moves, for a move of probability p [default: 1]
         policy_weight: Weight,
-        /// Know the exact cost of all states within DEPTH moves of the goals; 0 for none [default with `deferred`: as deep
-        /// as a million states reach]
+        /// Depth of the perimeter: the exact cost of all states within so many moves of the goals; 0 for none [default with
+        /// `deferred`: the deepest of at most a million states]
         perimeter: u32,
         /// Go on for so many steps after the first answer, and give the best [default: 4 with a perimeter, else 0]
         patience: u64,

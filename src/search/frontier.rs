@@ -17,7 +17,7 @@ pub enum Expansion {
     Full,
     /// A child at a time, in the order of the move probabilities.
     Partial {
-        /// c: how many moves −ln p counts, for a move of probability p.
+        /// c: the weight of −ln p, in moves, for a move of probability p.
         policy_weight: f32,
     },
 }

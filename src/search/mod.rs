@@ -4,14 +4,14 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | [`best_first`] | batch-weighted A*, A* and greedy best-first search, in one loop |
-//! | [`beam`] | beam search, with `refinement` after it |
+//! | [`best_first`], `frontier` | batch-weighted A*, A* and greedy best-first search in one loop; its nodes |
+//! | [`beam`], `refinement` | beam search, and what shortens its solution |
 //! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random`] | the classical searches |
 //! | [`perimeter`] | exact costs of all states near the goals |
 //! | [`symmetry`] | any search on several symmetric images of an instance |
 //! | `limits`, `control`, `outcome` | what every search shares |
 //! | [`settings`] | how a search names its settings |
-//! | [`nodes`] | arena, open list, closed list |
+//! | [`nodes`], `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
 //!
 //! # Example: A* with an admissible estimate
 //!
@@ -65,6 +65,10 @@ pub trait Search<P: Puzzle>: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Looks for a path from a state to a goal.
+    ///
+    /// Before it generates children, a search asks [`Control::too_many`] with their number; every thousand expansions or
+    /// so, it reports its counts and asks [`Control::reached`]. [`End::NoSolution`] means that every reachable state was
+    /// seen. A start that is a goal is solved by no moves, and that is proven optimal. Moves may cost 0.
     ///
     /// # Errors
     /// If the heuristic fails.

@@ -1,4 +1,4 @@
-//! Bidirectional A*: from the start and from the goals at once, both sides led by an estimate.
+//! Bidirectional A*: from the start and from the goals at once, guided by a heuristic.
 //!
 //! Each step takes a *pair* of open states, one of each side, that no cheaper answer can be ruled out for: a path
 //! through both costs at least lb(u, v) = max(f(u), f(v), g(u) + g(v) + ε), with ε the least cost of a move. The pair of

@@ -25,7 +25,7 @@ pub struct Stats {
     pub expanded: u64,
     /// States evaluated by the heuristic.
     pub evaluated: u64,
-    /// Batches.
+    /// Batches, layers, or rounds of iterative deepening.
     pub iterations: u64,
     /// Stored states that were pruned for lack of memory.
     pub pruned: u64,

@@ -7,7 +7,7 @@
 //!                                                                     keeps what it has loaded
 //! ```
 //!
-//! Nothing waits for a search but the connection that asked for it: searches run on threads of their own, never on
+//! A search blocks only the connection that requested it: searches run on threads of their own, never on
 //! those that serve connections. A connection that closes gives up its place, and ends its search.
 
 use crate::error::{Context, Result, SettingError};
@@ -53,7 +53,7 @@ pub struct ServerConfig {
     pub address: SocketAddr,
     /// Files of puzzles that are offered beside those that come with costar.
     pub puzzles: Vec<String>,
-    /// Models that are offered beside those on the shelves.
+    /// Models that are offered beside those on the search path.
     pub models: Vec<String>,
     /// Where networks run.
     pub device: DeviceChoice,

@@ -34,7 +34,7 @@ struct ModelOffer {
 /// All puzzles that a server offers.
 pub(super) fn list(config: &ServerConfig) -> Vec<Offer> {
     let own = config.puzzles.iter().map(String::as_str);
-    let offers = NAMES.into_iter().chain(own).filter_map(|name| describe(name).ok());
+    let offers = NAMES.iter().copied().chain(own).filter_map(|name| describe(name).ok());
     offers.map(|offer| with_models(offer, &config.models)).collect()
 }
 

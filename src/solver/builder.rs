@@ -80,7 +80,7 @@ impl<P: Puzzle> Builder<P> {
         Builder { request: Request { heuristic: choice, ..self.request }, own_heuristic, ..self }
     }
 
-    /// The model: a folder, or a name on one of the [shelves](models::shelves); by default, the puzzle's own.
+    /// The model: a folder, or a name on the [search path](models::search_path); by default, the puzzle's own.
     pub fn model(self, name: impl Into<String>) -> Self {
         let request = Request { names_model: true, ..self.request };
         Builder { model: Some(name.into()), request, ..self }

@@ -3,13 +3,13 @@
 //! ```text
 //! SearchConfig ─┐
 //! puzzle facts ─┼─► resolve (pure) ─► Plan ─► heuristic loaded, perimeter made ─► Solver ─► Solution
-//! model facts  ─┘                                                                  text ─┘
+//! model facts  ─┘                                                        instance ──┘
 //! ```
 //!
 //! | file | what is in it |
 //! | --- | --- |
 //! | [`config`] | [`SearchConfig`]: one variant a search, with its settings |
-//! | [`plan`] | what a request is resolved by, and what comes of it, as data |
+//! | [`plan`] | the inputs of `resolve`, and the plan that it returns |
 //! | [`resolve`](resolve()) | every default and every refusal, as a pure function |
 //! | [`models`] | where models are looked for |
 //! | `builder` | [`Builder`]: what is asked for, and how a solver is made of it |

@@ -8,37 +8,37 @@ use crate::train::checkpoint::{self, MODEL};
 use std::path::{Path, PathBuf};
 
 /// The folders that models are looked for in, by name.
-pub fn shelves() -> Vec<PathBuf> {
+pub fn search_path() -> Vec<PathBuf> {
     let variable = std::env::var_os("COSTAR_MODELS").filter(|value| !value.is_empty()).map(PathBuf::from);
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
     // target/release/costar stands in the checkout, also in one that was moved since it was built.
     let program = std::env::current_exe().ok();
     let around = program.as_deref().and_then(|path| path.ancestors().nth(3)).map(|checkout| checkout.join("models"));
-    let shelves = variable.into_iter().chain([PathBuf::from("models"), built]).chain(around);
+    let folders = variable.into_iter().chain([PathBuf::from("models"), built]).chain(around);
     let mut distinct: Vec<PathBuf> = Vec::new();
-    for shelf in shelves {
-        if !distinct.contains(&shelf) {
-            distinct.push(shelf);
+    for folder in folders {
+        if !distinct.contains(&folder) {
+            distinct.push(folder);
         }
     }
     distinct
 }
 
-/// The folder of a model: of that path, or of that name on a shelf. A run's folder stands for its newest checkpoint.
+/// The folder of a model: of that path, or of that name on the search path. A run's folder stands for its newest checkpoint.
 ///
 /// # Errors
 /// If there is none.
 pub fn find(name: &str) -> Result<PathBuf> {
-    let on_shelves = shelves().into_iter().map(|shelf| shelf.join(name));
-    find_among(name, std::iter::once(PathBuf::from(name)).chain(on_shelves).collect())
+    let by_name = search_path().into_iter().map(|folder| folder.join(name));
+    find_among(name, std::iter::once(PathBuf::from(name)).chain(by_name).collect())
 }
 
-/// The folder of a puzzle's own model: on a shelf, whatever folder of that name lies here.
+/// The folder of a puzzle's own model: on the search path, whatever folder of that name is in the current one.
 ///
 /// # Errors
 /// If there is none.
 pub fn find_for(puzzle: &str) -> Result<PathBuf> {
-    find_among(puzzle, shelves().into_iter().map(|shelf| shelf.join(puzzle)).collect())
+    find_among(puzzle, search_path().into_iter().map(|folder| folder.join(puzzle)).collect())
 }
 
 fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {
@@ -58,7 +58,7 @@ fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {
             there.display()
         ));
     }
-    let places: Vec<String> = shelves().iter().map(|shelf| shelf.display().to_string()).collect();
+    let places: Vec<String> = search_path().iter().map(|folder| folder.display().to_string()).collect();
     refuse(format!(
         "there is no model '{name}', neither as a folder nor in {}: train one with costar train, name one with `model`, or \
          do without (`heuristic` ball)",
@@ -83,9 +83,9 @@ pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
     Ok(ModelFacts { name, puzzle: config.puzzle, has_policy: config.network.policy.is_some(), search, folder })
 }
 
-/// The models on the shelves that were trained for a puzzle: their names, and whether they have a policy head.
+/// The models on the search path that were trained for a puzzle: their names, and whether they have a policy head.
 pub fn list(puzzle: &str) -> Vec<(String, bool)> {
-    let entries = shelves().into_iter().filter_map(|shelf| std::fs::read_dir(shelf).ok()).flatten().flatten();
+    let entries = search_path().into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let model = |entry: std::fs::DirEntry| {
         let config = ModelConfig::read(&entry.path()).ok().filter(|config| config.puzzle == puzzle)?;
         Some((entry.file_name().to_string_lossy().into_owned(), config.network.policy.is_some()))

@@ -1,4 +1,4 @@
-//! What a request is resolved by, and the plan that comes of it, as data.
+//! The inputs of [`resolve`](super::resolve()), and the plan that it returns.
 
 use super::config::SearchConfig;
 use crate::error::SettingError;

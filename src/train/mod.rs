@@ -9,6 +9,8 @@
 //! | [`config`] | what a training is asked for, and the defaults of what is left out |
 //! | [`settings`] | what a run was begun with, and the schedule of its learning rate |
 //! | [`checkpoint`] | the state of a run on disk |
+//! | `folder` | the run's folder: claimed by one training, metrics cut back to a checkpoint |
+//! | `clock` | when metrics and checkpoints are due |
 //! | `speed` | the speed of a training, measured before it begins |
 //!
 //! # Example: train a network for a small puzzle

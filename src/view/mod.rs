@@ -2,7 +2,7 @@
 //!
 //! A [`Playback`] is all that the page shows, as data: the moves by name, and a [`Picture`] of the state before the
 //! first and after each. [`page`] puts it into the page. The page plays the moves by rules of its own where it knows
-//! the puzzle, compares every state with the picture, and says which answer both came to: `view/player.js` documents
+//! the puzzle, compares every state with the picture, and shows whether both agree: `view/player.js` documents
 //! what a program can ask it (`window.costar`).
 
 use crate::puzzle::{Move, ParseError, Picture, Puzzle, move_names};

@@ -18,16 +18,16 @@ fn scrambles_come_from_their_seed() {
 #[test]
 fn puzzles_are_listed_with_their_models() {
     let (_folder, path) = temporary();
-    let shelf = path("shelf");
+    let folder = path("models");
     let newest = checkpoints(model()).into_iter().max().expect("a checkpoint");
-    fs::create_dir_all(&shelf).expect("a folder");
-    std::os::unix::fs::symlink(newest.join("model"), Path::new(&shelf).join("tiny")).expect("a link");
-    let output = costar().arg("puzzles").env("COSTAR_MODELS", &shelf).output().expect("it runs");
+    fs::create_dir_all(&folder).expect("a folder");
+    std::os::unix::fs::symlink(newest.join("model"), Path::new(&folder).join("tiny")).expect("a link");
+    let output = costar().arg("puzzles").env("COSTAR_MODELS", &folder).output().expect("it runs");
     let text = String::from_utf8(output.stdout).expect("text");
     for word in ["cube3", "notation", "searches: bwas", "tiny", "jugs:8,5,3", "manhattan"] {
         assert!(text.contains(word), "{word}: {text}");
     }
-    let output = costar().args(["solve", "--model", "tiny", "R", "--json"]).env("COSTAR_MODELS", &shelf).output();
+    let output = costar().args(["solve", "--model", "tiny", "R", "--json"]).env("COSTAR_MODELS", &folder).output();
     assert_eq!(json(&String::from_utf8(output.expect("it runs").stdout).expect("text"))["model"], "tiny");
 }
 

@@ -1,6 +1,6 @@
 //! What `costar plot` is given: runs, models or results, told apart by what is in them.
 
-use super::super::instances;
+use super::super::instances::{self, Written};
 use crate::neural::model::CONFIG;
 use crate::plot::{Results, Run};
 use crate::report::{Metrics, Solved, parse_lines};
@@ -99,7 +99,7 @@ impl Folder {
 /// # Errors
 /// If something is neither a run nor a model nor results, or they are not of one sort.
 pub(super) fn read(names: &[String], optima: Option<&Path>) -> Result<Given> {
-    let optima = optima.map(instances::optima).transpose().context("--instances")?;
+    let optima = optima.map(known_optima).transpose().context("--instances")?;
     let mut first: Option<Given> = None;
     for name in names {
         let next = read_one(name)?;
@@ -227,4 +227,19 @@ fn snapshots(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut models: Vec<PathBuf> = paths.into_iter().filter(|path| path.join(CONFIG).is_file()).collect();
     models.sort();
     Ok(models)
+}
+
+/// The known optimal lengths of a file with one instance a line, by the instance as it is written.
+///
+/// # Errors
+/// If the file cannot be read, or a length is none: names the line.
+fn known_optima(path: &Path) -> Result<HashMap<String, u32>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut optima = HashMap::new();
+    for Written { line, text } in instances::all(&instances::without_comments(&text), false) {
+        let (instance, optimum) =
+            instances::with_optimum(&text).with_context(|| format!("line {line} of {}", path.display()))?;
+        optima.extend(optimum.map(|optimum| (instance.to_owned(), optimum)));
+    }
+    Ok(optima)
 }

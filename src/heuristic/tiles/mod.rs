@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The estimates that boards of one size have beside those of every size.
 pub trait BoardHeuristics: Board {
-    /// The names of all estimates, the best last.
+    /// The names of all estimates, the default last.
     const NAMES: &'static [&'static str] = &["manhattan", "linear-conflict"];
 
     /// One of the estimates that only this size has.
