@@ -3,12 +3,12 @@
 //!
 //! # Example: solve a cube
 //!
-//! ```no_run
+//! ```
 //! use costar::puzzle::cube3::Cube3;
 //! use costar::solver::{SearchConfig, Solver};
 //!
 //! let solution = Solver::new(Cube3, SearchConfig::default())?.solve("R U F'")?;
-//! println!("{solution}"); // F U' R'
+//! assert_eq!(solution.to_string(), "F U' R'");
 //! # Ok::<(), costar::Error>(())
 //! ```
 //!

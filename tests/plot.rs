@@ -158,7 +158,7 @@ fn lengths_and_efforts_come_from_the_results() {
 fn a_training_has_a_panel_for_each_measure_and_a_name_for_each_run() {
     let one = training(&[run("alone")]);
     assert!(one.texts().contains(&"alone, 1,000,000 samples"), "{:?}", one.texts());
-    assert!(one.texts().contains(&"cross-entropy of the back moves (nats)"));
+    assert!(one.texts().contains(&"cross-entropy of the policy (nats)"));
     assert!(one.texts().contains(&"grey: learning rate, from 0 to 1e-3"));
     let mut without = run("b");
     without.metrics.iter_mut().for_each(|line| line.cross_entropy = None);

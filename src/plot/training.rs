@@ -27,7 +27,7 @@ struct Measure {
 const MEASURES: [Measure; 3] = [
     Measure { heading: "loss (what is minimised)", value: |metrics| Some(metrics.loss) },
     Measure { heading: "absolute error of the cost-to-go (moves)", value: |metrics| Some(metrics.absolute_error) },
-    Measure { heading: "cross-entropy of the back moves (nats)", value: |metrics| metrics.cross_entropy },
+    Measure { heading: "cross-entropy of the policy (nats)", value: |metrics| metrics.cross_entropy },
 ];
 
 /// Values of the first samples, while the learning rate rises, may be far above all later ones: no axis is made for

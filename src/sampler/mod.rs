@@ -97,7 +97,7 @@ pub struct Children {
 }
 
 impl Batch {
-    /// The samples one by one, to be filled in: row, label and back moves.
+    /// The samples one by one, to be filled in: row, label and policy targets.
     pub fn samples_mut(&mut self) -> impl Iterator<Item = (ArrayViewMut1<'_, u8>, &mut f32, ArrayViewMut1<'_, u8>)> {
         let labels = self.labels.iter_mut().zip(self.policy_targets.outer_iter_mut());
         self.states.outer_iter_mut().zip(labels).map(|(row, (label, back))| (row, label, back))
@@ -256,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn back_moves_lead_back_and_no_move_undoes_the_last() {
+    fn policy_targets_lead_back_and_no_move_undoes_the_last() {
         let cube = Cube3;
         let batch = sampler(520).batch(3);
         let mut solved = vec![0; 54];
         cube.encode(&cube.goals()[0], &mut solved);
         for i in 0..520 {
             if batch.labels[i] == 1.0 {
-                // One move from solved: some state one move away, whose back move solves it.
+                // One move from solved: some state one move away, whose policy target solves it.
                 let text: String =
                     batch.states.row(i).iter().map(|&c| "URFDLB".as_bytes()[c as usize] as char).collect();
                 let state = cube.parse(&text).expect("a state of a walk");

@@ -15,19 +15,22 @@
 //!
 //! # Example: train a network for a small puzzle
 //!
-//! ```no_run
+//! ```
 //! use costar::neural::device::Device;
 //! use costar::neural::network::NetworkKind;
 //! use costar::puzzle::tiles::Puzzle8;
-//! use costar::train::{RunOptions, Training, config::TrainingConfig};
+//! use costar::train::{Ended, RunOptions, Training, config::TrainingConfig};
 //! use std::sync::atomic::AtomicBool;
 //!
-//! let config = TrainingConfig { net: Some(NetworkKind::Mlp), width: Some(128), blocks: Some(1), policy: true, ..Default::default() };
-//! let options = RunOptions { steps: Some(1_000_000), ..RunOptions::new("runs/puzzle8") };
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path().join("run");
+//! let net = Some(NetworkKind::Mlp);
+//! let config = TrainingConfig { net, width: Some(64), blocks: Some(1), policy: true, ..TrainingConfig::default() };
+//! let options = RunOptions { steps: Some(20_000), ..RunOptions::new(folder) };
 //! let stop = AtomicBool::new(false);
 //! let training = Training::open(&Puzzle8::default().into(), &config, &options, Device::CPU, &stop)?;
-//! training.run(&stop, &mut |_| ())?;
-//! # Ok::<(), costar::Error>(())
+//! assert_eq!(training.run(&stop, &mut |_| ())?, Ended::Finished);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod checkpoint;
