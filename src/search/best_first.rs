@@ -171,13 +171,9 @@ impl<S: State> BestFirst<S> {
         Self::one_by_one(settings.lambda.map_or(0.0, |lambda| lambda.get() as f32))
     }
 
-    fn is_partial(&self) -> bool {
-        matches!(self.expansion, Expansion::Partial { .. })
-    }
-
     /// Whether the first batch with an answer is the last: it is finished then, for its paths may become cheaper.
     fn ends_with_first_batch(&self) -> bool {
-        !self.is_partial() && self.patience == Some(0) && self.perimeter.is_empty()
+        !self.expansion.is_partial() && self.patience == Some(0) && self.perimeter.is_empty()
     }
 }
 
@@ -253,7 +249,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             }
             let bound = self.nodes.open.least_f();
             self.take_batch(&mut batch);
-            let nothing_left = if self.settings.is_partial() { bound.is_none() } else { batch.is_empty() };
+            let nothing_left = if self.settings.expansion.is_partial() { bound.is_none() } else { batch.is_empty() };
             if nothing_left {
                 return Ok(self.end(control));
             }
@@ -293,7 +289,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
     /// Takes the nodes that a step of full expansion expands; tests them for the goal where that is to be done now.
     fn take_batch(&mut self, batch: &mut Vec<NodeId>) {
         batch.clear();
-        if self.settings.is_partial() {
+        if self.settings.expansion.is_partial() {
             return;
         }
         while batch.len() < self.settings.n.max(1) {
@@ -311,7 +307,11 @@ impl<'a, P: Puzzle> Run<'a, P> {
     /// Expands, and queues the new states for evaluation.
     fn step(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<(), Interrupt> {
         self.nodes.stats.iterations += 1;
-        if self.settings.is_partial() { self.expand_partially(control) } else { self.expand_batch(batch, control) }
+        if self.settings.expansion.is_partial() {
+            self.expand_partially(control)
+        } else {
+            self.expand_batch(batch, control)
+        }
     }
 
     /// Expands a batch; at a limit, puts back what is left of it.

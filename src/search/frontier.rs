@@ -22,6 +22,12 @@ pub enum Expansion {
     },
 }
 
+impl Expansion {
+    pub(super) fn is_partial(&self) -> bool {
+        matches!(self, Expansion::Partial { .. })
+    }
+}
+
 /// The nodes of a running search.
 pub(super) struct Frontier<'a, P: Puzzle> {
     puzzle: &'a P,
@@ -52,7 +58,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         expansion: Expansion,
         ties: Ties,
     ) -> Self {
-        let is_partial = matches!(expansion, Expansion::Partial { .. });
+        let is_partial = expansion.is_partial();
         Frontier {
             puzzle,
             lambda,
@@ -70,13 +76,9 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
-    fn is_partial(&self) -> bool {
-        matches!(self.expansion, Expansion::Partial { .. })
-    }
-
     /// Takes the node that comes first; leaves out entries that a cheaper path has outdated.
     pub(super) fn take(&mut self) -> Option<NodeId> {
-        let is_partial = self.is_partial();
+        let is_partial = self.expansion.is_partial();
         loop {
             let f = if is_partial { self.open.least_f() } else { None };
             let id = self.open.pop()?;
@@ -145,7 +147,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Ends a step: all that is queued is evaluated, and the new nodes enter the open list.
     pub(super) fn evaluate_rest(&mut self) -> Result<(), HeuristicError> {
-        if !self.is_partial() && self.queue.fits_one_chunk() {
+        if !self.expansion.is_partial() && self.queue.fits_one_chunk() {
             let mut values = std::mem::take(&mut self.values);
             let first = self.queue.evaluate(&mut values)?;
             self.stats.evaluated += values.len() as u64;
@@ -186,7 +188,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         let policy = estimates.policy.as_ref();
         for (i, (id, h)) in (first..).zip(estimates.values).enumerate() {
             self.take_estimate(id, h);
-            if self.is_partial() {
+            if self.expansion.is_partial() {
                 self.order.set(id, policy.map(|policy| policy.row(i)));
             }
         }

@@ -4,7 +4,7 @@ use super::config::SearchConfig;
 use super::models;
 use super::parts::Parts;
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
-use super::resolve::resolve;
+use super::resolve::{asks_heuristic, resolve};
 use super::{Network, OnAnswer, OnProgress, Settings, Solver, effective, template};
 use crate::error::{Error, Result};
 use crate::heuristic::Heuristic;
@@ -152,7 +152,7 @@ impl<P: Puzzle> Builder<P> {
         let (mut heuristic, network) = self.load(&plan.heuristic, device)?;
         let mut perimeters = PerimeterCache::default();
         let (plan, search) = build_search(plan, &self.entry, &mut perimeters, &self.stop)?;
-        if asks_heuristic(&plan.search) {
+        if asks_heuristic(plan.search.name()) {
             // What the first estimate sets up is neither the search's time nor its memory.
             heuristic.warm_up()?;
         }
@@ -248,8 +248,4 @@ pub(super) fn build_search<P: Puzzle>(
         _ => Arc::from(search),
     };
     Ok((plan, search))
-}
-
-pub(super) fn asks_heuristic(search: &SearchConfig) -> bool {
-    SearchConfig::needs_of(search.name()).is_some_and(|needs| needs.heuristic)
 }

@@ -57,7 +57,8 @@ use crate::puzzle::{Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
 use crate::report::Solved;
 use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search};
-use builder::{PerimeterCache, asks_heuristic, build_search};
+use builder::{PerimeterCache, build_search};
+use resolve::asks_heuristic;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -326,7 +327,7 @@ fn template<P: Puzzle>(
         n: number("n").and_then(|n| n.as_u64()).map(|n| n as usize),
         lambda: number("lambda").and_then(|lambda| lambda.as_f64()).map(|lambda| lambda as f32),
         config,
-        heuristic: asks_heuristic(search).then(|| heuristic.name().into()),
+        heuristic: asks_heuristic(search.name()).then(|| heuristic.name().into()),
         max_seconds: limits.time.map(|time| time.as_secs_f64()),
         max_nodes: limits.nodes,
         max_memory: limits.memory,

@@ -93,7 +93,8 @@ fn search_name(request: &Request, facts: &Facts<'_>, with_network: bool) -> &'st
     }
 }
 
-fn asks_heuristic(search: &str) -> bool {
+/// Whether the search of a name asks a heuristic.
+pub(super) fn asks_heuristic(search: &str) -> bool {
     SearchConfig::needs_of(search).is_some_and(|needs| needs.heuristic)
 }
 
