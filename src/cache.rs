@@ -113,18 +113,26 @@ impl Table {
 
     /// Waits until no other process builds this table.
     fn lock(&self, folder: &Path) -> Result<File> {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        let path = folder.join(format!("{}.lock", self.name));
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                log::info!("waiting for another process that builds {}", self.title);
-                file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
-            }
-            locked => locked.map_err(io::Error::from).with_context(|| format!("cannot lock {}", path.display()))?,
-        }
-        Ok(file)
+        lock(folder, &self.name, &self.title)
     }
+}
+
+/// Waits until no other process builds what is kept under a name in a folder; others wait until the file is dropped.
+///
+/// # Errors
+/// If the folder cannot be made, or the lock cannot be written.
+pub fn lock(folder: &Path, name: &str, title: &str) -> Result<File> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let path = folder.join(format!("{name}.lock"));
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            log::info!("waiting for another process that builds {title}");
+            file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+        }
+        locked => locked.map_err(io::Error::from).with_context(|| format!("cannot lock {}", path.display()))?,
+    }
+    Ok(file)
 }
 
 /// Bytes of a checksum in a file, its line break included.

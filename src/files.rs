@@ -10,8 +10,16 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// If writing, syncing or renaming fails; the temporary file is removed then.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_whole_with(path, |file| file.write_all(bytes))
+}
+
+/// The same, of what `write` writes.
+///
+/// # Errors
+/// If writing, syncing or renaming fails; the temporary file is removed then.
+pub fn write_whole_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<()> {
     let temporary = beside(path);
-    let written = write_synced(&temporary, bytes).and_then(|()| rename(&temporary, path));
+    let written = write_synced_with(&temporary, write).and_then(|()| rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
@@ -42,12 +50,15 @@ pub fn create_folder_whole(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) 
 /// # Errors
 /// If it cannot be written: a full disk is named as such by the system.
 pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(path)?;
-        file.write_all(bytes)?;
+    write_synced_with(path, |file| file.write_all(bytes))
+}
+
+fn write_synced_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<()> {
+    let written = File::create(path).and_then(|mut file| {
+        write(&mut file)?;
         file.sync_all()
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -5,7 +5,8 @@
 
 use crate::error::{Error, Result, SettingError};
 use crate::heuristic::tiles::BoardHeuristics;
-use crate::heuristic::{Heuristic, PuzzleHeuristics, ball, zero};
+use crate::heuristic::{Heuristic, PerState, PuzzleHeuristics, ball, zero};
+use crate::memory;
 use crate::puzzle::cube2::Cube2;
 use crate::puzzle::cube3::Cube3;
 use crate::puzzle::jugs::Jugs;
@@ -19,7 +20,7 @@ use crate::sampler::{ExactSamples, Labels, Samples, Source, Walker, Walks, sokob
 use crate::search::Search;
 use crate::search::bidirectional::Bidirectional;
 use crate::search::nbs::NearOptimalBidirectional;
-use crate::search::perimeter::Perimeter;
+use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf, Shelf};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -155,6 +156,8 @@ impl<P: Puzzle> Entry<P> {
             is_reversible: self.reverse.is_some(),
             symmetries: goal.map_or(0, |goal| self.puzzle.symmetric_images(&goal).len()),
             has_symmetric_states: goal.is_some_and(|goal| self.puzzle.symmetric_state(&goal).is_some()),
+            has_classes: self.reverse.is_some() && self.puzzle.symmetries().is_some(),
+            has_unit_costs: goal.is_some_and(|goal| has_unit_costs(&*self.puzzle, goal)),
             has_own_goal: self.puzzle.has_own_goal(),
             search: self.search,
             prefers_network: self.prefers_network,
@@ -188,6 +191,19 @@ impl<P: Puzzle> Entry<P> {
     }
 }
 
+/// Whether moves cost 1, as seen on a walk from a goal that makes every move that is legal.
+fn has_unit_costs<P: Puzzle>(puzzle: &P, goal: P::State) -> bool {
+    const ROUNDS: usize = 8;
+    let mut state = goal;
+    (0..ROUNDS * puzzle.move_count()).all(|step| {
+        let action = (step % puzzle.move_count()) as Move;
+        let Some(next) = puzzle.apply(&state, action) else { return true };
+        let cost = puzzle.move_cost(&state, action);
+        state = next;
+        cost == 1
+    })
+}
+
 /// What a configuration is resolved by: all that matters of a puzzle, as data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PuzzleFacts {
@@ -199,6 +215,10 @@ pub struct PuzzleFacts {
     pub symmetries: usize,
     /// Whether states have a symmetric state, for symmetry averaging.
     pub has_symmetric_states: bool,
+    /// Whether a perimeter holds classes of states.
+    pub has_classes: bool,
+    /// Whether every move costs 1.
+    pub has_unit_costs: bool,
     /// Whether the goal is the puzzle's own.
     pub has_own_goal: bool,
     /// The search that measured best where there is no network.
@@ -227,10 +247,13 @@ pub trait Reverse<P: Puzzle>: Send + Sync {
     fn nbs(&self) -> Box<dyn Search<P>>;
 
     /// The heuristic `ball`.
-    fn ball(&self, puzzle: &P) -> Box<dyn Heuristic<P::State>>;
+    fn ball(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>>;
 
     /// [`Perimeter::within`].
     fn perimeter(&self, puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State>;
+
+    /// Where perimeters by classes are kept, of a puzzle that knows its symmetries.
+    fn shelf<'a>(&self, puzzle: &'a P) -> Option<Box<dyn PerimeterShelf<P::State> + 'a>>;
 
     /// See [`Entry::samples`].
     ///
@@ -272,12 +295,21 @@ impl<P: Reversible> Reverse<P> for ByInverses {
         Box::new(NearOptimalBidirectional)
     }
 
-    fn ball(&self, puzzle: &P) -> Box<dyn Heuristic<P::State>> {
-        Box::new(ball(puzzle, BALL_DEPTH))
+    fn ball(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>> {
+        let room = memory::available().unwrap_or(u64::MAX) / 2;
+        let kept = Shelf::new(&**puzzle, None).and_then(|shelf| shelf.load(u32::MAX, room));
+        let Some(perimeter) = kept else { return Box::new(ball(&**puzzle, BALL_DEPTH)) };
+        let (puzzle, beyond) = (Arc::clone(puzzle), perimeter.least_outside() as f32);
+        let estimate = move |state: &P::State| perimeter.cost(&*puzzle, state).map_or(beyond, |cost| cost as f32);
+        Box::new(PerState::new("ball", true, estimate))
     }
 
     fn perimeter(&self, puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State> {
         Perimeter::within(puzzle, depth, room, stop)
+    }
+
+    fn shelf<'a>(&self, puzzle: &'a P) -> Option<Box<dyn PerimeterShelf<P::State> + 'a>> {
+        Some(Box::new(Shelf::new(puzzle, None)?))
     }
 
     fn samples(
@@ -293,7 +325,7 @@ impl<P: Reversible> Reverse<P> for ByInverses {
         let Some(depth) = labels.perimeter() else {
             return Ok(Source { samples: Arc::new(walks), default_depth });
         };
-        let perimeter = Perimeter::within(&*puzzle, depth, room, stop);
+        let perimeter = exact_labels(&*puzzle, depth, room, stop);
         perimeter.check_reached(depth)?;
         let samples: Arc<dyn Samples> = Arc::new(match labels {
             Labels::Bellman { .. } => walks.with_children(perimeter),
@@ -301,6 +333,16 @@ impl<P: Reversible> Reverse<P> for ByInverses {
         });
         Ok(Source { samples, default_depth })
     }
+}
+
+/// The perimeter that gives exact labels: of classes where the puzzle knows its symmetries.
+fn exact_labels<P: Reversible>(puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State> {
+    let bytes = (room as u64).saturating_mul(16);
+    let extent = Extent { depth, bytes, time: None, count_last: false };
+    let Some(shelf) = Shelf::new(puzzle, None) else { return Perimeter::within(puzzle, depth, room, stop) };
+    let kept = shelf.load(depth, bytes).filter(|kept| kept.depth() == depth || kept.is_whole());
+    let make = || shelf.make_unkept(extent, stop, &mut |_| ());
+    kept.or_else(make).unwrap_or_else(Perimeter::none)
 }
 
 /// A puzzle of one's own whose moves can be undone needs no more than [`Entry::reversible`]; those that come with costar

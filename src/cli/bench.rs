@@ -243,9 +243,10 @@ fn describe<S>(i: usize, instance: &Instance<S>, result: &Solved, why: impl FnOn
     let Some(moves) = &result.moves else { return format!("{:>4}  {}", i + 1, why()) };
     let optimum = instance.optimum.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
     format!(
-        "{:>4}  {} moves{optimum}  {:.2} s  {} evaluated  {}",
+        "{:>4}  {} moves{optimum}{}  {:.2} s  {} evaluated  {}",
         i + 1,
         moves.len(),
+        if result.proven_optimal { ", proven" } else { "" },
         result.seconds,
         grouped(result.nodes_evaluated),
         moves.join(" ")
@@ -259,8 +260,16 @@ fn show(summary: &Summary) -> String {
     let optimal = summary
         .optimal
         .map_or("optimum unknown".into(), |optimal| format!("{optimal} optimal ({:.1} %)", share(optimal)));
+    let proof = summary.mean_proof_seconds.map(|seconds| {
+        let searched = summary.mean_seconds.unwrap_or(0.0) - seconds;
+        let (proven, unproven) = (summary.proven, summary.unproven);
+        format!(
+            "proof    {proven} proven, {unproven} unproven; seconds mean {searched:.2} search, {seconds:.2} proof\n"
+        )
+    });
     format!(
         "{} instances, {} solved ({:.1} %), {optimal}\n\
+         {}\
          length   mean {} (of the optima {})\n\
          seconds  mean {}, median {}, 95 % within {}, at most {}\n\
          nodes    {} generated/s, {} evaluated/s\n\
@@ -268,6 +277,7 @@ fn show(summary: &Summary) -> String {
         summary.instances,
         summary.solved,
         share(summary.solved),
+        proof.unwrap_or_default(),
         number(summary.mean_length, 2),
         number(summary.mean_optimal, 2),
         number(summary.mean_seconds, 2),

@@ -1,7 +1,7 @@
 //! The flags of a search, made from the settings that the searches name.
 
 use crate::quantity;
-use crate::search::settings::{Kind, NoSettings, Setting, Settings as _};
+use crate::search::settings::{Common, Kind, Setting};
 use crate::solver::SearchConfig;
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use serde_json::{Map, Value};
@@ -92,7 +92,7 @@ fn help(name: &str, searches: &[&str]) -> String {
         let settings = SearchConfig::settings_of(search).unwrap_or_default();
         settings.iter().find(|setting| setting.name == name).map_or("", |setting| setting.help).trim().to_owned()
     };
-    if NoSettings::LIST.iter().any(|setting| setting.name == name) {
+    if Common::LIST.iter().any(|setting| setting.name == name) {
         return text(searches[0]).replace('`', "");
     }
     let texts = searches.iter().map(|search| format!("Of {search}: {}", text(search)));

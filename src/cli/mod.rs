@@ -11,6 +11,7 @@ mod bench;
 mod explain;
 mod flags;
 mod instances;
+mod perimeter;
 #[cfg(feature = "plot")]
 mod plot;
 mod progress;
@@ -52,6 +53,8 @@ enum Command {
     Serve(serve::Args),
     /// Print random scrambles
     Scramble(scramble::Args),
+    /// Make the table of exact distances near the goals, which solves use and proofs need, and keep it in the cache
+    Perimeter(perimeter::Args),
     /// List every puzzle, its notation, its searches and its models
     Puzzles,
 }
@@ -113,6 +116,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
         Command::Scramble(args) => scramble::run(&args),
+        Command::Perimeter(args) => perimeter::run(args),
         Command::Puzzles => puzzles::run(),
     };
     let (error, code) = match ending {

@@ -1,7 +1,8 @@
 //! What goes to the standard error stream: notes, and in a terminal, progress.
 
 use crate::quantity::grouped;
-use crate::search::Progress;
+use crate::search::perimeter::Making;
+use crate::search::{Progress, ProofProgress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,9 @@ impl SearchLine {
         self.last = Instant::now();
         let stats = &progress.stats;
         self.bar.tick();
+        if let Some(proof) = &progress.proof {
+            return self.bar.set_message(format!("{}{}", self.instances, describe_proof(proof)));
+        }
         let rate = (stats.generated as f64 / stats.seconds.max(1e-9)) as u64;
         let mut text = format!(
             "{}iteration {}, {} nodes, {}/s",
@@ -112,6 +116,52 @@ impl SearchLine {
 impl Drop for SearchLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// What a proof has excluded so far, and how long the rest will take.
+fn describe_proof(proof: &ProofProgress) -> String {
+    let best = proof.best.map_or("no solution yet".into(), |best| format!("{best} moves"));
+    let excluded = proof.excluded.map(|excluded| format!("; none of {excluded} or less")).unwrap_or_default();
+    let percent = 100.0 * proof.share;
+    format!("{best}{excluded}; {percent:.0} % of {} excluded, {} left", proof.target, duration(proof.seconds_left))
+}
+
+/// A time as people say it: `12 s`, `3 min`, `2.5 h`.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 120.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
+        seconds => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// A bar for a perimeter that is being made.
+#[derive(Debug)]
+pub struct PerimeterBar(ProgressBar);
+
+impl PerimeterBar {
+    /// Of a thousandth of the last layer a step.
+    pub fn new() -> Self {
+        let bar = ProgressBar::new(1000);
+        bar.set_style(style("{bar:30} {msg}  {eta_precise} left"));
+        PerimeterBar(bar)
+    }
+
+    /// How far a layer is.
+    pub fn show(&self, making: Making) {
+        if making.share == 0.0 {
+            self.0.reset_eta();
+            self.0.set_position(0);
+        }
+        self.0.set_message(format!("states at distance {}", making.depth));
+        self.0.set_position((1000.0 * making.share) as u64);
+    }
+}
+
+impl Drop for PerimeterBar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

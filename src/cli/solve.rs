@@ -3,7 +3,7 @@
 use super::instances::{Gatherer, Written};
 use super::progress::{SearchLine, note};
 use super::signal;
-use super::solver_flags::{SolverFlags, pruned, why_not_solved};
+use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
 #[cfg(feature = "view")]
 use super::view;
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
@@ -106,6 +106,9 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
         if let Some(said) = pruned(&solution.report).filter(|_| solution.moves.is_some()) {
             note!("costar: {} nodes stored, {said}", grouped(solution.report.nodes_stored));
         }
+    }
+    if let Some(said) = unproven(&solution.report).filter(|_| !args.flags.json) {
+        note!("costar: {said}");
     }
     if solution.moves.is_none() {
         if !args.flags.json {

@@ -91,6 +91,19 @@ pub(super) fn pruned(report: &Solved) -> Option<String> {
     (pruned > 0).then(|| format!("the {} worst pruned for lack of memory (--max-memory)", grouped(pruned)))
 }
 
+/// What a proof that was ended early has excluded, in words.
+pub(super) fn unproven(report: &Solved) -> Option<String> {
+    let proof = report.proof.filter(|_| !report.proven_optimal)?;
+    let mut said = report.length.map_or("no solution yet".into(), |length| format!("{length} moves"));
+    if let Some(excluded) = proof.excluded {
+        said += &format!("; no solution of {excluded} or less exists");
+    }
+    if let Some((target, share)) = proof.target.zip(proof.target_share) {
+        said += &format!("; {:.0} % of {target} excluded", 100.0 * share);
+    }
+    Some(said)
+}
+
 /// Why there is no answer, in words.
 pub(super) fn why_not_solved(report: &Solved, end: End) -> String {
     let counted = format!(

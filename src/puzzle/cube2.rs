@@ -170,6 +170,13 @@ impl Puzzle for Cube2 {
         row.iter_mut().zip(FACELETS).for_each(|(cell, facelet)| *cell = whole[facelet]);
     }
 
+    fn always_same(&self, one: [Move; 2], other: [Move; 2]) -> bool {
+        let after = |moves: [Move; 2]| {
+            moves.iter().fold(CubeState::SOLVED.corners(), |corners, &action| CubeState::turn_corners(corners, action))
+        };
+        after(one) == after(other)
+    }
+
     fn notation(&self) -> &'static str {
         "a scramble from solved in face turns (all twelve are read), or 24 facelets in the order U R F D L B; \
          moves U R F, a ' for counter-clockwise"

@@ -4,9 +4,13 @@
 //! facelets are numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges
 //! UR UF UL UB DR DF DL DB FR FL BL BR, faces U R F D L B, the facelets of a face row by row.
 
-use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage};
+use super::{
+    Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries,
+};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+mod classes;
 mod facelets;
 mod notation;
 mod symmetry;
@@ -382,6 +386,16 @@ impl Puzzle for Cube3 {
 
     fn symmetric_images(&self, state: &CubeState) -> Vec<SymmetricImage<CubeState>> {
         symmetry::images(state)
+    }
+
+    fn symmetries(&self) -> Option<Arc<dyn Symmetries<CubeState>>> {
+        Some(classes::symmetries())
+    }
+
+    /// Half turns are the same either way, and turns of opposite faces in either order.
+    fn always_same(&self, one: [Move; 2], other: [Move; 2]) -> bool {
+        let after = |[first, second]: [Move; 2]| self.turn(&self.turn(&CubeState::SOLVED, first), second);
+        after(one) == after(other)
     }
 
     /// The inverse.

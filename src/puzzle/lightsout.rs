@@ -179,6 +179,11 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
         row.iter_mut().enumerate().for_each(|(cell, symbol)| *symbol = u8::from(is_lit(state, cell)));
     }
 
+    /// The order of presses does not matter.
+    fn always_same(&self, [first, second]: [Move; 2], other: [Move; 2]) -> bool {
+        other == [first, second] || other == [second, first]
+    }
+
     fn notation(&self) -> &'static str {
         "the lights row by row, 1 on; a move is a press row,column, both from 1"
     }

@@ -66,6 +66,7 @@
 
 use std::fmt;
 use std::hash::Hash;
+use std::sync::Arc;
 
 pub mod cube2;
 pub mod cube3;
@@ -75,9 +76,11 @@ pub mod lightsout;
 pub mod permutation;
 pub mod picture;
 pub mod sokoban;
+pub mod symmetry;
 pub mod tiles;
 
 pub use picture::Picture;
+pub use symmetry::{Class, Symmetries};
 
 /// The number of a move: an index below [`Puzzle::move_count`].
 pub type Move = u8;
@@ -227,6 +230,17 @@ pub trait Puzzle: Send + Sync + 'static {
     /// Empty where the puzzle knows no symmetries.
     fn symmetric_images(&self, _state: &Self::State) -> Vec<SymmetricImage<Self::State>> {
         Vec::new()
+    }
+
+    /// Its symmetries, where it knows them: a [perimeter](crate::search::perimeter) then holds classes of states.
+    fn symmetries(&self) -> Option<Arc<dyn Symmetries<Self::State>>> {
+        None
+    }
+
+    /// Whether two moves, one after the other, always lead to the same state as two others do, from wherever they are
+    /// made. A search then needs only one of the two ways; where this is not known, `false` only costs time.
+    fn always_same(&self, _one: [Move; 2], _other: [Move; 2]) -> bool {
+        false
     }
 
     /// One symmetric image of a state that is cheap to compute, for symmetry averaging: it is as far from solved as the

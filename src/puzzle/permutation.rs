@@ -8,9 +8,12 @@
 //! `new[i] = old[p[i]]`. Inverses are found among the moves, and derived (named with a `'`) where they are missing and
 //! `"symmetric": true` is given. An instance is a scramble from the goal, or the symbols of a state.
 
-use super::{Encoding, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
+use super::{Encoding, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries};
 use serde_json::{Map, Value};
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+mod symmetry;
 
 /// The most positions.
 pub const LARGEST: usize = 256;
@@ -175,6 +178,8 @@ pub struct Permutation<const N: usize> {
     description: Description,
     goal: [u8; N],
     tables: Vec<[u8; N]>,
+    /// Found when they are first asked for.
+    symmetries: OnceLock<Option<Arc<symmetry::Found<N>>>>,
 }
 
 impl<const N: usize> Permutation<N> {
@@ -190,7 +195,24 @@ impl<const N: usize> Permutation<N> {
         // Positions beyond the last hold 0, and stay where they are.
         let goal = fill(&description.goal, |_| 0);
         let tables = description.moves.iter().map(|(_, permutation)| fill(permutation, |i| i as u8)).collect();
-        Permutation { description, goal, tables }
+        Permutation { description, goal, tables, symmetries: OnceLock::new() }
+    }
+
+    /// The symmetries, where there are others than the identity; says in the log why they are not found.
+    fn found(&self) -> Option<&Arc<symmetry::Found<N>>> {
+        let find = || {
+            let Description { name, symbols, goal, moves, inverses } = &self.description;
+            let moves = moves.iter().map(|(_, table)| &table[..]).collect();
+            let rules = symmetry::Rules { goal, symbols: symbols.len(), moves };
+            match symmetry::find(&rules) {
+                Ok(maps) => symmetry::Found::new(maps, self.goal, goal.len(), &self.tables, inverses).map(Arc::new),
+                Err(why) => {
+                    log::info!("the symmetries of {name} are not used: {why}");
+                    None
+                }
+            }
+        };
+        self.symmetries.get_or_init(find).as_ref()
     }
 
     /// Whether every move has an inverse among the moves.
@@ -311,6 +333,25 @@ impl<const N: usize> Puzzle for Permutation<N> {
 
     fn encode(&self, state: &[u8; N], row: &mut [u8]) {
         row.copy_from_slice(&state[..self.description.positions()]);
+    }
+
+    fn symmetric_images(&self, state: &[u8; N]) -> Vec<SymmetricImage<[u8; N]>> {
+        self.found().map_or_else(Vec::new, |found| found.images(state))
+    }
+
+    fn symmetries(&self) -> Option<Arc<dyn Symmetries<[u8; N]>>> {
+        Some(Arc::clone(self.found()?) as Arc<dyn Symmetries<[u8; N]>>)
+    }
+
+    /// An image under a symmetry: the inverse, where the goal has no symbol twice.
+    fn symmetric_state(&self, state: &[u8; N]) -> Option<[u8; N]> {
+        Some(self.found()?.image_for_averaging(state))
+    }
+
+    fn always_same(&self, one: [Move; 2], other: [Move; 2]) -> bool {
+        let table = |action: Move| &self.tables[usize::from(action)];
+        let place = |[first, second]: [Move; 2], i: usize| table(first)[usize::from(table(second)[i])];
+        (0..N).all(|i| place(one, i) == place(other, i))
     }
 
     fn notation(&self) -> &'static str {

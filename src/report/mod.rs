@@ -31,6 +31,9 @@ pub struct Solved {
     pub optimal_length: Option<u32>,
     /// Whether no cheaper one exists; `true` only where that is proven.
     pub proven_optimal: bool,
+    /// What the proof after the search has excluded, where there was one.
+    #[serde(default)]
+    pub proof: Option<ProofRecord>,
     /// Every child made, duplicates included.
     pub nodes_generated: u64,
     /// Distinct states kept, the start included.
@@ -107,6 +110,21 @@ fn show<T: std::fmt::Display>(value: &Option<T>) -> String {
     value.as_ref().map_or("none".into(), T::to_string)
 }
 
+/// What a proof has excluded.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ProofRecord {
+    /// There is no solution of this cost or less; `null` where not even that is known.
+    pub excluded: Option<u32>,
+    /// The cost that was being excluded when the proof was ended early.
+    pub target: Option<u32>,
+    /// The share of the sequences of moves of that cost that were looked up.
+    pub target_share: Option<f64>,
+    /// Sequences of moves that were looked up, of all costs together.
+    pub sequences: u64,
+    /// Its part of the seconds.
+    pub seconds: f64,
+}
+
 /// What `solve --json` prints of an instance that is refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refused {
@@ -127,6 +145,12 @@ pub struct Summary {
     pub solved: usize,
     /// How many were solved at the known optimal cost; `null` where no optimum is known.
     pub optimal: Option<usize>,
+    /// How many solutions are proven to be shortest.
+    pub proven: usize,
+    /// How many solutions are not.
+    pub unproven: usize,
+    /// Mean seconds of the proofs, of the instances that have one; `mean_seconds` has them too.
+    pub mean_proof_seconds: Option<f64>,
     /// Mean length of the solutions.
     pub mean_length: Option<f64>,
     /// Mean known optimal length of the solved instances that have one.
@@ -170,6 +194,9 @@ impl Summary {
                 .iter()
                 .any(Option::is_some)
                 .then(|| both().filter(|(cost, optimum)| cost <= optimum).count()),
+            proven: results.iter().filter(|result| result.proven_optimal).count(),
+            unproven: results.iter().filter(|result| result.solved && !result.proven_optimal).count(),
+            mean_proof_seconds: mean(results.iter().filter_map(|result| Some(result.proof?.seconds))),
             mean_length: mean(results.iter().filter_map(|result| Some(result.length? as f64))),
             mean_optimal: mean(both().map(|(_, optimum)| f64::from(optimum))),
             mean_seconds: mean(seconds.iter().copied()),

@@ -97,7 +97,7 @@ impl<P: Reversible> Walks<P> {
         for (i, state) in states.iter().enumerate() {
             for action in 0..moves {
                 let Some(child) = self.puzzle.apply(state, action as Move) else { continue };
-                let home = if self.puzzle.is_goal(&child) { Some(0) } else { perimeter.cost(&child) };
+                let home = if self.puzzle.is_goal(&child) { Some(0) } else { perimeter.cost(&*self.puzzle, &child) };
                 costs[[i, action]] = (self.puzzle.move_cost(state, action as Move) + home.unwrap_or(0)) as f32;
                 if home.is_none() {
                     self.puzzle.encode(&child, &mut row);
@@ -142,7 +142,7 @@ impl<P: Reversible> Walks<P> {
             if walker.step(generator).is_none() {
                 break;
             }
-            cost = onward.and_then(|(perimeter, _)| perimeter.cost(&walker.state)).unwrap_or(cost + 1);
+            cost = onward.and_then(|(perimeter, _)| perimeter.cost(&*self.puzzle, &walker.state)).unwrap_or(cost + 1);
         }
         Sample { state: walker.state, made: walker.made, cost }
     }
@@ -153,7 +153,7 @@ impl<P: Reversible> Walks<P> {
         let mut states = Vec::new();
         for (Sample { state, made, cost }, (mut row, label, mut back)) in samples.zip(batch.samples_mut()) {
             self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-            let known = self.known.as_ref().and_then(|(perimeter, _)| perimeter.cost(&state));
+            let known = self.known.as_ref().and_then(|(perimeter, _)| perimeter.cost(&*self.puzzle, &state));
             *label = known.unwrap_or(cost) as f32;
             self.pruning.back(&made).for_each(|action| back[usize::from(action)] = 1);
             states.extend(children_of.map(|_| state));

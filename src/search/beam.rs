@@ -24,11 +24,11 @@
 //! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as the cube article's repository.
 
 use super::chunk_queue::ChunkQueue;
+use super::exhaustive::Exhaustive;
 use super::limits::Interrupt;
 use super::nodes::arena::NodeId;
 use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
-use super::refinement::{Refiner, most_moves};
 use super::settings::{Share, Weight, settings};
 use super::{Answer, CHECK_EVERY, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
@@ -37,10 +37,19 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicUsize;
 use std::thread;
 
 /// The share of the policy prior that still counts once a child has been evaluated.
 const PRIOR_WEIGHT: f32 = 0.2;
+
+/// Of the refinement: from one state, at most about so many are generated.
+const MOST_STATES: f64 = 1000.0;
+
+/// The most moves between a layer and the perimeter.
+fn most_moves(branching: f64) -> usize {
+    (MOST_STATES.ln() / branching.max(1.5).ln()) as usize
+}
 
 /// Move probabilities below this count as this.
 const LEAST_PROBABILITY: f32 = 1e-4;
@@ -59,9 +68,6 @@ settings! {
         /// Share of the width, on either side of the cut-off of a layer, in which states are evaluated again as their
         /// symmetric state (a cube's inverse, a board's mirror image), and the mean is taken [default: 0]
         symmetry_averaging: Share,
-        /// Depth of the perimeter: the exact cost of all states within so many moves of the goals; 0 for none [default with
-        /// `candidates`: the model's own, or the deepest of at most 1000 states per state of all beams (the cube: 7)]
-        perimeter: u32,
     }
 }
 
@@ -131,7 +137,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         run.stats.seconds = control.seconds();
         let (moves, cost) = run.best.map(|answer| (answer.moves, answer.cost)).unzip();
         let proven_optimal = end == End::Solved && run.stats.iterations == 0;
-        Ok(Outcome { end, moves, cost, proven_optimal, stats: run.stats })
+        Ok(Outcome { end, moves, cost, proven_optimal, stats: run.stats, proof: None })
     }
 }
 
@@ -244,7 +250,11 @@ impl<P: Puzzle> Run<'_, P> {
             let Some(child) = self.puzzle.apply(&state, action) else { continue };
             self.stats.generated += 1;
             let cost = self.layer.costs[parent as usize] + self.puzzle.move_cost(&state, action);
-            let rest = if self.puzzle.is_goal(&child) { Some(0) } else { self.settings.perimeter.cost(&child) };
+            let rest = if self.puzzle.is_goal(&child) {
+                Some(0)
+            } else {
+                self.settings.perimeter.cost_on_rim(self.puzzle, &child)
+            };
             if let Some(rest) = rest {
                 self.take_answer(parent, action, &child, cost + rest);
             }
@@ -393,7 +403,7 @@ impl<P: Puzzle> Run<'_, P> {
     fn refinement_for(&self, bound: Cost) -> Option<(usize, usize)> {
         let perimeter = &self.settings.perimeter;
         let before_perimeter = bound.checked_sub(perimeter.step() + perimeter.depth())? as usize;
-        let moves = before_perimeter.min(most_moves(perimeter));
+        let moves = before_perimeter.min(most_moves(perimeter.branching()));
         (!perimeter.is_empty()).then_some((before_perimeter - moves, moves))
     }
 
@@ -415,22 +425,34 @@ impl<P: Puzzle> Run<'_, P> {
         const AT_ONCE: usize = 256;
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let states = self.states_of(layer);
-        let mut refiners: Vec<Refiner<P::State>> = (0..cores).map(|_| Refiner::default()).collect();
+        let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
+        let until = AtomicUsize::new(usize::MAX);
+        let search = || Exhaustive::new(puzzle, perimeter, &until);
+        let mut searches: Vec<Exhaustive<'_, P>> = (0..cores).map(|_| search()).collect();
         for (batch, states) in states.chunks(AT_ONCE * cores).enumerate() {
             self.report(control);
             if control.reached(|| self.bytes()).is_some() || control.too_many(self.stats.generated) {
                 return None;
             }
-            let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
-            thread::scope(|scope| {
-                for (states, refiner) in states.chunks(AT_ONCE).zip(&mut refiners) {
-                    scope.spawn(move || refiner.run(puzzle, perimeter, states, moves));
-                }
+            let found: Vec<_> = thread::scope(|scope| {
+                let threads = states.chunks(AT_ONCE).zip(&mut searches).map(|(states, search)| {
+                    let paths = move || {
+                        states
+                            .iter()
+                            .enumerate()
+                            .find_map(|(i, state)| Some((i, search.search(state, None, moves, 0)?)))
+                    };
+                    scope.spawn(paths)
+                });
+                let threads: Vec<_> = threads.collect();
+                threads
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                    .collect()
             });
             self.stats.generated +=
-                refiners.iter_mut().map(|refiner| std::mem::take(&mut refiner.generated)).sum::<u64>();
-            let found = refiners.iter_mut().map(|refiner| refiner.found.take()).enumerate();
-            if let Some((share, (at, path))) = found.filter_map(|(i, found)| Some((i, found?))).next() {
+                searches.iter_mut().map(|search| std::mem::take(&mut search.generated)).sum::<u64>();
+            if let Some((share, (at, path))) = found.into_iter().enumerate().find_map(|(i, found)| Some((i, found?))) {
                 let mut moves = self.path_to(layer, (batch * cores + share) * AT_ONCE + at);
                 moves.extend(path);
                 let (_, cost) = replay(self.puzzle, &self.start, &moves).ok()?;
@@ -442,7 +464,7 @@ impl<P: Puzzle> Run<'_, P> {
 
     fn report(&self, control: &mut Control<'_>) {
         let stats = Stats { seconds: control.seconds(), ..self.stats };
-        control.report(&Progress { stats, best: self.least, least_f: None });
+        control.report(&Progress { stats, best: self.least, least_f: None, proof: None });
     }
 
     /// Whether a state is new.

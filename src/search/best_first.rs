@@ -76,9 +76,6 @@ settings! {
         deferred: bool,
         /// With `deferred`: the weight of −ln p, in moves, for a move of probability p [default: 1]
         policy_weight: Weight,
-        /// Depth of the perimeter: the exact cost of all states within so many moves of the goals; 0 for none [default with
-        /// `deferred`: the deepest of at most a million states]
-        perimeter: u32,
         /// Go on for so many steps after the first answer, and give the best [default: 4 with a perimeter, else 0]
         patience: u64,
         /// Go on after the first answer, print each better one, until a limit is reached or nothing better can exist
@@ -406,7 +403,11 @@ impl<'a, P: Puzzle> Run<'a, P> {
         self.free_moves |= step == 0;
         let cost = g + step;
         let tested = self.settings.goal_test == GoalTest::Generated;
-        let rest = if tested && self.puzzle.is_goal(child) { Some(0) } else { self.settings.perimeter.cost(child) };
+        let rest = if tested && self.puzzle.is_goal(child) {
+            Some(0)
+        } else {
+            self.settings.perimeter.cost_on_rim(self.puzzle, child)
+        };
         match rest {
             Some(_) if self.settings.ends_with_first_batch() => {
                 // This batch is the last: after its first goal, nothing is worth an evaluation any more.
@@ -468,7 +469,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     fn progress(&mut self, control: &Control<'_>) -> Progress {
         self.nodes.stats.seconds = control.seconds();
-        Progress { stats: self.nodes.stats, best: self.nodes.nearest, least_f: self.nodes.open.least_f() }
+        Progress { stats: self.nodes.stats, best: self.nodes.nearest, least_f: self.nodes.open.least_f(), proof: None }
     }
 
     /// Ends with the open list empty, or with the patience used up.
@@ -494,6 +495,6 @@ impl<'a, P: Puzzle> Run<'a, P> {
         self.nodes.stats.seconds = control.seconds();
         let proven_optimal = proven && self.best.is_some();
         let (moves, cost) = self.best.map(|answer| (answer.moves, answer.cost)).unzip();
-        Outcome { end, moves, cost, proven_optimal, stats: self.nodes.stats }
+        Outcome { end, moves, cost, proven_optimal, stats: self.nodes.stats, proof: None }
     }
 }

@@ -42,6 +42,7 @@ impl<P: Reversible> Search<P> for Bidirectional {
             proven_optimal: moves.is_some() && run.unit_costs,
             moves,
             stats: run.stats,
+            proof: None,
         })
     }
 }

@@ -120,7 +120,14 @@ fn by_number<S>(numbers: &dyn Numbers<S>, start: usize, moves: usize, control: &
     stats.seconds = control.seconds();
     let goal = (end == End::Solved).then(|| queue[stats.expanded as usize - 1] as usize);
     let moves = goal.map(|goal| way_to(numbers, goal, &reached_by));
-    Outcome { end, cost: moves.as_ref().map(|moves| moves.len() as Cost), proven_optimal: goal.is_some(), moves, stats }
+    Outcome {
+        end,
+        cost: moves.as_ref().map(|moves| moves.len() as Cost),
+        proven_optimal: goal.is_some(),
+        moves,
+        stats,
+        proof: None,
+    }
 }
 
 /// The moves by which a state was reached, found by undoing them.

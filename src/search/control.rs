@@ -92,7 +92,7 @@ impl<'a> Control<'a> {
     /// Reports the progress of a search that has counts and no estimates.
     pub fn report_counts(&mut self, stats: &Stats) {
         let stats = Stats { seconds: self.seconds(), ..*stats };
-        self.report(&Progress { stats, best: None, least_f: None });
+        self.report(&Progress { stats, best: None, least_f: None, proof: None });
     }
 
     /// The limit that is reached, if any: by the stop flag, the clock, and the bytes in use.

@@ -68,6 +68,7 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
             cost,
             proven_optimal: cost.is_some() && (cost == Some(0) || (admissible && whole)),
             stats: run.stats,
+            proof: None,
         })
     }
 }

@@ -5,7 +5,7 @@
 //! | file | what is in it |
 //! | --- | --- |
 //! | [`best_first`], `frontier` | batch-weighted A*, A* and greedy best-first search in one loop; its nodes |
-//! | [`beam`], `refinement` | beam search, and what shortens its solution |
+//! | [`beam`], `exhaustive` | beam search; exhaustive search into the perimeter, which shortens its solution |
 //! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random`] | the classical searches |
 //! | [`perimeter`] | exact costs of all states near the goals |
 //! | [`symmetry`] | any search on several symmetric images of an instance |
@@ -40,6 +40,7 @@ pub mod bidirectional;
 pub mod breadth_first;
 mod chunk_queue;
 mod control;
+mod exhaustive;
 mod frontier;
 pub mod idastar;
 mod limits;
@@ -47,14 +48,14 @@ pub mod nbs;
 pub mod nodes;
 mod outcome;
 pub mod perimeter;
+pub mod prove;
 pub mod random;
-mod refinement;
 pub mod settings;
 pub mod symmetry;
 
 pub use control::Control;
 pub use limits::{Limit, Limits};
-pub use outcome::{Answer, End, Outcome, Progress, Stats};
+pub use outcome::{Answer, End, Outcome, Progress, Proof, ProofProgress, Stats};
 
 /// Expanded nodes between two checks of the clock and the memory.
 const CHECK_EVERY: u64 = 1024;

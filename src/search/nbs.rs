@@ -59,6 +59,7 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
             proven_optimal: moves.as_ref().is_some_and(|moves| moves.is_empty() || admissible),
             moves,
             stats: run.stats,
+            proof: None,
         })
     }
 }
@@ -214,7 +215,7 @@ impl<P: Reversible> Run<'_, P> {
         if self.stats.expanded.is_multiple_of(CHECK_EVERY) {
             self.stats.stored = self.stored();
             let stats = Stats { seconds: control.seconds(), ..self.stats };
-            control.report(&Progress { stats, best: None, least_f: Some(self.bound) });
+            control.report(&Progress { stats, best: None, least_f: Some(self.bound), proof: None });
             if let Some(limit) = control.reached(|| self.sides.iter().map(Side::bytes).sum()) {
                 return Some(limit);
             }

@@ -61,6 +61,46 @@ pub struct Outcome {
     pub proven_optimal: bool,
     /// Its counts and its time.
     pub stats: Stats,
+    /// What a proof after the search has excluded, where there was one.
+    pub proof: Option<Proof>,
+}
+
+impl Outcome {
+    /// Of no search at all.
+    pub(super) fn none() -> Self {
+        let stats = Stats::default();
+        Outcome { end: End::NoSolution, moves: None, cost: None, proven_optimal: false, stats, proof: None }
+    }
+}
+
+/// What a [proof](super::prove) has excluded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Proof {
+    /// There is no solution of this cost or less.
+    pub excluded: Option<Cost>,
+    /// The cost that was being excluded, where the proof was not ended.
+    pub target: Option<Cost>,
+    /// The share of the sequences that were made for that cost.
+    pub share: f64,
+    /// Sequences of moves whose ends were looked up, for all costs together.
+    pub sequences: u64,
+    /// Its part of the time.
+    pub seconds: f64,
+}
+
+/// Where a [proof](super::prove) is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProofProgress {
+    /// The cost of the best solution so far.
+    pub best: Option<Cost>,
+    /// There is no solution of this cost or less.
+    pub excluded: Option<Cost>,
+    /// The cost that is being excluded.
+    pub target: Cost,
+    /// The share of the sequences that were made for it.
+    pub share: f64,
+    /// What the rest of them will take.
+    pub seconds_left: f64,
 }
 
 /// The state of a running search.
@@ -72,6 +112,8 @@ pub struct Progress {
     pub best: Option<(f32, Cost)>,
     /// The least priority in the open list.
     pub least_f: Option<f32>,
+    /// Where the proof is, after the search.
+    pub proof: Option<ProofProgress>,
 }
 
 /// A solution that a search has met on its way to a better one.

@@ -92,6 +92,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
             moves: solved.then_some(moves),
             cost: solved.then_some(cost),
             stats,
+            proof: None,
         })
     }
 }

@@ -132,18 +132,18 @@ impl<'de> Deserialize<'de> for Share {
 
 /// The settings of one search. Each may be left out: [`resolve`](crate::solver::resolve) has the defaults.
 pub trait Settings: Serialize + DeserializeOwned + Default + Clone + PartialEq {
-    /// All settings, in the order in which they are listed.
+    /// Its own settings, in the order in which they are listed; [`Common::LIST`] has the others.
     const LIST: &'static [Setting];
 
-    /// How many symmetric images of an instance are searched.
-    fn symmetries(&self) -> Option<NonZeroUsize>;
+    /// The settings that every search has.
+    fn common(&self) -> Common;
 
-    /// Sets how many symmetric images of an instance are searched.
-    fn set_symmetries(&mut self, count: Option<NonZeroUsize>);
+    /// Sets the settings that every search has.
+    fn set_common(&mut self, common: Common);
 }
 
 /// Declares the settings of a search: a struct whose fields may all be left out, and their list. Every search has
-/// `symmetries` beside its own.
+/// those of [`Common`] beside its own.
 macro_rules! settings {
     ($(#[doc = $about:literal])* pub struct $name:ident {
         $($(#[doc = $help:literal])* $field:ident: $type:ty,)*
@@ -153,9 +153,18 @@ macro_rules! settings {
         #[serde(default, deny_unknown_fields)]
         pub struct $name {
             $($(#[doc = $help])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)*
-            /// How many symmetric images of an instance are searched, one after the other.
+            /// See [`Common`]($crate::search::settings::Common).
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub perimeter: Option<u32>,
+            /// See [`Common`]($crate::search::settings::Common).
             #[serde(skip_serializing_if = "Option::is_none")]
             pub symmetries: Option<std::num::NonZeroUsize>,
+            /// See [`Common`]($crate::search::settings::Common).
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub sequences: Option<u64>,
+            /// See [`Common`]($crate::search::settings::Common).
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub prove: Option<bool>,
         }
 
         impl $crate::search::settings::Settings for $name {
@@ -165,29 +174,67 @@ macro_rules! settings {
                     kind: <$type as $crate::search::settings::SettingType>::KIND,
                     help: concat!($($help),*),
                 },)*
-                $crate::search::settings::SYMMETRIES,
             ];
 
-            fn symmetries(&self) -> Option<std::num::NonZeroUsize> {
-                self.symmetries
+            fn common(&self) -> $crate::search::settings::Common {
+                let Self { perimeter, symmetries, sequences, prove, .. } = *self;
+                $crate::search::settings::Common { perimeter, symmetries, sequences, prove }
             }
 
-            fn set_symmetries(&mut self, count: Option<std::num::NonZeroUsize>) {
-                self.symmetries = count;
+            fn set_common(&mut self, common: $crate::search::settings::Common) {
+                let $crate::search::settings::Common { perimeter, symmetries, sequences, prove } = common;
+                (self.perimeter, self.symmetries, self.sequences, self.prove) = (perimeter, symmetries, sequences, prove);
             }
         }
     };
 }
 pub(crate) use settings;
 
-/// The setting that every search has.
-pub(crate) const SYMMETRIES: Setting = Setting {
-    name: "symmetries",
-    kind: Kind::Count { least: 1 },
-    help: " Search this many symmetric images of the instance, one after the other, and give the best answer: a cube has 96 \
-           (48 rotations and reflections, and the inverse of each), a board of tiles 2 [default: 1; of beam, with a model \
-           that has a policy head, up to 4]",
-};
+/// The settings that every search has: what is known exactly, and what is done beside the search and after it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Common {
+    /// Depth of the perimeter.
+    pub perimeter: Option<u32>,
+    /// How many symmetric images of an instance are searched, one after the other.
+    pub symmetries: Option<NonZeroUsize>,
+    /// After the search, so many sequences of moves into the perimeter are made for a shorter solution.
+    pub sequences: Option<u64>,
+    /// Whether all of them are made: then the solution is proven to be a shortest one.
+    pub prove: Option<bool>,
+}
+
+impl Common {
+    /// All of them.
+    pub const LIST: &'static [Setting] = &[
+        Setting {
+            name: "perimeter",
+            kind: Kind::Count { least: 0 },
+            help: " Depth of the perimeter: the exact distance of all states within so many moves of the goals; 0 for none \
+                   [default: none for bwas as it was published and for classical searches; else the deepest in the cache, or \
+                   what can be made in 5 seconds]",
+        },
+        Setting {
+            name: "symmetries",
+            kind: Kind::Count { least: 1 },
+            help: " Search this many symmetric images of the instance, one after the other, and give the best answer: a cube \
+                   has 96 (48 rotations and reflections, and the inverse of each), a board of tiles 2 [default: 1; of beam, \
+                   with a model that has a policy head, up to 4]",
+        },
+        Setting {
+            name: "sequences",
+            kind: Kind::Count { least: 0 },
+            help: " After the search, look for a shorter solution: make at most this many sequences of moves from the start \
+                   into the perimeter, in the order of the network's estimates of early states [default: 0]",
+        },
+        Setting {
+            name: "prove",
+            kind: Kind::Switch,
+            help: " After the search, make all sequences of moves into the perimeter that could be shorter, until no \
+                   shorter solution is left: the answer is then proven optimal (costar perimeter makes a deeper perimeter, \
+                   which makes this faster)",
+        },
+    ];
+}
 
 settings! {
     /// The settings of a search that has none of its own.

@@ -13,16 +13,23 @@ use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::NetworkHeuristic;
 use crate::neural::model::Model;
 use crate::neural::precision::Precision;
-use crate::puzzle::Puzzle;
+use crate::puzzle::{Puzzle, State};
+use crate::quantity;
 use crate::registry::Entry;
-use crate::search::perimeter::Perimeter;
+use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf};
+use crate::search::prove::Prove;
+use crate::search::settings::Common;
 use crate::search::symmetry::Symmetries;
 use crate::search::{Answer, Limits, Progress, Search};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// A heuristic, and the network behind it, if it is one.
 type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
+
+/// Without a perimeter in the cache, the first solver makes what takes no longer than this.
+const PERIMETER_TIME: Duration = Duration::from_secs(5);
 
 /// What a [`Solver`] is made from.
 pub struct Builder<P: Puzzle> {
@@ -217,7 +224,7 @@ impl<S> Default for PerimeterCache<S> {
     }
 }
 
-/// Makes the perimeter of a plan, and its search; the plan then says how deep the perimeter is.
+/// Makes the perimeter of a plan, or reads it, and builds its search; the plan then says how deep the perimeter is.
 pub(super) fn build_search<P: Puzzle>(
     plan: Plan,
     entry: &Entry<P>,
@@ -226,9 +233,16 @@ pub(super) fn build_search<P: Puzzle>(
 ) -> Result<(Plan, Arc<dyn Search<P>>)> {
     let perimeter = match (&perimeters.last, entry.reverse(), plan.perimeter) {
         (_, None, _) | (_, _, PerimeterPlan::NONE) => Perimeter::none(),
-        (Some((present, perimeter)), _, wanted) if *present == wanted => perimeter.clone(),
+        (Some((present, perimeter)), _, wanted)
+            if PerimeterPlan { for_search: true, ..*present } == PerimeterPlan { for_search: true, ..wanted } =>
+        {
+            perimeter.clone()
+        }
         (_, Some(reverse), wanted) => {
-            let made = reverse.perimeter(entry.puzzle(), wanted.depth, wanted.states, stop);
+            let made = match reverse.shelf(entry.puzzle()).filter(|_| wanted.bytes > 0) {
+                Some(shelf) => from_shelf(&*shelf, &entry.puzzle().name(), wanted, stop),
+                None => reverse.perimeter(entry.puzzle(), wanted.depth, wanted.states, stop),
+            };
             perimeters.last.insert((wanted, made)).1.clone()
         }
     };
@@ -237,15 +251,49 @@ pub(super) fn build_search<P: Puzzle>(
     }
     let mut plan = plan;
     let depth = Some(perimeter.depth()).filter(|depth| *depth > 0);
-    match &mut plan.search {
-        SearchConfig::Bwas(settings) => settings.perimeter = depth,
-        SearchConfig::Beam(settings) => settings.perimeter = depth,
-        _ => {}
-    }
-    let search = plan.search.build(&Parts { entry, perimeter });
-    let search: Arc<dyn Search<P>> = match plan.search.symmetries() {
-        Some(count) if count.get() > 1 => Arc::new(Symmetries { search, count: count.get() }),
-        _ => Arc::from(search),
+    let common = plan.search.common();
+    plan.search.set_common(Common { perimeter: depth, ..common });
+    let of_search = if plan.perimeter.for_search { perimeter.clone() } else { Perimeter::none() };
+    let search = plan.search.build(&Parts { entry, perimeter: of_search });
+    let search: Box<dyn Search<P>> = match common.symmetries {
+        Some(count) if count.get() > 1 => Box::new(Symmetries { search, count: count.get() }),
+        _ => search,
+    };
+    let search: Arc<dyn Search<P>> = match (common.prove, common.sequences) {
+        (None, None) => Arc::from(search),
+        (prove, sequences) => {
+            let sequences = sequences.filter(|_| prove.is_none());
+            Arc::new(Prove { search: Some(search), perimeter, sequences })
+        }
     };
     Ok((plan, search))
+}
+
+/// The perimeter by classes that a plan wants: the deepest that is kept, or else one that is made now: of the depth that
+/// was asked for, or what some seconds make.
+fn from_shelf<S: State>(
+    shelf: &dyn PerimeterShelf<S>,
+    puzzle: &str,
+    wanted: PerimeterPlan,
+    stop: &AtomicBool,
+) -> Perimeter<S> {
+    let kept = shelf.load(wanted.depth, wanted.bytes);
+    if let Some(kept) = kept.filter(|kept| !wanted.asked || kept.depth() == wanted.depth || kept.is_whole()) {
+        return kept;
+    }
+    let time = (!wanted.asked).then_some(PERIMETER_TIME);
+    let extent = Extent { depth: wanted.depth, bytes: wanted.bytes, time, count_last: false };
+    let begun = Instant::now();
+    let Some((perimeter, kept)) = shelf.make(extent, stop, &mut |_| ()) else { return Perimeter::none() };
+    let (depth, size) = (perimeter.depth(), quantity::bytes(perimeter.bytes()));
+    let place = match kept {
+        Ok(path) => format!("kept in {}", path.display()),
+        Err(error) => format!("not kept: {error}"),
+    };
+    log::info!(
+        "made the perimeter of {puzzle}: exact distances of all states within {depth} moves of the goal ({size}, {:.1} s, \
+         {place}); a deeper one finds more of the shortest solutions and proves them sooner: see `costar perimeter`",
+        begun.elapsed().as_secs_f64()
+    );
+    perimeter
 }

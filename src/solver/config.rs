@@ -11,8 +11,9 @@ use crate::search::beam::{Beam, BeamSettings};
 use crate::search::best_first::{BestFirst, BestFirstSettings, BwasSettings};
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::idastar::IterativeDeepening;
+use crate::search::prove::Prove;
 use crate::search::random::{RandomSettings, RandomWalk};
-use crate::search::settings::{NoSettings, Setting, Settings};
+use crate::search::settings::{Common, NoSettings, Setting, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
@@ -44,6 +45,17 @@ impl Given {
     /// Whether a setting is given.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
+    }
+
+    /// The settings that every search has.
+    fn common(&self) -> Common {
+        let count = |name: &str| self.get(name).and_then(Value::as_u64);
+        Common {
+            perimeter: count("perimeter").and_then(|depth| u32::try_from(depth).ok()),
+            symmetries: count("symmetries").and_then(|count| NonZeroUsize::new(count as usize)),
+            sequences: count("sequences"),
+            prove: self.get("prove").and_then(Value::as_bool),
+        }
     }
 
     /// The value of a setting.
@@ -87,12 +99,14 @@ macro_rules! searches {
                 }
             }
 
-            /// The settings of the search of a name; `None` if there is no such search.
-            pub fn settings_of(name: &str) -> Option<&'static [Setting]> {
-                match name {
-                    $($name => Some(<$type>::LIST),)*
-                    _ => None,
-                }
+            /// The settings of the search of a name, its own and those that every search has; `None` if there is no such
+            /// search.
+            pub fn settings_of(name: &str) -> Option<Vec<Setting>> {
+                let own = match name {
+                    $($name => <$type>::LIST,)*
+                    _ => return None,
+                };
+                Some([own, Common::LIST].concat())
             }
 
             /// What the search of a name needs; `None` if there is no such search.
@@ -103,19 +117,19 @@ macro_rules! searches {
                 }
             }
 
-            /// How many symmetric images are searched.
-            pub fn symmetries(&self) -> Option<NonZeroUsize> {
+            /// The settings that every search has.
+            pub fn common(&self) -> Common {
                 match self {
-                    SearchConfig::Auto(given) => given.get("symmetries").and_then(Value::as_u64).and_then(|count| NonZeroUsize::new(count as usize)),
-                    $(SearchConfig::$variant(settings) => settings.symmetries(),)*
+                    SearchConfig::Auto(given) => given.common(),
+                    $(SearchConfig::$variant(settings) => settings.common(),)*
                 }
             }
 
-            /// Sets how many symmetric images are searched.
-            pub(super) fn set_symmetries(&mut self, count: Option<NonZeroUsize>) {
+            /// Sets the settings that every search has.
+            pub(super) fn set_common(&mut self, common: Common) {
                 match self {
                     SearchConfig::Auto(_) => {}
-                    $(SearchConfig::$variant(settings) => settings.set_symmetries(count),)*
+                    $(SearchConfig::$variant(settings) => settings.set_common(common),)*
                 }
             }
 
@@ -153,6 +167,11 @@ searches! { |settings, parts|
     "bidirectional" Bidirectional(NoSettings) BLIND_BOTH_ENDS => { let _ = settings; parts.reverse().bidirectional() },
     /// A random walk.
     "random" Random(RandomSettings) BLIND => Box::new(RandomWalk::from_settings(settings)),
+    /// Exhaustive search into the perimeter.
+    "exhaustive" Exhaustive(NoSettings) BLIND_BOTH_ENDS => {
+        let _ = settings;
+        Box::new(Prove { search: None, perimeter: parts.perimeter.clone(), sequences: None })
+    },
 }
 
 impl Default for SearchConfig {
@@ -194,7 +213,7 @@ impl SearchConfig {
             for setting in Self::settings_of(name).unwrap_or_default() {
                 match all.iter_mut().find(|(known, _)| known.name == setting.name) {
                     Some((_, searches)) => searches.push(name),
-                    None => all.push((*setting, vec![name])),
+                    None => all.push((setting, vec![name])),
                 }
             }
         }

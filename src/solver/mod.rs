@@ -55,8 +55,8 @@ use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::precision::Precision;
 use crate::puzzle::{Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
-use crate::report::Solved;
-use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search};
+use crate::report::{ProofRecord, Solved};
+use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Proof, Search};
 use builder::{PerimeterCache, build_search};
 use resolve::asks_heuristic;
 use std::fmt;
@@ -303,8 +303,15 @@ fn report<P: Puzzle>(puzzle: &P, text: &str, outcome: &Outcome, template: &Solve
         nodes_pruned: stats.pruned,
         seconds: stats.seconds,
         ended_by: ended_by(outcome.end).map(str::to_owned),
+        proof: outcome.proof.map(proof_record),
         ..template.clone()
     }
+}
+
+fn proof_record(proof: Proof) -> ProofRecord {
+    let Proof { excluded, target, share, sequences, seconds } = proof;
+    let target_share = target.map(|_| share);
+    ProofRecord { excluded, target, target_share, sequences, seconds }
 }
 
 /// What all results of a solver have in common.

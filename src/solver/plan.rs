@@ -40,8 +40,8 @@ pub struct Facts<'a> {
     pub model: Result<&'a ModelFacts, &'a SettingError>,
     /// Whether the network would run on CUDA.
     pub on_cuda: bool,
-    /// How many states a perimeter may have at most, for lack of memory.
-    pub room: usize,
+    /// How many bytes a perimeter may take at most.
+    pub room: u64,
 }
 
 /// What matters of a model, as data.
@@ -90,15 +90,19 @@ pub enum HeuristicPlan {
 /// How much of the surroundings of the goals is known exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerimeterPlan {
-    /// The depth, in moves; 0 for none.
+    /// The depth, in moves; 0 for none. Of classes, at most so deep: the deepest that is kept on the disk.
     pub depth: u32,
-    /// The most states.
+    /// The most states, of the form by states.
     pub states: usize,
+    /// The most bytes, of the form by classes; 0 for the form by states.
+    pub bytes: u64,
     /// Whether that depth was asked for, and nothing less will do.
     pub asked: bool,
+    /// Whether the search uses it, and not only the proof after it.
+    pub for_search: bool,
 }
 
 impl PerimeterPlan {
     /// No perimeter.
-    pub const NONE: PerimeterPlan = PerimeterPlan { depth: 0, states: 0, asked: false };
+    pub const NONE: PerimeterPlan = PerimeterPlan { depth: 0, states: 0, bytes: 0, asked: false, for_search: false };
 }

@@ -6,7 +6,7 @@ use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Re
 use crate::error::SettingError;
 use crate::search::beam::BeamSettings;
 use crate::search::best_first::BwasSettings;
-use crate::search::settings::{Share, Weight};
+use crate::search::settings::{Common, Share, Weight};
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
 
@@ -41,6 +41,12 @@ const DEFERRED_PERIMETER: usize = 1_000_000;
 /// thousandth of the time that a state takes in all layers. The cube's within 7 moves for the default width, within 8
 /// for widths of 90,000 over all images.
 const BEAM_PERIMETER: usize = 1_000;
+
+/// States of the perimeter of a proof, of a puzzle that knows no symmetries: made in a second or two.
+const PROOF_PERIMETER: usize = 10_000_000;
+
+/// Bytes that a state takes in a perimeter by states, with what it takes to make it.
+const STATE_BYTES: u64 = 16;
 
 /// Steps after the first answer, with a perimeter: a goal that is reached without one is seldom beaten soon, and a
 /// perimeter is reached early.
@@ -78,9 +84,46 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
     };
     let mut search = choose_search(request, facts, &of_heuristic)?;
     let symmetries = choose_symmetries(&search, facts, &of_heuristic)?;
-    let perimeter = complete(&mut search, symmetries, facts, &of_heuristic)?;
-    search.set_symmetries(NonZeroUsize::new(symmetries).filter(|count| count.get() > 1));
+    let mut perimeter = complete(&mut search, symmetries, facts, &of_heuristic)?;
+    let common = search.common();
+    let proof = plan_proof(search.name(), common, facts)?;
+    if let Some(proof) = proof.filter(|_| perimeter.depth == 0) {
+        perimeter = proof;
+    } else if perimeter.depth == 0 && common.perimeter.is_some_and(|depth| depth > 0) {
+        let reason =
+            format!("{} uses it only with `prove` or `sequences`: add one of these, or leave it out", search.name());
+        return Err(SettingError::new("perimeter", reason));
+    }
+    search.set_common(Common {
+        symmetries: NonZeroUsize::new(symmetries).filter(|count| count.get() > 1),
+        sequences: common.sequences.filter(|&sequences| sequences > 0 && common.prove != Some(true)),
+        prove: common.prove.filter(|&prove| prove),
+        perimeter: None,
+    });
     Ok(Plan { search, heuristic, perimeter })
+}
+
+/// The perimeter of a proof, or of the sequences that look for a shorter solution, where either is asked for.
+fn plan_proof(search: &str, common: Common, facts: &Facts<'_>) -> Result<Option<PerimeterPlan>, SettingError> {
+    let field = match common {
+        Common { prove: Some(true), .. } => "prove",
+        Common { sequences: Some(1..), .. } => "sequences",
+        _ if search == "exhaustive" => "search",
+        _ => return Ok(None),
+    };
+    let puzzle = &facts.puzzle.name;
+    let refuse = |reason| Err(SettingError::new(field, reason));
+    if !facts.puzzle.is_reversible {
+        return refuse(format!("it needs a perimeter, and the moves of {puzzle} cannot be undone; leave it out"));
+    }
+    if !facts.puzzle.has_unit_costs {
+        return refuse(format!("it needs moves that cost 1, and those of {puzzle} do not; leave it out"));
+    }
+    if common.perimeter == Some(0) {
+        return Err(SettingError::new("perimeter", format!("`{field}` needs one: expected at least 1")));
+    }
+    let plan = plan_perimeter(common.perimeter, None, PROOF_PERIMETER, facts)?;
+    Ok(Some(PerimeterPlan { for_search: search == "exhaustive", ..plan }))
 }
 
 /// The name of the search, as far as it can be told before the heuristic is chosen: `auto` means `bwas` where its settings
@@ -207,7 +250,7 @@ fn choose_symmetries(
     heuristic: &HeuristicFacts<'_>,
 ) -> Result<usize, SettingError> {
     let has = facts.puzzle.symmetries;
-    let Some(asked) = search.symmetries() else {
+    let Some(asked) = search.common().symmetries else {
         let takes_several = match search {
             SearchConfig::Beam(settings) => heuristic.has_policy && settings.candidates != Some(0),
             _ => false,
@@ -330,6 +373,7 @@ fn plan_perimeter(
     states: usize,
     facts: &Facts<'_>,
 ) -> Result<PerimeterPlan, SettingError> {
+    let own = own.filter(|_| !facts.puzzle.has_classes);
     let (depth, states) = match asked.or(own) {
         Some(depth) => (depth, usize::MAX),
         None => (u32::MAX, states),
@@ -346,11 +390,16 @@ fn plan_perimeter(
             None => Ok(PerimeterPlan::NONE),
         };
     }
-    Ok(PerimeterPlan { depth, states: states.min(roughly(facts.room)), asked: asked.is_some() })
+    let room = roughly(facts.room);
+    let (states, bytes) = match facts.puzzle.has_classes {
+        true => (0, room),
+        false => (states.min(usize::try_from(room / STATE_BYTES).unwrap_or(usize::MAX)), 0),
+    };
+    Ok(PerimeterPlan { depth, states, bytes, asked: asked.is_some(), for_search: true })
 }
 
 /// A number without its low bits, so that what is available now and in a moment is the same.
-fn roughly(number: usize) -> usize {
+fn roughly(number: u64) -> u64 {
     let low = number.checked_ilog2().unwrap_or(0).saturating_sub(2);
     number >> low << low
 }
@@ -367,6 +416,8 @@ mod tests {
             is_reversible: true,
             symmetries: 96,
             has_symmetric_states: true,
+            has_classes: false,
+            has_unit_costs: true,
             has_own_goal: true,
             search: "bwas",
             prefers_network: true,
@@ -387,7 +438,7 @@ mod tests {
         let given = serde_json::from_str(settings).expect("an object");
         let request = Request { search: SearchConfig::from_given(search, given)?, ..Request::default() };
         let missing = SettingError::new("model", "there is none");
-        let facts = Facts { puzzle, model: model.ok_or(&missing), on_cuda: false, room: usize::MAX };
+        let facts = Facts { puzzle, model: model.ok_or(&missing), on_cuda: false, room: u64::MAX };
         resolve(&request, &facts)
     }
 

@@ -121,7 +121,7 @@ impl Search<Cube3> for Roundabout {
         control.answer(&answer);
         let stats = Stats { generated: 10, ..Stats::default() };
         let (moves, cost) = (Some(answer.moves), Some(answer.cost));
-        Ok(Outcome { end: End::Solved, moves, cost, proven_optimal: false, stats })
+        Ok(Outcome { end: End::Solved, moves, cost, proven_optimal: false, stats, proof: None })
     }
 }
 
@@ -275,15 +275,15 @@ fn a_perimeter_holds_what_is_near_and_nothing_else() {
     assert_eq!((perimeter.len(), perimeter.depth(), perimeter.step()), (105_046, 5, 2));
     let table = exact_distances(&Cube3, 4);
     for (state, &distance) in &table {
-        assert_eq!(perimeter.cost(state), Some(distance.into()));
+        assert_eq!(perimeter.cost(&Cube3, state), Some(distance.into()));
     }
     for number in 0..200 {
         let start = scrambled(&Cube3, 5, &mut generator(9, number));
         let way = perimeter.path_to_goal(&Cube3, &start).expect("it is near");
-        assert_eq!(Some(way.len() as u32), perimeter.cost(&start));
+        assert_eq!(Some(way.len() as u32), perimeter.cost(&Cube3, &start));
         assert!(Cube3.is_goal(&replay(&Cube3, &start, &way).expect("legal moves").0));
         let far = scrambled(&Cube3, 40, &mut generator(10, number));
-        assert_eq!((perimeter.cost(&far), perimeter.path_to_goal(&Cube3, &far)), (None, None), "{far:?}");
+        assert_eq!((perimeter.cost(&Cube3, &far), perimeter.path_to_goal(&Cube3, &far)), (None, None), "{far:?}");
     }
     // Copies of ways are left out: of 12 · 12 ways of two moves, one for each state that is two moves away is left.
     assert_eq!((0..12).map(|action| perimeter.following(Some(action)).len()).sum::<usize>(), 114);

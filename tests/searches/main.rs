@@ -6,3 +6,4 @@ mod every;
 mod mocks;
 mod pancakes;
 mod partial;
+mod prove;

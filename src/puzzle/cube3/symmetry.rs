@@ -6,16 +6,16 @@
 use super::{Cube3, CubeState, FACES};
 use crate::puzzle::{Move, Puzzle as _, SymmetricImage};
 
-type Vector = [i32; 3];
+pub(super) type Vector = [i32; 3];
 
 /// x to the right, y up, z towards the viewer: the outward direction of U R F D L B.
-const NORMALS: [Vector; 6] = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0], [0, 0, -1]];
+pub(super) const NORMALS: [Vector; 6] = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0], [0, 0, -1]];
 /// The direction of increasing column on each face, and of increasing row.
 const COLUMNS: [Vector; 6] = [[1, 0, 0], [0, 0, -1], [1, 0, 0], [1, 0, 0], [0, 0, 1], [-1, 0, 0]];
 const ROWS: [Vector; 6] = [[0, 0, 1], [0, -1, 0], [0, -1, 0], [0, 0, -1], [0, -1, 0], [0, -1, 0]];
 
 /// A rotation or reflection of the whole cube: the axis that each axis is mapped to, and its sign.
-type Rotation = ([usize; 3], [i32; 3]);
+pub(super) type Rotation = ([usize; 3], [i32; 3]);
 
 /// All images of a state: the state itself, its inverse, then the same two under each other rotation or reflection.
 pub(super) fn images(state: &CubeState) -> Vec<SymmetricImage<CubeState>> {
@@ -24,7 +24,7 @@ pub(super) fn images(state: &CubeState) -> Vec<SymmetricImage<CubeState>> {
     rotations().flat_map(both).collect()
 }
 
-fn rotations() -> impl Iterator<Item = Rotation> {
+pub(super) fn rotations() -> impl Iterator<Item = Rotation> {
     let axes = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 0, 2], [0, 2, 1], [2, 1, 0]];
     let signs = (0..8).map(|bits| [0, 1, 2].map(|axis| if bits >> axis & 1 == 1 { -1 } else { 1 }));
     signs.flat_map(move |signs| axes.map(|axes| (axes, signs)))
@@ -32,16 +32,12 @@ fn rotations() -> impl Iterator<Item = Rotation> {
 
 fn image(state: &CubeState, rotation: Rotation, inverted: bool) -> SymmetricImage<CubeState> {
     let (axes, signs) = rotation;
-    let rotated = |v: Vector| {
-        let mut to = [0; 3];
-        (0..3).for_each(|axis| to[axes[axis]] = signs[axis] * v[axis]);
-        to
-    };
-    let face = |from: usize| face_towards(rotated(NORMALS[from]));
+    let face = |from: usize| face_towards(rotated(rotation, NORMALS[from]));
     let stickers: Vec<usize> = Cube3.format(state).chars().filter_map(|c| FACES.iter().position(|&f| f == c)).collect();
     let mut text = ['?'; 54];
     for (facelet, &colour) in stickers.iter().enumerate() {
-        text[facelet_at(rotated(place(facelet)), rotated(NORMALS[facelet / 9]))] = FACES[face(colour)];
+        text[facelet_at(rotated(rotation, place(facelet)), rotated(rotation, NORMALS[facelet / 9]))] =
+            FACES[face(colour)];
     }
     // A reflection exchanges clockwise and counter-clockwise.
     let mirrored = (axes_are_odd(axes) != (signs.iter().product::<i32>() < 0)) as Move;
@@ -55,21 +51,28 @@ fn image(state: &CubeState, rotation: Rotation, inverted: bool) -> SymmetricImag
     SymmetricImage { start, moves: moves.to_vec(), inverted }
 }
 
+/// Where a rotation brings a place or a direction.
+pub(super) fn rotated((axes, signs): Rotation, v: Vector) -> Vector {
+    let mut to = [0; 3];
+    (0..3).for_each(|axis| to[axes[axis]] = signs[axis] * v[axis]);
+    to
+}
+
 fn axes_are_odd(axes: [usize; 3]) -> bool {
     axes[(axes.iter().position(|&axis| axis == 0).unwrap_or(0) + 1) % 3] == 2
 }
 
-fn face_towards(direction: Vector) -> usize {
+pub(super) fn face_towards(direction: Vector) -> usize {
     NORMALS.iter().position(|&normal| normal == direction).expect("an axis goes to an axis")
 }
 
 /// Where a facelet's cubie is.
-fn place(facelet: usize) -> Vector {
+pub(super) fn place(facelet: usize) -> Vector {
     let (face, row, column) = (facelet / 9, facelet as i32 % 9 / 3 - 1, facelet as i32 % 3 - 1);
     [0, 1, 2].map(|i| NORMALS[face][i] + row * ROWS[face][i] + column * COLUMNS[face][i])
 }
 
-fn facelet_at(place: Vector, normal: Vector) -> usize {
+pub(super) fn facelet_at(place: Vector, normal: Vector) -> usize {
     let face = face_towards(normal);
     let along = |direction: Vector| (0..3).map(|i| place[i] * direction[i]).sum::<i32>() + 1;
     9 * face + 3 * along(ROWS[face]) as usize + along(COLUMNS[face]) as usize
@@ -77,16 +80,19 @@ fn facelet_at(place: Vector, normal: Vector) -> usize {
 
 /// The inverse of a state: the state that the inverse of its scramble leads to.
 pub(super) fn inverse(state: &CubeState) -> CubeState {
-    let (mut corners, mut edges) = ([0; 8], [0; 12]);
+    // Without branches and arrays: what finds the class of a state may need it.
+    let (mut corners, mut edges) = (0, 0);
     for place in 0..8 {
-        let (piece, twist) = (state.corner(place) % 8, state.corner(place) / 8);
-        corners[piece] = (place + 8 * ((3 - twist) % 3)) as u8;
+        let corner = state.corners >> (5 * place);
+        // Twists 0, 1, 2 become 0, 2, 1: their two bits change places.
+        let twist = corner >> 1 & 8 | corner << 1 & 16;
+        corners |= (place as u64 | twist) << (5 * (corner & 7));
     }
     for place in 0..12 {
-        let (piece, flip) = (state.edge(place) % 16, state.edge(place) / 16);
-        edges[piece] = (place + 16 * flip) as u8;
+        let edge = state.edges >> (5 * place);
+        edges |= (place as u64 | edge & 16) << (5 * (edge & 15));
     }
-    CubeState::pack(corners, edges)
+    CubeState { corners, edges }
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@ impl<S: State> Tree<S> {
             cost: goal.map(|goal| self[goal].g),
             proven_optimal: goal.is_some() && proven_optimal,
             stats,
+            proof: None,
         }
     }
 }

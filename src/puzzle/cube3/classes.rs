@@ -1,0 +1,520 @@
+//! Classes of cubes under the 96 symmetries: 48 rotations and reflections of the whole cube, with and without inversion.
+//!
+//! The canonical image of a cube is found without trying all 96: its corner permutation (of 40,320) says which symmetries
+//! bring it to the representative of its class of corner permutations (one of 654): 1.56 on average. Of the images under
+//! those, the one of the least hash is canonical.
+
+use super::symmetry::{self, Rotation, facelet_at, place, rotated, rotations};
+use super::{CORNER_FACELETS, Cube3, CubeState, EDGE_FACELETS};
+use crate::puzzle::{Class, Move, Symmetries};
+use std::sync::{Arc, OnceLock};
+
+/// Rotations and reflections of the whole cube.
+const ROTATIONS: usize = 48;
+/// The same, with and without inversion.
+const SYMMETRIES: usize = 2 * ROTATIONS;
+/// Permutations of eight corners.
+const CORNER_PERMUTATIONS: usize = 40_320;
+
+/// A rotation or reflection, as it acts on a cube in bytes: edges in bytes 0 to 11, corners in bytes 16 to 23; a byte is a
+/// piece, and 16 times its flip or twist.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Conjugation {
+    /// For each place of the image, the place that it comes from.
+    places: [u8; 32],
+    /// For each place of the image, what is added to the orientation, times 16.
+    added: [u8; 32],
+    /// For each piece, its image, and what that adds to the orientation, times 16.
+    pieces: [u8; 32],
+    /// For each orientation, its image, times 16: a reflection exchanges the two ways to twist a corner.
+    orientations: [u8; 32],
+}
+
+/// A cube in bytes.
+type Turn = [u8; 32];
+
+/// The symmetries of the cube.
+pub(super) struct CubeSymmetries {
+    conjugations: Vec<Conjugation>,
+    /// What each move does to the solved cube, in bytes.
+    turns: [Turn; 12],
+    /// For each permutation of the corners, by rank: the number of its list. Small, to stay in the cache.
+    list_of: Vec<u16>,
+    /// Where each list begins, and its length.
+    lists: Vec<(u16, u16)>,
+    /// Lists of symmetries: a number below 48 is a conjugation, one from 48 on an inversion and a conjugation.
+    candidates: Vec<u8>,
+    ranks: Ranks,
+}
+
+/// The symmetries of the cube; the tables are made when they are first asked for.
+pub(super) fn symmetries() -> Arc<CubeSymmetries> {
+    static TABLES: OnceLock<Arc<CubeSymmetries>> = OnceLock::new();
+    Arc::clone(TABLES.get_or_init(|| Arc::new(CubeSymmetries::new())))
+}
+
+impl Conjugation {
+    fn new(rotation: Rotation) -> Self {
+        let facelet = |facelet: usize| {
+            facelet_at(rotated(rotation, place(facelet)), rotated(rotation, symmetry::NORMALS[facelet / 9]))
+        };
+        let mut this = Conjugation { places: [0x80; 32], added: [0; 32], pieces: [0; 32], orientations: [0; 32] };
+        let mut mirrored = false;
+        for piece in 0..12 {
+            let (to, turned, _) = image(&EDGE_FACELETS, piece, facelet);
+            this.places[to] = piece as u8;
+            this.added[to] = 16 * turned as u8;
+            this.pieces[piece] = (to + 16 * turned) as u8;
+        }
+        for piece in 0..8 {
+            let (to, turned, reversed) = image(&CORNER_FACELETS, piece, facelet);
+            mirrored = reversed;
+            this.places[16 + to] = piece as u8;
+            this.added[16 + to] = 16 * turned as u8;
+            this.pieces[16 + piece] = (to + 16 * ((3 - turned) % 3)) as u8;
+        }
+        for orientation in 0..3 {
+            this.orientations[orientation] = 16 * orientation as u8;
+            this.orientations[16 + orientation] =
+                16 * (if mirrored { (3 - orientation) % 3 } else { orientation }) as u8;
+        }
+        this
+    }
+}
+
+/// Where a rotation brings the cubie at a place: the place, the index of the first facelet there, and whether the order of
+/// its facelets is reversed.
+fn image<const N: usize>(
+    facelets: &[[usize; N]],
+    from: usize,
+    facelet: impl Fn(usize) -> usize,
+) -> (usize, usize, bool) {
+    let images = facelets[from].map(facelet);
+    let to = facelets.iter().position(|place| place.contains(&images[0])).expect("a cubie goes to a place of its kind");
+    let index =
+        |k: usize| facelets[to].iter().position(|&facelet| facelet == images[k]).expect("with all its facelets");
+    (to, index(0), index(1) != (index(0) + 1) % N)
+}
+
+/// A state in bytes: see [`Conjugation`].
+fn bytes(state: &CubeState) -> [u8; 32] {
+    let orientation = |piece: usize, of: usize| (piece % of + 16 * (piece / of)) as u8;
+    std::array::from_fn(|i| match i {
+        0..12 => orientation(state.edge(i), 16),
+        16..24 => orientation(state.corner(i - 16), 8),
+        _ => 0,
+    })
+}
+
+/// Ranks of permutations of the eight corners.
+struct Ranks {
+    /// By the first four corners, 3 bits each.
+    first: Box<[u16; 4096]>,
+    /// By the last four.
+    last: Box<[u8; 4096]>,
+}
+
+impl Ranks {
+    fn new() -> Self {
+        let (mut first, mut last) = (Box::new([0; 4096]), Box::new([0; 4096]));
+        let mut count = 0;
+        for bits in 0..4096usize {
+            let pieces = [0, 1, 2, 3].map(|i| bits >> (3 * i) & 7);
+            if (0..4).any(|i| pieces[..i].contains(&pieces[i])) {
+                continue;
+            }
+            first[bits] = 24 * count;
+            count += 1;
+            // The rank of four pieces in their order alone.
+            let below = |i: usize| pieces[i + 1..].iter().filter(|&&piece| piece < pieces[i]).count();
+            last[bits] = (6 * below(0) + 2 * below(1) + below(2)) as u8;
+        }
+        Ranks { first, last }
+    }
+
+    #[inline]
+    fn rank(&self, corners: u64) -> usize {
+        let pieces = |bits: u64| (bits & 7 | bits >> 2 & 0o70 | bits >> 4 & 0o700 | bits >> 6 & 0o7000) as usize;
+        self.rank_of(pieces(corners), pieces(corners >> 20))
+    }
+
+    /// The rank of the first four corners, 3 bits each, and the last four.
+    #[inline]
+    fn rank_of(&self, first: usize, last: usize) -> usize {
+        usize::from(self.first[first & 4095]) + usize::from(self.last[last & 4095])
+    }
+}
+
+impl CubeSymmetries {
+    fn new() -> Self {
+        let conjugations: Vec<Conjugation> = rotations().map(Conjugation::new).collect();
+        let inverse_of = |of: usize| {
+            let undoes = |other: &Conjugation| {
+                (0..8).all(|i| usize::from(other.places[16 + usize::from(conjugations[of].places[16 + i])]) == i)
+                    && (0..12).all(|i| usize::from(other.places[usize::from(conjugations[of].places[i])]) == i)
+            };
+            conjugations.iter().position(undoes).expect("rotations form a group")
+        };
+        let inverses: Vec<usize> = (0..ROTATIONS).map(inverse_of).collect();
+        let mut this = CubeSymmetries {
+            turns: std::array::from_fn(|action| bytes(&Cube3.turn(&CubeState::SOLVED, action as Move))),
+            conjugations: conjugations.clone(),
+            list_of: Vec::with_capacity(CORNER_PERMUTATIONS),
+            lists: Vec::new(),
+            candidates: Vec::new(),
+            ranks: Ranks::new(),
+        };
+        let mut found: Vec<Vec<u8>> = vec![Vec::new(); CORNER_PERMUTATIONS];
+        let mut permutation = [0, 1, 2, 3, 4, 5, 6, 7];
+        loop {
+            let corners = packed_corners(permutation);
+            if found[this.ranks.rank(corners)].is_empty() {
+                // A new class: what maps this one to another, backwards, maps the other to this one.
+                let state = CubeState { corners, ..CubeState::SOLVED };
+                for symmetry in 0..SYMMETRIES {
+                    let image = this.image(&state, symmetry);
+                    let back = inverses[symmetry % ROTATIONS] + symmetry / ROTATIONS * ROTATIONS;
+                    found[this.ranks.rank(image.corners)].push(back as u8);
+                }
+            }
+            if !next_permutation(&mut permutation) {
+                break;
+            }
+        }
+        // The same few lists come again and again.
+        let mut numbers = std::collections::HashMap::new();
+        for mut symmetries in found {
+            symmetries.sort_unstable();
+            let number = *numbers.entry(symmetries).or_insert_with_key(|symmetries| {
+                this.lists.push((this.candidates.len() as u16, symmetries.len() as u16));
+                this.candidates.extend(symmetries);
+                this.lists.len() - 1
+            });
+            this.list_of.push(number as u16);
+        }
+        this
+    }
+
+    /// The image of a state under a symmetry.
+    fn image(&self, state: &CubeState, symmetry: usize) -> CubeState {
+        let from = if symmetry < ROTATIONS { *state } else { symmetry::inverse(state) };
+        let conjugation = &self.conjugations[symmetry % ROTATIONS];
+        let (mut corners, mut edges) = (0, 0);
+        for place in 0..12 {
+            let edge = from.edge(usize::from(conjugation.places[place]));
+            let image = conjugation.pieces[edge & 15] ^ conjugation.added[place] ^ (edge as u8 & 16);
+            edges |= u64::from(image) << (5 * place);
+        }
+        for place in 0..8 {
+            let corner = from.corner(usize::from(conjugation.places[16 + place]));
+            let image = conjugation.pieces[16 + (corner & 7)];
+            let twist = (image + conjugation.added[16 + place] + conjugation.orientations[16 + corner / 8]) / 16 % 3;
+            corners |= u64::from(image & 7 | twist << 3) << (5 * place);
+        }
+        CubeState { corners, edges }
+    }
+
+    fn candidates(&self, state: &CubeState) -> &[u8] {
+        self.candidates_of(self.ranks.rank(state.corners))
+    }
+
+    #[inline]
+    fn candidates_of(&self, rank: usize) -> &[u8] {
+        let (start, length) = self.lists[usize::from(self.list_of[rank])];
+        &self.candidates[usize::from(start)..][..usize::from(length)]
+    }
+
+    fn class_portable(&self, state: &CubeState) -> Class<CubeState> {
+        let images = self.candidates(state).iter().map(|&symmetry| self.image(state, usize::from(symmetry)));
+        least(images)
+    }
+}
+
+/// The class whose canonical image is the one of the least key.
+#[inline]
+fn least(images: impl Iterator<Item = CubeState>) -> Class<CubeState> {
+    let mut class = Class { state: CubeState::SOLVED, key: u64::MAX, states: 0 };
+    let mut same = 0;
+    for image in images {
+        let key = key(&image);
+        if same == 0 || key < class.key {
+            class = Class { state: image, key, states: 0 };
+            same = 0;
+        }
+        same += u32::from(image == class.state);
+    }
+    Class { key: spread(class.key), states: SYMMETRIES as u32 / same.max(1), ..class }
+}
+
+/// A least hash is small more often than large: spreads it over all numbers, one to one.
+#[inline]
+fn spread(least: u64) -> u64 {
+    let product = least.wrapping_mul(0x9FB2_1C65_1E98_DF25);
+    product ^ product >> 32
+}
+
+/// A hash of a state.
+#[inline]
+fn key(state: &CubeState) -> u64 {
+    let product = u128::from(state.corners ^ 0x9E37_79B9_7F4A_7C15) * u128::from(state.edges ^ 0xD1B5_4A32_D192_ED03);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+fn packed_corners(permutation: [u8; 8]) -> u64 {
+    permutation.iter().rev().fold(0, |packed, &piece| packed << 5 | u64::from(piece))
+}
+
+/// The next permutation in lexicographic order; `false` after the last.
+fn next_permutation(permutation: &mut [u8]) -> bool {
+    let Some(at) = permutation.windows(2).rposition(|pair| pair[0] < pair[1]) else { return false };
+    let other = permutation.iter().rposition(|&piece| piece > permutation[at]).expect("the one behind it is greater");
+    permutation.swap(at, other);
+    permutation[at + 1..].reverse();
+    true
+}
+
+impl Symmetries<CubeState> for CubeSymmetries {
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn count(&self) -> u32 {
+        SYMMETRIES as u32
+    }
+
+    #[inline]
+    fn class(&self, state: &CubeState) -> Class<CubeState> {
+        #[cfg(target_arch = "x86_64")]
+        if simd::is_available() {
+            // SAFETY: the processor has the instructions.
+            return unsafe { simd::class(self, state) };
+        }
+        self.class_portable(state)
+    }
+
+    fn child_classes(&self, state: &CubeState, moves: &[Move], classes: &mut Vec<Class<CubeState>>) {
+        #[cfg(target_arch = "x86_64")]
+        if simd::is_available() {
+            // SAFETY: the processor has the instructions.
+            return unsafe { simd::child_classes(self, state, moves, classes) };
+        }
+        classes.extend(moves.iter().map(|&action| self.class_portable(&Cube3.turn(state, action))));
+    }
+
+    fn child_keys(&self, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
+        #[cfg(target_arch = "x86_64")]
+        if simd::is_available() {
+            // SAFETY: the processor has the instructions.
+            return unsafe { simd::child_keys(self, state, moves, keys) };
+        }
+        keys.extend(moves.iter().map(|&action| self.class_portable(&Cube3.turn(state, action)).key));
+    }
+
+    fn inverse(&self, state: &CubeState) -> Option<CubeState> {
+        Some(symmetry::inverse(state))
+    }
+}
+
+/// The same with byte shuffles (AVX2), and bits gathered and scattered (BMI2).
+#[cfg(target_arch = "x86_64")]
+mod simd {
+    use super::*;
+    use std::arch::x86_64::*;
+
+    /// Five bits of each corner, as bytes.
+    const CORNERS: u64 = 0x3737_3737_3737_3737;
+    /// Five bits of each edge, as bytes.
+    const EDGES: u64 = 0x1f1f_1f1f_1f1f_1f1f;
+
+    pub(super) fn is_available() -> bool {
+        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")
+    }
+
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn unpack(state: &CubeState) -> __m256i {
+        let (low, high) = (_pdep_u64(state.edges, EDGES), _pdep_u64(state.edges >> 40, EDGES));
+        _mm256_set_epi64x(0, _pdep_u64(state.corners, CORNERS) as i64, high as i64, low as i64)
+    }
+
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn pack(bytes: __m256i) -> CubeState {
+        let (edges, corners) = (_mm256_castsi256_si128(bytes), _mm256_extracti128_si256::<1>(bytes));
+        let low = _pext_u64(_mm_cvtsi128_si64(edges) as u64, EDGES);
+        let high = _pext_u64(_mm_extract_epi64::<1>(edges) as u64, EDGES & 0xffff_ffff);
+        CubeState { corners: _pext_u64(_mm_cvtsi128_si64(corners) as u64, CORNERS), edges: low | high << 40 }
+    }
+
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn load(bytes: &[u8; 32]) -> __m256i {
+        // SAFETY: 32 bytes are read, and no alignment is needed.
+        unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+    }
+
+    /// Orientations modulo 2 and modulo 3, times 16.
+    const MODULO: [u8; 32] = {
+        let mut table = [0; 32];
+        let mut i = 0;
+        while i < 16 {
+            table[i] = (i % 2 * 16) as u8;
+            table[16 + i] = (i % 3 * 16) as u8;
+            i += 1;
+        }
+        table
+    };
+
+    /// Orientations in place of sums of them, modulo 2 and modulo 3.
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn reduce(sum: __m256i) -> __m256i {
+        let low = _mm256_set1_epi8(0x0f);
+        let orientation = _mm256_and_si256(_mm256_srli_epi16::<4>(sum), low);
+        _mm256_or_si256(_mm256_and_si256(sum, low), _mm256_shuffle_epi8(load(&MODULO), orientation))
+    }
+
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn conjugate(bytes: __m256i, by: &Conjugation) -> __m256i {
+        let low = _mm256_set1_epi8(0x0f);
+        let moved = _mm256_shuffle_epi8(bytes, load(&by.places));
+        let piece = _mm256_shuffle_epi8(load(&by.pieces), _mm256_and_si256(moved, low));
+        let turned = _mm256_and_si256(_mm256_srli_epi16::<4>(moved), low);
+        let turned = _mm256_add_epi8(_mm256_shuffle_epi8(load(&by.orientations), turned), load(&by.added));
+        reduce(_mm256_add_epi8(piece, turned))
+    }
+
+    /// The state that has the pieces of `first` at the places that `then` says, and both orientations.
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn compose(first: __m256i, then: __m256i) -> __m256i {
+        let low = _mm256_set1_epi8(0x0f);
+        let moved = _mm256_shuffle_epi8(first, _mm256_and_si256(then, low));
+        reduce(_mm256_add_epi8(moved, _mm256_andnot_si256(low, then)))
+    }
+
+    // Loops, not iterators: what an adapter calls is compiled without these instructions, and not inlined.
+
+    /// The class of a state, of which its bytes, those of its inverse, and its rank are given.
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn class_of(of: &CubeSymmetries, both: [__m256i; 2], rank: usize) -> Class<CubeState> {
+        let mut class = Class { state: CubeState::SOLVED, key: u64::MAX, states: 0 };
+        let mut same = 0;
+        for &symmetry in of.candidates_of(rank) {
+            let image = image(of, &both, symmetry);
+            let key = key(&image);
+            if same == 0 || key < class.key {
+                class = Class { state: image, key, states: 0 };
+                same = 0;
+            }
+            same += u32::from(image == class.state);
+        }
+        Class { key: spread(class.key), states: SYMMETRIES as u32 / same.max(1), ..class }
+    }
+
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn image(of: &CubeSymmetries, both: &[__m256i; 2], symmetry: u8) -> CubeState {
+        let inverted = usize::from(symmetry >= ROTATIONS as u8);
+        pack(conjugate(both[inverted], &of.conjugations[usize::from(symmetry) - inverted * ROTATIONS]))
+    }
+
+    #[target_feature(enable = "avx2,bmi2")]
+    pub(super) fn class(of: &CubeSymmetries, state: &CubeState) -> Class<CubeState> {
+        let both = [unpack(state), unpack(&symmetry::inverse(state))];
+        class_of(of, both, of.ranks.rank(state.corners))
+    }
+
+    /// The rank of a state in bytes.
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn rank(of: &CubeSymmetries, bytes: __m256i) -> usize {
+        let corners = _mm_cvtsi128_si64(_mm256_extracti128_si256::<1>(bytes)) as u64;
+        let pieces = _pext_u64(corners, 0x0707_0707_0707_0707) as usize;
+        of.ranks.rank_of(pieces, pieces >> 12)
+    }
+
+    /// The child of a state, and the child's inverse, in bytes.
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn child(of: &CubeSymmetries, both: &[__m256i; 2], action: Move) -> [__m256i; 2] {
+        let (turn, back) = (&of.turns[usize::from(action)], &of.turns[usize::from(action ^ 1)]);
+        [compose(both[0], load(turn)), compose(load(back), both[1])]
+    }
+
+    #[target_feature(enable = "avx2,bmi2")]
+    pub(super) fn child_classes(
+        of: &CubeSymmetries,
+        state: &CubeState,
+        moves: &[Move],
+        classes: &mut Vec<Class<CubeState>>,
+    ) {
+        let both = [unpack(state), unpack(&symmetry::inverse(state))];
+        for &action in moves {
+            let both = child(of, &both, action);
+            classes.push(class_of(of, both, rank(of, both[0])));
+        }
+    }
+
+    #[target_feature(enable = "avx2,bmi2")]
+    pub(super) fn child_keys(of: &CubeSymmetries, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
+        let both = [unpack(state), unpack(&symmetry::inverse(state))];
+        for &action in moves {
+            let both = child(of, &both, action);
+            let mut least = u64::MAX;
+            for &symmetry in of.candidates_of(rank(of, both[0])) {
+                least = least.min(key(&image(of, &both, symmetry)));
+            }
+            keys.push(spread(least));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::Move;
+    use crate::puzzle::cube3::Cube3;
+    use crate::random::{below, generator};
+    use std::collections::HashSet;
+
+    #[test]
+    fn all_images_of_a_cube_have_one_class() {
+        let mut generator = generator(3, 3);
+        let tables = symmetries();
+        let solved = CubeState::SOLVED;
+        for length in 0..40 {
+            let made = (0..length).map(|_| below(&mut generator, 12) as Move);
+            let state = made.fold(solved, |state, action| Cube3.turn(&state, action));
+            let class = tables.class(&state);
+            assert_eq!(class, tables.class_portable(&state));
+            let images = symmetry::images(&state);
+            let distinct: HashSet<CubeState> = images.iter().map(|image| image.start).collect();
+            assert_eq!(class.states as usize, distinct.len());
+            assert!(distinct.contains(&class.state));
+            assert!(images.iter().all(|image| tables.class(&image.start) == class));
+            let moves: Vec<Move> = (0..12).collect();
+            let expected: Vec<_> =
+                moves.iter().map(|&action| tables.class_portable(&Cube3.turn(&state, action))).collect();
+            let (mut classes, mut keys) = (Vec::new(), Vec::new());
+            tables.child_classes(&state, &moves, &mut classes);
+            tables.child_keys(&state, &moves, &mut keys);
+            assert_eq!(classes, expected);
+            assert_eq!(keys, expected.iter().map(|class| class.key).collect::<Vec<_>>());
+        }
+        assert_eq!(tables.class(&solved).states, 1);
+    }
+
+    #[test]
+    fn corner_permutations_have_654_classes() {
+        let tables = symmetries();
+        let lengths = || tables.list_of.iter().map(|&list| f64::from(tables.lists[usize::from(list)].1));
+        let total: f64 = lengths().sum();
+        let classes: f64 = lengths().map(|length| length / SYMMETRIES as f64).sum();
+        assert_eq!(classes.round(), 654.0);
+        assert!((total / CORNER_PERMUTATIONS as f64 - 1.56).abs() < 0.01);
+    }
+}

@@ -1,0 +1,40 @@
+//! Classes of states under the symmetries of a puzzle: all states of a class are equally far from the goals, so that a
+//! table needs one entry for all of them.
+
+use super::Move;
+
+/// The symmetries of a puzzle: maps of its states, and of the moves with them, that keep every distance to the goals.
+/// Where inversion is one of them (a state and the state that the inverse of its scramble leads to), it is included.
+///
+/// After Rokicki, Kociemba, Davidson and Dethridge, "The diameter of the Rubik's Cube group is twenty" (SIAM Journal on
+/// Discrete Mathematics 27, 2013), section 3.
+pub trait Symmetries<S>: Send + Sync {
+    /// Changes whenever a state would get another canonical image or another key: a table on the disk remembers it.
+    fn version(&self) -> u32;
+
+    /// How many symmetries there are, the identity included: the most states that a class can have.
+    fn count(&self) -> u32;
+
+    /// The class of a state.
+    fn class(&self, state: &S) -> Class<S>;
+
+    /// The classes of the states that moves lead to, behind those that `classes` holds. Every move must be legal.
+    fn child_classes(&self, state: &S, moves: &[Move], classes: &mut Vec<Class<S>>);
+
+    /// The keys of these classes, behind those that `keys` holds.
+    fn child_keys(&self, state: &S, moves: &[Move], keys: &mut Vec<u64>);
+
+    /// The inverse of a state, where inversion is a symmetry.
+    fn inverse(&self, state: &S) -> Option<S>;
+}
+
+/// A class of states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class<S> {
+    /// The canonical image: one state of the class, the same for all of them.
+    pub state: S,
+    /// A hash of the canonical image.
+    pub key: u64,
+    /// How many states the class has.
+    pub states: u32,
+}

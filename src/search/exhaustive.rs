@@ -1,0 +1,255 @@
+//! Exhaustive search into the perimeter: from a state, every sequence of a given number of moves, each end looked up.
+//!
+//! The lookups are what takes the time, and of these, the waiting for memory. Of few moves, the ends of the last two are
+//! made together, the lines of the table where they would stand are loaded, and while they come, the ends of the next two
+//! are made. Of many moves, all ends are made first and sorted into regions of the table: lookups in one region after the
+//! other find the pages of their memory in the processor's caches.
+
+use super::perimeter::Perimeter;
+use crate::puzzle::{Move, Puzzle, State};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// An exhaustive search; kept from state to state for its memory.
+pub(super) struct Exhaustive<'a, P: Puzzle> {
+    puzzle: &'a P,
+    perimeter: &'a Perimeter<P::State>,
+    /// Searches from this number on are to end without an answer.
+    until: &'a AtomicUsize,
+    number: usize,
+    /// The moves so far.
+    path: Vec<Move>,
+    /// Ends that are being made, and those that wait for their lookup.
+    ends: [Ends<P::State>; 2],
+    /// The ends of many moves, by regions of the table, and the nodes that they come from.
+    regions: Vec<Vec<End>>,
+    nodes: Vec<(P::State, Vec<Move>)>,
+    /// Sequences that were looked up.
+    pub(super) generated: u64,
+}
+
+/// The state at the end of two more moves from a node.
+#[derive(Clone, Copy)]
+struct End {
+    key: u64,
+    node: u32,
+    moves: [Move; 2],
+}
+
+/// From so many moves on, ends are sorted by regions.
+const MANY: usize = 4;
+
+/// Lookups that are loaded ahead.
+const AHEAD: usize = 16;
+
+/// The states at the end of one or two more moves.
+struct Ends<S> {
+    /// The state that they come from, and the moves that led to it.
+    from: Option<S>,
+    path: Vec<Move>,
+    /// Of each first move, the last one included: how many ends it and those before have.
+    firsts: Vec<(Move, usize)>,
+    seconds: Vec<Move>,
+    keys: Vec<u64>,
+}
+
+impl<S> Default for Ends<S> {
+    fn default() -> Self {
+        Ends { from: None, path: Vec::new(), firsts: Vec::new(), seconds: Vec::new(), keys: Vec::new() }
+    }
+}
+
+impl<'a, P: Puzzle> Exhaustive<'a, P> {
+    pub(super) fn new(puzzle: &'a P, perimeter: &'a Perimeter<P::State>, until: &'a AtomicUsize) -> Self {
+        let regions = (0..Perimeter::<P::State>::REGIONS).map(|_| Vec::new()).collect();
+        Exhaustive {
+            puzzle,
+            perimeter,
+            until,
+            number: 0,
+            path: Vec::new(),
+            ends: Default::default(),
+            regions,
+            nodes: Vec::new(),
+            generated: 0,
+        }
+    }
+
+    /// A path from a state to a goal that reaches the perimeter after exactly so many moves, of which the first may follow
+    /// `last`; `None` if there is none, or once the search of this number is not needed any more.
+    pub(super) fn search(
+        &mut self,
+        state: &P::State,
+        last: Option<Move>,
+        moves: usize,
+        number: usize,
+    ) -> Option<Vec<Move>> {
+        self.path.clear();
+        self.number = number;
+        let found = match moves {
+            0 => return self.perimeter.path_to_goal(self.puzzle, state),
+            1 => self.make_ends(state, last, 1),
+            MANY.. => return self.search_by_regions(state, last, moves),
+            _ => self.descend(state, last, moves),
+        };
+        let found = found.or_else(|| self.look_up_in(1));
+        self.ends.iter_mut().for_each(|ends| ends.keys.clear());
+        found
+    }
+
+    fn descend(&mut self, state: &P::State, last: Option<Move>, moves: usize) -> Option<Vec<Move>> {
+        if moves == 2 {
+            return self.make_ends(state, last, 2);
+        }
+        let perimeter = self.perimeter;
+        for &action in perimeter.following(last) {
+            let Some(child) = self.puzzle.apply(state, action) else { continue };
+            self.path.push(action);
+            let found = self.descend(&child, Some(action), moves - 1);
+            self.path.pop();
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn search_by_regions(&mut self, state: &P::State, last: Option<Move>, moves: usize) -> Option<Vec<Move>> {
+        if moves > MANY + 1 {
+            let perimeter = self.perimeter;
+            let mut path = self.path.clone();
+            return perimeter.following(last).iter().find_map(|&action| {
+                let child = self.puzzle.apply(state, action)?;
+                path.push(action);
+                self.path.clone_from(&path);
+                let found = self.search_by_regions(&child, Some(action), moves - 1);
+                path.pop();
+                found
+            });
+        }
+        if self.until.load(Ordering::Relaxed) <= self.number {
+            return None;
+        }
+        self.nodes.clear();
+        self.sort_ends(state, last, moves);
+        let mut found = None;
+        for region in &mut self.regions {
+            if found.is_none() {
+                found = look_up_region(self.puzzle, self.perimeter, &self.nodes, region);
+            }
+            region.clear();
+        }
+        found
+    }
+
+    /// Makes all ends, and puts each into its region.
+    fn sort_ends(&mut self, state: &P::State, last: Option<Move>, moves: usize) {
+        let perimeter = self.perimeter;
+        if moves > 2 {
+            for &action in perimeter.following(last) {
+                let Some(child) = self.puzzle.apply(state, action) else { continue };
+                self.path.push(action);
+                self.sort_ends(&child, Some(action), moves - 1);
+                self.path.pop();
+            }
+            return;
+        }
+        let node = self.nodes.len() as u32;
+        self.nodes.push((*state, self.path.clone()));
+        let Ends { keys, seconds, .. } = &mut self.ends[0];
+        for &first in perimeter.following(last) {
+            let Some(child) = self.puzzle.apply(state, first) else { continue };
+            keys.clear();
+            seconds.clear();
+            perimeter.child_keys(self.puzzle, &child, perimeter.following(Some(first)), keys, seconds);
+            for (&key, &second) in keys.iter().zip(&*seconds) {
+                self.regions[Perimeter::<P::State>::region(key)].push(End { key, node, moves: [first, second] });
+            }
+            self.generated += keys.len() as u64;
+        }
+        keys.clear();
+    }
+
+    /// Makes the ends of the last moves, one or two, and then looks up those that were made before.
+    fn make_ends(&mut self, state: &P::State, last: Option<Move>, moves: usize) -> Option<Vec<Move>> {
+        let ends = &mut self.ends[0];
+        ends.from = Some(*state);
+        ends.path.clone_from(&self.path);
+        ends.firsts.clear();
+        ends.seconds.clear();
+        ends.keys.clear();
+        let follow = self.perimeter.following(last);
+        if moves == 1 {
+            self.perimeter.child_keys(self.puzzle, state, follow, &mut ends.keys, &mut ends.seconds);
+            ends.keys.iter().for_each(|&key| self.perimeter.prefetch(key));
+        } else {
+            for &action in follow {
+                let Some(child) = self.puzzle.apply(state, action) else { continue };
+                let next = self.perimeter.following(Some(action));
+                let first = ends.keys.len();
+                self.perimeter.child_keys(self.puzzle, &child, next, &mut ends.keys, &mut ends.seconds);
+                ends.keys[first..].iter().for_each(|&key| self.perimeter.prefetch(key));
+                ends.firsts.push((action, ends.keys.len()));
+            }
+        }
+        self.generated += ends.keys.len() as u64;
+        self.ends.swap(0, 1);
+        self.look_up_in(0)
+    }
+
+    fn look_up_in(&mut self, at: usize) -> Option<Vec<Move>> {
+        let ends = &self.ends[at];
+        let from = ends.from?;
+        let mut hits = ends.keys.iter().enumerate().filter(|&(_, &key)| self.perimeter.reaches(key));
+        hits.find_map(|(i, _)| self.path_through(&from, ends, i))
+    }
+
+    /// The path by way of an end to a goal; `None` if the lookup was mistaken.
+    fn path_through(&self, from: &P::State, ends: &Ends<P::State>, i: usize) -> Option<Vec<Move>> {
+        let mut path = ends.path.clone();
+        let first = ends.firsts.iter().find(|&&(_, until)| i < until).map(|&(action, _)| action);
+        path.extend(first);
+        path.push(ends.seconds[i]);
+        let made = &path[ends.path.len()..];
+        let end = made.iter().try_fold(*from, |state, &action| self.puzzle.apply(&state, action))?;
+        path.extend(self.perimeter.path_to_goal(self.puzzle, &end)?);
+        Some(path)
+    }
+}
+
+/// The first path to a goal by way of an end in a region.
+fn look_up_region<P: Puzzle>(
+    puzzle: &P,
+    perimeter: &Perimeter<P::State>,
+    nodes: &[(P::State, Vec<Move>)],
+    region: &[End],
+) -> Option<Vec<Move>> {
+    for (i, end) in region.iter().enumerate() {
+        if let Some(ahead) = region.get(i + AHEAD) {
+            perimeter.prefetch(ahead.key);
+        }
+        if perimeter.reaches(end.key) {
+            let (from, path) = &nodes[end.node as usize];
+            let state = end.moves.iter().try_fold(*from, |state, &action| puzzle.apply(&state, action));
+            if let Some(rest) = state.and_then(|state| perimeter.path_to_goal(puzzle, &state)) {
+                return Some([path, &end.moves[..], &rest].concat());
+            }
+        }
+    }
+    None
+}
+
+/// How many sequences there are of a number of moves, by the move before them (the last entry: by none), where all moves
+/// are legal.
+pub(super) fn sequences<S: State>(perimeter: &Perimeter<S>, moves: usize, move_count: usize) -> Vec<u64> {
+    let mut counts = vec![1u64; move_count + 1];
+    for _ in 0..moves {
+        let after = |action: Option<Move>| {
+            let next = perimeter.following(action).iter().map(|&next| counts[usize::from(next)]);
+            next.fold(0u64, u64::saturating_add)
+        };
+        let mut longer: Vec<u64> = (0..move_count as Move).map(|action| after(Some(action))).collect();
+        longer.push(after(None));
+        counts = longer;
+    }
+    counts
+}

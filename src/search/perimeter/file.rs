@@ -1,0 +1,353 @@
+//! Perimeters on the disk: made once, kept in the cache whole or not at all, and refused by name if they are damaged.
+//!
+//! A file begins with a line of text, a line of JSON (puzzle, moves, depth, symmetries, sizes and checksums), and a
+//! checksum of that. The layers follow, nearest first, so that the file of a deep perimeter serves for a shallow one.
+
+use super::classes::{ClassTable, Count};
+use super::layer::{Layer, Line, PARTS};
+use super::{Extent, Making, Perimeter};
+use crate::cache;
+use crate::error::{Context as _, Error, Result, ensure};
+use crate::files::write_whole_with;
+use crate::memory;
+use crate::puzzle::{Move, Puzzle, Reversible, Symmetries, move_names};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+/// What a file begins with.
+const MAGIC: &str = "costar perimeter 1\n";
+/// Where the layers begin in a file, and each of them, is a multiple of this.
+const PAGE: u64 = 4096;
+/// Lines of a piece, which has a checksum of its own: 16 MiB.
+const PIECE: usize = 1 << 18;
+
+/// What a file is, and how long its layers are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Header {
+    puzzle: String,
+    /// The names of the moves: each costs 1.
+    moves: String,
+    /// A checksum of what the moves do to the goals: two puzzles of a name are told apart.
+    rules: u32,
+    symmetries: u32,
+    symmetry_version: u32,
+    depth: u32,
+    whole: bool,
+    by_parity: bool,
+    /// By distance.
+    layers: Vec<LayerHeader>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct LayerHeader {
+    #[serde(flatten)]
+    count: Count,
+    lines: usize,
+    /// CRC-32 of each piece.
+    crc32: Vec<u32>,
+}
+
+/// Where a perimeter is looked for and kept: a puzzle's files in a folder.
+pub struct Shelf<'a, P: Puzzle> {
+    puzzle: &'a P,
+    symmetries: Arc<dyn Symmetries<P::State>>,
+    folder: Option<PathBuf>,
+}
+
+/// A perimeter that is on the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// How deep it is.
+    pub depth: u32,
+    /// Its file.
+    pub path: PathBuf,
+    /// Bytes of its file.
+    pub bytes: u64,
+}
+
+/// [`Shelf`], for those who do not know that the puzzle is reversible.
+pub trait PerimeterShelf<S> {
+    /// Those that are there, the deepest first.
+    fn kept(&self) -> Vec<Kept>;
+
+    /// The deepest perimeter that is there and takes at most so many bytes, down to `depth` of it. Says in the log what is
+    /// not used, and why.
+    fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<S>>;
+
+    /// Makes a perimeter and keeps it; another process that makes one waits, and reads this one. `None` once `stop` is set.
+    ///
+    /// # Errors
+    /// If it cannot be written: the perimeter that was made is given too.
+    fn make(&self, extent: Extent, stop: &AtomicBool, watch: &mut dyn FnMut(Making)) -> Option<Made<S>>;
+
+    /// Makes a perimeter for this process alone; `None` once `stop` is set.
+    fn make_unkept(&self, extent: Extent, stop: &AtomicBool, watch: &mut dyn FnMut(Making)) -> Option<Perimeter<S>>;
+
+    /// How many symmetries the puzzle has.
+    fn symmetries(&self) -> u32;
+}
+
+/// A perimeter that was made, and the file that it is kept in, or why it is not.
+pub type Made<S> = (Perimeter<S>, Result<PathBuf>);
+
+impl<'a, P: Reversible> Shelf<'a, P> {
+    /// The perimeters of a puzzle in a folder, by default that of [`cache::folder`]; `None` of a puzzle that knows no
+    /// symmetries.
+    pub fn new(puzzle: &'a P, folder: Option<PathBuf>) -> Option<Self> {
+        Some(Shelf { puzzle, symmetries: puzzle.symmetries()?, folder: folder.or_else(cache::folder) })
+    }
+
+    fn prefix(&self) -> String {
+        let name = self.puzzle.name();
+        let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        format!("perimeter-{plain}-{:08x}-depth", rules(self.puzzle))
+    }
+
+    fn suffix(&self) -> String {
+        format!("-symmetries{}.bin", self.symmetries.version())
+    }
+
+    fn path(&self, folder: &Path, depth: u32) -> PathBuf {
+        folder.join(format!("{}{depth}{}", self.prefix(), self.suffix()))
+    }
+
+    fn header(&self, table: &ClassTable) -> Header {
+        let moves: Vec<Move> = (0..self.puzzle.move_count() as Move).collect();
+        let layer = |(layer, count): (&Layer, &Count)| LayerHeader {
+            count: *count,
+            lines: layer.lines().len(),
+            crc32: in_parallel(layer.lines().chunks(PIECE).collect(), |piece| crc32fast::hash(bytes_of(piece))),
+        };
+        Header {
+            puzzle: self.puzzle.name(),
+            moves: move_names(self.puzzle, &moves).join(" "),
+            rules: rules(self.puzzle),
+            symmetries: self.symmetries.count(),
+            symmetry_version: self.symmetries.version(),
+            depth: table.depth(),
+            whole: table.whole,
+            by_parity: table.by_parity,
+            layers: table.layers.iter().zip(&table.counts).map(layer).collect(),
+        }
+    }
+
+    fn write(&self, folder: &Path, perimeter: &Perimeter<P::State>) -> Result<PathBuf> {
+        let Some(table) = perimeter.classes() else {
+            return Err(Error::Bug("a perimeter by states is not kept".into()));
+        };
+        let header = serde_json::to_string(&self.header(table)).map_err(|error| Error::Bug(error.to_string()))?;
+        let path = self.path(folder, table.depth());
+        write_whole_with(&path, |file| {
+            let mut text = format!("{MAGIC}{header}\n{:08x}\n", crc32fast::hash(header.as_bytes())).into_bytes();
+            text.resize(text.len().next_multiple_of(PAGE as usize), b' ');
+            file.write_all(&text)?;
+            table.layers.iter().try_for_each(|layer| file.write_all(bytes_of(layer.lines())))
+        })?;
+        Ok(path)
+    }
+
+    /// Reads a file's layers within `depth`; `None` if they take more than so many bytes.
+    fn read(&self, path: &Path, depth: u32, bytes: u64) -> Result<Option<Perimeter<P::State>>> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.with_context(|| format!("cannot open {}", path.display()))?,
+        };
+        let (header, start) = read_header(&file)?;
+        let own = self.header(&ClassTable::default());
+        let same = header.puzzle == own.puzzle
+            && header.moves == own.moves
+            && header.rules == own.rules
+            && (header.symmetries, header.symmetry_version) == (own.symmetries, own.symmetry_version)
+            && header.layers.len() == header.depth as usize + 1;
+        ensure!(same, "it is of another puzzle or version");
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        let lines: usize = header.layers.iter().map(|layer| layer.lines).sum();
+        let expected = start + (lines * size_of::<Line>()) as u64;
+        ensure!(length == expected, "it has {length} bytes and should have {expected}");
+        let is_cut = depth < header.depth;
+        let layers = &header.layers[..=(depth.min(header.depth)) as usize];
+        let needed: usize = layers.iter().map(|layer| layer.lines * size_of::<Line>()).sum();
+        if needed as u64 > bytes {
+            return Ok(None);
+        }
+        let mut table = ClassTable {
+            whole: header.whole && !is_cut,
+            by_parity: header.by_parity,
+            counts: layers.iter().map(|layer| layer.count).collect(),
+            ..ClassTable::default()
+        };
+        let mut at = start;
+        for layer in layers {
+            ensure!(layer.lines > 0 && layer.lines.is_multiple_of(PARTS), "a layer has no lines");
+            table.layers.push(Layer::from_lines(read_lines(&file, at, layer)?));
+            at += (layer.lines * size_of::<Line>()) as u64;
+        }
+        Ok(Some(Perimeter::from_classes(self.puzzle, Arc::clone(&self.symmetries), table)))
+    }
+}
+
+impl<P: Reversible> PerimeterShelf<P::State> for Shelf<'_, P> {
+    fn kept(&self) -> Vec<Kept> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let (prefix, suffix) = (self.prefix(), self.suffix());
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut kept: Vec<Kept> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                let depth = name.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?.parse().ok()?;
+                Some(Kept { depth, path: entry.path(), bytes: entry.metadata().ok()?.len() })
+            })
+            .collect();
+        kept.sort_by_key(|kept| std::cmp::Reverse(kept.depth));
+        kept
+    }
+
+    fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
+        let kept = self.kept();
+        // Of those that are deep enough, the shallowest: it is read soonest.
+        let deep_enough = kept.iter().rev().filter(|kept| kept.depth >= depth);
+        let others = kept.iter().filter(|kept| kept.depth < depth);
+        deep_enough.chain(others).find_map(|kept| match self.read(&kept.path, depth, bytes) {
+            Ok(perimeter) => perimeter,
+            Err(error) => {
+                log::warn!(
+                    "the perimeter {} is not used, and made again when it is needed: {error}",
+                    kept.path.display()
+                );
+                None
+            }
+        })
+    }
+
+    fn make(&self, extent: Extent, stop: &AtomicBool, watch: &mut dyn FnMut(Making)) -> Option<Made<P::State>> {
+        let title = format!("the perimeter of {}", self.puzzle.name());
+        let lock = self.folder.as_ref().map(|folder| cache::lock(folder, &self.prefix(), &title));
+        if let Some(there) = self.load(extent.depth, extent.bytes)
+            && there.depth() == extent.depth
+        {
+            let path = self.folder.as_deref().map(|folder| self.path(folder, extent.depth));
+            return Some((there, path.ok_or_else(|| Error::Bug("a perimeter was read from nowhere".into()))));
+        }
+        let perimeter = self.make_unkept(extent, stop, watch)?;
+        let kept = match (&self.folder, lock) {
+            (None, _) | (_, None) => {
+                Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into()))
+            }
+            (Some(_), Some(Err(error))) => Err(error),
+            (Some(folder), Some(Ok(_held))) => self.write(folder, &perimeter),
+        };
+        Some((perimeter, kept))
+    }
+
+    fn make_unkept(
+        &self,
+        extent: Extent,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(Making),
+    ) -> Option<Perimeter<P::State>> {
+        Perimeter::of_classes(self.puzzle, Arc::clone(&self.symmetries), extent, stop, watch)
+    }
+
+    fn symmetries(&self) -> u32 {
+        self.symmetries.count()
+    }
+}
+
+/// The header of a file, and where its layers begin.
+fn read_header(file: &File) -> Result<(Header, u64)> {
+    let mut reader = BufReader::new(file);
+    let mut line = || -> Result<String> {
+        let mut bytes = Vec::new();
+        // No file of ours has a longer header; another may have no line break at all.
+        std::io::Read::take(&mut reader, 1 << 22).read_until(b'\n', &mut bytes).context("it cannot be read")?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let (magic, header, sum) = (line()?, line()?, line()?);
+    ensure!(magic == MAGIC, "it is of another version, or no perimeter of costar");
+    let header = header.trim_end_matches('\n');
+    ensure!(sum == format!("{:08x}\n", crc32fast::hash(header.as_bytes())), "its header is damaged or cut off");
+    let header: Header = serde_json::from_str(header).map_err(|error| Error::Data(format!("its header: {error}")))?;
+    let end = reader.stream_position().context("it cannot be read")?;
+    Ok((header, end.next_multiple_of(PAGE)))
+}
+
+/// The lines of a layer, read on all cores.
+fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Vec<Line>> {
+    let mut lines: Vec<Line> = Vec::new();
+    lines.try_reserve_exact(layer.lines).map_err(|_| Error::Device("there is no memory for it".into()))?;
+    let room = &mut lines.spare_capacity_mut()[..layer.lines];
+    memory::use_large_pages(room);
+    let pieces: Vec<(usize, &mut [MaybeUninit<Line>])> = room.chunks_mut(PIECE).enumerate().collect();
+    let read = |(i, piece): (usize, &mut [MaybeUninit<Line>])| -> Result<()> {
+        // Cleared by the core that reads it.
+        piece.fill(MaybeUninit::new(Line::default()));
+        // SAFETY: all lines of the piece were written just now.
+        let piece = unsafe { &mut *(std::ptr::from_mut(piece) as *mut [Line]) };
+        let place = at + (i * PIECE * size_of::<Line>()) as u64;
+        file.read_exact_at(bytes_of_mut(piece), place).context("it cannot be read")?;
+        ensure!(layer.crc32.get(i) == Some(&crc32fast::hash(bytes_of(piece))), "it is damaged: a checksum is another");
+        Ok(())
+    };
+    in_parallel(pieces, read).into_iter().collect::<Result<()>>()?;
+    // SAFETY: every line of every piece was written.
+    unsafe { lines.set_len(layer.lines) };
+    Ok(lines)
+}
+
+/// The results of some work on each thing, on all cores, in order.
+fn in_parallel<T: Send, R: Send>(things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, |cores| cores.get()).min(things.len()).max(1);
+    let next = AtomicUsize::new(0);
+    let slots: Vec<_> = things.into_iter().map(|thing| std::sync::Mutex::new(Some(thing))).collect();
+    let take = |at: usize| slots[at].lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    let run = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(thing) = (at < slots.len()).then(|| take(at)).flatten() else { return done };
+            done.push((at, work(thing)));
+        }
+    };
+    let mut all: Vec<(usize, R)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A checksum of the rules: of what some moves, one after the other, do to each goal.
+fn rules<P: Reversible>(puzzle: &P) -> u32 {
+    const STEPS: usize = 64;
+    let mut row = vec![0; puzzle.encoding().cells];
+    let mut sum = crc32fast::Hasher::new();
+    for goal in puzzle.goals() {
+        let mut state = goal;
+        for step in 0..STEPS.max(2 * puzzle.move_count()) {
+            puzzle.encode(&state, &mut row);
+            sum.update(&row);
+            state = puzzle.apply(&state, (step % puzzle.move_count()) as Move).unwrap_or(state);
+        }
+    }
+    sum.finalize()
+}
+
+fn bytes_of(lines: &[Line]) -> &[u8] {
+    // SAFETY: a line is 64 bytes without padding.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines)) }
+}
+
+fn bytes_of_mut(lines: &mut [Line]) -> &mut [u8] {
+    // SAFETY: a line is 64 bytes without padding, and any bytes are a line.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), size_of_val(lines)) }
+}

@@ -1,0 +1,282 @@
+//! Perimeters by classes, and the proof against them.
+
+use crate::mocks::scrambled;
+use crate::pancakes::Pancakes;
+use costar::heuristic::{Heuristic, HeuristicError, PerState, exact_distances, zero};
+use costar::puzzle::cube3::Cube3;
+use costar::puzzle::lightsout::LightsOut;
+use costar::puzzle::permutation::{Description, Permutation};
+use costar::puzzle::tiles::Puzzle8;
+use costar::puzzle::{Move, Puzzle, Reversible, laws, replay};
+use costar::random::generator;
+use costar::search::bidirectional::Bidirectional;
+use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterShelf as _, Shelf};
+use costar::search::prove::Prove;
+use costar::search::{Control, End, Limit, Limits, Outcome, Progress, Search};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+fn permutation<const N: usize>(name: &str) -> Permutation<N> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles").join(name);
+    Permutation::new(Description::read(&path).expect("a puzzle"))
+}
+
+fn extent(depth: u32) -> Extent {
+    Extent { depth, bytes: 1 << 30, time: None, count_last: true }
+}
+
+fn classes<P: Reversible>(puzzle: &P, depth: u32) -> Perimeter<P::State> {
+    let symmetries = puzzle.symmetries().expect("it has symmetries");
+    let stop = AtomicBool::new(false);
+    Perimeter::of_classes(puzzle, symmetries, extent(depth), &stop, &mut |_| ()).expect("it was not stopped")
+}
+
+fn run<P: Puzzle>(
+    search: &dyn Search<P>,
+    puzzle: &P,
+    start: &P::State,
+    heuristic: &mut dyn Heuristic<P::State>,
+    limits: &Limits,
+) -> Outcome {
+    let stop = AtomicBool::new(false);
+    let mut watch = |_: &Progress| ();
+    let mut control = Control::new(limits, &stop, &mut watch);
+    let outcome = search.run(puzzle, start, heuristic, &mut control).expect("no failure");
+    if let Some(moves) = &outcome.moves {
+        let (end, cost) = replay(puzzle, start, moves).expect("legal moves");
+        assert!(puzzle.is_goal(&end));
+        assert_eq!(outcome.cost, Some(cost));
+    }
+    outcome
+}
+
+/// The orbits of the classes add up to the states that there are.
+fn orbits_add_up<P: Reversible>(puzzle: &P, depth: u32) {
+    let states = laws::states_by_depth(puzzle, depth as usize);
+    let counts: Vec<_> = classes(puzzle, depth).counts().iter().map(|count| count.states).collect();
+    let expected: Vec<_> = states.iter().map(|&states| Some(states as u64)).collect();
+    assert_eq!(counts, expected, "{}", puzzle.name());
+}
+
+#[test]
+fn orbits_add_up_to_the_known_counts() {
+    // Classes and states of the cube by quarter turns, Rokicki 2014 for the states.
+    let known = [
+        (1, 1),
+        (1, 12),
+        (5, 114),
+        (17, 1_068),
+        (130, 10_011),
+        (1_031, 93_840),
+        (9_393, 878_880),
+        (86_183, 8_221_632),
+        (802_788, 76_843_595),
+    ];
+    let expected: Vec<Count> = known.iter().map(|&(classes, states)| Count { classes, states: Some(states) }).collect();
+    let perimeter = classes(&Cube3, 8);
+    assert_eq!(perimeter.counts(), expected);
+    assert_eq!((perimeter.depth(), perimeter.step(), perimeter.is_whole()), (8, 2, false));
+    orbits_add_up(&permutation::<64>("cube3-quarter-turns.json"), 5);
+    orbits_add_up(&permutation::<64>("pyraminx.json"), 5);
+    orbits_add_up(&permutation::<32>("cuboid223.json"), 7);
+    orbits_add_up(&permutation::<32>("cube2.json"), 6);
+    orbits_add_up(&permutation::<32>("topspin20.json"), 9);
+    orbits_add_up(&permutation::<16>("lrx9.json"), 12);
+}
+
+#[test]
+fn a_perimeter_by_classes_knows_the_same_costs() {
+    fn agrees<P: Reversible>(puzzle: &P, depth: u32, far: u32) {
+        let perimeter = classes(puzzle, depth);
+        for (state, distance) in exact_distances(puzzle, depth + 1) {
+            let inside = (u32::from(distance) <= depth).then_some(u32::from(distance));
+            assert_eq!(perimeter.cost(puzzle, &state), inside, "{}: {state:?}", puzzle.name());
+        }
+        for number in 0..50 {
+            let start = scrambled(puzzle, far, &mut generator(4, number));
+            if let Some(path) = perimeter.path_to_goal(puzzle, &start) {
+                assert!(puzzle.is_goal(&replay(puzzle, &start, &path).expect("legal moves").0));
+                assert_eq!(perimeter.cost(puzzle, &start), Some(path.len() as u32));
+            }
+        }
+    }
+    agrees(&Cube3, 4, 7);
+    agrees(&permutation::<64>("pyraminx.json"), 3, 5);
+    agrees(&permutation::<16>("lrx9.json"), 8, 10);
+    agrees(&permutation::<32>("cuboid223.json"), 4, 6);
+}
+
+#[test]
+fn proven_solutions_are_shortest() {
+    fn holds<P: Reversible>(puzzle: &P, perimeter: &Perimeter<P::State>, depth: u32, count: u64) {
+        for number in 0..count {
+            let start = scrambled(puzzle, depth, &mut generator(5, number));
+            let shortest = run(&Bidirectional, puzzle, &start, &mut zero(), &Limits::default()).cost;
+            let alone = Prove { search: None, perimeter: perimeter.clone(), sequences: None };
+            let outcome = run(&alone, puzzle, &start, &mut zero(), &Limits::default());
+            assert_eq!((outcome.cost, outcome.proven_optimal), (shortest, true), "{}: {start:?}", puzzle.name());
+            // After a search that gives a long one, in an order that misleads.
+            let mut wild = PerState::new("wild", false, |state| (hash(state) % 97) as f32);
+            let search = Some(Box::new(Long { start }) as Box<dyn Search<P>>);
+            let outcome = run(&Prove { search, ..alone }, puzzle, &start, &mut wild, &Limits::default());
+            assert_eq!((outcome.cost, outcome.proven_optimal), (shortest, true), "{}: {start:?}", puzzle.name());
+        }
+    }
+    holds(&Cube3, &classes(&Cube3, 5), 11, 6);
+    let file = permutation::<64>("cube3-quarter-turns.json");
+    holds(&file, &classes(&file, 4), 9, 3);
+    let pyraminx = permutation::<64>("pyraminx.json");
+    holds(&pyraminx, &classes(&pyraminx, 5), 9, 6);
+    let topspin = permutation::<16>("lrx9.json");
+    holds(&topspin, &classes(&topspin, 10), 20, 6);
+    // Without symmetries: by states.
+    holds(&Puzzle8::default(), &Perimeter::new(&Puzzle8::default(), 8), 22, 10);
+    holds(&LightsOut::<1>::new(4), &Perimeter::new(&LightsOut::<1>::new(4), 2), 6, 10);
+    holds(&Pancakes::ALL, &Perimeter::new(&Pancakes::ALL, 2), 20, 30);
+}
+
+/// A search that finds a shortest solution, and makes it longer by moves to and fro.
+struct Long<S> {
+    start: S,
+}
+
+impl<P: Reversible> Search<P> for Long<P::State> {
+    fn name(&self) -> &'static str {
+        "long"
+    }
+
+    fn run(
+        &self,
+        puzzle: &P,
+        start: &P::State,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        assert_eq!(*start, self.start);
+        let found = Bidirectional.run(puzzle, start, heuristic, control)?;
+        let moves = found.moves.map(|moves| {
+            let legal = |&action: &Move| puzzle.apply(start, action).is_some();
+            let there = (0..puzzle.move_count() as Move).find(legal).expect("a legal move");
+            [&[there, puzzle.inverse(there), there, puzzle.inverse(there)], &moves[..]].concat()
+        });
+        let cost = found.cost.map(|cost| cost + 4);
+        Ok(Outcome { moves, cost, proven_optimal: false, ..found })
+    }
+}
+
+fn hash<S: std::hash::Hash>(state: &S) -> u64 {
+    use std::hash::BuildHasher as _;
+    foldhash::fast::FixedState::default().hash_one(state)
+}
+
+#[test]
+fn a_proof_that_is_ended_says_what_it_has_excluded() {
+    let perimeter = classes(&Cube3, 6);
+    let start = Cube3.parse("R U F' L D B' R' U F L' D' B R U' F' L B D R F").expect("a scramble");
+    let prove = |sequences| Prove::<Cube3> { search: None, perimeter: perimeter.clone(), sequences };
+    let limits = Limits { nodes: Some(3_000_000), ..Limits::default() };
+    let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
+    assert_eq!((outcome.end, outcome.proven_optimal), (End::Limit(Limit::Nodes), false));
+    let proof = outcome.proof.expect("there was a proof");
+    // Of 13 moves, 6 are known, and 7 before make 8.5 million sequences: those of 12 were all made.
+    assert_eq!((proof.excluded, proof.target), (Some(12), Some(13)));
+    assert!(proof.share > 0.1 && proof.share < 1.0, "{proof:?}");
+    let limits = Limits { time: Some(Duration::from_millis(300)), ..Limits::default() };
+    let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
+    assert_eq!(outcome.end, End::Limit(Limit::Time));
+    assert!(outcome.stats.seconds < 3.0, "{:?}", outcome.stats);
+    // With a number of sequences, the search ends by itself.
+    let outcome = run(&prove(Some(100_000)), &Cube3, &start, &mut zero(), &Limits::default());
+    assert!(!outcome.proven_optimal && outcome.proof.expect("a proof").sequences < 300_000);
+}
+
+#[test]
+fn an_answer_does_not_depend_on_how_many_sequences_are_made_at_once() {
+    let perimeter = classes(&Cube3, 6);
+    let start = scrambled(&Cube3, 13, &mut generator(6, 1));
+    let prove = Prove::<Cube3> { search: None, perimeter, sequences: None };
+    let first = run(&prove, &Cube3, &start, &mut zero(), &Limits::default());
+    for _ in 0..5 {
+        assert_eq!(run(&prove, &Cube3, &start, &mut zero(), &Limits::default()).moves, first.moves);
+    }
+}
+
+#[test]
+fn a_perimeter_is_kept_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shelf = Shelf::new(&Cube3, Some(folder.path().to_owned())).expect("the cube has symmetries");
+    let stop = AtomicBool::new(false);
+    let make = |depth| shelf.make(extent(depth), &stop, &mut |_| ()).expect("it was not stopped");
+    assert!(shelf.kept().is_empty() && shelf.load(9, u64::MAX).is_none());
+    assert!(shelf.make(extent(5), &AtomicBool::new(true), &mut |_| ()).is_none(), "it was stopped");
+    assert!(shelf.kept().is_empty());
+    let (made, kept) = make(6);
+    let path = kept.expect("it can be written");
+    let same = |perimeter: &Perimeter<_>, depth: usize| {
+        assert_eq!(perimeter.counts(), &made.counts()[..=depth]);
+        assert_eq!(perimeter.depth() as usize, depth);
+        for (state, distance) in exact_distances(&Cube3, 4) {
+            let inside = (usize::from(distance) <= depth).then_some(distance.into());
+            assert_eq!(perimeter.cost(&Cube3, &state), inside);
+        }
+    };
+    same(&shelf.load(9, u64::MAX).expect("it is there"), 6);
+    same(&shelf.load(3, u64::MAX).expect("a part of it"), 3);
+    assert!(shelf.load(6, 1000).is_none(), "it does not fit");
+    // One that is there is not made again, and another puzzle's is not taken.
+    assert_eq!(make(6).1.expect("it is there"), path);
+    let other = permutation::<64>("pyraminx.json");
+    let others = Shelf::new(&other, Some(folder.path().to_owned())).expect("it has symmetries");
+    assert!(others.kept().is_empty());
+    let whole = std::fs::read(&path).expect("it is there");
+    for (cut, flipped) in [(whole.len() - 1, 0), (5000, 0), (100, 0), (0, 0), (whole.len(), 60), (whole.len(), 9000)] {
+        let mut wrong = whole[..cut].to_vec();
+        if flipped > 0 {
+            wrong[flipped] ^= 4;
+        }
+        std::fs::write(&path, wrong).expect("it can be written");
+        assert!(shelf.load(9, u64::MAX).is_none(), "cut at {cut}, byte {flipped} changed");
+    }
+    assert_eq!(make(6).1.expect("it is made again"), path);
+    assert_eq!(std::fs::read(&path).expect("it is there"), whole);
+    let file = folder.path().join("file");
+    std::fs::write(&file, "no folder").expect("it can be written");
+    let nowhere = Shelf::new(&Cube3, Some(file)).expect("the cube has symmetries");
+    let (made, kept) = nowhere.make(extent(4), &stop, &mut |_| ()).expect("it was not stopped");
+    assert_eq!(made.depth(), 4);
+    assert!(kept.is_err());
+}
+
+#[test]
+fn memory_and_time_bound_the_depth() {
+    let symmetries = || Cube3.symmetries().expect("it has symmetries");
+    let stop = AtomicBool::new(false);
+    let reached = |extent| {
+        let made = Perimeter::of_classes(&Cube3, symmetries(), extent, &stop, &mut |_| ()).expect("not stopped");
+        (made.depth(), made.bytes())
+    };
+    let (depth, bytes) = reached(Extent { bytes: 3 << 20, ..extent(12) });
+    assert!((6..=7).contains(&depth) && bytes < 3 << 20, "{depth}, {bytes} bytes");
+    let (depth, _) = reached(Extent { time: Some(Duration::from_millis(200)), ..extent(12) });
+    assert!((3..10).contains(&depth), "{depth}");
+}
+
+#[test]
+fn symmetries_are_found() {
+    fn count<P: Puzzle>(puzzle: &P) -> Option<u32> {
+        puzzle.symmetries().map(|symmetries| symmetries.count())
+    }
+    assert_eq!(count(&Cube3), Some(96), "48, and the inverse of each");
+    assert_eq!(count(&permutation::<64>("cube3-quarter-turns.json")), Some(48));
+    assert_eq!(count(&permutation::<64>("pyraminx.json")), Some(24));
+    assert_eq!(count(&permutation::<32>("cube2.json")), Some(6), "one corner stays where it is");
+    assert_eq!(count(&permutation::<32>("cuboid223.json")), Some(16));
+    assert_eq!(count(&permutation::<32>("topspin20.json")), Some(4), "the mirror image, and the inverse of each");
+    // Twenty pairs that are exchanged: 20! · 2²⁰ symmetries are too many to be listed, and are not used.
+    let swap = |pair: usize| (0..40).map(|i| if i / 2 == pair { i ^ 1 } else { i }).collect::<Vec<usize>>();
+    let moves: serde_json::Map<_, _> = (0..20).map(|pair| (format!("s{pair}"), swap(pair).into())).collect();
+    let goal: Vec<usize> = (0..40).collect();
+    let text = serde_json::json!({ "name": "swaps", "goal": goal, "moves": moves }).to_string();
+    assert_eq!(count(&Permutation::<64>::new(Description::parse(&text).expect("a puzzle"))), None);
+}
