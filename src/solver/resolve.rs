@@ -373,7 +373,6 @@ fn plan_perimeter(
     states: usize,
     facts: &Facts<'_>,
 ) -> Result<PerimeterPlan, SettingError> {
-    let own = own.filter(|_| !facts.puzzle.has_classes);
     let (depth, states) = match asked.or(own) {
         Some(depth) => (depth, usize::MAX),
         None => (u32::MAX, states),

@@ -2,6 +2,7 @@
 
 mod bench;
 mod other;
+mod perimeter;
 mod program;
 mod signals;
 mod solving;

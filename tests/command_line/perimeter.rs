@@ -1,0 +1,64 @@
+//! `costar perimeter`, and proofs.
+
+use crate::program::{Ran, costar, refused, run};
+use serde_json::Value;
+use std::path::Path;
+
+/// The program with a cache of its own.
+fn in_cache(folder: &Path, words: &[&str]) -> Ran {
+    let output = costar().env("COSTAR_CACHE", folder).args(words).output().expect("it runs");
+    Ran {
+        code: output.status.code().expect("it exits by itself"),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+#[test]
+fn a_perimeter_is_made_once_and_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = in_cache(folder.path(), &["perimeter", "cube3"]);
+    assert!(ran.code == 0 && ran.out.contains("no perimeter of cube3"), "{}{}", ran.out, ran.err);
+    let ran = in_cache(folder.path(), &["perimeter", "cube3", "--depth", "6"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("93,840") && ran.out.contains("kept in"), "{}", ran.out);
+    let ran = in_cache(folder.path(), &["perimeter"]);
+    assert!(ran.out.starts_with("depth  6"), "{}", ran.out);
+    let prove = ["solve", "--search", "exhaustive", "--json", "R U F' L D B' R' U F"];
+    let ran = in_cache(folder.path(), &prove);
+    let solved: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(solved["proven_optimal"], true, "{}", ran.out);
+    assert_eq!(solved["config"]["perimeter"], 6);
+    let length = solved["length"].as_u64().expect("a length");
+    assert_eq!(solved["proof"]["excluded"].as_u64().expect("a length"), length - 1);
+    let mut file = std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.path());
+    let file = file.find(|path| path.extension().is_some_and(|end| end == "bin")).expect("a perimeter");
+    let whole = std::fs::read(&file).expect("it is there");
+    std::fs::write(&file, &whole[..whole.len() / 2]).expect("it can be written");
+    let ran = in_cache(folder.path(), &["perimeter", "cube3", "--depth", "6"]);
+    assert!(ran.code == 0 && ran.err.contains(&*file.to_string_lossy()), "the file is named: {}", ran.err);
+    assert_eq!(std::fs::read(&file).expect("it is there"), whole);
+}
+
+#[test]
+fn proofs_are_made_or_refused_with_the_reason() {
+    let puzzle = ["--puzzle", "test-data/puzzles/pyraminx.json"];
+    let ran = run(&[&["solve", "--prove", "--search", "bidirectional"], &puzzle[..], &["R U L B"]].concat());
+    assert!(ran.out.contains("no solution is shorter"), "{}{}", ran.out, ran.err);
+    let board = ["solve", "--puzzle", "puzzle8", "--prove", "--search", "best-first", "8 6 7 2 5 4 3 0 1"];
+    let ran = run(&board);
+    assert!(ran.out.contains("31 moves (no solution is shorter)"), "{}{}", ran.out, ran.err);
+    for (words, named) in [
+        (&["--puzzle", "jugs:8,5,3", "8,0,0"][..], "cannot be undone"),
+        (&["--puzzle", "sokoban", "#####\n#@$.#\n#####"], "cannot be undone"),
+        (&["--perimeter", "0", "--search", "exhaustive", "R"], "expected at least 1"),
+    ] {
+        let message = refused(&[&["solve", "--prove"], words].concat());
+        assert!(message.contains("--prove") || message.contains("--perimeter"), "{message}");
+        assert!(message.contains(named), "{message}");
+    }
+    let message = refused(&["solve", "--search", "bfs", "--perimeter", "3", "R"]);
+    assert!(message.contains("--perimeter") && message.contains("--prove"), "{message}");
+    let message = refused(&["perimeter", "puzzle15", "--depth", "3"]);
+    assert!(message.contains("no symmetries"), "{message}");
+}
