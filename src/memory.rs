@@ -39,7 +39,7 @@ pub fn prefetch<T>(thing: &T) {
     // SAFETY: a hint; nothing is read.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(thing).cast());
+        _mm_prefetch(std::ptr::from_ref(thing).cast(), _MM_HINT_T0);
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = thing;

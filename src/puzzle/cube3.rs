@@ -7,6 +7,7 @@
 use super::{
     Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries,
 };
+use facelets::{CORNER_COLOURS, EDGE_COLOURS};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -228,38 +229,6 @@ const MOVES: [PackedMove; 12] = {
         action += 1;
     }
     moves
-};
-
-/// The colours of a corner's three facelets, in the order of [`CORNER_FACELETS`], by corner (piece and twist).
-const CORNER_COLOURS: [[u8; 3]; 32] = {
-    let mut table = [[0; 3]; 32];
-    let mut corner = 0;
-    while corner < 24 {
-        let mut k = 0;
-        while k < 3 {
-            table[corner][(k + corner / 8) % 3] = (CORNER_FACELETS[corner % 8][k] / 9) as u8;
-            k += 1;
-        }
-        corner += 1;
-    }
-    table
-};
-
-/// The colours of an edge's two facelets, by edge (piece and flip).
-const EDGE_COLOURS: [[u8; 2]; 32] = {
-    let mut table = [[0; 2]; 32];
-    let mut edge = 0;
-    while edge < 32 {
-        if edge % 16 < 12 {
-            let mut k = 0;
-            while k < 2 {
-                table[edge][(k + edge / 16) % 2] = (EDGE_FACELETS[edge % 16][k] / 9) as u8;
-                k += 1;
-            }
-        }
-        edge += 1;
-    }
-    table
 };
 
 impl Puzzle for Cube3 {

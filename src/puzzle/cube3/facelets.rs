@@ -1,7 +1,39 @@
 //! Reads a cube from its 54 facelets, and says why an impossible one is impossible.
 
-use super::{CORNER_COLOURS, CORNER_FACELETS, CubeState, EDGE_COLOURS, EDGE_FACELETS, FACES};
+use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
 use crate::puzzle::ParseError;
+
+/// The colours of a corner's three facelets, in the order of [`CORNER_FACELETS`], by corner (piece and twist).
+pub(super) const CORNER_COLOURS: [[u8; 3]; 32] = {
+    let mut table = [[0; 3]; 32];
+    let mut corner = 0;
+    while corner < 24 {
+        let mut k = 0;
+        while k < 3 {
+            table[corner][(k + corner / 8) % 3] = (CORNER_FACELETS[corner % 8][k] / 9) as u8;
+            k += 1;
+        }
+        corner += 1;
+    }
+    table
+};
+
+/// The colours of an edge's two facelets, by edge (piece and flip).
+pub(super) const EDGE_COLOURS: [[u8; 2]; 32] = {
+    let mut table = [[0; 2]; 32];
+    let mut edge = 0;
+    while edge < 32 {
+        if edge % 16 < 12 {
+            let mut k = 0;
+            while k < 2 {
+                table[edge][(k + edge / 16) % 2] = (EDGE_FACELETS[edge % 16][k] / 9) as u8;
+                k += 1;
+            }
+        }
+        edge += 1;
+    }
+    table
+};
 
 const CORNER_NAMES: [&str; 8] = ["URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB"];
 const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR"];
