@@ -31,6 +31,9 @@ type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
 /// Without a perimeter in the cache, the first solver makes what takes no longer than this.
 const PERIMETER_TIME: Duration = Duration::from_secs(5);
 
+/// A kept perimeter of fewer classes than this was asked for on purpose once; a default one is made, in a second.
+const WORTH_KEEPING: usize = 500_000;
+
 /// What a [`Solver`] is made from.
 pub struct Builder<P: Puzzle> {
     entry: Entry<P>,
@@ -278,7 +281,11 @@ fn from_shelf<S: State>(
     stop: &AtomicBool,
 ) -> Perimeter<S> {
     let kept = shelf.load(wanted.depth, wanted.bytes);
-    if let Some(kept) = kept.filter(|kept| !wanted.asked || kept.depth() == wanted.depth || kept.is_whole()) {
+    let is_enough = |kept: &Perimeter<S>| match wanted.asked {
+        true => kept.depth() == wanted.depth || kept.is_whole(),
+        false => kept.len() >= WORTH_KEEPING || kept.is_whole(),
+    };
+    if let Some(kept) = kept.filter(is_enough) {
         return kept;
     }
     let time = (!wanted.asked).then_some(PERIMETER_TIME);

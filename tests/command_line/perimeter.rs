@@ -24,7 +24,7 @@ fn a_perimeter_is_made_once_and_used() {
     assert!(ran.out.contains("93,840") && ran.out.contains("kept in"), "{}", ran.out);
     let ran = in_cache(folder.path(), &["perimeter"]);
     assert!(ran.out.starts_with("depth  6"), "{}", ran.out);
-    let prove = ["solve", "--search", "exhaustive", "--json", "R U F' L D B' R' U F"];
+    let prove = ["solve", "--search", "exhaustive", "--perimeter", "6", "--json", "R U F' L D B' R' U F"];
     let ran = in_cache(folder.path(), &prove);
     let solved: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(solved["proven_optimal"], true, "{}", ran.out);
@@ -61,4 +61,20 @@ fn proofs_are_made_or_refused_with_the_reason() {
     assert!(message.contains("--perimeter") && message.contains("--prove"), "{message}");
     let message = refused(&["perimeter", "puzzle15", "--depth", "3"]);
     assert!(message.contains("no symmetries"), "{message}");
+}
+
+#[test]
+fn a_shallow_perimeter_that_was_asked_for_once_is_not_the_default() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let depth = |more: &[&str]| {
+        let solve = ["solve", "--search", "exhaustive", "--json", "R U F' L D B' R' U F"];
+        let ran = in_cache(folder.path(), &[&solve, more].concat());
+        let solved: Value = serde_json::from_str(&ran.out).expect("JSON");
+        (solved["config"]["perimeter"].as_u64().expect("a depth"), ran.err)
+    };
+    assert_eq!(depth(&["--perimeter", "4"]).0, 4);
+    let (deep, said) = depth(&[]);
+    assert!(deep > 6 && said.contains("costar perimeter"), "{deep}: {said}");
+    let (again, said) = depth(&[]);
+    assert!(again == deep && !said.contains("made the perimeter"), "it says so once: {said}");
 }
