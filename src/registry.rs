@@ -20,7 +20,7 @@ use crate::sampler::{ExactSamples, Labels, Samples, Source, Walker, Walks, sokob
 use crate::search::Search;
 use crate::search::bidirectional::Bidirectional;
 use crate::search::nbs::NearOptimalBidirectional;
-use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf, Shelf};
+use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf, Shelf, states_in};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -165,12 +165,12 @@ impl<P: Puzzle> Entry<P> {
         }
     }
 
-    /// Training samples, labelled as asked for, and how deep they go by default. `room` is the most states that are
-    /// kept for exact labels; once `stop` is set, there are none.
+    /// Training samples, labelled as asked for, and how deep they go by default. `room` is the most bytes that are
+    /// taken for exact labels; once `stop` is set, there are none.
     ///
     /// # Errors
     /// If the puzzle has no such samples.
-    pub fn samples(&self, labels: Labels, sparse_states: f64, room: usize, stop: &AtomicBool) -> Result<Source> {
+    pub fn samples(&self, labels: Labels, sparse_states: f64, room: u64, stop: &AtomicBool) -> Result<Source> {
         let name = self.puzzle.name();
         if let Some(reverse) = self.reverse {
             return reverse.samples(Arc::clone(&self.puzzle), labels, sparse_states, room, stop);
@@ -264,7 +264,7 @@ pub trait Reverse<P: Puzzle>: Send + Sync {
         puzzle: Arc<P>,
         labels: Labels,
         sparse_states: f64,
-        room: usize,
+        room: u64,
         stop: &AtomicBool,
     ) -> Result<Source>;
 }
@@ -317,7 +317,7 @@ impl<P: Reversible> Reverse<P> for ByInverses {
         puzzle: Arc<P>,
         labels: Labels,
         sparse_states: f64,
-        room: usize,
+        room: u64,
         stop: &AtomicBool,
     ) -> Result<Source> {
         let default_depth = puzzle.default_depth();
@@ -336,10 +336,9 @@ impl<P: Reversible> Reverse<P> for ByInverses {
 }
 
 /// The perimeter that gives exact labels: of classes where the puzzle knows its symmetries.
-fn exact_labels<P: Reversible>(puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State> {
-    let bytes = (room as u64).saturating_mul(16);
+fn exact_labels<P: Reversible>(puzzle: &P, depth: u32, bytes: u64, stop: &AtomicBool) -> Perimeter<P::State> {
     let extent = Extent { depth, bytes, time: None, count_last: false };
-    let Some(shelf) = Shelf::new(puzzle, None) else { return Perimeter::within(puzzle, depth, room, stop) };
+    let Some(shelf) = Shelf::new(puzzle, None) else { return Perimeter::within(puzzle, depth, states_in(bytes), stop) };
     let kept = shelf.load(depth, bytes).filter(|kept| kept.depth() == depth || kept.is_whole());
     let make = || shelf.make_unkept(extent, stop, &mut |_| ());
     kept.or_else(make).unwrap_or_else(Perimeter::none)

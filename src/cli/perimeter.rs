@@ -66,7 +66,9 @@ impl Visitor for Make {
         })()
         .or_input()?;
         let bytes = args.max_memory.or_else(|| memory::available().map(|bytes| bytes / 5 * 4)).unwrap_or(u64::MAX);
-        announce(&*shelf, &name, depth, &stop);
+        if args.count || shelf.kept().iter().all(|kept| kept.depth < depth) {
+            announce(&*shelf, &name, depth, &stop);
+        }
         let begun = Instant::now();
         let bar = PerimeterBar::new();
         let extent = Extent { depth, bytes, time: None, count_last: args.count };

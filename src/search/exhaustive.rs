@@ -58,6 +58,9 @@ impl<S> Default for Ends<S> {
     }
 }
 
+/// What is done where so many moves are left: with the state, the move before, and the number of moves.
+type There<'a, P> = fn(&mut Exhaustive<'a, P>, &<P as Puzzle>::State, Option<Move>, usize) -> Option<Vec<Move>>;
+
 impl<'a, P: Puzzle> Exhaustive<'a, P> {
     pub(super) fn new(puzzle: &'a P, perimeter: &'a Perimeter<P::State>, until: &'a AtomicUsize) -> Self {
         let regions = (0..Perimeter::<P::State>::REGIONS).map(|_| Vec::new()).collect();
@@ -87,50 +90,44 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         self.number = number;
         let found = match moves {
             0 => return self.perimeter.path_to_goal(self.puzzle, state),
-            1 => self.make_ends(state, last, 1),
-            MANY.. => return self.search_by_regions(state, last, moves),
-            _ => self.descend(state, last, moves),
+            1 | 2 => self.make_ends(state, last, moves),
+            MANY.. => return self.descend(state, last, moves, MANY + 1, Self::look_up_by_regions),
+            _ => self.descend(state, last, moves, 2, Self::make_ends),
         };
         let found = found.or_else(|| self.look_up_in(1));
         self.ends.iter_mut().for_each(|ends| ends.keys.clear());
         found
     }
 
-    fn descend(&mut self, state: &P::State, last: Option<Move>, moves: usize) -> Option<Vec<Move>> {
-        if moves == 2 {
-            return self.make_ends(state, last, 2);
+    /// Makes moves until at most `rest` are left, and there, does what is to be done; ends with the first path.
+    fn descend(
+        &mut self,
+        state: &P::State,
+        last: Option<Move>,
+        moves: usize,
+        rest: usize,
+        there: There<'a, P>,
+    ) -> Option<Vec<Move>> {
+        if moves <= rest {
+            return there(self, state, last, moves);
         }
         let perimeter = self.perimeter;
-        for &action in perimeter.following(last) {
-            let Some(child) = self.puzzle.apply(state, action) else { continue };
+        perimeter.following(last).iter().find_map(|&action| {
+            let child = self.puzzle.apply(state, action)?;
             self.path.push(action);
-            let found = self.descend(&child, Some(action), moves - 1);
+            let found = self.descend(&child, Some(action), moves - 1, rest, there);
             self.path.pop();
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
+            found
+        })
     }
 
-    fn search_by_regions(&mut self, state: &P::State, last: Option<Move>, moves: usize) -> Option<Vec<Move>> {
-        if moves > MANY + 1 {
-            let perimeter = self.perimeter;
-            let mut path = self.path.clone();
-            return perimeter.following(last).iter().find_map(|&action| {
-                let child = self.puzzle.apply(state, action)?;
-                path.push(action);
-                self.path.clone_from(&path);
-                let found = self.search_by_regions(&child, Some(action), moves - 1);
-                path.pop();
-                found
-            });
-        }
+    /// Makes all ends, sorts them by regions, and looks them up.
+    fn look_up_by_regions(&mut self, state: &P::State, last: Option<Move>, moves: usize) -> Option<Vec<Move>> {
         if self.until.load(Ordering::Relaxed) <= self.number {
             return None;
         }
         self.nodes.clear();
-        self.sort_ends(state, last, moves);
+        self.descend(state, last, moves, 2, Self::sort_ends);
         let mut found = None;
         for region in &mut self.regions {
             if found.is_none() {
@@ -141,18 +138,9 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         found
     }
 
-    /// Makes all ends, and puts each into its region.
-    fn sort_ends(&mut self, state: &P::State, last: Option<Move>, moves: usize) {
+    /// Makes the ends of the last two moves, and puts each into its region; none is looked up yet.
+    fn sort_ends(&mut self, state: &P::State, last: Option<Move>, _moves: usize) -> Option<Vec<Move>> {
         let perimeter = self.perimeter;
-        if moves > 2 {
-            for &action in perimeter.following(last) {
-                let Some(child) = self.puzzle.apply(state, action) else { continue };
-                self.path.push(action);
-                self.sort_ends(&child, Some(action), moves - 1);
-                self.path.pop();
-            }
-            return;
-        }
         let node = self.nodes.len() as u32;
         self.nodes.push((*state, self.path.clone()));
         let Ends { keys, seconds, .. } = &mut self.ends[0];
@@ -167,6 +155,7 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
             self.generated += keys.len() as u64;
         }
         keys.clear();
+        None
     }
 
     /// Makes the ends of the last moves, one or two, and then looks up those that were made before.

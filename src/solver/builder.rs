@@ -264,10 +264,8 @@ pub(super) fn build_search<P: Puzzle>(
     };
     let search: Arc<dyn Search<P>> = match (common.prove, common.sequences) {
         (None, None) => Arc::from(search),
-        (prove, sequences) => {
-            let sequences = sequences.filter(|_| prove.is_none());
-            Arc::new(Prove { search: Some(search), perimeter, sequences })
-        }
+        // Without a number of sequences, until it is proven: a resolved configuration has one of the two.
+        (_, sequences) => Arc::new(Prove { search: Some(search), perimeter, sequences }),
     };
     Ok((plan, search))
 }

@@ -6,6 +6,7 @@ use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Re
 use crate::error::SettingError;
 use crate::search::beam::BeamSettings;
 use crate::search::best_first::BwasSettings;
+use crate::search::perimeter::states_in;
 use crate::search::settings::{Common, Share, Weight};
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
@@ -44,9 +45,6 @@ const BEAM_PERIMETER: usize = 1_000;
 
 /// States of the perimeter of a proof, of a puzzle that knows no symmetries: made in a second or two.
 const PROOF_PERIMETER: usize = 10_000_000;
-
-/// Bytes that a state takes in a perimeter by states, with what it takes to make it.
-const STATE_BYTES: u64 = 16;
 
 /// Steps after the first answer, with a perimeter: a goal that is reached without one is seldom beaten soon, and a
 /// perimeter is reached early.
@@ -392,7 +390,7 @@ fn plan_perimeter(
     let room = roughly(facts.room);
     let (states, bytes) = match facts.puzzle.has_classes {
         true => (0, room),
-        false => (states.min(usize::try_from(room / STATE_BYTES).unwrap_or(usize::MAX)), 0),
+        false => (states.min(states_in(room)), 0),
     };
     Ok(PerimeterPlan { depth, states, bytes, asked: asked.is_some(), for_search: true })
 }

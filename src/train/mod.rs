@@ -176,7 +176,7 @@ impl<P: Puzzle> Training<P> {
         stop: &AtomicBool,
     ) -> Result<Self> {
         let puzzle = Arc::clone(entry.puzzle());
-        let room = || (Perimeter::<P::State>::room_in(memory::available()) / 16) as usize;
+        let room = || Perimeter::<P::State>::room_in(memory::available());
         let source = |labels, sparse_states| entry.samples(labels, sparse_states, room(), stop);
         let newest = if options.resume { checkpoint::newest(&options.out)? } else { None };
         let training = match newest {

@@ -229,25 +229,36 @@ impl CubeSymmetries {
     }
 
     fn class_portable(&self, state: &CubeState) -> Class<CubeState> {
-        let images = self.candidates(state).iter().map(|&symmetry| self.image(state, usize::from(symmetry)));
-        least(images)
+        let mut least = Least::NONE;
+        self.candidates(state).iter().for_each(|&symmetry| least.add(self.image(state, usize::from(symmetry))));
+        least.class()
     }
 }
 
-/// The class whose canonical image is the one of the least key.
-#[inline]
-fn least(images: impl Iterator<Item = CubeState>) -> Class<CubeState> {
-    let mut class = Class { state: CubeState::SOLVED, key: u64::MAX, states: 0 };
-    let mut same = 0;
-    for image in images {
+/// The image of the least key so far: in the end, the canonical one.
+struct Least {
+    image: CubeState,
+    key: u64,
+    /// How many images were the same.
+    same: u32,
+}
+
+impl Least {
+    const NONE: Least = Least { image: CubeState::SOLVED, key: u64::MAX, same: 0 };
+
+    #[inline]
+    fn add(&mut self, image: CubeState) {
         let key = key(&image);
-        if same == 0 || key < class.key {
-            class = Class { state: image, key, states: 0 };
-            same = 0;
+        if self.same == 0 || key < self.key {
+            *self = Least { image, key, same: 0 };
         }
-        same += u32::from(image == class.state);
+        self.same += u32::from(image == self.image);
     }
-    Class { key: spread(class.key), states: SYMMETRIES as u32 / same.max(1), ..class }
+
+    #[inline]
+    fn class(self) -> Class<CubeState> {
+        Class { state: self.image, key: spread(self.key), states: SYMMETRIES as u32 / self.same.max(1) }
+    }
 }
 
 /// A least hash is small more often than large: spreads it over all numbers, one to one.

@@ -284,6 +284,11 @@ impl<const N: usize> Found<N> {
         image
     }
 
+    fn child_class(&self, state: &[u8; N], action: Move) -> Class<[u8; N]> {
+        let table = &self.tables[usize::from(action)];
+        self.class(&std::array::from_fn(|i| state[usize::from(table[i])]))
+    }
+
     /// The images of a state, the state itself first, and how their moves are renamed.
     pub(super) fn images(&self, state: &[u8; N]) -> Vec<SymmetricImage<[u8; N]>> {
         let mut images = Vec::new();
@@ -353,17 +358,11 @@ impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
     }
 
     fn child_classes(&self, state: &[u8; N], moves: &[Move], classes: &mut Vec<Class<[u8; N]>>) {
-        classes.extend(moves.iter().map(|&action| {
-            let table = &self.tables[usize::from(action)];
-            self.class(&std::array::from_fn(|i| state[usize::from(table[i])]))
-        }));
+        classes.extend(moves.iter().map(|&action| self.child_class(state, action)));
     }
 
     fn child_keys(&self, state: &[u8; N], moves: &[Move], keys: &mut Vec<u64>) {
-        keys.extend(moves.iter().map(|&action| {
-            let table = &self.tables[usize::from(action)];
-            self.class(&std::array::from_fn(|i| state[usize::from(table[i])])).key
-        }));
+        keys.extend(moves.iter().map(|&action| self.child_class(state, action).key));
     }
 
     fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {

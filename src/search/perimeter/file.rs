@@ -193,6 +193,17 @@ impl<'a, P: Reversible> Shelf<'a, P> {
     }
 }
 
+impl<P: Reversible> Shelf<'_, P> {
+    /// [`Shelf::read`]; says in the log why a file is not used.
+    fn read_or_log(&self, kept: &Kept, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
+        self.read(&kept.path, depth, bytes).unwrap_or_else(|error| {
+            let path = kept.path.display();
+            log::warn!("the perimeter {path} is not used, and made again when it is needed: {error}");
+            None
+        })
+    }
+}
+
 impl<P: Reversible> PerimeterShelf<P::State> for Shelf<'_, P> {
     fn kept(&self) -> Vec<Kept> {
         let Some(folder) = &self.folder else { return Vec::new() };
@@ -214,26 +225,18 @@ impl<P: Reversible> PerimeterShelf<P::State> for Shelf<'_, P> {
         // Of those that are deep enough, the shallowest: it is read soonest.
         let deep_enough = kept.iter().rev().filter(|kept| kept.depth >= depth);
         let others = kept.iter().filter(|kept| kept.depth < depth);
-        deep_enough.chain(others).find_map(|kept| match self.read(&kept.path, depth, bytes) {
-            Ok(perimeter) => perimeter,
-            Err(error) => {
-                log::warn!(
-                    "the perimeter {} is not used, and made again when it is needed: {error}",
-                    kept.path.display()
-                );
-                None
-            }
-        })
+        deep_enough.chain(others).find_map(|kept| self.read_or_log(kept, depth, bytes))
     }
 
     fn make(&self, extent: Extent, stop: &AtomicBool, watch: &mut dyn FnMut(Making)) -> Option<Made<P::State>> {
         let title = format!("the perimeter of {}", self.puzzle.name());
         let lock = self.folder.as_ref().map(|folder| cache::lock(folder, &self.prefix(), &title));
-        if let Some(there) = self.load(extent.depth, extent.bytes)
-            && there.depth() == extent.depth
-        {
-            let path = self.folder.as_deref().map(|folder| self.path(folder, extent.depth));
-            return Some((there, path.ok_or_else(|| Error::Bug("a perimeter was read from nowhere".into()))));
+        let there = self.kept().into_iter().rev().filter(|kept| kept.depth >= extent.depth).find_map(|kept| {
+            let perimeter = self.read_or_log(&kept, extent.depth, extent.bytes)?;
+            Some((perimeter, Ok(kept.path)))
+        });
+        if there.is_some() {
+            return there;
         }
         let perimeter = self.make_unkept(extent, stop, watch)?;
         let kept = match (&self.folder, lock) {

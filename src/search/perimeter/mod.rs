@@ -18,6 +18,11 @@ use classes::ClassTable;
 pub use classes::{Count, Extent, Making};
 pub use file::{Kept, Made, PerimeterShelf, Shelf};
 
+/// How many states a perimeter by states has that takes so many bytes, with what it takes to make it.
+pub fn states_in(bytes: u64) -> usize {
+    usize::try_from(bytes / states::BYTES).unwrap_or(usize::MAX)
+}
+
 /// All states within some moves of a goal, with their exact cost. Clones share the table.
 #[derive(Clone)]
 pub struct Perimeter<S> {
@@ -220,9 +225,12 @@ impl<S: State> Perimeter<S> {
     pub fn cost_on_rim<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S) -> Option<Cost> {
         match &self.table {
             Table::States(table) => table.find(states::key(state)).map(Cost::from),
-            Table::Classes(table, symmetries) => {
-                let is_on_rim = table.layers.last().is_some_and(|rim| rim.holds(symmetries.class(state).key));
-                if is_on_rim { self.cost(puzzle, state) } else { None }
+            Table::Classes(_, symmetries) => {
+                if self.reaches(symmetries.class(state).key) {
+                    self.cost(puzzle, state)
+                } else {
+                    None
+                }
             }
         }
     }

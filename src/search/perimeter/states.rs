@@ -10,6 +10,9 @@ use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+/// Bytes that a state takes, with what it takes to make the table.
+pub(super) const BYTES: u64 = 16;
+
 /// The key of a state.
 #[inline]
 pub(super) fn key<S: State>(state: &S) -> u64 {

@@ -82,18 +82,11 @@ fn compose(first: __m256i, then: __m256i) -> __m256i {
 #[target_feature(enable = "avx2,bmi2")]
 #[inline]
 fn class_of(of: &CubeSymmetries, both: [__m256i; 2], rank: usize) -> Class<CubeState> {
-    let mut class = Class { state: CubeState::SOLVED, key: u64::MAX, states: 0 };
-    let mut same = 0;
+    let mut least = Least::NONE;
     for &symmetry in of.candidates_of(rank) {
-        let image = image(of, &both, symmetry);
-        let key = key(&image);
-        if same == 0 || key < class.key {
-            class = Class { state: image, key, states: 0 };
-            same = 0;
-        }
-        same += u32::from(image == class.state);
+        least.add(image(of, &both, symmetry));
     }
-    Class { key: spread(class.key), states: SYMMETRIES as u32 / same.max(1), ..class }
+    least.class()
 }
 
 #[target_feature(enable = "avx2,bmi2")]
