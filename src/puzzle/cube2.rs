@@ -93,9 +93,8 @@ impl Puzzle for Cube2 {
 
     /// A scramble from solved, or 24 facelets in the order U R F D L B.
     fn parse(&self, text: &str) -> Result<Corners, ParseError> {
-        let text = text.trim();
-        if looks_like_facelets(text) {
-            return parse_facelets(text);
+        if let Some(facelets) = facelets(text) {
+            return parse_facelets(&facelets);
         }
         let moves = Cube3.parse_moves(text)?;
         let end = moves.iter().fold(CubeState::SOLVED, |state, &action| Cube3.turn(&state, action));
@@ -145,8 +144,7 @@ impl Puzzle for Cube2 {
 
     /// The moves as they are written, and then turns of the whole cube, where they are needed to bring DBL home.
     fn scramble(&self, text: &str) -> Option<Scramble<Corners>> {
-        let text = text.trim();
-        let moves = if looks_like_facelets(text) { return None } else { Cube3.parse_moves(text).ok()? };
+        let moves = if facelets(text).is_some() { return None } else { Cube3.parse_moves(text).ok()? };
         let mut corners = CubeState::SOLVED.corners();
         let played = moves.iter().map(|&action| {
             corners = CubeState::turn_corners(corners, action);
@@ -187,16 +185,18 @@ impl Puzzle for Cube2 {
     }
 }
 
-/// 24 letters of U R F D L B are facelets; everything else is a scramble.
-fn looks_like_facelets(text: &str) -> bool {
-    text.len() == 24 && text.chars().all(|letter| FACES.contains(&letter))
+/// 24 letters of U R F D L B, of either case and with spaces anywhere, are facelets; everything else is a scramble.
+fn facelets(text: &str) -> Option<Vec<char>> {
+    let letters = text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_uppercase());
+    let letters: Vec<char> = letters.collect();
+    (letters.len() == 24 && letters.iter().all(|letter| FACES.contains(letter))).then_some(letters)
 }
 
 /// The state whose facelets these are, found among the corners that fit each place.
-fn parse_facelets(text: &str) -> Result<Corners, ParseError> {
+fn parse_facelets(facelets: &[char]) -> Result<Corners, ParseError> {
     // The rest of a 3×3×3 is solved: its edges and centres are then those of an odd or even permutation of corners.
     let mut whole: Vec<char> = Cube3.format(&CubeState::SOLVED).chars().collect();
-    for (letter, facelet) in text.chars().zip(FACELETS) {
+    for (&letter, facelet) in facelets.iter().zip(FACELETS) {
         whole[facelet] = letter;
     }
     let whole: String = whole.into_iter().collect();

@@ -7,7 +7,7 @@
 use super::{
     Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries,
 };
-use facelets::{CORNER_COLOURS, EDGE_COLOURS};
+use facelets::{CORNER_COLOURS, EDGE_COLOURS, Facelets};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl CubeState {
 
     /// The corners of 54 facelets, whatever the edges are.
     pub(super) fn corners_of_facelets(text: &str) -> Result<u64, ParseError> {
-        facelets::parse_corners(text)
+        facelets::Facelets::read(text).expect("callers give 54 letters")?.corners_alone()
     }
 
     fn corner(&self, place: usize) -> usize {
@@ -265,16 +265,16 @@ impl Puzzle for Cube3 {
 
     /// A scramble from solved, or 54 facelets in the order U R F D L B.
     fn parse(&self, text: &str) -> Result<CubeState, ParseError> {
-        let text = text.trim();
-        if facelets::looks_like(text) {
-            return facelets::parse(text);
+        match Facelets::read(text) {
+            Some(facelets) => facelets?.state(),
+            None => {
+                Ok(self.parse_moves(text)?.iter().fold(CubeState::SOLVED, |state, &action| self.turn(&state, action)))
+            }
         }
-        let moves = notation::parse(text)?;
-        Ok(moves.iter().fold(CubeState::SOLVED, |state, &action| Cube3.turn(&state, action)))
     }
 
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        notation::parse(text)
+        Ok(notation::parse(text)?.into_iter().flat_map(notation::Turn::moves).collect())
     }
 
     /// 54 facelets in the order U R F D L B.
@@ -312,8 +312,7 @@ impl Puzzle for Cube3 {
     }
 
     fn scramble(&self, text: &str) -> Option<Scramble<CubeState>> {
-        let text = text.trim();
-        let moves = if facelets::looks_like(text) { return None } else { notation::parse(text).ok()? };
+        let moves = if Facelets::read(text).is_some() { return None } else { self.parse_moves(text).ok()? };
         Some(Scramble::play(self, CubeState::SOLVED, &moves))
     }
 

@@ -24,6 +24,10 @@ pub trait Symmetries<S>: Send + Sync {
     /// The keys of these classes, behind those that `keys` holds.
     fn child_keys(&self, state: &S, moves: &[Move], keys: &mut Vec<u64>);
 
+    /// The keys of the classes of the states that sequences of two moves lead to, behind those that `keys` holds. Sequences
+    /// with the same first move should stand next to each other. Every move must be legal.
+    fn keys_after_two(&self, state: &S, sequences: &[[Move; 2]], keys: &mut Vec<u64>);
+
     /// The inverse of a state, where inversion is a symmetry.
     fn inverse(&self, state: &S) -> Option<S>;
 }

@@ -4,17 +4,17 @@
 //!   and keeps the `n` of least cost-to-go as the next layer; of equals, those that were generated first.
 //! - With `candidates` k, and a heuristic that has move probabilities, only the k · `n` most promising children are
 //!   generated and evaluated: those of least h(parent) − c·ln p, for a move of probability p and a policy weight c. (A
-//!   child that the policy head thinks improbable is hardly ever among the best.) The policy prior still contributes
-//!   to a child's rank after its evaluation: the layer keeps those of least h − c/5·ln p.
+//!   child that the policy head thinks improbable is hardly ever among the best.)
+//! - The layer keeps those of least rank: h, and a share of the policy prior and of the parent's rank.
 //! - With `symmetry_averaging`, the states near the beam's edge are evaluated a second time, as their
 //!   [symmetric state](Puzzle::symmetric_state), whose errors are different, and the mean of both decides.
 //! - A child is tested for the goal when it is generated, and looked up in the [`Perimeter`]; the cheapest answer of the
 //!   first layer that has one ends the layers.
-//! - The refinement follows. A cheaper answer would have to pass, a known number of moves before its end, through the
-//!   layer of that number. From there to the perimeter the moves are so few that all descendants of all states of the
-//!   layer can be generated and looked up without evaluation: a state on the cheaper path need not have stayed in the
-//!   beam that long. This is repeated for the next cheaper answer, until there is none. Where an answer is known from
-//!   elsewhere (another [symmetric image](super::symmetry)), the layers end where the refinement begins.
+//! - Where there is a perimeter, a beam of an eighth of the width gives a first answer. From then on only cheaper ones are
+//!   looked for. Such a one would have to pass, a known number of moves before its end, through the layer of that number:
+//!   the layers end there, and the refinement begins. From the most promising children of that layer to the perimeter the
+//!   moves are so few that all their descendants can be generated and looked up without evaluation: what is on the cheaper
+//!   path need not stay in the beam that long. This is repeated for the next cheaper answer, until there is none.
 //! - Neither complete nor optimal: what is cut off is lost. With a width that no layer exceeds it is breadth-first
 //!   search, unless `candidates` are limited.
 //! - Of the layers behind, each state's parent and move are kept, and of every state that was evaluated 64 bits of its
@@ -24,8 +24,7 @@
 //! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as the cube article's repository.
 
 use super::chunk_queue::ChunkQueue;
-use super::exhaustive::Exhaustive;
-use super::limits::Interrupt;
+use super::limits::{Interrupt, Limits};
 use super::nodes::arena::NodeId;
 use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
@@ -37,19 +36,21 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicUsize;
-use std::thread;
+
+mod refinement;
 
 /// The share of the policy prior that still counts once a child has been evaluated.
 const PRIOR_WEIGHT: f32 = 0.2;
 
-/// Of the refinement: from one state, at most about so many are generated.
-const MOST_STATES: f64 = 1000.0;
+/// The share of a parent's rank that counts for its child. Estimates along a path err in different ways, and what is on no
+/// short path was behind before.
+const PATH_WEIGHT: f32 = 0.25;
 
-/// The most moves between a layer and the perimeter.
-fn most_moves(branching: f64) -> usize {
-    (MOST_STATES.ln() / branching.max(1.5).ln()) as usize
-}
+/// The first answer comes from a beam of this share of the width.
+const FIRST: usize = 8;
+
+/// The beam of the first answer gives up after so many layers that came no nearer to the goal.
+const FIRST_PATIENCE: u32 = 12;
 
 /// Move probabilities below this count as this.
 const LEAST_PROBABILITY: f32 = 1e-4;
@@ -57,11 +58,11 @@ const LEAST_PROBABILITY: f32 = 1e-4;
 settings! {
     /// The settings of `beam`.
     pub struct BeamSettings {
-        /// The width, the number of states that a layer keeps [default: the model's own, or 16000 (on CUDA 100000) divided
+        /// The width, the number of states that a layer keeps [default: the model's own, or 24000 (on CUDA 100000) divided
         /// by the symmetric images, by 4 at most; with `candidates` 0 or without a policy head 1000 (10000)]
         n: NonZeroUsize,
         /// Children evaluated in a layer, as a multiple of its width, in the order of the move probabilities; 0 for all;
-        /// needs a model with a policy head [default: 3]
+        /// needs a model with a policy head [default: 2]
         candidates: u64,
         /// The weight of −ln p, in moves, for a move of probability p [default: the model's own, or 1.5]
         policy_weight: Weight,
@@ -118,26 +119,39 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        let mut run = Run {
-            puzzle,
-            settings: self,
-            start: *start,
-            ask: if self.candidates > 0 { Ask::ValuesAndPolicy } else { Ask::Values },
-            layer: Layer { states: vec![*start], costs: vec![0], ..Layer::default() },
-            behind: Vec::new(),
-            evaluated: HashSet::default(),
-            hasher: FixedState::default(),
-            stats: Stats::default(),
-            cut_off: false,
-            least: None,
-            best: None,
+        let Some(first) = self.first_answer(puzzle, start, heuristic, control)? else {
+            return Run::new(puzzle, self, start).outcome(heuristic, control);
         };
-        let end = run.search(heuristic, control)?;
-        run.stats.stored = run.evaluated.len() as u64;
-        run.stats.seconds = control.seconds();
-        let (moves, cost) = run.best.map(|answer| (answer.moves, answer.cost)).unzip();
-        let proven_optimal = end == End::Solved && run.stats.iterations == 0;
-        Ok(Outcome { end, moves, cost, proven_optimal, stats: run.stats, proof: None })
+        let is_decided = first.proven_optimal || first.end == End::NoSolution;
+        if is_decided || control.reached(|| 0).is_some() || control.too_many(first.stats.generated + 1) {
+            return Ok(first);
+        }
+        let limits = control.limits();
+        let nodes = limits.nodes.map(|nodes| nodes.saturating_sub(first.stats.generated));
+        let limits = Limits { nodes, ..limits.clone() };
+        let mut control = control.child(&limits, first.cost, |answer| Some(answer.clone()));
+        let outcome = Run::new(puzzle, self, start).outcome(heuristic, &mut control)?;
+        let stats = Stats { seconds: control.seconds(), ..first.stats.and(&outcome.stats) };
+        let best = if outcome.cost.is_some() || first.cost.is_none() { outcome } else { first };
+        Ok(Outcome { stats, ..best })
+    }
+}
+
+impl<S: State> Beam<S> {
+    /// The answer of a narrower beam, where none is known and a perimeter can refine it.
+    fn first_answer<P: Puzzle<State = S>>(
+        &self,
+        puzzle: &P,
+        start: &S,
+        heuristic: &mut dyn Heuristic<S>,
+        control: &mut Control<'_>,
+    ) -> Result<Option<Outcome>, HeuristicError> {
+        if self.perimeter.is_empty() || control.bound().is_some() || self.n < FIRST {
+            return Ok(None);
+        }
+        let narrow = Beam { n: self.n / FIRST, ..self.clone() };
+        let run = Run { patience: FIRST_PATIENCE, ..Run::new(puzzle, &narrow, start) };
+        run.outcome(heuristic, control).map(Some)
     }
 }
 
@@ -158,10 +172,45 @@ struct Run<'a, P: Puzzle> {
     cut_off: bool,
     /// The least cost-to-go so far, and the path cost of the state that has it.
     least: Option<(f32, Cost)>,
+    /// How many layers in succession may come no nearer to the goal, and how many have.
+    patience: u32,
+    stale: u32,
     best: Option<Answer>,
 }
 
-impl<P: Puzzle> Run<'_, P> {
+impl<'a, P: Puzzle> Run<'a, P> {
+    fn new(puzzle: &'a P, settings: &'a Beam<P::State>, start: &P::State) -> Self {
+        Run {
+            puzzle,
+            settings,
+            start: *start,
+            ask: if settings.candidates > 0 { Ask::ValuesAndPolicy } else { Ask::Values },
+            layer: Layer { states: vec![*start], costs: vec![0], ranks: vec![0.0], ..Layer::default() },
+            behind: Vec::new(),
+            evaluated: HashSet::default(),
+            hasher: FixedState::default(),
+            stats: Stats::default(),
+            cut_off: false,
+            least: None,
+            patience: u32::MAX,
+            stale: 0,
+            best: None,
+        }
+    }
+
+    fn outcome(
+        mut self,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        let end = self.search(heuristic, control)?;
+        self.stats.stored = self.evaluated.len() as u64;
+        self.stats.seconds = control.seconds();
+        let (moves, cost) = self.best.map(|answer| (answer.moves, answer.cost)).unzip();
+        let proven_optimal = end == End::Solved && self.stats.iterations == 0;
+        Ok(Outcome { end, moves, cost, proven_optimal, stats: self.stats, proof: None })
+    }
+
     fn search(
         &mut self,
         heuristic: &mut dyn Heuristic<P::State>,
@@ -181,10 +230,13 @@ impl<P: Puzzle> Run<'_, P> {
         }
         while !self.layer.states.is_empty() {
             if let Some(bound) = control.bound()
-                && self.refinement_for(bound).is_some_and(|(layer, _)| layer <= self.behind.len())
+                && self.refinement_for(bound).is_some_and(|from| from.layer <= self.behind.len())
             {
                 self.cut_off = true;
-                self.refine(bound, control);
+                self.refine(bound, heuristic, control)?;
+                break;
+            }
+            if self.stale > self.patience {
                 break;
             }
             self.stats.iterations += 1;
@@ -195,7 +247,8 @@ impl<P: Puzzle> Run<'_, P> {
             }
             if let Some(answer) = &self.best {
                 control.answer(answer);
-                self.refine(answer.cost, control);
+                let bound = answer.cost;
+                self.refine(bound, heuristic, control)?;
                 break;
             }
         }
@@ -267,7 +320,8 @@ impl<P: Puzzle> Run<'_, P> {
             children.costs.push(cost);
             children.parents.push(parent);
             children.moves.push(action);
-            children.priors.extend(self.policy_prior(parent, action).map(|prior| PRIOR_WEIGHT * prior));
+            let prior = self.policy_prior(&self.layer, parent, action).unwrap_or(0.0);
+            children.priors.push(PRIOR_WEIGHT * prior + PATH_WEIGHT * self.layer.ranks[parent as usize]);
             queue.add(id, &child);
             queue.advance(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
         }
@@ -282,29 +336,39 @@ impl<P: Puzzle> Run<'_, P> {
     /// The children that are worth an evaluation, by parent and move, in that order.
     fn candidates(&mut self) -> Vec<(NodeId, Move)> {
         let layer = &self.layer;
-        let all = (0..layer.states.len() as NodeId)
-            .flat_map(|parent| (0..self.puzzle.move_count() as Move).map(move |action| (parent, action)));
         self.stats.expanded += layer.states.len() as u64;
         let room = self.settings.candidates.saturating_mul(self.settings.n.max(1));
         if room >= layer.policy.len() {
-            return all.collect();
+            return self.all_children(layer).collect();
         }
-        let rank = |child: (NodeId, Move)| {
-            let prior = self.policy_prior(child.0, child.1).unwrap_or(0.0);
-            (layer.values[child.0 as usize] + prior, child)
-        };
-        let mut ranked: Vec<_> = all.map(rank).collect();
-        ranked.select_nth_unstable_by(room, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        ranked.truncate(room);
         self.cut_off = true;
-        let mut chosen: Vec<_> = ranked.into_iter().map(|(_, child)| child).collect();
+        let mut chosen: Vec<_> = self.promising(layer, room).into_iter().map(|(_, child)| child).collect();
         chosen.sort_unstable();
         chosen
     }
 
+    fn all_children(&self, layer: &Layer<P::State>) -> impl Iterator<Item = (NodeId, Move)> + use<P> {
+        let moves = self.puzzle.move_count() as Move;
+        (0..layer.states.len() as NodeId).flat_map(move |parent| (0..moves).map(move |action| (parent, action)))
+    }
+
+    /// The most promising children of a layer that has move probabilities, in no order, and how promising each is.
+    fn promising(&self, layer: &Layer<P::State>, count: usize) -> Vec<(f32, (NodeId, Move))> {
+        let rank = |(parent, action): (NodeId, Move)| {
+            let prior = self.policy_prior(layer, parent, action).unwrap_or(0.0);
+            (layer.values[parent as usize] + prior, (parent, action))
+        };
+        let mut ranked: Vec<_> = self.all_children(layer).map(rank).collect();
+        if ranked.len() > count {
+            ranked.select_nth_unstable_by(count, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            ranked.truncate(count);
+        }
+        ranked
+    }
+
     /// The policy prior of a child, in moves: −c·ln p, where its parent has move probabilities.
-    fn policy_prior(&self, parent: NodeId, action: Move) -> Option<f32> {
-        let p = self.layer.policy.get(parent as usize * self.puzzle.move_count() + action as usize)?;
+    fn policy_prior(&self, layer: &Layer<P::State>, parent: NodeId, action: Move) -> Option<f32> {
+        let p = layer.policy.get(parent as usize * self.puzzle.move_count() + action as usize)?;
         Some(-self.settings.policy_weight * p.max(LEAST_PROBABILITY).ln())
     }
 
@@ -353,15 +417,18 @@ impl<P: Puzzle> Run<'_, P> {
     fn keep_best(&mut self, children: Layer<P::State>) {
         let best = children.best(self.settings.n.max(1));
         self.cut_off |= best.len() < children.states.len();
-        let Layer { states, costs, parents, moves, values, policy, .. } = children.pick(&best);
+        let Layer { states, costs, parents, moves, values, ranks, policy, .. } = children.pick(&best);
         self.behind.push((parents, moves));
         let nearest = values.iter().copied().zip(costs.iter().copied()).min_by(|a, b| a.0.total_cmp(&b.0));
         if let Some(nearest) = nearest
             && self.least.is_none_or(|least| nearest.0 < least.0)
         {
             self.least = Some(nearest);
+            self.stale = 0;
+        } else {
+            self.stale = self.stale.saturating_add(1);
         }
-        self.layer = Layer { states, costs, values, policy, ..Layer::default() };
+        self.layer = Layer { states, costs, values, ranks, policy, ..Layer::default() };
     }
 
     /// Takes an answer, if it is the cheapest so far.
@@ -385,81 +452,6 @@ impl<P: Puzzle> Run<'_, P> {
         }
         moves.reverse();
         moves
-    }
-
-    /// The states of a layer, generated again.
-    fn states_of(&self, layer: usize) -> Vec<P::State> {
-        let mut states = vec![self.start];
-        for (parents, actions) in &self.behind[..layer] {
-            let child = |(&parent, &action): (&NodeId, &Move)| {
-                self.puzzle.apply(&states[parent as usize], action).expect("the move was legal before")
-            };
-            states = parents.iter().zip(actions).map(child).collect();
-        }
-        states
-    }
-
-    /// Where the refinement for an answer that costs less than `bound` begins: the layer, and its number of moves.
-    fn refinement_for(&self, bound: Cost) -> Option<(usize, usize)> {
-        let perimeter = &self.settings.perimeter;
-        let before_perimeter = bound.checked_sub(perimeter.step() + perimeter.depth())? as usize;
-        let moves = before_perimeter.min(most_moves(perimeter.branching()));
-        (!perimeter.is_empty()).then_some((before_perimeter - moves, moves))
-    }
-
-    /// Refines the answer: looks for cheaper ones from the layers that are there, until there is none.
-    fn refine(&mut self, mut bound: Cost, control: &mut Control<'_>) {
-        while let Some((layer, moves)) = self.refinement_for(bound)
-            && layer <= self.behind.len()
-            && let Some(answer) = self.refine_from(layer, moves, control)
-            && answer.cost < bound
-        {
-            bound = answer.cost;
-            control.answer(&answer);
-            self.best = Some(answer);
-        }
-    }
-
-    /// The first path into the perimeter in exactly so many moves from a layer's states; `None` also at a limit.
-    fn refine_from(&mut self, layer: usize, moves: usize, control: &mut Control<'_>) -> Option<Answer> {
-        const AT_ONCE: usize = 256;
-        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-        let states = self.states_of(layer);
-        let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
-        let until = AtomicUsize::new(usize::MAX);
-        let search = || Exhaustive::new(puzzle, perimeter, &until);
-        let mut searches: Vec<Exhaustive<'_, P>> = (0..cores).map(|_| search()).collect();
-        for (batch, states) in states.chunks(AT_ONCE * cores).enumerate() {
-            self.report(control);
-            if control.reached(|| self.bytes()).is_some() || control.too_many(self.stats.generated) {
-                return None;
-            }
-            let found: Vec<_> = thread::scope(|scope| {
-                let threads = states.chunks(AT_ONCE).zip(&mut searches).map(|(states, search)| {
-                    let paths = move || {
-                        states
-                            .iter()
-                            .enumerate()
-                            .find_map(|(i, state)| Some((i, search.search(state, None, moves, 0)?)))
-                    };
-                    scope.spawn(paths)
-                });
-                let threads: Vec<_> = threads.collect();
-                threads
-                    .into_iter()
-                    .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                    .collect()
-            });
-            self.stats.generated +=
-                searches.iter_mut().map(|search| std::mem::take(&mut search.generated)).sum::<u64>();
-            if let Some((share, (at, path))) = found.into_iter().enumerate().find_map(|(i, found)| Some((i, found?))) {
-                let mut moves = self.path_to(layer, (batch * cores + share) * AT_ONCE + at);
-                moves.extend(path);
-                let (_, cost) = replay(self.puzzle, &self.start, &moves).ok()?;
-                return Some(Answer { moves, cost });
-            }
-        }
-        None
     }
 
     fn report(&self, control: &mut Control<'_>) {

@@ -39,26 +39,24 @@ struct End {
 const MANY: usize = 4;
 
 /// Lookups that are loaded ahead.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
-/// The states at the end of one or two more moves.
+/// The states at the end of two more moves.
 struct Ends<S> {
     /// The state that they come from, and the moves that led to it.
     from: Option<S>,
     path: Vec<Move>,
-    /// Of each first move, the last one included: how many ends it and those before have.
-    firsts: Vec<(Move, usize)>,
-    seconds: Vec<Move>,
+    moves: Vec<[Move; 2]>,
     keys: Vec<u64>,
 }
 
 impl<S> Default for Ends<S> {
     fn default() -> Self {
-        Ends { from: None, path: Vec::new(), firsts: Vec::new(), seconds: Vec::new(), keys: Vec::new() }
+        Ends { from: None, path: Vec::new(), moves: Vec::new(), keys: Vec::new() }
     }
 }
 
-/// What is done where so many moves are left: with the state, the move before, and the number of moves.
+/// What is done where so few moves are left: with the state, the move before, and the number of moves.
 type There<'a, P> = fn(&mut Exhaustive<'a, P>, &<P as Puzzle>::State, Option<Move>, usize) -> Option<Vec<Move>>;
 
 impl<'a, P: Puzzle> Exhaustive<'a, P> {
@@ -89,8 +87,7 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         self.path.clear();
         self.number = number;
         let found = match moves {
-            0 => return self.perimeter.path_to_goal(self.puzzle, state),
-            1 | 2 => self.make_ends(state, last, moves),
+            0 | 1 => return self.descend(state, last, moves, 0, Self::look_up),
             MANY.. => return self.descend(state, last, moves, MANY + 1, Self::look_up_by_regions),
             _ => self.descend(state, last, moves, 2, Self::make_ends),
         };
@@ -121,6 +118,12 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         })
     }
 
+    fn look_up(&mut self, state: &P::State, _last: Option<Move>, _moves: usize) -> Option<Vec<Move>> {
+        self.generated += 1;
+        let rest = self.perimeter.path_to_goal(self.puzzle, state)?;
+        Some([&self.path[..], &rest].concat())
+    }
+
     /// Makes all ends, sorts them by regions, and looks them up.
     fn look_up_by_regions(&mut self, state: &P::State, last: Option<Move>, moves: usize) -> Option<Vec<Move>> {
         if self.until.load(Ordering::Relaxed) <= self.number {
@@ -143,43 +146,27 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         let perimeter = self.perimeter;
         let node = self.nodes.len() as u32;
         self.nodes.push((*state, self.path.clone()));
-        let Ends { keys, seconds, .. } = &mut self.ends[0];
-        for &first in perimeter.following(last) {
-            let Some(child) = self.puzzle.apply(state, first) else { continue };
-            keys.clear();
-            seconds.clear();
-            perimeter.child_keys(self.puzzle, &child, perimeter.following(Some(first)), keys, seconds);
-            for (&key, &second) in keys.iter().zip(&*seconds) {
-                self.regions[Perimeter::<P::State>::region(key)].push(End { key, node, moves: [first, second] });
-            }
-            self.generated += keys.len() as u64;
+        let Ends { keys, moves, .. } = &mut self.ends[0];
+        perimeter.keys_after_two(self.puzzle, state, perimeter.pairs_following(last), keys, moves);
+        for (&key, &moves) in keys.iter().zip(&*moves) {
+            self.regions[Perimeter::<P::State>::region(key)].push(End { key, node, moves });
         }
+        self.generated += keys.len() as u64;
         keys.clear();
+        moves.clear();
         None
     }
 
-    /// Makes the ends of the last moves, one or two, and then looks up those that were made before.
-    fn make_ends(&mut self, state: &P::State, last: Option<Move>, moves: usize) -> Option<Vec<Move>> {
+    /// Makes the ends of the last two moves, and then looks up those that were made before.
+    fn make_ends(&mut self, state: &P::State, last: Option<Move>, _moves: usize) -> Option<Vec<Move>> {
         let ends = &mut self.ends[0];
         ends.from = Some(*state);
         ends.path.clone_from(&self.path);
-        ends.firsts.clear();
-        ends.seconds.clear();
+        ends.moves.clear();
         ends.keys.clear();
-        let follow = self.perimeter.following(last);
-        if moves == 1 {
-            self.perimeter.child_keys(self.puzzle, state, follow, &mut ends.keys, &mut ends.seconds);
-            ends.keys.iter().for_each(|&key| self.perimeter.prefetch(key));
-        } else {
-            for &action in follow {
-                let Some(child) = self.puzzle.apply(state, action) else { continue };
-                let next = self.perimeter.following(Some(action));
-                let first = ends.keys.len();
-                self.perimeter.child_keys(self.puzzle, &child, next, &mut ends.keys, &mut ends.seconds);
-                ends.keys[first..].iter().for_each(|&key| self.perimeter.prefetch(key));
-                ends.firsts.push((action, ends.keys.len()));
-            }
-        }
+        let pairs = self.perimeter.pairs_following(last);
+        self.perimeter.keys_after_two(self.puzzle, state, pairs, &mut ends.keys, &mut ends.moves);
+        ends.keys.iter().for_each(|&key| self.perimeter.prefetch(key));
         self.generated += ends.keys.len() as u64;
         self.ends.swap(0, 1);
         self.look_up_in(0)
@@ -194,12 +181,8 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
 
     /// The path by way of an end to a goal; `None` if the lookup was mistaken.
     fn path_through(&self, from: &P::State, ends: &Ends<P::State>, i: usize) -> Option<Vec<Move>> {
-        let mut path = ends.path.clone();
-        let first = ends.firsts.iter().find(|&&(_, until)| i < until).map(|&(action, _)| action);
-        path.extend(first);
-        path.push(ends.seconds[i]);
-        let made = &path[ends.path.len()..];
-        let end = made.iter().try_fold(*from, |state, &action| self.puzzle.apply(&state, action))?;
+        let end = ends.moves[i].iter().try_fold(*from, |state, &action| self.puzzle.apply(&state, action))?;
+        let mut path = [&ends.path[..], &ends.moves[i]].concat();
         path.extend(self.perimeter.path_to_goal(self.puzzle, &end)?);
         Some(path)
     }

@@ -257,7 +257,7 @@ mod tests {
             r#"{"search":"auto"}"#,
             r#"{"search":"auto","n":100,"deferred":true}"#,
             r#"{"search":"bwas","n":1000,"lambda":0.6}"#,
-            r#"{"search":"beam","n":4000,"candidates":3,"policy_weight":1.5,"perimeter":7,"symmetries":4}"#,
+            r#"{"search":"beam","n":6000,"candidates":2,"policy_weight":1.5,"perimeter":7,"symmetries":4}"#,
             r#"{"search":"astar"}"#,
             r#"{"search":"random","seed":3}"#,
         ] {

@@ -21,10 +21,10 @@ const DEFERRED_N: [usize; 2] = [20_000, 100_000];
 /// The width of a beam that evaluates all children.
 const BEAM_N: [usize; 2] = [1_000, 10_000];
 /// The width of a beam with candidates, over all symmetric images together.
-const CANDIDATES_N: [usize; 2] = [16_000, 100_000];
+const CANDIDATES_N: [usize; 2] = [24_000, 100_000];
 
 /// Children of a beam that are evaluated, in widths.
-const CANDIDATES: u64 = 3;
+const CANDIDATES: u64 = 2;
 
 /// Symmetric images that a beam with candidates searches, where there are as many: where only a cheaper answer is
 /// looked for, a few narrow beams find more than a wide one.
@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn auto_is_what_measured_best() {
-        let beam = r#"{"search":"beam","n":4000,"candidates":3,"policy_weight":1.5,"symmetries":4}"#;
+        let beam = r#"{"search":"beam","n":6000,"candidates":2,"policy_weight":1.5,"symmetries":4}"#;
         assert_eq!(config("auto", "{}", true), beam);
         assert_eq!(config("auto", "{}", false), r#"{"search":"bwas","n":1000,"lambda":0.6}"#);
         assert_eq!(config("auto", r#"{"n": 500}"#, true), r#"{"search":"bwas","n":500,"lambda":0.6}"#);

@@ -315,7 +315,7 @@ fn a_model_has_defaults_of_its_search() {
     assert_eq!((&own["search"], &own["n"]), (&"beam".into(), &40.into()));
     let beam = |n: u64, policy_weight: f64, perimeter: u64| {
         serde_json::json!({
-            "search": "beam", "n": n, "candidates": 3, "policy_weight": policy_weight, "perimeter": perimeter,
+            "search": "beam", "n": n, "candidates": 2, "policy_weight": policy_weight, "perimeter": perimeter,
             "symmetries": 4,
         })
     };

@@ -16,6 +16,8 @@ mod simd;
 const ROTATIONS: usize = 48;
 /// The same, with and without inversion.
 const SYMMETRIES: usize = 2 * ROTATIONS;
+/// Entries behind the last list, so that a fixed number can be read from the start of each.
+const BEYOND: usize = 4;
 /// Permutations of eight corners.
 const CORNER_PERMUTATIONS: usize = 40_320;
 
@@ -196,6 +198,7 @@ impl CubeSymmetries {
             });
             this.list_of.push(number as u16);
         }
+        this.candidates.extend([0; BEYOND]);
         this
     }
 
@@ -325,6 +328,16 @@ impl Symmetries<CubeState> for CubeSymmetries {
         keys.extend(moves.iter().map(|&action| self.class_portable(&Cube3.turn(state, action)).key));
     }
 
+    fn keys_after_two(&self, state: &CubeState, sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
+        #[cfg(target_arch = "x86_64")]
+        if simd::is_available() {
+            // SAFETY: the processor has the instructions.
+            return unsafe { simd::keys_after_two(self, state, sequences, keys) };
+        }
+        let after = |&[first, second]: &[Move; 2]| Cube3.turn(&Cube3.turn(state, first), second);
+        keys.extend(sequences.iter().map(|sequence| self.class_portable(&after(sequence)).key));
+    }
+
     fn inverse(&self, state: &CubeState) -> Option<CubeState> {
         Some(symmetry::inverse(state))
     }
@@ -361,6 +374,13 @@ mod tests {
             tables.child_keys(&state, &moves, &mut keys);
             assert_eq!(classes, expected);
             assert_eq!(keys, expected.iter().map(|class| class.key).collect::<Vec<_>>());
+            let pairs: Vec<[Move; 2]> =
+                moves.iter().flat_map(|&first| moves.iter().map(move |&second| [first, second])).collect();
+            let after = |&[first, second]: &[Move; 2]| Cube3.turn(&Cube3.turn(&state, first), second);
+            keys.clear();
+            tables.keys_after_two(&state, &pairs, &mut keys);
+            let expected: Vec<u64> = pairs.iter().map(|pair| tables.class_portable(&after(pair)).key).collect();
+            assert_eq!(keys, expected);
         }
         assert_eq!(tables.class(&solved).states, 1);
     }

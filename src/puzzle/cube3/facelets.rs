@@ -1,5 +1,6 @@
 //! Reads a cube from its 54 facelets, and says why an impossible one is impossible.
 
+use super::notation::is_space;
 use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
 use crate::puzzle::ParseError;
 
@@ -38,102 +39,129 @@ pub(super) const EDGE_COLOURS: [[u8; 2]; 32] = {
 const CORNER_NAMES: [&str; 8] = ["URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB"];
 const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR"];
 
-/// 54 letters of U R F D L B are facelets; everything else is a scramble.
-pub(super) fn looks_like(text: &str) -> bool {
-    text.len() == 54 && text.chars().all(|letter| FACES.contains(&letter))
+/// A text of at least so many letters, and nothing else, is meant as facelets: a scramble of so many turns has some
+/// counter-clockwise.
+const LIKE_FACELETS: usize = 40;
+
+/// The colours of a cube's facelets, each by the face whose centre has it; and the letters of those centres.
+pub(super) struct Facelets {
+    colours: Vec<u8>,
+    letters: [char; 6],
 }
 
-/// Reads what [`looks_like`] facelets.
-pub(super) fn parse(text: &str) -> Result<CubeState, ParseError> {
-    let colours = colours(text);
-    check_counts(&colours)?;
-    let corners = corners(&colours)?;
-    let edges = edges(&colours)?;
-    check_laws(&corners, &edges)?;
-    Ok(CubeState::pack(corners, edges))
-}
+impl Facelets {
+    /// Reads 54 letters, of either case, with spaces and line breaks anywhere; `None` of a text that is none.
+    ///
+    /// # Errors
+    /// If there are more or fewer, or if the centres do not name six colours.
+    pub(super) fn read(text: &str) -> Option<Result<Facelets, ParseError>> {
+        let letters: Vec<char> = text.chars().filter(|&c| !is_space(c)).collect();
+        let are_facelets = letters.len() >= LIKE_FACELETS && letters.iter().all(char::is_ascii_alphabetic);
+        are_facelets.then(|| Facelets::new(&letters.iter().map(char::to_ascii_uppercase).collect::<Vec<_>>()))
+    }
 
-/// Reads the corners alone: the edges may be anything.
-pub(super) fn parse_corners(text: &str) -> Result<u64, ParseError> {
-    let colours = colours(text);
-    let corners = corners(&colours)?;
-    check_twists(&corners)?;
-    Ok(CubeState::pack(corners, [0; 12]).corners)
-}
+    fn new(facelets: &[char]) -> Result<Facelets, ParseError> {
+        if facelets.len() != 54 {
+            return Err(ParseError(format!("{} facelets, a cube has 54", facelets.len())));
+        }
+        check_counts(facelets)?;
+        let letters: [char; 6] = std::array::from_fn(|face| facelets[9 * face + 4]);
+        for (face, letter) in letters.iter().enumerate() {
+            if let Some(other) = letters[..face].iter().position(|earlier| earlier == letter) {
+                return Err(impossible(format!(
+                    "the centres of the faces {} and {} are both {letter}; the faces are given in the order U R F D L B",
+                    FACES[other], FACES[face]
+                )));
+            }
+        }
+        let face_of = |letter: &char| {
+            let face = letters.iter().position(|centre| centre == letter);
+            face.map(|face| face as u8).ok_or_else(|| {
+                let centres: String = letters.iter().collect();
+                impossible(format!("a facelet is {letter}, and no centre is; the centres are {centres}"))
+            })
+        };
+        let colours = facelets.iter().map(face_of).collect::<Result<Vec<u8>, _>>()?;
+        Ok(Facelets { colours, letters })
+    }
 
-fn impossible(why: String) -> ParseError {
-    ParseError(format!("no cube looks like this: {why}"))
-}
+    /// The cube that has them.
+    pub(super) fn state(&self) -> Result<CubeState, ParseError> {
+        let corners = self.corners()?;
+        let edges = self.edges()?;
+        check_laws(&corners, &edges)?;
+        Ok(CubeState::pack(corners, edges))
+    }
 
-fn colours(text: &str) -> Vec<u8> {
-    let colour = |letter| FACES.iter().position(|&face| face == letter).expect("callers have seen each letter") as u8;
-    text.chars().map(colour).collect()
-}
+    /// The corners alone: the edges may be anything.
+    pub(super) fn corners_alone(&self) -> Result<u64, ParseError> {
+        let corners = self.corners()?;
+        check_twists(&corners)?;
+        Ok(CubeState::pack(corners, [0; 12]).corners)
+    }
 
-fn check_counts(colours: &[u8]) -> Result<(), ParseError> {
-    for (face, letter) in FACES.iter().enumerate() {
-        let count = colours.iter().filter(|&&colour| usize::from(colour) == face).count();
-        if count != 9 {
-            return Err(impossible(format!("{count} facelets are {letter}, and 9 of each letter are needed")));
+    /// The piece at each corner place, with its twist.
+    fn corners(&self) -> Result<[u8; 8], ParseError> {
+        let mut found = [0; 8];
+        for (place, facelets) in CORNER_FACELETS.iter().enumerate() {
+            let seen = facelets.map(|facelet| self.colours[facelet]);
+            let corner = (0..24).find(|&corner| CORNER_COLOURS[corner] == seen);
+            let Some(corner) = corner else {
+                return Err(impossible(self.no_such_piece("corner", CORNER_NAMES[place], &seen)));
+            };
+            found[place] = corner as u8;
+        }
+        check_distinct("corner", &CORNER_NAMES, &found.map(|corner| usize::from(corner % 8)))?;
+        Ok(found)
+    }
+
+    /// The piece at each edge place, with its flip.
+    fn edges(&self) -> Result<[u8; 12], ParseError> {
+        let mut found = [0; 12];
+        for (place, facelets) in EDGE_FACELETS.iter().enumerate() {
+            let seen = facelets.map(|facelet| self.colours[facelet]);
+            let edge = (0..28).filter(|edge| edge % 16 < 12).find(|&edge| EDGE_COLOURS[edge] == seen);
+            let Some(edge) = edge else {
+                return Err(impossible(self.no_such_piece("edge", EDGE_NAMES[place], &seen)));
+            };
+            found[place] = edge as u8;
+        }
+        check_distinct("edge", &EDGE_NAMES, &found.map(|edge| usize::from(edge % 16)))?;
+        Ok(found)
+    }
+
+    fn no_such_piece(&self, kind: &str, place: &str, seen: &[u8]) -> String {
+        let named = |names: &[char; 6]| seen.iter().map(|&colour| names[usize::from(colour)]).collect::<String>();
+        let letters = named(&self.letters);
+        let mut sorted = named(&FACES).into_bytes();
+        sorted.sort_unstable();
+        let mirrored = kind == "corner"
+            && CORNER_NAMES.iter().any(|name| {
+                let mut name = name.as_bytes().to_vec();
+                name.sort_unstable();
+                name == sorted
+            });
+        if mirrored {
+            format!("the {kind} at {place} reads {letters}, the mirror image of a real one")
+        } else {
+            format!("the {kind} at {place} reads {letters}, and there is no such piece")
         }
     }
-    for (face, letter) in FACES.iter().enumerate() {
-        let centre = FACES[usize::from(colours[9 * face + 4])];
-        if centre != *letter {
-            return Err(impossible(format!(
-                "the centre of face {letter} is {centre}, and centres do not move: name each colour by its centre, \
-                 and give the faces in the order U R F D L B"
-            )));
+}
+
+/// Refuses letters that are not there nine times each, those of the faces first.
+fn check_counts(facelets: &[char]) -> Result<(), ParseError> {
+    for letter in FACES.into_iter().chain('A'..='Z') {
+        let count = facelets.iter().filter(|&&facelet| facelet == letter).count();
+        if count != 0 && count != 9 {
+            return Err(impossible(format!("{count} facelets are {letter}, and 9 of each letter are needed")));
         }
     }
     Ok(())
 }
 
-/// The piece at each corner place, with its twist.
-fn corners(colours: &[u8]) -> Result<[u8; 8], ParseError> {
-    let mut found = [0; 8];
-    for (place, facelets) in CORNER_FACELETS.iter().enumerate() {
-        let seen = facelets.map(|facelet| colours[facelet]);
-        let corner = (0..24).find(|&corner| CORNER_COLOURS[corner] == seen);
-        let Some(corner) = corner else {
-            return Err(impossible(no_such_piece("corner", CORNER_NAMES[place], &seen)));
-        };
-        found[place] = corner as u8;
-    }
-    check_distinct("corner", &CORNER_NAMES, &found.map(|corner| usize::from(corner % 8)))?;
-    Ok(found)
-}
-
-/// The piece at each edge place, with its flip.
-fn edges(colours: &[u8]) -> Result<[u8; 12], ParseError> {
-    let mut found = [0; 12];
-    for (place, facelets) in EDGE_FACELETS.iter().enumerate() {
-        let seen = facelets.map(|facelet| colours[facelet]);
-        let edge = (0..28).filter(|edge| edge % 16 < 12).find(|&edge| EDGE_COLOURS[edge] == seen);
-        let Some(edge) = edge else {
-            return Err(impossible(no_such_piece("edge", EDGE_NAMES[place], &seen)));
-        };
-        found[place] = edge as u8;
-    }
-    check_distinct("edge", &EDGE_NAMES, &found.map(|edge| usize::from(edge % 16)))?;
-    Ok(found)
-}
-
-fn no_such_piece(kind: &str, place: &str, seen: &[u8]) -> String {
-    let letters: String = seen.iter().map(|&colour| FACES[usize::from(colour)]).collect();
-    let mut sorted = letters.clone().into_bytes();
-    sorted.sort_unstable();
-    let mirrored = kind == "corner"
-        && CORNER_NAMES.iter().any(|name| {
-            let mut name = name.as_bytes().to_vec();
-            name.sort_unstable();
-            name == sorted
-        });
-    if mirrored {
-        format!("the {kind} at {place} reads {letters}, the mirror image of a real one")
-    } else {
-        format!("the {kind} at {place} reads {letters}, and there is no such piece")
-    }
+fn impossible(why: String) -> ParseError {
+    ParseError(format!("no cube looks like this: {why}"))
 }
 
 fn check_distinct(kind: &str, names: &[&str], pieces: &[usize]) -> Result<(), ParseError> {
@@ -183,6 +211,10 @@ mod tests {
         parse(&text).expect_err("an impossible cube").to_string()
     }
 
+    fn parse(text: &str) -> Result<CubeState, ParseError> {
+        Facelets::read(text).expect("facelets")?.state()
+    }
+
     const C: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
     const E: [u8; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
@@ -194,9 +226,12 @@ mod tests {
         assert!(refusal(C, [1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).contains("odd"));
         let solved = Cube3.format(&CubeState::SOLVED);
         assert!(parse(&solved.replacen('U', "R", 1)).expect_err("8 U").to_string().contains("8 facelets are U"));
-        let mut rotated: Vec<char> = solved.chars().collect();
-        rotated.swap(4, 13);
-        assert!(parse(&rotated.iter().collect::<String>()).expect_err("centres").to_string().contains("centre"));
+        let refused = |text: String| parse(&text).expect_err("an impossible cube").to_string();
+        let with_centre = |letter: char| solved.chars().enumerate().map(move |(i, c)| if i == 4 { letter } else { c });
+        assert!(refused(with_centre('X').collect()).contains("8 facelets are U"));
+        let mut centres: Vec<char> = solved.chars().collect();
+        centres.swap(4, 10);
+        assert!(refused(centres.iter().collect()).contains("U and R are both R"));
     }
 
     #[test]
@@ -219,10 +254,27 @@ mod tests {
     }
 
     #[test]
-    fn only_54_letters_are_facelets() {
-        let solved = Cube3.format(&CubeState::SOLVED);
-        assert!(looks_like(&solved));
-        assert!(!looks_like(&solved[1..]));
-        assert!(!looks_like("U U F' R2"));
+    fn facelets_are_counted_and_named_by_their_centres() {
+        let state = Cube3.parse("R U2 F' L D B2").expect("a scramble");
+        let text = Cube3.format(&state);
+        let renamed = |names: [char; 6]| -> String {
+            let name = |letter| FACES.iter().position(|&face| face == letter).expect("a face");
+            text.chars().map(|letter| names[name(letter)]).collect()
+        };
+        let spaced: String = text.chars().flat_map(|letter| [letter, ' ']).collect();
+        let lines: Vec<&str> =
+            text.as_bytes().chunks(9).map(|face| std::str::from_utf8(face).expect("letters")).collect();
+        let held_another_way = renamed(['F', 'R', 'D', 'B', 'L', 'U']);
+        for same in
+            [text.to_lowercase(), spaced, lines.join("\n"), renamed(['W', 'R', 'G', 'Y', 'O', 'B']), held_another_way]
+        {
+            assert_eq!(Cube3.parse(&same), Ok(state), "{same}");
+        }
+        for (some, count) in [(&text[1..], 53), (&text[..40], 40), (&format!("{text}U"), 55)] {
+            let refusal = Cube3.parse(some).expect_err("too many or too few").to_string();
+            assert!(refusal.contains(&format!("{count} facelets, a cube has 54")), "{refusal}");
+        }
+        assert!(Facelets::read("U U F' R2").is_none());
+        assert!(Facelets::read(&"U R F ".repeat(13)).is_none(), "a scramble of 39 turns");
     }
 }

@@ -1,37 +1,96 @@
 //! Reads scrambles, as tolerantly as people paste them.
+//!
+//! Wide turns, slice turns and turns of the whole cube are turns of faces, and then the cube is held another way. What comes
+//! out is written for the cube as it is held in the end: a solution that follows a scramble solves it.
 
+use super::FACES;
 use crate::puzzle::{Move, ParseError};
 
-/// Reads face turns: a letter of U R F D L B, then nothing, a prime, `2` or `2'` (two quarter turns) or `3` (the turn
-/// back). Spaces, commas and parentheses between turns are passed over; a count behind a closing one repeats the group.
-pub(super) fn parse(text: &str) -> Result<Vec<Move>, ParseError> {
-    let mut moves = Vec::new();
-    let mut groups = Vec::new();
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            _ if is_space(character) => {}
-            '(' => groups.push(moves.len()),
-            ')' => {
-                let Some(start) = groups.pop() else {
-                    return Err(ParseError("')' closes a group that was never opened".into()));
-                };
-                repeat(&mut moves, start, &mut characters)?;
-            }
-            _ => {
-                let Some(face) = super::FACES.iter().position(|&face| face == character) else {
-                    return Err(refuse(character, characters));
-                };
-                turn(face as Move, &mut characters, &mut moves)?;
-            }
-        }
-    }
-    if groups.is_empty() { Ok(moves) } else { Err(ParseError("a '(' is never closed".into())) }
+/// Some quarter turns of a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// The place of the face in [`FACES`].
+    pub(super) face: u8,
+    /// Clockwise where it is positive, and from 1 to 3 turns either way.
+    pub(super) quarters: i8,
 }
 
-type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+impl Turn {
+    /// The turn as quarter turns.
+    pub(super) fn moves(self) -> impl Iterator<Item = Move> {
+        // Three quarter turns are one the other way.
+        let quarters = if self.quarters.abs() == 3 { -self.quarters.signum() } else { self.quarters };
+        std::iter::repeat_n(2 * self.face + Move::from(quarters < 0), quarters.unsigned_abs().into())
+    }
+}
 
-fn is_space(character: char) -> bool {
+/// The most turns of a scramble.
+const MOST_TURNS: usize = 1_000_000;
+/// How deep groups may be nested.
+const MOST_GROUPS: usize = 100;
+
+/// For each face, those around it, in the order in which a clockwise turn brings one to the place of the next.
+const AROUND: [[usize; 4]; 6] = [[2, 4, 5, 1], [2, 0, 5, 3], [0, 1, 3, 4], [2, 1, 5, 4], [0, 2, 3, 5], [0, 4, 3, 1]];
+
+/// What a letter stands for: turns of the face whose direction it has, and of the face opposite, and of the whole cube.
+#[derive(Clone, Copy)]
+struct Step {
+    face: usize,
+    /// For each quarter turn: those of the face, those of the opposite face, those of the whole cube.
+    each: [i8; 3],
+    quarters: i8,
+}
+
+/// A turn of a face alone, of a face and the layer behind it, of the layer between, and of all three.
+const FACE: [i8; 3] = [1, 0, 0];
+const WIDE: [i8; 3] = [0, 1, 1];
+const SLICE: [i8; 3] = [-1, 1, 1];
+const WHOLE: [i8; 3] = [0, 0, 1];
+
+/// Reads turns.
+///
+/// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S; the whole cube x y z. Then nothing, a prime, 2 or 3, or
+///   both, also behind a space: `R 2`.
+/// - `(…)3`, `(…)x3`, `(…)^3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is A B A' B', and `[A: B]` is A B A'.
+/// - Spaces and commas between turns, comments from `//` to the end of a line, and `1.` and `Scramble:` at the beginning
+///   are passed over.
+pub(super) fn parse(text: &str) -> Result<Vec<Turn>, ParseError> {
+    let mut reader = Reader { characters: without_comments(text), at: 0, depth: 0 };
+    reader.skip_title();
+    let steps = reader.sequence(None)?;
+    debug_assert_eq!(reader.at, reader.characters.len());
+    Ok(as_held_in_the_end(&steps))
+}
+
+/// The turns of the faces, named as the cube is held after the last step.
+fn as_held_in_the_end(steps: &[Step]) -> Vec<Turn> {
+    // For each letter, the face that it stands for, by the name that it has at first.
+    let mut held: [usize; 6] = std::array::from_fn(|face| face);
+    let mut turns = Vec::new();
+    for step in steps {
+        let [own, opposite, whole] = step.each;
+        for (face, each) in [(step.face, own), ((step.face + 3) % 6, opposite)] {
+            if each != 0 {
+                turns.push(Turn { face: held[face] as u8, quarters: each * step.quarters });
+            }
+        }
+        for _ in 0..(whole * step.quarters).rem_euclid(4) {
+            let before = held;
+            let around = AROUND[step.face];
+            (0..4).for_each(|i| held[around[(i + 1) % 4]] = before[around[i]]);
+        }
+    }
+    let name = |face: u8| held.iter().position(|&first| first == usize::from(face)).expect("every face has a letter");
+    turns.iter().map(|turn| Turn { face: name(turn.face) as u8, ..*turn }).collect()
+}
+
+fn without_comments(text: &str) -> Vec<char> {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.flat_map(|line| line.chars().chain(['\n'])).collect()
+}
+
+/// Whether a character between turns means nothing.
+pub(super) fn is_space(character: char) -> bool {
     // Pasted text may hold no-break and zero-width spaces, and a byte-order mark.
     character.is_whitespace()
         || matches!(character, ',' | ';' | '·' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{feff}')
@@ -42,70 +101,273 @@ fn is_prime(character: char) -> bool {
     matches!(character, '\'' | '’' | '‘' | '‛' | '′' | '‵' | '`' | '´' | 'ʹ' | 'ʼ' | 'ˈ' | '＇' | 'i')
 }
 
-/// What follows a face letter: a digit, a prime, both in either order, or nothing.
-fn turn(face: Move, characters: &mut Characters<'_>, moves: &mut Vec<Move>) -> Result<(), ParseError> {
-    let mut back = characters.next_if(|&c| is_prime(c)).is_some();
-    let quarters = match characters.next_if(char::is_ascii_digit) {
-        None => 1,
-        Some(digit @ '1'..='3') if !characters.peek().is_some_and(char::is_ascii_digit) => {
-            digit as usize - '0' as usize
-        }
-        Some(digit) => {
-            let number: String = std::iter::once(digit).chain(characters.take_while(char::is_ascii_digit)).collect();
-            let letter = super::FACES[usize::from(face)];
-            return Err(ParseError(format!("'{letter}{number}' is not a turn: after a face, 2 or 3 quarter turns")));
-        }
-    };
-    if let Some(prime) = characters.next_if(|&c| is_prime(c))
-        && std::mem::replace(&mut back, true)
-    {
-        let letter = super::FACES[usize::from(face)];
-        return Err(ParseError(format!("'{prime}' stands twice behind '{letter}': one is the turn back")));
-    }
-    let (quarters, back) = if quarters == 3 { (1, !back) } else { (quarters, back) };
-    moves.extend(std::iter::repeat_n(2 * face + Move::from(back), quarters));
-    Ok(())
+fn inverse(steps: &[Step]) -> Vec<Step> {
+    steps.iter().rev().map(|step| Step { quarters: -step.quarters, ..*step }).collect()
 }
 
-/// Applies the count that may follow a closing parenthesis.
-fn repeat(moves: &mut Vec<Move>, start: usize, characters: &mut Characters<'_>) -> Result<(), ParseError> {
-    let marked = characters.next_if(|c| matches!(c, 'x' | '×' | '*')).is_some();
-    let mut digits = String::new();
-    while let Some(digit) = characters.next_if(char::is_ascii_digit) {
-        digits.push(digit);
-    }
-    if digits.is_empty() {
-        return if marked { Err(ParseError("a count is missing after ')x'".into())) } else { Ok(()) };
-    }
-    let count = digits.parse::<usize>().ok().filter(|count| (1..=1000).contains(count));
-    let Some(count) = count else {
-        return Err(ParseError(format!("a group is repeated '{digits}' times: expected from 1 to 1000")));
+/// Quarter turns of a step, from what is written behind its letter.
+fn quarters(number: Option<u64>, back: bool) -> Option<i8> {
+    let clockwise = match number {
+        None | Some(1) => 1,
+        Some(2) => 2,
+        Some(3) => 3,
+        Some(_) => return None,
     };
-    let group = moves[start..].to_vec();
-    for _ in 1..count {
-        if moves.len() > 1_000_000 {
+    Some(if back { -clockwise } else { clockwise })
+}
+
+/// The part of a group that is being read.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    /// `(…)`
+    Round,
+    /// `[…`, which may be the first part of a commutator.
+    Square,
+    /// The second part of a commutator.
+    Second,
+}
+
+struct Reader {
+    characters: Vec<char>,
+    at: usize,
+    /// How many groups are open.
+    depth: usize,
+}
+
+impl Reader {
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.characters.get(self.at + ahead).copied()
+    }
+
+    fn take_if(&mut self, is_wanted: impl Fn(char) -> bool) -> Option<char> {
+        let character = self.peek(0).filter(|&character| is_wanted(character))?;
+        self.at += 1;
+        Some(character)
+    }
+
+    fn take_number(&mut self) -> Option<u64> {
+        let mut digits = String::new();
+        while let Some(digit) = self.take_if(|c| c.is_ascii_digit()) {
+            digits.push(digit);
+        }
+        // A number that is too large is out of every range.
+        (!digits.is_empty()).then(|| digits.parse().unwrap_or(u64::MAX))
+    }
+
+    fn skip_spaces(&mut self) {
+        while self.take_if(is_space).is_some() {}
+    }
+
+    /// Whether `text`, in small letters, comes next, whatever its case.
+    fn has(&self, text: &str) -> bool {
+        text.chars().enumerate().all(|(i, c)| self.peek(i).is_some_and(|other| other.to_ascii_lowercase() == c))
+    }
+
+    /// Passes over `1.`, `2)`, `Scramble:` and `Scramble #3:`.
+    fn skip_title(&mut self) {
+        loop {
+            self.skip_spaces();
+            let start = self.at;
+            let named = self.has("scramble");
+            if named {
+                self.at += "scramble".len();
+                self.skip_spaces();
+                self.take_if(|c| c == '#');
+            }
+            let number = self.take_number();
+            let marked = self.take_if(|c| c == '.' || c == ':' || c == ')').is_some();
+            if !(named || number.is_some() && marked) {
+                self.at = start;
+                return;
+            }
+        }
+    }
+
+    /// Reads steps to the end of the text, or of the part of a group.
+    fn sequence(&mut self, part: Option<Part>) -> Result<Vec<Step>, ParseError> {
+        let mut steps: Vec<Step> = Vec::new();
+        while let Some(character) = self.peek(0) {
+            match character {
+                ')' | ']' | ':' if part.is_some() => return Ok(steps),
+                ',' if matches!(part, Some(Part::Square | Part::Second)) => return Ok(steps),
+                ')' | ']' => return Err(ParseError(format!("'{character}' closes a group that was never opened"))),
+                _ if is_space(character) => self.at += 1,
+                '(' | '[' => {
+                    let made = self.group(None)?;
+                    steps.extend(made);
+                }
+                '0'..='9' => {
+                    let made = self.counted()?;
+                    steps.extend(made);
+                }
+                _ => {
+                    let step = self.step()?;
+                    steps.push(step);
+                }
+            }
+            if steps.len() > MOST_TURNS {
+                return Err(ParseError("the scramble has more than a million turns".into()));
+            }
+        }
+        match part {
+            None => Ok(steps),
+            Some(Part::Round) => Err(ParseError("a '(' is never closed".into())),
+            Some(_) => Err(ParseError("a '[' is never closed".into())),
+        }
+    }
+
+    /// What begins with a number: a group that is repeated, or a wide turn of two layers.
+    fn counted(&mut self) -> Result<Vec<Step>, ParseError> {
+        let start = self.at;
+        let number = self.take_number();
+        let after_number = self.at;
+        self.skip_spaces();
+        if matches!(self.peek(0), Some('(' | '[')) {
+            return self.group(number);
+        }
+        self.at = after_number;
+        let is_wide = self.peek(0).is_some_and(|c| c.is_ascii_alphabetic())
+            && (self.peek(1) == Some('w') || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
+        if number == Some(2) && is_wide {
+            return Ok(vec![self.step()?]);
+        }
+        self.at = start;
+        Err(self.refuse(match self.characters[after_number..].first() {
+            Some('.') => "a number and a dot stand before a scramble, and this one has begun: give one at a time",
+            _ => "a number stands behind a turn (R2), or before a group that it repeats: 3(R U)",
+        }))
+    }
+
+    /// A group, how often it is made, and whether backwards.
+    fn group(&mut self, count_before: Option<u64>) -> Result<Vec<Step>, ParseError> {
+        let open = self.characters[self.at];
+        self.at += 1;
+        self.depth += 1;
+        if self.depth > MOST_GROUPS {
+            return Err(ParseError(format!("groups are nested more than {MOST_GROUPS} deep")));
+        }
+        let mut steps = self.sequence(Some(if open == '(' { Part::Round } else { Part::Square }))?;
+        if let Some(mark) = self.take_if(|c| open == '[' && (c == ',' || c == ':')) {
+            let other = self.sequence(Some(Part::Second))?;
+            let (undone, other_undone) = (inverse(&steps), inverse(&other));
+            steps.extend(other);
+            steps.extend(undone);
+            if mark == ',' {
+                steps.extend(other_undone);
+            }
+        }
+        let close = if open == '(' { ')' } else { ']' };
+        if self.take_if(|c| c == close).is_none() {
+            let found = self.peek(0).map_or("the end".into(), |c| format!("'{c}'"));
+            return Err(ParseError(format!("a '{open}' is closed by '{close}', not by {found}")));
+        }
+        self.depth -= 1;
+        let marked = match self.peek(0) {
+            Some('^' | '*' | '×') => true,
+            // Else it turns the whole cube.
+            Some('x') => self.peek(1).is_some_and(|c| c.is_ascii_digit()),
+            _ => false,
+        };
+        self.at += usize::from(marked);
+        let (count_behind, back) = self.count_and_prime();
+        if marked && count_behind.is_none() {
+            return Err(ParseError(format!("a count is missing behind '{}'", self.characters[self.at - 1])));
+        }
+        if let (Some(before), Some(behind)) = (count_before, count_behind) {
+            return Err(ParseError(format!("a group has two counts, {before} and {behind}: write one of them")));
+        }
+        let count = count_before.or(count_behind).unwrap_or(1);
+        if !(1..=1000).contains(&count) {
+            let count = if count == u64::MAX { "too many".into() } else { count.to_string() };
+            return Err(ParseError(format!("a group is repeated '{count}' times: expected from 1 to 1000")));
+        }
+        if steps.len().saturating_mul(count as usize) > MOST_TURNS {
             return Err(ParseError("the scramble has more than a million turns".into()));
         }
-        moves.extend_from_slice(&group);
+        let once = if back { inverse(&steps) } else { steps };
+        Ok(once.repeat(count as usize))
     }
-    Ok(())
-}
 
-fn refuse(character: char, rest: Characters<'_>) -> ParseError {
-    let token: String = std::iter::once(character)
-        .chain(rest.take_while(|&c| !is_space(c) && !matches!(c, '(' | ')')).take(15))
-        .collect();
-    let why = match character {
-        '[' | ']' => "commutators are not read: write out their turns",
-        'x' | 'y' | 'z' | 'X' | 'Y' | 'Z' => "turns of the whole cube are not moves here",
-        'M' | 'E' | 'S' | 'm' | 'e' | 's' => "slice turns are not moves here",
-        'u' | 'r' | 'f' | 'd' | 'l' | 'b' => "small letters mean wide turns, which are not moves here",
-        _ => "it is not a turn",
-    };
-    ParseError(format!(
-        "'{token}' is refused: {why}; a scramble is written in turns of the faces U R F D L B, \
-         with ' for counter-clockwise and 2 for twice (U R' F2), or as 54 facelets without spaces"
-    ))
+    /// What follows a turn or a group: a number, a prime, both in either order, or nothing. The number may stand behind a
+    /// space, where it does not count a group that follows, nor a scramble.
+    fn count_and_prime(&mut self) -> (Option<u64>, bool) {
+        let before = self.take_if(is_prime).is_some();
+        let mut start = self.at;
+        let spaced = self.peek(0).is_some_and(char::is_whitespace);
+        if spaced && !before {
+            self.skip_spaces();
+        }
+        let number = self.take_number();
+        let is_ours = number.is_some()
+            && (!spaced || {
+                let end = self.at;
+                self.skip_spaces();
+                let next = self.peek(0);
+                self.at = end;
+                !matches!(next, Some('(' | '[')) && !self.peek(0).is_some_and(|c| c == '.' || c.is_ascii_alphabetic())
+            });
+        if !is_ours {
+            self.at = start;
+            return (None, before);
+        }
+        start = self.at;
+        let behind = self.take_if(is_prime).is_some();
+        if before && behind {
+            self.at = start;
+        }
+        (number, before || behind)
+    }
+
+    /// One turn.
+    fn step(&mut self) -> Result<Step, ParseError> {
+        let start = self.at;
+        let letter = self.characters[self.at];
+        self.at += 1;
+        let face = |letter: char| FACES.iter().position(|&face| face == letter);
+        let (face, each) = match letter {
+            'M' | 'm' => (4, SLICE),
+            'E' | 'e' => (3, SLICE),
+            'S' | 's' => (2, SLICE),
+            'x' => (1, WHOLE),
+            'y' => (0, WHOLE),
+            'z' => (2, WHOLE),
+            _ => match (face(letter), face(letter.to_ascii_uppercase())) {
+                (Some(face), _) if self.take_if(|c| c == 'w' || c == 'W').is_some() => (face, WIDE),
+                (Some(face), _) => (face, FACE),
+                (None, Some(face)) => {
+                    self.take_if(|c| c == 'w' || c == 'W');
+                    (face, WIDE)
+                }
+                (None, None) => {
+                    self.at = start;
+                    return Err(self.refuse(&format!(
+                        "'{letter}' is no face (U R F D L B), no slice (M E S), and does not turn the whole cube (x y z)"
+                    )));
+                }
+            },
+        };
+        let (number, back) = self.count_and_prime();
+        let Some(quarters) = quarters(number, back) else {
+            self.at = start;
+            return Err(self.refuse("behind a turn, 2 or 3 count its quarter turns"));
+        };
+        if let Some(prime) = self.take_if(is_prime) {
+            let turn: String = self.characters[start..self.at - 1].iter().collect();
+            let reason = format!("'{prime}' stands twice behind '{}': one is the turn back", turn.trim_end());
+            return Err(ParseError(reason));
+        }
+        Ok(Step { face, each, quarters })
+    }
+
+    /// Refuses the token that begins here.
+    fn refuse(&self, why: &str) -> ParseError {
+        let rest = self.characters[self.at..].iter();
+        let token: String = rest.take_while(|&&c| !is_space(c) && !"()[]".contains(c)).take(16).collect();
+        ParseError(format!(
+            "'{token}' is refused: {why}. A scramble is turns of the faces U R F D L B, with ' for counter-clockwise and 2 \
+             for twice (U R' F2), or the 54 facelets"
+        ))
+    }
 }
 
 #[cfg(test)]
@@ -113,7 +375,8 @@ mod tests {
     use super::*;
 
     fn moves(text: &str) -> Vec<Move> {
-        parse(text).unwrap_or_else(|refusal| panic!("{text}: {refusal}"))
+        let turns = parse(text).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+        turns.into_iter().flat_map(Turn::moves).collect()
     }
 
     #[test]
@@ -130,12 +393,19 @@ mod tests {
             "U\u{a0}U‘ RR F＇",
             "\u{feff}U1 U1' R2 F'",
             "U U1' R1 R3' F'1",
+            "U U' R 2 F'",
+            "1. U U' R2 F'",
+            "12) U U' R2 F'",
+            "Scramble: U U' R2 F'",
+            "scramble #3: U U' R2 F'",
+            "U U' // first\nR2 F' // (last)",
         ] {
             assert_eq!(moves(text), expected, "{text}");
         }
         assert_eq!(moves("U U F' R2"), [0, 0, 5, 2, 2]);
         assert_eq!(moves("R2'"), [3, 3]);
         assert_eq!(moves("R'2"), [3, 3]);
+        assert_eq!(moves("R 2'"), [3, 3]);
         assert!(moves("").is_empty());
     }
 
@@ -144,33 +414,87 @@ mod tests {
         assert_eq!(moves("(R U)2 F"), moves("R U R U F"));
         assert_eq!(moves("((R)2 U)x2"), moves("R R U R R U"));
         assert_eq!(moves("(R U R' U')6").len(), 24);
+        for text in ["(R U)^3", "(R U)*3", "(R U)×3", "3(R U)", "3 (R U)", "(R U) 3", "[R U]3"] {
+            assert_eq!(moves(text), moves("R U R U R U"), "{text}");
+        }
+        assert_eq!(moves("R 2(U F)"), moves("R U F U F"));
+        assert_eq!(moves("(R U)'"), moves("U' R'"));
+        assert_eq!(moves("(R U2)2'"), moves("U2' R' U2' R'"));
+        assert_eq!(moves("[R, U]"), moves("R U R' U'"));
+        assert_eq!(moves("[R: U]"), moves("R U R'"));
+        assert_eq!(moves("[F: [R, U]]"), moves("F R U R' U' F'"));
+    }
+
+    #[test]
+    fn slices_wide_turns_and_turns_of_the_whole_cube_are_turns_of_faces() {
+        for (text, expected) in [
+            ("x", ""),
+            // After x, the face that was F is U.
+            ("x U", "U"),
+            ("F x", "U"),
+            ("U x", "B"),
+            ("F y", "L"),
+            ("U z", "R"),
+            ("U z'", "L"),
+            ("U x2", "D"),
+            ("Rw", "L"),
+            ("r", "L"),
+            ("Rw2", "L2"),
+            ("2Rw'", "L'"),
+            ("Uw U'", "D U'"),
+            ("M", "L' R"),
+            ("M' x", "L R' x"),
+            ("E", "D' U"),
+            ("S", "F' B"),
+            ("M2 E2 S2", "R2 L2' U2 D2' F2' B2"),
+            ("x y z z' y' x' R", "R"),
+        ] {
+            let net = |text| {
+                moves(text)
+                    .iter()
+                    .fold(super::super::CubeState::SOLVED, |state, &action| super::super::Cube3.turn(&state, action))
+            };
+            assert_eq!(net(text), net(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_middle_layer_moves_as_its_name_says() {
+        // M moves as L does, E as D, S as F: the centres of the faces between go to the next, which is how the cube is held.
+        assert_eq!(moves("M U"), moves("L' R x' U"));
+        assert_eq!(moves("E F"), moves("D' U y' F"));
+        assert_eq!(moves("S U"), moves("F' B z U"));
+        assert_eq!(moves("U M"), moves("F L' R"), "held as it is in the end");
     }
 
     #[test]
     fn what_is_no_turn_is_refused_by_name() {
         for (text, token) in [
-            ("U X", "'X'"),
+            ("U A", "'A'"),
+            ("U X2", "'X2'"),
             ("R Q2 F", "'Q2'"),
-            ("Rw", "'w'"),
-            ("r U", "'r'"),
-            ("M2", "'M2'"),
-            ("x U", "'x'"),
             ("U4", "'U4'"),
             ("U12", "'U12'"),
-            ("U0", "'U0'"),
             ("U''", "twice"),
             ("U'2'", "twice"),
-            ("[R, U]", "commutators"),
+            ("[R, U", "'['"),
+            ("(R U]", "']'"),
             ("(U", "'('"),
             ("U)", "')'"),
             ("(U)0", "'0'"),
             ("((((U)1000)1000)1000)", "million"),
             ("2", "'2'"),
+            ("2R", "'2R'"),
+            ("R U\n2. F", "'2.'"),
             ("'", "'''"),
-            ("(U)99999999999999999999", "'999"),
+            ("(U)^ R", "'^'"),
+            ("[R, U, F]", "','"),
+            ("2(U)2", "two counts"),
+            ("(U)99999999999999999999", "too many"),
         ] {
-            let refusal = parse(text).expect_err(text).to_string();
+            let refusal = parse(text).map(drop).expect_err(text).to_string();
             assert!(refusal.contains(token), "{text}: {refusal}");
         }
+        assert!(parse(&"(".repeat(100_000)).is_err());
     }
 }

@@ -284,9 +284,13 @@ impl<const N: usize> Found<N> {
         image
     }
 
-    fn child_class(&self, state: &[u8; N], action: Move) -> Class<[u8; N]> {
+    fn child(&self, state: &[u8; N], action: Move) -> [u8; N] {
         let table = &self.tables[usize::from(action)];
-        self.class(&std::array::from_fn(|i| state[usize::from(table[i])]))
+        std::array::from_fn(|i| state[usize::from(table[i])])
+    }
+
+    fn child_class(&self, state: &[u8; N], action: Move) -> Class<[u8; N]> {
+        self.class(&self.child(state, action))
     }
 
     /// The images of a state, the state itself first, and how their moves are renamed.
@@ -363,6 +367,16 @@ impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
 
     fn child_keys(&self, state: &[u8; N], moves: &[Move], keys: &mut Vec<u64>) {
         keys.extend(moves.iter().map(|&action| self.child_class(state, action).key));
+    }
+
+    fn keys_after_two(&self, state: &[u8; N], sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
+        let (mut between, mut last) = (*state, None);
+        for &[first, second] in sequences {
+            if last != Some(first) {
+                (between, last) = (self.child(state, first), Some(first));
+            }
+            keys.push(self.child_class(&between, second).key);
+        }
     }
 
     fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {

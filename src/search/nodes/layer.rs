@@ -11,8 +11,10 @@ pub(in crate::search) struct Layer<S> {
     pub(in crate::search) parents: Vec<NodeId>,
     pub(in crate::search) moves: Vec<Move>,
     pub(in crate::search) values: Vec<f32>,
-    /// What the policy prior adds to each value; none without candidates, or once the layer is chosen.
+    /// What is added to each value for its rank; none once the layer is chosen.
     pub(in crate::search) priors: Vec<f32>,
+    /// The rank that each was chosen by; none before.
+    pub(in crate::search) ranks: Vec<f32>,
     /// The move probabilities, as many a state as there are moves, or none.
     pub(in crate::search) policy: Vec<f32>,
 }
@@ -26,6 +28,7 @@ impl<S> Default for Layer<S> {
             moves: Vec::new(),
             values: Vec::new(),
             priors: Vec::new(),
+            ranks: Vec::new(),
             policy: Vec::new(),
         }
     }
@@ -34,8 +37,7 @@ impl<S> Default for Layer<S> {
 impl<S: Copy> Layer<S> {
     /// The most promising, best first; of equals, those that were generated first.
     pub(in crate::search) fn best(&self, count: usize) -> Vec<NodeId> {
-        let promise = |id: NodeId| self.values[id as usize] + self.priors.get(id as usize).unwrap_or(&0.0);
-        let order = |a: &NodeId, b: &NodeId| promise(*a).total_cmp(&promise(*b)).then(a.cmp(b));
+        let order = |a: &NodeId, b: &NodeId| self.rank(*a).total_cmp(&self.rank(*b)).then(a.cmp(b));
         let mut best: Vec<NodeId> = (0..self.states.len() as NodeId).collect();
         if best.len() > count {
             best.select_nth_unstable_by(count, order);
@@ -45,7 +47,11 @@ impl<S: Copy> Layer<S> {
         best
     }
 
-    /// These states, in this order.
+    fn rank(&self, id: NodeId) -> f32 {
+        self.values[id as usize] + self.priors[id as usize]
+    }
+
+    /// These states, in this order, and their ranks.
     pub(in crate::search) fn pick(&self, ids: &[NodeId]) -> Self {
         fn pick<T: Copy>(from: &[T], ids: &[NodeId]) -> Vec<T> {
             ids.iter().map(|&id| from[id as usize]).collect()
@@ -58,7 +64,8 @@ impl<S: Copy> Layer<S> {
             parents: pick(&self.parents, ids),
             moves: pick(&self.moves, ids),
             values: pick(&self.values, ids),
-            priors: if self.priors.is_empty() { Vec::new() } else { pick(&self.priors, ids) },
+            priors: pick(&self.priors, ids),
+            ranks: ids.iter().map(|&id| self.rank(id)).collect(),
             policy: ids.iter().flat_map(policy_of).copied().collect(),
         }
     }
@@ -69,6 +76,7 @@ impl<S: Copy> Layer<S> {
     }
 
     pub(in crate::search) fn bytes(&self) -> u64 {
-        (self.states.capacity() * (size_of::<S>() + 13) + 4 * (self.priors.capacity() + self.policy.capacity())) as u64
+        let numbers = self.values.capacity() + self.priors.capacity() + self.ranks.capacity() + self.policy.capacity();
+        (self.states.capacity() * (size_of::<S>() + 9) + 4 * numbers) as u64
     }
 }

@@ -30,8 +30,15 @@ pub struct Perimeter<S> {
     depth: Cost,
     whole: bool,
     by_parity: bool,
-    /// For each move, those that may follow it in ways of which no other is a copy; and last, all moves.
-    follow: Arc<Vec<Vec<Move>>>,
+    follow: Arc<Follow>,
+}
+
+/// What may follow each move, and last, what may follow none: see [`Perimeter::following`].
+#[derive(Default)]
+struct Follow {
+    moves: Vec<Vec<Move>>,
+    /// Two moves, those with the same first next to each other.
+    pairs: Vec<Vec<[Move; 2]>>,
 }
 
 /// The two forms.
@@ -86,7 +93,7 @@ impl<S: State> Perimeter<S> {
             }
             layer = added.states;
         }
-        Perimeter { table: Table::States(Arc::new(table)), follow: Arc::new(following(puzzle)), ..perimeter }
+        Perimeter { table: Table::States(Arc::new(table)), follow: Arc::new(Follow::new(puzzle)), ..perimeter }
     }
 
     /// The classes of all states within some moves of the goals of a puzzle that knows its symmetries and whose moves are
@@ -112,7 +119,7 @@ impl<S: State> Perimeter<S> {
             whole: table.whole,
             by_parity: table.by_parity,
             table: Table::Classes(Arc::new(table), symmetries),
-            follow: Arc::new(following(puzzle)),
+            follow: Arc::new(Follow::new(puzzle)),
         }
     }
 
@@ -172,13 +179,13 @@ impl<S: State> Perimeter<S> {
     /// pairs of moves that always lead to the same state, only the first in the order of their numbers. Every state has a
     /// shortest path to the goal without the others: the first of all its shortest paths in that order.
     pub fn following(&self, action: Option<Move>) -> &[Move] {
-        &self.follow[action.map_or(self.follow.len() - 1, usize::from)]
+        &self.follow.moves[self.follow.place(action)]
     }
 
     /// How many moves may follow a move, on average.
     pub fn branching(&self) -> f64 {
-        let moves = self.follow.len().saturating_sub(1);
-        self.follow.iter().take(moves).map(Vec::len).sum::<usize>() as f64 / moves.max(1) as f64
+        let moves = self.follow.moves.len().saturating_sub(1);
+        self.follow.moves.iter().take(moves).map(Vec::len).sum::<usize>() as f64 / moves.max(1) as f64
     }
 
     /// Refuses a perimeter that the room for it has kept from the depth that was asked for.
@@ -240,27 +247,35 @@ impl<S: State> Perimeter<S> {
         if self.is_empty() { 1 } else { self.depth + 1 }
     }
 
-    /// The keys of the states that moves lead to, behind those that `keys` holds, and behind those that `made` holds, the
-    /// moves that are legal.
+    /// All sequences of two moves that [may follow](Self::following) a move, those with the same first next to each other.
+    pub(super) fn pairs_following(&self, action: Option<Move>) -> &[[Move; 2]] {
+        &self.follow.pairs[self.follow.place(action)]
+    }
+
+    /// The keys of the states that pairs of moves lead to, behind those that `keys` holds; behind those that `made` holds,
+    /// the pairs that are legal.
     #[inline]
-    pub(super) fn child_keys<P: Puzzle<State = S>>(
+    pub(super) fn keys_after_two<P: Puzzle<State = S>>(
         &self,
         puzzle: &P,
         state: &S,
-        moves: &[Move],
+        pairs: &[[Move; 2]],
         keys: &mut Vec<u64>,
-        made: &mut Vec<Move>,
+        made: &mut Vec<[Move; 2]>,
     ) {
         match &self.table {
             Table::Classes(_, symmetries) => {
-                symmetries.child_keys(state, moves, keys);
-                made.extend_from_slice(moves);
+                symmetries.keys_after_two(state, pairs, keys);
+                made.extend_from_slice(pairs);
             }
             Table::States(_) => {
-                for &action in moves {
-                    let Some(child) = puzzle.apply(state, action) else { continue };
-                    keys.push(states::key(&child));
-                    made.push(action);
+                for same in pairs.chunk_by(|a, b| a[0] == b[0]) {
+                    let Some(child) = puzzle.apply(state, same[0][0]) else { continue };
+                    for &[first, second] in same {
+                        let Some(end) = puzzle.apply(&child, second) else { continue };
+                        keys.push(states::key(&end));
+                        made.push([first, second]);
+                    }
                 }
             }
         }
@@ -341,17 +356,25 @@ impl<S: State> Perimeter<S> {
     }
 }
 
-/// See [`Perimeter::following`].
-fn following<P: Reversible>(puzzle: &P) -> Vec<Vec<Move>> {
-    let moves = puzzle.move_count() as Move;
-    let has_copy = |action: Move, next: Move| {
-        let earlier = (0..=action).flat_map(|first| (0..moves).map(move |second| [first, second]));
-        let mut earlier = earlier.take_while(|pair| *pair < [action, next]);
-        earlier.any(|pair| puzzle.always_same(pair, [action, next]))
-    };
-    let may_follow = |action: Move, next: Move| next != puzzle.inverse(action) && !has_copy(action, next);
-    let mut follow: Vec<Vec<Move>> =
-        (0..moves).map(|action| (0..moves).filter(|&next| may_follow(action, next)).collect()).collect();
-    follow.push((0..moves).collect());
-    follow
+impl Follow {
+    fn new<P: Reversible>(puzzle: &P) -> Self {
+        let moves = puzzle.move_count() as Move;
+        let has_copy = |action: Move, next: Move| {
+            let earlier = (0..=action).flat_map(|first| (0..moves).map(move |second| [first, second]));
+            let mut earlier = earlier.take_while(|pair| *pair < [action, next]);
+            earlier.any(|pair| puzzle.always_same(pair, [action, next]))
+        };
+        let may_follow = |action: Move, next: Move| next != puzzle.inverse(action) && !has_copy(action, next);
+        let mut follow: Vec<Vec<Move>> =
+            (0..moves).map(|action| (0..moves).filter(|&next| may_follow(action, next)).collect()).collect();
+        follow.push((0..moves).collect());
+        let two = |&first: &Move| follow[usize::from(first)].iter().map(move |&second| [first, second]);
+        let pairs = follow.iter().map(|firsts| firsts.iter().flat_map(two).collect()).collect();
+        Follow { moves: follow, pairs }
+    }
+
+    /// Where a move stands.
+    fn place(&self, action: Option<Move>) -> usize {
+        action.map_or(self.moves.len() - 1, usize::from)
+    }
 }

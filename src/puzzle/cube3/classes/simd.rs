@@ -136,12 +136,98 @@ pub(super) fn child_classes(
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) fn child_keys(of: &CubeSymmetries, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
     let both = [unpack(state), unpack(&symmetry::inverse(state))];
+    let mut children = Children::new();
     for &action in moves {
-        let both = child(of, &both, action);
-        let mut least = u64::MAX;
-        for &symmetry in of.candidates_of(rank(of, both[0])) {
-            least = least.min(key(&image(of, &both, symmetry)));
+        children.push(of, child(of, &both, action), keys);
+    }
+    children.finish(of, keys);
+}
+
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn keys_after_two(of: &CubeSymmetries, state: &CubeState, pairs: &[[Move; 2]], keys: &mut Vec<u64>) {
+    let start = [unpack(state), unpack(&symmetry::inverse(state))];
+    let mut children = Children::new();
+    let (mut last, mut between) = (None, start);
+    for &[first, second] in pairs {
+        if last != Some(first) {
+            (last, between) = (Some(first), child(of, &start, first));
         }
-        keys.push(spread(least));
+        children.push(of, child(of, &between, second), keys);
+    }
+    children.finish(of, keys);
+}
+
+/// Children whose keys are to be found together: how many images each has varies, and a loop over the images of one child
+/// would wait for its number each time. Over those of all children, it need not.
+struct Children {
+    /// Each child and its inverse.
+    both: [[__m256i; 2]; Children::ROOM],
+    ranks: [u32; Children::ROOM],
+    count: usize,
+}
+
+impl Children {
+    const ROOM: usize = 16;
+    /// The images of all children, and what is written beyond those of the last.
+    const IMAGES: usize = Children::ROOM * Children::FEW + Children::FEW;
+    /// Children with more images are done by themselves: they are rare.
+    const FEW: usize = BEYOND;
+
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn new() -> Self {
+        Children { both: [[_mm256_setzero_si256(); 2]; Self::ROOM], ranks: [0; Self::ROOM], count: 0 }
+    }
+
+    /// Adds a child; if there is no more room, the keys of all are put behind the others.
+    #[target_feature(enable = "avx2,bmi2")]
+    #[inline]
+    fn push(&mut self, of: &CubeSymmetries, both: [__m256i; 2], keys: &mut Vec<u64>) {
+        self.both[self.count] = both;
+        self.ranks[self.count] = rank(of, both[0]) as u32;
+        self.count += 1;
+        if self.count == Self::ROOM {
+            self.finish(of, keys);
+        }
+    }
+
+    /// Puts the keys of all children behind the others.
+    #[target_feature(enable = "avx2,bmi2")]
+    fn finish(&mut self, of: &CubeSymmetries, keys: &mut Vec<u64>) {
+        let mut lists = [(0, 0); Self::ROOM];
+        for (list, &rank) in lists.iter_mut().zip(&self.ranks[..self.count]) {
+            *list = of.lists[usize::from(of.list_of[rank as usize])];
+        }
+        // Of each image, the child and the symmetry. Some more are written than a child has, and then written over.
+        let mut images = [(0u8, 0u8); Self::IMAGES];
+        let mut starts = [0u8; Self::ROOM];
+        let mut end = 0;
+        for (child, &(start, length)) in lists[..self.count].iter().enumerate() {
+            starts[child] = end as u8;
+            let symmetries = &of.candidates[usize::from(start)..][..Self::FEW];
+            for (image, &symmetry) in images[end..end + Self::FEW].iter_mut().zip(symmetries) {
+                *image = (child as u8, symmetry);
+            }
+            end += if usize::from(length) <= Self::FEW { usize::from(length) } else { 0 };
+        }
+        let mut hashes = [0; Self::IMAGES];
+        for (hash, &(child, symmetry)) in hashes.iter_mut().zip(&images[..end]) {
+            *hash = key(&image(of, &self.both[usize::from(child) % Self::ROOM], symmetry));
+        }
+        for (child, &(_, length)) in lists[..self.count].iter().enumerate() {
+            let mut least = u64::MAX;
+            if usize::from(length) > Self::FEW {
+                for &symmetry in of.candidates_of(self.ranks[child] as usize) {
+                    least = least.min(key(&image(of, &self.both[child], symmetry)));
+                }
+            } else {
+                let hashes = &hashes[usize::from(starts[child])..][..Self::FEW];
+                for (i, &hash) in hashes.iter().enumerate() {
+                    least = least.min(if i < usize::from(length) { hash } else { u64::MAX });
+                }
+            }
+            keys.push(spread(least));
+        }
+        self.count = 0;
     }
 }
