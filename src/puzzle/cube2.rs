@@ -199,7 +199,6 @@ fn parse_facelets(facelets: &[char]) -> Result<Corners, ParseError> {
     for (&letter, facelet) in facelets.iter().zip(FACELETS) {
         whole[facelet] = letter;
     }
-    let whole: String = whole.into_iter().collect();
     let corners = CubeState::corners_of_facelets(&whole)?;
     Ok(hold(corners))
 }

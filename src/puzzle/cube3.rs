@@ -74,8 +74,8 @@ impl CubeState {
     }
 
     /// The corners of 54 facelets, whatever the edges are.
-    pub(super) fn corners_of_facelets(text: &str) -> Result<u64, ParseError> {
-        facelets::Facelets::read(text).expect("callers give 54 letters")?.corners_alone()
+    pub(super) fn corners_of_facelets(facelets: &[char]) -> Result<u64, ParseError> {
+        Facelets::new(facelets)?.corners_alone()
     }
 
     fn corner(&self, place: usize) -> usize {

@@ -24,7 +24,7 @@
 //! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as the cube article's repository.
 
 use super::chunk_queue::ChunkQueue;
-use super::limits::{Interrupt, Limits};
+use super::limits::Interrupt;
 use super::nodes::arena::NodeId;
 use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
@@ -34,6 +34,7 @@ use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use std::cmp::Ordering;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::num::NonZeroUsize;
 
@@ -126,9 +127,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         if is_decided || control.reached(|| 0).is_some() || control.too_many(first.stats.generated + 1) {
             return Ok(first);
         }
-        let limits = control.limits();
-        let nodes = limits.nodes.map(|nodes| nodes.saturating_sub(first.stats.generated));
-        let limits = Limits { nodes, ..limits.clone() };
+        let limits = control.limits().after(first.stats.generated);
         let mut control = control.child(&limits, first.cost, |answer| Some(answer.clone()));
         let outcome = Run::new(puzzle, self, start).outcome(heuristic, &mut control)?;
         let stats = Stats { seconds: control.seconds(), ..first.stats.and(&outcome.stats) };
@@ -153,6 +152,14 @@ impl<S: State> Beam<S> {
         let run = Run { patience: FIRST_PATIENCE, ..Run::new(puzzle, &narrow, start) };
         run.outcome(heuristic, control).map(Some)
     }
+}
+
+/// How promising a child is, less for more; its parent, and the move.
+type Promising = (f32, (NodeId, Move));
+
+/// The more promising first; of equals, by parent and move.
+fn by_promise(a: &Promising, b: &Promising) -> Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
 /// A running search.
@@ -353,14 +360,14 @@ impl<'a, P: Puzzle> Run<'a, P> {
     }
 
     /// The most promising children of a layer that has move probabilities, in no order, and how promising each is.
-    fn promising(&self, layer: &Layer<P::State>, count: usize) -> Vec<(f32, (NodeId, Move))> {
+    fn promising(&self, layer: &Layer<P::State>, count: usize) -> Vec<Promising> {
         let rank = |(parent, action): (NodeId, Move)| {
             let prior = self.policy_prior(layer, parent, action).unwrap_or(0.0);
             (layer.values[parent as usize] + prior, (parent, action))
         };
         let mut ranked: Vec<_> = self.all_children(layer).map(rank).collect();
         if ranked.len() > count {
-            ranked.select_nth_unstable_by(count, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            ranked.select_nth_unstable_by(count, by_promise);
             ranked.truncate(count);
         }
         ranked

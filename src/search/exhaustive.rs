@@ -147,7 +147,7 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         let node = self.nodes.len() as u32;
         self.nodes.push((*state, self.path.clone()));
         let Ends { keys, moves, .. } = &mut self.ends[0];
-        perimeter.keys_after_two(self.puzzle, state, perimeter.pairs_following(last), keys, moves);
+        perimeter.keys_after_two(self.puzzle, state, last, keys, moves);
         for (&key, &moves) in keys.iter().zip(&*moves) {
             self.regions[Perimeter::<P::State>::region(key)].push(End { key, node, moves });
         }
@@ -164,8 +164,7 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         ends.path.clone_from(&self.path);
         ends.moves.clear();
         ends.keys.clear();
-        let pairs = self.perimeter.pairs_following(last);
-        self.perimeter.keys_after_two(self.puzzle, state, pairs, &mut ends.keys, &mut ends.moves);
+        self.perimeter.keys_after_two(self.puzzle, state, last, &mut ends.keys, &mut ends.moves);
         ends.keys.iter().for_each(|&key| self.perimeter.prefetch(key));
         self.generated += ends.keys.len() as u64;
         self.ends.swap(0, 1);

@@ -14,6 +14,13 @@ pub struct Limits {
     pub memory: Option<u64>,
 }
 
+impl Limits {
+    /// What is left of them once so many nodes were generated.
+    pub(super) fn after(&self, generated: u64) -> Limits {
+        Limits { nodes: self.nodes.map(|nodes| nodes.saturating_sub(generated)), ..self.clone() }
+    }
+}
+
 /// A limit that ended a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -4,7 +4,7 @@
 //! The limits hold for all images together. A later image is searched only for what is cheaper than the best answer so
 //! far, which a beam makes use of.
 
-use super::{Answer, Control, End, Limits, Outcome, Search, Stats};
+use super::{Answer, Control, End, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Puzzle, SymmetricImage};
 
@@ -62,9 +62,7 @@ impl<P: Puzzle> Symmetries<P> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        let limits = control.limits();
-        let nodes = limits.nodes.map(|nodes| nodes.saturating_sub(before.generated));
-        let limits = Limits { nodes, ..limits.clone() };
+        let limits = control.limits().after(before.generated);
         let original = |answer: &Answer| {
             let is_better = known.is_none_or(|known| answer.cost < known);
             is_better.then(|| Answer { moves: image.solution(&answer.moves), cost: answer.cost })

@@ -5,36 +5,25 @@ use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
 use crate::puzzle::ParseError;
 
 /// The colours of a corner's three facelets, in the order of [`CORNER_FACELETS`], by corner (piece and twist).
-pub(super) const CORNER_COLOURS: [[u8; 3]; 32] = {
-    let mut table = [[0; 3]; 32];
-    let mut corner = 0;
-    while corner < 24 {
-        let mut k = 0;
-        while k < 3 {
-            table[corner][(k + corner / 8) % 3] = (CORNER_FACELETS[corner % 8][k] / 9) as u8;
-            k += 1;
-        }
-        corner += 1;
-    }
-    table
-};
+pub(super) const CORNER_COLOURS: [[u8; 3]; 32] = colours(&CORNER_FACELETS, 8);
 
 /// The colours of an edge's two facelets, by edge (piece and flip).
-pub(super) const EDGE_COLOURS: [[u8; 2]; 32] = {
-    let mut table = [[0; 2]; 32];
-    let mut edge = 0;
-    while edge < 32 {
-        if edge % 16 < 12 {
-            let mut k = 0;
-            while k < 2 {
-                table[edge][(k + edge / 16) % 2] = (EDGE_FACELETS[edge % 16][k] / 9) as u8;
-                k += 1;
-            }
-        }
-        edge += 1;
+pub(super) const EDGE_COLOURS: [[u8; 2]; 32] = colours(&EDGE_FACELETS, 16);
+
+/// The colours of the facelets of each piece in each orientation, which counts `orientation` times in a piece's number.
+const fn colours<const N: usize, const PIECES: usize>(
+    facelets: &[[usize; N]; PIECES],
+    orientation: usize,
+) -> [[u8; N]; 32] {
+    let mut table = [[0; N]; 32];
+    let mut i = 0;
+    while i < PIECES * N * N {
+        let (piece, turned, k) = (i / (N * N), i / N % N, i % N);
+        table[piece + orientation * turned][(k + turned) % N] = (facelets[piece][k] / 9) as u8;
+        i += 1;
     }
     table
-};
+}
 
 const CORNER_NAMES: [&str; 8] = ["URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB"];
 const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR"];
@@ -57,14 +46,21 @@ impl Facelets {
     pub(super) fn read(text: &str) -> Option<Result<Facelets, ParseError>> {
         let letters: Vec<char> = text.chars().filter(|&c| !is_space(c)).collect();
         let are_facelets = letters.len() >= LIKE_FACELETS && letters.iter().all(char::is_ascii_alphabetic);
-        are_facelets.then(|| Facelets::new(&letters.iter().map(char::to_ascii_uppercase).collect::<Vec<_>>()))
+        are_facelets.then(|| {
+            if letters.len() != 54 {
+                return Err(ParseError(format!("{} facelets, a cube has 54", letters.len())));
+            }
+            let letters: Vec<char> = letters.iter().map(char::to_ascii_uppercase).collect();
+            check_counts(&letters)?;
+            Facelets::new(&letters)
+        })
     }
 
-    fn new(facelets: &[char]) -> Result<Facelets, ParseError> {
-        if facelets.len() != 54 {
-            return Err(ParseError(format!("{} facelets, a cube has 54", facelets.len())));
-        }
-        check_counts(facelets)?;
+    /// From 54 letters, of which there may be any number each.
+    ///
+    /// # Errors
+    /// If the centres do not name six colours, or a letter is on none.
+    pub(super) fn new(facelets: &[char]) -> Result<Facelets, ParseError> {
         let letters: [char; 6] = std::array::from_fn(|face| facelets[9 * face + 4]);
         for (face, letter) in letters.iter().enumerate() {
             if let Some(other) = letters[..face].iter().position(|earlier| earlier == letter) {
@@ -274,6 +270,8 @@ mod tests {
             let refusal = Cube3.parse(some).expect_err("too many or too few").to_string();
             assert!(refusal.contains(&format!("{count} facelets, a cube has 54")), "{refusal}");
         }
+        let refusal = crate::puzzle::cube2::Cube2.parse(&"U".repeat(24)).expect_err("24 of a letter").to_string();
+        assert!(refusal.contains("no such piece"), "a 2×2×2 has no nine facelets of a letter: {refusal}");
         assert!(Facelets::read("U U F' R2").is_none());
         assert!(Facelets::read(&"U R F ".repeat(13)).is_none(), "a scramble of 39 turns");
     }

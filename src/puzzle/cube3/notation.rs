@@ -288,34 +288,31 @@ impl Reader {
         Ok(once.repeat(count as usize))
     }
 
-    /// What follows a turn or a group: a number, a prime, both in either order, or nothing. The number may stand behind a
-    /// space, where it does not count a group that follows, nor a scramble.
+    /// What follows a turn or a group: a number, a prime, both in either order, or nothing.
     fn count_and_prime(&mut self) -> (Option<u64>, bool) {
-        let before = self.take_if(is_prime).is_some();
-        let mut start = self.at;
+        if self.take_if(is_prime).is_some() {
+            return (self.take_number(), true);
+        }
+        let number = self.number_behind();
+        (number, number.is_some() && self.take_if(is_prime).is_some())
+    }
+
+    /// The number that follows; behind a space, only one that counts no group and no scramble which follows it.
+    fn number_behind(&mut self) -> Option<u64> {
+        let start = self.at;
         let spaced = self.peek(0).is_some_and(char::is_whitespace);
-        if spaced && !before {
+        if spaced {
             self.skip_spaces();
         }
         let number = self.take_number();
-        let is_ours = number.is_some()
-            && (!spaced || {
-                let end = self.at;
-                self.skip_spaces();
-                let next = self.peek(0);
-                self.at = end;
-                !matches!(next, Some('(' | '[')) && !self.peek(0).is_some_and(|c| c == '.' || c.is_ascii_alphabetic())
-            });
-        if !is_ours {
+        let next = self.characters[self.at..].iter().find(|&&c| !is_space(c));
+        let counts_next =
+            matches!(next, Some('(' | '[')) || self.peek(0).is_some_and(|c| c == '.' || c.is_ascii_alphabetic());
+        if number.is_none() || spaced && counts_next {
             self.at = start;
-            return (None, before);
+            return None;
         }
-        start = self.at;
-        let behind = self.take_if(is_prime).is_some();
-        if before && behind {
-            self.at = start;
-        }
-        (number, before || behind)
+        number
     }
 
     /// One turn.

@@ -1,7 +1,10 @@
 //! The refinement of an answer: exhaustive search for a cheaper one, from a layer into the perimeter.
 
 use super::super::exhaustive::Exhaustive;
-use super::{Answer, Ask, Control, Cost, Heuristic, HeuristicError, Layer, Move, NodeId, Puzzle, Run, replay};
+use super::{
+    Answer, ChunkQueue, Control, Cost, Heuristic, HeuristicError, Layer, Move, NodeId, Promising, Puzzle, Run,
+    by_promise, replay,
+};
 use hashbrown::HashSet;
 use std::sync::atomic::AtomicUsize;
 use std::thread;
@@ -120,9 +123,9 @@ impl<P: Puzzle> Run<'_, P> {
         let again = if from.layer == self.behind.len() { None } else { Some(self.layer_again(from.layer, heuristic)?) };
         let layer = again.as_ref().unwrap_or(&self.layer);
         let mut promising = self.promising(layer, CHILDREN.saturating_mul(self.settings.n.max(1)));
-        promising.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        promising.sort_unstable_by(by_promise);
         let mut seen: HashSet<P::State, foldhash::fast::FixedState> = HashSet::default();
-        let root = |(_, (at, action)): (f32, (NodeId, Move))| {
+        let root = |(_, (at, action)): Promising| {
             let state = self.puzzle.apply(&layer.states[at as usize], action)?;
             seen.insert(state).then_some(Root { state, at, last: Some(action) })
         };
@@ -135,15 +138,15 @@ impl<P: Puzzle> Run<'_, P> {
         layer: usize,
         heuristic: &mut dyn Heuristic<P::State>,
     ) -> Result<Layer<P::State>, HeuristicError> {
-        let mut again = Layer { states: self.states_of(layer), ..Layer::default() };
-        for chunk in again.states.chunks(heuristic.chunk().max(1)) {
-            heuristic.submit(chunk, Ask::ValuesAndPolicy)?;
-            let estimates = heuristic.collect()?;
-            self.stats.evaluated += chunk.len() as u64;
-            again.values.extend(estimates.values);
-            again.policy.extend(estimates.policy.into_iter().flatten());
+        let states = self.states_of(layer);
+        let mut again = Layer::default();
+        let mut queue = ChunkQueue::new(heuristic, self.ask);
+        for (i, state) in states.iter().enumerate() {
+            queue.add(i as NodeId, state);
+            queue.advance(&mut self.stats.evaluated, |estimates| again.take_in(estimates))?;
         }
-        Ok(again)
+        queue.finish(&mut self.stats.evaluated, |estimates| again.take_in(estimates))?;
+        Ok(Layer { states, ..again })
     }
 
     /// The states of a layer, generated again.

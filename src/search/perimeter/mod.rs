@@ -247,22 +247,18 @@ impl<S: State> Perimeter<S> {
         if self.is_empty() { 1 } else { self.depth + 1 }
     }
 
-    /// All sequences of two moves that [may follow](Self::following) a move, those with the same first next to each other.
-    pub(super) fn pairs_following(&self, action: Option<Move>) -> &[[Move; 2]] {
-        &self.follow.pairs[self.follow.place(action)]
-    }
-
-    /// The keys of the states that pairs of moves lead to, behind those that `keys` holds; behind those that `made` holds,
-    /// the pairs that are legal.
+    /// The keys of the states two moves on, where the move before is given, behind those that `keys` holds; behind those
+    /// that `made` holds, the moves, those with the same first next to each other.
     #[inline]
     pub(super) fn keys_after_two<P: Puzzle<State = S>>(
         &self,
         puzzle: &P,
         state: &S,
-        pairs: &[[Move; 2]],
+        last: Option<Move>,
         keys: &mut Vec<u64>,
         made: &mut Vec<[Move; 2]>,
     ) {
+        let pairs = &self.follow.pairs[self.follow.place(last)];
         match &self.table {
             Table::Classes(_, symmetries) => {
                 symmetries.keys_after_two(state, pairs, keys);
