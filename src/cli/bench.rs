@@ -3,7 +3,6 @@
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
 use super::signal;
-use super::solve::solve_with_line;
 use super::solver_flags::{SolverFlags, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::memory;
@@ -113,8 +112,11 @@ impl Visitor for Bench {
             for i in todo {
                 line.instances(format!("{}/{}: ", i + 1, instances.len()));
                 let Instance { text, start, .. } = &instances[i];
-                let solution = solve_with_line(&mut solver, text, *start, &mut line, &stop)?;
-                take_in(i, solution)?;
+                let mut progress = |progress: &_| line.show(progress);
+                let watch = Watch { stop: &stop, progress: &mut progress, answers: &mut |_| () };
+                let solution = solver.solve_watched(text, *start, watch);
+                line.clear();
+                take_in(i, solution?)?;
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }

@@ -1,5 +1,6 @@
 //! How instances stand in a file or on standard input: one a line, or, of puzzles that take several lines, a block
-//! each, with blank lines between; and behind a tab, the optimal length where it is known.
+//! each, with blank lines between; and behind a tab, the optimal length where it is known. A line that begins with `#` is
+//! a comment, and in a file, all that stands behind one.
 
 use anyhow::{Result, anyhow};
 
@@ -31,7 +32,8 @@ impl Gatherer {
         let text = line.trim_end();
         if !self.takes_lines {
             let text = text.trim_start();
-            return (!text.is_empty()).then(|| Written { line: self.line, text: text.into() });
+            let is_instance = !text.is_empty() && !text.starts_with('#');
+            return is_instance.then(|| Written { line: self.line, text: text.into() });
         }
         if text.is_empty() {
             return self.block.take();
@@ -86,8 +88,8 @@ mod tests {
     #[test]
     fn blank_lines_part_blocks_and_lines_stand_alone() {
         let written = |line, text: &str| Written { line, text: text.into() };
-        let lines = "a b\r\n\n  c\n";
-        assert_eq!(all(lines, false), [written(1, "a b"), written(3, "c")]);
+        let lines = "a b\r\n\n  c\n # d\ne #3\n";
+        assert_eq!(all(lines, false), [written(1, "a b"), written(3, "c"), written(5, "e #3")]);
         let blocks = "; 0\n ##\n#@#\n\n\n; 1\n#+#\n;x\n##";
         assert_eq!(all(blocks, true), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
         assert_eq!(all("", true), []);

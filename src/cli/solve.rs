@@ -128,7 +128,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
 }
 
 /// Solves an instance, with a line that shows where the search is.
-pub(super) fn solve_with_line<P: Puzzle>(
+fn solve_with_line<P: Puzzle>(
     solver: &mut Solver<P>,
     instance: &str,
     start: P::State,
@@ -136,7 +136,7 @@ pub(super) fn solve_with_line<P: Puzzle>(
     stop: &AtomicBool,
 ) -> crate::Result<Solution<P::State>> {
     let watch = Watch { stop, progress: &mut |progress| line.show(progress), answers: &mut |_| () };
-    let solution = solver.solve_watched(instance, start, watch);
+    let solution = solver.solve_typed(instance, start, watch);
     line.clear();
     solution
 }
@@ -160,7 +160,7 @@ fn print_each_answer<P: Puzzle>(
         let _ = writeln!(io::stdout(), "{} moves after {seconds:.1} s: {moves}", answer.moves.len());
     };
     let watch = Watch { stop, progress: &mut progress, answers: &mut answers };
-    let solution = solver.solve_watched(instance, start, watch);
+    let solution = solver.solve_typed(instance, start, watch);
     line.borrow_mut().clear();
     writeln!(io::stdout())?;
     Ok(solution?)

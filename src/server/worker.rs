@@ -173,7 +173,7 @@ impl<P: Puzzle> Worker<P> {
             }));
         };
         let watch = Watch { stop, progress: &mut progress, answers: &mut answers };
-        let Solution { moves, report, .. } = solver.solve_watched(&request.instance, start, watch)?;
+        let Solution { moves, report, .. } = solver.solve_typed(&request.instance, start, watch)?;
         Ok(Done { report, playback: moves.and_then(|moves| play(&moves)) })
     }
 

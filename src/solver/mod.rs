@@ -59,6 +59,7 @@ use crate::report::{ProofRecord, Solved};
 use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Proof, Search};
 use builder::{PerimeterCache, build_search};
 use resolve::asks_heuristic;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -246,7 +247,8 @@ impl<P: Puzzle> Solver<P> {
         if self.network.is_some() { self.puzzle().check_encodes(start) } else { Ok(()) }
     }
 
-    /// Searches an instance, and replays the answer from its start.
+    /// Searches an instance, and replays the answer from its start. Of a scramble, no answer is longer than the scramble,
+    /// undone.
     ///
     /// # Errors
     /// If the text is refused, or the heuristic fails. An instance that is not solved is no error: see [`Solution::end`].
@@ -256,12 +258,32 @@ impl<P: Puzzle> Solver<P> {
         let mut progress: OnProgress = std::mem::replace(&mut self.on_progress, Box::new(|_| ()));
         let mut answers: OnAnswer = std::mem::replace(&mut self.on_answer, Box::new(|_| ()));
         let watch = Watch { stop: &stop, progress: &mut *progress, answers: &mut *answers };
-        let solution = self.solve_watched(text, start, watch);
+        let solution = self.solve_typed(text, start, watch);
         (self.on_progress, self.on_answer) = (progress, answers);
         solution
     }
 
     /// The same for an instance that was read, with another watch.
+    ///
+    /// # Errors
+    /// If the heuristic fails.
+    pub fn solve_typed(&mut self, text: &str, start: P::State, watch: Watch<'_>) -> Result<Solution<P::State>> {
+        let mut solution = self.solve_watched(text, start, watch)?;
+        let puzzle = &**self.puzzle();
+        if let Some(found) = solution.report.cost.filter(|_| !solution.report.proven_optimal)
+            && let Some(moves) = undone(puzzle, text)
+            && let Ok((end, cost)) = replay(puzzle, &start, &moves)
+            && puzzle.is_goal(&end)
+            && cost < found
+        {
+            let (names, length) = (move_names(puzzle, &moves), moves.len());
+            solution.report = Solved { moves: Some(names), length: Some(length), cost: Some(cost), ..solution.report };
+            solution.moves = Some(moves);
+        }
+        Ok(solution)
+    }
+
+    /// Searches an instance as a measurement does: a scramble that it is written as is no help.
     ///
     /// # Errors
     /// If the heuristic fails.
@@ -276,6 +298,28 @@ impl<P: Puzzle> Solver<P> {
         let report = report(&*puzzle, text, &outcome, &self.template);
         Ok(Solution { start, moves: outcome.moves, end: outcome.end, stopped, report })
     }
+}
+
+/// The moves back to the goal, of an instance that is written as moves from there; without those that lead to a state and
+/// back to it.
+fn undone<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
+    let scramble = puzzle.scramble(text)?;
+    let mut path = vec![scramble.start];
+    let mut places = HashMap::from([(scramble.start, 0)]);
+    for (_, state) in scramble.moves {
+        if let Some(&place) = places.get(&state) {
+            for skipped in path.drain(place + 1..) {
+                places.remove(&skipped);
+            }
+        } else {
+            places.insert(state, path.len());
+            path.push(state);
+        }
+    }
+    let back = |pair: &[P::State]| {
+        (0..puzzle.move_count() as Move).find(|&action| puzzle.apply(&pair[1], action) == Some(pair[0]))
+    };
+    path.windows(2).rev().map(back).collect()
 }
 
 /// No answer is given that does not solve.

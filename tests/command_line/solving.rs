@@ -247,6 +247,34 @@ fn standard_input_goes_on_after_a_bad_line() {
     let ran = run_with(&[&words[..], &["--max-nodes", "20"]].concat(), "R\nR U F L D B\nU\n");
     assert_eq!((ran.code, ran.out.lines().count()), (1, 3), "unsolved: 1");
     assert_eq!(run_with(&words, "").code, 0);
+    let ran = run_with(&words, "# two cubes\nScramble #1: R U // first\n1. M2 (U)^3\n");
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!((ran.code, lines.len(), lines[0]), (0, 2, "U' R'"), "{}", ran.err);
+    assert!(lines[1].starts_with("U ") && lines[1].split_whitespace().count() == 5, "{}", ran.out);
+}
+
+#[test]
+fn no_answer_is_longer_than_the_scramble_undone() {
+    let (_folder, path) = temporary();
+    let (puzzle, file) = (path("swaps.json"), path("swaps.txt"));
+    let rules = r#"{"name": "swaps", "goal": "ABCDE",
+        "moves": {"a": [1,0,2,3,4], "b": [0,2,1,3,4], "c": [0,1,3,2,4], "d": [0,1,2,4,3]}}"#;
+    fs::write(&puzzle, rules).expect("a file");
+    fs::write(&file, "a b d d c\n").expect("a file");
+    let mut longest = 0;
+    for seed in ["1", "2", "3", "4", "5"] {
+        let words = ["--puzzle", &puzzle, "--search", "random", "--seed", seed, "--json"];
+        let solved = run(&[&["solve"], &words[..], &["a b d d c"]].concat());
+        let object = json(&solved.out);
+        let length = object["length"].as_u64().expect("solved");
+        assert!(length <= 3 && object["moves"].as_array().expect("moves").len() as u64 == length, "{object}");
+        let out = path(&format!("{seed}.jsonl"));
+        let measured = run(&[&["bench", &file, "--out", &out], &words[..]].concat());
+        assert_eq!(measured.code, 0, "{}", measured.err);
+        let row = json(fs::read_to_string(&out).expect("rows").trim());
+        longest = longest.max(row["length"].as_u64().expect("solved"));
+    }
+    assert!(longest > 3, "a measurement makes no use of the scramble: {longest}");
 }
 
 #[test]
