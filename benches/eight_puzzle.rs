@@ -166,8 +166,13 @@ const STEPS: [Step; 5] = [
     Step { name: "list", search: unpacked_list, most: SCANNED[0], both_ways: false },
     Step { name: "packed list", search: packed_list, most: SCANNED[1], both_ways: false },
     Step { name: "numbered", search: numbered, most: u64::MAX, both_ways: false },
-    Step { name: "bfs", search: |row| by_search(row, &BreadthFirst), most: u64::MAX, both_ways: false },
-    Step { name: "bidirectional", search: |row| by_search(row, &Bidirectional), most: u64::MAX, both_ways: true },
+    Step { name: "bfs", search: |row| by_search(row, &BreadthFirst::default()), most: u64::MAX, both_ways: false },
+    Step {
+        name: "bidirectional",
+        search: |row| by_search(row, &Bidirectional::default()),
+        most: u64::MAX,
+        both_ways: true,
+    },
 ];
 
 /// The table, with the time of every step.
@@ -235,7 +240,7 @@ fn beside_pathfinding(rows: &[Row]) {
     compare(
         "bfs",
         rows,
-        |row| by_search(row, &BreadthFirst).0,
+        |row| by_search(row, &BreadthFirst::default()).0,
         |row| {
             let path = pathfinding::prelude::bfs(&row.start, children, |board| row.puzzle.is_goal(board));
             path.map(|path| path.len() as u64 - 1)
@@ -245,7 +250,7 @@ fn beside_pathfinding(rows: &[Row]) {
     compare(
         "bfs, [u8; 9]",
         rows,
-        |row| by_search(row, &BreadthFirst).0,
+        |row| by_search(row, &BreadthFirst::default()).0,
         |row| {
             let goal: [u8; 9] = row.puzzle.goal().tiles().try_into().expect("nine tiles");
             let path = pathfinding::prelude::bfs(&unpacked(row), unpacked_children, |board| *board == goal);

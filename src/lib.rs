@@ -59,6 +59,7 @@ pub mod cli;
 mod error;
 pub mod files;
 pub mod heuristic;
+mod machine;
 pub mod memory;
 pub mod neural;
 #[cfg(feature = "plot")]

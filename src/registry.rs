@@ -19,6 +19,7 @@ use crate::random::Generator;
 use crate::sampler::{ExactSamples, Labels, Samples, Source, Walker, Walks, sokoban};
 use crate::search::Search;
 use crate::search::bidirectional::Bidirectional;
+use crate::search::breadth_first::BreadthFirst;
 use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf, Shelf, states_in};
 use std::path::Path;
@@ -132,6 +133,12 @@ impl<P: Puzzle> Entry<P> {
         self.reverse.map_or_else(Vec::new, |reverse| reverse.goals(&self.puzzle))
     }
 
+    /// The depth of the deepest perimeter in the cache whose file has at most so many bytes.
+    pub fn kept_perimeter(&self, bytes: u64) -> Option<u32> {
+        let shelf = self.reverse?.shelf(&self.puzzle)?;
+        shelf.kept().into_iter().find(|kept| kept.bytes <= bytes).map(|kept| kept.depth)
+    }
+
     /// The names of the estimates that need no model, the default last.
     pub fn heuristics(&self) -> Vec<&'static str> {
         let own = self.own.as_ref().map_or(&[][..], |own| (own.names)(&self.puzzle));
@@ -241,7 +248,7 @@ pub trait Reverse<P: Puzzle>: Send + Sync {
     fn scramble(&self, puzzle: &P, depth: u64, generator: &mut Generator) -> (Vec<Move>, P::State);
 
     /// The search `bidirectional`.
-    fn bidirectional(&self) -> Box<dyn Search<P>>;
+    fn bidirectional(&self, perimeter: Perimeter<P::State>) -> Box<dyn Search<P>>;
 
     /// The search `nbs`.
     fn nbs(&self) -> Box<dyn Search<P>>;
@@ -287,8 +294,8 @@ impl<P: Reversible> Reverse<P> for ByInverses {
         (moves, walker.state)
     }
 
-    fn bidirectional(&self) -> Box<dyn Search<P>> {
-        Box::new(Bidirectional)
+    fn bidirectional(&self, perimeter: Perimeter<P::State>) -> Box<dyn Search<P>> {
+        Box::new(Bidirectional { forward: BreadthFirst { perimeter } })
     }
 
     fn nbs(&self) -> Box<dyn Search<P>> {
@@ -470,6 +477,11 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
 
 fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
     let description = Description::read(path).map_err(in_puzzle)?;
+    let name = description.name();
+    if has_own_rules(name) {
+        let reason = format!("{}: there is a puzzle {name} already: give it another \"name\"", path.display());
+        return Err(SettingError::new("puzzle", reason).into());
+    }
     Ok(match description.positions() {
         0..=16 => visitor.visit(Permutation::<16>::new(description).into()),
         17..=32 => visitor.visit(Permutation::<32>::new(description).into()),
@@ -477,6 +489,12 @@ fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
         65..=128 => visitor.visit(Permutation::<128>::new(description).into()),
         _ => visitor.visit(Permutation::<256>::new(description).into()),
     })
+}
+
+/// Whether a name is that of a puzzle that comes with costar.
+fn has_own_rules(name: &str) -> bool {
+    let families = ["jugs:", "lightsout", "sokoban"];
+    NAMES.contains(&name) || families.iter().any(|family| name.starts_with(family))
 }
 
 fn in_puzzle(error: ParseError) -> Error {

@@ -42,7 +42,7 @@ fn the_table_is_reproduced() {
     assert_eq!(rows.len(), 25);
     for (board, [moves, stored, expanded, both_stored, both_expanded]) in rows {
         let puzzle = Puzzle8::with_goal(&board).expect("a board");
-        let outcome = solve(&puzzle, &BreadthFirst, "zero");
+        let outcome = solve(&puzzle, &BreadthFirst::default(), "zero");
         let stats = outcome.stats;
         assert_eq!(
             (outcome.cost, stats.stored, stats.expanded),
@@ -50,7 +50,7 @@ fn the_table_is_reproduced() {
             "bfs to {board}"
         );
         assert!(outcome.proven_optimal);
-        let outcome = solve(&puzzle, &Bidirectional, "zero");
+        let outcome = solve(&puzzle, &Bidirectional::default(), "zero");
         let stats = outcome.stats;
         let counted = (outcome.cost, stats.stored, stats.expanded);
         assert_eq!(counted, (Some(moves as u32), both_stored, both_expanded), "bidirectional to {board}");

@@ -46,7 +46,7 @@ fn the_laws_hold() {
 
 #[test]
 fn breadth_first_search_needs_six_moves() {
-    assert_eq!(solve(&BreadthFirst, &mut zero()), SIX);
+    assert_eq!(solve(&BreadthFirst::default(), &mut zero()), SIX);
 }
 
 #[test]
@@ -77,7 +77,8 @@ fn half_of_an_odd_jug_cannot_be_had() {
     let jugs = Jugs::new("7,5,3").expect("three jugs");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
-    let outcome = BreadthFirst.run(&jugs, &jugs.start(), &mut zero(), &mut Control::new(&limits, &stop, &mut watch));
+    let outcome =
+        BreadthFirst::default().run(&jugs, &jugs.start(), &mut zero(), &mut Control::new(&limits, &stop, &mut watch));
     assert_eq!(outcome.expect("nothing fails").end, End::NoSolution);
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let (name, goal) = (args.flags.puzzle.clone(), args.flags.goal.clone());
+    let (name, goal) = (args.flags.puzzle().or_input()?, args.flags.goal.clone());
     visit(&name, goal.as_deref(), Bench { args, stop }).or_input()?
 }
 
@@ -87,6 +87,7 @@ impl Visitor for Bench {
             note!("costar: {present} of {} instances are in the file already", instances.len());
         }
         let others = args.against.as_deref().map(others).transpose().or_input()?;
+        let puzzle = Arc::clone(solver.puzzle());
         let mut take_in = |i: usize, mut solution: Solution<P::State>| -> Result<()> {
             let instance: &Instance<_> = &instances[i];
             solution.report.optimal_length = instance.optimum;
@@ -98,7 +99,8 @@ impl Visitor for Bench {
             }
             if !args.flags.json {
                 let why = || why_not_solved(&solution.report, solution.end);
-                writeln!(io::stdout(), "{}", describe(i, instance, &solution.report, why))?;
+                let moves = solution.moves.as_deref().map(|moves| puzzle.written(moves).join(" "));
+                writeln!(io::stdout(), "{}", describe(i, instance, &solution.report, moves, why))?;
             }
             results[i] = Some(solution.report);
             Ok(())
@@ -241,17 +243,21 @@ fn others(path: &Path) -> Result<Vec<Solved>> {
     read_lines(path).context("--against")
 }
 
-fn describe<S>(i: usize, instance: &Instance<S>, result: &Solved, why: impl FnOnce() -> String) -> String {
-    let Some(moves) = &result.moves else { return format!("{:>4}  {}", i + 1, why()) };
+fn describe<S>(
+    i: usize,
+    instance: &Instance<S>,
+    result: &Solved,
+    moves: Option<String>,
+    why: impl FnOnce() -> String,
+) -> String {
+    let (Some(moves), Some(length)) = (moves, result.length) else { return format!("{:>4}  {}", i + 1, why()) };
     let optimum = instance.optimum.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
     format!(
-        "{:>4}  {} moves{optimum}{}  {:.2} s  {} evaluated  {}",
+        "{:>4}  {length} moves{optimum}{}  {:.2} s  {} evaluated  {moves}",
         i + 1,
-        moves.len(),
         if result.proven_optimal { ", proven" } else { "" },
         result.seconds,
-        grouped(result.nodes_evaluated),
-        moves.join(" ")
+        grouped(result.nodes_evaluated)
     )
 }
 

@@ -1,8 +1,29 @@
 //! `costar solve --explain`: a solution, move by move, with the heuristic's estimate of every state on the way.
 
+use super::solve::print_line;
 use crate::puzzle::{Cost, Puzzle, Style};
+use crate::report::Solved;
 use crate::solver::{Solution, Solver};
+use serde::Serialize;
 use std::io::Write;
+
+/// A solution and every state on its way, as JSON.
+#[derive(Debug, Serialize)]
+struct Explained<'a> {
+    #[serde(flatten)]
+    report: &'a Solved,
+    /// The start, and the state after each move.
+    steps: Vec<JsonStep>,
+}
+
+/// A state of a solution, as JSON.
+#[derive(Debug, Serialize)]
+struct JsonStep {
+    state: String,
+    g: Cost,
+    h: f32,
+    f: f32,
+}
 
 /// A state of a solution.
 struct Step<S> {
@@ -35,6 +56,20 @@ pub(super) fn print<P: Puzzle>(
         writeln!(out, "{heading}: g {g}, h {h:.2}, f {f:.2}\n{}\n", solver.puzzle().draw(&state, style))?;
     }
     Ok(())
+}
+
+/// Prints the record of a solution as one JSON object, with `steps`: every state, and its g, h and f as above.
+///
+/// # Errors
+/// If the heuristic fails, or nothing can be printed.
+pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<()> {
+    let lambda = solution.report.lambda.unwrap_or(1.0);
+    let steps = steps(solver, solution)?.into_iter();
+    let steps = steps.map(|Step { state, g, h }| {
+        let state = solver.puzzle().format(&state);
+        JsonStep { state, g, h, f: lambda * g as f32 + h }
+    });
+    print_line(&Explained { report: &solution.report, steps: steps.collect() })
 }
 
 fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<Vec<Step<P::State>>> {

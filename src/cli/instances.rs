@@ -3,6 +3,9 @@
 //! a comment, and in a file, all that stands behind one.
 
 use anyhow::{Result, anyhow};
+use std::io::{self, BufRead};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
 
 /// An instance as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +65,35 @@ pub(super) fn all(text: &str, takes_lines: bool) -> Vec<Written> {
     let mut instances: Vec<Written> = text.lines().filter_map(|line| gatherer.add(line)).collect();
     instances.extend(gatherer.end());
     instances
+}
+
+/// The instances of a text that is still being written, read on a thread of their own: a wait for input must not keep a
+/// signal waiting.
+pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> Receiver<io::Result<Written>> {
+    let (sender, receiver) = sync_channel(1);
+    thread::spawn(move || {
+        let mut gatherer = Gatherer::new(takes_lines);
+        let mut bytes = Vec::new();
+        let mut at_end = false;
+        while !at_end {
+            bytes.clear();
+            let instance = match input.read_until(b'\n', &mut bytes) {
+                Ok(0) => {
+                    at_end = true;
+                    gatherer.end().map(Ok)
+                }
+                Ok(_) => gatherer.add(&String::from_utf8_lossy(&bytes)).map(Ok),
+                Err(error) => {
+                    at_end = true;
+                    Some(Err(error))
+                }
+            };
+            if instance.is_some_and(|instance| sender.send(instance).is_err()) {
+                break;
+            }
+        }
+    });
+    receiver
 }
 
 /// A line's instance, and its optimal length where that stands behind a tab.

@@ -1,6 +1,7 @@
 //! The command line: flags → configuration → one call → print. One file per subcommand.
 
 use crate::error::Error;
+use crate::solver::models;
 use progress::note;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -8,6 +9,8 @@ use std::io;
 use std::process::ExitCode;
 
 mod bench;
+mod compare;
+mod evaluate;
 mod explain;
 mod flags;
 mod instances;
@@ -30,6 +33,9 @@ mod view;
 #[derive(Debug, Parser)]
 #[command(name = "costar", version, max_term_width = 110)]
 struct Cli {
+    /// Say more of what is chosen, and why
+    #[arg(short, long, global = true)]
+    verbose: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -40,6 +46,10 @@ enum Command {
     Solve(solve::Args),
     /// Solve the instances of a file, and sum up lengths and times
     Bench(bench::Args),
+    /// Solve an instance with every search and heuristic that fits, a line each
+    Compare(compare::Args),
+    /// Print what a network says of many states: the cost-to-go and the move probabilities, as JSON lines
+    Evaluate(evaluate::Args),
     /// Train a network to estimate the cost-to-go, from scrambles alone
     Train(Box<train::Args>),
     /// Draw pictures of trainings, of what models predict, and of results of bench
@@ -91,6 +101,18 @@ impl<T, E: Into<anyhow::Error>> OrInput<T> for Result<T, E> {
     }
 }
 
+/// The puzzle that a command is about: the one that is named, else that of the model, else the cube.
+fn puzzle_name(given: Option<&str>, model: Option<&str>) -> crate::Result<String> {
+    match (given, model) {
+        (Some(name), _) => Ok(name.to_owned()),
+        (None, Some(model)) => models::puzzle_of(&models::find(model)?),
+        (None, None) => Ok(DEFAULT_PUZZLE.to_owned()),
+    }
+}
+
+/// The puzzle where neither it nor a model is named.
+const DEFAULT_PUZZLE: &str = "cube3";
+
 /// Whether all went well, or what the exit code is instead.
 type Ending = Result<ExitCode, Failure>;
 
@@ -103,11 +125,14 @@ const BAD_INPUT: u8 = 2;
 /// Parses the arguments, does the work, and gives the exit code.
 pub fn main() -> ExitCode {
     // What the library logs goes to the standard error stream. If a logger is there already, it stays.
-    let _ = log::set_logger(&Log).map(|()| log::set_max_level(log::LevelFilter::Info));
-    let command = Cli::parse().command;
+    let Cli { command, verbose } = Cli::parse();
+    let level = if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Info };
+    let _ = log::set_logger(&Log).map(|()| log::set_max_level(level));
     let ending = match command {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Compare(args) => compare::run(args),
+        Command::Evaluate(args) => evaluate::run(args),
         Command::Train(args) => train::run(*args),
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(&args),
@@ -158,7 +183,7 @@ struct Log;
 
 impl log::Log for Log {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        metadata.target().starts_with("costar") && metadata.level() <= log::Level::Info
+        metadata.target().starts_with("costar") && metadata.level() <= log::max_level()
     }
 
     fn log(&self, record: &log::Record<'_>) {

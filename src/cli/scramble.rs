@@ -1,4 +1,4 @@
-//! `costar scramble`: random scrambles, one a line.
+//! `costar scramble`: random instances, one a line, as `solve` and `bench` read them.
 
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, move_names};
@@ -16,12 +16,23 @@ pub(super) struct Args {
     /// Moves of a scramble [default: the puzzle's own]
     #[arg(long, value_name = "D", value_parser = quantity::count)]
     depth: Option<u64>,
+    /// As moves from the goal, or as the states that they lead to [default: moves]
+    #[arg(long = "as", default_value = "moves", value_name = "FORM")]
+    form: Form,
     /// How many scrambles
     #[arg(long, default_value = "1", value_name = "N", value_parser = quantity::count)]
     count: u64,
     /// The same seed gives the same scrambles [default: another one each time]
     #[arg(long, value_name = "N", value_parser = quantity::count)]
     seed: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Form {
+    /// Moves from the goal
+    Moves,
+    /// The state, as the puzzle writes it
+    State,
 }
 
 pub(super) fn run(args: &Args) -> Ending {
@@ -41,8 +52,12 @@ impl Visitor for Scramble<'_> {
         let depth = self.0.depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
         let mut out = io::BufWriter::new(io::stdout().lock());
         for number in 0..self.0.count {
-            let (moves, _) = reverse.scramble(puzzle, depth, &mut generator(seed, number));
-            writeln!(out, "{}", move_names(puzzle, &moves).join(" "))?;
+            let (moves, state) = reverse.scramble(puzzle, depth, &mut generator(seed, number));
+            let text = match self.0.form {
+                Form::Moves => move_names(puzzle, &moves).join(" "),
+                Form::State => puzzle.format(&state),
+            };
+            writeln!(out, "{text}")?;
         }
         out.flush()?;
         Ok(SUCCESS)

@@ -1,13 +1,13 @@
 //! `costar solve`: one instance, or many from standard input.
 
-use super::instances::{Gatherer, Written};
+use super::instances;
 use super::progress::{SearchLine, note};
 use super::signal;
 use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
 #[cfg(feature = "view")]
 use super::view;
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
-use crate::puzzle::{Puzzle, Style, move_names, replay};
+use crate::puzzle::{Puzzle, Style, replay};
 use crate::quantity::grouped;
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::Refused;
@@ -18,14 +18,13 @@ use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::cell::RefCell;
-use std::io::{self, BufRead, IsTerminal as _, Write};
+use std::io::{self, BufReader, IsTerminal as _, Write};
 #[cfg(feature = "view")]
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, clap::Args)]
@@ -37,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE.html")]
     view: Option<PathBuf>,
     /// Print every state of the solution (of a single instance), with what the search assumes of it: g, h and f
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     explain: bool,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
     /// line
@@ -47,7 +46,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let (name, goal) = (args.flags.puzzle.clone(), args.flags.goal.clone());
+    let (name, goal) = (args.flags.puzzle().or_input()?, args.flags.goal.clone());
     visit(&name, goal.as_deref(), Solve { args, stop }).or_input()?
 }
 
@@ -99,7 +98,9 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     } else {
         solve_with_line(&mut solver, instance, start, &mut SearchLine::new(), stop)?
     };
-    if args.flags.json {
+    if args.flags.json && args.explain && solution.moves.is_some() {
+        explain::print_json(&mut solver, &solution)?;
+    } else if args.flags.json {
         print_line(&solution.report)?;
     } else {
         show(&**solver.puzzle(), &solution)?;
@@ -116,7 +117,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
         }
         return Ok(ExitCode::from(NOT_SOLVED));
     }
-    if args.explain {
+    if args.explain && !args.flags.json {
         explain::print(&mut io::stdout().lock(), &mut solver, &solution, style())?;
     }
     #[cfg(feature = "view")]
@@ -154,10 +155,10 @@ fn print_each_answer<P: Puzzle>(
     let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
     let mut answers = |answer: &Answer| {
         line.borrow_mut().clear();
-        let moves = move_names(&*puzzle, &answer.moves).join(" ");
+        let (moves, length) = (puzzle.written(&answer.moves).join(" "), puzzle.counted(&answer.moves));
         // A reader that is gone is noticed again when the last answer is printed.
         let seconds = begun.elapsed().as_secs_f64();
-        let _ = writeln!(io::stdout(), "{} moves after {seconds:.1} s: {moves}", answer.moves.len());
+        let _ = writeln!(io::stdout(), "{length} after {seconds:.1} s: {moves}");
     };
     let watch = Watch { stop, progress: &mut progress, answers: &mut answers };
     let solution = solver.solve_typed(instance, start, watch);
@@ -170,10 +171,10 @@ fn print_each_answer<P: Puzzle>(
 fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
     let mut worst = 0;
     let mut line = SearchLine::new();
-    let instances = input_instances(solver.puzzle().takes_lines());
+    let written = instances::stream(Box::new(BufReader::new(io::stdin())), solver.puzzle().takes_lines());
     let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
-        let text = match instances.recv_timeout(Duration::from_millis(50)) {
+        let text = match written.recv_timeout(Duration::from_millis(50)) {
             Ok(instance) => instance.context("standard input cannot be read")?.text,
             Err(RecvTimeoutError::Timeout) => continue, // look whether a signal came
             Err(RecvTimeoutError::Disconnected) => break,
@@ -201,8 +202,8 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
         if json {
             print_line(&solution.report)?;
         } else {
-            match &solution.report.moves {
-                Some(moves) => writeln!(io::stdout(), "{}", moves.join(" "))?,
+            match &solution.moves {
+                Some(moves) => writeln!(io::stdout(), "{}", solver.puzzle().written(moves).join(" "))?,
                 None => writeln!(io::stdout(), "{}", why_not_solved(&solution.report, solution.end))?,
             }
         }
@@ -210,36 +211,7 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
     Ok(ExitCode::from(worst))
 }
 
-/// The instances of standard input, read on a thread of their own: a wait for input must not keep a signal waiting.
-fn input_instances(takes_lines: bool) -> Receiver<io::Result<Written>> {
-    let (sender, receiver) = sync_channel(1);
-    thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        let mut gatherer = Gatherer::new(takes_lines);
-        let mut bytes = Vec::new();
-        let mut at_end = false;
-        while !at_end {
-            bytes.clear();
-            let instance = match input.read_until(b'\n', &mut bytes) {
-                Ok(0) => {
-                    at_end = true;
-                    gatherer.end().map(Ok)
-                }
-                Ok(_) => gatherer.add(&String::from_utf8_lossy(&bytes)).map(Ok),
-                Err(error) => {
-                    at_end = true;
-                    Some(Err(error))
-                }
-            };
-            if instance.is_some_and(|instance| sender.send(instance).is_err()) {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
-fn print_line(record: &impl Serialize) -> anyhow::Result<()> {
+pub(super) fn print_line(record: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(record).context("a result cannot be written as JSON")?;
     writeln!(io::stdout(), "{text}")?;
     Ok(())
@@ -256,21 +228,19 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
     let mut out = io::stdout().lock();
     writeln!(out, "{}\n", puzzle.draw(&solution.start, style()))?;
     let report = &solution.report;
-    let Some(moves) = &report.moves else { return Ok(()) };
+    let Some(moves) = &solution.moves else { return Ok(()) };
     if moves.is_empty() {
         return writeln!(out, "already solved: 0 moves");
     }
-    let fives: Vec<String> = moves.chunks(5).map(|five| five.join(" ")).collect();
+    let fives: Vec<String> = puzzle.written(moves).chunks(5).map(|five| five.join(" ")).collect();
     writeln!(out, "{}\n", fives.join("   "))?;
-    let end = solution.moves.as_deref().and_then(|moves| replay(puzzle, &solution.start, moves).ok());
-    if let Some((end, _)) = end {
+    if let Ok((end, _)) = replay(puzzle, &solution.start, moves) {
         writeln!(out, "{}\n", puzzle.draw(&end, style()))?;
     }
     writeln!(
         out,
-        "{} move{}{}, found in {:.1} s: {} nodes generated, {} evaluated ({}/s)",
-        moves.len(),
-        if moves.len() == 1 { "" } else { "s" },
+        "{}{}, found in {:.1} s: {} nodes generated, {} evaluated ({}/s)",
+        puzzle.counted(moves),
         if report.proven_optimal { " (no solution is shorter)" } else { "" },
         report.seconds,
         grouped(report.nodes_generated),

@@ -1,6 +1,7 @@
 //! The flags that `solve` and `bench` share, and the solver that they ask for.
 
 use super::flags::SearchFlags;
+use super::puzzle_name;
 use crate::error::Result;
 use crate::neural::device::DeviceChoice;
 use crate::neural::precision::Precision;
@@ -16,9 +17,9 @@ use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SolverFlags {
-    /// The puzzle
-    #[arg(long, default_value = "cube3", value_name = "NAME")]
-    pub(super) puzzle: String,
+    /// The puzzle [default: the model's, or cube3]
+    #[arg(long, value_name = "NAME")]
+    puzzle: Option<String>,
     /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
     #[arg(long, value_name = "DIR")]
     model: Option<String>,
@@ -54,6 +55,14 @@ pub(super) struct SolverFlags {
 }
 
 impl SolverFlags {
+    /// The puzzle's name.
+    ///
+    /// # Errors
+    /// If the model that it is to be told from cannot be read.
+    pub(super) fn puzzle(&self) -> Result<String> {
+        puzzle_name(self.puzzle.as_deref(), self.model.as_deref())
+    }
+
     /// The solver that the flags ask for; `stop` ends a search.
     ///
     /// # Errors
@@ -118,6 +127,9 @@ pub(super) fn why_not_solved(report: &Solved, end: End) -> String {
         End::Limit(Limit::Time) => format!("not solved: the time (--max-seconds) is up ({counted})"),
         End::Limit(Limit::Nodes) => format!("not solved: the nodes (--max-nodes) are used up ({counted})"),
         End::Limit(Limit::Width) => format!("not solved: the beam is empty, a larger --n goes further ({counted})"),
+        End::Limit(Limit::Moves) => {
+            format!("not solved: the walk has made all its moves, and another --seed gives another walk ({counted})")
+        }
         End::Limit(Limit::Memory) => format!("not solved: the memory (--max-memory) is used up ({counted})"),
         End::Limit(Limit::Stopped) | End::Solved => format!("not solved: stopped ({counted})"),
     }

@@ -2,13 +2,14 @@
 
 use super::progress::{TrainingBar, note};
 use super::signal;
-use super::{Ending, OrInput as _, SUCCESS};
-use crate::Result;
+use super::{Ending, OrInput as _, SUCCESS, puzzle_name};
+use crate::error::{Result, SettingError};
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::network::NetworkKind;
 use crate::neural::precision::Precision;
-use crate::puzzle::Puzzle;
+use crate::puzzle::{Puzzle, move_names};
 use crate::quantity::{self, Interval, Roughly, grouped};
+use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
 use crate::solver::models;
 use crate::train::config::{Init, LabelKind, TrainingConfig};
@@ -18,13 +19,15 @@ use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The puzzle
-    #[arg(long, default_value = "cube3", value_name = "NAME")]
-    puzzle: String,
+    /// The puzzle [default: that of the run that is resumed, or of --init, or cube3]
+    #[arg(long, value_name = "NAME")]
+    puzzle: Option<String>,
     /// The network [default: resnet]
     #[arg(long, value_name = "KIND")]
     net: Option<NetworkKind>,
@@ -70,7 +73,7 @@ pub(super) struct Args {
     /// The run's folder [default: runs/PUZZLE-NET]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in that folder; start one if there is none
+    /// Go on with the run in that folder; start one if the folder is empty
     #[arg(long)]
     resume: bool,
     /// Begin with the weights of this model
@@ -87,7 +90,8 @@ pub(super) struct Args {
     /// Of --labels bellman: steps that a target network is kept for [default: 100]
     #[arg(long, value_name = "STEPS", value_parser = quantity::positive_count)]
     target_every: Option<u64>,
-    /// Of --labels exact, tightened and bellman: depth of the perimeter with exact labels [default: 4]
+    /// Of --labels exact, tightened and bellman: depth of the perimeter with exact labels [default: the
+    /// deepest in the cache, or 4]
     #[arg(long, value_name = "DEPTH", value_parser = quantity::count)]
     perimeter: Option<u64>,
     /// The share of samples from the sparse-state curriculum, for puzzles whose moves all commute, as Lights Out: states
@@ -132,12 +136,24 @@ fn decay(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let name = args.puzzle.clone();
-    visit(&name, None, Train { args, stop }).or_input()?
+    let name = puzzle(&args).or_input()?;
+    visit(&name, None, Train { args, name: name.clone(), stop }).or_input()?
+}
+
+/// The puzzle's name: what is given, or else that of the run or the model that it goes on with.
+fn puzzle(args: &Args) -> Result<String> {
+    let run = args.out.as_deref().filter(|_| args.resume && args.puzzle.is_none());
+    if let Some(run) = run
+        && let Some(checkpoint) = checkpoint::newest(run)?
+    {
+        return models::puzzle_of(&checkpoint.join(checkpoint::MODEL));
+    }
+    puzzle_name(args.puzzle.as_deref(), args.init.as_deref())
 }
 
 struct Train {
     args: Args,
+    name: String,
     stop: Arc<AtomicBool>,
 }
 
@@ -145,14 +161,16 @@ impl Visitor for Train {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Train { args, stop } = self;
+        let Train { args, name, stop } = self;
         let device = Device::resolve(args.device).or_input()?;
-        if let Some(why) = Device::why(args.device) {
-            log::info!("{why}");
-        }
+        Device::log_choice(args.device);
         let config = config(&args).or_input()?;
-        let options = options(&args, &config).or_input()?;
+        let options = options(&args, &name, &config).or_input()?;
         let resumes = args.resume && checkpoint::newest(&options.out).or_input()?.is_some();
+        if args.resume && !options.out.is_dir() {
+            let reason = format!("there is no run in {}: leave it out to start one", options.out.display());
+            return Err(SettingError::new("resume", reason)).or_input();
+        }
         let training = Training::open(&entry, &config, &options, device, &stop).or_input()?;
         if args.resume && !resumes {
             note!("costar: there is nothing to resume in {}: starting", options.out.display());
@@ -175,15 +193,46 @@ impl Visitor for Train {
         let time = Roughly(left as f64 / speed);
         note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
         let bar = TrainingBar::new(training.steps(), training.samples());
-        let ended = training.run(&stop, &mut |event| show(&bar, event));
+        let ended = AtomicBool::new(false);
+        let ended = thread::scope(|scope| {
+            scope.spawn(|| say_when_stopped(&stop, &ended, &bar));
+            let result = training.run(&stop, &mut |event| show(&bar, event));
+            ended.store(true, Ordering::Relaxed);
+            result
+        });
         drop(bar);
         match ended? {
             Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
             Ended::Finished | Ended::NothingLeft => {
-                note!("costar: done: costar solve --model {} solves with it", options.out.display());
+                let (model, instance) = (options.out.display(), example(&entry));
+                note!("costar: done; solve with it: costar solve --model {model} {instance}");
             }
         }
         Ok(SUCCESS)
+    }
+}
+
+/// Answers a signal at once: a step may take seconds.
+fn say_when_stopped(stop: &AtomicBool, ended: &AtomicBool, bar: &TrainingBar) {
+    while !ended.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
+            return bar.note("costar: stopping after this step, then saving");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// An instance as it is typed.
+fn example<P: Puzzle>(entry: &Entry<P>) -> String {
+    /// Moves of a scramble that is soon solved.
+    const MOVES: u64 = 8;
+    let puzzle = &**entry.puzzle();
+    match entry.reverse() {
+        Some(reverse) => {
+            let (moves, _) = reverse.scramble(puzzle, MOVES, &mut generator(1, 0));
+            format!("\"{}\"", move_names(puzzle, &moves).join(" "))
+        }
+        None => "- < FILE".into(),
     }
 }
 
@@ -214,10 +263,10 @@ fn config(args: &Args) -> Result<TrainingConfig> {
 }
 
 /// Where the run is, and how often it is saved.
-fn options(args: &Args, config: &TrainingConfig) -> Result<RunOptions> {
+fn options(args: &Args, puzzle: &str, config: &TrainingConfig) -> Result<RunOptions> {
     let out = match &args.out {
         Some(out) => out.clone(),
-        None => Path::new("runs").join(format!("{}-{}", args.puzzle, config.network_kind()?)),
+        None => Path::new("runs").join(format!("{puzzle}-{}", config.network_kind()?)),
     };
     Ok(RunOptions {
         out,

@@ -68,14 +68,14 @@ impl Device {
         }
     }
 
-    /// What `auto` takes, and why, in a sentence; `None` where nothing is to be chosen.
-    pub fn why(choice: DeviceChoice) -> Option<String> {
-        match choice {
-            DeviceChoice::Auto => Some(match cuda(0) {
-                Ok(device) => format!("running on {device} (`device` auto)"),
-                Err(NoCuda(why)) => format!("running on cpu (`device` auto: {why})"),
-            }),
-            _ => None,
+    /// Says in the log what `auto` takes, and among the details, why.
+    pub fn log_choice(choice: DeviceChoice) {
+        if choice == DeviceChoice::Auto {
+            let found = cuda(0);
+            log::info!("running on {}", found.as_ref().unwrap_or(&Device::CPU));
+            if let Err(NoCuda(why)) = found {
+                log::debug!("`device` auto takes the CPU: {why}");
+            }
         }
     }
 

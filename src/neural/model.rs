@@ -19,6 +19,8 @@ const FORMAT: u32 = 2;
 pub const CONFIG: &str = "config.json";
 /// See [`CONFIG`].
 pub const WEIGHTS: &str = "model.safetensors";
+/// See [`CONFIG`]: the puzzle that it was trained for, where that is one from a file.
+pub const PUZZLE: &str = "puzzle.json";
 
 /// What `config.json` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

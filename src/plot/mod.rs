@@ -16,9 +16,9 @@ mod lengths;
 mod render;
 mod results;
 mod settings;
-mod statistics;
 mod training;
 
+pub use crate::report::statistics::{Estimate, mean, share};
 pub use axis::{Axis, Scale};
 pub use canvas::{Canvas, HEIGHT, MOST_SERIES, WIDTH};
 pub use density::{Density, Histogram, densities};
@@ -26,7 +26,6 @@ pub use effort::{cumulative, effort};
 pub use lengths::{lengths, pairs};
 pub use results::Results;
 pub use settings::{Point, points, settings};
-pub use statistics::{Estimate, mean, share};
 pub use training::{Run, training};
 
 /// The width of a picture in pixels, by default; the height is two thirds of it.

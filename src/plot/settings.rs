@@ -4,7 +4,7 @@ use super::axis::{Axis, Panel, short};
 use super::canvas::{Anchor, Canvas, Color, SOFT, TEXT, WIDTH, series_color};
 use super::font;
 use super::results::{Results, common, group_names};
-use super::statistics::{Estimate, mean, share};
+use crate::report::statistics::{Estimate, mean, share};
 
 /// Less time than this is not told apart.
 const LEAST_SECONDS: f64 = 1e-4;

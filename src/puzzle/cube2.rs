@@ -3,7 +3,7 @@
 //! The other three turns are the same as these but for how the whole cube is held. A scramble may have all twelve: it
 //! is played on a cube in the hand, which is then held so that the corner DBL is home again.
 
-use super::cube3::{Cube3, CubeState, FACES, draw_facelet};
+use super::cube3::{Cube3, CubeState, FACES, draw_facelet, turns};
 use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
 
 mod rank;
@@ -173,6 +173,18 @@ impl Puzzle for Cube2 {
             moves.iter().fold(CubeState::SOLVED.corners(), |corners, &action| CubeState::turn_corners(corners, action))
         };
         after(one) == after(other)
+    }
+
+    fn written(&self, moves: &[Move]) -> Vec<String> {
+        turns::written(moves)
+    }
+
+    fn counted(&self, moves: &[Move]) -> String {
+        turns::counted(moves)
+    }
+
+    fn length_parity(&self, state: &Corners) -> Option<u32> {
+        Some(state.state().corner_parity())
     }
 
     fn notation(&self) -> &'static str {

@@ -5,7 +5,7 @@
 //! UR UF UL UB DR DF DL DB FR FL BL BR, faces U R F D L B, the facelets of a face row by row.
 
 use super::{
-    Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries,
+    Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries, is_odd,
 };
 use facelets::{CORNER_COLOURS, EDGE_COLOURS, Facelets};
 use std::fmt::Write as _;
@@ -15,6 +15,7 @@ mod classes;
 mod facelets;
 mod notation;
 mod symmetry;
+pub(super) mod turns;
 
 /// The puzzle `cube3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,6 +77,11 @@ impl CubeState {
     /// The corners of 54 facelets, whatever the edges are.
     pub(super) fn corners_of_facelets(facelets: &[char]) -> Result<u64, ParseError> {
         Facelets::new(facelets)?.corners_alone()
+    }
+
+    /// The parity of the permutation of the corners.
+    pub(super) fn corner_parity(&self) -> u32 {
+        is_odd(&std::array::from_fn::<u8, 8, _>(|place| self.corner(place) as u8 % 8)).into()
     }
 
     fn corner(&self, place: usize) -> usize {
@@ -364,6 +370,19 @@ impl Puzzle for Cube3 {
     fn always_same(&self, one: [Move; 2], other: [Move; 2]) -> bool {
         let after = |[first, second]: [Move; 2]| self.turn(&self.turn(&CubeState::SOLVED, first), second);
         after(one) == after(other)
+    }
+
+    fn written(&self, moves: &[Move]) -> Vec<String> {
+        turns::written(moves)
+    }
+
+    fn counted(&self, moves: &[Move]) -> String {
+        turns::counted(moves)
+    }
+
+    /// A quarter turn exchanges an odd number of pairs of corners.
+    fn length_parity(&self, state: &CubeState) -> Option<u32> {
+        Some(state.corner_parity())
     }
 
     /// The inverse.

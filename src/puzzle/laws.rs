@@ -4,7 +4,8 @@ use super::{Move, Puzzle, Reversible};
 use std::collections::{HashMap, HashSet};
 
 /// Checks, on every state within `depth` moves of the goals: parse∘format is the identity, rows are in range and
-/// tell states apart, inverses undo, symmetric images are as far from the goals, moves map from image to image; and that the counts
+/// tell states apart, inverses undo, lengths have the parity that is said,
+/// symmetric images are as far from the goals, moves map from image to image; and that the counts
 /// of states by depth are `expected`.
 ///
 /// # Panics
@@ -34,6 +35,8 @@ fn check_symmetries<P: Reversible>(puzzle: &P, depth: usize) {
     let depths = counts.iter().enumerate().flat_map(|(depth, &count)| (0..count).map(move |i| (depth, i)));
     let depths: HashMap<P::State, (usize, usize)> = states.iter().copied().zip(depths).collect();
     for (state, &(depth, number)) in &depths {
+        let parity = puzzle.length_parity(state);
+        assert!(parity.is_none_or(|parity| parity as usize == depth % 2), "{state:?} is {depth} moves from a goal");
         let image = puzzle.symmetric_state(state);
         assert_eq!(
             image.is_some(),

@@ -2,7 +2,7 @@
 //!
 //! A press undoes itself, and presses commute. A state is a bit a light, in as many words as that takes.
 
-use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Style};
+use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
 use std::fmt::Write as _;
 
 /// The largest board: a move is a number below 255.
@@ -104,7 +104,11 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
         state.iter().all(|&word| word == 0)
     }
 
+    /// The lights row by row, or presses from the board whose lights are off.
     fn parse(&self, text: &str) -> Result<[u64; WORDS], ParseError> {
+        if let Some(scramble) = self.scramble(text) {
+            return Ok(scramble.end());
+        }
         let mut state = [0; WORDS];
         let mut cells = 0;
         for letter in text.chars().filter(|c| !c.is_whitespace() && *c != ',') {
@@ -168,6 +172,14 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
         Picture::Lights { columns: self.size, lit }
     }
 
+    fn scramble(&self, text: &str) -> Option<Scramble<[u64; WORDS]>> {
+        let has_pairs = text.split_whitespace().any(|word| word.matches(',').count() == 1);
+        let lights = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
+        let is_board = lights.clone().all(|c| matches!(c, '0' | '1')) && lights.count() == self.presses.len();
+        let presses = if has_pairs && !is_board { self.parse_moves(text).ok()? } else { return None };
+        Some(Scramble::play(self, [0; WORDS], &presses))
+    }
+
     /// A cell a light: 0 off, 1 on.
     fn encoding(&self) -> Encoding {
         let grid = Grid { faces: 1, rows: self.size, columns: self.size };
@@ -185,7 +197,7 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
     }
 
     fn notation(&self) -> &'static str {
-        "the lights row by row, 1 on; a move is a press row,column, both from 1"
+        "the lights row by row, 1 on, or a scramble from the dark board; a move is a press row,column, both from 1"
     }
 }
 

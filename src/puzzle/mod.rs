@@ -191,6 +191,22 @@ pub trait Puzzle: Send + Sync + 'static {
         None
     }
 
+    /// A solution as people write it, word by word: several moves may be one word. By default, the names of the moves.
+    fn written(&self, moves: &[Move]) -> Vec<String> {
+        move_names(self, moves)
+    }
+
+    /// How long a solution is, in words.
+    fn counted(&self, moves: &[Move]) -> String {
+        let plural = if moves.len() == 1 { "" } else { "s" };
+        format!("{} move{plural}", moves.len())
+    }
+
+    /// The text of the file that it was read from, for a puzzle from a file.
+    fn file(&self) -> Option<&str> {
+        None
+    }
+
     /// How a network reads a state.
     fn encoding(&self) -> Encoding;
 
@@ -241,6 +257,12 @@ pub trait Puzzle: Send + Sync + 'static {
     /// made. A search then needs only one of the two ways; where this is not known, `false` only costs time.
     fn always_same(&self, _one: [Move; 2], _other: [Move; 2]) -> bool {
         false
+    }
+
+    /// 0 where every solution of a state has an even number of moves, 1 where every one has an odd number; `None` where
+    /// the state does not tell.
+    fn length_parity(&self, _state: &Self::State) -> Option<u32> {
+        None
     }
 
     /// One symmetric image of a state that is cheap to compute, for symmetry averaging: it is as far from solved as the
@@ -404,8 +426,14 @@ pub fn replay<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move]) -> Result
 }
 
 /// Moves as text, with a space between.
-pub fn move_names<P: Puzzle>(puzzle: &P, moves: &[Move]) -> Vec<String> {
+pub fn move_names<P: Puzzle + ?Sized>(puzzle: &P, moves: &[Move]) -> Vec<String> {
     moves.iter().map(|&action| puzzle.move_name(action)).collect()
+}
+
+/// Whether a permutation is odd.
+fn is_odd(permutation: &[u8]) -> bool {
+    let pairs = (0..permutation.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
+    pairs.filter(|&(first, second)| permutation[first] > permutation[second]).count() % 2 == 1
 }
 
 /// Reads moves of one letter each, of either case, with spaces between or without.

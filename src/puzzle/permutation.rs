@@ -8,7 +8,9 @@
 //! `new[i] = old[p[i]]`. Inverses are found among the moves, and derived (named with a `'`) where they are missing and
 //! `"symmetric": true` is given. An instance is a scramble from the goal, or the symbols of a state.
 
-use super::{Encoding, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries};
+use super::{
+    Encoding, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries, is_odd,
+};
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -22,6 +24,8 @@ pub const LARGEST: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
     name: String,
+    /// As it was written.
+    text: String,
     /// The symbols in the order of their numbers, as they are written.
     symbols: Vec<String>,
     goal: Vec<u8>,
@@ -80,7 +84,12 @@ impl Description {
             return Err(refuse("moves", format!("{} moves are too many: expected at most 255", moves.len())));
         }
         let inverses = moves.iter().map(|(_, p)| position(&moves, &inverted(p))).collect();
-        Ok(Description { name: name.to_owned(), symbols, goal, moves, inverses })
+        Ok(Description { name: name.to_owned(), text: text.to_owned(), symbols, goal, moves, inverses })
+    }
+
+    /// The puzzle's name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// How many positions there are.
@@ -178,6 +187,8 @@ pub struct Permutation<const N: usize> {
     description: Description,
     goal: [u8; N],
     tables: Vec<[u8; N]>,
+    /// Whether every move is an odd permutation, and no symbol stands twice in the goal.
+    moves_are_odd: bool,
     /// Found when they are first asked for.
     symmetries: OnceLock<Option<Arc<symmetry::Found<N>>>>,
 }
@@ -195,13 +206,15 @@ impl<const N: usize> Permutation<N> {
         // Positions beyond the last hold 0, and stay where they are.
         let goal = fill(&description.goal, |_| 0);
         let tables = description.moves.iter().map(|(_, permutation)| fill(permutation, |i| i as u8)).collect();
-        Permutation { description, goal, tables, symmetries: OnceLock::new() }
+        let moves_are_odd = description.symbols.len() == description.positions()
+            && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
+        Permutation { description, goal, tables, moves_are_odd, symmetries: OnceLock::new() }
     }
 
     /// The symmetries, where there are others than the identity; says in the log why they are not found.
     fn found(&self) -> Option<&Arc<symmetry::Found<N>>> {
         let find = || {
-            let Description { name, symbols, goal, moves, inverses } = &self.description;
+            let Description { name, symbols, goal, moves, inverses, .. } = &self.description;
             let moves = moves.iter().map(|(_, table)| &table[..]).collect();
             let rules = symmetry::Rules { goal, symbols: symbols.len(), moves };
             match symmetry::find(&rules) {
@@ -323,6 +336,10 @@ impl<const N: usize> Puzzle for Permutation<N> {
         Some(Scramble::play(self, self.goal, &moves))
     }
 
+    fn file(&self) -> Option<&str> {
+        Some(&self.description.text)
+    }
+
     /// A cell a position; positions that no move changes are fixed.
     fn encoding(&self) -> Encoding {
         let cells = self.description.positions();
@@ -346,6 +363,10 @@ impl<const N: usize> Puzzle for Permutation<N> {
     /// An image under a symmetry: the inverse, where the goal has no symbol twice.
     fn symmetric_state(&self, state: &[u8; N]) -> Option<[u8; N]> {
         Some(self.found()?.image_for_averaging(state))
+    }
+
+    fn length_parity(&self, state: &[u8; N]) -> Option<u32> {
+        self.moves_are_odd.then(|| is_odd(&state[..self.description.positions()]).into())
     }
 
     fn always_same(&self, one: [Move; 2], other: [Move; 2]) -> bool {

@@ -4,7 +4,10 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the
 //! order up, down, right, left.
 
-use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Style, SymmetricImage};
+use super::{
+    Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, is_odd,
+    replay,
+};
 use std::fmt::Write as _;
 
 mod board;
@@ -102,12 +105,15 @@ fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
     }
 }
 
+/// Whether an instance is written as moves.
+fn is_moves(text: &str) -> bool {
+    text.trim().starts_with(|first: char| NAMES.contains(&first.to_ascii_uppercase()))
+}
+
 /// The parity that no move changes: of the permutation, and of the blank's way.
 fn parity(tiles: &[u8], side: usize) -> usize {
-    let inversions =
-        (0..tiles.len()).flat_map(|j| (0..j).map(move |i| (i, j))).filter(|&(i, j)| tiles[i] > tiles[j]).count();
     let blank = tiles.iter().position(|&tile| tile == 0).unwrap_or(0);
-    (inversions + blank / side + blank % side) % 2
+    (usize::from(is_odd(tiles)) + blank / side + blank % side) % 2
 }
 
 impl<B: Board> Puzzle for Tiles<B> {
@@ -135,7 +141,11 @@ impl<B: Board> Puzzle for Tiles<B> {
         *state == self.goal
     }
 
+    /// The tiles row by row, or moves from the goal.
     fn parse(&self, text: &str) -> Result<B, ParseError> {
+        if is_moves(text) {
+            return Ok(replay(self, &self.goal, &self.parse_moves(text)?)?.0);
+        }
         let tiles = read_tiles::<B>(text)?;
         if parity(&tiles, B::SIDE) != parity(&self.goal.tiles(), B::SIDE) {
             return Err(ParseError(
@@ -178,6 +188,11 @@ impl<B: Board> Puzzle for Tiles<B> {
         Picture::Tiles { columns: B::SIDE, tiles: state.tiles() }
     }
 
+    fn scramble(&self, text: &str) -> Option<Scramble<B>> {
+        let moves = if is_moves(text) { self.parse_moves(text).ok()? } else { return None };
+        Some(Scramble::play(self, self.goal, &moves))
+    }
+
     /// A cell for each cell of the board, its symbol the tile.
     fn encoding(&self) -> Encoding {
         let grid = Grid { faces: 1, rows: B::SIDE, columns: B::SIDE };
@@ -190,11 +205,20 @@ impl<B: Board> Puzzle for Tiles<B> {
     }
 
     fn notation(&self) -> &'static str {
-        "the tiles row by row, 0 the blank; moves U D L R, the way the blank goes"
+        "the tiles row by row, 0 the blank, or a scramble from the goal; moves U D L R, the way the blank goes"
     }
 
     fn numbers(&self) -> Option<&dyn Numbers<B>> {
         B::numbers(self)
+    }
+
+    /// Every move takes the blank to a cell of the other colour of a chessboard.
+    fn length_parity(&self, state: &B) -> Option<u32> {
+        let colour = |board: &B| {
+            let blank = board.tiles().iter().position(|&tile| tile == 0).unwrap_or(0);
+            (blank / B::SIDE + blank % B::SIDE) as u32
+        };
+        Some((colour(state) + colour(&self.goal)) % 2)
     }
 
     fn has_own_goal(&self) -> bool {

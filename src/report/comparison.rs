@@ -1,5 +1,6 @@
 //! Two files of results beside each other.
 
+use super::statistics::{self, Estimate};
 use super::{Solved, mean};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -18,6 +19,12 @@ pub struct Comparison {
     pub mean_length: Option<[f64; 2]>,
     /// Mean seconds over all.
     pub mean_seconds: Option<[f64; 2]>,
+    /// Mean of the differences of length, here less there, over those that both solve.
+    pub length_difference: Option<Estimate>,
+    /// Mean of the differences of seconds, here less there, over all.
+    pub seconds_difference: Option<Estimate>,
+    /// The share solved at the known optimal cost, here less there, over those whose optimum is known.
+    pub optimal_difference: Option<Estimate>,
     /// On how many of those that both solve the cost here is less, the same, and more.
     pub cheaper_same_dearer: [usize; 3],
     /// On how many instances the search took less time here.
@@ -49,17 +56,30 @@ impl Comparison {
             [0, 1].map(|side| pairs.iter().filter(|(pair, optimum)| holds(pair[side], *optimum)).count())
         };
         let costs: Vec<(u32, u32)> = pairs.iter().filter_map(|([here, there], _)| here.cost.zip(there.cost)).collect();
-        let lengths = |side: usize| {
-            let solved = pairs.iter().filter(|(pair, _)| pair.iter().all(|result| result.solved));
-            mean(solved.filter_map(|(pair, _)| Some(pair[side].length? as f64)))
+        let lengths: Vec<[f64; 2]> =
+            pairs.iter().filter_map(|([here, there], _)| Some([here.length? as f64, there.length? as f64])).collect();
+        let length = |side: usize| mean(lengths.iter().map(|pair| pair[side]));
+        // Differences of pairs: what is hard for both sides does not widen the interval.
+        let difference = |pairs: Vec<[f64; 2]>| {
+            let differences: Vec<f64> = pairs.iter().map(|[here, there]| here - there).collect();
+            statistics::mean(&differences)
         };
+        let is_optimal = |result: &Solved, optimum: u32| f64::from(result.cost.is_some_and(|cost| cost <= optimum));
+        let optimal = pairs.iter().filter_map(|([here, there], optimum)| {
+            Some([is_optimal(here, (*optimum)?), is_optimal(there, (*optimum)?)])
+        });
         Comparison {
             instances: pairs.len(),
             solved: count(&|result, _| result.solved),
             optimal: pairs.iter().any(|(_, optimum)| optimum.is_some()).then(|| {
                 count(&|result, optimum| result.cost.zip(optimum).is_some_and(|(cost, optimum)| cost <= optimum))
             }),
-            mean_length: lengths(0).zip(lengths(1)).map(|(here, there)| [here, there]),
+            mean_length: length(0).zip(length(1)).map(|(here, there)| [here, there]),
+            seconds_difference: difference(
+                pairs.iter().map(|([here, there], _)| [here.seconds, there.seconds]).collect(),
+            ),
+            optimal_difference: difference(optimal.collect()),
+            length_difference: difference(lengths),
             mean_seconds: both(&|result| result.seconds),
             cheaper_same_dearer: [
                 costs.iter().filter(|(here, there)| here < there).count(),
@@ -83,15 +103,28 @@ impl fmt::Display for Comparison {
         let ratio = |ratio: Option<f64>| ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"));
         writeln!(f, "against  {} instances that both have", self.instances)?;
         writeln!(f, "solved   {} here, {} there", self.solved[0], self.solved[1])?;
+        let interval = |difference: &Option<Estimate>, scale: f64, unit: &str| {
+            difference.map_or(String::new(), |Estimate { value, low, high }| {
+                let [value, low, high] = [value, low, high].map(|number| scale * number);
+                format!("; difference {value:+.2}{unit} (95 % {low:+.2} to {high:+.2})")
+            })
+        };
         if let Some([here, there]) = self.optimal {
-            writeln!(f, "optimal  {here} here, {there} there")?;
+            writeln!(f, "optimal  {here} here, {there} there{}", interval(&self.optimal_difference, 100.0, " points"))?;
         }
         writeln!(
             f,
-            "length   {}; shorter on {cheaper}, the same on {same}, longer on {dearer}",
-            means(self.mean_length)
+            "length   {}; shorter on {cheaper}, the same on {same}, longer on {dearer}{}",
+            means(self.mean_length),
+            interval(&self.length_difference, 1.0, "")
         )?;
-        writeln!(f, "seconds  {}; faster on {}", means(self.mean_seconds), self.faster)?;
+        writeln!(
+            f,
+            "seconds  {}; faster on {}{}",
+            means(self.mean_seconds),
+            self.faster,
+            interval(&self.seconds_difference, 1.0, " s")
+        )?;
         write!(
             f,
             "ratios   seconds {}, generated {}, evaluated {}",

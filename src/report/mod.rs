@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 mod comparison;
+pub mod statistics;
 
 pub use comparison::Comparison;
 
@@ -65,8 +66,8 @@ pub struct Solved {
     pub config: Value,
     /// The heuristic's name.
     pub heuristic: Option<String>,
-    /// Why there is no solution: `no solution`, `time`, `nodes`, `memory`, `width` (a beam without states left)
-    /// or `stopped`.
+    /// Why there is no solution: `no solution`, `time`, `nodes`, `memory`, `width` (a beam without states left),
+    /// `moves` (of a random walk) or `stopped`.
     pub ended_by: Option<String>,
     /// CRC-32 of the model's weights: tells two states of a model of the same name apart.
     pub weights_crc32: Option<u32>,
@@ -76,6 +77,15 @@ pub struct Solved {
     pub max_nodes: Option<u64>,
     /// The limit of memory in bytes, where one was given.
     pub max_memory: Option<u64>,
+    /// The version of costar.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// When the search ended: UTC, as in RFC 3339.
+    #[serde(default)]
+    pub date: Option<String>,
+    /// The processor that it ran on.
+    #[serde(default)]
+    pub processor: Option<String>,
 }
 
 impl Solved {

@@ -6,20 +6,32 @@
 //! - Complete, and the answer has the fewest moves: both sides grow by whole layers in turn, so the first meeting is
 //!   on a shortest path.
 //! - Time and memory: two searches of half the depth, 2·b^(d/2) states for b moves and d steps.
+//! - With a [perimeter](super::perimeter), that is the side of the goals, and only the side of the start is searched.
 //!
 //! Pohl, "Bi-directional search" (Machine Intelligence 6, 1971).
 
+use super::breadth_first::BreadthFirst;
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::tree::Tree;
 use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
-use crate::puzzle::{Move, Reversible, replay};
+use crate::puzzle::{Move, Reversible, State, replay};
 
 /// The search `bidirectional`; it asks no heuristic.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Bidirectional;
+#[derive(Debug, Clone)]
+pub struct Bidirectional<S> {
+    /// The start's side.
+    pub forward: BreadthFirst<S>,
+}
 
-impl<P: Reversible> Search<P> for Bidirectional {
+impl<S: State> Default for Bidirectional<S> {
+    /// Without a perimeter.
+    fn default() -> Self {
+        Bidirectional { forward: BreadthFirst::default() }
+    }
+}
+
+impl<P: Reversible> Search<P> for Bidirectional<P::State> {
     fn name(&self) -> &'static str {
         "bidirectional"
     }
@@ -28,9 +40,12 @@ impl<P: Reversible> Search<P> for Bidirectional {
         &self,
         puzzle: &P,
         start: &P::State,
-        _heuristic: &mut dyn Heuristic<P::State>,
+        heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
+        if !self.forward.perimeter.is_empty() {
+            return self.forward.run(puzzle, start, heuristic, control);
+        }
         let mut run =
             Run { puzzle, tree: Tree::default(), backward: Vec::new(), stats: Stats::default(), unit_costs: true };
         let (end, moves) = run.search(start, control);

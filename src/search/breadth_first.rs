@@ -5,6 +5,8 @@
 //!   costs 1.
 //! - Moves are tried in the puzzle's order; of several shortest answers, the first in that order is given.
 //! - Time and memory grow with the number of states nearer than the goal: bᵈ for b moves and d steps.
+//! - With a [`Perimeter`], the search ends at the first state inside it, D steps earlier, D being its depth: the first
+//!   that is met stands on the rim, and a path through it is a shortest one.
 //!
 //! The queue is the list of stored nodes itself: what was stored first is taken first. Where the puzzle's states are
 //! numbered without a gap ([`Numbers`]), numbers stand for states, and a byte for each says by which move it was reached:
@@ -12,15 +14,26 @@
 
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::tree::Tree;
+use super::perimeter::Perimeter;
 use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
-use crate::puzzle::{Cost, Move, Numbers, Puzzle};
+use crate::puzzle::{Cost, Move, Numbers, Puzzle, State};
 
 /// The search `bfs`; it asks no heuristic.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct BreadthFirst;
+#[derive(Debug, Clone)]
+pub struct BreadthFirst<S> {
+    /// Where it is not empty, every move of the puzzle costs 1.
+    pub perimeter: Perimeter<S>,
+}
 
-impl<P: Puzzle> Search<P> for BreadthFirst {
+impl<S: State> Default for BreadthFirst<S> {
+    /// Without a perimeter.
+    fn default() -> Self {
+        BreadthFirst { perimeter: Perimeter::none() }
+    }
+}
+
+impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
     fn name(&self) -> &'static str {
         "bfs"
     }
@@ -32,6 +45,9 @@ impl<P: Puzzle> Search<P> for BreadthFirst {
         _heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
+        if !self.perimeter.is_empty() {
+            return Ok(self.to_perimeter(puzzle, start, control));
+        }
         if let Some(numbers) = puzzle.numbers()
             && let Some(start) = numbers.number(start)
         {
@@ -76,6 +92,52 @@ impl<P: Puzzle> Search<P> for BreadthFirst {
         stats.stored = tree.len() as u64;
         stats.seconds = control.seconds();
         Ok(tree.outcome(end, goal, unit_costs, stats))
+    }
+}
+
+impl<S: State> BreadthFirst<S> {
+    /// The search as far as the perimeter.
+    fn to_perimeter<P: Puzzle<State = S>>(&self, puzzle: &P, start: &S, control: &mut Control<'_>) -> Outcome {
+        let mut tree = Tree::default();
+        let mut stats = Stats::default();
+        tree.store(start, NO_PARENT, 0, 0);
+        let mut next: NodeId = 0;
+        let mut moves = self.perimeter.path_to_goal(puzzle, start);
+        let end = loop {
+            if moves.is_some() {
+                break End::Solved;
+            }
+            if next as usize == tree.len() {
+                break End::NoSolution;
+            }
+            if stats.expanded.is_multiple_of(CHECK_EVERY) {
+                stats.stored = tree.len() as u64;
+                control.report_counts(&stats);
+                if let Some(limit) = control.reached(|| tree.bytes()) {
+                    break End::Limit(limit);
+                }
+            }
+            if control.too_many(stats.generated + puzzle.move_count() as u64) {
+                break End::Limit(Limit::Nodes);
+            }
+            let (id, node) = (next, tree[next]);
+            next += 1;
+            stats.expanded += 1;
+            for action in 0..puzzle.move_count() as Move {
+                let Some(child) = puzzle.apply(&node.state, action) else { continue };
+                stats.generated += 1;
+                let Some(child_id) = tree.store(&child, id, action, node.g + 1) else { continue };
+                if self.perimeter.cost_on_rim(puzzle, &child).is_some() {
+                    let rest = self.perimeter.path_to_goal(puzzle, &child).unwrap_or_default();
+                    moves = Some([tree.path(child_id), rest].concat());
+                    break;
+                }
+            }
+        };
+        stats.stored = tree.len() as u64;
+        stats.seconds = control.seconds();
+        let cost = moves.as_ref().map(|moves| moves.len() as Cost);
+        Outcome { end, proven_optimal: moves.is_some(), moves, cost, stats, proof: None }
     }
 }
 

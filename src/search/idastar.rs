@@ -13,6 +13,7 @@
 use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
+use std::time::Instant;
 
 /// The search `idastar`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +49,9 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
             stats: Stats { stored: 1, ..Stats::default() },
             path: Vec::new(),
             free: Vec::new(),
+            check_at: 0,
+            check_every: 1,
+            checked: Instant::now(),
         };
         let mut bound = run.estimate(start)?;
         let (end, cost) = loop {
@@ -81,6 +85,11 @@ struct Run<'a, 'b, P: Puzzle> {
     path: Vec<Move>,
     /// States of the path that a free move leads on from, with their path cost.
     free: Vec<(P::State, Cost)>,
+    /// Expanded nodes at the next look at the limits, and how many there are from one look to the next: as few as take
+    /// some milliseconds, whatever an estimate takes.
+    check_at: u64,
+    check_every: u64,
+    checked: Instant,
 }
 
 enum Dive {
@@ -152,9 +161,17 @@ impl<P: Puzzle> Run<'_, '_, P> {
     }
 
     fn limit(&mut self) -> Option<Limit> {
-        if !self.stats.expanded.is_multiple_of(CHECK_EVERY) {
+        if self.stats.expanded < self.check_at {
             return None;
         }
+        let since = self.checked.elapsed();
+        self.checked += since;
+        self.check_every = match since.as_millis() {
+            0 => (2 * self.check_every).min(CHECK_EVERY),
+            1..20 => self.check_every,
+            _ => (self.check_every / 2).max(1),
+        };
+        self.check_at = self.stats.expanded + self.check_every;
         self.control.report_counts(&self.stats);
         self.control.reached(|| (self.path.capacity() + self.free.capacity() * size_of::<(P::State, Cost)>()) as u64)
     }

@@ -33,6 +33,8 @@ pub enum Limit {
     Memory,
     /// The width of a beam: no state was left in it, and others had been cut off.
     Width,
+    /// The most moves of a random walk.
+    Moves,
     /// The caller asked it to stop.
     Stopped,
 }

@@ -142,9 +142,12 @@ impl<P: Puzzle> Run<'_, P> {
         }
         let (depth, step) = (self.perimeter.depth(), self.perimeter.step());
         let mut target = depth + 1;
-        if let Some(best) = &self.best {
-            target += (best.cost.saturating_sub(target)) % step;
+        // Where the parity of the length is known, half of the lengths need no search.
+        let known = self.best.as_ref().map(|best| best.cost).or(self.puzzle.length_parity(&self.start));
+        if let Some(known) = known.filter(|_| step == 2) {
+            target += (target + known) % 2;
         }
+        let step = if known.is_some() { step } else { 1 };
         self.excluded = Some(target - 1);
         while self.best.as_ref().is_none_or(|best| target < best.cost) {
             if self.perimeter.is_whole() {
@@ -159,7 +162,7 @@ impl<P: Puzzle> Run<'_, P> {
                 return Ok(false);
             }
             self.excluded = Some(target);
-            target += if self.best.is_some() { step } else { 1 };
+            target += step;
         }
         Ok(true)
     }

@@ -22,11 +22,11 @@ settings! {
 pub struct RandomWalk {
     /// Of the walk.
     pub seed: u64,
-    /// The most moves that are made before it gives up, as at a limit of nodes.
+    /// The most moves that are made before it gives up.
     pub most_moves: u64,
 }
 
-/// Moves of a walk before it gives up, unless a limit of nodes says otherwise.
+/// Moves of a walk before it gives up.
 const MOST_MOVES: u64 = 10_000;
 
 impl RandomWalk {
@@ -62,7 +62,10 @@ impl<P: Puzzle> Search<P> for RandomWalk {
                     break End::Limit(limit);
                 }
             }
-            if stats.expanded == self.most_moves || control.too_many(stats.generated + puzzle.move_count() as u64) {
+            if stats.expanded == self.most_moves {
+                break End::Limit(Limit::Moves);
+            }
+            if control.too_many(stats.generated + puzzle.move_count() as u64) {
                 break End::Limit(Limit::Nodes);
             }
             legal.clear();

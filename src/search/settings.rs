@@ -210,8 +210,8 @@ impl Common {
             name: "perimeter",
             kind: Kind::Count { least: 0 },
             help: " Depth of the perimeter: the exact distance of all states within so many moves of the goals; 0 for none \
-                   [default: none for bwas as it was published and for classical searches; else the deepest in the cache, or \
-                   what can be made in 5 seconds]",
+                   [default: none for bwas as it was published; else the deepest in the cache, and for beams and proofs, where \
+                   there is none, what can be made in 5 seconds]",
         },
         Setting {
             name: "symmetries",

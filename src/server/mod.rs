@@ -13,7 +13,6 @@
 use crate::error::{Context, Result, SettingError};
 use crate::memory;
 use crate::neural::device::DeviceChoice;
-use crate::solver::models;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -81,7 +80,8 @@ impl ServerConfig {
             offers::describe(file)?;
         }
         for model in &self.models {
-            models::find(model)?;
+            let own = offers::puzzle_of(model, &self.puzzles)?;
+            self.puzzles.extend(own);
         }
         self.searches = self.searches.min(Semaphore::MAX_PERMITS / 2);
         self.queue = self.queue.min(Semaphore::MAX_PERMITS / 2);

@@ -13,6 +13,9 @@ use serde::Serialize;
 pub(super) struct Offer {
     /// What requests call it.
     puzzle: String,
+    /// What the puzzle calls itself, and models know it by: another name than the first where it is from a file.
+    #[serde(skip)]
+    name: String,
     /// How instances and moves are written.
     notation: &'static str,
     searches: Vec<&'static str>,
@@ -46,10 +49,24 @@ pub(super) fn describe(name: &str) -> Result<Offer> {
     visit(name, None, Describe(name))
 }
 
+/// The puzzle's file that is kept beside a model, unless a puzzle of its name is offered already.
+///
+/// # Errors
+/// If the model or the file cannot be read.
+pub(super) fn puzzle_of(model: &str, offered: &[String]) -> Result<Option<String>> {
+    let file = models::puzzle_of(&models::find(model)?)?;
+    let named = |file: &str| describe(file).map(|offer| offer.name);
+    if !file.ends_with(".json") {
+        return Ok(None);
+    }
+    let name = named(&file)?;
+    Ok((!offered.iter().any(|other| named(other).is_ok_and(|other| other == name))).then_some(file))
+}
+
 /// Adds the models that only this server offers, where they are of that puzzle.
 fn with_models(mut offer: Offer, extra: &[String]) -> Offer {
     let facts = extra.iter().filter_map(|model| models::facts(Some(model), &offer.puzzle).ok());
-    let own: Vec<_> = facts.filter(|facts| facts.puzzle == offer.puzzle).collect();
+    let own: Vec<_> = facts.filter(|facts| facts.puzzle == offer.name).collect();
     offer.models.extend(own.into_iter().map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }));
     offer
 }
@@ -64,6 +81,7 @@ impl Visitor for Describe<'_> {
         let models = models::list(&puzzle.name()).into_iter();
         Offer {
             puzzle: self.0.into(),
+            name: puzzle.name(),
             notation: puzzle.notation(),
             searches: SearchConfig::allowed(entry.reverse().is_some()),
             heuristics: entry.heuristics(),
@@ -92,7 +110,7 @@ impl Visitor for Exists {
 
 /// A request names a model that is offered; it cannot have the server read any other folder.
 pub(super) fn check_model(model: &str, puzzle: &str, config: &ServerConfig) -> Result<(), ApiError> {
-    let mut offered: Vec<String> = models::list(puzzle).into_iter().map(|(name, _)| name).collect();
+    let mut offered: Vec<String> = describe(puzzle)?.models.into_iter().map(|offer| offer.model).collect();
     offered.extend(config.models.iter().cloned());
     if offered.iter().any(|offered| offered == model) {
         return Ok(());

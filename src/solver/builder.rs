@@ -187,9 +187,7 @@ impl<P: Puzzle> Builder<P> {
         let puzzle = self.entry.puzzle();
         match plan {
             HeuristicPlan::Network { folder, name } => {
-                if let Some(why) = Device::why(self.device) {
-                    log::info!("{why}");
-                }
+                Device::log_choice(self.device);
                 let model = Model::read(folder, &**puzzle, device, self.precision)?;
                 let network = Network {
                     device,
@@ -234,7 +232,7 @@ pub(super) fn build_search<P: Puzzle>(
     perimeters: &mut PerimeterCache<P::State>,
     stop: &AtomicBool,
 ) -> Result<(Plan, Arc<dyn Search<P>>)> {
-    let perimeter = match (&perimeters.last, entry.reverse(), plan.perimeter) {
+    let mut perimeter = match (&perimeters.last, entry.reverse(), plan.perimeter) {
         (_, None, _) | (_, _, PerimeterPlan::NONE) => Perimeter::none(),
         (Some((present, perimeter)), _, wanted)
             if PerimeterPlan { for_search: true, ..*present } == PerimeterPlan { for_search: true, ..wanted } =>
@@ -253,6 +251,14 @@ pub(super) fn build_search<P: Puzzle>(
         perimeter.check_reached(plan.perimeter.depth)?;
     }
     let mut plan = plan;
+    if plan.perimeter.not_whole && perimeter.is_whole() {
+        log::info!(
+            "the perimeter holds the whole puzzle, and would give every answer; it is left out, so that the model is asked \
+             (`perimeter` {} uses it)",
+            perimeter.depth()
+        );
+        perimeter = Perimeter::none();
+    }
     let depth = Some(perimeter.depth()).filter(|depth| *depth > 0);
     let common = plan.search.common();
     plan.search.set_common(Common { perimeter: depth, ..common });
@@ -285,6 +291,9 @@ fn from_shelf<S: State>(
     };
     if let Some(kept) = kept.filter(is_enough) {
         return kept;
+    }
+    if wanted.only_kept {
+        return Perimeter::none();
     }
     let time = (!wanted.asked).then_some(PERIMETER_TIME);
     let extent = Extent { depth: wanted.depth, bytes: wanted.bytes, time, count_last: false };

@@ -162,9 +162,15 @@ searches! { |settings, parts|
     /// Best-first search, one node at a time.
     "best-first" BestFirst(BestFirstSettings) HEURISTIC => Box::new(BestFirst::from_one_by_one(settings)),
     /// Breadth-first search.
-    "bfs" Bfs(NoSettings) BLIND => { let _ = settings; Box::new(BreadthFirst) },
+    "bfs" Bfs(NoSettings) BLIND => {
+        let _ = settings;
+        Box::new(BreadthFirst { perimeter: parts.perimeter.clone() })
+    },
     /// Bidirectional breadth-first search.
-    "bidirectional" Bidirectional(NoSettings) BLIND_BOTH_ENDS => { let _ = settings; parts.reverse().bidirectional() },
+    "bidirectional" Bidirectional(NoSettings) BLIND_BOTH_ENDS => {
+        let _ = settings;
+        parts.reverse().bidirectional(parts.perimeter.clone())
+    },
     /// A random walk.
     "random" Random(RandomSettings) BLIND => Box::new(RandomWalk::from_settings(settings)),
     /// Exhaustive search into the perimeter.

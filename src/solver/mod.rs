@@ -49,7 +49,8 @@ pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
 pub use resolve::resolve;
 
 use crate::error::{Error, Result};
-use crate::heuristic::{Heuristic, share};
+use crate::heuristic::{Ask, Estimates, Heuristic, share};
+use crate::machine;
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::precision::Precision;
@@ -229,6 +230,20 @@ impl<P: Puzzle> Solver<P> {
         Ok(self.heuristic.estimate(state)?)
     }
 
+    /// How many states are best evaluated at once.
+    pub fn chunk(&self) -> usize {
+        self.heuristic.chunk().max(1)
+    }
+
+    /// The heuristic's estimates of states, and the move probabilities where it has them.
+    ///
+    /// # Errors
+    /// If the heuristic fails.
+    pub fn evaluate(&mut self, states: &[P::State]) -> Result<Estimates> {
+        self.heuristic.submit(states, Ask::ValuesAndPolicy)?;
+        Ok(self.heuristic.collect()?)
+    }
+
     /// Reads an instance that the heuristic can be asked about.
     ///
     /// # Errors
@@ -348,6 +363,7 @@ fn report<P: Puzzle>(puzzle: &P, text: &str, outcome: &Outcome, template: &Solve
         seconds: stats.seconds,
         ended_by: ended_by(outcome.end).map(str::to_owned),
         proof: outcome.proof.map(proof_record),
+        date: machine::now(),
         ..template.clone()
     }
 }
@@ -382,6 +398,8 @@ fn template<P: Puzzle>(
         max_seconds: limits.time.map(|time| time.as_secs_f64()),
         max_nodes: limits.nodes,
         max_memory: limits.memory,
+        version: Some(env!("CARGO_PKG_VERSION").into()),
+        processor: Some(machine::processor()),
         ..Solved::default()
     }
 }
@@ -404,6 +422,7 @@ fn ended_by(end: End) -> Option<&'static str> {
         End::Limit(Limit::Nodes) => Some("nodes"),
         End::Limit(Limit::Memory) => Some("memory"),
         End::Limit(Limit::Width) => Some("width"),
+        End::Limit(Limit::Moves) => Some("moves"),
         End::Limit(Limit::Stopped) => Some("stopped"),
     }
 }

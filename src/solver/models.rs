@@ -3,7 +3,7 @@
 use super::config::SearchConfig;
 use super::plan::ModelFacts;
 use crate::error::{Context, Error, Result, SettingError};
-use crate::neural::model::{CONFIG, ModelConfig};
+use crate::neural::model::{CONFIG, ModelConfig, PUZZLE};
 use crate::train::checkpoint::{self, MODEL};
 use std::path::{Path, PathBuf};
 
@@ -64,6 +64,19 @@ fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {
          do without (`heuristic` ball)",
         places.join(", ")
     ))
+}
+
+/// The puzzle of the model in a folder, as [`visit`](crate::registry::visit()) takes it: its name, or the file that is kept
+/// beside the model.
+///
+/// # Errors
+/// If its `config.json` cannot be read.
+pub fn puzzle_of(folder: &Path) -> Result<String> {
+    let file = folder.join(PUZZLE);
+    if file.is_file() {
+        return Ok(file.display().to_string());
+    }
+    Ok(ModelConfig::read(folder)?.puzzle)
 }
 
 /// What a configuration is resolved by, of the model that is named, or else of the puzzle's own.

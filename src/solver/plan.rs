@@ -98,11 +98,23 @@ pub struct PerimeterPlan {
     pub bytes: u64,
     /// Whether that depth was asked for, and nothing less will do.
     pub asked: bool,
+    /// Whether none is made where none is kept that is deep enough to be of use.
+    pub only_kept: bool,
+    /// Whether one that holds the whole puzzle is left out: a network that was named is to be asked.
+    pub not_whole: bool,
     /// Whether the search uses it, and not only the proof after it.
     pub for_search: bool,
 }
 
 impl PerimeterPlan {
     /// No perimeter.
-    pub const NONE: PerimeterPlan = PerimeterPlan { depth: 0, states: 0, bytes: 0, asked: false, for_search: false };
+    pub const NONE: PerimeterPlan = PerimeterPlan {
+        depth: 0,
+        states: 0,
+        bytes: 0,
+        asked: false,
+        only_kept: false,
+        not_whole: false,
+        for_search: false,
+    };
 }

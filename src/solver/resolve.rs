@@ -4,6 +4,7 @@
 use super::config::{Given, SearchConfig};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
 use crate::error::SettingError;
+use crate::registry::PuzzleFacts;
 use crate::search::beam::BeamSettings;
 use crate::search::best_first::BwasSettings;
 use crate::search::perimeter::states_in;
@@ -92,6 +93,7 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
             format!("{} uses it only with `prove` or `sequences`: add one of these, or leave it out", search.name());
         return Err(SettingError::new("perimeter", reason));
     }
+    perimeter.not_whole = request.names_model && proof.is_none() && !perimeter.asked && perimeter.depth > 0;
     search.set_common(Common {
         symmetries: NonZeroUsize::new(symmetries).filter(|count| count.get() > 1),
         sequences: common.sequences.filter(|&sequences| sequences > 0 && common.prove != Some(true)),
@@ -282,6 +284,7 @@ fn complete(
             settings.lambda = settings.lambda.or(Weight::new(0.0));
             Ok(PerimeterPlan::NONE)
         }
+        SearchConfig::Bfs(_) | SearchConfig::Bidirectional(_) => plan_kept(search.common(), facts),
         SearchConfig::Random(settings) => {
             settings.seed = settings.seed.or(Some(1));
             Ok(PerimeterPlan::NONE)
@@ -363,6 +366,18 @@ fn complete_beam(
     Ok(perimeter)
 }
 
+/// The perimeter of a classical search: what was asked for, or else the deepest that is kept.
+fn plan_kept(common: Common, facts: &Facts<'_>) -> Result<PerimeterPlan, SettingError> {
+    let PuzzleFacts { has_classes, has_unit_costs, .. } = *facts.puzzle;
+    if common.perimeter.is_some_and(|depth| depth > 0) && !has_unit_costs {
+        let reason = format!("it needs moves that cost 1, and those of {} do not; leave it out", facts.puzzle.name);
+        return Err(SettingError::new("perimeter", reason));
+    }
+    let states = if has_classes && has_unit_costs { usize::MAX } else { 0 };
+    let plan = plan_perimeter(common.perimeter, None, states, facts)?;
+    Ok(PerimeterPlan { only_kept: !plan.asked && plan.depth > 0, ..plan })
+}
+
 /// The perimeter of the depth that was asked for, else of the model's own depth, else of so many states, where moves can be
 /// undone.
 fn plan_perimeter(
@@ -392,7 +407,15 @@ fn plan_perimeter(
         true => (0, room),
         false => (states.min(states_in(room)), 0),
     };
-    Ok(PerimeterPlan { depth, states, bytes, asked: asked.is_some(), for_search: true })
+    Ok(PerimeterPlan {
+        depth,
+        states,
+        bytes,
+        asked: asked.is_some(),
+        only_kept: false,
+        not_whole: false,
+        for_search: true,
+    })
 }
 
 /// A number without its low bits, so that what is available now and in a moment is the same.
@@ -405,7 +428,6 @@ fn roughly(number: u64) -> u64 {
 mod tests {
     use super::super::plan::ModelFacts;
     use super::*;
-    use crate::registry::PuzzleFacts;
 
     fn puzzle() -> PuzzleFacts {
         PuzzleFacts {

@@ -19,7 +19,7 @@ const WEIGHT_DECAY: f64 = 1e-3;
 /// The greatest scramble depth: deeper ones cost time, and a network learns no more from them.
 const DEEPEST: u32 = 10_000;
 
-/// The depth of the perimeter that gives exact labels, by default.
+/// The depth of the perimeter that gives exact labels, where none is kept.
 const PERIMETER: u64 = 4;
 
 /// Steps that a target network is kept for, by default.
@@ -132,6 +132,15 @@ impl TrainingConfig {
             Some(init) => ModelConfig::read(&init.folder)?.network.kind,
             None => self.net.unwrap_or(NetworkKind::Resnet),
         })
+    }
+
+    /// With the perimeter that is kept, where exact labels are asked for and no depth is.
+    pub(super) fn with_perimeter(&self, kept: impl FnOnce() -> Option<u32>) -> TrainingConfig {
+        let mut config = self.clone();
+        if config.perimeter.is_none() && config.labels.is_some_and(|labels| labels != LabelKind::Walks) {
+            config.perimeter = kept().map(u64::from);
+        }
+        config
     }
 
     /// The settings of a new run on a puzzle whose scrambles have `default_depth` moves by default; a model to begin with

@@ -45,7 +45,7 @@ use crate::files::create_folder_whole;
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Learner;
-use crate::neural::model::ModelConfig;
+use crate::neural::model::{ModelConfig, PUZZLE};
 use crate::puzzle::Puzzle;
 use crate::quantity::{Interval, Roughly, grouped};
 use crate::registry::Entry;
@@ -183,7 +183,8 @@ impl<P: Puzzle> Training<P> {
             None => {
                 // Walks tell the default depth, and cost nothing.
                 let Source { default_depth, .. } = source(Labels::Walks, 0.0)?;
-                let settings = config.settings(&*puzzle, default_depth, device)?;
+                let settings =
+                    config.with_perimeter(|| entry.kept_perimeter(room())).settings(&*puzzle, default_depth, device)?;
                 config::check_memory(&settings, &puzzle.encoding(), device, memory::available())?;
                 let Source { samples, .. } = source(settings.labels, settings.sparse_states)?;
                 let lock = claim(&options.out, options.resume)?;
@@ -383,12 +384,15 @@ impl<P: Puzzle> Training<P> {
         }
         self.position.seconds = clock.seconds();
         let config = self.model_config()?;
-        let (learner, out) = (&self.learner, &self.options.out);
+        let (learner, puzzle, out) = (&self.learner, &self.puzzle, &self.options.out);
         let folder = checkpoint::write(out, &mut self.position, |folder| {
             learner.write_state(folder)?;
             let model = folder.join(MODEL);
             fs::create_dir(&model).with_context(|| format!("cannot make {}", model.display()))?;
             learner.write_model(&model, &config)?;
+            if let Some(text) = puzzle.file() {
+                crate::files::write_synced(&model.join(PUZZLE), text.as_bytes())?;
+            }
             crate::files::write_synced(&model.join("README.md"), model_card(&config, &predictions).as_bytes())
         });
         let folder = folder.context(NOT_WRITTEN)?;

@@ -87,9 +87,18 @@ fn two_files_of_results_are_compared() {
         (&against["optimal"], &against["cheaper_same_dearer"]),
         (&serde_json::json!([3, 2]), &serde_json::json!([0, 2, 0]))
     );
+    let difference = &against["optimal_difference"];
+    let [value, low, high] = ["value", "low", "high"].map(|name| difference[name].as_f64().expect("a number"));
+    assert!((value - 1.0 / 3.0).abs() < 1e-9 && low < value && value < high, "{difference}");
+    assert_eq!(against["length_difference"]["value"], 0.0);
+    let row = json(fs::read_to_string(path("b.jsonl")).expect("rows").lines().next().expect("a row"));
+    assert_eq!(row["version"], env!("CARGO_PKG_VERSION"));
+    assert!(row["date"].as_str().is_some_and(|date| date.ends_with('Z')), "{row}");
+    assert!(row["processor"].as_str().is_some_and(|name| !name.is_empty()), "{row}");
     assert!(against["generated_ratio"].as_f64().expect("a number") > 0.0);
     let ran = bench("b.jsonl", &["--search", "astar", "--against", &path("a.jsonl")]);
     assert!(ran.out.contains("solved   3 here, 2 there") && ran.out.contains("the same on 2"), "{}", ran.out);
+    assert!(ran.out.contains("difference +33.33 points (95 % "), "{}", ran.out);
     let words = ["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--against", &path("none.jsonl")];
     assert!(refused(&words).contains("none.jsonl"));
 }

@@ -1,6 +1,6 @@
 //! Signals, kills, and readers that go away.
 
-use crate::program::{checkpoints, json, model, run, start_training, temporary};
+use crate::program::{TINY, checkpoints, json, model, run, start_training, temporary};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -76,6 +76,18 @@ fn an_interrupted_solve_says_what_is_known() {
     let output = interrupted(&words, Duration::from_millis(200));
     let object = json(&String::from_utf8(output.stdout).expect("text"));
     assert_eq!((&object["solved"], &object["ended_by"]), (&false.into(), &"stopped".into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_training_says_at_once_what_it_will_do() {
+    let (_folder, path) = temporary();
+    let words = ["--steps", "1e9", "--device", "cpu", "--out", &path("run")];
+    let output = interrupted(&[&TINY[..], &words].concat(), Duration::from_secs(4));
+    let said = String::from_utf8(output.stderr).expect("text");
+    let place = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text} is not in {said}"));
+    assert!(place("stopping after this step, then saving") < place("saved in"), "{said}");
+    assert!(place("saved in") < place("--resume goes on"), "{said}");
 }
 
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 //! `costar solve`.
 
-use crate::program::{costar, json, model, refused, run, run_with, temporary};
+use crate::program::{costar, json, model, refused, run, run_with, temporary, train};
 use serde_json::Value;
 use std::fs;
 
@@ -50,17 +50,20 @@ fn solve_shows_the_cube_and_groups_of_five() {
     let ran = run(&["solve", "--model", model(), "--n", "100", "--device", "cpu", "R", "U2"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("L L L") && !ran.out.contains('\x1b'), "a plain net when piped: {}", ran.out);
-    assert!(ran.out.contains("3 moves") && ran.out.contains("U"), "{}", ran.out);
-    let (_, after) = ran.out.split_once("U' U' R'").or_else(|| ran.out.split_once("U U R'")).expect("the solution");
+    assert!(ran.out.contains("3 quarter turns, 2 turns"), "{}", ran.out);
+    let (_, after) = ran.out.split_once("U2 R'").expect("the solution");
     assert!(after.contains("L L L  F F F  R R R  B B B"), "the solved net: {}", ran.out);
     assert_eq!(ran.err, "", "no progress when piped");
 }
 
 #[test]
-fn auto_says_which_device_it_took() {
-    let ran = run(&["solve", "--model", model(), "--n", "100", "--json", "R"]);
+fn auto_says_which_device_it_took_and_why_when_it_is_asked() {
+    let words = ["solve", "--model", model(), "--n", "100", "--json", "R"];
+    let ran = run(&words);
     let device = json(&ran.out)["device"].as_str().expect("a device").to_owned();
-    assert!(ran.err.contains(&format!("running on {device}")), "{}", ran.err);
+    assert_eq!(ran.err, format!("costar: running on {device}\n"));
+    let ran = run(&[&words[..], &["-v"]].concat());
+    assert!(device != "cpu" || ran.err.contains("--device auto takes the CPU: "), "{}", ran.err);
 }
 
 #[test]
@@ -250,7 +253,7 @@ fn standard_input_goes_on_after_a_bad_line() {
     let ran = run_with(&words, "# two cubes\nScramble #1: R U // first\n1. M2 (U)^3\n");
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!((ran.code, lines.len(), lines[0]), (0, 2, "U' R'"), "{}", ran.err);
-    assert!(lines[1].starts_with("U ") && lines[1].split_whitespace().count() == 5, "{}", ran.out);
+    assert!(lines[1].starts_with("U ") && lines[1].split_whitespace().count() == 3, "{}", ran.out);
 }
 
 #[test]
@@ -275,6 +278,105 @@ fn no_answer_is_longer_than_the_scramble_undone() {
         longest = longest.max(row["length"].as_u64().expect("solved"));
     }
     assert!(longest > 3, "a measurement makes no use of the scramble: {longest}");
+}
+
+#[test]
+fn scrambles_of_every_puzzle_are_instances() {
+    let skewb = concat!(env!("CARGO_MANIFEST_DIR"), "/test-data/puzzles/skewb.json");
+    for puzzle in ["cube3", "cube2", "puzzle8", "puzzle15", "puzzle24", "lightsout2", "lightsout7", skewb] {
+        let scramble = |form: &str| {
+            let words = ["scramble", "--puzzle", puzzle, "--depth", "3", "--count", "4", "--seed", "5", "--as", form];
+            let ran = run(&words);
+            assert_eq!((ran.code, ran.out.lines().count()), (0, 4), "{puzzle}: {}", ran.err);
+            ran.out
+        };
+        let lengths = |instances: &str| -> Vec<Value> {
+            let ran = run_with(&["solve", "--puzzle", puzzle, "--search", "bidirectional", "--json", "-"], instances);
+            assert_eq!(ran.code, 0, "{puzzle}: {}{}", ran.out, ran.err);
+            ran.out.lines().map(|line| json(line)["length"].clone()).collect()
+        };
+        assert_eq!(lengths(&scramble("moves")), lengths(&scramble("state")), "{puzzle}");
+    }
+    let edge = refused(&["solve", "--puzzle", "puzzle8", "U D D"]);
+    assert!(edge.contains("move 3 is not legal"), "{edge}");
+    assert_eq!(run(&["solve", "--puzzle", "puzzle8", "u l l"]).code, 0);
+}
+
+#[test]
+fn a_random_walk_says_what_has_ended_it() {
+    let words = ["solve", "--search", "random", "R U F L D B R U F"];
+    assert!(run(&words).err.contains("made all its moves"));
+    let ran = run(&[&words[..], &["--json"]].concat());
+    assert_eq!(json(&ran.out)["ended_by"], "moves");
+    assert!(run(&[&words[..], &["--max-nodes", "500"]].concat()).err.contains("--max-nodes"));
+}
+
+#[test]
+fn iterative_deepening_with_a_network_keeps_its_time() {
+    let words =
+        ["solve", "--model", model(), "--search", "idastar", "--device", "cpu", "--max-seconds", "0.5", "--json"];
+    let scramble = run(&["scramble", "--depth", "60", "--seed", "4"]).out;
+    let ran = run(&[&words[..], &[scramble.trim()]].concat());
+    let object = json(&ran.out);
+    assert_eq!((ran.code, &object["ended_by"]), (1, &"time".into()), "{object}");
+}
+
+#[test]
+fn a_network_that_is_named_is_asked_where_the_perimeter_holds_the_whole_puzzle() {
+    let (_folder, path) = temporary();
+    let (file, out) = (path("small.json"), path("run"));
+    let rules = r#"{"name": "small", "goal": "ABCDE", "moves": {"a": [1,0,2,3,4], "b": [0,2,1,3,4], "c": [0,1,3,2,4], "d": [0,1,2,4,3]}}"#;
+    fs::write(&file, rules).expect("a file");
+    let ran = train(&["--puzzle", &file, "--steps", "5000", "--max-depth", "8", "--device", "cpu", "--out", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran = run(&["solve", "--model", &out, "--json", "a b c d a b"]);
+    let object = json(&ran.out);
+    assert!(object["nodes_evaluated"].as_u64() > Some(0), "{object}");
+    assert!(ran.err.contains("whole puzzle") && ran.err.contains("--perimeter"), "{}", ran.err);
+    let ran = run(&["solve", "--model", &out, "--perimeter", "10", "--json", "a b c d a b"]);
+    assert_eq!(json(&ran.out)["nodes_evaluated"], 0, "{}", ran.err);
+}
+
+#[test]
+fn compare_prints_a_line_for_every_search_and_heuristic_that_fits() {
+    let ran = run(&["compare", "--puzzle", "puzzle8", "--max-seconds", "20", "1 2 3 4 0 6 7 5 8"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let rows: Vec<Vec<&str>> = ran.out.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    for (search, heuristic) in
+        [("bfs", "-"), ("bidirectional", "-"), ("exhaustive", "-"), ("astar", "linear-conflict"), ("beam", "network")]
+    {
+        let row = rows.iter().find(|row| row[..2] == [search, heuristic]);
+        assert!(row.is_some_and(|row| row[2] == "2"), "{search} {heuristic}: {}", ran.out);
+    }
+    let jugs = run(&["compare", "--puzzle", "jugs:8,5,3", "--json", "8,0,0"]);
+    let objects: Vec<Value> = jugs.out.lines().map(json).collect();
+    assert!(objects.iter().any(|object| object["search"] == "bfs" && object["length"] == 6), "{}", jugs.out);
+    assert!(objects.iter().all(|object| object["search"] != "bidirectional"), "{}", jugs.out);
+    assert!(refused(&["compare", "--model", "nowhere", "R"]).contains("nowhere"));
+    assert!(refused(&["compare", "R Q"]).contains("'Q'"));
+}
+
+#[test]
+fn evaluate_prints_estimates_and_move_probabilities() {
+    let (_folder, path) = temporary();
+    let file = path("cubes.txt");
+    fs::write(&file, "# two cubes\nR\t1\n\nR U F'\n").expect("a file");
+    let ran = run(&["evaluate", "--model", model(), "--device", "cpu", &file]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let objects: Vec<Value> = ran.out.lines().map(json).collect();
+    assert_eq!((objects.len(), &objects[0]["instance"]), (2, &"R".into()), "{}", ran.out);
+    for object in &objects {
+        let moves = object["moves"].as_object().expect("a policy head");
+        let sum: f64 = moves.values().filter_map(Value::as_f64).sum();
+        assert!(moves.len() == 12 && (sum - 1.0).abs() < 1e-3 && object["h"].as_f64() >= Some(0.0), "{object}");
+    }
+    let again = run_with(&["evaluate", "--model", model(), "--device", "cpu", "-"], "R Q\nR\n");
+    let lines: Vec<Value> = again.out.lines().map(json).collect();
+    assert!(again.code == 2 && lines[0]["error"].as_str().is_some_and(|error| error.contains("'Q'")), "{}", again.out);
+    let far = (lines[1]["h"].as_f64().expect("h") - objects[0]["h"].as_f64().expect("h")).abs();
+    assert!(far < 1e-3, "{}", again.out);
+    let own = run_with(&["evaluate", "--puzzle", "puzzle8", "--heuristic", "manhattan", "-"], "1 2 3 4 5 6 7 0 8\n");
+    assert_eq!((&json(&own.out)["h"], &json(&own.out)["moves"]), (&1.0.into(), &Value::Null), "{}", own.out);
 }
 
 #[test]
@@ -313,9 +415,12 @@ fn an_explanation_shows_what_the_search_thinks_of_each_state() {
     assert!(ran.out.contains("f = 0.6·g + h") && ran.out.contains("move 2, R': g 2, h 0.00, f 1.20"), "{}", ran.out);
     let ran = run(&["solve", "--puzzle", "cube2", "--explain", "R"]);
     assert!(ran.out.contains("which the search did not ask"), "{}", ran.out);
-    for words in [["solve", "--explain", "-"], ["solve", "--explain", "--json"]] {
-        assert!(refused(&words).contains("--explain"), "{words:?}");
-    }
+    assert!(refused(&["solve", "--explain", "-"]).contains("--explain"));
+    let ran = run(&["solve", "--puzzle", "puzzle8", "--explain", "--json", "1 2 3 4 0 6 7 5 8"]);
+    let (object, steps) = (json(&ran.out), json(&ran.out)["steps"].clone());
+    assert_eq!((&object["length"], steps.as_array().map(Vec::len)), (&2.into(), Some(3)), "{object}");
+    let second = serde_json::json!({ "state": "1 2 3 4 5 6 7 0 8", "g": 1, "h": 1.0, "f": 2.0 });
+    assert_eq!(steps[1], second);
 }
 
 #[test]

@@ -34,11 +34,26 @@ fn a_puzzle_of_ones_own_is_trained_and_solved() {
     let words = ["--puzzle", &file, "--steps", "20000", "--device", "cpu", "--out", &out];
     let ran = train(&words);
     assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran_trained = ran.err;
     let ran = run(&["solve", "--puzzle", &file, "--model", &out, "--device", "cpu", "--json", "L X L L X"]);
     let object = json(&ran.out);
     assert_eq!((ran.code, &object["solved"], &object["puzzle"]), (0, &true.into(), &"toy".into()), "{}", ran.err);
-    let refusal = refused(&["solve", "--model", &out, "U"]);
+    let refusal = refused(&["solve", "--puzzle", "cube3", "--model", &out, "U"]);
     assert!(refusal.contains("toy") && refusal.contains("cube3"), "{refusal}");
+    // The model knows its puzzle, wherever its file is now; the run needs no flag but its folder.
+    fs::remove_file(&file).expect("it was there");
+    let inferred = json(&run(&["solve", "--model", &out, "--device", "cpu", "--json", "L X L L X"]).out);
+    assert_eq!((&inferred["solved"], &inferred["puzzle"]), (&true.into(), &"toy".into()), "{inferred}");
+    let said = ran_trained.lines().find_map(|line| line.split_once("solve with it: costar ")).expect("a command").1;
+    let words: Vec<String> = said.replace('"', "").split(' ').map(str::to_owned).collect();
+    let (flags, instance) = (&words[..3], words[3..].join(" "));
+    let ran = run(&[&flags.iter().map(String::as_str).collect::<Vec<_>>()[..], &[&instance]].concat());
+    assert_eq!(ran.code, 0, "{said}: {}", ran.err);
+    let ran = run(&["train", "--resume", "--out", &out, "--steps", "25000", "--device", "cpu"]);
+    assert!(ran.code == 0 && ran.err.contains("for toy"), "{}", ran.err);
+    let taken = r#"{"name": "puzzle8", "goal": "AB", "moves": {"a": [1,0]}}"#;
+    fs::write(&file, taken).expect("it can be written");
+    assert!(refused(&["solve", "--puzzle", &file, "a"]).contains("there is a puzzle puzzle8 already"));
     fs::write(&file, "{\n\"name\": 7}").expect("it can be written");
     assert!(refused(&["solve", "--puzzle", &file, "L"]).contains("line 2"));
 }
@@ -47,7 +62,11 @@ fn a_puzzle_of_ones_own_is_trained_and_solved() {
 fn training_says_what_it_will_do_and_keeps_its_folder() {
     let (_folder, path) = temporary();
     let out = path("run");
-    let ran = train(&["--steps", "2000", "--device", "cpu", "--resume", "--out", &out]);
+    let words = ["--steps", "2000", "--device", "cpu", "--resume", "--out", &out];
+    let message = refused(&[&TINY[..], &words].concat());
+    assert!(message.contains("there is no run in"), "{message}");
+    fs::create_dir(&out).expect("a folder");
+    let ran = train(&words);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for said in ["nothing to resume", "parameters", "on cpu", "samples at about", "/s: about", "scramble depth", "done"]
     {

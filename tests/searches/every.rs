@@ -37,8 +37,8 @@ fn all_searches(puzzle: Pancakes) -> Vec<Box<dyn Search<Pancakes>>> {
         Box::new(BestFirst::one_by_one(1.0)),
         Box::new(Beam::new(1000)),
         Box::new(Beam::new(10)),
-        Box::new(BreadthFirst),
-        Box::new(Bidirectional),
+        Box::new(BreadthFirst::default()),
+        Box::new(Bidirectional::default()),
         Box::new(NearOptimalBidirectional),
         Box::new(IterativeDeepening { bucket: 1.0 }),
         Box::new(RandomWalk { seed: 1, most_moves: 1_000_000 }),
@@ -95,8 +95,8 @@ fn optimal_searches_agree_with_breadth_first_search() {
             (Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, true),
             (Box::new(IterativeDeepening { bucket: 1.0 }), true),
             (Box::new(NearOptimalBidirectional), true),
-            (Box::new(BreadthFirst), false),
-            (Box::new(Bidirectional), false),
+            (Box::new(BreadthFirst::default()), false),
+            (Box::new(Bidirectional::default()), false),
             (Box::new(Beam::new(1000)), false),
         ] {
             let depths: &[u32] = if admissible { &[2, 4] } else { &[0] };
@@ -133,11 +133,11 @@ where
     for number in 0..count {
         let mut generator = generator(17, number);
         let start = scrambled(puzzle, 1 + number as u32 % depth, &mut generator);
-        let expected = cost(&BreadthFirst, &start);
+        let expected = cost(&BreadthFirst::default(), &start);
         for search in [
             &BestFirst::a_star() as &dyn Search<P>,
             &IterativeDeepening { bucket: 1.0 },
-            &Bidirectional,
+            &Bidirectional::default(),
             &NearOptimalBidirectional,
         ] {
             assert_eq!(cost(search, &start), expected, "{} from {}", search.name(), puzzle.format(&start));
@@ -169,7 +169,7 @@ fn moves_that_cost_nothing_do_not_go_round_for_ever() {
         &IterativeDeepening { bucket: 1.0 } as &dyn Search<Sokoban>,
         &BestFirst::a_star(),
         &BestFirst::one_by_one(0.0),
-        &BreadthFirst,
+        &BreadthFirst::default(),
     ] {
         let mut watch = |_: &_| ();
         let mut heuristic = puzzle.heuristic("matching").expect("it has it");
@@ -212,9 +212,9 @@ fn symmetric_images_of_a_puzzle_without_symmetries_are_the_instance_alone() {
         let outcome = search.run(&puzzle, &start, &mut zero(), &mut Control::new(&limits, &stop, &mut watch));
         outcome.map(|outcome| (outcome.moves, outcome.stats.stored)).expect("no heuristic fails")
     };
-    let alone = run(&BreadthFirst);
+    let alone = run(&BreadthFirst::default());
     assert!(alone.0.is_some());
-    assert_eq!(run(&Symmetries { search: Box::new(BreadthFirst), count: 4 }), alone);
+    assert_eq!(run(&Symmetries { search: Box::new(BreadthFirst::default()), count: 4 }), alone);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use costar::puzzle::tiles::Puzzle8;
 use costar::puzzle::{Move, Puzzle, Reversible, laws, replay};
 use costar::random::generator;
 use costar::search::bidirectional::Bidirectional;
+use costar::search::breadth_first::BreadthFirst;
 use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterShelf as _, Shelf};
 use costar::search::prove::Prove;
 use costar::search::{Control, End, Limit, Limits, Outcome, Progress, Search};
@@ -112,7 +113,7 @@ fn proven_solutions_are_shortest() {
     fn holds<P: Reversible>(puzzle: &P, perimeter: &Perimeter<P::State>, depth: u32, count: u64) {
         for number in 0..count {
             let start = scrambled(puzzle, depth, &mut generator(5, number));
-            let shortest = run(&Bidirectional, puzzle, &start, &mut zero(), &Limits::default()).cost;
+            let shortest = run(&Bidirectional::default(), puzzle, &start, &mut zero(), &Limits::default()).cost;
             let alone = Prove { search: None, perimeter: perimeter.clone(), sequences: None };
             let outcome = run(&alone, puzzle, &start, &mut zero(), &Limits::default());
             assert_eq!((outcome.cost, outcome.proven_optimal), (shortest, true), "{}: {start:?}", puzzle.name());
@@ -154,7 +155,7 @@ impl<P: Reversible> Search<P> for Long<P::State> {
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
         assert_eq!(*start, self.start);
-        let found = Bidirectional.run(puzzle, start, heuristic, control)?;
+        let found = Bidirectional::default().run(puzzle, start, heuristic, control)?;
         let moves = found.moves.map(|moves| {
             let legal = |&action: &Move| puzzle.apply(start, action).is_some();
             let there = (0..puzzle.move_count() as Move).find(legal).expect("a legal move");
@@ -175,12 +176,13 @@ fn a_proof_that_is_ended_says_what_it_has_excluded() {
     let perimeter = classes(&Cube3, 6);
     let start = Cube3.parse("R U F' L D B' R' U F L' D' B R U' F' L B D R F").expect("a scramble");
     let prove = |sequences| Prove::<Cube3> { search: None, perimeter: perimeter.clone(), sequences };
-    let limits = Limits { nodes: Some(3_000_000), ..Limits::default() };
+    let limits = Limits { nodes: Some(20_000_000), ..Limits::default() };
     let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
     assert_eq!((outcome.end, outcome.proven_optimal), (End::Limit(Limit::Nodes), false));
     let proof = outcome.proof.expect("there was a proof");
-    // Of 13 moves, 6 are known, and 7 before make 8.5 million sequences: those of 12 were all made.
-    assert_eq!((proof.excluded, proof.target), (Some(12), Some(13)));
+    // Of 14 moves, 6 are known, and 8 before make 80 million sequences: those of 12 were all made. There is none of 13, as
+    // the parity of the corners tells.
+    assert_eq!((proof.excluded, proof.target), (Some(12), Some(14)));
     assert!(proof.share > 0.1 && proof.share < 1.0, "{proof:?}");
     let limits = Limits { time: Some(Duration::from_millis(300)), ..Limits::default() };
     let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
@@ -279,4 +281,25 @@ fn symmetries_are_found() {
     let goal: Vec<usize> = (0..40).collect();
     let text = serde_json::json!({ "name": "swaps", "goal": goal, "moves": moves }).to_string();
     assert_eq!(count(&Permutation::<64>::new(Description::parse(&text).expect("a puzzle"))), None);
+}
+
+#[test]
+fn breadth_first_searches_end_at_the_perimeter_with_a_shortest_solution() {
+    fn holds<P: Reversible>(puzzle: &P, perimeter: &Perimeter<P::State>, depth: u32, count: u64) {
+        let limits = Limits::default();
+        for number in 0..count {
+            let start = scrambled(puzzle, depth, &mut generator(6, number));
+            let alone = run(&Bidirectional::default(), puzzle, &start, &mut zero(), &limits);
+            let forward = BreadthFirst { perimeter: perimeter.clone() };
+            let outcome = run(&forward, puzzle, &start, &mut zero(), &limits);
+            assert_eq!((outcome.cost, outcome.proven_optimal), (alone.cost, true), "{}: {start:?}", puzzle.name());
+            let outcome = run(&Bidirectional { forward }, puzzle, &start, &mut zero(), &limits);
+            assert_eq!((outcome.cost, outcome.proven_optimal), (alone.cost, true), "{}: {start:?}", puzzle.name());
+            assert!(outcome.stats.stored <= alone.stats.stored, "{}: {start:?}", puzzle.name());
+        }
+    }
+    holds(&Cube3, &classes(&Cube3, 5), 9, 6);
+    let pyraminx = permutation::<64>("pyraminx.json");
+    holds(&pyraminx, &classes(&pyraminx, 5), 9, 6);
+    holds(&Puzzle8::default(), &Perimeter::new(&Puzzle8::default(), 20), 22, 10);
 }

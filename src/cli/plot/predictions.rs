@@ -31,9 +31,7 @@ pub(super) struct Question<'a> {
 /// If the device that was asked for is not there.
 pub(super) fn device(choice: DeviceChoice) -> Result<Device> {
     let device = Device::resolve(choice)?;
-    if let Some(why) = Device::why(choice) {
-        log::info!("{why}");
-    }
+    Device::log_choice(choice);
     Ok(device)
 }
 

@@ -2,7 +2,7 @@
 
 use super::notation::is_space;
 use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
-use crate::puzzle::ParseError;
+use crate::puzzle::{ParseError, is_odd};
 
 /// The colours of a corner's three facelets, in the order of [`CORNER_FACELETS`], by corner (piece and twist).
 pub(super) const CORNER_COLOURS: [[u8; 3]; 32] = colours(&CORNER_FACELETS, 8);
@@ -178,7 +178,7 @@ fn check_laws(corners: &[u8; 8], edges: &[u8; 12]) -> Result<(), ParseError> {
     if edges.iter().map(|edge| edge / 16).sum::<u8>() % 2 != 0 {
         return Err(impossible("an edge is flipped in its place".into()));
     }
-    if odd(&corners.map(|corner| corner % 8)) != odd(&edges.map(|edge| edge % 16)) {
+    if is_odd(&corners.map(|corner| corner % 8)) != is_odd(&edges.map(|edge| edge % 16)) {
         return Err(impossible("the permutation is odd: two pieces are swapped".into()));
     }
     Ok(())
@@ -187,14 +187,6 @@ fn check_laws(corners: &[u8; 8], edges: &[u8; 12]) -> Result<(), ParseError> {
 fn check_twists(corners: &[u8; 8]) -> Result<(), ParseError> {
     let twists: u8 = corners.iter().map(|corner| corner / 8).sum();
     if twists.is_multiple_of(3) { Ok(()) } else { Err(impossible("a corner is twisted in its place".into())) }
-}
-
-fn odd(permutation: &[u8]) -> bool {
-    let inversions = (0..permutation.len())
-        .flat_map(|j| (0..j).map(move |i| (i, j)))
-        .filter(|&(i, j)| permutation[i] > permutation[j])
-        .count();
-    inversions % 2 == 1
 }
 
 #[cfg(test)]

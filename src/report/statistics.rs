@@ -4,7 +4,7 @@
 const Z: f64 = 1.959_963_984_540_054;
 
 /// A number that was measured, with the interval that holds the true one with 95 % confidence.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Estimate {
     /// What was measured.
     pub value: f64,

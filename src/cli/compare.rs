@@ -1,0 +1,140 @@
+//! `costar compare`: every search with every heuristic that fits, on one instance.
+
+use super::solve::print_line;
+use super::solver_flags::why_not_solved;
+use super::{Ending, OrInput as _, SUCCESS, puzzle_name, signal};
+use crate::error::Error;
+use crate::neural::device::DeviceChoice;
+use crate::puzzle::Puzzle;
+use crate::quantity::{self, grouped};
+use crate::registry::{Entry, Visitor, visit};
+use crate::report::Solved;
+use crate::search::{End, Limit, Limits};
+use crate::solver::{SearchConfig, Solution, Solver, Watch};
+use anyhow::Context as _;
+use serde_json::Map;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The puzzle [default: the model's, or cube3]
+    #[arg(long, value_name = "NAME")]
+    puzzle: Option<String>,
+    /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
+    #[arg(long, value_name = "DIR")]
+    model: Option<String>,
+    /// Another goal than the puzzle's own
+    #[arg(long, value_name = "STATE")]
+    goal: Option<String>,
+    /// Where the network runs: auto, cpu, cuda or cuda:I
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: DeviceChoice,
+    /// What each search gets, in seconds
+    #[arg(long, default_value = "5", value_name = "S", value_parser = quantity::seconds)]
+    max_seconds: f64,
+    /// Give up on a search when the process would hold more memory than this: 8G, 512M
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    max_memory: Option<u64>,
+    /// Print a JSON object for each search, as solve does
+    #[arg(long)]
+    json: bool,
+    /// The instance as people write it
+    #[arg(required = true, value_name = "INSTANCE")]
+    instance: Vec<String>,
+}
+
+pub(super) fn run(args: Args) -> Ending {
+    let stop = signal::install().context("no handler of signals can be installed")?;
+    let name = puzzle_name(args.puzzle.as_deref(), args.model.as_deref()).or_input()?;
+    let goal = args.goal.clone();
+    visit(&name, goal.as_deref(), Compare { args, stop }).or_input()?
+}
+
+struct Compare {
+    args: Args,
+    stop: Arc<AtomicBool>,
+}
+
+impl Visitor for Compare {
+    type Output = Ending;
+
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
+        let Compare { args, stop } = self;
+        let instance = args.instance.join(" ");
+        let start = entry.puzzle().parse(&instance).or_input()?;
+        if !args.json {
+            let mut out = io::stdout().lock();
+            writeln!(out, "{}\n", row(["search", "heuristic", "length", "proven", "nodes", "seconds"]))?;
+        }
+        let names = SearchConfig::allowed(entry.reverse().is_some());
+        let asks = |name: &&str| SearchConfig::needs_of(name).is_some_and(|needs| needs.heuristic);
+        let (asking, blind): (Vec<&str>, Vec<&str>) = names.into_iter().partition(asks);
+        let heuristics = entry.heuristics().into_iter().chain(["network"]).map(|name| (name, &asking));
+        for (heuristic, searches) in [("zero", &blind)].into_iter().chain(heuristics) {
+            let mut solver: Option<Solver<P>> = None;
+            for name in searches {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(SUCCESS);
+                }
+                let search = SearchConfig::from_given(name, Map::new()).or_input()?;
+                let limits = Limits {
+                    time: Some(Duration::from_secs_f64(args.max_seconds)),
+                    memory: args.max_memory,
+                    ..Limits::default()
+                };
+                let ready = match &mut solver {
+                    Some(solver) => solver.reconfigure(search, limits),
+                    None => {
+                        let builder =
+                            Solver::builder(entry.clone()).search(search).limits(limits).stop(Arc::clone(&stop));
+                        let builder = builder.heuristic(heuristic).device(args.device);
+                        let model = args.model.iter().filter(|_| heuristic == "network");
+                        let builder = model.fold(builder, |builder, model| builder.model(model));
+                        builder.build().map(|built| solver = Some(built))
+                    }
+                };
+                // A model that is named is to be used; others may be missing, and a search may not fit.
+                let is_named = heuristic == "network" && args.model.is_some() && solver.is_none();
+                let fits = match ready {
+                    Ok(()) => true,
+                    Err(Error::Setting(_)) if !is_named => false,
+                    Err(error) => return Err(error).or_input(),
+                };
+                if let Some(solver) = solver.as_mut().filter(|solver| fits && solver.check(&start).is_ok()) {
+                    let watch = Watch { stop: &stop, progress: &mut |_| (), answers: &mut |_| () };
+                    let solution = solver.solve_watched(&instance, start, watch)?;
+                    show(&solution, args.json)?;
+                }
+            }
+        }
+        Ok(SUCCESS)
+    }
+}
+
+fn row(cells: [&str; 6]) -> String {
+    let [search, heuristic, length, proven, nodes, seconds] = cells;
+    format!("{search:<14}{heuristic:<17}{length:>6}  {proven:<7}{nodes:>14}{seconds:>9}")
+}
+
+/// Prints the line of a search.
+fn show<S>(solution: &Solution<S>, json: bool) -> anyhow::Result<()> {
+    let report: &Solved = &solution.report;
+    if json {
+        return print_line(report);
+    }
+    let length = report.length.map_or("-".into(), |length| length.to_string());
+    let (nodes, seconds) = (grouped(report.nodes_generated), format!("{:.2}", report.seconds));
+    let heuristic = report.heuristic.as_deref().unwrap_or("-");
+    let proven = if report.proven_optimal { "yes" } else { "no" };
+    let why = match solution.end {
+        End::Solved => String::new(),
+        End::NoSolution => "  there is no solution".into(),
+        End::Limit(Limit::Time) => "  the time (--max-seconds) is up".into(),
+        end => format!("  {}", why_not_solved(report, end)),
+    };
+    writeln!(io::stdout(), "{}{why}", row([&report.search, heuristic, &length, proven, &nodes, &seconds]))?;
+    Ok(())
+}

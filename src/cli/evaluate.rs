@@ -1,0 +1,142 @@
+//! `costar evaluate`: what a network says of many states, as JSON lines.
+
+use super::instances;
+use super::solve::print_line;
+use super::{BAD_INPUT, Ending, OrInput as _, puzzle_name, signal};
+use crate::neural::device::DeviceChoice;
+use crate::neural::precision::Precision;
+use crate::puzzle::{Move, Puzzle};
+use crate::registry::{Entry, Visitor, visit};
+use crate::report::Refused;
+use crate::solver::{SearchConfig, Solver};
+use anyhow::Context as _;
+use serde::Serialize;
+use serde_json::Map;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// One instance a line, as bench reads it, or - for standard input
+    file: PathBuf,
+    /// The puzzle [default: the model's, or cube3]
+    #[arg(long, value_name = "NAME")]
+    puzzle: Option<String>,
+    /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
+    #[arg(long, value_name = "DIR")]
+    model: Option<String>,
+    /// What estimates the cost-to-go: network, or one of those that costar puzzles lists
+    #[arg(long, default_value = "network", value_name = "NAME")]
+    heuristic: String,
+    /// Another goal than the puzzle's own
+    #[arg(long, value_name = "STATE")]
+    goal: Option<String>,
+    /// Where the network runs: auto, cpu, cuda or cuda:I
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: DeviceChoice,
+    /// Of the network's matrix products [default: what is fastest here]
+    #[arg(long, value_name = "f32|bf16|int8")]
+    precision: Option<Precision>,
+}
+
+/// What is printed of an instance.
+#[derive(Debug, Serialize)]
+struct Evaluation<'a> {
+    instance: &'a str,
+    /// The estimated cost-to-go.
+    h: f32,
+    /// By the name of each move, how probable it is that it leads back towards the goal; `null` without a policy head.
+    moves: Option<Map<String, serde_json::Value>>,
+}
+
+pub(super) fn run(args: Args) -> Ending {
+    let stop = signal::install().context("no handler of signals can be installed")?;
+    let name = puzzle_name(args.puzzle.as_deref(), args.model.as_deref()).or_input()?;
+    let goal = args.goal.clone();
+    visit(&name, goal.as_deref(), Evaluate { args, stop }).or_input()?
+}
+
+struct Evaluate {
+    args: Args,
+    stop: Arc<AtomicBool>,
+}
+
+impl Visitor for Evaluate {
+    type Output = Ending;
+
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
+        let Evaluate { args, stop } = self;
+        let input: Box<dyn BufRead + Send> = match args.file.to_str() {
+            Some("-") => Box::new(BufReader::new(io::stdin())),
+            _ => {
+                let file = File::open(&args.file).with_context(|| format!("cannot read {}", args.file.display()));
+                Box::new(BufReader::new(file.or_input()?))
+            }
+        };
+        // The search is not run: one that wants no perimeter.
+        let astar = SearchConfig::from_given("astar", Map::new()).or_input()?;
+        let builder = Solver::builder(entry).search(astar).heuristic(&args.heuristic).device(args.device);
+        let builder = args.model.iter().fold(builder, |builder, model| builder.model(model));
+        let builder = args.precision.iter().fold(builder, |builder, &precision| builder.precision(precision));
+        let mut solver = builder.stop(Arc::clone(&stop)).build().or_input()?;
+        let written = instances::stream(input, solver.puzzle().takes_lines());
+        let mut code = 0;
+        let mut waiting: Vec<(String, P::State)> = Vec::new();
+        while !stop.load(Ordering::Relaxed) {
+            // Whoever types the instances gets each answer at once; a file is evaluated in chunks.
+            let next = written.recv_timeout(if waiting.is_empty() { PATIENT } else { IMPATIENT });
+            match next {
+                Ok(instance) => {
+                    let instance = instance.context("the instances cannot be read")?.text;
+                    let text = instance.split('\t').next().unwrap_or_default().trim_end();
+                    match solver.parse(text) {
+                        Ok(state) => waiting.push((text.into(), state)),
+                        Err(refusal) => {
+                            code = BAD_INPUT;
+                            print_all(&mut solver, &mut waiting)?;
+                            let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
+                            print_line(&Refused { puzzle, instance: text.into(), error })?;
+                        }
+                    }
+                    if waiting.len() >= solver.chunk() {
+                        print_all(&mut solver, &mut waiting)?;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => print_all(&mut solver, &mut waiting)?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    print_all(&mut solver, &mut waiting)?;
+                    break;
+                }
+            }
+        }
+        Ok(ExitCode::from(code))
+    }
+}
+
+/// How long the next instance is waited for: with none in hand, until a signal may have come.
+const PATIENT: Duration = Duration::from_millis(50);
+const IMPATIENT: Duration = Duration::from_millis(5);
+
+/// Evaluates the states that wait, and prints a line of each.
+fn print_all<P: Puzzle>(solver: &mut Solver<P>, waiting: &mut Vec<(String, P::State)>) -> anyhow::Result<()> {
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let states: Vec<P::State> = waiting.iter().map(|(_, state)| *state).collect();
+    let estimates = solver.evaluate(&states)?;
+    let puzzle = solver.puzzle();
+    for (i, (instance, _)) in waiting.drain(..).enumerate() {
+        let moves = estimates.policy.as_ref().map(|policy| {
+            let named = |(action, &probability): (usize, &f32)| (puzzle.move_name(action as Move), probability.into());
+            policy.row(i).iter().enumerate().map(named).collect()
+        });
+        print_line(&Evaluation { instance: &instance, h: estimates.values[i], moves })?;
+    }
+    Ok(())
+}
