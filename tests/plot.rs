@@ -2,8 +2,8 @@
 
 use assert_cmd::Command;
 use costar::plot::{
-    Axis, Canvas, Density, Format, Histogram, MOST_SERIES, Results, Run, cumulative, densities, effort, lengths, mean,
-    pairs, points, settings, share, training,
+    Axis, By, Canvas, Density, Format, Histogram, MOST_SERIES, Results, Run, cumulative, densities, effort, lengths,
+    mean, pairs, points, settings, share, training,
 };
 use costar::report::{Metrics, Solved};
 use std::fs;
@@ -172,7 +172,7 @@ fn a_training_has_a_panel_for_each_measure_and_a_name_for_each_run() {
 fn frame(samples: u64) -> Density {
     let said: Vec<(u32, f32)> =
         (1..=8).flat_map(|depth| [(depth, depth as f32), (depth, 0.5 * samples as f32)]).collect();
-    Density { name: "toy".into(), samples, histogram: Histogram::new(&said, 8) }
+    Density { name: "toy".into(), samples, histogram: Histogram::new(&said, 8), by: By::default() }
 }
 
 fn frames(bytes: &[u8]) -> Vec<(u16, u16, u16)> {
@@ -374,4 +374,15 @@ fn a_run_s_snapshots_become_an_animation() {
     assert_eq!(frames(&fs::read(folder.path().join("d.gif")).expect("an animation")).len(), 2);
     let said = refused(&folder, &[&models[..], &["--out", "d.png"], &few[..]].concat());
     assert!(said.contains("2 are given") && said.contains(".gif"), "{said}");
+    // A run beside a model, and what both say by exact distance.
+    for kind in ["density", "exactness"] {
+        plot(&folder, &[&["run", "puzzle8", "--kind", kind], &few[..]].concat());
+        let gif = fs::read(folder.path().join(format!("costar-{kind}.gif"))).expect("an animation");
+        assert_eq!(frames(&gif).len(), 2, "{kind}");
+        plot(&folder, &[&["puzzle8", "--kind", kind, "--out", "e.svg"], &few[..]].concat());
+    }
+    let svg = fs::read_to_string(folder.path().join("e.svg")).expect("a picture");
+    assert!(svg.contains("prediction by exact distance") && svg.contains("= distance"), "{svg}");
+    let said = refused(&folder, &["cube3", "--kind", "exactness"]);
+    assert!(said.contains("not of cube3"), "{said}");
 }

@@ -78,6 +78,7 @@ fn a_library_belongs_to_one_module() {
         ("plotters::", &["plot/render.rs", "plot/animation.rs"]),
         ("png::", &["plot/render.rs", "plot/animation.rs"]),
         ("gif::", &["plot/render.rs", "plot/animation.rs"]),
+        ("prost::", &["report/tensorboard.rs"]),
     ] {
         assert_eq!(named_outside(library, module), NOWHERE, "{library}");
     }
@@ -93,7 +94,10 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("registry", &["puzzle", "heuristic", "search", "sampler", "random", "memory"]),
     ("neural", &["puzzle", "heuristic", "sampler", "random", "files", "memory", "quantity"]),
     ("train", &["puzzle", "search", "sampler", "registry", "neural", "report", "files", "memory", "quantity"]),
-    ("solver", &["puzzle", "heuristic", "search", "registry", "neural", "report", "train", "memory", "quantity"]),
+    (
+        "solver",
+        &["puzzle", "heuristic", "search", "registry", "neural", "report", "train", "machine", "memory", "quantity"],
+    ),
     ("report", &["files"]),
     ("plot", &["report", "quantity"]),
     ("view", &["puzzle"]),

@@ -11,6 +11,7 @@ use crate::puzzle::{Puzzle, move_names};
 use crate::quantity::{self, Interval, Roughly, grouped};
 use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
+use crate::report::TensorBoard;
 use crate::solver::models;
 use crate::train::config::{Init, LabelKind, TrainingConfig};
 use crate::train::settings::{Schedule, Settings};
@@ -98,6 +99,9 @@ pub(super) struct Args {
     /// that differ from the goal in few cells, however far they are [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = quantity::share::<f64>)]
     sparse_states: Option<f64>,
+    /// Also write the metrics to this folder as TensorBoard reads them
+    #[arg(long, value_name = "DIR")]
+    tensorboard: Option<PathBuf>,
     /// Keep the model as it is after every N samples, in the run's snapshots/
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     snapshot_every: Option<u64>,
@@ -192,11 +196,16 @@ impl Visitor for Train {
         let speed = training.measure_speed(&stop)?;
         let time = Roughly(left as f64 / speed);
         note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
+        let board = args.tensorboard.as_deref().map(|folder| TensorBoard::create(folder, training.samples()));
+        let mut board = board.transpose().context("--tensorboard").or_input()?;
         let bar = TrainingBar::new(training.steps(), training.samples());
         let ended = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
             scope.spawn(|| say_when_stopped(&stop, &ended, &bar));
-            let result = training.run(&stop, &mut |event| show(&bar, event));
+            let result = training.run(&stop, &mut |event| {
+                show(&bar, event);
+                log_metrics(&mut board, event, &bar);
+            });
             ended.store(true, Ordering::Relaxed);
             result
         });
@@ -209,6 +218,16 @@ impl Visitor for Train {
             }
         }
         Ok(SUCCESS)
+    }
+}
+
+/// Writes the metrics for TensorBoard. A file that cannot be written is reported and left; the training goes on.
+fn log_metrics(board: &mut Option<TensorBoard>, event: &Event<'_>, bar: &TrainingBar) {
+    if let (Event::Metrics(metrics), Some(open)) = (event, &mut *board)
+        && let Err(error) = open.write(metrics)
+    {
+        bar.note(&format!("costar: --tensorboard: {error}; no more is written there"));
+        *board = None;
     }
 }
 

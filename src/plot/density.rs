@@ -1,4 +1,4 @@
-//! What a network says of scrambles, by their depth: a histogram of two dimensions.
+//! What a network says of scrambles, by their depth or their exact distance: a histogram of two dimensions.
 
 use super::axis::{Axis, Panel};
 use super::canvas::{Anchor, Canvas, Color, INK, PAPER, SOFT, TEXT};
@@ -79,6 +79,32 @@ fn bin_for(max_depth: u32) -> f64 {
     [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0].into_iter().find(|bin| *bin >= least).unwrap_or(least)
 }
 
+/// What stands on the axis of a picture's depths.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum By {
+    /// The length of the scramble: an upper bound of the distance.
+    #[default]
+    ScrambleDepth,
+    /// The exact distance.
+    Distance,
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            By::ScrambleDepth => "scramble depth",
+            By::Distance => "exact distance",
+        }
+    }
+
+    fn short_name(self) -> &'static str {
+        match self {
+            By::ScrambleDepth => "depth",
+            By::Distance => "distance",
+        }
+    }
+}
+
 /// A model's answers, and what is to be said of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Density {
@@ -88,6 +114,8 @@ pub struct Density {
     pub samples: u64,
     /// Its answers.
     pub histogram: Histogram,
+    /// What they are drawn by.
+    pub by: By,
 }
 
 /// Pictures, one for each model, on the same axes and colours, so that they can follow one another.
@@ -102,7 +130,7 @@ fn density(model: &Density, deepest: u32, highest: f64, largest: f64) -> Canvas 
     let histogram = &model.histogram;
     let scrambles = grouped(u64::from(histogram.counts.sum()));
     let mut canvas = Canvas::titled(
-        &format!("{}: prediction by scramble depth", model.name),
+        &format!("{}: prediction by {}", model.name, model.by.name()),
         &format!("after {} samples; {scrambles} fresh scrambles", grouped(model.samples)),
     );
     let x = Axis::exactly(0.5, f64::from(deepest) + 0.5, 14);
@@ -110,9 +138,9 @@ fn density(model: &Density, deepest: u32, highest: f64, largest: f64) -> Canvas 
     let panel = Panel { left: 90.0, top: 134.0, right: 1010.0, bottom: 720.0, x, y };
     panel.draw_y(&mut canvas, "predicted cost-to-go (moves)");
     draw_cells(&mut canvas, &panel, histogram, largest);
-    panel.draw_x(&mut canvas, Some("scramble depth (moves)"));
-    draw_lines(&mut canvas, &panel, histogram, deepest);
-    draw_key(&mut canvas, largest);
+    panel.draw_x(&mut canvas, Some(&format!("{} (moves)", model.by.name())));
+    draw_lines(&mut canvas, &panel, model, deepest);
+    draw_key(&mut canvas, largest, model.by);
     canvas
 }
 
@@ -144,7 +172,8 @@ fn shade(share: f64) -> Color {
 
 const MEAN: Color = [213, 94, 0];
 
-fn draw_lines(canvas: &mut Canvas, panel: &Panel, histogram: &Histogram, deepest: u32) {
+fn draw_lines(canvas: &mut Canvas, panel: &Panel, model: &Density, deepest: u32) {
+    let histogram = &model.histogram;
     let deepest = f64::from(deepest);
     canvas.dashed(panel.at(0.5, 0.5), panel.at(deepest + 0.5, deepest + 0.5), 2.5, INK);
     let mean = |(column, mean): (usize, &Option<f64>)| {
@@ -157,16 +186,16 @@ fn draw_lines(canvas: &mut Canvas, panel: &Panel, histogram: &Histogram, deepest
     let diagonal = panel.at(deepest + 0.5, deepest + 0.5);
     let end = means.last().map_or(diagonal.1, |end| end.1);
     let heights = super::axis::apart(&[diagonal.1, end], TEXT + 4.0, panel.top, panel.bottom);
-    canvas.text((panel.right + 12.0, heights[0]), "= depth", TEXT, Anchor::Left, INK);
+    canvas.text((panel.right + 12.0, heights[0]), &format!("= {}", model.by.short_name()), TEXT, Anchor::Left, INK);
     canvas.text((panel.right + 12.0, heights[1]), "mean", TEXT, Anchor::Left, MEAN);
 }
 
 /// What the colours mean.
-fn draw_key(canvas: &mut Canvas, largest: f64) {
+fn draw_key(canvas: &mut Canvas, largest: f64, by: By) {
     let (left, right, top, bottom) = (1034.0, 1064.0, 470.0, 690.0);
     canvas.text((left, top - 74.0), "share of the", TEXT, Anchor::Left, INK);
     canvas.text((left, top - 48.0), "scrambles of", TEXT, Anchor::Left, INK);
-    canvas.text((left, top - 22.0), "a depth", TEXT, Anchor::Left, INK);
+    canvas.text((left, top - 22.0), &format!("a {}", by.short_name()), TEXT, Anchor::Left, INK);
     let (top, steps) = (top + 14.0, 44);
     for i in 0..steps {
         let height = |i: usize| bottom - (bottom - top) * i as f64 / steps as f64;

@@ -21,7 +21,7 @@ mod training;
 pub use crate::report::statistics::{Estimate, mean, share};
 pub use axis::{Axis, Scale};
 pub use canvas::{Canvas, HEIGHT, MOST_SERIES, WIDTH};
-pub use density::{Density, Histogram, densities};
+pub use density::{By, Density, Histogram, densities};
 pub use effort::{cumulative, effort};
 pub use lengths::{lengths, pairs};
 pub use results::Results;

@@ -9,8 +9,10 @@ use std::path::Path;
 
 mod comparison;
 pub mod statistics;
+mod tensorboard;
 
 pub use comparison::Comparison;
+pub use tensorboard::TensorBoard;
 
 /// What `solve --json` prints of an instance. `null` where a field does not apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ function drawChart(canvas, { points, answers }) {
   const [left, right, top, bottom] = [30, 12, 20, 22];
   const last = Math.max(1, ...points.slice(-1).map((point) => point.seconds), ...answers.map((answer) => answer.seconds));
   const values = points.flatMap((point) => [point.least_f, point.best_h]).concat(answers.map((answer) => answer.cost));
-  const most = niceAbove(Math.max(4, ...values.filter((value) => value !== null)));
+  const most = niceAbove(Math.max(4, ...values.filter((value) => (value ?? null) !== null)));
   const x = (seconds) => left + (seconds / last) * (width - left - right);
   const y = (value) => height - bottom - (value / most) * (height - top - bottom);
 
@@ -35,7 +35,8 @@ function drawChart(canvas, { points, answers }) {
   ];
   let legend = left + 2;
   for (const [field, name, colour, dash] of curves) {
-    const known = points.filter((point) => point[field] !== null);
+    const known = points.filter((point) => (point[field] ?? null) !== null);
+    if (points.length > 0 && known.length === 0) continue; // a beam has no open list, and so no best f
     line(context, known.map((point) => [x(point.seconds), y(point[field])]), colour, 2.2, dash);
     context.textAlign = "left";
     line(context, [[legend, 9], [legend + 18, 9]], colour, 2.2, dash);

@@ -156,6 +156,25 @@ function makeNet(changed) {
     return i;
   }
 
+  // The next facelet that can be painted, in the order of the faces; `by` is 1 or -1.
+  function next(i, by) {
+    const to = (i + by + letters.length) % letters.length;
+    return isCentre(to) ? next(to, by) : to;
+  }
+
+  // Painting by a key goes on to the next facelet, as typing does.
+  function type(i, letter) {
+    paint(i, letter);
+    focus(next(i, 1));
+  }
+
+  // What was typed last goes; on a blank facelet that is the one before.
+  function typeBack(i) {
+    const to = letters[i] === "." ? next(i, -1) : i;
+    paint(to, ".");
+    focus(to);
+  }
+
   const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   const faceletOf = (target) => target?.closest?.("#net [data-facelet]")?.dataset.facelet;
 
@@ -164,8 +183,9 @@ function makeNet(changed) {
     if (i === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     const letter = event.key.toUpperCase();
     if (event.key in ARROWS) focus(beside(Number(i), ARROWS[event.key]));
-    else if (FACES.includes(letter)) paint(Number(i), letter);
-    else if (["Delete", "Backspace", "."].includes(event.key)) paint(Number(i), ".");
+    else if (FACES.includes(letter)) type(Number(i), letter);
+    else if (["Delete", "."].includes(event.key)) type(Number(i), ".");
+    else if (event.key === "Backspace") typeBack(Number(i));
     else return;
     event.preventDefault();
   });

@@ -18,21 +18,72 @@ let offers = []; // what GET /puzzles gave
 let checks = 0; // to tell the newest answer of POST /check
 let timer = 0;
 let possible = null;
+let searched = false; // what the address says
 let run = null; // the search: { phase, number, points, answers, controller, … }
 const net = makeNet(painted);
 
 const offer = () => offers.find(({ puzzle }) => puzzle === element("puzzle").value);
 const isCube = () => /^cube[23]$/.test(element("puzzle").value);
 
+// A request; a server that is gone is said to be gone.
+async function reach(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("the server does not answer: costar serve starts it again");
+  }
+}
+
 async function ask(path, body) {
   const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-  const answer = await fetch(path, options);
+  const answer = await reach(path, options);
   const told = await answer.json();
   if (!answer.ok) throw new Error(told.error);
   return told;
 }
 
+// The address holds what is to be solved and how: it can be kept, sent, and gone back to.
+
+const SETTINGS = ["estimate", "search", "n", "lambda", "seconds"];
+
+function written() {
+  const fields = new URLSearchParams({ puzzle: element("puzzle").value, instance: element("instance").value.trim() });
+  for (const id of SETTINGS) if (element(id).value) fields.set(id, element(id).value);
+  if (element("anytime").checked) fields.set("anytime", "1");
+  return `#${fields}`;
+}
+
+// Writes the address. A step is a new entry of the history, and so is the first change after a search: what was searched
+// can be gone back to.
+function remember(isStep) {
+  if (location.hash === written()) return;
+  history[isStep || searched ? "pushState" : "replaceState"](null, "", written());
+  searched = false;
+}
+
+// Sets the form as the address says; whether it says anything.
+async function recall() {
+  const fields = new URLSearchParams(location.hash.slice(1));
+  if (!offers.some(({ puzzle }) => puzzle === fields.get("puzzle"))) return false;
+  element("puzzle").value = fields.get("puzzle");
+  describePuzzle();
+  for (const id of SETTINGS) element(id).value = fields.get(id) ?? "";
+  element("anytime").checked = fields.has("anytime");
+  showAnytime();
+  element("instance").value = fields.get("instance") ?? "";
+  await check();
+  return true;
+}
+
 // What is to be solved.
+
+// An answer to another instance is none to this one.
+function forget() {
+  if (!run || isBusy() || run.instance === element("instance").value.trim()) return;
+  run = null;
+  element("watch").hidden = true;
+}
 
 function judge(className, text) {
   const judgement = element("judgement");
@@ -54,6 +105,8 @@ async function check() {
   try {
     const told = await ask("check", { puzzle, instance });
     if (number !== checks) return;
+    forget();
+    remember(false);
     if (!told.possible) return judge("wrong", `✘ ${told.reason}`);
     judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
     if (isCube()) net.show(told.state);
@@ -97,13 +150,15 @@ async function scramble() {
   if (element("depth").value) query.set("depth", element("depth").value);
   try {
     element("instance").value = (await ask(`scramble?${query}`)).instance;
+    remember(true);
     await check();
   } catch (error) {
     judge("wrong", `✘ ${error.message}`);
   }
 }
 
-function choosePuzzle() {
+// Sets the form up for the chosen puzzle.
+function describePuzzle() {
   const { notation, searches, heuristics, models, scramble_depth: depth, takes_lines: lines } = offer();
   fill("estimate", [
     ["", "auto"],
@@ -125,7 +180,13 @@ function choosePuzzle() {
     run = null;
     element("watch").hidden = true;
   }
-  return depth === null ? check() : scramble();
+}
+
+function choosePuzzle() {
+  describePuzzle();
+  if (offer().scramble_depth !== null) return scramble();
+  remember(true);
+  return check();
 }
 
 function fill(id, entries) {
@@ -187,7 +248,11 @@ function say(phase, text, className = "") {
 }
 
 async function solve() {
-  run = { phase: "waiting", number: null, points: [], answers: [], controller: new AbortController() };
+  const instance = element("instance").value.trim();
+  run = { phase: "waiting", instance, number: null, points: [], answers: [], controller: new AbortController() };
+  remember(true);
+  searched = true;
+  element("chosen").textContent = "";
   element("watch").hidden = false;
   element("answers").replaceChildren();
   for (const id of ["nodes", "rate", "best-f", "best-h", "time"]) element(id).textContent = "–";
@@ -195,7 +260,7 @@ async function solve() {
   drawRun();
   const mine = run;
   try {
-    const answer = await fetch("solve", {
+    const answer = await reach("solve", {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
       body: JSON.stringify(request()),
@@ -250,10 +315,11 @@ const EVENTS = {
   },
   done(report) {
     showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
+    element("chosen").textContent = chosen(report);
     if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No answer was found"}`, "wrong");
     const best = run.answers.at(-1);
     if (best?.cost !== report.cost) run.answers.push(report);
-    const proven = report.proven_optimal ? ", and no answer is shorter" : "";
+    const proven = report.proven_optimal ? ": proven, no answer is shorter" : "; a shorter one may exist";
     say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}`, "right");
     showAnswers();
     drawRun();
@@ -265,7 +331,33 @@ const EVENTS = {
   error: ({ error }) => say("failed", `✘ ${error}`, "wrong"),
 };
 
+const SEARCHES = {
+  bwas: "batch-weighted A*",
+  beam: "beam search",
+  astar: "A*",
+  idastar: "iterative-deepening A*",
+  nbs: "bidirectional A*",
+  "best-first": "best-first search",
+  bfs: "breadth-first search",
+  bidirectional: "breadth-first search from both ends",
+  random: "a random walk",
+  exhaustive: "exhaustive search",
+};
+
+// What was done, in words: which search with which estimate, and how much is known exactly.
+function chosen({ search, heuristic, model, config }) {
+  const asked = element("search").value === "" ? "auto chose " : "";
+  const width = config.n ? `, ${wide.format(config.n)} ${search === "beam" ? "wide" : "nodes a step"}` : "";
+  const by = model ? `, led by the network ${model}` : heuristic ? `, led by ${heuristic}` : "";
+  const known = config.perimeter ? `; exact within ${config.perimeter} moves of the goal` : "";
+  const images = config.symmetries ? `, on ${config.symmetries} symmetric images` : "";
+  const text = `${asked}${SEARCHES[search] ?? search}${width}${images}${by}${known}`;
+  return text[0].toUpperCase() + text.slice(1);
+}
+
 const WHY = {
+  width: "Not solved: the beam is empty, and a wider one goes further",
+  moves: "Not solved: the walk has made all its moves",
   time: "Not solved: the time is up",
   nodes: "Not solved: the nodes are used up",
   memory: "Not solved: the memory is used up",
@@ -286,6 +378,7 @@ function showNumbers(progress, rate) {
   element("nodes").textContent = progress.nodes_generated < 1e6 ? wide.format(progress.nodes_generated) : short.format(progress.nodes_generated);
   element("rate").textContent = short.format(Math.round(rate));
   element("best-f").textContent = fixed(progress.least_f, 1);
+  element("best-f").parentElement.hidden = (progress.least_f ?? null) === null;
   element("best-h").textContent = fixed(progress.best_h, 1);
   element("time").textContent = fixed(progress.seconds, 1);
 }
@@ -294,7 +387,8 @@ function drawRun() {
   if (!run) return;
   drawChart(element("chart"), run);
   const last = run.points.at(-1);
-  const numbers = last ? `after ${last.seconds.toFixed(0)} seconds the best f is ${last.least_f?.toFixed(1) ?? "unknown"}` : "no step was made yet";
+  const best = (last?.least_f ?? null) === null ? `the nearest h is ${last?.best_h?.toFixed(1) ?? "unknown"}` : `the best f is ${last.least_f.toFixed(1)}`;
+  const numbers = last ? `after ${last.seconds.toFixed(0)} seconds ${best}` : "no step was made yet";
   element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.answers.length} answers`);
 }
 
@@ -348,6 +442,8 @@ function listen() {
     check().then(() => !element("solve").disabled && solve());
   });
   element("search").addEventListener("change", showAnytime);
+  for (const id of [...SETTINGS, "anytime"]) element(id).addEventListener("change", () => remember(false));
+  addEventListener("popstate", recall);
   element("net-clear").addEventListener("click", () => net.reset(false));
   element("net-solved").addEventListener("click", () => net.reset(true));
   element("stop").addEventListener("click", stop);
@@ -368,7 +464,7 @@ async function begin() {
     offers = list;
     element("seconds").placeholder = status.max_seconds;
     fill("puzzle", offers.map(({ puzzle }) => [puzzle, puzzle]));
-    await choosePuzzle();
+    if (!(await recall())) await choosePuzzle();
   } catch (error) {
     judge("wrong", `✘ ${error.message}`);
   }

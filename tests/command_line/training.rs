@@ -106,6 +106,25 @@ fn training_says_what_it_will_do_and_keeps_its_folder() {
 }
 
 #[test]
+fn metrics_go_to_tensorboard_too() {
+    let (_folder, path) = temporary();
+    let (out, board) = (path("run"), path("board"));
+    let words = ["--device", "cpu", "--out", &out, "--tensorboard", &board];
+    assert_eq!(train(&[&["--steps", "640"], &words[..]].concat()).code, 0);
+    let files = || fs::read_dir(&board).expect("a folder").flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    let bytes = fs::read(&files()[0]).expect("events");
+    let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    for tag in ["brain.Event:2", "loss", "absolute_error", "learning_rate", "cross_entropy"] {
+        assert!(has(tag), "{tag}");
+    }
+    let ran = run(&[&["train", "--resume", "--steps", "1280"], &words[..]].concat());
+    assert!(ran.code == 0 && files().len() == 2, "{}", ran.err);
+    fs::write(path("file"), "").expect("a file");
+    let message = refused(&[&TINY[..], &["--out", &path("other"), "--tensorboard", &path("file")]].concat());
+    assert!(message.contains("--tensorboard"), "{message}");
+}
+
+#[test]
 fn labels_schedules_and_averages_are_the_runs_own() {
     let (_folder, path) = temporary();
     let out = path("run");

@@ -94,11 +94,12 @@ impl Folder {
     }
 }
 
-/// Reads what is named; `optima` is a file of instances with the optimal lengths that results lack.
+/// Reads what is named; `optima` is a file of instances with the optimal lengths that results lack. With `as_models`, a run
+/// beside a model stands for its newest one.
 ///
 /// # Errors
 /// If something is neither a run nor a model nor results, or they are not of one sort.
-pub(super) fn read(names: &[String], optima: Option<&Path>) -> Result<Given> {
+pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> Result<Given> {
     let optima = optima.map(known_optima).transpose().context("--instances")?;
     let mut first: Option<Given> = None;
     for name in names {
@@ -108,6 +109,8 @@ pub(super) fn read(names: &[String], optima: Option<&Path>) -> Result<Given> {
             (Some(Given::Runs(all)), Given::Runs(more)) => Given::Runs(joined(all, more)),
             (Some(Given::Models(all)), Given::Models(more)) => Given::Models(joined(all, more)),
             (Some(Given::Results(all)), Given::Results(more)) => Given::Results(joined(all, more)),
+            (Some(Given::Models(all)), Given::Runs(more)) if as_models => Given::Models(joined(all, newest(&more)?)),
+            (Some(Given::Runs(all)), Given::Models(more)) if as_models => Given::Models(joined(newest(&all)?, more)),
             (Some(first), next) => bail!(
                 "{name} is one of {}, and {} one of {}: expected inputs of one kind",
                 next.sort(),
@@ -122,6 +125,12 @@ pub(super) fn read(names: &[String], optima: Option<&Path>) -> Result<Given> {
     }
     tell_apart(&mut given);
     Ok(given)
+}
+
+/// The newest model of each run.
+fn newest(runs: &[Folder]) -> Result<Vec<PathBuf>> {
+    let models = runs.iter().map(|run| run.models(false)).collect::<Result<Vec<_>>>()?;
+    Ok(models.concat())
 }
 
 fn joined<T>(mut all: Vec<T>, more: Vec<T>) -> Vec<T> {

@@ -20,7 +20,8 @@ pub(super) struct Args {
     /// Folders of runs, their metrics.jsonl, models (folders or names), or files of results of bench --out: of one sort
     #[arg(required = true, value_name = "RUN_OR_RESULTS")]
     inputs: Vec<String>,
-    /// Where the picture goes; its end says in which form: .png, .svg or .gif [default: costar-KIND.png; costar-density.gif for the snapshots of a run]
+    /// Where the picture goes; its end says in which form: .png, .svg or .gif [default: costar-KIND.png;
+    /// costar-KIND.gif for the snapshots of a run and for several models]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// What is drawn, where there is more than one picture of what is given [default: of runs, training; of models,
@@ -67,6 +68,8 @@ enum Kind {
     Training,
     /// What a model says by scramble depth, of models or runs; a .gif of a run shows its snapshots one after the other
     Density,
+    /// What a model says by exact distance, of models or runs for puzzle8 and cube2
+    Exactness,
     /// Solution length against the optimal one, of results
     Lengths,
     /// The time and the nodes that instances take, of results
@@ -76,6 +79,10 @@ enum Kind {
 }
 
 impl Kind {
+    fn is_of_models(self) -> bool {
+        matches!(self, Kind::Density | Kind::Exactness)
+    }
+
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
@@ -86,7 +93,8 @@ pub(super) fn run(args: &Args) -> Ending {
     if let Some(out) = &args.out {
         check_place(out).or_input()?;
     }
-    let given = inputs::read(&args.inputs, args.instances.as_deref()).or_input()?;
+    let as_models = args.kind.is_some_and(Kind::is_of_models);
+    let given = inputs::read(&args.inputs, args.instances.as_deref(), as_models).or_input()?;
     let kind = kind(args, &given, asked).or_input()?;
     let default = default_name(kind, &given);
     let out = args.out.clone().unwrap_or(default);
@@ -105,9 +113,11 @@ fn kind(args: &Args, given: &Given, format: Option<Format>) -> Result<Kind> {
     let possible = match given {
         Given::Runs(runs) => {
             let animated = format == Some(Format::Gif) && runs.iter().all(|run| !run.snapshots.is_empty());
-            if animated { vec![Kind::Density, Kind::Training] } else { vec![Kind::Training, Kind::Density] }
+            let [first, second] =
+                if animated { [Kind::Density, Kind::Training] } else { [Kind::Training, Kind::Density] };
+            vec![first, second, Kind::Exactness]
         }
-        Given::Models(_) => vec![Kind::Density],
+        Given::Models(_) => vec![Kind::Density, Kind::Exactness],
         Given::Results(all) if all.len() > 1 => vec![Kind::Settings, Kind::Lengths, Kind::Effort],
         Given::Results(all) if all[0].with_optimum() > 0 => vec![Kind::Lengths, Kind::Effort, Kind::Settings],
         Given::Results(_) => vec![Kind::Effort, Kind::Lengths, Kind::Settings],
@@ -128,7 +138,7 @@ fn kind(args: &Args, given: &Given, format: Option<Format>) -> Result<Kind> {
 fn refuse_idle_flags(args: &Args, kind: Kind) -> Result<()> {
     let of_density = [("--puzzle", args.puzzle.is_some()), ("--max-depth", args.max_depth.is_some())];
     for (flag, given) in of_density {
-        ensure!(!given || kind == Kind::Density, "{flag} is of --kind density, and the picture is {}", kind.name());
+        ensure!(!given || kind.is_of_models(), "{flag} is of --kind density, and the picture is {}", kind.name());
     }
     let of_results = matches!(kind, Kind::Lengths | Kind::Effort | Kind::Settings);
     ensure!(args.instances.is_none() || of_results, "--instances is of results, and the picture is {}", kind.name());
@@ -136,8 +146,12 @@ fn refuse_idle_flags(args: &Args, kind: Kind) -> Result<()> {
 }
 
 fn default_name(kind: Kind, given: &Given) -> PathBuf {
-    let animated = matches!(given, Given::Runs(runs) if runs.iter().any(|run| !run.snapshots.is_empty()));
-    let end = if kind == Kind::Density && animated { "gif" } else { "png" };
+    let animated = match given {
+        Given::Runs(runs) => runs.iter().any(|run| !run.snapshots.is_empty()),
+        Given::Models(models) => models.len() > 1,
+        Given::Results(_) => false,
+    };
+    let end = if kind.is_of_models() && animated { "gif" } else { "png" };
     PathBuf::from(format!("costar-{}.{end}", kind.name()))
 }
 
@@ -147,11 +161,11 @@ fn draw(args: &Args, kind: Kind, given: Given, format: Format) -> Result<Vec<Can
         Ok(())
     };
     match (kind, given) {
-        (Kind::Density, Given::Runs(runs)) => {
+        (Kind::Density | Kind::Exactness, Given::Runs(runs)) => {
             let models = runs.iter().map(|run| run.models(format == Format::Gif)).collect::<Result<Vec<_>>>()?;
-            densities(args, &models.concat(), format)
+            densities(args, kind, &models.concat(), format)
         }
-        (Kind::Density, Given::Models(models)) => densities(args, &models, format),
+        (Kind::Density | Kind::Exactness, Given::Models(models)) => densities(args, kind, &models, format),
         (_, Given::Runs(runs)) => {
             few(runs.len(), "runs")?;
             let runs = runs.into_iter().map(inputs::Folder::into_run).collect::<Result<Vec<_>>>()?;
@@ -179,7 +193,7 @@ fn draw(args: &Args, kind: Kind, given: Given, format: Format) -> Result<Vec<Can
     }
 }
 
-fn densities(args: &Args, models: &[PathBuf], format: Format) -> Result<Vec<Canvas>> {
+fn densities(args: &Args, kind: Kind, models: &[PathBuf], format: Format) -> Result<Vec<Canvas>> {
     ensure!(
         models.len() == 1 || format == Format::Gif,
         "a plot shows one model, and {} are given: expected --out with a name that ends with .gif",
@@ -190,6 +204,7 @@ fn densities(args: &Args, models: &[PathBuf], format: Format) -> Result<Vec<Canv
         scrambles: args.scrambles,
         max_depth: args.max_depth,
         seed: args.seed,
+        by: if kind == Kind::Exactness { plot::By::Distance } else { plot::By::ScrambleDepth },
     };
     let device = predictions::device(args.device)?;
     let all =

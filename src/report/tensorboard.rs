@@ -1,0 +1,171 @@
+//! Metrics of a training as TensorBoard reads them: a file of events in a folder.
+//!
+//! A file is a sequence of records (a length, its checksum, bytes, their checksum), each a message of `event.proto` and
+//! `summary.proto` of TensorFlow, of which the fields that scalars need are declared here.
+
+use super::Metrics;
+use crate::error::{Context as _, Result};
+use prost::Message;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Clone, PartialEq, Message)]
+struct Event {
+    /// Seconds since 1970.
+    #[prost(double, tag = "1")]
+    wall_time: f64,
+    #[prost(int64, tag = "2")]
+    step: i64,
+    #[prost(oneof = "What", tags = "3, 5, 7")]
+    what: Option<What>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum What {
+    #[prost(string, tag = "3")]
+    FileVersion(String),
+    #[prost(message, tag = "5")]
+    Summary(Summary),
+    #[prost(message, tag = "7")]
+    Session(Session),
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Summary {
+    #[prost(message, repeated, tag = "1")]
+    values: Vec<Scalar>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Scalar {
+    #[prost(string, tag = "1")]
+    tag: String,
+    #[prost(float, tag = "2")]
+    value: f32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Session {
+    #[prost(int32, tag = "1")]
+    status: i32,
+}
+
+/// [`Session::status`]: events of earlier files from this step on are dropped.
+const START: i32 = 1;
+
+/// A file of events; `step` is the number of samples.
+#[derive(Debug)]
+pub struct TensorBoard {
+    path: PathBuf,
+    file: File,
+}
+
+impl TensorBoard {
+    /// Begins a file in a folder, which is made where it is missing. What earlier files have from `samples` on is dropped
+    /// by TensorBoard: a resumed run writes it again.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn create(folder: &Path, samples: u64) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        // TensorBoard reads the files of a folder in the order of their names.
+        let name = format!("events.out.tfevents.{:017.6}.costar.{}", now(), std::process::id());
+        let path = folder.join(name);
+        let file = File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let mut board = TensorBoard { path, file };
+        board.append(0, What::FileVersion("brain.Event:2".into()))?;
+        board.append(samples, What::Session(Session { status: START }))?;
+        Ok(board)
+    }
+
+    /// Adds the scalars of a line of metrics.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&mut self, metrics: &Metrics) -> Result<()> {
+        let scalars = [
+            ("loss", Some(metrics.loss)),
+            ("squared_error", Some(metrics.squared_error)),
+            ("absolute_error", Some(metrics.absolute_error)),
+            ("cross_entropy", metrics.cross_entropy),
+            ("learning_rate", Some(metrics.learning_rate)),
+            ("samples_per_second", Some(metrics.samples_per_second)),
+        ];
+        let scalars =
+            scalars.into_iter().filter_map(|(tag, value)| Some(Scalar { tag: tag.into(), value: value? as f32 }));
+        self.append(metrics.samples, What::Summary(Summary { values: scalars.collect() }))
+    }
+
+    fn append(&mut self, step: u64, what: What) -> Result<()> {
+        let event = Event { wall_time: now(), step: i64::try_from(step).unwrap_or(i64::MAX), what: Some(what) };
+        let bytes = event.encode_to_vec();
+        let length = (bytes.len() as u64).to_le_bytes();
+        let record = [&length[..], &checksum(&length), &bytes, &checksum(&bytes)].concat();
+        self.file.write_all(&record).with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// The masked CRC-32C of a record's part.
+fn checksum(bytes: &[u8]) -> [u8; 4] {
+    crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The events of a file, each with its checksums tested.
+    fn events(path: &Path) -> Vec<Event> {
+        let bytes = fs::read(path).expect("a file");
+        let mut rest = &bytes[..];
+        let mut events = Vec::new();
+        while !rest.is_empty() {
+            let length = u64::from_le_bytes(rest[..8].try_into().expect("8 bytes")) as usize;
+            assert_eq!(rest[8..12], checksum(&rest[..8]));
+            let data = &rest[12..12 + length];
+            assert_eq!(rest[12 + length..16 + length], checksum(data));
+            events.push(Event::decode(data).expect("an event"));
+            rest = &rest[16 + length..];
+        }
+        events
+    }
+
+    #[test]
+    fn checksums_are_masked_as_in_tensorflow() {
+        // What every file of events begins with, as TensorFlow writes it: a record of 24 bytes.
+        assert_eq!(checksum(&24u64.to_le_bytes()), [0xa3, 0x7f, 0x4b, 0x22]);
+    }
+
+    #[test]
+    fn scalars_stand_at_their_samples_behind_the_start_of_the_session() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut board = TensorBoard::create(&folder.path().join("board"), 640).expect("a file");
+        let metrics = Metrics {
+            samples: 1280,
+            seconds: 2.0,
+            samples_per_second: 320.0,
+            loss: 0.5,
+            squared_error: 4.0,
+            absolute_error: 1.5,
+            cross_entropy: None,
+            learning_rate: 1e-3,
+            predictions: None,
+        };
+        board.write(&metrics).expect("it can be written");
+        let events = events(&board.path);
+        assert_eq!(events[0].what, Some(What::FileVersion("brain.Event:2".into())));
+        assert_eq!((events[1].step, &events[1].what), (640, &Some(What::Session(Session { status: START }))));
+        let Some(What::Summary(summary)) = &events[2].what else { panic!("{events:?}") };
+        let scalars: Vec<(&str, f32)> = summary.values.iter().map(|value| (value.tag.as_str(), value.value)).collect();
+        assert_eq!(events[2].step, 1280);
+        assert_eq!(scalars[..3], [("loss", 0.5), ("squared_error", 4.0), ("absolute_error", 1.5)]);
+        assert_eq!((scalars.len(), events.len()), (5, 3));
+        assert!(events.iter().all(|event| event.wall_time > 1.7e9));
+    }
+}

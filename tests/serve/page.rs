@@ -1,0 +1,211 @@
+//! The page, in a browser.
+
+use crate::browser::Browser;
+use crate::{HARD, Server};
+use costar::puzzle::Puzzle as _;
+use costar::puzzle::cube3::{Cube3, CubeState};
+use serde_json::json;
+
+/// Opens the page of a server, and waits until it is ready.
+fn open(browser: &Browser, server: &Server) {
+    browser.visit(&format!("http://127.0.0.1:{}/", server.port));
+    browser.wait("return window.costarSolver !== undefined && costarSolver.state().possible === true");
+}
+
+fn type_instance(browser: &Browser, text: &str) {
+    browser.run("const field = document.querySelector('#instance'); field.value = ''; field.focus()");
+    browser.type_text(text);
+}
+
+fn judgement(browser: &Browser) -> String {
+    browser.run("return costarSolver.state().judgement").as_str().expect("text").to_owned()
+}
+
+#[test]
+fn a_search_is_typed_watched_and_stopped() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    open(&browser, &server);
+    type_instance(&browser, HARD);
+    browser.wait("return costarSolver.state().possible === true && costar.state().scramble === 30");
+    browser.run(
+        "document.querySelector('#search').value = 'bwas'; document.querySelector('#n').value = '100';
+        document.querySelector('#lambda').value = '1'; document.querySelector('#solve').click()",
+    );
+    browser.wait("return costarSolver.state().progress !== null");
+    assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
+    let shown =
+        "return ['nodes', 'rate', 'best-f', 'best-h', 'time'].map((id) => document.getElementById(id).textContent)";
+    let first = browser.run(shown);
+    let nodes = browser.run("return costarSolver.state().progress.nodes_generated");
+    browser.wait(&format!("return costarSolver.state().progress.nodes_generated > {nodes}"));
+    let second = browser.run(shown);
+    assert_ne!(first[0], second[0], "the numbers move");
+    for (i, text) in second.as_array().expect("five").iter().enumerate() {
+        assert!(text.as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit())), "{i}: {second}");
+    }
+    let drawn = "const chart = document.querySelector('#chart');
+        return chart.getContext('2d').getImageData(0, 0, chart.width, chart.height).data.some((value) => value > 0)";
+    assert_eq!(browser.run(drawn), true, "the plot is drawn");
+    server.wait_for(1, 0);
+    browser.run("document.querySelector('#stop').click()");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    server.wait_for(0, 0);
+    let phase = browser.run("return document.querySelector('#phase').textContent");
+    assert!(phase.as_str().is_some_and(|phase| phase.contains("Stopped before")), "{phase}");
+    // A tab that goes elsewhere ends its search.
+    browser.run("document.querySelector('#solve').click()");
+    server.wait_for(1, 0);
+    browser.visit("about:blank");
+    server.wait_for(0, 0);
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
+
+#[test]
+fn an_answer_is_played_until_the_pages_cube_is_solved() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    browser.prefer("prefers-reduced-motion", "reduce");
+    open(&browser, &server);
+    browser.run("document.querySelector('#depth').value = 7; document.querySelector('#scramble').click()");
+    browser.wait("return costarSolver.state().possible === true && costar.state().scramble === 7");
+    assert_eq!(browser.run("return costar.state().solved"), false);
+    assert_eq!(browser.run("return getComputedStyle(document.querySelector('#verdict')).display"), "none");
+    browser.run("document.querySelector('#instance').focus()");
+    browser.press(&['\u{e007}']);
+    browser.wait("return costarSolver.state().phase === 'done'");
+    browser.run("document.querySelector('#speed').value = '16'; document.querySelector('#play').click()");
+    browser.wait("const state = costar.state(); return state.position === state.moves && !state.playing");
+    let state = browser.run("return costar.state()");
+    assert_eq!((&state["solved"], &state["verdict"]["agrees"]), (&true.into(), &true.into()), "{state}");
+    assert_eq!(state["state"], Cube3.format(&CubeState::SOLVED));
+    let verdict = browser.run("return document.querySelector('#verdict').textContent");
+    assert!(verdict.as_str().is_some_and(|verdict| verdict.contains("✔ Solved")), "{verdict}");
+    // Nothing was asked of any other host.
+    let own = format!("http://127.0.0.1:{}/", server.port);
+    let requests = browser.requests();
+    assert!(requests.iter().any(|address| address.ends_with("/solve")), "{requests:?}");
+    assert!(requests.iter().all(|address| address.starts_with(&own) || address.starts_with("data:")), "{requests:?}");
+    let foreign = "fetch('http://127.0.0.2:1/').then(() => done('came through'), () => done('refused'))";
+    assert_eq!(browser.run_until_done(foreign), "refused");
+    assert!(browser.console().iter().any(|line| line.contains("Content Security Policy")));
+}
+
+#[test]
+fn the_address_holds_the_form_and_an_answer_goes_with_its_instance() {
+    let Some(browser) = Browser::start() else { return };
+    let mut server = Server::start(&[]);
+    let page = format!("http://127.0.0.1:{}/", server.port);
+    let board = "1 2 3 4 0 6 7 5 8";
+    browser.visit(&format!("{page}#puzzle=puzzle8&instance={}&search=astar&seconds=20", board.replace(' ', "+")));
+    let ready = "return window.costarSolver !== undefined && costarSolver.state().possible === true";
+    browser.wait(ready);
+    let form = "return ['puzzle', 'instance', 'search', 'seconds', 'n'].map((id) => document.getElementById(id).value)";
+    let expected = json!(["puzzle8", board, "astar", "20", ""]);
+    assert_eq!(browser.run(form), expected);
+    browser.run("document.querySelector('#solve').click()");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    let text = |id: &str| {
+        let said = browser.run(&format!("return document.getElementById('{id}').textContent"));
+        said.as_str().expect("text").to_owned()
+    };
+    assert!(text("phase").contains("2 moves") && text("phase").contains("proven"), "{}", text("phase"));
+    assert_eq!(text("chosen"), "A*, led by linear-conflict");
+    // The answer goes with its instance; settings and instance are in the address, before and after a refresh.
+    type_instance(&browser, "1 2 3 4 5 6 0 7 8");
+    browser.wait("return costarSolver.state().phase === 'idle' && document.querySelector('#watch').hidden");
+    browser.wait("return location.hash.includes('5+6+0+7+8')");
+    browser.run("document.querySelector('#search').value = ''; document.querySelector('#n').value = '64'");
+    browser.run("document.querySelector('#n').dispatchEvent(new Event('change'))");
+    browser.run("location.reload()");
+    browser.wait(ready);
+    assert_eq!(browser.run(form), json!(["puzzle8", "1 2 3 4 5 6 0 7 8", "", "20", "64"]));
+    browser.run("document.querySelector('#solve').click()");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    assert!(text("chosen").starts_with("Auto chose "), "{}", text("chosen"));
+    browser.run("history.back()");
+    browser.wait("return document.querySelector('#search')?.value === 'astar'");
+    server.signal("-INT");
+    server.child.wait().expect("it ends");
+    type_instance(&browser, board);
+    browser.wait("return costarSolver.state().judgement.includes('the server does not answer')");
+}
+
+#[test]
+fn an_impossible_cube_is_refused_as_it_is_painted() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    browser.resize(1200, 1000);
+    open(&browser, &server);
+    browser.run("document.querySelector('#paint').open = true; document.querySelector('#net-solved').click()");
+    browser.wait("return costarSolver.state().judgement === '✔ Solved already'");
+    let paint = |facelet: u32, letter: &str| {
+        browser.run(&format!(
+            "document.querySelector('#palette [data-letter=\"{letter}\"]').click();
+             document.querySelector('#net [data-facelet=\"{facelet}\"]').click()"
+        ));
+    };
+    // One more green than there are.
+    paint(8, "F");
+    assert!(judgement(&browser).contains("10 facelets are F (green)"), "{}", judgement(&browser));
+    assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
+    // The corner URF turned in its place: every piece is real, and only costar knows better.
+    paint(8, "R");
+    paint(9, "F");
+    paint(20, "U");
+    browser.wait("return costarSolver.state().judgement.includes('a corner is twisted in its place')");
+    assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
+    // Pieces that do not exist are seen before all is painted; by keys.
+    browser.run(
+        "document.querySelector('#net-clear').click(); document.querySelector('#net [data-facelet=\"7\"]').focus()",
+    );
+    browser.press(&['u']);
+    assert_eq!(judgement(&browser), "47 facelets are blank");
+    // The next letter paints the next facelet; Backspace takes the last one back.
+    let focused = || browser.run("return document.activeElement.dataset.facelet");
+    assert_eq!(focused(), "8");
+    browser.press(&['u']);
+    assert_eq!((judgement(&browser), focused()), ("46 facelets are blank".into(), "9".into()));
+    browser.press(&['\u{e003}']);
+    assert_eq!((judgement(&browser), focused()), ("47 facelets are blank".into(), "8".into()));
+    // From 8 to 7, and down to 19.
+    browser.press(&['\u{e012}']);
+    browser.press(&['\u{e015}']);
+    browser.press(&['d']);
+    assert!(
+        judgement(&browser).contains("an edge reads UD (white, yellow), and there is no such piece"),
+        "{}",
+        judgement(&browser)
+    );
+    // A cube that is possible is solved.
+    let facelets = Cube3.format(&Cube3.parse("R U").expect("a scramble"));
+    for (facelet, letter) in (0..).zip(facelets.chars()) {
+        paint(facelet, &letter.to_string());
+    }
+    browser.wait("return costarSolver.state().possible === true");
+    browser.run("document.querySelector('#solve').click()");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    assert_eq!(browser.run("return costarSolver.state().answers[0].length"), 2);
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
+
+#[test]
+fn the_page_fits_a_phone_and_every_puzzle() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    open(&browser, &server);
+    for puzzle in ["cube3", "cube2", "puzzle15", "lightsout7", "sokoban", "jugs:8,5,3"] {
+        browser.run(&format!(
+            "const list = document.querySelector('#puzzle'); list.value = '{puzzle}';
+             list.dispatchEvent(new Event('change')); document.querySelector('#paint').open = true;
+             document.querySelector('#options').open = true"
+        ));
+        browser.wait("return costarSolver.state().judgement.length > 3");
+        for width in [320, 390, 800, 1280] {
+            browser.resize(width, 800);
+            let widths = browser.run("return [document.documentElement.scrollWidth, innerWidth]");
+            assert!(widths[0].as_u64() <= widths[1].as_u64(), "{puzzle} at {width}: {widths}");
+        }
+    }
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
