@@ -236,6 +236,9 @@ fn keys_buttons_scrubber_and_list_go_where_they_say() {
         browser.run("return document.querySelector('#now').textContent"),
         "Solution 2 of 5: L – left face clockwise"
     );
+    // After a step back, the caption is of the move before.
+    browser.run("document.getElementById('back').click()");
+    browser.wait("return document.querySelector('#now').textContent.startsWith('Solution 1 of 5')");
     browser.run("document.querySelector('[data-position=\"3\"]').click()");
     at(3);
     // The scrubber has the focus: its arrows are the page's.

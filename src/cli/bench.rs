@@ -8,7 +8,7 @@ use super::{Ending, OrInput as _, SUCCESS};
 use crate::memory;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
 use crate::solver::{Solution, Solver, Watch};
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -47,8 +47,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let (name, goal) = (args.flags.puzzle().or_input()?, args.flags.goal.clone());
-    visit(&name, goal.as_deref(), Bench { args, stop }).or_input()?
+    args.flags.puzzle.clone().visit(Bench { args, stop })
 }
 
 struct Bench {

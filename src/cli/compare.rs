@@ -1,13 +1,13 @@
 //! `costar compare`: every search with every heuristic that fits, on one instance.
 
+use super::puzzle_flags::PuzzleFlags;
 use super::solve::print_line;
 use super::solver_flags::why_not_solved;
-use super::{Ending, OrInput as _, SUCCESS, puzzle_name, signal};
+use super::{Ending, OrInput as _, SUCCESS, signal};
 use crate::error::Error;
-use crate::neural::device::DeviceChoice;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, Visitor};
 use crate::report::Solved;
 use crate::search::{End, Limit, Limits};
 use crate::solver::{SearchConfig, Solution, Solver, Watch};
@@ -20,18 +20,8 @@ use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The puzzle [default: the model's, or cube3]
-    #[arg(long, value_name = "NAME")]
-    puzzle: Option<String>,
-    /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
-    #[arg(long, value_name = "DIR")]
-    model: Option<String>,
-    /// Another goal than the puzzle's own
-    #[arg(long, value_name = "STATE")]
-    goal: Option<String>,
-    /// Where the network runs: auto, cpu, cuda or cuda:I
-    #[arg(long, default_value = "auto", value_name = "DEVICE")]
-    device: DeviceChoice,
+    #[command(flatten)]
+    puzzle: PuzzleFlags,
     /// What each search gets, in seconds
     #[arg(long, default_value = "5", value_name = "S", value_parser = quantity::seconds)]
     max_seconds: f64,
@@ -48,9 +38,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let name = puzzle_name(args.puzzle.as_deref(), args.model.as_deref()).or_input()?;
-    let goal = args.goal.clone();
-    visit(&name, goal.as_deref(), Compare { args, stop }).or_input()?
+    args.puzzle.clone().visit(Compare { args, stop })
 }
 
 struct Compare {
@@ -88,16 +76,13 @@ impl Visitor for Compare {
                 let ready = match &mut solver {
                     Some(solver) => solver.reconfigure(search, limits),
                     None => {
-                        let builder =
-                            Solver::builder(entry.clone()).search(search).limits(limits).stop(Arc::clone(&stop));
-                        let builder = builder.heuristic(heuristic).device(args.device);
-                        let model = args.model.iter().filter(|_| heuristic == "network");
-                        let builder = model.fold(builder, |builder, model| builder.model(model));
-                        builder.build().map(|built| solver = Some(built))
+                        let builder = args.puzzle.builder(entry.clone(), heuristic == "network");
+                        let builder = builder.search(search).heuristic(heuristic).limits(limits);
+                        builder.stop(Arc::clone(&stop)).build().map(|built| solver = Some(built))
                     }
                 };
                 // A model that is named is to be used; others may be missing, and a search may not fit.
-                let is_named = heuristic == "network" && args.model.is_some() && solver.is_none();
+                let is_named = heuristic == "network" && args.puzzle.model.is_some() && solver.is_none();
                 let fits = match ready {
                     Ok(()) => true,
                     Err(Error::Setting(_)) if !is_named => false,

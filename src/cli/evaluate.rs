@@ -1,12 +1,11 @@
 //! `costar evaluate`: what a network says of many states, as JSON lines.
 
 use super::instances;
+use super::puzzle_flags::PuzzleFlags;
 use super::solve::print_line;
-use super::{BAD_INPUT, Ending, OrInput as _, puzzle_name, signal};
-use crate::neural::device::DeviceChoice;
-use crate::neural::precision::Precision;
+use super::{BAD_INPUT, Ending, OrInput as _, signal};
 use crate::puzzle::{Move, Puzzle};
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
 use crate::solver::{SearchConfig, Solver};
 use anyhow::Context as _;
@@ -25,24 +24,11 @@ use std::time::Duration;
 pub(super) struct Args {
     /// One instance a line, as bench reads it, or - for standard input
     file: PathBuf,
-    /// The puzzle [default: the model's, or cube3]
-    #[arg(long, value_name = "NAME")]
-    puzzle: Option<String>,
-    /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
-    #[arg(long, value_name = "DIR")]
-    model: Option<String>,
+    #[command(flatten)]
+    puzzle: PuzzleFlags,
     /// What estimates the cost-to-go: network, or one of those that costar puzzles lists
     #[arg(long, default_value = "network", value_name = "NAME")]
     heuristic: String,
-    /// Another goal than the puzzle's own
-    #[arg(long, value_name = "STATE")]
-    goal: Option<String>,
-    /// Where the network runs: auto, cpu, cuda or cuda:I
-    #[arg(long, default_value = "auto", value_name = "DEVICE")]
-    device: DeviceChoice,
-    /// Of the network's matrix products [default: what is fastest here]
-    #[arg(long, value_name = "f32|bf16|int8")]
-    precision: Option<Precision>,
 }
 
 /// What is printed of an instance.
@@ -57,9 +43,7 @@ struct Evaluation<'a> {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let name = puzzle_name(args.puzzle.as_deref(), args.model.as_deref()).or_input()?;
-    let goal = args.goal.clone();
-    visit(&name, goal.as_deref(), Evaluate { args, stop }).or_input()?
+    args.puzzle.clone().visit(Evaluate { args, stop })
 }
 
 struct Evaluate {
@@ -81,9 +65,7 @@ impl Visitor for Evaluate {
         };
         // The search is not run: one that wants no perimeter.
         let astar = SearchConfig::from_given("astar", Map::new()).or_input()?;
-        let builder = Solver::builder(entry).search(astar).heuristic(&args.heuristic).device(args.device);
-        let builder = args.model.iter().fold(builder, |builder, model| builder.model(model));
-        let builder = args.precision.iter().fold(builder, |builder, &precision| builder.precision(precision));
+        let builder = args.puzzle.builder(entry, true).search(astar).heuristic(&args.heuristic);
         let mut solver = builder.stop(Arc::clone(&stop)).build().or_input()?;
         let written = instances::stream(input, solver.puzzle().takes_lines());
         let mut code = 0;

@@ -18,6 +18,7 @@ mod perimeter;
 #[cfg(feature = "plot")]
 mod plot;
 mod progress;
+mod puzzle_flags;
 mod puzzles;
 mod scramble;
 #[cfg(feature = "serve")]

@@ -9,7 +9,7 @@ use super::view;
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
 use crate::puzzle::{Puzzle, Style, replay};
 use crate::quantity::grouped;
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
 use crate::search::{Answer, Progress};
 use crate::solver::{Solution, Solver, Watch};
@@ -46,8 +46,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let (name, goal) = (args.flags.puzzle().or_input()?, args.flags.goal.clone());
-    visit(&name, goal.as_deref(), Solve { args, stop }).or_input()?
+    args.flags.puzzle.clone().visit(Solve { args, stop })
 }
 
 struct Solve {

@@ -1,10 +1,8 @@
 //! The flags that `solve` and `bench` share, and the solver that they ask for.
 
 use super::flags::SearchFlags;
-use super::puzzle_name;
+use super::puzzle_flags::PuzzleFlags;
 use crate::error::Result;
-use crate::neural::device::DeviceChoice;
-use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::Entry;
@@ -17,28 +15,14 @@ use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SolverFlags {
-    /// The puzzle [default: the model's, or cube3]
-    #[arg(long, value_name = "NAME")]
-    puzzle: Option<String>,
-    /// The model: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models [default: the puzzle's]
-    #[arg(long, value_name = "DIR")]
-    model: Option<String>,
+    #[command(flatten)]
+    pub(super) puzzle: PuzzleFlags,
     /// What estimates the cost-to-go: network, zero (nothing known), ball (exact within 5 moves of the goal), or one of
     /// the puzzle's own [auto: what measured best for the puzzle]
     #[arg(long, default_value = "auto", value_name = "NAME")]
     heuristic: String,
-    /// Another goal than the puzzle's own
-    #[arg(long, value_name = "STATE")]
-    pub(super) goal: Option<String>,
     #[command(flatten)]
     search: SearchFlags,
-    /// Where the network runs: auto, cpu, cuda or cuda:I
-    #[arg(long, default_value = "auto", value_name = "DEVICE")]
-    device: DeviceChoice,
-    /// Of the network's matrix products [default: what is fastest here: int8 for networks of dense layers on a CPU with
-    /// AVX-512 VNNI, else bf16 where the device is fast at it, else f32]
-    #[arg(long, value_name = "f32|bf16|int8")]
-    precision: Option<Precision>,
     /// Give up on an instance after so many seconds
     #[arg(long, value_name = "S", value_parser = quantity::seconds)]
     max_seconds: Option<f64>,
@@ -55,14 +39,6 @@ pub(super) struct SolverFlags {
 }
 
 impl SolverFlags {
-    /// The puzzle's name.
-    ///
-    /// # Errors
-    /// If the model that it is to be told from cannot be read.
-    pub(super) fn puzzle(&self) -> Result<String> {
-        puzzle_name(self.puzzle.as_deref(), self.model.as_deref())
-    }
-
     /// The solver that the flags ask for; `stop` ends a search.
     ///
     /// # Errors
@@ -73,19 +49,8 @@ impl SolverFlags {
             nodes: self.max_nodes,
             memory: self.max_memory,
         };
-        let mut builder = Solver::builder(entry)
-            .search(self.search.config()?)
-            .heuristic(&self.heuristic)
-            .device(self.device)
-            .limits(limits)
-            .stop(Arc::clone(stop));
-        if let Some(model) = &self.model {
-            builder = builder.model(model);
-        }
-        Ok(match self.precision {
-            Some(precision) => builder.precision(precision),
-            None => builder,
-        })
+        let builder = self.puzzle.builder(entry, true).search(self.search.config()?);
+        Ok(builder.heuristic(&self.heuristic).limits(limits).stop(Arc::clone(stop)))
     }
 
     /// Whether each better answer is to be printed as soon as it is found.

@@ -119,6 +119,7 @@ function frame(now) {
     way = null;
     if (playing && at < end()) return step(1);
     if (playing) pause();
+    else showNow(); // after a step back, the move before is the last one
   }
   draw(way ? eased(made) : 1);
   if (way || viewGoal) redraw();

@@ -170,6 +170,35 @@ fn a_scramble_is_solved_and_its_playback_solves() {
 }
 
 #[test]
+fn a_model_of_a_puzzle_from_a_file_brings_its_puzzle() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let (file, run) = (path("toy.json"), path("run"));
+    let rules = r#"{"name": "toy", "goal": "ABCDE", "moves": {"L": [1,2,3,4,0], "X": [1,0,2,3,4]}, "symmetric": true}"#;
+    std::fs::write(&file, rules).expect("a file");
+    let train = Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args(["train", "--net", "mlp", "--width", "16", "--blocks", "1", "--batch-size", "64", "--steps", "2000"])
+        .args(["--device", "cpu", "--puzzle", &file, "--out", &run])
+        .stderr(Stdio::null())
+        .status();
+    assert!(train.expect("it runs").success());
+    let offered = |flags: &[&str]| {
+        let server = Server::start(flags);
+        let (_, puzzles) = server.get("/puzzles");
+        let own = puzzles.as_array().expect("puzzles").iter().filter(|offer| !offer["models"][0].is_null());
+        let own: Vec<Value> = own.filter(|offer| offer["models"][0]["model"] == run.as_str()).cloned().collect();
+        assert_eq!(own.len(), 1, "{puzzles}");
+        let request = json!({ "puzzle": own[0]["puzzle"], "instance": "L X L", "model": run, "search": "bwas" });
+        let (status, report) = server.post("/solve", &request);
+        assert_eq!((status, &report["solved"], &report["puzzle"]), (200, &true.into(), &"toy".into()), "{report}");
+        own[0]["puzzle"].as_str().expect("a name").to_owned()
+    };
+    assert_eq!(offered(&["--puzzle", &file, "--model", &run]), file, "the file that was given is the one");
+    std::fs::remove_file(&file).expect("it was there");
+    assert!(offered(&["--model", &run]).ends_with("puzzle.json"), "the file that is kept beside the model");
+}
+
+#[test]
 fn what_is_refused_is_refused_with_a_reason() {
     let server = Server::start(&["--max-body", "4k", "--max-seconds", "5"]);
     for (path, body, status, field, reason) in [
