@@ -110,10 +110,15 @@ fn is_moves(text: &str) -> bool {
     text.trim().starts_with(|first: char| NAMES.contains(&first.to_ascii_uppercase()))
 }
 
+/// The colour of the blank's cell on a chessboard: every move changes it.
+fn colour_of_blank(tiles: &[u8], side: usize) -> usize {
+    let blank = tiles.iter().position(|&tile| tile == 0).unwrap_or(0);
+    (blank / side + blank % side) % 2
+}
+
 /// The parity that no move changes: of the permutation, and of the blank's way.
 fn parity(tiles: &[u8], side: usize) -> usize {
-    let blank = tiles.iter().position(|&tile| tile == 0).unwrap_or(0);
-    (usize::from(is_odd(tiles)) + blank / side + blank % side) % 2
+    (usize::from(is_odd(tiles)) + colour_of_blank(tiles, side)) % 2
 }
 
 impl<B: Board> Puzzle for Tiles<B> {
@@ -214,11 +219,8 @@ impl<B: Board> Puzzle for Tiles<B> {
 
     /// Every move takes the blank to a cell of the other colour of a chessboard.
     fn length_parity(&self, state: &B) -> Option<u32> {
-        let colour = |board: &B| {
-            let blank = board.tiles().iter().position(|&tile| tile == 0).unwrap_or(0);
-            (blank / B::SIDE + blank % B::SIDE) as u32
-        };
-        Some((colour(state) + colour(&self.goal)) % 2)
+        let [here, there] = [state, &self.goal].map(|board| colour_of_blank(&board.tiles(), B::SIDE));
+        Some(u32::from(here != there))
     }
 
     fn has_own_goal(&self) -> bool {

@@ -45,10 +45,9 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
         _heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        if !self.perimeter.is_empty() {
-            return Ok(self.to_perimeter(puzzle, start, control));
-        }
-        if let Some(numbers) = puzzle.numbers()
+        let has_perimeter = !self.perimeter.is_empty();
+        if !has_perimeter
+            && let Some(numbers) = puzzle.numbers()
             && let Some(start) = numbers.number(start)
         {
             return Ok(by_number(numbers, start, puzzle.move_count(), control));
@@ -58,7 +57,12 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
         tree.store(start, NO_PARENT, 0, 0);
         let mut next: NodeId = 0;
         let mut unit_costs = true;
+        // A solution by way of the perimeter.
+        let mut inside = if has_perimeter { self.perimeter.path_to_goal(puzzle, start) } else { None };
         let (end, goal) = loop {
+            if inside.is_some() {
+                break (End::Solved, None);
+            }
             if next as usize == tree.len() {
                 break (End::NoSolution, None);
             }
@@ -83,61 +87,30 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
                 stats.generated += 1;
                 let cost = puzzle.move_cost(&node.state, action);
                 unit_costs &= cost == 1;
-                if before != Some(child) {
-                    tree.store(&child, id, action, node.g + cost);
+                if before == Some(child) {
+                    continue;
+                }
+                let stored = tree.store(&child, id, action, node.g + cost);
+                if has_perimeter
+                    && let Some(stored) = stored
+                    && self.perimeter.cost_on_rim(puzzle, &child).is_some()
+                {
+                    let rest = self.perimeter.path_to_goal(puzzle, &child).unwrap_or_default();
+                    inside = Some([tree.path(stored), rest].concat());
+                    break;
                 }
             }
             stats.stored = tree.len() as u64;
         };
         stats.stored = tree.len() as u64;
         stats.seconds = control.seconds();
-        Ok(tree.outcome(end, goal, unit_costs, stats))
-    }
-}
-
-impl<S: State> BreadthFirst<S> {
-    /// The search as far as the perimeter.
-    fn to_perimeter<P: Puzzle<State = S>>(&self, puzzle: &P, start: &S, control: &mut Control<'_>) -> Outcome {
-        let mut tree = Tree::default();
-        let mut stats = Stats::default();
-        tree.store(start, NO_PARENT, 0, 0);
-        let mut next: NodeId = 0;
-        let mut moves = self.perimeter.path_to_goal(puzzle, start);
-        let end = loop {
-            if moves.is_some() {
-                break End::Solved;
+        let outcome = tree.outcome(end, goal, unit_costs, stats);
+        Ok(match inside {
+            Some(moves) => {
+                Outcome { cost: Some(moves.len() as Cost), moves: Some(moves), proven_optimal: true, ..outcome }
             }
-            if next as usize == tree.len() {
-                break End::NoSolution;
-            }
-            if stats.expanded.is_multiple_of(CHECK_EVERY) {
-                stats.stored = tree.len() as u64;
-                control.report_counts(&stats);
-                if let Some(limit) = control.reached(|| tree.bytes()) {
-                    break End::Limit(limit);
-                }
-            }
-            if control.too_many(stats.generated + puzzle.move_count() as u64) {
-                break End::Limit(Limit::Nodes);
-            }
-            let (id, node) = (next, tree[next]);
-            next += 1;
-            stats.expanded += 1;
-            for action in 0..puzzle.move_count() as Move {
-                let Some(child) = puzzle.apply(&node.state, action) else { continue };
-                stats.generated += 1;
-                let Some(child_id) = tree.store(&child, id, action, node.g + 1) else { continue };
-                if self.perimeter.cost_on_rim(puzzle, &child).is_some() {
-                    let rest = self.perimeter.path_to_goal(puzzle, &child).unwrap_or_default();
-                    moves = Some([tree.path(child_id), rest].concat());
-                    break;
-                }
-            }
-        };
-        stats.stored = tree.len() as u64;
-        stats.seconds = control.seconds();
-        let cost = moves.as_ref().map(|moves| moves.len() as Cost);
-        Outcome { end, proven_optimal: moves.is_some(), moves, cost, stats, proof: None }
+            None => outcome,
+        })
     }
 }
 

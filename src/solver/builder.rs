@@ -235,7 +235,7 @@ pub(super) fn build_search<P: Puzzle>(
     let mut perimeter = match (&perimeters.last, entry.reverse(), plan.perimeter) {
         (_, None, _) | (_, _, PerimeterPlan::NONE) => Perimeter::none(),
         (Some((present, perimeter)), _, wanted)
-            if PerimeterPlan { for_search: true, ..*present } == PerimeterPlan { for_search: true, ..wanted } =>
+            if present.is_same_table(&wanted) && (wanted.only_kept || !perimeter.is_empty()) =>
         {
             perimeter.clone()
         }

@@ -107,6 +107,12 @@ pub struct PerimeterPlan {
 }
 
 impl PerimeterPlan {
+    /// Whether both plans mean the same table, whatever it is used for.
+    pub(super) fn is_same_table(&self, other: &PerimeterPlan) -> bool {
+        let key = |plan: &PerimeterPlan| (plan.depth, plan.states, plan.bytes, plan.asked);
+        key(self) == key(other)
+    }
+
     /// No perimeter.
     pub const NONE: PerimeterPlan = PerimeterPlan {
         depth: 0,
