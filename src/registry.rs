@@ -7,7 +7,7 @@ use crate::error::{Error, Result, SettingError};
 use crate::heuristic::tiles::BoardHeuristics;
 use crate::heuristic::{Heuristic, PuzzleHeuristics, zero};
 use crate::puzzle::cube2::Cube2;
-use crate::puzzle::cube3::Cube3;
+use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use crate::puzzle::jugs::Jugs;
 use crate::puzzle::lightsout::{self, LightsOut};
 use crate::puzzle::permutation::{Description, Permutation};
@@ -27,6 +27,7 @@ pub use reverse::Reverse;
 /// The names of all puzzles that come with costar.
 pub const NAMES: &[&str] = &[
     "cube3",
+    "cube3:htm",
     "cube2",
     "puzzle8",
     "puzzle15",
@@ -239,6 +240,12 @@ impl From<Cube3> for Entry<Cube3> {
     }
 }
 
+impl From<Cube3HalfTurns> for Entry<Cube3HalfTurns> {
+    fn from(puzzle: Cube3HalfTurns) -> Self {
+        Entry::reversible(puzzle).with_search("bwas")
+    }
+}
+
 impl From<Cube2> for Entry<Cube2> {
     fn from(puzzle: Cube2) -> Self {
         Entry::reversible(puzzle).with_heuristics().without_network()
@@ -323,6 +330,7 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
     Ok(match name {
         "cube2" => visitor.visit(Cube2.into()),
         "cube3" => visitor.visit(Cube3.into()),
+        "cube3:htm" => visitor.visit(Cube3HalfTurns.into()),
         "sokoban" => visitor.visit(Sokoban::by_moves().into()),
         "sokoban:pushes" => visitor.visit(Sokoban::by_pushes().into()),
         _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),

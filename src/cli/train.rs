@@ -77,7 +77,8 @@ pub(super) struct Args {
     /// Go on with the run in that folder; start one if the folder is empty
     #[arg(long)]
     resume: bool,
-    /// Begin with the weights of this model
+    /// Begin with the weights of this model, of the same puzzle or of one with the same encoding, as cube3 and
+    /// cube3:htm have
     #[arg(long, value_name = "MODEL")]
     init: Option<String>,
     /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples

@@ -388,12 +388,25 @@ impl Learner {
         Ok(())
     }
 
-    /// Takes the weights of a model of the same network, and keeps the optimizer fresh.
+    /// Takes the weights of a model with the same layers, and keeps the optimizer fresh. A policy head of another number of
+    /// moves is left as it is.
     ///
     /// # Errors
     /// If a file is missing, damaged or of another network.
     pub fn read_weights(&mut self, model: &Path) -> Result<()> {
-        self.read_parameters(&model.join(model::WEIGHTS))?;
+        let config = ModelConfig::read(model)?;
+        let built = config.network.build(&config.encoding, self.device.0, Kind::Float);
+        let (_, layout) = built.map_err(|error| Error::Data(format!("{}: {error}", model.display())))?;
+        let theirs = model::read_tensors(&model.join(model::WEIGHTS), &layout)?;
+        let own = self.parameters.layout().clone();
+        let mut values = self.parameters.values();
+        for (entry, theirs) in layout.entries().iter().zip(theirs) {
+            let same = own.entries().iter().position(|own| own.name == entry.name && own.shape == entry.shape);
+            if let Some(same) = same {
+                values[same] = theirs;
+            }
+        }
+        self.parameters = Parameters::from_values(own, values, self.device.0);
         if let Some(ema) = &mut self.ema {
             ema.parameters = self.parameters.copy();
         }

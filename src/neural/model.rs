@@ -92,6 +92,22 @@ impl ModelConfig {
         Ok(config)
     }
 
+    /// Refuses a model of another puzzle whose weights cannot be the first ones of a network for this puzzle: it reads
+    /// another encoding.
+    ///
+    /// # Errors
+    /// Says so.
+    pub fn check_encoding(&self, puzzle: &str, encoding: &Encoding, folder: &Path) -> Result<()> {
+        ensure!(
+            self.encoding == *encoding,
+            "the model in {} is for {}, not for {puzzle}, and the encodings of their states differ: leave it out, or name a \
+             model of a puzzle with the same encoding",
+            folder.display(),
+            self.puzzle
+        );
+        Ok(())
+    }
+
     /// Refuses a model of another puzzle or another encoding.
     ///
     /// # Errors

@@ -168,8 +168,8 @@ impl Puzzle for Cube2 {
         row.iter_mut().zip(FACELETS).for_each(|(cell, facelet)| *cell = whole[facelet]);
     }
 
-    fn always_same(&self, one: [Move; 2], other: [Move; 2]) -> bool {
-        let after = |moves: [Move; 2]| {
+    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
+        let after = |moves: &[Move]| {
             moves.iter().fold(CubeState::SOLVED.corners(), |corners, &action| CubeState::turn_corners(corners, action))
         };
         after(one) == after(other)

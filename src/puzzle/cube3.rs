@@ -1,4 +1,5 @@
-//! Rubik's Cube, 3×3×3, in quarter turns: a move turns one face by 90° and costs 1.
+//! Rubik's Cube, 3×3×3. In quarter turns ([`Cube3`]), a move turns one face by 90° and costs 1; with half turns
+//! ([`Cube3HalfTurns`]), a move turns one face by 90° or 180° and costs 1.
 //!
 //! A state is where the 8 corners and 12 edges are and how they are twisted, 5 bits a piece, in 16 bytes. Pieces and
 //! facelets are numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges
@@ -13,9 +14,12 @@ use std::sync::Arc;
 
 mod classes;
 mod facelets;
+mod half_turns;
 mod notation;
 mod symmetry;
 pub(super) mod turns;
+
+pub use half_turns::Cube3HalfTurns;
 
 /// The puzzle `cube3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,6 +64,17 @@ impl CubeState {
     /// Whether the corner DBL is home.
     pub(super) fn keeps_dbl(&self) -> bool {
         self.corner(6) == 6
+    }
+
+    /// The state after a turn: see [`MOVES`].
+    #[inline]
+    fn turned(&self, action: Move) -> CubeState {
+        let packed = &MOVES[usize::from(action)];
+        let mut edges = self.edges & packed.kept_edges;
+        for (from, to) in packed.edges {
+            edges |= ((self.edges >> from & 31) ^ packed.flip) << to;
+        }
+        CubeState { corners: CubeState::turn_corners(self.corners, action), edges }
     }
 
     /// What a move does to the corners alone.
@@ -198,13 +213,35 @@ const TWISTED: [[u8; 32]; 3] = {
     table
 };
 
-/// Move `2k` turns face `k` clockwise, move `2k + 1` counter-clockwise.
-const MOVES: [PackedMove; 12] = {
+/// How many quarter turns there are.
+const QUARTER_TURNS: usize = 12;
+/// How many turns there are, by 90° or 180°.
+const ALL_TURNS: usize = 18;
+
+/// A face turned by 180°.
+const fn twice(turn: &Turn) -> Turn {
+    let mut both = Turn { corners: [0; 8], twists: [0; 8], edges: [0; 12], flips: false };
+    let mut place = 0;
+    while place < 12 {
+        if place < 8 {
+            let between = turn.corners[place] as usize;
+            both.corners[place] = turn.corners[between];
+            both.twists[place] = (turn.twists[place] + turn.twists[between]) % 3;
+        }
+        both.edges[place] = turn.edges[turn.edges[place] as usize];
+        place += 1;
+    }
+    both
+}
+
+/// Move `2k` turns face `k` clockwise, move `2k + 1` counter-clockwise, and move `12 + k` by half a turn.
+const MOVES: [PackedMove; ALL_TURNS] = {
     let nothing = PackedMove { kept_corners: 0, kept_edges: 0, corners: [(0, 0, 0); 4], edges: [(0, 0); 4], flip: 0 };
-    let mut moves = [nothing; 12];
+    let mut moves = [nothing; ALL_TURNS];
     let mut action = 0;
-    while action < 12 {
-        let turn = &TURNS[action / 2];
+    while action < ALL_TURNS {
+        let half = twice(&TURNS[action % 6]);
+        let turn = if action < QUARTER_TURNS { &TURNS[action / 2] } else { &half };
         let forward = action % 2 == 0;
         let mut packed = nothing;
         packed.flip = if turn.flips { 16 } else { 0 };
@@ -245,7 +282,7 @@ impl Puzzle for Cube3 {
     }
 
     fn move_count(&self) -> usize {
-        12
+        QUARTER_TURNS
     }
 
     fn move_name(&self, action: Move) -> String {
@@ -255,13 +292,7 @@ impl Puzzle for Cube3 {
 
     #[inline]
     fn apply(&self, state: &CubeState, action: Move) -> Option<CubeState> {
-        let packed = &MOVES[usize::from(action)];
-        let corners = CubeState::turn_corners(state.corners, action);
-        let mut edges = state.edges & packed.kept_edges;
-        for (from, to) in packed.edges {
-            edges |= ((state.edges >> from & 31) ^ packed.flip) << to;
-        }
-        Some(CubeState { corners, edges })
+        Some(state.turned(action))
     }
 
     #[inline]
@@ -359,7 +390,7 @@ impl Puzzle for Cube3 {
     }
 
     fn symmetric_images(&self, state: &CubeState) -> Vec<SymmetricImage<CubeState>> {
-        symmetry::images(state)
+        symmetry::images(state, QUARTER_TURNS)
     }
 
     fn symmetries(&self) -> Option<Arc<dyn Symmetries<CubeState>>> {
@@ -367,9 +398,8 @@ impl Puzzle for Cube3 {
     }
 
     /// Half turns are the same either way, and turns of opposite faces in either order.
-    fn always_same(&self, one: [Move; 2], other: [Move; 2]) -> bool {
-        let after = |[first, second]: [Move; 2]| self.turn(&self.turn(&CubeState::SOLVED, first), second);
-        after(one) == after(other)
+    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
+        turns::after(one) == turns::after(other)
     }
 
     fn written(&self, moves: &[Move]) -> Vec<String> {

@@ -25,6 +25,31 @@ pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
         assert!(puzzle.is_goal(&goal), "{goal:?} is a goal");
     }
     check_symmetries(puzzle, expected.len() - 1);
+    check_same(puzzle);
+}
+
+/// Moves that are said to lead to the same state do, from every goal and from a state off it.
+fn check_same<P: Reversible>(puzzle: &P) {
+    /// Of many moves, these are enough: there are more pairs of pairs than can be tried.
+    const MOVES: usize = 18;
+    let moves = 0..puzzle.move_count().min(MOVES) as Move;
+    let goals = puzzle.goals();
+    let off = goals
+        .iter()
+        .map(|goal| moves.clone().fold(*goal, |state, action| puzzle.apply(&state, action).unwrap_or(state)));
+    let states: Vec<P::State> = off.chain(goals.iter().copied()).collect();
+    let ends = |sequence: &[Move]| -> Vec<Option<P::State>> {
+        let end = |state: &P::State| sequence.iter().try_fold(*state, |state, &action| puzzle.apply(&state, action));
+        states.iter().map(end).collect()
+    };
+    let pairs = || moves.clone().flat_map(|first| moves.clone().map(move |second| vec![first, second]));
+    let sequences: Vec<Vec<Move>> = pairs().chain(moves.clone().map(|action| vec![action])).collect();
+    let ends: Vec<_> = sequences.iter().map(|sequence| ends(sequence)).collect();
+    for (i, one) in sequences.iter().enumerate() {
+        for (k, other) in sequences.iter().enumerate() {
+            assert!(!puzzle.always_same(one, other) || ends[i] == ends[k], "{one:?} and {other:?} are not the same");
+        }
+    }
 }
 
 fn check_symmetries<P: Reversible>(puzzle: &P, depth: usize) {

@@ -253,9 +253,9 @@ pub trait Puzzle: Send + Sync + 'static {
         None
     }
 
-    /// Whether two moves, one after the other, always lead to the same state as two others do, from wherever they are
-    /// made. A search then needs only one of the two ways; where this is not known, `false` only costs time.
-    fn always_same(&self, _one: [Move; 2], _other: [Move; 2]) -> bool {
+    /// Whether one or two moves, one after the other, always lead to the same state as other moves do, from wherever they
+    /// are made. A search then needs only one of the two ways; where this is not known, `false` only costs time.
+    fn always_same(&self, _one: &[Move], _other: &[Move]) -> bool {
         false
     }
 

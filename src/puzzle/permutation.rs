@@ -369,10 +369,11 @@ impl<const N: usize> Puzzle for Permutation<N> {
         self.moves_are_odd.then(|| is_odd(&state[..self.description.positions()]).into())
     }
 
-    fn always_same(&self, one: [Move; 2], other: [Move; 2]) -> bool {
-        let table = |action: Move| &self.tables[usize::from(action)];
-        let place = |[first, second]: [Move; 2], i: usize| table(first)[usize::from(table(second)[i])];
-        (0..N).all(|i| place(one, i) == place(other, i))
+    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
+        let from = |moves: &[Move], place: usize| {
+            moves.iter().rev().fold(place, |place, &action| self.tables[usize::from(action)][place].into())
+        };
+        (0..N).all(|place| from(one, place) == from(other, place))
     }
 
     fn notation(&self) -> &'static str {

@@ -2,9 +2,9 @@
 //!
 //! A label is better the nearer it is to the distance. `U D U'` leads where `D` does, and `U U U` where `U'` does: a
 //! walk that takes such detours has a label that is too high by 2, and they are so many that of random walks of 26
-//! quarter turns hardly one has none. Here a walk never makes a move that undoes an earlier one, or that makes a power
-//! which is shorter the other way round, where all moves in between commute with it. (For moves that all commute, as in
-//! Lights Out, labels are then exact.) Orders of commuting moves stay as they come: no way of writing a state is
+//! quarter turns hardly one has none. Here a walk never makes a move that undoes an earlier one, that makes one move of
+//! the two (`U2` after `U`), or that makes a power which is shorter the other way round, where all moves in between
+//! commute with it. (For moves that all commute, as in Lights Out, labels are then exact.) Orders of commuting moves stay as they come: no way of writing a state is
 //! preferred. But every move that could as well have been the last, because it commutes with all that came after it,
 //! leads back as the last one does.
 
@@ -32,6 +32,8 @@ pub(super) struct MovePruning {
     /// For each move, those that it commutes with.
     commuting: Vec<MoveSet>,
     inverse: Vec<Move>,
+    /// For each move, those that it makes one move of, or none, when it follows them.
+    merging: Vec<MoveSet>,
     /// How often a move can be made in a row before it is shorter the other way round; 0 where that never is.
     most: Vec<u8>,
 }
@@ -68,7 +70,25 @@ impl MovePruning {
             (0..moves).filter(|&b| commute(a, b)).for_each(|b| set[b / 64] |= 1 << (b % 64));
             set
         };
+        let one = |state: &P::State, action: usize| puzzle.apply(state, action as Move);
+        // What may be one move is told by one state; the others check it.
+        let probe = states[TRIED - 1];
+        let neighbours: Vec<_> = (0..moves).map(|action| one(&probe, action)).collect();
+        let merge = |a: usize, b: usize| {
+            let is_single = |single: usize| states.iter().all(|state| two(state, a, b) == one(state, single));
+            let single = || {
+                let end = Some(two(&probe, a, b)?);
+                neighbours.iter().position(|neighbour| *neighbour == end)
+            };
+            puzzle.inverse(b as Move) == a as Move || single().is_some_and(is_single)
+        };
+        let merging = |b: usize| {
+            let mut set = MoveSet::default();
+            (0..moves).filter(|&a| merge(a, b)).for_each(|a| set[a / 64] |= 1 << (a % 64));
+            set
+        };
         MovePruning {
+            merging: (0..moves).map(merging).collect(),
             commuting: (0..moves).map(commuting).collect(),
             inverse: (0..moves as Move).map(|action| puzzle.inverse(action)).collect(),
             most: (0..moves).map(|action| most(action) as u8).collect(),
@@ -86,7 +106,7 @@ impl MovePruning {
     pub(super) fn allow(&self, walk: &[Move], next: Move) -> bool {
         let mut powers = 1;
         for &made in walk.iter().rev() {
-            if made == self.inverse[usize::from(next)] {
+            if has(&self.merging[usize::from(next)], made) {
                 return false;
             }
             if made == next {

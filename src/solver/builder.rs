@@ -287,7 +287,7 @@ fn from_shelf<S: State>(
     let kept = shelf.load(wanted.depth, wanted.bytes);
     let is_enough = |kept: &Perimeter<S>| match wanted.asked {
         true => kept.depth() == wanted.depth || kept.is_whole(),
-        false => kept.len() >= WORTH_KEEPING || kept.is_whole(),
+        false => kept.was_made_in_time() || kept.len() >= WORTH_KEEPING || kept.is_whole(),
     };
     if let Some(kept) = kept.filter(is_enough) {
         return kept;

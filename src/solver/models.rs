@@ -33,12 +33,14 @@ pub fn find(name: &str) -> Result<PathBuf> {
     find_among(name, std::iter::once(PathBuf::from(name)).chain(by_name).collect())
 }
 
-/// The folder of a puzzle's own model: on the search path, whatever folder of that name is in the current one.
+/// The folder of a puzzle's own model, which has the puzzle's name, with `-` for `:`: on the search path, whatever folder
+/// of that name is in the current one.
 ///
 /// # Errors
 /// If there is none.
 pub fn find_for(puzzle: &str) -> Result<PathBuf> {
-    find_among(puzzle, search_path().into_iter().map(|folder| folder.join(puzzle)).collect())
+    let own = puzzle.replace(':', "-");
+    find_among(puzzle, search_path().into_iter().map(|folder| folder.join(&own)).collect())
 }
 
 fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {

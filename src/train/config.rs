@@ -155,7 +155,8 @@ impl TrainingConfig {
                 let model = ModelConfig::read(&init.folder)?;
                 let fixed = Fixed { whose: "the network of `init` has", remedy: "leave it out" };
                 self.check_network(&model.network, &fixed)?;
-                model.network
+                let policy = model.network.policy.map(|_| puzzle.move_count());
+                NetworkConfig { policy, ..model.network }
             }
             None => NetworkConfig {
                 kind: self.net.unwrap_or(NetworkKind::Resnet),

@@ -205,10 +205,11 @@ impl<P: Puzzle> Training<P> {
         Ok(training)
     }
 
-    /// A run from the start; `init` is a model whose weights it begins with.
+    /// A run from the start; `init` is a model whose weights it begins with: of this puzzle, or of another one whose states
+    /// have the same encoding, of which the policy head is left out where the number of moves is another.
     ///
     /// # Errors
-    /// If the network cannot be made, or the model not be read.
+    /// If the network cannot be made, the model not be read, or its encoding is another.
     pub fn fresh(
         puzzle: Arc<P>,
         samples: Arc<dyn Samples>,
@@ -219,7 +220,11 @@ impl<P: Puzzle> Training<P> {
     ) -> Result<Self> {
         let mut learner = new_learner(&*puzzle, &settings, device)?;
         if let Some(model) = init {
-            ModelConfig::read(model)?.check_puzzle(&settings.puzzle, &puzzle.encoding(), puzzle.move_count(), model)?;
+            let config = ModelConfig::read(model)?;
+            match config.puzzle == settings.puzzle {
+                true => config.check_puzzle(&settings.puzzle, &puzzle.encoding(), puzzle.move_count(), model)?,
+                false => config.check_encoding(&settings.puzzle, &puzzle.encoding(), model)?,
+            }
             learner.read_weights(model)?;
         }
         checkpoint::sweep(&options.out)?;

@@ -30,6 +30,7 @@ function showVerdict() {
 function titleOf(puzzle) {
   const [, word, number] = /^([a-z]+)(\d+)$/.exec(puzzle) ?? [];
   if (puzzle === "cube3") return "Rubik’s Cube";
+  if (puzzle === "cube3:htm") return "Rubik’s Cube, half-turn metric";
   if (puzzle === "cube2") return "2×2×2 cube";
   if (word === "puzzle") return `${number}-puzzle`;
   if (word === "lightsout") return `Lights Out ${number} × ${number}`;

@@ -23,7 +23,7 @@ let run = null; // the search: { phase, number, points, answers, controller, …
 const net = makeNet(painted);
 
 const offer = () => offers.find(({ puzzle }) => puzzle === element("puzzle").value);
-const isCube = () => /^cube[23]$/.test(element("puzzle").value);
+const isCube = () => /^cube[23](:htm)?$/.test(element("puzzle").value);
 
 // A request; a server that is gone is said to be gone.
 async function reach(path, options) {

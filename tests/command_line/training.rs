@@ -159,4 +159,14 @@ fn a_run_begins_with_another_models_weights() {
     assert!(message.contains("--width") && message.contains("--init"), "{message}");
     let ran = run(&words);
     assert!(ran.code == 0 && ran.err.contains("16 × 1 with a policy head"), "{}", ran.err);
+    // Of another puzzle with the same encoding: all but the policy head.
+    let other = path("half-turns");
+    let of = |puzzle| ["train", "--init", model(), "--puzzle", puzzle, "--steps", "64", "--batch-size", "64"];
+    let ran = run(&[&of("cube3:htm")[..], &["--device", "cpu", "--out", &other]].concat());
+    assert!(ran.code == 0 && ran.err.contains("16 × 1 with a policy head"), "{}", ran.err);
+    let solve = ["solve", "--model", &other, "--n", "100", "--perimeter", "0", "--json", "R2"];
+    let solved = json(&run(&solve).out);
+    assert_eq!((&solved["puzzle"], &solved["moves"]), (&"cube3:htm".into(), &serde_json::json!(["R2"])));
+    let message = refused(&[&of("cube2")[..], &["--device", "cpu", "--out", &path("none")]].concat());
+    assert!(message.contains("encodings"), "{message}");
 }

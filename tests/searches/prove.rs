@@ -3,7 +3,7 @@
 use crate::mocks::scrambled;
 use crate::pancakes::Pancakes;
 use costar::heuristic::{Heuristic, HeuristicError, PerState, exact_distances, zero};
-use costar::puzzle::cube3::Cube3;
+use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::tiles::Puzzle8;
@@ -103,6 +103,7 @@ fn a_perimeter_by_classes_knows_the_same_costs() {
         }
     }
     agrees(&Cube3, 4, 7);
+    agrees(&Cube3HalfTurns, 3, 5);
     agrees(&permutation::<64>("pyraminx.json"), 3, 5);
     agrees(&permutation::<16>("lrx9.json"), 8, 10);
     agrees(&permutation::<32>("cuboid223.json"), 4, 6);
@@ -125,6 +126,7 @@ fn proven_solutions_are_shortest() {
         }
     }
     holds(&Cube3, &classes(&Cube3, 5), 11, 6);
+    holds(&Cube3HalfTurns, &classes(&Cube3HalfTurns, 4), 8, 6);
     let file = permutation::<64>("cube3-quarter-turns.json");
     holds(&file, &classes(&file, 4), 9, 3);
     let pyraminx = permutation::<64>("pyraminx.json");

@@ -5,7 +5,7 @@
 //! those, the one of the least hash is canonical.
 
 use super::symmetry::{self, Rotation, facelet_at, place, rotated, rotations};
-use super::{CORNER_FACELETS, Cube3, CubeState, EDGE_FACELETS};
+use super::{ALL_TURNS, CORNER_FACELETS, CubeState, EDGE_FACELETS, QUARTER_TURNS};
 use crate::puzzle::{Class, Move, Symmetries};
 use std::sync::{Arc, OnceLock};
 
@@ -42,8 +42,10 @@ type Turn = [u8; 32];
 /// The symmetries of the cube.
 pub(super) struct CubeSymmetries {
     conjugations: Vec<Conjugation>,
-    /// What each move does to the solved cube, in bytes.
-    turns: [Turn; 12],
+    /// What each turn does to the solved cube, in bytes.
+    turns: [Turn; ALL_TURNS],
+    /// What the inverse of each turn does.
+    inverse_turns: [Turn; ALL_TURNS],
     /// For each permutation of the corners, by rank: the number of its list. Small, to stay in the cache.
     list_of: Vec<u16>,
     /// Where each list begins, and its length.
@@ -162,8 +164,10 @@ impl CubeSymmetries {
             conjugations.iter().position(undoes).expect("rotations form a group")
         };
         let inverses: Vec<usize> = (0..ROTATIONS).map(inverse_of).collect();
+        let turn = |action: usize| bytes(&CubeState::SOLVED.turned(action as Move));
         let mut this = CubeSymmetries {
-            turns: std::array::from_fn(|action| bytes(&Cube3.turn(&CubeState::SOLVED, action as Move))),
+            turns: std::array::from_fn(turn),
+            inverse_turns: std::array::from_fn(|action| turn(if action < QUARTER_TURNS { action ^ 1 } else { action })),
             conjugations: conjugations.clone(),
             list_of: Vec::with_capacity(CORNER_PERMUTATIONS),
             lists: Vec::new(),
@@ -316,7 +320,7 @@ impl Symmetries<CubeState> for CubeSymmetries {
             // SAFETY: the processor has the instructions.
             return unsafe { simd::child_classes(self, state, moves, classes) };
         }
-        classes.extend(moves.iter().map(|&action| self.class_portable(&Cube3.turn(state, action))));
+        classes.extend(moves.iter().map(|&action| self.class_portable(&state.turned(action))));
     }
 
     fn child_keys(&self, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
@@ -325,7 +329,7 @@ impl Symmetries<CubeState> for CubeSymmetries {
             // SAFETY: the processor has the instructions.
             return unsafe { simd::child_keys(self, state, moves, keys) };
         }
-        keys.extend(moves.iter().map(|&action| self.class_portable(&Cube3.turn(state, action)).key));
+        keys.extend(moves.iter().map(|&action| self.class_portable(&state.turned(action)).key));
     }
 
     fn keys_after_two(&self, state: &CubeState, sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
@@ -334,7 +338,7 @@ impl Symmetries<CubeState> for CubeSymmetries {
             // SAFETY: the processor has the instructions.
             return unsafe { simd::keys_after_two(self, state, sequences, keys) };
         }
-        let after = |&[first, second]: &[Move; 2]| Cube3.turn(&Cube3.turn(state, first), second);
+        let after = |&[first, second]: &[Move; 2]| state.turned(first).turned(second);
         keys.extend(sequences.iter().map(|sequence| self.class_portable(&after(sequence)).key));
     }
 
@@ -347,7 +351,6 @@ impl Symmetries<CubeState> for CubeSymmetries {
 mod tests {
     use super::*;
     use crate::puzzle::Move;
-    use crate::puzzle::cube3::Cube3;
     use crate::random::{below, generator};
     use std::collections::HashSet;
 
@@ -357,18 +360,17 @@ mod tests {
         let tables = symmetries();
         let solved = CubeState::SOLVED;
         for length in 0..40 {
-            let made = (0..length).map(|_| below(&mut generator, 12) as Move);
-            let state = made.fold(solved, |state, action| Cube3.turn(&state, action));
+            let made = (0..length).map(|_| below(&mut generator, ALL_TURNS) as Move);
+            let state = made.fold(solved, |state, action| state.turned(action));
             let class = tables.class(&state);
             assert_eq!(class, tables.class_portable(&state));
-            let images = symmetry::images(&state);
+            let images = symmetry::images(&state, ALL_TURNS);
             let distinct: HashSet<CubeState> = images.iter().map(|image| image.start).collect();
             assert_eq!(class.states as usize, distinct.len());
             assert!(distinct.contains(&class.state));
             assert!(images.iter().all(|image| tables.class(&image.start) == class));
-            let moves: Vec<Move> = (0..12).collect();
-            let expected: Vec<_> =
-                moves.iter().map(|&action| tables.class_portable(&Cube3.turn(&state, action))).collect();
+            let moves: Vec<Move> = (0..ALL_TURNS as Move).collect();
+            let expected: Vec<_> = moves.iter().map(|&action| tables.class_portable(&state.turned(action))).collect();
             let (mut classes, mut keys) = (Vec::new(), Vec::new());
             tables.child_classes(&state, &moves, &mut classes);
             tables.child_keys(&state, &moves, &mut keys);
@@ -376,7 +378,7 @@ mod tests {
             assert_eq!(keys, expected.iter().map(|class| class.key).collect::<Vec<_>>());
             let pairs: Vec<[Move; 2]> =
                 moves.iter().flat_map(|&first| moves.iter().map(move |&second| [first, second])).collect();
-            let after = |&[first, second]: &[Move; 2]| Cube3.turn(&Cube3.turn(&state, first), second);
+            let after = |&[first, second]: &[Move; 2]| state.turned(first).turned(second);
             keys.clear();
             tables.keys_after_two(&state, &pairs, &mut keys);
             let expected: Vec<u64> = pairs.iter().map(|pair| tables.class_portable(&after(pair)).key).collect();

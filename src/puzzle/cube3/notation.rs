@@ -3,7 +3,7 @@
 //! Wide turns, slice turns and turns of the whole cube are turns of faces, and then the cube is held another way. What comes
 //! out is written for the cube as it is held in the end: a solution that follows a scramble solves it.
 
-use super::FACES;
+use super::{FACES, QUARTER_TURNS};
 use crate::puzzle::{Move, ParseError};
 
 /// Some quarter turns of a face.
@@ -16,6 +16,16 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// The turn as one move, of a cube on which half turns are moves; `None` where it changes nothing.
+    pub(super) fn one_move(self) -> Option<Move> {
+        match self.quarters.rem_euclid(4) {
+            1 => Some(2 * self.face),
+            2 => Some(QUARTER_TURNS as Move + self.face),
+            3 => Some(2 * self.face + 1),
+            _ => None,
+        }
+    }
+
     /// The turn as quarter turns.
     pub(super) fn moves(self) -> impl Iterator<Item = Move> {
         // Three quarter turns are one the other way.

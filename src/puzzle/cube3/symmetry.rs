@@ -3,7 +3,8 @@
 //! A solution of one image gives a solution of every other: its moves are renamed, and for an inverse also reversed.
 //! (Rokicki et al. 2014, "The diameter of the Rubik's Cube group is twenty", §3.)
 
-use super::{Cube3, CubeState, FACES};
+use super::turns::face_and_quarters;
+use super::{Cube3, CubeState, FACES, QUARTER_TURNS};
 use crate::puzzle::{Move, Puzzle as _, SymmetricImage};
 
 pub(super) type Vector = [i32; 3];
@@ -17,10 +18,12 @@ const ROWS: [Vector; 6] = [[0, 0, 1], [0, -1, 0], [0, -1, 0], [0, 0, -1], [0, -1
 /// A rotation or reflection of the whole cube: the axis that each axis is mapped to, and its sign.
 pub(super) type Rotation = ([usize; 3], [i32; 3]);
 
-/// All images of a state: the state itself, its inverse, then the same two under each other rotation or reflection.
-pub(super) fn images(state: &CubeState) -> Vec<SymmetricImage<CubeState>> {
+/// All images of a state, with the first so many turns: the state itself, its inverse, then the same two under each other
+/// rotation or reflection.
+pub(super) fn images(state: &CubeState, turns: usize) -> Vec<SymmetricImage<CubeState>> {
     let inverse = inverse(state);
-    let both = |rotation| [(state, false), (&inverse, true)].map(|(state, inverted)| image(state, rotation, inverted));
+    let both =
+        |rotation| [(state, false), (&inverse, true)].map(|(state, inverted)| image(state, turns, rotation, inverted));
     rotations().flat_map(both).collect()
 }
 
@@ -30,7 +33,7 @@ pub(super) fn rotations() -> impl Iterator<Item = Rotation> {
     signs.flat_map(move |signs| axes.map(|axes| (axes, signs)))
 }
 
-fn image(state: &CubeState, rotation: Rotation, inverted: bool) -> SymmetricImage<CubeState> {
+fn image(state: &CubeState, turns: usize, rotation: Rotation, inverted: bool) -> SymmetricImage<CubeState> {
     let (axes, signs) = rotation;
     let face = |from: usize| face_towards(rotated(rotation, NORMALS[from]));
     let stickers: Vec<usize> = Cube3.format(state).chars().filter_map(|c| FACES.iter().position(|&f| f == c)).collect();
@@ -41,14 +44,18 @@ fn image(state: &CubeState, rotation: Rotation, inverted: bool) -> SymmetricImag
     }
     // A reflection exchanges clockwise and counter-clockwise.
     let mirrored = (axes_are_odd(axes) != (signs.iter().product::<i32>() < 0)) as Move;
-    let mut moves = [0; 12];
-    (0..12).for_each(|action: Move| {
-        let seen = 2 * face(usize::from(action / 2)) as Move + ((action % 2) ^ mirrored);
-        moves[usize::from(seen)] = if inverted { action ^ 1 } else { action };
+    let mut moves = vec![0; turns];
+    (0..turns as Move).for_each(|action| {
+        let (turned, quarters) = face_and_quarters(action);
+        let (seen, original) = match quarters {
+            2 => (QUARTER_TURNS as Move + face(turned) as Move, action),
+            _ => (2 * face(turned) as Move + ((action % 2) ^ mirrored), action ^ Move::from(inverted)),
+        };
+        moves[usize::from(seen)] = original;
     });
     let text: String = text.iter().collect();
     let start = Cube3.parse(&text).expect("the image of a cube is a cube");
-    SymmetricImage { start, moves: moves.to_vec(), inverted }
+    SymmetricImage { start, moves, inverted }
 }
 
 /// Where a rotation brings a place or a direction.
@@ -108,7 +115,7 @@ mod tests {
         let made: Vec<Move> = (0..31).map(|_| below(&mut generator, 12) as Move).collect();
         let state = made.iter().fold(CubeState::SOLVED, |state, &action| Cube3.turn(&state, action));
         let back: Vec<Move> = made.iter().rev().map(|&action| Cube3.inverse(action)).collect();
-        let images = images(&state);
+        let images = images(&state, QUARTER_TURNS);
         assert_eq!(images.len(), 96);
         assert_eq!(images[0].start, state);
         assert_eq!(

@@ -1,20 +1,33 @@
 //! Solutions as people write and count them: turns of a face, one after the other, are one turn.
 
-use super::FACES;
+use super::{CubeState, FACES, QUARTER_TURNS};
 use crate::puzzle::Move;
+
+/// What some turns lead to from the solved cube.
+pub(super) fn after(moves: &[Move]) -> CubeState {
+    moves.iter().fold(CubeState::SOLVED, |state, &action| state.turned(action))
+}
+
+/// The face of a turn, and how many quarter turns clockwise it is, from 1 to 3.
+pub(super) fn face_and_quarters(action: Move) -> (usize, u8) {
+    match usize::from(action).checked_sub(QUARTER_TURNS) {
+        Some(face) => (face, 2),
+        None => (usize::from(action / 2), if action.is_multiple_of(2) { 1 } else { 3 }),
+    }
+}
 
 /// The turns of each stretch of moves about one axis, in the order of their first moves: a face, and how many quarter turns
 /// clockwise, from 1 to 3.
 fn turns(moves: &[Move]) -> Vec<(usize, u8)> {
-    let face = |action: Move| usize::from(action / 2);
+    let face = |action: Move| face_and_quarters(action).0;
     let mut turns = Vec::new();
     for stretch in moves.chunk_by(|one, other| face(*one) % 3 == face(*other) % 3) {
         let mut faces: Vec<(usize, u8)> = Vec::with_capacity(2);
         for &action in stretch {
-            let quarters = if action % 2 == 0 { 1 } else { 3 };
-            match faces.iter_mut().find(|(known, _)| *known == face(action)) {
+            let (face, quarters) = face_and_quarters(action);
+            match faces.iter_mut().find(|(known, _)| *known == face) {
                 Some((_, sum)) => *sum = (*sum + quarters) % 4,
-                None => faces.push((face(action), quarters)),
+                None => faces.push((face, quarters)),
             }
         }
         turns.extend(faces.into_iter().filter(|(_, quarters)| *quarters > 0));
@@ -24,15 +37,27 @@ fn turns(moves: &[Move]) -> Vec<(usize, u8)> {
 
 /// Quarter turns as turns of faces: `R2` for R R, and R' for three.
 pub(in crate::puzzle) fn written(moves: &[Move]) -> Vec<String> {
-    let write = |(face, quarters): (usize, u8)| format!("{}{}", FACES[face], ["", "", "2", "'"][usize::from(quarters)]);
-    turns(moves).into_iter().map(write).collect()
+    turns(moves).into_iter().map(name).collect()
 }
 
-/// Both counts of a solution: of quarter turns, and of turns.
+/// The name of a turn of a face.
+pub(super) fn name((face, quarters): (usize, u8)) -> String {
+    format!("{}{}", FACES[face], ["", "", "2", "'"][usize::from(quarters)])
+}
+
+/// Both counts of a solution in quarter turns: of quarter turns, and of turns.
 pub(in crate::puzzle) fn counted(moves: &[Move]) -> String {
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let (quarters, turns) = (moves.len(), turns(moves).len());
-    format!("{quarters} quarter turn{}, {turns} turn{}", plural(quarters), plural(turns))
+    format!("{}, {}", counted_as(moves.len(), "quarter turn"), counted_as(turns(moves).len(), "turn"))
+}
+
+/// Both counts of a solution that may have half turns: of turns, and of quarter turns.
+pub(super) fn counted_with_half_turns(moves: &[Move]) -> String {
+    let quarters = moves.iter().map(|&action| if usize::from(action) < QUARTER_TURNS { 1 } else { 2 }).sum();
+    format!("{}, {}", counted_as(moves.len(), "turn"), counted_as(quarters, "quarter turn"))
+}
+
+fn counted_as(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

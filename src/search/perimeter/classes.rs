@@ -29,6 +29,8 @@ pub(super) struct ClassTable {
     pub(super) whole: bool,
     /// Whether no class of the layers has a neighbour at its own distance.
     pub(super) by_parity: bool,
+    /// Whether it was made as deep as some time allowed.
+    pub(super) in_time: bool,
 }
 
 /// What there is at one distance.
@@ -90,7 +92,7 @@ impl ClassTable {
     ) -> Option<Self> {
         let begun = Instant::now();
         let mut maker = Maker { puzzle, symmetries, stop, has_own: false };
-        let mut table = ClassTable { by_parity: true, ..ClassTable::default() };
+        let mut table = ClassTable { by_parity: true, in_time: extent.time.is_some(), ..ClassTable::default() };
         let goals = maker.goals();
         let mut growth = puzzle.move_count() as f64;
         let mut states = goals.states;

@@ -41,6 +41,9 @@ struct Header {
     depth: u32,
     whole: bool,
     by_parity: bool,
+    /// Whether it is as deep as some time allowed.
+    #[serde(default)]
+    in_time: bool,
     /// By distance.
     layers: Vec<LayerHeader>,
 }
@@ -134,6 +137,7 @@ impl<'a, P: Reversible> Shelf<'a, P> {
             depth: table.depth(),
             whole: table.whole,
             by_parity: table.by_parity,
+            in_time: table.in_time,
             layers: table.layers.iter().zip(&table.counts).map(layer).collect(),
         }
     }
@@ -180,6 +184,7 @@ impl<'a, P: Reversible> Shelf<'a, P> {
         let mut table = ClassTable {
             whole: header.whole && !is_cut,
             by_parity: header.by_parity,
+            in_time: header.in_time,
             counts: layers.iter().map(|layer| layer.count).collect(),
             ..ClassTable::default()
         };

@@ -175,9 +175,10 @@ impl<S: State> Perimeter<S> {
         self.depth
     }
 
-    /// The moves that may follow a move without making a copy of another path (all, after none): not its inverse, and of
-    /// pairs of moves that always lead to the same state, only the first in the order of their numbers. Every state has a
-    /// shortest path to the goal without the others: the first of all its shortest paths in that order.
+    /// The moves that may follow a move without making a copy of another path (all, after none): not its inverse, none
+    /// that makes one move of the two (U2 after U), and of pairs of moves that always lead to the same state, only the
+    /// first in the order of their numbers. Every state has a shortest path to the goal without the others: the first of
+    /// all its shortest paths in that order.
     pub fn following(&self, action: Option<Move>) -> &[Move] {
         &self.follow.moves[self.follow.place(action)]
     }
@@ -199,6 +200,11 @@ impl<S: State> Perimeter<S> {
         }
         let reason = format!("{depth} moves take more than half of the memory: expected at most {reached}");
         Err(SettingError::new("perimeter", reason))
+    }
+
+    /// Whether it was made as deep as some [time](Extent::time) allowed.
+    pub fn was_made_in_time(&self) -> bool {
+        self.classes().is_some_and(|table| table.in_time)
     }
 
     /// How many bytes a perimeter may take: half of this memory; any number where the memory is not known.
@@ -358,9 +364,12 @@ impl Follow {
         let has_copy = |action: Move, next: Move| {
             let earlier = (0..=action).flat_map(|first| (0..moves).map(move |second| [first, second]));
             let mut earlier = earlier.take_while(|pair| *pair < [action, next]);
-            earlier.any(|pair| puzzle.always_same(pair, [action, next]))
+            earlier.any(|pair| puzzle.always_same(&pair, &[action, next]))
         };
-        let may_follow = |action: Move, next: Move| next != puzzle.inverse(action) && !has_copy(action, next);
+        let is_one_move = |both: &[Move]| (0..moves).any(|single| puzzle.always_same(&[single], both));
+        let may_follow = |action: Move, next: Move| {
+            next != puzzle.inverse(action) && !is_one_move(&[action, next]) && !has_copy(action, next)
+        };
         let mut follow: Vec<Vec<Move>> =
             (0..moves).map(|action| (0..moves).filter(|&next| may_follow(action, next)).collect()).collect();
         follow.push((0..moves).collect());

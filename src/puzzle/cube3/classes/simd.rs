@@ -115,7 +115,7 @@ fn rank(of: &CubeSymmetries, bytes: __m256i) -> usize {
 #[target_feature(enable = "avx2,bmi2")]
 #[inline]
 fn child(of: &CubeSymmetries, both: &[__m256i; 2], action: Move) -> [__m256i; 2] {
-    let (turn, back) = (&of.turns[usize::from(action)], &of.turns[usize::from(action ^ 1)]);
+    let (turn, back) = (&of.turns[usize::from(action)], &of.inverse_turns[usize::from(action)]);
     [compose(both[0], load(turn)), compose(load(back), both[1])]
 }
 
