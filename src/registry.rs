@@ -338,6 +338,11 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
     })
 }
 
+/// Whether the puzzle of a name takes another goal than its own.
+pub fn takes_goal(name: &str) -> bool {
+    ["puzzle", "jugs:"].iter().any(|family| name.starts_with(family)) && !name.ends_with(".json")
+}
+
 fn visit_tiles<B: BoardHeuristics, V: Visitor>(goal: Option<&str>, visitor: V) -> Result<V::Output> {
     let puzzle = goal.map(Tiles::<B>::with_goal).transpose().map_err(in_goal)?;
     Ok(visitor.visit(puzzle.unwrap_or_default().into()))
@@ -370,13 +375,18 @@ fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
         let reason = format!("{}: there is a puzzle {name} already: give it another \"name\"", path.display());
         return Err(SettingError::new("puzzle", reason).into());
     }
-    Ok(match description.positions() {
+    Ok(visit_description(description, visitor))
+}
+
+/// Lets the visitor work on a permutation puzzle.
+pub fn visit_description<V: Visitor>(description: Description, visitor: V) -> V::Output {
+    match description.positions() {
         0..=16 => visitor.visit(Permutation::<16>::new(description).into()),
         17..=32 => visitor.visit(Permutation::<32>::new(description).into()),
         33..=64 => visitor.visit(Permutation::<64>::new(description).into()),
         65..=128 => visitor.visit(Permutation::<128>::new(description).into()),
         _ => visitor.visit(Permutation::<256>::new(description).into()),
-    })
+    }
 }
 
 /// Whether a name is that of a puzzle that comes with costar.

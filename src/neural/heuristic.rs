@@ -7,9 +7,10 @@ use super::device::{Device, caught};
 use super::model::Model;
 use super::network::Evaluator;
 use super::precision::Precision;
+use crate::error::{Result, bail, ensure};
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
-use crate::puzzle::Puzzle;
-use ndarray::{Array2, Axis, s};
+use crate::puzzle::{Encoding, Puzzle};
+use ndarray::{Array2, ArrayView2, Axis, s};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -44,7 +45,7 @@ impl<P: Puzzle> NetworkHeuristic<P> {
             let _guard = tch::no_grad_guard();
             let mut worker = Worker { evaluator: model.evaluator, device, largest: usize::MAX };
             while let Ok((rows, ask)) = inbox.recv() {
-                if outbox.send(worker.evaluate(&rows, ask)).is_err() {
+                if outbox.send(worker.evaluate(rows.view(), ask)).is_err() {
                     break;
                 }
             }
@@ -125,14 +126,33 @@ fn gone() -> HeuristicError {
     HeuristicError("the network's thread has ended".into())
 }
 
-/// A model's estimates of encoded states, one a row of `states × cells`: the cost-to-go of each, in moves, never negative.
-///
-/// # Errors
-/// If libtorch fails, or an estimate is not finite.
-pub fn predict(model: Model, device: Device, rows: &Array2<u8>) -> Result<Vec<f32>, HeuristicError> {
-    let _guard = tch::no_grad_guard();
-    let largest = chunk(&*model.evaluator, device);
-    Ok(Worker { evaluator: model.evaluator, device, largest }.evaluate(rows, Ask::Values)?.values)
+/// A model that is asked about encoded states, by whoever has no searches to run.
+pub struct RowEvaluator {
+    worker: Worker,
+    encoding: Encoding,
+}
+
+impl RowEvaluator {
+    /// Evaluates with a model on its device.
+    pub fn new(model: Model, device: Device) -> Self {
+        let largest = chunk(&*model.evaluator, device);
+        let worker = Worker { evaluator: model.evaluator, device, largest };
+        RowEvaluator { worker, encoding: model.config.encoding }
+    }
+
+    /// The estimates of encoded states, one a row of `states × cells`.
+    ///
+    /// # Errors
+    /// If a row has another length or a symbol that is none of the encoding, libtorch fails, or an estimate is not finite.
+    pub fn evaluate(&mut self, rows: ArrayView2<'_, u8>, ask: Ask) -> Result<Estimates> {
+        let Encoding { cells, symbols, .. } = self.encoding;
+        ensure!(rows.ncols() == cells, "the rows have {} cells: expected {cells}", rows.ncols());
+        if let Some(bad) = rows.iter().find(|&&symbol| usize::from(symbol) >= symbols) {
+            bail!("a row holds {bad}: expected symbols from 0 to {}", symbols - 1);
+        }
+        let _guard = tch::no_grad_guard();
+        Ok(self.worker.evaluate(rows, ask)?)
+    }
 }
 
 struct Worker {
@@ -143,7 +163,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn evaluate(&mut self, rows: &Array2<u8>, ask: Ask) -> Result<Estimates, HeuristicError> {
+    fn evaluate(&mut self, rows: ArrayView2<'_, u8>, ask: Ask) -> Result<Estimates, HeuristicError> {
         let mut values = Vec::with_capacity(rows.nrows());
         let mut probabilities = Vec::new();
         let mut moves = 0;

@@ -92,12 +92,15 @@ impl ModelConfig {
         Ok(config)
     }
 
-    /// Refuses a model of another puzzle whose weights cannot be the first ones of a network for this puzzle: it reads
-    /// another encoding.
+    /// Refuses a model whose weights cannot be the first ones of a network for this puzzle: as [`ModelConfig::check_puzzle`],
+    /// but the model may be of another puzzle that has the same encoding.
     ///
     /// # Errors
-    /// Says so.
-    pub fn check_encoding(&self, puzzle: &str, encoding: &Encoding, folder: &Path) -> Result<()> {
+    /// Names what differs.
+    pub fn check_init(&self, puzzle: &str, encoding: &Encoding, moves: usize, folder: &Path) -> Result<()> {
+        if self.puzzle == puzzle {
+            return self.check_puzzle(puzzle, encoding, moves, folder);
+        }
         ensure!(
             self.encoding == *encoding,
             "the model in {} is for {}, not for {puzzle}, and the encodings of their states differ: leave it out, or name a \

@@ -4,7 +4,7 @@ use super::ServerConfig;
 use super::error::ApiError;
 use crate::error::Result;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, NAMES, Visitor, visit};
+use crate::registry::{Entry, NAMES, Visitor, takes_goal, visit};
 use crate::solver::{SearchConfig, models};
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub(super) struct Offer {
     scramble_depth: Option<u32>,
     /// Whether an instance takes several lines.
     takes_lines: bool,
+    /// Whether `goal` may be given.
+    takes_goal: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -88,6 +90,7 @@ impl Visitor for Describe<'_> {
             models: models.map(|(model, policy)| ModelOffer { model, policy }).collect(),
             scramble_depth: entry.reverse().map(|reverse| reverse.default_depth(puzzle)),
             takes_lines: puzzle.takes_lines(),
+            takes_goal: takes_goal(self.0),
         }
     }
 }

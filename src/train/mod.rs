@@ -220,11 +220,8 @@ impl<P: Puzzle> Training<P> {
     ) -> Result<Self> {
         let mut learner = new_learner(&*puzzle, &settings, device)?;
         if let Some(model) = init {
-            let config = ModelConfig::read(model)?;
-            match config.puzzle == settings.puzzle {
-                true => config.check_puzzle(&settings.puzzle, &puzzle.encoding(), puzzle.move_count(), model)?,
-                false => config.check_encoding(&settings.puzzle, &puzzle.encoding(), model)?,
-            }
+            let (encoding, moves) = (puzzle.encoding(), puzzle.move_count());
+            ModelConfig::read(model)?.check_init(&settings.puzzle, &encoding, moves, model)?;
             learner.read_weights(model)?;
         }
         checkpoint::sweep(&options.out)?;

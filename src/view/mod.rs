@@ -29,8 +29,15 @@ pub const SCRIPT: &str = concat!(
 /// The panel of a server's page: its elements, how they look, and what they do.
 const SOLVER: &str = include_str!("solver.html");
 const SOLVER_STYLE: &str = include_str!("solver.css");
-const SOLVER_SCRIPT: &str =
-    concat!("(() => {\n", include_str!("net.js"), include_str!("chart.js"), include_str!("solver.js"), "})();\n");
+const SOLVER_SCRIPT: &str = concat!(
+    "(() => {\n",
+    include_str!("net.js"),
+    include_str!("setup.js"),
+    include_str!("chart.js"),
+    include_str!("words.js"),
+    include_str!("solver.js"),
+    "})();\n"
+);
 
 /// An instance and a solution, played.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,6 +50,8 @@ pub struct Playback {
     pub moves: Vec<String>,
     /// How many of the moves are the scramble.
     pub scramble: usize,
+    /// How long the solution is, in words: [`Puzzle::counted`].
+    pub counted: String,
     /// Before the first move and after each; they end before the first move that is not legal where it is made.
     pub pictures: Vec<Picture>,
     /// The states that count as solved, where they are known and few.
@@ -87,6 +96,7 @@ impl Playback {
             instance: instance.to_owned(),
             moves,
             scramble,
+            counted: puzzle.counted(solution),
             pictures,
             goals: goals.iter().map(|goal| puzzle.picture(goal)).collect(),
             solves: end.is_some_and(|end| puzzle.is_goal(&end)),

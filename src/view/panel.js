@@ -4,6 +4,7 @@ const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function showVerdict() {
   const length = playback.moves.length - playback.scramble;
+  const counted = playback.counted ?? plural(length, "move");
   const { solved, agrees, illegal, differs, independent } = run;
   const both = independent ? "Played by this page and by costar, each by its own rules." : "Played by costar.";
   let [word, sign, text] = ["wrong", "✘ Wrong", ""];
@@ -15,9 +16,9 @@ function showVerdict() {
     text = `${move} cannot be made where it stands. ${both}`;
   } else if (solved) {
     [word, sign] = ["right", "✔ Solved"];
-    text = `${length === 0 ? "No move is needed." : `in ${plural(length, "move")}.`} ${both}`;
+    text = `${length === 0 ? "No move is needed." : `in ${counted}.`} ${both}`;
   } else {
-    text = `After ${plural(length, "move")}, the puzzle is not solved. ${both}`;
+    text = `After ${counted}, the puzzle is not solved. ${both}`;
   }
   const verdict = element("verdict");
   verdict.className = word;

@@ -11,9 +11,6 @@ const narrow = matchMedia("(max-width: 760px)");
 const wide = new Intl.NumberFormat("en");
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
-// A Sokoban level to begin with.
-const SAMPLE = "#######\n#@ $ .#\n# $ *.#\n#     #\n#######";
-
 let offers = []; // what GET /puzzles gave
 let checks = 0; // to tell the newest answer of POST /check
 let timer = 0;
@@ -21,6 +18,7 @@ let possible = null;
 let searched = false; // what the address says
 let run = null; // the search: { phase, number, points, answers, controller, … }
 const net = makeNet(painted);
+const setup = makeSetup(arranged);
 
 const offer = () => offers.find(({ puzzle }) => puzzle === element("puzzle").value);
 const isCube = () => /^cube[23](:htm)?$/.test(element("puzzle").value);
@@ -45,7 +43,7 @@ async function ask(path, body) {
 
 // The address holds what is to be solved and how: it can be kept, sent, and gone back to.
 
-const SETTINGS = ["estimate", "search", "n", "lambda", "seconds"];
+const SETTINGS = ["goal", "estimate", "search", "n", "lambda", "seconds"];
 
 function written() {
   const fields = new URLSearchParams({ puzzle: element("puzzle").value, instance: element("instance").value.trim() });
@@ -103,13 +101,14 @@ async function check() {
   clearTimeout(timer);
   const [puzzle, instance, number] = [element("puzzle").value, element("instance").value.trim(), ++checks];
   try {
-    const told = await ask("check", { puzzle, instance });
+    const told = await ask("check", { puzzle, instance, goal: goal() });
     if (number !== checks) return;
     forget();
     remember(false);
     if (!told.possible) return judge("wrong", `✘ ${told.reason}`);
     judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
     if (isCube()) net.show(told.state);
+    setup.show(told.playback.pictures[told.playback.scramble]);
     if (!isBusy()) show(told.playback, true);
   } catch (error) {
     if (number === checks) judge("wrong", `✘ ${error.message}`);
@@ -124,17 +123,29 @@ function painted(letters, problem) {
   element("instance").value = letters.replaceAll(".", "·");
   checks += 1;
   clearTimeout(timer);
-  if (!isBusy()) show(still(letters), true);
+  if (!isBusy()) show(painting(letters), true);
   if (problem) return judge("wrong", `✘ Impossible: ${problem.text}`);
   if (blank > 0) return judge("wait", `${blank} ${blank === 1 ? "facelet is" : "facelets are"} blank`);
   checkSoon();
 }
 
+// The board was clicked: it is shown at once; costar judges it.
+function arranged(text, picture) {
+  element("instance").value = text;
+  if (!isBusy()) show(still(text, picture), true);
+  judge("wait", "…");
+  checkSoon();
+}
+
 // The playback of a cube as it is painted, with blank facelets or without.
-function still(facelets) {
-  const picture = { kind: "cube", size: Math.round(Math.sqrt(facelets.length / 6)), facelets };
+function painting(facelets) {
+  return still(facelets, { kind: "cube", size: Math.round(Math.sqrt(facelets.length / 6)), facelets });
+}
+
+// The playback of a picture alone.
+function still(instance, picture) {
   const puzzle = element("puzzle").value;
-  return { puzzle, instance: facelets, moves: [], scramble: 0, pictures: [picture], goals: [], solves: false };
+  return { puzzle, instance, moves: [], scramble: 0, pictures: [picture], goals: [], solves: false };
 }
 
 // Shows a playback after its scramble: the instance alone, or an answer.
@@ -159,7 +170,7 @@ async function scramble() {
 
 // Sets the form up for the chosen puzzle.
 function describePuzzle() {
-  const { notation, searches, heuristics, models, scramble_depth: depth, takes_lines: lines } = offer();
+  const { notation, searches, heuristics, models, scramble_depth: depth, takes_lines: lines, takes_goal } = offer();
   fill("estimate", [
     ["", "auto"],
     ...models.map(({ model }) => [`model ${model}`, `network ${model}`]),
@@ -169,11 +180,15 @@ function describePuzzle() {
   element("hint").textContent = isCube() ? "" : notation;
   element("instance").placeholder = isCube() ? "R U R' F' …" : "";
   element("paint").hidden = !isCube();
+  setup.show(null);
+  element("level-label").hidden = !lines;
+  element("goal-label").hidden = !takes_goal;
+  element("goal").value = "";
   element("scramble").disabled = element("depth").disabled = depth === null;
   element("depth").placeholder = depth ?? "–";
   element("instance").rows = lines ? 7 : 2;
   element("instance-label").textContent = isCube() ? "Scramble or facelets" : lines ? "Level" : "Instance";
-  element("instance").value = lines ? SAMPLE : "";
+  element("instance").value = lines ? LEVELS[0][1] : "";
   if (isCube()) net.show([..."URFDLB"].map((face) => face.repeat(element("puzzle").value === "cube2" ? 4 : 9)).join(""));
   showAnytime();
   if (!isBusy()) {
@@ -221,6 +236,7 @@ function request() {
   return {
     puzzle: element("puzzle").value,
     instance: element("instance").value.trim(),
+    goal: goal(),
     model: kind === "model" ? name : undefined,
     heuristic: kind === "heuristic" ? name : undefined,
     search: element("search").value || (anytime ? "bwas" : undefined),
@@ -233,6 +249,7 @@ function request() {
   };
 }
 
+const goal = () => element("goal").value.trim() || undefined;
 const isBusy = () => run?.phase === "waiting" || run?.phase === "searching";
 
 function showButtons() {
@@ -315,7 +332,7 @@ const EVENTS = {
   },
   done(report) {
     showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
-    element("chosen").textContent = chosen(report);
+    element("chosen").textContent = chosen(report, element("search").value === "");
     if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No answer was found"}`, "wrong");
     const best = run.answers.at(-1);
     if (best?.cost !== report.cost) run.answers.push(report);
@@ -330,43 +347,6 @@ const EVENTS = {
   },
   error: ({ error }) => say("failed", `✘ ${error}`, "wrong"),
 };
-
-const SEARCHES = {
-  bwas: "batch-weighted A*",
-  beam: "beam search",
-  astar: "A*",
-  idastar: "iterative-deepening A*",
-  nbs: "bidirectional A*",
-  "best-first": "best-first search",
-  bfs: "breadth-first search",
-  bidirectional: "breadth-first search from both ends",
-  random: "a random walk",
-  exhaustive: "exhaustive search",
-};
-
-// What was done, in words: which search with which estimate, and how much is known exactly.
-function chosen({ search, heuristic, model, config }) {
-  const asked = element("search").value === "" ? "auto chose " : "";
-  const width = config.n ? `, ${wide.format(config.n)} ${search === "beam" ? "wide" : "nodes a step"}` : "";
-  const by = model ? `, led by the network ${model}` : heuristic ? `, led by ${heuristic}` : "";
-  const known = config.perimeter ? `; exact within ${config.perimeter} moves of the goal` : "";
-  const images = config.symmetries ? `, on ${config.symmetries} symmetric images` : "";
-  const text = `${asked}${SEARCHES[search] ?? search}${width}${images}${by}${known}`;
-  return text[0].toUpperCase() + text.slice(1);
-}
-
-const WHY = {
-  width: "Not solved: the beam is empty, and a wider one goes further",
-  moves: "Not solved: the walk has made all its moves",
-  time: "Not solved: the time is up",
-  nodes: "Not solved: the nodes are used up",
-  memory: "Not solved: the memory is used up",
-  stopped: "Stopped before an answer was found",
-  "no solution": "There is no solution: every state that can be reached was seen",
-};
-
-const secondsOf = ({ seconds }) => `${seconds.toFixed(seconds < 1 ? 2 : 1)} s`;
-const lengthOf = ({ length }) => `${length} ${length === 1 ? "move" : "moves"}`;
 
 // Half of many points are as good as all.
 function thin(points) {
@@ -442,6 +422,14 @@ function listen() {
     check().then(() => !element("solve").disabled && solve());
   });
   element("search").addEventListener("change", showAnytime);
+  element("level").addEventListener("change", () => {
+    element("instance").value = LEVELS[element("level").value][1];
+    check();
+  });
+  element("goal").addEventListener("input", () => {
+    judge("wait", "…");
+    checkSoon();
+  });
   for (const id of [...SETTINGS, "anytime"]) element(id).addEventListener("change", () => remember(false));
   addEventListener("popstate", recall);
   element("net-clear").addEventListener("click", () => net.reset(false));
@@ -463,6 +451,7 @@ async function begin() {
     const [list, status] = await Promise.all([ask("puzzles"), ask("status")]);
     offers = list;
     element("seconds").placeholder = status.max_seconds;
+    fill("level", LEVELS.map(([name], i) => [i, name]));
     fill("puzzle", offers.map(({ puzzle }) => [puzzle, puzzle]));
     if (!(await recall())) await choosePuzzle();
   } catch (error) {

@@ -209,3 +209,82 @@ fn the_page_fits_a_phone_and_every_puzzle() {
     }
     assert_eq!(browser.console(), Vec::<String>::new());
 }
+
+#[test]
+fn boards_are_set_up_by_clicking() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    open(&browser, &server);
+    let choose = |puzzle: &str, instance: &str| {
+        browser.run(&format!(
+            "location.hash = new URLSearchParams({{ puzzle: '{puzzle}', instance: '{instance}' }}).toString()"
+        ));
+        browser.wait(&format!(
+            "return document.querySelector('#puzzle').value === '{puzzle}' && costarSolver.state().possible === true
+             && document.querySelector('#instance').value === '{instance}'"
+        ));
+        browser.run("document.querySelector('#arrange').open = true");
+    };
+    let click =
+        |cell: usize| browser.run(&format!("document.querySelectorAll('#arrange-board button')[{cell}].click()"));
+    let instance = || browser.run("return document.querySelector('#instance').value");
+    let hidden = |id: &str| browser.run(&format!("return document.getElementById('{id}').hidden"));
+    assert_eq!(
+        (hidden("arrange"), hidden("goal-label"), hidden("level-label")),
+        (true.into(), true.into(), true.into())
+    );
+    choose("puzzle8", "1 2 3 4 5 6 7 8 0");
+    click(7);
+    assert_eq!(instance(), "1 2 3 4 5 6 7 8 0", "one tile is chosen");
+    click(8);
+    assert_eq!(instance(), "1 2 3 4 5 6 7 0 8");
+    browser.wait("return costarSolver.state().possible === true && costar.state().state === '1 2 3 4 5 6 7 0 8'");
+    click(0);
+    click(1);
+    browser.wait("return costarSolver.state().judgement.includes('parity')");
+    // With the two exchanged in the goal too, it is possible again.
+    browser.run(
+        "const goal = document.querySelector('#goal'); goal.value = '2 1 3 4 5 6 7 8 0'; goal.dispatchEvent(new Event('input'))",
+    );
+    browser.wait("return costarSolver.state().possible === true");
+    browser.run("document.querySelector('#solve').click()");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    assert_eq!(browser.run("return costarSolver.state().answers.at(-1).length"), 1);
+    assert_eq!(browser.run("return location.hash.includes('goal=2+1+3')"), true);
+    choose("lightsout7", &"0".repeat(49));
+    click(4);
+    click(0);
+    click(4);
+    assert_eq!(instance(), format!("1{}", "0".repeat(48)));
+    browser.run("document.querySelectorAll('#arrange-board button')[4].focus()");
+    browser.press(&['\u{e014}']); // the right arrow
+    assert_eq!(
+        browser.run("return document.activeElement.getAttribute('aria-label')"),
+        "row 1, column 6: off",
+        "arrows go from cell to cell"
+    );
+    choose("jugs:8,5,3", "8,0,0");
+    browser.run(
+        "const jug = document.querySelectorAll('#arrange-board input')[1]; jug.value = 2; jug.dispatchEvent(new Event('input'))",
+    );
+    assert_eq!(instance(), "8,2,0");
+    browser.wait("return costarSolver.state().possible === true");
+    browser.run(
+        "const list = document.querySelector('#puzzle'); list.value = 'sokoban'; list.dispatchEvent(new Event('change'))",
+    );
+    assert_eq!(
+        (hidden("arrange"), hidden("goal-label"), hidden("level-label")),
+        (true.into(), true.into(), false.into())
+    );
+    let levels = browser.run("return document.querySelectorAll('#level option').length").as_u64().expect("a count");
+    assert!(levels > 2);
+    for level in 0..levels {
+        browser.run(&format!(
+            "const list = document.querySelector('#level'); list.value = {level}; list.dispatchEvent(new Event('change'))"
+        ));
+        browser.wait("return costarSolver.state().possible === true && costarSolver.state().phase === 'idle'");
+        browser.run("document.querySelector('#solve').click()");
+        browser.wait("return costarSolver.state().phase === 'done' && costarSolver.state().answers.length > 0");
+    }
+    assert_eq!(browser.console(), Vec::<String>::new());
+}

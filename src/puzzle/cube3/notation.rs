@@ -3,36 +3,9 @@
 //! Wide turns, slice turns and turns of the whole cube are turns of faces, and then the cube is held another way. What comes
 //! out is written for the cube as it is held in the end: a solution that follows a scramble solves it.
 
-use super::{FACES, QUARTER_TURNS};
-use crate::puzzle::{Move, ParseError};
-
-/// Some quarter turns of a face.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn {
-    /// The place of the face in [`FACES`].
-    pub(super) face: u8,
-    /// Clockwise where it is positive, and from 1 to 3 turns either way.
-    pub(super) quarters: i8,
-}
-
-impl Turn {
-    /// The turn as one move, of a cube on which half turns are moves; `None` where it changes nothing.
-    pub(super) fn one_move(self) -> Option<Move> {
-        match self.quarters.rem_euclid(4) {
-            1 => Some(2 * self.face),
-            2 => Some(QUARTER_TURNS as Move + self.face),
-            3 => Some(2 * self.face + 1),
-            _ => None,
-        }
-    }
-
-    /// The turn as quarter turns.
-    pub(super) fn moves(self) -> impl Iterator<Item = Move> {
-        // Three quarter turns are one the other way.
-        let quarters = if self.quarters.abs() == 3 { -self.quarters.signum() } else { self.quarters };
-        std::iter::repeat_n(2 * self.face + Move::from(quarters < 0), quarters.unsigned_abs().into())
-    }
-}
+use super::FACES;
+use super::turns::Turn;
+use crate::puzzle::ParseError;
 
 /// The most turns of a scramble.
 const MOST_TURNS: usize = 1_000_000;
@@ -380,6 +353,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::Move;
 
     fn moves(text: &str) -> Vec<Move> {
         let turns = parse(text).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));

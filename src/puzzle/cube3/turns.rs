@@ -1,7 +1,36 @@
-//! Solutions as people write and count them: turns of a face, one after the other, are one turn.
+//! Turns of faces: their names and numbers, and solutions as people write and count them: turns of a face, one after the
+//! other, are one turn.
 
 use super::{CubeState, FACES, QUARTER_TURNS};
 use crate::puzzle::Move;
+
+/// Some quarter turns of a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// The place of the face in [`FACES`].
+    pub(super) face: u8,
+    /// Clockwise where it is positive, and from 1 to 3 turns either way.
+    pub(super) quarters: i8,
+}
+
+impl Turn {
+    /// The turn as one move, of a cube on which half turns are moves; `None` where it changes nothing.
+    pub(super) fn one_move(self) -> Option<Move> {
+        match self.quarters.rem_euclid(4) {
+            1 => Some(2 * self.face),
+            2 => Some(QUARTER_TURNS as Move + self.face),
+            3 => Some(2 * self.face + 1),
+            _ => None,
+        }
+    }
+
+    /// The turn as quarter turns.
+    pub(super) fn moves(self) -> impl Iterator<Item = Move> {
+        // Three quarter turns are one the other way.
+        let quarters = if self.quarters.abs() == 3 { -self.quarters.signum() } else { self.quarters };
+        std::iter::repeat_n(2 * self.face + Move::from(quarters < 0), quarters.unsigned_abs().into())
+    }
+}
 
 /// What some turns lead to from the solved cube.
 pub(super) fn after(moves: &[Move]) -> CubeState {

@@ -1,0 +1,386 @@
+"""costar: networks that estimate how far a puzzle is from solved, and searches that use them to find short solutions.
+
+>>> import costar
+>>> solver = costar.Solver("cube3", search="bidirectional")
+>>> solver.solve("R U F'").moves
+['F', "U'", "R'"]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _libtorch
+
+_libtorch.load()
+
+try:
+    from . import _costar
+except ImportError as error:
+    if "libtorch" not in str(error) and "libc10" not in str(error):
+        raise
+    raise ImportError(
+        f"libtorch was not found ({error}): install torch {_libtorch.VERSION}, or run scripts/setup in the checkout that "
+        "costar was installed from"
+    ) from error
+
+__all__ = ["Estimates", "Model", "Puzzle", "Samples", "Solution", "Solver", "__version__"]
+
+__version__: str = _costar.__version__
+
+#: Rows of states: ``states × cells`` of small integers.
+Rows: TypeAlias = npt.NDArray[np.uint8]
+#: A function from rows to as many estimates of the cost-to-go, in moves.
+Heuristic: TypeAlias = Callable[[Rows], npt.ArrayLike]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What became of an instance: one row of a table. ``None`` where a field does not apply.
+
+    The fields are those of ``costar solve --json``.
+    """
+
+    puzzle: str
+    instance: str
+    #: Whether a solution was found.
+    solved: bool
+    #: The solution, a name a move.
+    moves: list[str] | None
+    #: How many moves it has.
+    length: int | None
+    #: What it costs.
+    cost: int | None
+    optimal_length: int | None
+    #: Whether no cheaper one exists; ``True`` only where that is proven.
+    proven_optimal: bool
+    proof: dict[str, Any] | None
+    nodes_generated: int
+    nodes_stored: int
+    nodes_expanded: int
+    nodes_evaluated: int
+    iterations: int
+    nodes_pruned: int
+    #: Wall-clock time of the search.
+    seconds: float
+    device: str | None
+    precision: str | None
+    model: str | None
+    search: str
+    n: int | None
+    #: The weight of the path cost, λ.
+    lambda_: float | None
+    #: The search with all its settings, as it ran.
+    config: dict[str, Any]
+    heuristic: str | None
+    #: Why there is no solution, or no better one.
+    ended_by: str | None
+    weights_crc32: int | None
+    max_seconds: float | None
+    max_nodes: int | None
+    max_memory: int | None
+    version: str | None
+    date: str | None
+    processor: str | None
+
+    def __str__(self) -> str:
+        return " ".join(self.moves) if self.moves is not None else f"not solved: {self.ended_by}"
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Training samples."""
+
+    #: ``samples × cells``.
+    rows: Rows
+    #: The length of the walk that led to each state: an upper bound of its distance.
+    labels: npt.NDArray[np.float32]
+    #: ``samples × moves``: whether a move goes back along the walk.
+    moves_back: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What a network says of states."""
+
+    #: The cost-to-go of each, in moves.
+    h: npt.NDArray[np.float32]
+    #: ``states × moves``: how probable it is that a move leads back towards the goal; ``None`` without a policy head.
+    moves: npt.NDArray[np.float32] | None
+
+
+class Puzzle:
+    """The rules of a puzzle: a name that ``costar puzzles`` lists, or the file of a permutation puzzle (``….json``).
+
+    Raises:
+        ValueError: there is no such puzzle, or it has no such goal.
+    """
+
+    def __init__(self, name: str, *, goal: str | None = None) -> None:
+        self._inner = _costar.Puzzle(name, goal)
+
+    @classmethod
+    def _of(cls, inner: _costar.Puzzle) -> Puzzle:
+        puzzle = cls.__new__(cls)
+        puzzle._inner = inner
+        return puzzle
+
+    @classmethod
+    def permutations(
+        cls,
+        goal: str | Sequence[int],
+        moves: Mapping[str, Sequence[int]],
+        *,
+        name: str = "permutations",
+        symmetric: bool = False,
+    ) -> Puzzle:
+        """A permutation puzzle.
+
+        Args:
+            goal: The symbols of the solved state: a text, or integers from 0 to 255.
+            moves: By name, a permutation: the symbol at place ``i`` comes from place ``permutation[i]``.
+            name: The puzzle's name.
+            symmetric: Whether to add the inverse of each move that has none, named with a ``'``.
+
+        Raises:
+            ValueError: a move is no permutation of the places.
+
+        >>> Puzzle.permutations([0, 1, 2, 3], {"turn": [1, 2, 3, 0], "swap": [1, 0, 2, 3]}, symmetric=True).moves
+        ['turn', "turn'", 'swap']
+        """
+        described = {
+            "name": name,
+            "goal": goal if isinstance(goal, str) else [int(symbol) for symbol in goal],
+            "symmetric": symmetric,
+            "moves": {move: [int(place) for place in places] for move, places in moves.items()},
+        }
+        return cls._of(_costar.Puzzle.described(json.dumps(described)))
+
+    @property
+    def name(self) -> str:
+        """The puzzle's name."""
+        return self._inner.name
+
+    @property
+    def moves(self) -> list[str]:
+        """The names of the moves."""
+        return self._inner.moves
+
+    @property
+    def notation(self) -> str:
+        """How instances and moves are written."""
+        return self._inner.notation
+
+    @property
+    def cells(self) -> int:
+        """The length of a row."""
+        return self._inner.cells
+
+    @property
+    def symbols(self) -> int:
+        """How many values a cell of a row can take."""
+        return self._inner.symbols
+
+    def encode(self, instances: Iterable[str]) -> Rows:
+        """The rows that a network reads of instances.
+
+        Raises:
+            ValueError: an instance is refused.
+        """
+        if isinstance(instances, str):
+            raise TypeError("expected several instances: give a list")
+        instances = list(instances)
+        return np.frombuffer(self._inner.encode(instances), np.uint8).reshape(len(instances), self.cells)
+
+    def play(self, instance: str, moves: str | Iterable[str]) -> tuple[str, bool]:
+        """The state that moves lead to from an instance, as text, and whether it is solved.
+
+        Raises:
+            ValueError: the instance or a move is refused.
+        """
+        return self._inner.play(instance, moves if isinstance(moves, str) else " ".join(moves))
+
+    def samples(self, count: int, *, max_depth: int | None = None, seed: int = 1, batch: int = 0) -> Samples:
+        """Training samples: random walks back from the goals, every length up to ``max_depth`` equally often.
+
+        Args:
+            count: How many.
+            max_depth: The longest walk; by default, the puzzle's.
+            seed: Of the generator.
+            batch: The number of the batch: other samples of the same seed.
+
+        Raises:
+            ValueError: the puzzle's moves cannot be undone.
+        """
+        rows, labels, back = self._inner.samples(count, max_depth, seed, batch)
+        return Samples(
+            rows=np.frombuffer(rows, np.uint8).reshape(count, self.cells),
+            labels=np.frombuffer(labels, "<f4"),
+            moves_back=np.frombuffer(back, np.uint8).reshape(count, len(self.moves)).astype(bool),
+        )
+
+    def __repr__(self) -> str:
+        return f"<costar.Puzzle {self.name}: {len(self.moves)} moves, rows of {self.cells} cells>"
+
+
+class Solver:
+    """A puzzle, a heuristic and a search, ready for instances.
+
+    Args:
+        puzzle: A :class:`Puzzle`, or its name.
+        search: A search that ``costar puzzles`` lists; by default, what measured best.
+        heuristic: What estimates the cost-to-go: ``"network"``, one of those that ``costar puzzles`` lists, or a function
+            from rows (``uint8``, ``states × cells``) to as many estimates.
+        model: The folder of a model or of a run, or its name; by default, the puzzle's own.
+        device: Where the network runs: ``auto``, ``cpu``, ``cuda`` or ``cuda:I``.
+        precision: How its products are done: ``f32``, ``bf16`` or ``int8``; by default, what is fastest.
+        goal: Another goal than the puzzle's own.
+        chunk: How many states a function is asked about at once, at most about.
+        max_seconds: When a search gives up.
+        max_nodes: When a search gives up.
+        max_memory: When a search gives up, in bytes.
+        settings: The settings of the search, as ``costar solve --help`` names them, with ``_`` for ``-``: ``n=1000``,
+            ``prove=True``; ``lambda_`` for ``lambda``.
+
+    Raises:
+        ValueError: a setting is refused; the text names it and says what is expected.
+    """
+
+    def __init__(
+        self,
+        puzzle: Puzzle | str,
+        *,
+        search: str = "auto",
+        heuristic: str | Heuristic | None = None,
+        model: str | None = None,
+        device: str = "auto",
+        precision: str | None = None,
+        goal: str | None = None,
+        chunk: int = 4096,
+        max_seconds: float | None = None,
+        max_nodes: int | None = None,
+        max_memory: int | None = None,
+        **settings: Any,
+    ) -> None:
+        if isinstance(puzzle, str):
+            puzzle = Puzzle(puzzle, goal=goal)
+        elif goal is not None:
+            raise ValueError("`goal`: the puzzle has one already; give it to Puzzle")
+        if chunk < 1:
+            raise ValueError(f"`chunk`: {chunk}: expected at least 1")
+        named = heuristic is None or isinstance(heuristic, str)
+        given = {name.removesuffix("_"): value for name, value in settings.items()}
+        self.puzzle = puzzle
+        self._inner = _costar.Solver(
+            puzzle._inner,
+            search,
+            json.dumps(given),
+            heuristic if named else None,
+            None if named else _estimator(heuristic),
+            chunk,
+            model,
+            device,
+            precision,
+            max_seconds,
+            max_nodes,
+            max_memory,
+        )
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The search and all its settings."""
+        return json.loads(self._inner.config())
+
+    def solve(self, instance: str) -> Solution:
+        """Searches an instance. One that is not solved is no error: see :attr:`Solution.ended_by`.
+
+        Other threads run meanwhile, and Ctrl-C ends the search.
+
+        Raises:
+            ValueError: the instance is refused.
+        """
+        record = json.loads(self._inner.solve(instance))
+        record["lambda_"] = record.pop("lambda")
+        return Solution(**record)
+
+    def solve_many(
+        self,
+        instances: Iterable[str],
+        progress: Callable[[int, int, Solution], object] | None = None,
+    ) -> list[Solution]:
+        """Searches instances, one after the other.
+
+        Args:
+            instances: The instances.
+            progress: Is called after each with how many are done, how many there are, and the last one's solution.
+
+        Raises:
+            ValueError: an instance is refused; what is done by then, the callback was told of.
+        """
+        if isinstance(instances, str):
+            raise TypeError("expected several instances: give a list")
+        instances = list(instances)
+        solutions = []
+        for instance in instances:
+            solutions.append(self.solve(instance))
+            if progress is not None:
+                progress(len(solutions), len(instances), solutions[-1])
+        return solutions
+
+    def __repr__(self) -> str:
+        return f"<costar.Solver of {self.puzzle.name}: {self.config}>"
+
+
+class Model:
+    """A trained network that is asked about states."""
+
+    def __init__(self, inner: _costar.Model) -> None:
+        self._inner = inner
+        #: The puzzle that it was trained for.
+        self.puzzle = Puzzle._of(inner.puzzle)
+
+    @classmethod
+    def load(cls, path: str, *, device: str = "auto", precision: str | None = None) -> Model:
+        """Reads a model: a folder, the folder of a run, or a name on the search path.
+
+        Raises:
+            ValueError: there is no model, or it is damaged.
+        """
+        return cls(_costar.Model.load(str(path), device, precision))
+
+    def evaluate(self, rows: npt.ArrayLike) -> Estimates:
+        """The estimates of rows, ``states × cells``, such as :meth:`Puzzle.encode` makes.
+
+        Raises:
+            ValueError: the rows have another shape, or hold symbols that are none of the puzzle's.
+        """
+        array = np.asarray(rows)
+        if array.ndim != 2 or array.dtype.kind not in "iu":
+            raise ValueError(f"expected integers, states × {self.puzzle.cells}: got {array.dtype} of shape {array.shape}")
+        if array.size and (array.min() < 0 or array.max() > 255):
+            raise ValueError(f"the rows hold numbers from {array.min()} to {array.max()}: expected 0 to 255")
+        h, moves = self._inner.evaluate(array.astype(np.uint8).tobytes(), *array.shape)
+        probabilities = None if moves is None else np.frombuffer(moves[0], "<f4").reshape(len(array), moves[1])
+        return Estimates(h=np.frombuffer(h, "<f4"), moves=probabilities)
+
+
+def _estimator(heuristic: Heuristic) -> Callable[[bytes, int, int], bytes]:
+    """A heuristic as the extension module calls it: from the bytes of rows to the bytes of estimates."""
+    if not callable(heuristic):
+        raise TypeError(f"`heuristic`: expected a name or a function, got {type(heuristic).__name__}")
+
+    def estimate(rows: bytes, states: int, cells: int) -> bytes:
+        estimates = np.asarray(heuristic(np.frombuffer(rows, np.uint8).reshape(states, cells)), dtype="<f4")
+        if estimates.shape not in ((states,), (states, 1)):
+            raise ValueError(f"the heuristic gave an array of shape {estimates.shape}: expected ({states},)")
+        if not np.isfinite(estimates).all():
+            raise ValueError("the heuristic gave an estimate that is not finite")
+        return np.maximum(estimates, 0).tobytes()
+
+    return estimate

@@ -1,0 +1,82 @@
+//! A function in Python as a heuristic.
+
+use crate::convert::floats_of_bytes;
+use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use costar::puzzle::Puzzle;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the function raised, until it is raised again where the search was begun.
+#[derive(Clone, Default)]
+pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    fn put(&self, error: PyErr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// The exception, once.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// A function from `(rows, states, cells)` to the bytes of as many estimates.
+pub(crate) struct Function {
+    pub(crate) call: Py<PyAny>,
+    /// States that are best evaluated at once.
+    pub(crate) chunk: usize,
+    pub(crate) raised: Raised,
+}
+
+/// The function as a heuristic of a puzzle.
+pub(crate) struct PythonHeuristic<P: Puzzle> {
+    puzzle: Arc<P>,
+    cells: usize,
+    function: Function,
+    estimates: VecDeque<Estimates>,
+}
+
+impl<P: Puzzle> PythonHeuristic<P> {
+    pub(crate) fn new(puzzle: Arc<P>, function: Function) -> Self {
+        PythonHeuristic { cells: puzzle.encoding().cells, puzzle, function, estimates: VecDeque::new() }
+    }
+}
+
+impl<P: Puzzle> Heuristic<P::State> for PythonHeuristic<P> {
+    fn name(&self) -> &str {
+        "python"
+    }
+
+    fn chunk(&self) -> usize {
+        self.function.chunk
+    }
+
+    fn submit(&mut self, states: &[P::State], _: Ask) -> Result<(), HeuristicError> {
+        let mut rows = vec![0; states.len() * self.cells];
+        for (state, row) in states.iter().zip(rows.chunks_exact_mut(self.cells)) {
+            self.puzzle.encode(state, row);
+        }
+        let called = Python::attach(|py| -> PyResult<Vec<f32>> {
+            let given = (PyBytes::new(py, &rows), states.len(), self.cells);
+            let bytes = self.function.call.bind(py).call1(given)?;
+            Ok(floats_of_bytes(bytes.cast::<PyBytes>()?.as_bytes()))
+        });
+        let values = called.map_err(|error| {
+            let message = error.to_string();
+            self.function.raised.put(error);
+            HeuristicError(message)
+        })?;
+        if values.len() != states.len() {
+            return Err(HeuristicError(format!("it gave {} estimates of {} states", values.len(), states.len())));
+        }
+        self.estimates.push_back(Estimates { values, policy: None });
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        self.estimates.pop_front().ok_or_else(|| HeuristicError("nothing was submitted".into()))
+    }
+}

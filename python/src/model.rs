@@ -1,0 +1,64 @@
+//! Trained models that are asked about rows.
+
+use crate::convert::{bytes_of_floats, exception, refusal};
+use crate::interrupt::interruptible;
+use crate::puzzle::{Boxed, Puzzle};
+use costar::heuristic::Ask;
+use costar::neural::device::{Device, DeviceChoice};
+use costar::neural::heuristic::RowEvaluator;
+use costar::neural::precision::Precision;
+use costar::registry::visit;
+use costar::solver::models;
+use costar::{Error, Result};
+use ndarray::ArrayView2;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A trained network.
+#[pyclass(frozen, module = "costar._costar")]
+pub(crate) struct Model {
+    evaluator: Mutex<RowEvaluator>,
+    puzzle: Py<Puzzle>,
+}
+
+/// The bytes of the estimates, and those of the move probabilities with how many moves there are.
+type Evaluated<'py> = (Bound<'py, PyBytes>, Option<(Bound<'py, PyBytes>, usize)>);
+
+#[pymethods]
+impl Model {
+    /// Reads the model of a folder, of a run, or of a name on the search path.
+    #[staticmethod]
+    fn load(py: Python<'_>, name: &str, device: &str, precision: Option<&str>) -> PyResult<Self> {
+        let device: DeviceChoice = device.parse().map_err(refusal)?;
+        let precision: Option<Precision> = precision.map(str::parse).transpose().map_err(refusal)?;
+        let load = || -> Result<_> {
+            let folder = models::find(name)?;
+            let puzzle = visit(&models::puzzle_of(&folder)?, None, Boxed)?;
+            let device = Device::resolve(device).map_err(|error| Error::Device(error.to_string()))?;
+            Ok((puzzle.model(&folder, device, precision)?, puzzle))
+        };
+        let (evaluator, puzzle) = interruptible(py, |_| load())?.map_err(|error| exception(&error))?;
+        Ok(Model { evaluator: Mutex::new(evaluator), puzzle: Py::new(py, Puzzle { puzzle: Arc::clone(&puzzle) })? })
+    }
+
+    /// The puzzle that it was trained for.
+    #[getter]
+    fn puzzle(&self, py: Python<'_>) -> Py<Puzzle> {
+        self.puzzle.clone_ref(py)
+    }
+
+    /// The estimates of rows.
+    fn evaluate<'py>(&self, py: Python<'py>, rows: &[u8], count: usize, cells: usize) -> PyResult<Evaluated<'py>> {
+        let rows = ArrayView2::from_shape((count, cells), rows).map_err(refusal)?;
+        let evaluated = interruptible(py, |_| {
+            self.evaluator.lock().unwrap_or_else(PoisonError::into_inner).evaluate(rows, Ask::ValuesAndPolicy)
+        });
+        let estimates = evaluated?.map_err(|error| exception(&error))?;
+        let policy = estimates.policy.map(|policy| {
+            let moves = policy.ncols();
+            (bytes_of_floats(py, &policy.into_iter().collect::<Vec<f32>>()), moves)
+        });
+        Ok((bytes_of_floats(py, &estimates.values), policy))
+    }
+}

@@ -1,0 +1,185 @@
+//! Puzzles by name, from a file or from a description.
+
+use crate::convert::{bytes_of_floats, exception};
+use crate::heuristic::Function;
+use crate::interrupt::interruptible;
+use crate::solver::{AnySolver, Settings, build};
+use costar::neural::device::Device;
+use costar::neural::heuristic::RowEvaluator;
+use costar::neural::model::Model;
+use costar::neural::precision::Precision;
+use costar::puzzle::permutation::Description;
+use costar::puzzle::{Encoding, Move, Puzzle as Rules, replay};
+use costar::registry::{Entry, Visitor, visit, visit_description};
+use costar::sampler::{Batch, Labels, Sampler, Source};
+use costar::{Result, SettingError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A puzzle, whatever its states are.
+pub(crate) trait AnyPuzzle: Send + Sync {
+    fn name(&self) -> String;
+    fn moves(&self) -> Vec<String>;
+    fn notation(&self) -> &'static str;
+    fn encoding(&self) -> Encoding;
+    fn encode(&self, instances: &[String]) -> Result<Vec<u8>>;
+    fn play(&self, instance: &str, moves: &str) -> Result<(String, bool)>;
+    fn samples(&self, wanted: &Wanted, stop: &AtomicBool) -> Result<Batch>;
+    fn solver(&self, settings: Settings, function: Option<Function>) -> Result<Box<dyn AnySolver>>;
+    fn model(&self, folder: &Path, device: Device, precision: Option<Precision>) -> Result<RowEvaluator>;
+}
+
+/// Which training samples.
+pub(crate) struct Wanted {
+    count: usize,
+    max_depth: Option<u32>,
+    seed: u64,
+    batch: u64,
+}
+
+impl<P: Rules> AnyPuzzle for Entry<P> {
+    fn name(&self) -> String {
+        self.puzzle().name()
+    }
+
+    fn moves(&self) -> Vec<String> {
+        (0..self.puzzle().move_count() as Move).map(|action| self.puzzle().move_name(action)).collect()
+    }
+
+    fn notation(&self) -> &'static str {
+        self.puzzle().notation()
+    }
+
+    fn encoding(&self) -> Encoding {
+        self.puzzle().encoding()
+    }
+
+    fn encode(&self, instances: &[String]) -> Result<Vec<u8>> {
+        let puzzle = self.puzzle();
+        let cells = puzzle.encoding().cells;
+        let mut rows = vec![0; instances.len() * cells];
+        for (instance, row) in instances.iter().zip(rows.chunks_exact_mut(cells)) {
+            let state = puzzle.parse(instance)?;
+            puzzle.check_encodes(&state)?;
+            puzzle.encode(&state, row);
+        }
+        Ok(rows)
+    }
+
+    fn play(&self, instance: &str, moves: &str) -> Result<(String, bool)> {
+        let puzzle = self.puzzle();
+        let moves = puzzle.parse_moves(moves)?;
+        let (end, _) = replay(&**puzzle, &puzzle.parse(instance)?, &moves)?;
+        Ok((puzzle.format(&end), puzzle.is_goal(&end)))
+    }
+
+    fn samples(&self, wanted: &Wanted, stop: &AtomicBool) -> Result<Batch> {
+        let Source { samples, default_depth } = Entry::samples(self, Labels::Walks, 0.0, u64::MAX, stop)?;
+        for (field, number) in [("count", wanted.count), ("max_depth", wanted.max_depth.unwrap_or(1) as usize)] {
+            if number == 0 {
+                return Err(SettingError::new(field, "0: expected at least 1").into());
+            }
+        }
+        let sizes = (self.puzzle().encoding().cells, self.puzzle().move_count());
+        let depth = wanted.max_depth.unwrap_or(default_depth);
+        Ok(Sampler::new(samples, sizes, wanted.seed, depth, wanted.count).batch(wanted.batch))
+    }
+
+    fn solver(&self, settings: Settings, function: Option<Function>) -> Result<Box<dyn AnySolver>> {
+        build(self.clone(), settings, function)
+    }
+
+    fn model(&self, folder: &Path, device: Device, precision: Option<Precision>) -> Result<RowEvaluator> {
+        Ok(RowEvaluator::new(Model::read(folder, &**self.puzzle(), device, precision)?, device))
+    }
+}
+
+/// Makes a puzzle's type one of all.
+pub(crate) struct Boxed;
+
+impl Visitor for Boxed {
+    type Output = Arc<dyn AnyPuzzle>;
+
+    fn visit<P: Rules>(self, entry: Entry<P>) -> Self::Output {
+        Arc::new(entry)
+    }
+}
+
+/// A puzzle.
+#[pyclass(frozen, module = "costar._costar")]
+pub(crate) struct Puzzle {
+    pub(crate) puzzle: Arc<dyn AnyPuzzle>,
+}
+
+#[pymethods]
+impl Puzzle {
+    #[new]
+    #[pyo3(signature = (name, goal = None))]
+    fn new(name: &str, goal: Option<&str>) -> PyResult<Self> {
+        let puzzle = visit(name, goal, Boxed).map_err(|error| exception(&error))?;
+        Ok(Puzzle { puzzle })
+    }
+
+    /// A permutation puzzle from the text of its file.
+    #[staticmethod]
+    fn described(text: &str) -> PyResult<Self> {
+        let description = Description::parse(text).map_err(|error| exception(&error.into()))?;
+        Ok(Puzzle { puzzle: visit_description(description, Boxed) })
+    }
+
+    #[getter]
+    fn name(&self) -> String {
+        self.puzzle.name()
+    }
+
+    #[getter]
+    fn moves(&self) -> Vec<String> {
+        self.puzzle.moves()
+    }
+
+    #[getter]
+    fn notation(&self) -> &'static str {
+        self.puzzle.notation()
+    }
+
+    #[getter]
+    fn cells(&self) -> usize {
+        self.puzzle.encoding().cells
+    }
+
+    #[getter]
+    fn symbols(&self) -> usize {
+        self.puzzle.encoding().symbols
+    }
+
+    /// The rows of instances.
+    fn encode<'py>(&self, py: Python<'py>, instances: Vec<String>) -> PyResult<Bound<'py, PyBytes>> {
+        let rows = py.detach(|| self.puzzle.encode(&instances)).map_err(|error| exception(&error))?;
+        Ok(PyBytes::new(py, &rows))
+    }
+
+    /// The state that moves lead to, as text, and whether it is solved.
+    fn play(&self, instance: &str, moves: &str) -> PyResult<(String, bool)> {
+        self.puzzle.play(instance, moves).map_err(|error| exception(&error))
+    }
+
+    /// A batch of training samples: rows, labels, and for each move whether it leads back.
+    #[allow(clippy::type_complexity)]
+    fn samples<'py>(
+        &self,
+        py: Python<'py>,
+        count: usize,
+        max_depth: Option<u32>,
+        seed: u64,
+        batch: u64,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let wanted = Wanted { count, max_depth, seed, batch };
+        let batch = interruptible(py, |stop| self.puzzle.samples(&wanted, stop))?.map_err(|error| exception(&error))?;
+        let bytes = |array: &ndarray::Array2<u8>| PyBytes::new(py, &array.iter().copied().collect::<Vec<u8>>());
+        let labels = bytes_of_floats(py, &batch.labels.to_vec());
+        Ok((bytes(&batch.states), labels, bytes(&batch.policy_targets)))
+    }
+}

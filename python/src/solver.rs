@@ -1,0 +1,141 @@
+//! A solver, whatever its puzzle is.
+
+use crate::convert::{exception, refusal};
+use crate::heuristic::{Function, PythonHeuristic, Raised};
+use crate::interrupt::interruptible;
+use crate::puzzle::Puzzle;
+use costar::neural::device::DeviceChoice;
+use costar::neural::precision::Precision;
+use costar::puzzle::Puzzle as Rules;
+use costar::registry::Entry;
+use costar::search::Limits;
+use costar::solver::{SearchConfig, Solver as Library, Watch};
+use costar::{Error, Result};
+use pyo3::prelude::*;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What a solver is built from, but for the puzzle.
+pub(crate) struct Settings {
+    search: SearchConfig,
+    heuristic: Option<String>,
+    model: Option<String>,
+    device: DeviceChoice,
+    precision: Option<Precision>,
+    limits: Limits,
+}
+
+/// A solver of some puzzle.
+pub(crate) trait AnySolver: Send {
+    /// The record of an instance, as JSON.
+    fn solve(&mut self, instance: &str, stop: &AtomicBool) -> Result<String>;
+
+    /// The search and its settings, as JSON.
+    fn config(&self) -> Result<String>;
+}
+
+impl<P: Rules> AnySolver for Library<P> {
+    fn solve(&mut self, instance: &str, stop: &AtomicBool) -> Result<String> {
+        let start = self.parse(instance)?;
+        let watch = Watch { stop, progress: &mut |_| (), answers: &mut |_| () };
+        json(&self.solve_typed(instance, start, watch)?.report)
+    }
+
+    fn config(&self) -> Result<String> {
+        json(&self.plan().search)
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Bug(error.to_string()))
+}
+
+/// Builds the solver of a puzzle.
+pub(crate) fn build<P: Rules>(
+    entry: Entry<P>,
+    settings: Settings,
+    function: Option<Function>,
+) -> Result<Box<dyn AnySolver>> {
+    let puzzle = Arc::clone(entry.puzzle());
+    let mut builder = Library::builder(entry).search(settings.search).device(settings.device).limits(settings.limits);
+    if let Some(model) = settings.model {
+        builder = builder.model(model);
+    }
+    if let Some(precision) = settings.precision {
+        builder = builder.precision(precision);
+    }
+    if let Some(name) = settings.heuristic {
+        builder = builder.heuristic(&name);
+    }
+    if let Some(function) = function {
+        builder = builder.own_heuristic(PythonHeuristic::new(puzzle, function));
+    }
+    Ok(Box::new(builder.build()?))
+}
+
+/// A puzzle, a heuristic and a search, ready for instances.
+#[pyclass(frozen, module = "costar._costar")]
+pub(crate) struct Solver {
+    solver: Mutex<Box<dyn AnySolver>>,
+    raised: Raised,
+}
+
+#[pymethods]
+impl Solver {
+    #[new]
+    #[pyo3(signature = (puzzle, search, settings, heuristic, function, chunk, model, device, precision, max_seconds, max_nodes, max_memory))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        puzzle: &Puzzle,
+        search: &str,
+        settings: &str,
+        heuristic: Option<String>,
+        function: Option<Py<PyAny>>,
+        chunk: usize,
+        model: Option<String>,
+        device: &str,
+        precision: Option<&str>,
+        max_seconds: Option<f64>,
+        max_nodes: Option<u64>,
+        max_memory: Option<u64>,
+    ) -> PyResult<Self> {
+        let given = serde_json::from_str(settings).map_err(refusal)?;
+        let seconds = max_seconds.map(Duration::try_from_secs_f64).transpose();
+        let settings = Settings {
+            search: SearchConfig::from_given(search, given).map_err(refusal)?,
+            heuristic,
+            model,
+            device: device.parse().map_err(refusal)?,
+            precision: precision.map(str::parse).transpose().map_err(refusal)?,
+            limits: Limits {
+                time: seconds.map_err(|error| refusal(format!("`max_seconds`: {error}")))?,
+                nodes: max_nodes,
+                memory: max_memory,
+            },
+        };
+        let raised = Raised::default();
+        let function = function.map(|call| Function { call, chunk, raised: raised.clone() });
+        let built = interruptible(py, |_| puzzle.puzzle.solver(settings, function))?;
+        let solver = built.map_err(|error| raised.take().unwrap_or_else(|| exception(&error)))?;
+        Ok(Solver { solver: Mutex::new(solver), raised })
+    }
+
+    /// The record of an instance, as JSON.
+    fn solve(&self, py: Python<'_>, instance: &str) -> PyResult<String> {
+        let solved = interruptible(py, |stop| self.lock().solve(instance, stop))?;
+        solved.map_err(|error| self.raised.take().unwrap_or_else(|| exception(&error)))
+    }
+
+    /// The search and its settings, as JSON.
+    fn config(&self, py: Python<'_>) -> PyResult<String> {
+        interruptible(py, |_| self.lock().config())?.map_err(|error| exception(&error))
+    }
+}
+
+impl Solver {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Box<dyn AnySolver>> {
+        self.solver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
