@@ -191,7 +191,11 @@ fn a_wrong_solution_is_said_to_be_wrong() {
     let ran = open(&browser, &page, &["R U R'", "R U R'"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("the solution is wrong"), "{}", ran.err);
-    assert!(verdict(&browser).contains("✘ Wrong After 3 quarter turns, 3 turns, the puzzle is not solved"), "{}", verdict(&browser));
+    assert!(
+        verdict(&browser).contains("✘ Wrong After 3 quarter turns, 3 turns, the puzzle is not solved"),
+        "{}",
+        verdict(&browser)
+    );
     let end = play_to_the_end(&browser);
     assert_eq!((&end["position"], &end["solved"]), (&6.into(), &false.into()));
     // A move that exists, but not there.
