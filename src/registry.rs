@@ -6,6 +6,7 @@
 use crate::error::{Error, Result, SettingError};
 use crate::heuristic::tiles::BoardHeuristics;
 use crate::heuristic::{Heuristic, PuzzleHeuristics, zero};
+use crate::puzzle::costs::{MoveCosts, WithCosts};
 use crate::puzzle::cube2::Cube2;
 use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use crate::puzzle::jugs::Jugs;
@@ -162,6 +163,7 @@ impl<P: Puzzle> Entry<P> {
             has_classes: self.reverse.is_some() && self.puzzle.symmetries().is_some(),
             has_unit_costs: goal.is_some_and(|goal| has_unit_costs(&*self.puzzle, goal)),
             has_own_goal: self.puzzle.has_own_goal(),
+            has_own_costs: self.puzzle.own_costs().is_some(),
             search: self.search,
             prefers_network: self.prefers_network,
             heuristics: self.heuristics(),
@@ -224,6 +226,8 @@ pub struct PuzzleFacts {
     pub has_unit_costs: bool,
     /// Whether the goal is the puzzle's own.
     pub has_own_goal: bool,
+    /// Whether a user has said what moves cost.
+    pub has_own_costs: bool,
     /// The search that measured best where there is no network.
     pub search: &'static str,
     /// Whether a network measured better than that.
@@ -243,6 +247,12 @@ impl From<Cube3> for Entry<Cube3> {
 impl From<Cube3HalfTurns> for Entry<Cube3HalfTurns> {
     fn from(puzzle: Cube3HalfTurns) -> Self {
         Entry::reversible(puzzle).with_search("bwas")
+    }
+}
+
+impl<P: Reversible> From<WithCosts<P>> for Entry<WithCosts<P>> {
+    fn from(puzzle: WithCosts<P>) -> Self {
+        Entry::reversible(puzzle).with_search("nbs").without_network()
     }
 }
 
@@ -336,6 +346,25 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
         _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),
         _ => return visit_lights(name, visitor),
     })
+}
+
+/// The same, with other costs of some moves: `U2=1.5,B=2` ([`MoveCosts::parse`]).
+///
+/// # Errors
+/// If the puzzle is not one whose moves can be given costs, or the costs are refused.
+pub fn visit_with_costs<V: Visitor>(name: &str, costs: &str, visitor: V) -> Result<V::Output> {
+    fn with<P: Reversible>(puzzle: P, costs: &str) -> Result<Entry<WithCosts<P>>> {
+        let costs = MoveCosts::parse(costs, &puzzle).map_err(|error| SettingError::new("move_costs", error.0))?;
+        Ok(WithCosts::new(puzzle, costs).into())
+    }
+    match name {
+        "cube3" => Ok(visitor.visit(with(Cube3, costs)?)),
+        "cube3:htm" => Ok(visitor.visit(with(Cube3HalfTurns, costs)?)),
+        _ => {
+            let reason = format!("the moves of {name} have their own costs: expected cube3 or cube3:htm as the puzzle");
+            Err(SettingError::new("move_costs", reason).into())
+        }
+    }
 }
 
 /// Whether the puzzle of a name takes another goal than its own.

@@ -87,9 +87,11 @@ impl Visitor for Bench {
         }
         let others = args.against.as_deref().map(others).transpose().or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
+        // An optimum in the file counts moves.
+        let counts_moves = solver.puzzle().own_costs().is_none();
         let mut take_in = |i: usize, mut solution: Solution<P::State>| -> Result<()> {
             let instance: &Instance<_> = &instances[i];
-            solution.report.optimal_length = instance.optimum;
+            solution.report.optimal_length = instance.optimum.filter(|_| counts_moves);
             if solution.stopped {
                 return Ok(()); // an interrupted search says nothing of the instance
             }

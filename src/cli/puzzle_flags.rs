@@ -4,7 +4,7 @@ use super::{Ending, OrInput as _, puzzle_name};
 use crate::neural::device::DeviceChoice;
 use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, Visitor, visit, visit_with_costs};
 use crate::solver::{Builder, Solver};
 
 #[derive(Debug, Clone, clap::Args)]
@@ -18,6 +18,10 @@ pub(super) struct PuzzleFlags {
     /// Another goal than the puzzle's own
     #[arg(long, value_name = "STATE")]
     goal: Option<String>,
+    /// What some moves of cube3 or cube3:htm cost, such as U2=1.5,B=2; a move and its inverse cost the same, all others 1.
+    /// For searches without a network
+    #[arg(long, value_name = "COSTS", conflicts_with = "goal")]
+    move_costs: Option<String>,
     /// Where the network runs: auto, cpu, cuda or cuda:I
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     device: DeviceChoice,
@@ -31,7 +35,10 @@ impl PuzzleFlags {
     /// Lets a command work on the puzzle.
     pub(super) fn visit(self, command: impl Visitor<Output = Ending>) -> Ending {
         let name = puzzle_name(self.puzzle.as_deref(), self.model.as_deref()).or_input()?;
-        visit(&name, self.goal.as_deref(), command).or_input()?
+        match &self.move_costs {
+            Some(costs) => visit_with_costs(&name, costs, command).or_input()?,
+            None => visit(&name, self.goal.as_deref(), command).or_input()?,
+        }
     }
 
     /// A solver to be built, with the model that is named; without it where `with_model` is false.

@@ -163,12 +163,16 @@ pub fn zero<S: State>() -> PerState<S> {
     PerState::new("zero", true, |_| 0.0)
 }
 
-/// Exact costs within `depth` moves of the goals, by breadth-first search, and `depth + 1` beyond: admissible where
-/// every move costs at least 1, and exact where the table holds the whole puzzle.
+/// The distance in moves within `depth` moves of the goals, by breadth-first search, and `depth + 1` beyond, times what the
+/// cheapest move costs there: admissible, and exact where all moves cost the same and the table holds the whole puzzle.
 pub fn ball<P: Reversible>(puzzle: &P, depth: u32) -> PerState<P::State> {
     let table = exact_distances(puzzle, depth);
+    let goal = puzzle.goals()[0];
+    let legal = (0..puzzle.move_count() as Move).filter(|&action| puzzle.apply(&goal, action).is_some());
+    // All costs are 1, or a user's, which are the same in all states.
+    let least = legal.map(|action| puzzle.move_cost(&goal, action)).min().unwrap_or(1) as f32;
     let beyond = (depth + 1) as f32;
-    PerState::new("ball", true, move |state| table.get(state).map_or(beyond, |&distance| f32::from(distance)))
+    PerState::new("ball", true, move |state| least * table.get(state).map_or(beyond, |&distance| f32::from(distance)))
 }
 
 /// The distance, in moves, of every state within `depth` moves of a goal.

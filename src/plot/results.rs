@@ -18,7 +18,8 @@ pub struct Results {
 impl Results {
     /// Cost of the solution and the known optimal one, of each instance that has both.
     pub fn costs(&self) -> Vec<(u32, u32)> {
-        self.records.iter().filter_map(|record| Some((record.optimal_length?, record.cost?))).collect()
+        // Where an optimum is known, costs are whole numbers.
+        self.records.iter().filter_map(|record| Some((record.optimal_length?, record.cost? as u32))).collect()
     }
 
     /// How many instances have a known optimum.

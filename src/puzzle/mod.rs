@@ -68,6 +68,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
+pub mod costs;
 pub mod cube2;
 pub mod cube3;
 pub mod jugs;
@@ -157,6 +158,12 @@ pub trait Puzzle: Send + Sync + 'static {
     /// What a legal move costs.
     fn move_cost(&self, _state: &Self::State, _action: Move) -> Cost {
         1
+    }
+
+    /// What moves cost, where a user has given them other costs than the puzzle's own: a network, a perimeter and an optimum
+    /// from elsewhere are for others.
+    fn own_costs(&self) -> Option<&costs::MoveCosts> {
+        None
     }
 
     /// Whether a state counts as solved.

@@ -55,7 +55,7 @@ impl Comparison {
         let count = |holds: &dyn Fn(&Solved, Option<u32>) -> bool| {
             [0, 1].map(|side| pairs.iter().filter(|(pair, optimum)| holds(pair[side], *optimum)).count())
         };
-        let costs: Vec<(u32, u32)> = pairs.iter().filter_map(|([here, there], _)| here.cost.zip(there.cost)).collect();
+        let costs: Vec<(f64, f64)> = pairs.iter().filter_map(|([here, there], _)| here.cost.zip(there.cost)).collect();
         let lengths: Vec<[f64; 2]> =
             pairs.iter().filter_map(|([here, there], _)| Some([here.length? as f64, there.length? as f64])).collect();
         let length = |side: usize| mean(lengths.iter().map(|pair| pair[side]));
@@ -64,7 +64,8 @@ impl Comparison {
             let differences: Vec<f64> = pairs.iter().map(|[here, there]| here - there).collect();
             statistics::mean(&differences)
         };
-        let is_optimal = |result: &Solved, optimum: u32| f64::from(result.cost.is_some_and(|cost| cost <= optimum));
+        let is_optimal =
+            |result: &Solved, optimum: u32| f64::from(result.cost.is_some_and(|cost| cost <= optimum.into()));
         let optimal = pairs.iter().filter_map(|([here, there], optimum)| {
             Some([is_optimal(here, (*optimum)?), is_optimal(there, (*optimum)?)])
         });
@@ -72,7 +73,7 @@ impl Comparison {
             instances: pairs.len(),
             solved: count(&|result, _| result.solved),
             optimal: pairs.iter().any(|(_, optimum)| optimum.is_some()).then(|| {
-                count(&|result, optimum| result.cost.zip(optimum).is_some_and(|(cost, optimum)| cost <= optimum))
+                count(&|result, optimum| result.cost.zip(optimum).is_some_and(|(cost, optimum)| cost <= optimum.into()))
             }),
             mean_length: length(0).zip(length(1)).map(|(here, there)| [here, there]),
             seconds_difference: difference(

@@ -27,8 +27,9 @@ pub struct Solved {
     pub moves: Option<Vec<String>>,
     /// How many moves it has.
     pub length: Option<usize>,
-    /// What it costs.
-    pub cost: Option<u32>,
+    /// What it costs: a whole number, unless a user has said what moves cost.
+    #[serde(serialize_with = "whole")]
+    pub cost: Option<f64>,
     /// What it costs at least, where a file of instances says so.
     #[serde(default)]
     pub optimal_length: Option<u32>,
@@ -88,6 +89,14 @@ pub struct Solved {
     /// The processor that it ran on.
     #[serde(default)]
     pub processor: Option<String>,
+}
+
+/// Writes a whole number without a point.
+fn whole<S: serde::Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) if number.fract() == 0.0 => serializer.serialize_some(&(*number as u64)),
+        number => serializer.serialize_some(number),
+    }
 }
 
 impl Solved {
@@ -205,7 +214,7 @@ impl Summary {
             optimal: optima
                 .iter()
                 .any(Option::is_some)
-                .then(|| both().filter(|(cost, optimum)| cost <= optimum).count()),
+                .then(|| both().filter(|(cost, optimum)| *cost <= f64::from(*optimum)).count()),
             proven: results.iter().filter(|result| result.proven_optimal).count(),
             unproven: results.iter().filter(|result| result.solved && !result.proven_optimal).count(),
             mean_proof_seconds: mean(results.iter().filter_map(|result| Some(result.proof?.seconds))),

@@ -54,7 +54,7 @@ use crate::machine;
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::precision::Precision;
-use crate::puzzle::{Move, ParseError, Puzzle, move_names, replay};
+use crate::puzzle::{Cost, Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
 use crate::report::{ProofRecord, Solved};
 use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Proof, Search};
@@ -289,8 +289,9 @@ impl<P: Puzzle> Solver<P> {
             && let Some(moves) = undone(puzzle, text)
             && let Ok((end, cost)) = replay(puzzle, &start, &moves)
             && puzzle.is_goal(&end)
-            && cost < found
+            && shown(puzzle, cost) < found
         {
+            let cost = shown(puzzle, cost);
             let (names, length) = (move_names(puzzle, &moves), moves.len());
             solution.report = Solved { moves: Some(names), length: Some(length), cost: Some(cost), ..solution.report };
             solution.moves = Some(moves);
@@ -337,6 +338,11 @@ fn undone<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
     path.windows(2).rev().map(back).collect()
 }
 
+/// A cost as the user counts.
+fn shown<P: Puzzle>(puzzle: &P, cost: Cost) -> f64 {
+    puzzle.own_costs().map_or(cost.into(), |costs| costs.shown(cost))
+}
+
 /// No answer is given that does not solve.
 fn check_answer<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move], cost: Option<u32>) -> Result<()> {
     let solves =
@@ -352,7 +358,7 @@ fn report<P: Puzzle>(puzzle: &P, text: &str, outcome: &Outcome, template: &Solve
         solved: moves.is_some(),
         moves: moves.map(|moves| move_names(puzzle, moves)),
         length: moves.map(<[Move]>::len),
-        cost: outcome.cost,
+        cost: outcome.cost.map(|cost| shown(puzzle, cost)),
         proven_optimal: outcome.proven_optimal,
         nodes_generated: stats.generated,
         nodes_stored: stats.stored,

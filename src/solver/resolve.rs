@@ -125,7 +125,11 @@ fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPla
         HeuristicChoice::Named(name) => name.as_str(),
         HeuristicChoice::Auto if prefers_network(request, facts) => "network",
         // With nothing better, an error is better that says how to get a model.
-        HeuristicChoice::Auto if best == "ball" && asks_heuristic(search_name(request, facts, false)) => "network",
+        HeuristicChoice::Auto
+            if best == "ball" && !facts.puzzle.has_own_costs && asks_heuristic(search_name(request, facts, false)) =>
+        {
+            "network"
+        }
         HeuristicChoice::Auto => best,
     };
     if name == "network" {
@@ -151,6 +155,13 @@ fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
         );
         return Err(SettingError::new("goal", reason));
     }
+    if facts.puzzle.has_own_costs {
+        let reason = format!(
+            "a network estimates the cost of moves that it was trained with, and of no others: expected a `heuristic` of {}",
+            facts.puzzle.heuristics.join(" or ")
+        );
+        return Err(SettingError::new("move_costs", reason));
+    }
     let model = facts.model.map_err(Clone::clone)?;
     if model.puzzle != facts.puzzle.name {
         let (folder, trained, puzzle) = (model.folder.display(), &model.puzzle, &facts.puzzle.name);
@@ -167,7 +178,7 @@ fn prefers_network(request: &Request, facts: &Facts<'_>) -> bool {
         "bwas" | "beam" => true,
         name => prefers && asks_heuristic(name),
     };
-    request.names_model || (asked && facts.puzzle.has_own_goal && facts.model.is_ok())
+    request.names_model || (asked && facts.puzzle.has_own_goal && !facts.puzzle.has_own_costs && facts.model.is_ok())
 }
 
 /// The search, with the settings that were given.
@@ -357,6 +368,7 @@ mod tests {
             has_classes: false,
             has_unit_costs: true,
             has_own_goal: true,
+            has_own_costs: false,
             search: "bwas",
             prefers_network: true,
             heuristics: vec!["zero", "ball"],

@@ -105,6 +105,7 @@ async function check() {
     if (number !== checks) return;
     forget();
     remember(false);
+    element("level").selectedIndex = LEVELS.findIndex(([, level]) => level.trim() === instance);
     if (!told.possible) return judge("wrong", `✘ ${told.reason}`);
     judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
     if (isCube()) net.show(told.state);

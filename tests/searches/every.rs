@@ -5,8 +5,9 @@ use crate::pancakes::Pancakes;
 use crate::partial::patient;
 use costar::heuristic::{PuzzleHeuristics as _, ball, exact_distances, zero};
 use costar::puzzle::Puzzle as _;
+use costar::puzzle::costs::{MoveCosts, WithCosts};
 use costar::puzzle::cube2::Cube2;
-use costar::puzzle::cube3::Cube3;
+use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35};
@@ -157,6 +158,40 @@ fn optimal_searches_agree_on_thousands_of_random_instances() {
     agree(Cube2, None, 5, 300);
     agree(Cube3, None, 3, 100);
     agree(Pancakes::ALL, None, 7, 500);
+}
+
+#[test]
+fn costs_that_a_user_gives_are_minimized() {
+    let costs = MoveCosts::parse("U=0.4,U2=1.5,R=2.5,F2=1.5,B=3", &Cube3HalfTurns).expect("costs");
+    let puzzle = WithCosts::new(Cube3HalfTurns, costs);
+    let mut dearer = 0;
+    for number in 0..40 {
+        let start = scrambled(&puzzle, 1 + number % 3, &mut generator(8, number.into()));
+        let solve = |search: &dyn Search<WithCosts<Cube3HalfTurns>>, depth: u32| {
+            let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
+            let mut control = Control::new(&limits, &stop, &mut watch);
+            search.run(&puzzle, &start, &mut ball(&puzzle, depth), &mut control).expect("nothing fails")
+        };
+        let least = solve(&BestFirst::a_star(), 0);
+        assert!(least.proven_optimal);
+        for (search, depth) in [
+            (&BestFirst::a_star() as &dyn Search<_>, 2),
+            (&IterativeDeepening { bucket: 1.0 }, 2),
+            (&NearOptimalBidirectional, 0),
+            (&NearOptimalBidirectional, 2),
+        ] {
+            let outcome = solve(search, depth);
+            assert_eq!((outcome.cost, outcome.proven_optimal), (least.cost, true), "{} of {start:?}", search.name());
+        }
+        // These count moves.
+        for search in [&BreadthFirst::default() as &dyn Search<_>, &Bidirectional::default()] {
+            let outcome = solve(search, 0);
+            assert!(outcome.cost >= least.cost, "{} of {start:?}", search.name());
+            assert!(!outcome.proven_optimal || outcome.cost == least.cost, "{} of {start:?}", search.name());
+            dearer += u32::from(outcome.cost > least.cost);
+        }
+    }
+    assert!(dearer > 0, "the fewest moves are not always the cheapest");
 }
 
 #[test]

@@ -198,6 +198,7 @@ fn the_page_fits_a_phone_and_every_puzzle() {
         browser.run(&format!(
             "const list = document.querySelector('#puzzle'); list.value = '{puzzle}';
              list.dispatchEvent(new Event('change')); document.querySelector('#paint').open = true;
+             document.querySelector('#arrange').open = true;
              document.querySelector('#options').open = true"
         ));
         browser.wait("return costarSolver.state().judgement.length > 3");

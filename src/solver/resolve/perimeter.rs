@@ -26,6 +26,9 @@ pub(super) fn plan_proof(
     if !facts.puzzle.is_reversible {
         return refuse(format!("it needs a perimeter, and the moves of {puzzle} cannot be undone; leave it out"));
     }
+    if facts.puzzle.has_own_costs {
+        return refuse("it needs a perimeter, which counts moves, and `move_costs` gives them other costs".into());
+    }
     if !facts.puzzle.has_unit_costs {
         return refuse(format!("it needs moves that cost 1, and those of {puzzle} do not; leave it out"));
     }
@@ -39,7 +42,7 @@ pub(super) fn plan_proof(
 /// The perimeter of a classical search: what was asked for, or else the deepest that is kept.
 pub(super) fn plan_kept(common: Common, facts: &Facts<'_>) -> Result<PerimeterPlan, SettingError> {
     let PuzzleFacts { has_classes, has_unit_costs, .. } = *facts.puzzle;
-    if common.perimeter.is_some_and(|depth| depth > 0) && !has_unit_costs {
+    if common.perimeter.is_some_and(|depth| depth > 0) && !has_unit_costs && !facts.puzzle.has_own_costs {
         let reason = format!("it needs moves that cost 1, and those of {} do not; leave it out", facts.puzzle.name);
         return Err(SettingError::new("perimeter", reason));
     }
@@ -62,6 +65,15 @@ pub(super) fn plan_perimeter(
     };
     if depth == 0 || states == 0 {
         return Ok(PerimeterPlan::NONE);
+    }
+    if facts.puzzle.has_own_costs {
+        return match asked {
+            Some(_) => {
+                let reason = "a perimeter counts moves, and `move_costs` gives them other costs: expected 0";
+                Err(SettingError::new("perimeter", reason))
+            }
+            None => Ok(PerimeterPlan::NONE),
+        };
     }
     if !facts.puzzle.is_reversible {
         return match asked {

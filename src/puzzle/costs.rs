@@ -1,0 +1,220 @@
+//! A puzzle whose moves cost what its user says: fast turns less than slow ones, say.
+
+use super::{Cost, Encoding, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, Style, move_names};
+
+/// What each move of a puzzle costs, where a user has said so.
+///
+/// Searches add whole numbers: costs are held in a unit of which all are multiples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MoveCosts {
+    costs: Vec<Cost>,
+    /// How many units a cost of 1 has: a power of ten.
+    units: Cost,
+}
+
+/// Digits behind the decimal point of a cost.
+const DIGITS: u32 = 3;
+/// The greatest cost of a move.
+const GREATEST: f64 = 1000.0;
+
+impl MoveCosts {
+    /// Reads `U2=1.5,B=2`: the costs of some moves. A move and its inverse cost the same; every other move costs 1.
+    ///
+    /// # Errors
+    /// If there is no such move, a cost is not from 0.001 to 1000, or a move and its inverse are given two costs.
+    pub fn parse<P: Reversible>(text: &str, puzzle: &P) -> Result<MoveCosts, ParseError> {
+        let names = move_names(puzzle, &(0..puzzle.move_count() as Move).collect::<Vec<_>>());
+        let mut given: Vec<Option<f64>> = vec![None; names.len()];
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let refuse = |why: &str| Err(ParseError(format!("'{part}': {why}")));
+            let Some((name, cost)) = part.split_once('=') else {
+                return refuse("expected a move and its cost, as U2=1.5");
+            };
+            let Some(action) = names.iter().position(|other| other == name.trim()) else {
+                return refuse(&format!("{} has no such move: expected {}", puzzle.name(), names.join(" ")));
+            };
+            let cost = cost.trim().parse().ok().filter(|cost| (0.001..=GREATEST).contains(cost));
+            let Some(cost) = cost else { return refuse("expected a cost from 0.001 to 1000") };
+            if given[action].is_some_and(|earlier: f64| earlier != cost) {
+                return refuse("the move has another cost already");
+            }
+            given[action] = Some(cost);
+        }
+        let both = |action: usize| {
+            let inverse = usize::from(puzzle.inverse(action as Move));
+            match (given[action], given[inverse]) {
+                (Some(one), Some(other)) if one != other => Err(ParseError(format!(
+                    "{} costs {one} and {} costs {other}: a move and its inverse must cost the same",
+                    names[action], names[inverse]
+                ))),
+                (one, other) => Ok(one.or(other).unwrap_or(1.0)),
+            }
+        };
+        let costs = (0..names.len()).map(both).collect::<Result<Vec<f64>, _>>()?;
+        let is_whole = |units: f64| costs.iter().all(|cost| (cost * units - (cost * units).round()).abs() < 1e-6);
+        let units = (0..=DIGITS).map(|digits| 10u32.pow(digits)).find(|&units| is_whole(f64::from(units)));
+        let Some(units) = units else {
+            return Err(ParseError(format!("'{text}': costs have at most {DIGITS} digits behind the point")));
+        };
+        Ok(MoveCosts { costs: costs.iter().map(|cost| (cost * f64::from(units)).round() as Cost).collect(), units })
+    }
+
+    /// What a sum of costs is for the user, who counts in 1 and not in units.
+    pub fn shown(&self, cost: Cost) -> f64 {
+        f64::from(cost) / f64::from(self.units)
+    }
+}
+
+/// A puzzle with other costs of its moves. Its symmetries are left out: they bring a move to one that costs less or more.
+#[derive(Debug, Clone)]
+pub struct WithCosts<P> {
+    puzzle: P,
+    costs: MoveCosts,
+}
+
+impl<P: Reversible> WithCosts<P> {
+    /// The puzzle with these costs.
+    pub fn new(puzzle: P, costs: MoveCosts) -> Self {
+        WithCosts { puzzle, costs }
+    }
+}
+
+impl<P: Reversible> Puzzle for WithCosts<P> {
+    type State = P::State;
+
+    fn name(&self) -> String {
+        self.puzzle.name()
+    }
+
+    fn move_count(&self) -> usize {
+        self.puzzle.move_count()
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        self.puzzle.move_name(action)
+    }
+
+    #[inline]
+    fn apply(&self, state: &P::State, action: Move) -> Option<P::State> {
+        self.puzzle.apply(state, action)
+    }
+
+    #[inline]
+    fn move_cost(&self, _: &P::State, action: Move) -> Cost {
+        self.costs.costs[usize::from(action)]
+    }
+
+    fn own_costs(&self) -> Option<&MoveCosts> {
+        Some(&self.costs)
+    }
+
+    #[inline]
+    fn is_goal(&self, state: &P::State) -> bool {
+        self.puzzle.is_goal(state)
+    }
+
+    fn parse(&self, text: &str) -> Result<P::State, ParseError> {
+        self.puzzle.parse(text)
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        self.puzzle.parse_moves(text)
+    }
+
+    fn format(&self, state: &P::State) -> String {
+        self.puzzle.format(state)
+    }
+
+    fn draw(&self, state: &P::State, style: Style) -> String {
+        self.puzzle.draw(state, style)
+    }
+
+    fn picture(&self, state: &P::State) -> Picture {
+        self.puzzle.picture(state)
+    }
+
+    fn scramble(&self, text: &str) -> Option<Scramble<P::State>> {
+        self.puzzle.scramble(text)
+    }
+
+    fn written(&self, moves: &[Move]) -> Vec<String> {
+        self.puzzle.written(moves)
+    }
+
+    fn counted(&self, moves: &[Move]) -> String {
+        let cost = moves.iter().map(|&action| self.costs.costs[usize::from(action)]).sum();
+        format!("cost {}, {}", self.costs.shown(cost), self.puzzle.counted(moves))
+    }
+
+    fn file(&self) -> Option<&str> {
+        self.puzzle.file()
+    }
+
+    fn encoding(&self) -> Encoding {
+        self.puzzle.encoding()
+    }
+
+    fn encode(&self, state: &P::State, row: &mut [u8]) {
+        self.puzzle.encode(state, row);
+    }
+
+    fn notation(&self) -> &'static str {
+        self.puzzle.notation()
+    }
+
+    fn numbers(&self) -> Option<&dyn Numbers<P::State>> {
+        None
+    }
+
+    fn takes_lines(&self) -> bool {
+        self.puzzle.takes_lines()
+    }
+}
+
+impl<P: Reversible> Reversible for WithCosts<P> {
+    fn goals(&self) -> Vec<P::State> {
+        self.puzzle.goals()
+    }
+
+    #[inline]
+    fn inverse(&self, action: Move) -> Move {
+        self.puzzle.inverse(action)
+    }
+
+    fn default_depth(&self) -> u32 {
+        self.puzzle.default_depth()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
+    use crate::puzzle::laws;
+
+    #[test]
+    fn costs_are_read() {
+        let costs = MoveCosts::parse("U2=1.5, B=2", &Cube3HalfTurns).expect("costs");
+        let puzzle = WithCosts::new(Cube3HalfTurns, costs);
+        let moves = puzzle.parse_moves("U2 B' R").expect("moves");
+        let solved = puzzle.goals()[0];
+        let each: Vec<Cost> = moves.iter().map(|&action| puzzle.move_cost(&solved, action)).collect();
+        assert_eq!(each, [15, 20, 10]);
+        assert_eq!(puzzle.counted(&moves), "cost 4.5, 3 turns, 4 quarter turns");
+        laws::check(&puzzle, &[1, 18, 243]);
+        assert_eq!(MoveCosts::parse("R=3", &Cube3).map(|costs| costs.shown(3)), Ok(3.0));
+        for (text, named) in [
+            ("U2=1", "no such move"),
+            ("R", "R"),
+            ("R=0", "0.001"),
+            ("R=x", "R=x"),
+            ("R=1e9", "1000"),
+            ("R=2,R'=3", "its inverse"),
+            ("R=2,R=3", "another cost"),
+            ("R=1.2345", "digits"),
+        ] {
+            let refusal = MoveCosts::parse(text, &Cube3).expect_err(text);
+            assert!(refusal.0.contains(named), "{text}: {refusal}");
+        }
+    }
+}
