@@ -244,7 +244,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 }
                 *steps -= 1;
             }
-            let bound = self.nodes.open.least_f();
+            let bound = self.nodes.least_f();
             self.take_batch(&mut batch);
             let nothing_left = if self.settings.expansion.is_partial() { bound.is_none() } else { batch.is_empty() };
             if nothing_left {

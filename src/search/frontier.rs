@@ -89,6 +89,17 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
+    /// The least priority of all open nodes. Entries that a cheaper path has outdated do not count: their priorities bound nothing.
+    pub(super) fn least_f(&mut self) -> Option<f32> {
+        loop {
+            let (f, id) = self.open.first()?;
+            if self.expansion.is_partial() || !self.arena[id].closed {
+                return Some(f);
+            }
+            self.open.pop();
+        }
+    }
+
     /// The priority of a node; with partial expansion, of its best move that was not taken yet. `None` if it is closed.
     fn priority(&self, id: NodeId) -> Option<f32> {
         let Node { state, g, h, closed, .. } = self.arena[id];

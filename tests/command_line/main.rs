@@ -1,6 +1,7 @@
 //! The program as its users call it: the contract of the command line.
 
 mod bench;
+mod costs;
 mod other;
 mod perimeter;
 mod program;

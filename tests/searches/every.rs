@@ -173,7 +173,7 @@ fn costs_that_a_user_gives_are_minimized() {
             search.run(&puzzle, &start, &mut ball(&puzzle, depth), &mut control).expect("nothing fails")
         };
         let least = solve(&BestFirst::a_star(), 0);
-        assert!(least.proven_optimal);
+        assert!(least.proven_optimal, "{least:?} {start:?}");
         for (search, depth) in [
             (&BestFirst::a_star() as &dyn Search<_>, 2),
             (&IterativeDeepening { bucket: 1.0 }, 2),

@@ -135,8 +135,14 @@ impl Open {
 
     /// The least priority.
     pub fn least_f(&mut self) -> Option<f32> {
+        self.first().map(|(f, _)| f)
+    }
+
+    /// The node of least priority, and that priority.
+    pub fn first(&mut self) -> Option<(f32, NodeId)> {
         self.advance()?;
-        self.buckets[self.front].peek().map(|least| f32::from_bits((least >> 32) as u32))
+        let least = self.buckets[self.front].peek()?;
+        Some((f32::from_bits((least >> 32) as u32), least as NodeId ^ self.mask))
     }
 
     /// Moves the front to the first bucket that holds something.

@@ -1,0 +1,38 @@
+//! `--move-costs`.
+
+use crate::program::{json, model, refused, run};
+
+#[test]
+fn moves_cost_what_the_user_says() {
+    let solve = |more: &[&str]| {
+        let words =
+            [&["solve", "--puzzle", "cube3:htm", "--move-costs", "U=0.4,U2=1.5,B=2", "--json"][..], more].concat();
+        json(&run(&words).out)
+    };
+    let solved = solve(&["U2 R"]);
+    assert_eq!((&solved["search"], &solved["cost"], &solved["length"]), (&"nbs".into(), &1.8.into(), &3.into()));
+    assert_eq!(solved["proven_optimal"], true, "{solved}");
+    for search in ["astar", "idastar"] {
+        assert_eq!(solve(&["--search", search, "U2 R"])["cost"], 1.8, "{search}");
+    }
+    // Batches of ten promise no optimum.
+    let batches = solve(&["--n", "10", "--lambda", "1", "U2 R"]);
+    assert_eq!(batches["search"], "bwas");
+    assert!([1.8, 2.5].contains(&batches["cost"].as_f64().expect("a cost")), "{batches}");
+    assert_eq!(solve(&["R"])["cost"].to_string(), "1", "a whole number is one");
+    let ran = run(&["solve", "--move-costs", "R=1.5", "R"]);
+    assert!(ran.out.contains("cost 1.5, 1 quarter turn"), "{}", ran.out);
+    for (words, named) in [
+        (&["--heuristic", "network", "R"][..], "trained"),
+        (&["--model", model(), "R"], "trained"),
+        (&["--prove", "R"], "perimeter"),
+        (&["--search", "bidirectional", "--perimeter", "3", "R"], "counts moves"),
+        (&["--search", "beam", "--perimeter", "3", "--heuristic", "zero", "R"], "counts moves"),
+        (&["--puzzle", "puzzle8", "1 2 3 4 5 6 7 0 8"], "cube3"),
+    ] {
+        let message = refused(&[&["solve", "--move-costs", "R=1.5"], words].concat());
+        assert!(message.contains("--move-costs") && message.contains(named), "{words:?}: {message}");
+    }
+    let message = refused(&["solve", "--move-costs", "U2=1.5", "R"]);
+    assert!(message.contains("no such move"), "{message}");
+}
