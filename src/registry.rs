@@ -419,7 +419,7 @@ pub fn visit_description<V: Visitor>(description: Description, visitor: V) -> V:
 }
 
 /// Whether a name is that of a puzzle that comes with costar.
-fn has_own_rules(name: &str) -> bool {
+pub fn has_own_rules(name: &str) -> bool {
     let families = ["jugs:", "lightsout", "sokoban"];
     NAMES.contains(&name) || families.iter().any(|family| name.starts_with(family))
 }

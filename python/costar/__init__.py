@@ -8,7 +8,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import math
+import operator
+import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -39,8 +44,11 @@ Rows: TypeAlias = npt.NDArray[np.uint8]
 #: A function from rows to as many estimates of the cost-to-go, in moves.
 Heuristic: TypeAlias = Callable[[Rows], npt.ArrayLike]
 
+#: The most states that a heuristic is asked about at once.
+_MOST_STATES = 1 << 20
 
-@dataclass(frozen=True)
+
+@dataclass
 class Solution:
     """What became of an instance: one row of a table. ``None`` where a field does not apply.
 
@@ -93,7 +101,7 @@ class Solution:
         return " ".join(self.moves) if self.moves is not None else f"not solved: {self.ended_by}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Samples:
     """Training samples."""
 
@@ -105,7 +113,7 @@ class Samples:
     moves_back: npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Estimates:
     """What a network says of states."""
 
@@ -122,8 +130,8 @@ class Puzzle:
         ValueError: there is no such puzzle, or it has no such goal.
     """
 
-    def __init__(self, name: str, *, goal: str | None = None) -> None:
-        self._inner = _costar.Puzzle(name, goal)
+    def __init__(self, name: str | os.PathLike[str], *, goal: str | None = None) -> None:
+        self._inner = _costar.Puzzle(os.fspath(name), goal)
 
     @classmethod
     def _of(cls, inner: _costar.Puzzle) -> Puzzle:
@@ -149,16 +157,18 @@ class Puzzle:
             symmetric: Whether to add the inverse of each move that has none, named with a ``'``.
 
         Raises:
-            ValueError: a move is no permutation of the places.
+            ValueError: a move is no permutation of the places, the inverse of one would have the name of another, or the
+                name is that of a puzzle that comes with costar.
+            TypeError: a place or a symbol is no integer.
 
         >>> Puzzle.permutations([0, 1, 2, 3], {"turn": [1, 2, 3, 0], "swap": [1, 0, 2, 3]}, symmetric=True).moves
         ['turn', "turn'", 'swap']
         """
         described = {
             "name": name,
-            "goal": goal if isinstance(goal, str) else [int(symbol) for symbol in goal],
-            "symmetric": symmetric,
-            "moves": {move: [int(place) for place in places] for move, places in moves.items()},
+            "goal": goal if isinstance(goal, str) else _integers("goal", goal),
+            "symmetric": bool(symmetric),
+            "moves": {move: _integers(f"the move '{move}'", places) for move, places in moves.items()},
         }
         return cls._of(_costar.Puzzle.described(json.dumps(described)))
 
@@ -196,7 +206,7 @@ class Puzzle:
         if isinstance(instances, str):
             raise TypeError("expected several instances: give a list")
         instances = list(instances)
-        return np.frombuffer(self._inner.encode(instances), np.uint8).reshape(len(instances), self.cells)
+        return np.frombuffer(bytearray(self._inner.encode(instances)), np.uint8).reshape(len(instances), self.cells)
 
     def play(self, instance: str, moves: str | Iterable[str]) -> tuple[str, bool]:
         """The state that moves lead to from an instance, as text, and whether it is solved.
@@ -218,10 +228,13 @@ class Puzzle:
         Raises:
             ValueError: the puzzle's moves cannot be undone.
         """
+        count = _count("count", count)
+        if count * (self.cells + len(self.moves) + 4) > 1 << 32:
+            raise ValueError(f"`count`: {count} samples take more than 4 GiB: make several batches")
         rows, labels, back = self._inner.samples(count, max_depth, seed, batch)
         return Samples(
-            rows=np.frombuffer(rows, np.uint8).reshape(count, self.cells),
-            labels=np.frombuffer(labels, "<f4"),
+            rows=np.frombuffer(bytearray(rows), np.uint8).reshape(count, self.cells),
+            labels=np.frombuffer(bytearray(labels), "<f4"),
             moves_back=np.frombuffer(back, np.uint8).reshape(count, len(self.moves)).astype(bool),
         )
 
@@ -230,13 +243,14 @@ class Puzzle:
 
 
 class Solver:
-    """A puzzle, a heuristic and a search, ready for instances.
+    """A puzzle, a heuristic and a search, ready for instances. It does one search at a time: other threads wait.
 
     Args:
         puzzle: A :class:`Puzzle`, or its name.
         search: A search that ``costar puzzles`` lists; by default, what measured best.
         heuristic: What estimates the cost-to-go: ``"network"``, one of those that ``costar puzzles`` lists, or a function
-            from rows (``uint8``, ``states × cells``) to as many estimates.
+            from rows (``uint8``, ``states × cells``) to as many estimates, as an array or a tensor on any device. It is
+            called on another thread: what belongs to a thread, such as ``torch.no_grad()``, belongs inside it.
         model: The folder of a model or of a run, or its name; by default, the puzzle's own.
         device: Where the network runs: ``auto``, ``cpu``, ``cuda`` or ``cuda:I``.
         precision: How its products are done: ``f32``, ``bf16`` or ``int8``; by default, what is fastest.
@@ -254,11 +268,11 @@ class Solver:
 
     def __init__(
         self,
-        puzzle: Puzzle | str,
+        puzzle: Puzzle | str | os.PathLike[str],
         *,
         search: str = "auto",
         heuristic: str | Heuristic | None = None,
-        model: str | None = None,
+        model: str | os.PathLike[str] | None = None,
         device: str = "auto",
         precision: str | None = None,
         goal: str | None = None,
@@ -268,34 +282,38 @@ class Solver:
         max_memory: int | None = None,
         **settings: Any,
     ) -> None:
-        if isinstance(puzzle, str):
+        if not isinstance(puzzle, Puzzle):
             puzzle = Puzzle(puzzle, goal=goal)
         elif goal is not None:
             raise ValueError("`goal`: the puzzle has one already; give it to Puzzle")
-        if chunk < 1:
-            raise ValueError(f"`chunk`: {chunk}: expected at least 1")
+        chunk = _count("chunk", chunk)
+        if chunk > _MOST_STATES:
+            raise ValueError(f"`chunk`: {chunk}: expected at most {_MOST_STATES}")
         named = heuristic is None or isinstance(heuristic, str)
-        given = {name.removesuffix("_"): value for name, value in settings.items()}
+        if not named and model is not None:
+            raise ValueError("`model`: a function as the heuristic needs none; leave out one of the two")
         self.puzzle = puzzle
+        self._asking: int | None = None
         self._inner = _costar.Solver(
             puzzle._inner,
             search,
-            json.dumps(given),
+            json.dumps(dict(_setting(*setting) for setting in settings.items())),
             heuristic if named else None,
-            None if named else _estimator(heuristic),
+            None if named else self._estimator(heuristic),
             chunk,
-            model,
+            None if model is None else os.fspath(model),
             device,
             precision,
-            max_seconds,
-            max_nodes,
-            max_memory,
+            _seconds(max_seconds),
+            None if max_nodes is None else _count("max_nodes", max_nodes),
+            None if max_memory is None else _count("max_memory", max_memory),
         )
+        self._config: dict[str, Any] = json.loads(self._inner.config())
 
     @property
     def config(self) -> dict[str, Any]:
         """The search and all its settings."""
-        return json.loads(self._inner.config())
+        return copy.deepcopy(self._config)
 
     def solve(self, instance: str) -> Solution:
         """Searches an instance. One that is not solved is no error: see :attr:`Solution.ended_by`.
@@ -305,6 +323,8 @@ class Solver:
         Raises:
             ValueError: the instance is refused.
         """
+        if self._asking == threading.get_ident():
+            raise RuntimeError("a heuristic cannot use the solver that asks it: it waits for the heuristic")
         record = json.loads(self._inner.solve(instance))
         record["lambda_"] = record.pop("lambda")
         return Solution(**record)
@@ -333,6 +353,28 @@ class Solver:
                 progress(len(solutions), len(instances), solutions[-1])
         return solutions
 
+    def _estimator(self, heuristic: Heuristic) -> Callable[[bytes, int, int], bytes]:
+        """A heuristic as the extension module calls it: from the bytes of rows to the bytes of estimates."""
+        if not callable(heuristic):
+            raise TypeError(f"`heuristic`: expected a name or a function, got {type(heuristic).__name__}")
+
+        def estimate(rows: bytes, states: int, cells: int) -> bytes:
+            self._asking = threading.get_ident()
+            try:
+                estimates = heuristic(np.frombuffer(bytearray(rows), np.uint8).reshape(states, cells))
+            finally:
+                self._asking = None
+            if hasattr(estimates, "detach"):  # a tensor
+                estimates = estimates.detach().float().cpu()
+            estimates = np.asarray(estimates, dtype=np.float64)
+            if estimates.shape not in ((states,), (states, 1)):
+                raise ValueError(f"the heuristic gave an array of shape {estimates.shape}: expected ({states},)")
+            if not np.isfinite(estimates).all():
+                raise ValueError("the heuristic gave an estimate that is not finite")
+            return np.clip(estimates, 0, 1e30).astype("<f4").tobytes()
+
+        return estimate
+
     def __repr__(self) -> str:
         return f"<costar.Solver of {self.puzzle.name}: {self.config}>"
 
@@ -346,13 +388,13 @@ class Model:
         self.puzzle = Puzzle._of(inner.puzzle)
 
     @classmethod
-    def load(cls, path: str, *, device: str = "auto", precision: str | None = None) -> Model:
+    def load(cls, path: str | os.PathLike[str], *, device: str = "auto", precision: str | None = None) -> Model:
         """Reads a model: a folder, the folder of a run, or a name on the search path.
 
         Raises:
             ValueError: there is no model, or it is damaged.
         """
-        return cls(_costar.Model.load(str(path), device, precision))
+        return cls(_costar.Model.load(os.fspath(path), device, precision))
 
     def evaluate(self, rows: npt.ArrayLike) -> Estimates:
         """The estimates of rows, ``states × cells``, such as :meth:`Puzzle.encode` makes.
@@ -366,21 +408,41 @@ class Model:
         if array.size and (array.min() < 0 or array.max() > 255):
             raise ValueError(f"the rows hold numbers from {array.min()} to {array.max()}: expected 0 to 255")
         h, moves = self._inner.evaluate(array.astype(np.uint8).tobytes(), *array.shape)
-        probabilities = None if moves is None else np.frombuffer(moves[0], "<f4").reshape(len(array), moves[1])
-        return Estimates(h=np.frombuffer(h, "<f4"), moves=probabilities)
+        probabilities = None if moves is None else np.frombuffer(bytearray(moves[0]), "<f4").reshape(len(array), moves[1])
+        return Estimates(h=np.frombuffer(bytearray(h), "<f4"), moves=probabilities)
 
 
-def _estimator(heuristic: Heuristic) -> Callable[[bytes, int, int], bytes]:
-    """A heuristic as the extension module calls it: from the bytes of rows to the bytes of estimates."""
-    if not callable(heuristic):
-        raise TypeError(f"`heuristic`: expected a name or a function, got {type(heuristic).__name__}")
+def _integers(what: str, numbers: Iterable[int]) -> list[int]:
+    """Integers of any kind, as those of Python."""
+    try:
+        return [operator.index(number) for number in numbers]
+    except TypeError as error:
+        raise TypeError(f"{what}: expected integers: {error}") from error
 
-    def estimate(rows: bytes, states: int, cells: int) -> bytes:
-        estimates = np.asarray(heuristic(np.frombuffer(rows, np.uint8).reshape(states, cells)), dtype="<f4")
-        if estimates.shape not in ((states,), (states, 1)):
-            raise ValueError(f"the heuristic gave an array of shape {estimates.shape}: expected ({states},)")
-        if not np.isfinite(estimates).all():
-            raise ValueError("the heuristic gave an estimate that is not finite")
-        return np.maximum(estimates, 0).tobytes()
 
-    return estimate
+def _count(name: str, number: int) -> int:
+    """A count of at least 1."""
+    count = operator.index(number)
+    if not 1 <= count < 1 << 63:
+        raise ValueError(f"`{name}`: {count}: expected at least 1")
+    return count
+
+
+def _seconds(number: float | None) -> float | None:
+    """A limit of time; ``None`` where there is none."""
+    if number is None or number == math.inf:
+        return None
+    if not 0 <= number <= 1e9:
+        raise ValueError(f"`max_seconds`: {number}: expected a number from 0 to 1e9")
+    return float(number)
+
+
+def _setting(name: str, value: Any) -> tuple[str, Any]:
+    """A setting of a search, as JSON has it."""
+    name = name.removesuffix("_")
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"`{name}`: {value}: expected a finite number")
+    if not isinstance(value, (bool, int, float, str, type(None))):
+        raise TypeError(f"`{name}`: expected a number, a text, True or False, got {type(value).__name__}")
+    return name, value

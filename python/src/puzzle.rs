@@ -10,7 +10,7 @@ use costar::neural::model::Model;
 use costar::neural::precision::Precision;
 use costar::puzzle::permutation::Description;
 use costar::puzzle::{Encoding, Move, Puzzle as Rules, replay};
-use costar::registry::{Entry, Visitor, visit, visit_description};
+use costar::registry::{Entry, Visitor, has_own_rules, visit, visit_description};
 use costar::sampler::{Batch, Labels, Sampler, Source};
 use costar::{Result, SettingError};
 use pyo3::prelude::*;
@@ -127,6 +127,10 @@ impl Puzzle {
     #[staticmethod]
     fn described(text: &str) -> PyResult<Self> {
         let description = Description::parse(text).map_err(|error| exception(&error.into()))?;
+        if has_own_rules(description.name()) {
+            let reason = format!("there is a puzzle {} already: give it another one", description.name());
+            return Err(exception(&SettingError::new("name", reason).into()));
+        }
         Ok(Puzzle { puzzle: visit_description(description, Boxed) })
     }
 

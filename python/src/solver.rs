@@ -12,9 +12,13 @@ use costar::search::Limits;
 use costar::solver::{SearchConfig, Solver as Library, Watch};
 use costar::{Error, Result};
 use pyo3::prelude::*;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::thread;
 use std::time::Duration;
+
+/// How often it is asked whether another thread has ended its search.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// What a solver is built from, but for the puzzle.
 pub(crate) struct Settings {
@@ -107,8 +111,11 @@ impl Solver {
             search: SearchConfig::from_given(search, given).map_err(refusal)?,
             heuristic,
             model,
-            device: device.parse().map_err(refusal)?,
-            precision: precision.map(str::parse).transpose().map_err(refusal)?,
+            device: device.parse().map_err(|error: String| refusal(format!("`device`: {error}")))?,
+            precision: precision
+                .map(str::parse)
+                .transpose()
+                .map_err(|error: String| refusal(format!("`precision`: {error}")))?,
             limits: Limits {
                 time: seconds.map_err(|error| refusal(format!("`max_seconds`: {error}")))?,
                 nodes: max_nodes,
@@ -124,18 +131,33 @@ impl Solver {
 
     /// The record of an instance, as JSON.
     fn solve(&self, py: Python<'_>, instance: &str) -> PyResult<String> {
-        let solved = interruptible(py, |stop| self.lock().solve(instance, stop))?;
+        let solved = interruptible(py, |stop| {
+            let mut solver = self.lock(stop)?;
+            // What was raised in a search that was interrupted has been told, or never will be.
+            self.raised.take();
+            solver.solve(instance, stop)
+        })?;
         solved.map_err(|error| self.raised.take().unwrap_or_else(|| exception(&error)))
     }
 
     /// The search and its settings, as JSON.
     fn config(&self, py: Python<'_>) -> PyResult<String> {
-        interruptible(py, |_| self.lock().config())?.map_err(|error| exception(&error))
+        interruptible(py, |stop| self.lock(stop)?.config())?.map_err(|error| exception(&error))
     }
 }
 
 impl Solver {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Box<dyn AnySolver>> {
-        self.solver.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until no other thread searches, or `stop` is set.
+    fn lock(&self, stop: &AtomicBool) -> Result<MutexGuard<'_, Box<dyn AnySolver>>> {
+        loop {
+            match self.solver.try_lock() {
+                Ok(solver) => return Ok(solver),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if stop.load(Ordering::Relaxed) => {
+                    return Err(Error::Data("interrupted while another thread searched".into()));
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(PATIENCE),
+            }
+        }
     }
 }

@@ -98,6 +98,53 @@ def test_own_puzzles_are_made_from_permutations():
         costar.Puzzle.permutations("ab", {"M": [0, 0]})
 
 
+def test_own_puzzles_are_refused_by_name():
+    with pytest.raises(ValueError, match="rename"):
+        costar.Puzzle.permutations("ABCD", {"t": [1, 2, 3, 0], "t'": [1, 0, 2, 3]}, symmetric=True)
+    with pytest.raises(ValueError, match="cube3"):
+        costar.Puzzle.permutations("AB", {"t": [1, 0]}, name="cube3")
+    with pytest.raises(TypeError, match="the move 't'"):
+        costar.Puzzle.permutations("ABCD", {"t": [1.9, 2.9, 3.2, 0.5]})
+    turned = costar.Puzzle.permutations("ABCD", {"t": np.array([1, 2, 3, 0])}, symmetric=np.bool_(True))
+    assert turned.moves == ["t", "t'"]
+
+
+def test_a_solver_is_not_used_by_its_own_heuristic():
+    def heuristic(rows):
+        assert solver.config["search"] == "bwas"
+        solver.solve("1 2 3 4 5 6 7 0 8")
+
+    solver = costar.Solver("puzzle8", search="bwas", n=10, heuristic=heuristic)
+    with pytest.raises(RuntimeError, match="waits"):
+        solver.solve("8 6 7 2 5 4 3 0 1")
+
+
+def test_what_an_interrupted_search_raised_is_not_raised_later():
+    interrupted = threading.Event()
+
+    def heuristic(rows):
+        if not interrupted.is_set():
+            interrupted.set()
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(0.3)
+            raise RuntimeError("too late")
+        return np.zeros(len(rows))
+
+    solver = costar.Solver("puzzle8", search="bwas", n=100, heuristic=heuristic)
+    with pytest.raises((KeyboardInterrupt, RuntimeError)):
+        solver.solve("8 6 7 2 5 4 3 0 1")
+    with pytest.raises(ValueError, match="nonsense"):
+        solver.solve("nonsense")
+
+
+def test_numbers_of_numpy_and_paths_are_taken():
+    solver = costar.Solver("puzzle8", search="bwas", n=np.int64(7), lambda_=np.float32(0.5), max_seconds=float("inf"))
+    assert (solver.config["n"], solver.config["lambda"]) == (7, 0.5)
+    assert costar.Puzzle(Path(PYRAMINX)).name == costar.Solver(Path(PYRAMINX)).puzzle.name
+    rows = costar.Puzzle("cube2").encode(["R"])
+    rows[0, 0] = 1  # an array of one's own
+
+
 def test_samples_have_their_labels():
     puzzle = costar.Puzzle("cube3")
     samples = puzzle.samples(60, max_depth=6, seed=3)
@@ -134,8 +181,13 @@ def test_a_model_evaluates_rows():
         (lambda: costar.Puzzle("cube7"), "unknown puzzle"),
         (lambda: costar.Solver("cube3", search="quick"), "unknown search"),
         (lambda: costar.Solver("cube3", search="bfs", n=5), "`n`"),
-        (lambda: costar.Solver("cube3", device="tpu"), "tpu"),
-        (lambda: costar.Solver("cube3", precision="f8"), "f8"),
+        (lambda: costar.Solver("cube3", device="tpu"), "`device`.*tpu"),
+        (lambda: costar.Solver("cube3", precision="f8"), "`precision`.*f8"),
+        (lambda: costar.Solver("cube3", lambda_=float("nan")), "`lambda`"),
+        (lambda: costar.Solver("cube3", max_nodes=-1), "`max_nodes`"),
+        (lambda: costar.Solver("puzzle8", heuristic=lambda rows: rows[:, 0], model="puzzle8"), "`model`"),
+        (lambda: costar.Solver("puzzle8", heuristic=lambda rows: rows[:, 0], chunk=1 << 50), "`chunk`"),
+        (lambda: costar.Puzzle("puzzle8").samples(10**15), "`count`"),
         (lambda: costar.Solver("cube3", max_seconds=-1), "max_seconds"),
         (lambda: costar.Solver("puzzle8", heuristic="network", model="nothing-of-this-name"), "nothing-of-this-name"),
         (lambda: costar.Solver("cube2").solve("R X"), "'X'"),

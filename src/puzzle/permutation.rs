@@ -78,7 +78,7 @@ impl Description {
         });
         let mut moves: Vec<(String, Vec<u8>)> = read.collect::<Result<_, _>>()?;
         if symmetric {
-            derive_inverses(&mut moves);
+            derive_inverses(&mut moves).map_err(|why| refuse("symmetric", why))?;
         }
         if moves.len() > 255 {
             return Err(refuse("moves", format!("{} moves are too many: expected at most 255", moves.len())));
@@ -115,16 +115,23 @@ fn inverted(permutation: &[u8]) -> Vec<u8> {
     inverse
 }
 
-/// Adds, behind each move whose inverse is missing, that inverse.
-fn derive_inverses(moves: &mut Vec<(String, Vec<u8>)>) {
+/// Adds, behind each move whose inverse is missing, that inverse; refuses where its name is taken.
+fn derive_inverses(moves: &mut Vec<(String, Vec<u8>)>) -> Result<(), String> {
     let given = std::mem::take(moves);
     for (name, permutation) in &given {
         moves.push((name.clone(), permutation.clone()));
         let inverse = inverted(permutation);
         if position(&given, &inverse).is_none() && position(moves, &inverse).is_none() {
-            moves.push((format!("{name}'"), inverse));
+            let name_back = format!("{name}'");
+            if given.iter().any(|(other, _)| *other == name_back) {
+                return Err(format!(
+                    "the inverse of '{name}' would be named '{name_back}', as another move is: rename that"
+                ));
+            }
+            moves.push((name_back, inverse));
         }
     }
+    Ok(())
 }
 
 /// The symbols in the order of their first appearance, and the goal in their numbers.
