@@ -96,7 +96,7 @@ fn main() -> anyhow::Result<()> {
     let limits = Limits { time: Some(Duration::from_secs_f64(seconds)), ..Limits::default() };
 
     // In rounds, so that a machine whose speed drifts is as fast for each figure as for its limit.
-    let mut stream = sampler.clone().stream(0, device.sampler_threads());
+    let mut stream = sampler.clone().stream(0, 1, device.sampler_threads());
     let batch = sampler.batch(0);
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {

@@ -54,6 +54,9 @@ pub enum Error {
     /// A training cannot go on: its loss or a weight is no longer finite.
     #[error("{0}")]
     Diverged(String),
+    /// Another rank of the [group](crate::distributed::Group) has failed, and says why.
+    #[error("another rank has failed")]
+    Elsewhere,
     /// An invariant of costar does not hold.
     #[error("{0}: this is a bug in costar")]
     Bug(String),
@@ -74,6 +77,15 @@ impl Error {
             Error::Setting(error) => Some(error),
             Error::Context { cause, .. } => cause.setting(),
             _ => None,
+        }
+    }
+
+    /// Whether another rank has failed, and not this one.
+    pub fn is_elsewhere(&self) -> bool {
+        match self {
+            Error::Elsewhere => true,
+            Error::Context { cause, .. } => cause.is_elsewhere(),
+            _ => false,
         }
     }
 

@@ -36,8 +36,9 @@
 //! | [`sampler`] | training batches from random walks and other sources | puzzle, heuristic, search |
 //! | [`registry`] | name → puzzle, and what is known of each from outside its rules | puzzle, heuristic, search, sampler |
 //! | [`neural`] | networks, devices, models on disk: the only module that names the tensor library | puzzle, heuristic, sampler |
+//! | [`distributed`] | several processes at one task: torch.distributed | nothing |
 //! | [`report`] | records of solutions and trainings, as JSON lines | nothing |
-//! | [`train`] | the training loop and its checkpoints | puzzle, search, sampler, registry, neural, report |
+//! | [`train`] | the training loop and its checkpoints | puzzle, search, sampler, registry, neural, distributed, report |
 //! | [`solver`] | a configuration → a plan → solutions | puzzle, heuristic, search, registry, neural, report, train |
 //! | `plot`, `view` | pictures of records; the page that plays a solution | report; puzzle |
 //! | `server`, `cli` | HTTP and the command line: thin layers over `solver` and `train` | everything |
@@ -56,6 +57,7 @@
 pub mod cache;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod distributed;
 mod error;
 pub mod files;
 pub mod heuristic;

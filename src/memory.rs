@@ -2,12 +2,27 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that can still be taken: what the system has available, and what the control groups of this process leave.
-/// `None` where neither can be told.
+/// Among how many processes the memory is divided.
+static SHARES: AtomicU64 = AtomicU64::new(1);
+
+/// Bytes that can still be taken: what the system has available, and what the control groups of this process leave;
+/// divided where [others](divide_among) take as much. `None` where neither can be told.
 pub fn available() -> Option<u64> {
     let system = field("/proc/meminfo", "MemAvailable:");
-    system.into_iter().chain(group_room()).min()
+    Some(system.into_iter().chain(group_room()).min()? / SHARES.load(Ordering::Relaxed))
+}
+
+/// Among how many processes [the memory is divided](divide_among).
+pub fn processes() -> u64 {
+    SHARES.load(Ordering::Relaxed)
+}
+
+/// From now on, this process takes its share of the memory alone: so many processes with the same task run beside each
+/// other, this one included.
+pub fn divide_among(processes: usize) {
+    SHARES.store(processes.max(1) as u64, Ordering::Relaxed);
 }
 
 /// Bytes that this process holds in memory now; 0 where that cannot be told.

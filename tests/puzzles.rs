@@ -46,6 +46,32 @@ fn the_laws_hold_for_the_small_cube_and_the_files() {
 }
 
 #[test]
+fn the_solids_of_the_files_turn_as_rigid_bodies() {
+    for (name, solid) in
+        [("pyraminx.json", true), ("skewb.json", true), ("cuboid223.json", true), ("topspin20.json", false)]
+    {
+        let puzzle = Permutation::<64>::new(description(name));
+        let geometry = puzzle.geometry().expect("a shape");
+        let of = |polygon: &Vec<Vec<f64>>, axis: usize| polygon.iter().map(|point| point[axis]).sum::<f64>();
+        let centre = |polygon: &Vec<Vec<f64>>| -> Vec<f64> {
+            (0..polygon[0].len()).map(|axis| of(polygon, axis) / polygon.len() as f64).collect()
+        };
+        let centres: Vec<Vec<f64>> = geometry.polygons.iter().map(centre).collect();
+        assert_eq!(centres[0].len() == 3, solid, "{name}");
+        assert_eq!(geometry.moves.len(), puzzle.move_count());
+        let distance =
+            |i: usize, j: usize| centres[i].iter().zip(&centres[j]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        for action in geometry.moves.iter().filter(|_| solid) {
+            let moved: Vec<usize> = (0..centres.len()).filter(|&i| usize::from(action.from[i]) != i).collect();
+            for (&i, &j) in moved.iter().flat_map(|i| moved.iter().map(move |j| (i, j))) {
+                let before = distance(action.from[i].into(), action.from[j].into());
+                assert!((before - distance(i, j)).abs() < 2e-3, "{name}, {}: {i} and {j}", action.name);
+            }
+        }
+    }
+}
+
+#[test]
 fn unsolvable_boards_and_broken_texts_are_refused_by_name() {
     let puzzle = Puzzle8::default();
     for (text, named) in [

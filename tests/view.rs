@@ -1,6 +1,8 @@
 //! The page of `costar view`, in a browser: it plays by its own rules, and is right about right and wrong.
 
 mod browser;
+#[path = "view/puzzles.rs"]
+mod puzzles;
 
 use assert_cmd::Command;
 use browser::Browser;
@@ -290,52 +292,6 @@ fn the_cube_turns_with_mouse_finger_and_keys() {
     browser.press(&['l']);
     assert_ne!(picture(), first, "letters");
     assert_eq!(state(&browser)["position"], 0, "no move was made");
-}
-
-#[test]
-fn every_puzzle_plays() {
-    let Some(browser) = Browser::start() else { return };
-    let (_folder, page) = place();
-    let pyraminx = concat!(env!("CARGO_MANIFEST_DIR"), "/test-data/puzzles/pyraminx.json");
-    for (puzzle, instance, kind, independent) in [
-        ("cube2", "L U R' D' B", "cube", true),
-        ("cube2", &Cube2.format(&Cube2.parse("R U' F R").expect("a scramble")), "cube", true),
-        ("puzzle8", "8 0 6 5 4 7 2 3 1", "tiles", true),
-        ("puzzle24", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 0 21 22 23 24", "tiles", true),
-        ("lightsout3", "100011010", "lights", true),
-        ("jugs:8,5,3", "8,0,0", "jugs", true),
-        ("sokoban", "#######|#@ $ .#|# $ *.#|#     #|#######", "sokoban", true),
-        (pyraminx, "U L' R b", "row", false),
-    ] {
-        let ran = costar(&["solve", "--puzzle", puzzle, "--view", text(&page), "--json", instance]);
-        assert_eq!(ran.code, 0, "{puzzle}: {}", ran.err);
-        let report: Value = serde_json::from_str(&ran.out).expect("JSON");
-        browser.open(&page);
-        let begin = state(&browser);
-        let length = begin["moves"].as_u64().unwrap_or(0) - begin["scramble"].as_u64().unwrap_or(0);
-        assert_eq!(report["length"], length, "{puzzle}");
-        assert_eq!(browser.run("return document.body.dataset.kind"), kind, "{puzzle}");
-        let end = play_to_the_end(&browser);
-        let said = &end["verdict"];
-        assert_eq!(
-            (&end["solved"], &said["solved"], &said["agrees"]),
-            (&true.into(), &true.into(), &true.into()),
-            "{end}"
-        );
-        assert_eq!(said["independent"], independent, "{puzzle}");
-        assert!(verdict(&browser).contains("✔ Solved"), "{}", verdict(&browser));
-        let label = browser.run("return document.querySelector('#board').getAttribute('aria-label')");
-        assert!(label.as_str().is_some_and(|label| label.len() > 10), "{label}");
-    }
-    // A puzzle without a picture of its own.
-    browser.run(
-        r"costar.load({ puzzle: 'other', instance: '', moves: ['go'], scramble: 0, goals: [], solves: true,
-            pictures: ['ab\ncd', 'ef\ngh'].map((text) => ({ kind: 'text', text })) })",
-    );
-    let end = play_to_the_end(&browser);
-    assert_eq!((&end["position"], &end["solved"]), (&1.into(), &true.into()), "{end}");
-    assert_eq!(browser.run("return document.querySelector('#text').textContent"), "ef\ngh");
-    assert_eq!(browser.console(), Vec::<String>::new());
 }
 
 #[test]

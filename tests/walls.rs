@@ -86,14 +86,18 @@ fn a_library_belongs_to_one_module() {
 }
 
 /// What each module of the library may use of the others; `cli` and `server` may use all.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("puzzle", &["random"]),
     ("heuristic", &["puzzle", "random", "cache", "files", "memory", "quantity"]),
     ("search", &["puzzle", "heuristic", "random", "cache", "files", "memory", "quantity"]),
     ("sampler", &["puzzle", "heuristic", "search", "random", "memory"]),
     ("registry", &["puzzle", "heuristic", "search", "sampler", "random", "memory"]),
     ("neural", &["puzzle", "heuristic", "sampler", "random", "files", "memory", "quantity"]),
-    ("train", &["puzzle", "search", "sampler", "registry", "neural", "report", "files", "memory", "quantity"]),
+    (
+        "train",
+        &["puzzle", "search", "sampler", "registry", "neural", "distributed", "report", "files", "memory", "quantity"],
+    ),
+    ("distributed", &[]),
     (
         "solver",
         &["puzzle", "heuristic", "search", "registry", "neural", "report", "train", "machine", "memory", "quantity"],

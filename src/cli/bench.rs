@@ -4,7 +4,8 @@ use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
 use super::signal;
 use super::solver_flags::{SolverFlags, why_not_solved};
-use super::{Ending, OrInput as _, SUCCESS};
+use super::{Ending, OrInput as _, SUCCESS, ranks};
+use crate::distributed::Group;
 use crate::memory;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
@@ -12,14 +13,19 @@ use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
 use crate::solver::{Solution, Solver, Watch};
 use anyhow::{Context as _, Result, anyhow, ensure};
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
+
+mod shared;
+
+use shared::{Sent, check_alike, collect, share_todo};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -47,11 +53,13 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    args.flags.puzzle.clone().visit(Bench { args, stop })
+    let group = ranks::join(&stop)?;
+    args.flags.puzzle.clone().visit(Bench { args, group, stop })
 }
 
 struct Bench {
     args: Args,
+    group: Option<Arc<Group>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -66,7 +74,8 @@ impl Visitor for Bench {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Bench { args, stop } = self;
+        let Bench { args, group, stop } = self;
+        let is_first = group.as_ref().is_none_or(|group| group.is_first());
         let mut instances = read(&**entry.puzzle(), &args.file).or_input()?;
         instances.drain(..usize::try_from(args.skip).unwrap_or(usize::MAX).min(instances.len()));
         let limit = args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -76,12 +85,18 @@ impl Visitor for Bench {
         for (i, instance) in instances.iter().enumerate() {
             solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
         }
+        if let Some(group) = &group {
+            check_alike(group, &instances, &solver).or_input()?;
+        }
         let mut results = match &args.out {
-            Some(out) => earlier(out, &instances, &beyond, solver.template()).or_input()?,
-            None => vec![None; instances.len()],
+            Some(out) if is_first => earlier(out, &instances, &beyond, solver.template()).or_input()?,
+            _ => vec![None; instances.len()],
         };
-        let todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
-        if todo.len() < instances.len() {
+        let mut todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
+        if let Some(group) = &group {
+            todo = share_todo(group, todo).or_input()?;
+        }
+        if is_first && todo.len() < instances.len() {
             let present = instances.len() - todo.len();
             note!("costar: {present} of {} instances are in the file already", instances.len());
         }
@@ -89,26 +104,48 @@ impl Visitor for Bench {
         let puzzle = Arc::clone(solver.puzzle());
         // An optimum in the file counts moves.
         let counts_moves = solver.puzzle().own_costs().is_none();
-        let mut take_in = |i: usize, mut solution: Solution<P::State>| -> Result<()> {
-            let instance: &Instance<_> = &instances[i];
-            solution.report.optimal_length = instance.optimum.filter(|_| counts_moves);
+        let done = |i: usize, mut solution: Solution<P::State>| -> Option<Done> {
             if solution.stopped {
-                return Ok(()); // an interrupted search says nothing of the instance
+                return None; // an interrupted search says nothing of the instance
             }
+            solution.report.optimal_length = instances[i].optimum.filter(|_| counts_moves);
+            let moves = solution.moves.as_deref().map(|moves| puzzle.written(moves).join(" "));
+            let why = why_not_solved(&solution.report, solution.end);
+            Some(Done { instance: i, report: solution.report, moves, why })
+        };
+        let mut take_in = |done: Done| -> Result<()> {
             if let Some(out) = &args.out {
-                append_line(out, &solution.report)?;
+                append_line(out, &done.report)?;
             }
             if !args.flags.json {
-                let why = || why_not_solved(&solution.report, solution.end);
-                let moves = solution.moves.as_deref().map(|moves| puzzle.written(moves).join(" "));
-                writeln!(io::stdout(), "{}", describe(i, instance, &solution.report, moves, why))?;
+                writeln!(io::stdout(), "{}", describe(instances[done.instance].optimum, &done))?;
             }
-            results[i] = Some(solution.report);
+            results[done.instance] = Some(done.report);
             Ok(())
         };
-        let parallel = usize::try_from(args.parallel).unwrap_or(usize::MAX).min(todo.len());
-        if parallel > 1 {
-            in_parallel(solver.split(parallel), &instances, &todo, &stop, take_in)?;
+        let parallel = usize::try_from(args.parallel).unwrap_or(usize::MAX).clamp(1, todo.len().max(1));
+        if let Some(group) = &group {
+            let next = || Ok(todo.get(group.next("instance")? as usize).copied());
+            let solvers = solver.split(parallel);
+            if !is_first {
+                let mut sent = Sent::new(group);
+                in_parallel(
+                    solvers,
+                    &Work { instances: &instances, next: &next, done: &done, others: None },
+                    &stop,
+                    |done| sent.send(&done),
+                )?;
+                sent.end()?;
+                return Ok(SUCCESS);
+            }
+            let others = |sender: &_| collect(group, sender);
+            let work = Work { instances: &instances, next: &next, done: &done, others: Some(&others) };
+            in_parallel(solvers, &work, &stop, take_in)?;
+        } else if parallel > 1 {
+            let count = AtomicUsize::new(0);
+            let next = || Ok(todo.get(count.fetch_add(1, Ordering::Relaxed)).copied());
+            let work = Work { instances: &instances, next: &next, done: &done, others: None };
+            in_parallel(solver.split(parallel), &work, &stop, take_in)?;
         } else {
             let mut solver = solver;
             let mut line = SearchLine::new();
@@ -119,7 +156,7 @@ impl Visitor for Bench {
                 let watch = Watch { stop: &stop, progress: &mut progress, answers: &mut |_| () };
                 let solution = solver.solve_watched(text, *start, watch);
                 line.clear();
-                take_in(i, solution?)?;
+                done(i, solution?).map_or(Ok(()), &mut take_in)?;
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -145,36 +182,73 @@ impl Visitor for Bench {
     }
 }
 
+/// A result on its way to the file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Done {
+    /// The place of its instance.
+    instance: usize,
+    report: Solved,
+    /// The moves as people write them.
+    moves: Option<String>,
+    /// Why there are none.
+    why: String,
+}
+
+/// What sends the results of other processes.
+type Others<'a> = dyn Fn(&Sender<Result<Done>>) -> Result<()> + Sync + 'a;
+
+/// What several searches at the same time need.
+struct Work<'a, S> {
+    instances: &'a [Instance<S>],
+    /// The place of the next instance; `None` after the last.
+    next: &'a (dyn Fn() -> Result<Option<usize>> + Sync),
+    /// What a solution gives; `None` of a search that was interrupted.
+    done: &'a (dyn Fn(usize, Solution<S>) -> Option<Done> + Sync),
+    /// Sends the results of other processes.
+    others: Option<&'a Others<'a>>,
+}
+
 /// Searches as many instances at the same time as there are solvers; `take_in` is told of each as soon as it is done.
 ///
 /// # Errors
 /// The first error of a search, or of `take_in`: all others are stopped then.
 fn in_parallel<P: Puzzle>(
     solvers: Vec<Solver<P>>,
-    instances: &[Instance<P::State>],
-    todo: &[usize],
+    work: &Work<'_, P::State>,
     stop: &AtomicBool,
-    mut take_in: impl FnMut(usize, Solution<P::State>) -> Result<()>,
+    mut take_in: impl FnMut(Done) -> Result<()>,
 ) -> Result<()> {
-    let next = AtomicUsize::new(0);
     let (sender, receiver) = channel();
     thread::scope(|scope| {
         for mut solver in solvers {
-            let (sender, next) = (sender.clone(), &next);
+            let sender = sender.clone();
             scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed)
-                    && let Some(&i) = todo.get(next.fetch_add(1, Ordering::Relaxed))
-                {
+                let mut solve_next = || -> Result<Option<Option<Done>>> {
+                    let Some(i) = (work.next)()? else { return Ok(None) };
                     let watch = Watch { stop, progress: &mut |_| (), answers: &mut |_| () };
-                    let solution = solver.solve_watched(&instances[i].text, instances[i].start, watch);
-                    if sender.send((i, solution)).is_err() {
+                    let Instance { text, start, .. } = &work.instances[i];
+                    Ok(Some((work.done)(i, solver.solve_watched(text, *start, watch)?)))
+                };
+                while !stop.load(Ordering::Relaxed)
+                    && let Some(solved) = solve_next().transpose()
+                {
+                    let ends = solved.is_err();
+                    if solved.transpose().is_some_and(|done| sender.send(done).is_err()) || ends {
                         break;
                     }
                 }
             });
         }
+        if let Some(others) = work.others {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                if let Err(error) = others(&sender) {
+                    let _ = sender.send(Err(error));
+                }
+            });
+        }
         drop(sender);
-        let outcome = receiver.iter().try_for_each(|(i, solution)| take_in(i, solution?));
+        let outcome = receiver.iter().try_for_each(|done| take_in(done?));
         if outcome.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
@@ -244,21 +318,16 @@ fn others(path: &Path) -> Result<Vec<Solved>> {
     read_lines(path).context("--against")
 }
 
-fn describe<S>(
-    i: usize,
-    instance: &Instance<S>,
-    result: &Solved,
-    moves: Option<String>,
-    why: impl FnOnce() -> String,
-) -> String {
-    let (Some(moves), Some(length)) = (moves, result.length) else { return format!("{:>4}  {}", i + 1, why()) };
-    let optimum = instance.optimum.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
+fn describe(optimum: Option<u32>, done: &Done) -> String {
+    let Done { instance, report, moves, why } = done;
+    let (Some(moves), Some(length)) = (moves, report.length) else { return format!("{:>4}  {why}", instance + 1) };
+    let optimum = optimum.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
     format!(
         "{:>4}  {length} moves{optimum}{}  {:.2} s  {} evaluated  {moves}",
-        i + 1,
-        if result.proven_optimal { ", proven" } else { "" },
-        result.seconds,
-        grouped(result.nodes_evaluated)
+        instance + 1,
+        if report.proven_optimal { ", proven" } else { "" },
+        report.seconds,
+        grouped(report.nodes_evaluated)
     )
 }
 

@@ -1,5 +1,6 @@
 //! The command line: flags → configuration → one call → print. One file per subcommand.
 
+use crate::distributed::meeting::Verdict;
 use crate::error::Error;
 use crate::solver::models;
 use progress::note;
@@ -20,6 +21,7 @@ mod plot;
 mod progress;
 mod puzzle_flags;
 mod puzzles;
+mod ranks;
 mod scramble;
 #[cfg(feature = "serve")]
 mod serve;
@@ -126,7 +128,12 @@ const BAD_INPUT: u8 = 2;
 /// Parses the arguments, does the work, and gives the exit code.
 pub fn main() -> ExitCode {
     // What the library logs goes to the standard error stream. If a logger is there already, it stays.
-    let Cli { command, verbose } = Cli::parse();
+    let Cli { command, verbose } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and the version are no errors, and go to the standard output.
+        Err(error) if !error.use_stderr() || ranks::may_say_usage() => error.exit(),
+        Err(_) => return ExitCode::from(BAD_INPUT),
+    };
     let level = if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Info };
     let _ = log::set_logger(&Log).map(|()| log::set_max_level(level));
     let ending = match command {
@@ -146,11 +153,19 @@ pub fn main() -> ExitCode {
         Command::Puzzles => puzzles::run(),
     };
     let (error, code) = match ending {
-        Ok(code) => return signal::exit_code().map_or(code, ExitCode::from),
+        Ok(code) => {
+            ranks::leave();
+            return signal::exit_code().map_or(code, ExitCode::from);
+        }
         Err(Failure::Input(error)) => (error, BAD_INPUT),
         Err(Failure::Other(error)) => (error, NOT_SOLVED),
     };
-    if is_broken_pipe(&error) {
+    let is_broken_pipe = is_broken_pipe(&error);
+    let Verdict { speaks, code } = ranks::end(&error, code);
+    if !speaks {
+        return ExitCode::from(signal::exit_code().unwrap_or(code));
+    }
+    if is_broken_pipe {
         return SUCCESS; // whoever read our output has had enough
     }
     note!("error: {}", with_flags(&format!("{error:#}")));

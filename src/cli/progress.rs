@@ -21,10 +21,13 @@ pub(crate) use note;
 pub struct TrainingBar(ProgressBar);
 
 impl TrainingBar {
-    /// Of `total` samples, `seen` of them seen before.
-    pub fn new(total: u64, seen: u64) -> Self {
+    /// Of `total` samples, `seen` of them seen before, by so many ranks.
+    pub fn new(total: u64, seen: u64, ranks: u64) -> Self {
         let bar = ProgressBar::new(total).with_position(seen);
-        bar.set_style(style("{bar:30} {human_pos}/{human_len} samples  {msg}  {eta_precise} left"));
+        let of_ranks = if ranks > 1 { format!("{ranks} ranks  ") } else { String::new() };
+        bar.set_style(style(&format!(
+            "{of_ranks}{{bar:30}} {{human_pos}}/{{human_len}} samples  {{msg}}  {{eta_precise}} left"
+        )));
         bar.reset_eta();
         TrainingBar(bar)
     }
@@ -70,6 +73,12 @@ impl SearchLine {
     pub fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         bar.set_style(style("{spinner} {msg}"));
+        SearchLine { bar, instances: String::new(), last: Instant::now() }
+    }
+
+    /// Shows nothing.
+    pub fn hidden() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         SearchLine { bar, instances: String::new(), last: Instant::now() }
     }
 

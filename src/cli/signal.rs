@@ -18,6 +18,8 @@ static SIGNALS: OnceLock<Signals> = OnceLock::new();
 /// If the system refuses to install a handler.
 pub fn install() -> io::Result<Arc<AtomicBool>> {
     if SIGNALS.get().is_none() {
+        // Others may set the stop flag too; only a second signal ends the program at once.
+        let signalled = Arc::new(AtomicBool::new(false));
         let signals = Signals { stop: Arc::new(AtomicBool::new(false)), which: Arc::new(AtomicUsize::new(0)) };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             if signal == SIGHUP && is_ignored(signal) {
@@ -25,7 +27,8 @@ pub fn install() -> io::Result<Arc<AtomicBool>> {
             }
             // In this order: the shutdown happens only if the flag was set by an earlier signal, and whoever sees the
             // flag can tell which signal set it.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signals.stop))?;
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signalled))?;
+            signal_hook::flag::register(signal, Arc::clone(&signalled))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&signals.which), signal as usize)?;
             signal_hook::flag::register(signal, Arc::clone(&signals.stop))?;
         }

@@ -2,12 +2,14 @@
 
 use super::instances;
 use super::progress::{SearchLine, note};
+use super::ranks;
 use super::signal;
 use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
 #[cfg(feature = "view")]
 use super::view;
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
-use crate::puzzle::{Puzzle, Style, replay};
+use crate::distributed::Group;
+use crate::puzzle::{Move, ParseError, Puzzle, Style, replay};
 use crate::quantity::grouped;
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
@@ -26,6 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
+
+mod shared;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -46,11 +50,13 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    args.flags.puzzle.clone().visit(Solve { args, stop })
+    let group = ranks::join(&stop)?;
+    args.flags.puzzle.clone().visit(Solve { args, group, stop })
 }
 
 struct Solve {
     args: Args,
+    group: Option<Arc<Group>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -58,8 +64,11 @@ impl Visitor for Solve {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Solve { args, stop } = self;
+        let Solve { args, group, stop } = self;
         let instance = args.instance.join(" ");
+        if let Some(group) = group {
+            return shared::run(entry, &args, &instance, &group, &stop);
+        }
         if instance != "-" {
             return one(entry, &args, &instance, &stop);
         }
@@ -81,6 +90,19 @@ fn page_flag(_: &Args) -> Option<&'static str> {
     None
 }
 
+/// Writes the page that plays a solution, if one was asked for.
+#[cfg(feature = "view")]
+fn write_page<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str, moves: &[Move]) -> anyhow::Result<()> {
+    let Some(path) = &args.view else { return Ok(()) };
+    let playback = Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves).context("--view")?;
+    view::write(path, &playback)
+}
+
+#[cfg(not(feature = "view"))]
+fn write_page<P: Puzzle>(_: &Entry<P>, _: &Args, _: &str, _: &[Move]) -> anyhow::Result<()> {
+    Ok(())
+}
+
 /// Solves one instance, and shows the solution in the ways that were asked for.
 fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<AtomicBool>) -> Ending {
     // Before a model is loaded: what is refused is refused at once.
@@ -97,12 +119,23 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     } else {
         solve_with_line(&mut solver, instance, start, &mut SearchLine::new(), stop)?
     };
+    present(&entry, args, instance, &mut solver, &solution)
+}
+
+/// Shows what was found, in the ways that were asked for.
+fn present<P: Puzzle>(
+    entry: &Entry<P>,
+    args: &Args,
+    instance: &str,
+    solver: &mut Solver<P>,
+    solution: &Solution<P::State>,
+) -> Ending {
     if args.flags.json && args.explain && solution.moves.is_some() {
-        explain::print_json(&mut solver, &solution)?;
+        explain::print_json(solver, solution)?;
     } else if args.flags.json {
         print_line(&solution.report)?;
     } else {
-        show(&**solver.puzzle(), &solution)?;
+        show(&**solver.puzzle(), solution)?;
         if let Some(said) = pruned(&solution.report).filter(|_| solution.moves.is_some()) {
             note!("costar: {} nodes stored, {said}", grouped(solution.report.nodes_stored));
         }
@@ -110,20 +143,16 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     if let Some(said) = unproven(&solution.report).filter(|_| !args.flags.json) {
         note!("costar: {said}");
     }
-    if solution.moves.is_none() {
+    let Some(moves) = &solution.moves else {
         if !args.flags.json {
             note!("costar: {}", why_not_solved(&solution.report, solution.end));
         }
         return Ok(ExitCode::from(NOT_SOLVED));
-    }
+    };
     if args.explain && !args.flags.json {
-        explain::print(&mut io::stdout().lock(), &mut solver, &solution, style())?;
+        explain::print(&mut io::stdout().lock(), solver, solution, style())?;
     }
-    #[cfg(feature = "view")]
-    if let (Some(path), Some(moves)) = (&args.view, &solution.moves) {
-        let playback = Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves).context("--view")?;
-        view::write(path, &playback)?;
-    }
+    write_page(entry, args, instance, moves)?;
     Ok(SUCCESS)
 }
 
@@ -185,29 +214,36 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
             Ok(start) => start,
             Err(refusal) => {
                 worst = BAD_INPUT;
-                let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
-                if json {
-                    print_line(&Refused { puzzle, instance: text.into(), error })?;
-                } else {
-                    writeln!(io::stdout(), "error: {error}")?;
-                }
+                print_refusal(&**solver.puzzle(), text, refusal, json)?;
                 continue;
             }
         };
         let solution = solve_with_line(&mut solver, text, start, &mut line, stop)?;
-        if solution.moves.is_none() {
-            worst = worst.max(NOT_SOLVED);
-        }
-        if json {
-            print_line(&solution.report)?;
-        } else {
-            match &solution.moves {
-                Some(moves) => writeln!(io::stdout(), "{}", solver.puzzle().written(moves).join(" "))?,
-                None => writeln!(io::stdout(), "{}", why_not_solved(&solution.report, solution.end))?,
-            }
-        }
+        worst = worst.max(print_solution(&**solver.puzzle(), &solution, json)?);
     }
     Ok(ExitCode::from(worst))
+}
+
+/// An error line or object for an instance that cannot be read.
+fn print_refusal<P: Puzzle>(puzzle: &P, text: &str, refusal: ParseError, json: bool) -> anyhow::Result<()> {
+    let error = refusal.to_string();
+    if json {
+        return print_line(&Refused { puzzle: puzzle.name(), instance: text.into(), error });
+    }
+    Ok(writeln!(io::stdout(), "error: {error}")?)
+}
+
+/// A line or an object for one of many instances; the exit code that it stands for.
+fn print_solution<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> anyhow::Result<u8> {
+    if json {
+        print_line(&solution.report)?;
+    } else {
+        match &solution.moves {
+            Some(moves) => writeln!(io::stdout(), "{}", puzzle.written(moves).join(" "))?,
+            None => writeln!(io::stdout(), "{}", why_not_solved(&solution.report, solution.end))?,
+        }
+    }
+    Ok(if solution.moves.is_none() { NOT_SOLVED } else { 0 })
 }
 
 pub(super) fn print_line(record: &impl Serialize) -> anyhow::Result<()> {

@@ -2,7 +2,9 @@
 
 use super::progress::{TrainingBar, note};
 use super::signal;
-use super::{Ending, OrInput as _, SUCCESS, puzzle_name};
+use super::{Ending, OrInput as _, SUCCESS, puzzle_name, ranks};
+use crate::distributed::Group;
+use crate::distributed::meeting::Attempt;
 use crate::error::{Result, SettingError};
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::network::NetworkKind;
@@ -141,8 +143,9 @@ fn decay(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
+    let group = ranks::join(&stop)?;
     let name = puzzle(&args).or_input()?;
-    visit(&name, None, Train { args, name: name.clone(), stop }).or_input()?
+    visit(&name, None, Train { args, name: name.clone(), group, stop }).or_input()?
 }
 
 /// The puzzle's name: what is given, or else that of the run or the model that it goes on with.
@@ -159,6 +162,7 @@ fn puzzle(args: &Args) -> Result<String> {
 struct Train {
     args: Args,
     name: String,
+    group: Option<Arc<Group>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -166,23 +170,52 @@ impl Visitor for Train {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Train { args, name, stop } = self;
+        let Train { mut args, name, group, stop } = self;
         let device = Device::resolve(args.device).or_input()?;
-        Device::log_choice(args.device);
+        device.log_choice(args.device);
         let config = config(&args).or_input()?;
-        let options = options(&args, &name, &config).or_input()?;
+        let mut options = options(&args, &name, &config).or_input()?;
+        let asked_to_resume = args.resume;
+        // A launcher that starts the ranks again means the run to go on.
+        let alone = if group.is_none() { Attempt::alone() } else { None };
+        let attempt = group.as_ref().map(|group| group.attempt()).or(alone.as_ref());
+        args.resume |= attempt.is_some_and(|attempt| attempt.was_opened(&options.out));
+        options.resume = args.resume;
         let resumes = args.resume && checkpoint::newest(&options.out).or_input()?.is_some();
-        if args.resume && !options.out.is_dir() {
+        let may_say = group.as_ref().is_none_or(|group| group.is_first());
+        if asked_to_resume && may_say && !options.out.is_dir() {
             let reason = format!("there is no run in {}: leave it out to start one", options.out.display());
             return Err(SettingError::new("resume", reason)).or_input();
         }
-        let training = Training::open(&entry, &config, &options, device, &stop).or_input()?;
+        let training = match &group {
+            None => Training::open(&entry, &config, &options, device, &stop),
+            Some(group) => Training::open_together(&entry, &config, &options, device, Arc::clone(group), &stop),
+        };
+        let training = training.or_input()?;
+        if let Some(attempt) = attempt.filter(|_| may_say) {
+            attempt.note_opened(&options.out);
+        }
+        if !may_say {
+            training.measure_speed(&stop)?;
+            return training.run(&stop, &mut |_| ()).map(|_| SUCCESS).map_err(Into::into);
+        }
         if args.resume && !resumes {
             note!("costar: there is nothing to resume in {}: starting", options.out.display());
         }
         describe(training.settings(), device);
+        if training.ranks() > 1 {
+            let (ranks, all) = (training.ranks(), grouped(training.samples_a_step()));
+            note!("costar: {ranks} ranks, each with its own batches: {all} samples a step in all");
+        }
         if resumes {
             note!("costar: resuming after {} samples", grouped(training.samples()));
+        }
+        if let Some(before) = training.ranks_before() {
+            let (ranks, samples) = (training.ranks(), grouped(training.samples()));
+            note!(
+                "costar: the run had {before} ranks until sample {samples}, and has {ranks} from there on: its bits are \
+                 not those of a run with as many throughout"
+            );
         }
         note!("costar: {} parameters", grouped(training.parameter_count()));
         let left = training.samples_left();
@@ -194,12 +227,12 @@ impl Visitor for Train {
             );
             return Ok(SUCCESS);
         }
-        let speed = training.measure_speed(&stop)?;
+        let speed = training.measure_speed(&stop)? * training.ranks() as f64;
         let time = Roughly(left as f64 / speed);
         note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
         let board = args.tensorboard.as_deref().map(|folder| TensorBoard::create(folder, training.samples()));
         let mut board = board.transpose().context("--tensorboard").or_input()?;
-        let bar = TrainingBar::new(training.steps(), training.samples());
+        let bar = TrainingBar::new(training.steps(), training.samples(), training.ranks());
         let ended = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
             scope.spawn(|| say_when_stopped(&stop, &ended, &bar));

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// What `--device` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,8 +14,18 @@ pub enum DeviceChoice {
     Auto,
     /// The CPU.
     Cpu,
+    /// The CUDA device of this process: the first, unless it [was told](use_local_device) another.
+    LocalCuda,
     /// A CUDA device by number.
     Cuda(usize),
+}
+
+/// The number of this process's own CUDA device.
+static LOCAL: AtomicUsize = AtomicUsize::new(0);
+
+/// From now on, `cuda` and `auto` mean the CUDA device of this number: each of several processes takes one.
+pub fn use_local_device(number: usize) {
+    LOCAL.store(number, Ordering::Relaxed);
 }
 
 impl FromStr for DeviceChoice {
@@ -24,7 +35,7 @@ impl FromStr for DeviceChoice {
         match text {
             "auto" => Ok(DeviceChoice::Auto),
             "cpu" => Ok(DeviceChoice::Cpu),
-            "cuda" => Ok(DeviceChoice::Cuda(0)),
+            "cuda" => Ok(DeviceChoice::LocalCuda),
             _ => text
                 .strip_prefix("cuda:")
                 .and_then(|number| number.parse().ok())
@@ -64,19 +75,29 @@ impl Device {
         match choice {
             DeviceChoice::Cpu => Ok(Device::CPU),
             DeviceChoice::Cuda(number) => cuda(number),
-            DeviceChoice::Auto => Ok(cuda(0).unwrap_or(Device::CPU)),
+            DeviceChoice::LocalCuda => cuda(LOCAL.load(Ordering::Relaxed)),
+            DeviceChoice::Auto => Ok(cuda(LOCAL.load(Ordering::Relaxed)).unwrap_or(Device::CPU)),
         }
     }
 
-    /// Says in the log what `auto` takes, and among the details, why.
-    pub fn log_choice(choice: DeviceChoice) {
+    /// Says in the log what `auto` has taken, and among the details, why it was not CUDA.
+    pub fn log_choice(self, choice: DeviceChoice) {
         if choice == DeviceChoice::Auto {
-            let found = cuda(0);
-            log::info!("running on {}", found.as_ref().unwrap_or(&Device::CPU));
-            if let Err(NoCuda(why)) = found {
-                log::debug!("`device` auto takes the CPU: {why}");
+            log::info!("running on {self}");
+            match cuda(LOCAL.load(Ordering::Relaxed)) {
+                Err(NoCuda(why)) => log::debug!("`device` auto takes the CPU: {why}"),
+                Ok(found) if found != self => {
+                    log::debug!("`device` auto takes the CPU: the search asks for a few states at a time");
+                }
+                Ok(_) => (),
             }
         }
+    }
+
+    /// A CUDA device that need not be there.
+    #[cfg(test)]
+    pub(crate) fn for_tests(number: usize) -> Device {
+        Device(tch::Device::Cuda(number))
     }
 
     /// Whether this is a CUDA device.
@@ -118,7 +139,80 @@ fn cuda(number: usize) -> Result<Device, NoCuda> {
     if number as i64 >= count {
         return Err(NoCuda(format!("there is no device {number}: this machine has {count}, numbered from 0")));
     }
-    Ok(Device(tch::Device::Cuda(number)))
+    let device = Device(tch::Device::Cuda(number));
+    try_out(device)?;
+    Ok(device)
+}
+
+/// Runs a small product on a device, once: a device that is listed may still refuse to work.
+fn try_out(device: Device) -> Result<(), NoCuda> {
+    static TRIED: Mutex<Vec<(Device, Result<(), NoCuda>)>> = Mutex::new(Vec::new());
+    let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = tried.iter().find(|(other, _)| *other == device) {
+        return known.clone();
+    }
+    let sum = caught(|| small_product(device));
+    let result = match sum {
+        Ok(sum) if sum == SMALL_PRODUCT => Ok(()),
+        Ok(sum) => Err(NoCuda(format!("{device} computes wrongly: a small product gave {sum}, not {SMALL_PRODUCT}"))),
+        Err(message) => Err(NoCuda(format!("{device} does not work: {}", cause_of(&message)))),
+    };
+    tried.push((device, result.clone()));
+    result
+}
+
+/// The sum over a product of two matrices of ones, exact in bf16.
+const SMALL_PRODUCT: f64 = 64.0 * 64.0 * 64.0;
+
+fn small_product(device: Device) -> f64 {
+    let ones = tch::Tensor::ones([64, 64], (tch::Kind::BFloat16, device.0));
+    let sum = ones.matmul(&ones).sum(tch::Kind::Float).double_value(&[]);
+    device.synchronize();
+    sum
+}
+
+/// What an error of CUDA means, and what to do about it; the message itself where that is not known.
+fn cause_of(message: &str) -> String {
+    const CAUSES: [(&[&str], &str); 4] = [
+        (
+            &["driver version is insufficient", "driver on your system is too old", "forward compatibility"],
+            "the NVIDIA driver is older than these CUDA libraries need: CUDA 13 needs release 580 or newer (nvidia-smi shows \
+             the driver's); update the driver, or install PyTorch's build for CUDA 12.8 and run scripts/setup --use-pytorch",
+        ),
+        (
+            &[
+                "no kernel image",
+                "not compatible with the current pytorch",
+                "unsupported architecture",
+                "invalid device function",
+            ],
+            "these CUDA libraries have no code for this GPU: it is older or newer than they know",
+        ),
+        (
+            &["busy or unavailable", "exclusive", "all cuda-capable devices are busy", "operation not permitted"],
+            "another process has it for itself (nvidia-smi shows which): wait for that, or name another device",
+        ),
+        (&["ecc error", "has fallen off the bus"], "the GPU has a fault: nvidia-smi says more"),
+    ];
+    if is_out_of_memory(message) {
+        return format!("its memory is full ({message}): nvidia-smi shows what uses it");
+    }
+    let lower = message.to_lowercase();
+    let known = CAUSES.iter().find(|(words, _)| words.iter().any(|word| lower.contains(word)));
+    known.map_or_else(|| message.to_owned(), |(_, cause)| format!("{cause} ({message})"))
+}
+
+/// Whether libtorch's message says, in one of its forms, that a device or the system has too little memory.
+pub(super) fn is_out_of_memory(message: &str) -> bool {
+    const FORMS: [&str; 6] = [
+        "out of memory",
+        "CUBLAS_STATUS_ALLOC_FAILED",
+        "CUDNN_STATUS_ALLOC_FAILED",
+        "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED",
+        "can't allocate memory",
+        "not enough memory",
+    ];
+    FORMS.iter().any(|form| message.contains(form))
 }
 
 /// Opens `libtorch_cuda.so`, once, before the first call that asks libtorch about CUDA: its hooks register then, and
@@ -228,4 +322,32 @@ pub fn product_rate(device: Device, precision: super::precision::Precision, seco
         best = best.max(16.0 * 4.0 * (size as f64).powi(3) / tried.elapsed().as_secs_f64());
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_works_passes_the_trial() {
+        assert_eq!(small_product(Device::CPU), SMALL_PRODUCT);
+        assert!(try_out(Device::CPU).is_ok());
+    }
+
+    #[test]
+    fn errors_of_cuda_are_told_apart() {
+        for (message, expected) in [
+            ("CUDA driver version is insufficient for CUDA runtime version", "older than these CUDA libraries need"),
+            ("CUDA error: no kernel image is available for execution on the device", "have no code for this GPU"),
+            ("CUDA error: CUDA-capable device(s) is/are busy or unavailable", "another process has it"),
+            ("CUDA out of memory. Tried to allocate 20.00 MiB", "its memory is full"),
+            ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "its memory is full"),
+            ("CUDA error: something new", "CUDA error: something new"),
+        ] {
+            let cause = cause_of(message);
+            assert!(cause.contains(expected) && cause.contains(message), "{message}: {cause}");
+        }
+        assert!(!is_out_of_memory("CUDA error: device-side assert triggered"));
+        assert!(is_out_of_memory("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"));
+    }
 }

@@ -3,7 +3,7 @@
 //! The network lives on a thread of its own: the search encodes a chunk and goes on, the thread evaluates chunks in
 //! order. If a device runs out of memory, its chunks are halved. The thread is joined when the heuristic is dropped.
 
-use super::device::{Device, caught};
+use super::device::{Device, caught, is_out_of_memory};
 use super::model::Model;
 use super::network::Evaluator;
 use super::precision::Precision;
@@ -81,7 +81,7 @@ impl<P: Puzzle> Drop for NetworkHeuristic<P> {
 fn chunk(evaluator: &dyn Evaluator, device: Device) -> usize {
     let operations = usize::try_from(evaluator.operations()).unwrap_or(usize::MAX);
     if device.is_cuda() {
-        (1usize << 37).checked_div(operations).unwrap_or(1 << 16).clamp(1 << 10, 1 << 16)
+        (1usize << 38).checked_div(operations).unwrap_or(1 << 16).clamp(1 << 15, 1 << 17)
     } else {
         (1usize << 35).checked_div(operations).unwrap_or(1 << 12).clamp(1 << 4, 1 << 12)
     }
@@ -182,7 +182,7 @@ impl Worker {
                     }
                     done += count;
                 }
-                Err(message) if message.contains("out of memory") && count > 1 => {
+                Err(message) if is_out_of_memory(&message) && count > 1 => {
                     self.largest = count / 2;
                     log::warn!(
                         "{} is out of memory: it evaluates {} states at a time from now on",
@@ -200,5 +200,50 @@ impl Worker {
             Array2::from_shape_vec((rows.nrows(), moves), probabilities).expect("a row of probabilities a state")
         });
         Ok(Estimates { values, policy })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neural::network::Evaluation;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// The sum of each row, of so many rows at a time.
+    struct Narrow {
+        most: usize,
+        message: &'static str,
+        calls: AtomicUsize,
+    }
+
+    impl Evaluator for Narrow {
+        fn evaluate(&self, rows: ArrayView2<'_, u8>, _: bool) -> Evaluation {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            assert!(rows.nrows() <= self.most, "{}", self.message);
+            Evaluation { values: rows.rows().into_iter().map(|row| f32::from(row.sum())).collect(), policy: None }
+        }
+
+        fn operations(&self) -> u64 {
+            1
+        }
+    }
+
+    fn evaluate(message: &'static str) -> Result<Vec<f32>, HeuristicError> {
+        let evaluator = Box::new(Narrow { most: 10, message, calls: AtomicUsize::new(0) });
+        let mut worker = Worker { evaluator, device: Device::CPU, largest: usize::MAX };
+        let rows = Array2::from_shape_fn((100, 2), |(row, _)| row as u8);
+        let values = worker.evaluate(rows.view(), Ask::Values).map(|estimates| estimates.values);
+        assert!(values.is_err() || worker.largest <= 10, "it remembers what fits");
+        values
+    }
+
+    #[test]
+    fn a_device_without_memory_is_asked_for_less_at_a_time() {
+        for message in ["CUDA out of memory. Tried", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"] {
+            let values = evaluate(message).expect("it fits in parts");
+            assert!(values.iter().enumerate().all(|(row, &value)| value == 2.0 * row as f32), "{values:?}");
+        }
+        let failed = evaluate("CUDA error: device-side assert triggered").expect_err("it is not the memory");
+        assert!(failed.0.contains("device-side"), "{failed}");
     }
 }

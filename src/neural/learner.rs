@@ -1,6 +1,6 @@
 //! A network that learns: parameters, optimizer, and one training step.
 
-use super::device::{Device, caught, tune_allocator};
+use super::device::{Device, caught, is_out_of_memory, tune_allocator};
 use super::encode::upload;
 use super::model::{self, ModelConfig};
 use super::network::{Evaluator, Network, NetworkConfig, NetworkError, evaluator};
@@ -11,20 +11,11 @@ use crate::error::{Error, Result};
 use crate::puzzle::Encoding;
 use crate::random::generator;
 use crate::sampler::Batch;
-use ndarray::Axis;
+use ndarray::s;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Instant;
 use tch::{Kind, Reduction, Tensor};
-
-/// The files of a training's state.
-pub const STATE_WEIGHTS: &str = "weights.safetensors";
-/// See [`STATE_WEIGHTS`].
-pub const STATE_OPTIMIZER: &str = "optimizer.safetensors";
-/// See [`STATE_WEIGHTS`]; with an EMA.
-pub const STATE_EMA: &str = "ema.safetensors";
-/// See [`STATE_WEIGHTS`]; where labels come from the network itself.
-pub const STATE_TARGET: &str = "target.safetensors";
 
 /// The weight of the squared error of the cost-to-go, in units of the labels' spread, against the cross-entropy of the
 /// policy head in nats.
@@ -90,29 +81,51 @@ struct Pass {
     cross_entropy: Option<Tensor>,
 }
 
+/// What adds up the numbers of processes that learn together.
+pub trait Sums {
+    /// How many processes there are.
+    fn size(&self) -> usize;
+
+    /// Makes `count` numbers on the CUDA device their sums, after all work that it was given before; `false` if that cannot
+    /// be done here, and nothing was.
+    ///
+    /// # Errors
+    /// If a process has failed.
+    ///
+    /// # Safety
+    /// So many numbers are there until the device's work is done.
+    unsafe fn on_device(&mut self, device: usize, address: *mut f32, count: usize) -> Result<bool>;
+
+    /// The sums of numbers in the host's memory.
+    ///
+    /// # Errors
+    /// If a process has failed.
+    fn on_host(&mut self, numbers: Vec<f32>) -> Result<Vec<f32>>;
+}
+
 /// A network in training.
 pub struct Learner {
     config: NetworkConfig,
     network: Box<dyn Network>,
-    parameters: Parameters,
-    optimizer: AdamW,
-    device: Device,
+    pub(super) parameters: Parameters,
+    pub(super) optimizer: AdamW,
+    pub(super) device: Device,
     precision: Precision,
     sums: Tensor,
     summed: u32,
-    ema: Option<Ema>,
-    target: Option<Target>,
+    pub(super) ema: Option<Ema>,
+    pub(super) target: Option<Target>,
 }
 
 /// The exponential moving average of the network over its steps.
-struct Ema {
-    parameters: Parameters,
-    decay: f64,
+pub(super) struct Ema {
+    pub(super) parameters: Parameters,
+    pub(super) decay: f64,
 }
 
 /// The network as it was some steps ago, which says what labels are.
-struct Target {
-    parameters: Parameters,
+pub(super) struct Target {
+    pub(super) parameters: Parameters,
     evaluator: Box<dyn Evaluator>,
 }
 
@@ -134,8 +147,8 @@ impl Learner {
         let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);
         let optimizer = AdamW::new(&parameters, weight_decay);
         let sums = Tensor::zeros([MEASURES], (Kind::Float, device.0));
-        let (ema, target) = (None, None);
-        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed: 0, ema, target })
+        let (summed, ema, target) = (0, None, None);
+        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed, ema, target })
     }
 
     /// The model that comes out is then an exponential moving average (EMA) of the weights and running statistics over the
@@ -163,7 +176,7 @@ impl Learner {
         self.set_target(self.parameters.copy());
     }
 
-    fn set_target(&mut self, parameters: Parameters) {
+    pub(super) fn set_target(&mut self, parameters: Parameters) {
         let precision = Precision::for_solving(self.device, self.config.kind);
         let evaluator = evaluator(&*self.network, &parameters, self.device.0, precision);
         self.target = Some(Target { parameters, evaluator });
@@ -184,9 +197,15 @@ impl Learner {
         let moves = children.costs.ncols();
         let target = self.target.as_ref().expect("there is a target network");
         let mut values: Vec<f32> = Vec::with_capacity(children.places.len());
-        for rows in children.unknown.axis_chunks_iter(Axis(0), ROWS) {
-            let estimated = caught(|| target.evaluator.evaluate(rows, false).values);
-            values.extend(estimated.map_err(|error| Error::Device(format!("{} failed: {error}", self.device)))?);
+        let all = children.unknown.nrows();
+        let mut most = ROWS;
+        while values.len() < all {
+            let rows = children.unknown.slice(s![values.len()..all.min(values.len() + most), ..]);
+            match caught(|| target.evaluator.evaluate(rows, false).values) {
+                Ok(estimated) => values.extend(estimated),
+                Err(error) if is_out_of_memory(&error) && most > 1 => most /= 2,
+                Err(error) => return Err(Error::Device(format!("{} failed: {error}", self.device))),
+            }
         }
         let costs = children.costs.as_slice_mut().expect("costs are contiguous");
         for (&place, value) in children.places.iter().zip(values) {
@@ -208,34 +227,97 @@ impl Learner {
     /// If the device fails: it has too little memory for the batch, say. The network is not to be used any more then.
     pub fn step(&mut self, batch: &Batch, learning_rate: f64) -> Result<()> {
         let step = caught(|| {
-            let gradients = self.gradients(batch);
-            self.optimizer.step(&self.parameters, &gradients, learning_rate);
-            if let Some(Ema { parameters, decay }) = &self.ema {
-                // Of few steps, the mean of all: the first would count for long.
-                let steps = self.optimizer.steps() as f64;
-                tch::no_grad(|| parameters.approach(&self.parameters, (1.0 - decay).max(1.0 / steps)));
-            }
+            let (gradients, measures) = self.gradients(batch);
+            self.descend(&gradients, &measures, learning_rate);
         });
-        step.map_err(|error| {
-            Error::Device(format!(
-                "{} failed: {error}; if memory is short, use a smaller `batch_size` or `width`",
-                self.device
-            ))
-        })
+        step.map_err(|error| self.failed(&error))
     }
 
-    /// Forward and backward pass.
-    fn gradients(&mut self, batch: &Batch) -> Vec<Tensor> {
+    /// Learns from one batch together with other processes that learn from theirs: each makes its step with the means of
+    /// all gradients, running statistics and losses. Whether any of them is told to `stop`, which all hear of after the same
+    /// step.
+    ///
+    /// # Errors
+    /// As [`Learner::step`], and those of `sums`.
+    pub fn step_together(
+        &mut self,
+        batch: &Batch,
+        learning_rate: f64,
+        stop: bool,
+        sums: &mut dyn Sums,
+    ) -> Result<bool> {
+        let own = caught(|| {
+            let (gradients, measures) = self.gradients(batch);
+            let parts = [&gradients[0], &gradients[1], self.parameters.statistics(), &measures];
+            let lengths = parts.map(|tensor| tensor.numel() as i64);
+            (Tensor::cat(&parts.map(Tensor::detach), 0), lengths)
+        });
+        let (own, lengths) = own.map_err(|error| self.failed(&error))?;
+        let (summed, is_stopped) = self.sum(own, stop, sums)?;
+        let share = 1.0 / sums.size() as f64;
+        let step = caught(|| {
+            let mut parts = summed.g_mul_scalar(share).split_with_sizes(lengths, 0);
+            let [measures, statistics] = [(); 2].map(|()| parts.pop().expect("there are four parts"));
+            self.parameters.statistics().shallow_clone().copy_(&statistics);
+            self.descend(&parts, &measures, learning_rate);
+        });
+        step.map(|()| is_stopped).map_err(|error| self.failed(&error))
+    }
+
+    /// The sums over all processes of numbers on the device, and whether any of them is told to stop.
+    fn sum(&self, mut numbers: Tensor, stop: bool, sums: &mut dyn Sums) -> Result<(Tensor, bool)> {
+        let flag = if stop { 1.0 } else { 0.0 };
+        if let tch::Device::Cuda(device) = self.device.0 {
+            let (address, count) = (numbers.data_ptr().cast(), numbers.numel());
+            // SAFETY: the tensor is contiguous, and its memory goes to later work of the same stream alone.
+            if unsafe { sums.on_device(device, address, count) }? {
+                // Through the host, which need not wait for the device then.
+                let flags = sums.on_host(vec![flag])?;
+                return Ok((numbers, flags[0] > 0.0));
+            }
+        }
+        let mut values = caught(|| host_values(&numbers)).map_err(|error| self.failed(&error))?;
+        values.push(flag);
+        values = sums.on_host(values)?;
+        let is_stopped = values.pop().is_some_and(|flags| flags > 0.0);
+        let back = caught(|| numbers.copy_(&Tensor::from_slice(&values)));
+        back.map(|()| (numbers, is_stopped)).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &str) -> Error {
+        Error::Device(format!(
+            "{} failed: {error}; if memory is short, use a smaller `batch_size` or `width`",
+            self.device
+        ))
+    }
+
+    /// Forward and backward pass: the gradients of [`Parameters::trained`], and the losses.
+    fn gradients(&self, batch: &Batch) -> (Vec<Tensor>, Tensor) {
         let pass = self.forward(&self.upload(batch));
         let gradients = self.backward(&pass);
-        tch::no_grad(|| {
+        let measures = tch::no_grad(|| {
             let cross_entropy = pass.cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, self.device.0)));
             let absolute = pass.error.detach().abs().mean(Kind::Float);
-            let measures = [pass.loss.detach(), pass.squared.detach(), absolute, cross_entropy.detach()];
-            let _ = self.sums.g_add_(&Tensor::stack(&measures, 0));
+            Tensor::stack(&[pass.loss.detach(), pass.squared.detach(), absolute, cross_entropy.detach()], 0)
         });
+        (gradients, measures)
+    }
+
+    /// One step down the gradients; adds up the losses.
+    fn descend(&mut self, gradients: &[Tensor], measures: &Tensor, learning_rate: f64) {
+        let _ = self.sums.g_add_(measures);
         self.summed += 1;
-        gradients
+        self.optimizer.step(&self.parameters, gradients, learning_rate);
+        if let Some(Ema { parameters, decay }) = &self.ema {
+            // Of few steps, the mean of all: the first would count for long.
+            let steps = self.optimizer.steps() as f64;
+            tch::no_grad(|| parameters.approach(&self.parameters, (1.0 - decay).max(1.0 / steps)));
+        }
+    }
+
+    /// Steps made so far.
+    pub fn steps(&self) -> u64 {
+        self.optimizer.steps()
     }
 
     fn upload(&self, batch: &Batch) -> Uploaded {
@@ -352,75 +434,5 @@ impl Learner {
     /// If a file cannot be written.
     pub fn write_model(&self, folder: &Path, config: &ModelConfig) -> Result<()> {
         model::write(folder, config, self.result())
-    }
-
-    /// Writes all that training goes on from, exactly: parameters, statistics and moments in f32.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
-    pub fn write_state(&self, folder: &Path) -> Result<()> {
-        model::write_tensors(&folder.join(STATE_WEIGHTS), &self.parameters, Precision::F32)?;
-        if let Some(ema) = &self.ema {
-            model::write_tensors(&folder.join(STATE_EMA), &ema.parameters, Precision::F32)?;
-        }
-        if let Some(target) = &self.target {
-            model::write_tensors(&folder.join(STATE_TARGET), &target.parameters, Precision::F32)?;
-        }
-        self.optimizer.write(&folder.join(STATE_OPTIMIZER))
-    }
-
-    /// Takes up what [`Learner::write_state`] wrote.
-    ///
-    /// # Errors
-    /// If a file is missing, damaged or of another network.
-    pub fn read_state(&mut self, folder: &Path) -> Result<()> {
-        self.read_parameters(&folder.join(STATE_WEIGHTS))?;
-        self.optimizer = AdamW::read(&folder.join(STATE_OPTIMIZER), &self.parameters, self.optimizer.weight_decay)?;
-        if let Some(decay) = self.ema.as_ref().map(|ema| ema.decay) {
-            let parameters = self.read_tensors(&folder.join(STATE_EMA))?;
-            self.ema = Some(Ema { parameters: parameters.copy(), decay });
-        }
-        let target = folder.join(STATE_TARGET);
-        if target.exists() {
-            let target = self.read_tensors(&target)?;
-            self.set_target(target);
-        }
-        Ok(())
-    }
-
-    /// Takes the weights of a model with the same layers, and keeps the optimizer fresh. A policy head of another number of
-    /// moves is left as it is.
-    ///
-    /// # Errors
-    /// If a file is missing, damaged or of another network.
-    pub fn read_weights(&mut self, model: &Path) -> Result<()> {
-        let config = ModelConfig::read(model)?;
-        let built = config.network.build(&config.encoding, self.device.0, Kind::Float);
-        let (_, layout) = built.map_err(|error| Error::Data(format!("{}: {error}", model.display())))?;
-        let theirs = model::read_tensors(&model.join(model::WEIGHTS), &layout)?;
-        let own = self.parameters.layout().clone();
-        let mut values = self.parameters.values();
-        for (entry, theirs) in layout.entries().iter().zip(theirs) {
-            let same = own.entries().iter().position(|own| own.name == entry.name && own.shape == entry.shape);
-            if let Some(same) = same {
-                values[same] = theirs;
-            }
-        }
-        self.parameters = Parameters::from_values(own, values, self.device.0);
-        if let Some(ema) = &mut self.ema {
-            ema.parameters = self.parameters.copy();
-        }
-        Ok(())
-    }
-
-    fn read_parameters(&mut self, path: &Path) -> Result<()> {
-        self.parameters = self.read_tensors(path)?;
-        Ok(())
-    }
-
-    fn read_tensors(&self, path: &Path) -> Result<Parameters> {
-        let layout = self.parameters.layout().clone();
-        let values = model::read_tensors(path, &layout)?;
-        Ok(Parameters::from_values(layout, values, self.device.0))
     }
 }

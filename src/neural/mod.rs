@@ -2,11 +2,13 @@
 //! network as a [`Heuristic`](crate::heuristic::Heuristic).
 
 pub mod device;
+mod fused;
 pub mod heuristic;
 pub mod learner;
 pub mod model;
 pub mod network;
 pub mod precision;
+pub mod state;
 
 mod encode;
 mod int8;

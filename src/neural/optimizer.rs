@@ -1,11 +1,12 @@
 //! AdamW (Loshchilov and Hutter 2019), with its moments in tensors of our own, so that a checkpoint can hold them.
 
+use super::fused::{self, Rates};
 use super::parameters::{Parameters, host_values};
 use crate::error::{Context, Error, Result, ensure};
 use crate::files::write_synced;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::path::Path;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 /// Settings of AdamW that no flag changes.
 const BETA1: f64 = 0.9;
@@ -35,26 +36,34 @@ impl AdamW {
     /// One step down the gradients of [`Parameters::trained`].
     pub(super) fn step(&mut self, parameters: &Parameters, gradients: &[Tensor], learning_rate: f64) {
         self.steps += 1;
-        let correction1 = 1.0 - BETA1.powf(self.steps as f64);
-        let correction2 = 1.0 - BETA2.powf(self.steps as f64);
-        let rate = learning_rate * correction2.sqrt() / correction1;
-        let decays = [self.weight_decay, 0.0];
         tch::no_grad(|| {
-            for (((tensor, gradient), moments), decay) in
-                parameters.trained().into_iter().zip(gradients).zip(&mut self.moments).zip(decays)
+            let steps = Tensor::full([1], self.steps as f64, (Kind::Float, gradients[0].device()));
+            let decays = [self.weight_decay, 0.0];
+            for (((tensor, gradient), moments), weight_decay) in
+                parameters.trained().into_iter().zip(gradients).zip(&self.moments).zip(decays)
             {
-                let [first, second] = moments;
-                let mut tensor = tensor.detach();
-                if decay > 0.0 {
-                    let _ = tensor.g_mul_scalar_(1.0 - learning_rate * decay);
-                }
-                let _ = first.lerp_(gradient, 1.0 - BETA1);
-                let scaled = gradient * (1.0 - BETA2).sqrt();
-                let _ = second.g_mul_scalar_(BETA2).addcmul_(&scaled, &scaled);
-                let divisor = second.sqrt().g_add_scalar_(EPSILON * correction2.sqrt());
-                let _ = tensor.addcdiv_(&(&*first * -rate), &divisor);
+                let rates = Rates { learning_rate, betas: [BETA1, BETA2], weight_decay, epsilon: EPSILON };
+                fused::adamw(&tensor.detach(), gradient, moments, &steps, rates);
             }
         });
+    }
+
+    /// The moments, on the host.
+    pub(super) fn values(&self) -> Vec<f32> {
+        self.moments.iter().flatten().flat_map(host_values).collect()
+    }
+
+    /// Takes such numbers from the front of `values`, and the steps made.
+    ///
+    /// # Panics
+    /// If there are too few.
+    pub(super) fn take_values(&mut self, steps: u64, values: &mut &[f32]) {
+        self.steps = steps;
+        for moment in self.moments.iter_mut().flatten() {
+            let (own, rest) = values.split_at(moment.numel());
+            moment.copy_(&Tensor::from_slice(own));
+            *values = rest;
+        }
     }
 
     /// Writes the moments and the number of steps, exactly.
@@ -100,3 +109,31 @@ impl AdamW {
 const STEPS: &str = "steps";
 /// In the order of [`AdamW::moments`].
 const NAMES: [&str; 4] = ["matrices.first", "matrices.second", "vectors.first", "vectors.second"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_that_of_the_paper() {
+        let gradient = [0.5f32, -2.0, 0.0, 1e-3];
+        let [mut values, mut first, mut second] = [[1.0f64, -1.0, 2.0, 0.25], [0.0; 4], [0.0; 4]];
+        let tensor = |values: &[f64]| Tensor::from_slice(values).to_kind(Kind::Float);
+        let (own, moments) = (tensor(&values), [tensor(&first), tensor(&second)]);
+        let rates = Rates { learning_rate: 0.01, betas: [BETA1, BETA2], weight_decay: 0.1, epsilon: EPSILON };
+        for step in 1..=5 {
+            let steps = Tensor::from_slice(&[step as f32]);
+            fused::adamw(&own, &Tensor::from_slice(&gradient), &moments, &steps, rates);
+            for i in 0..4 {
+                // Loshchilov and Hutter 2019, Algorithm 2.
+                let g = f64::from(gradient[i]);
+                first[i] = BETA1 * first[i] + (1.0 - BETA1) * g;
+                second[i] = BETA2 * second[i] + (1.0 - BETA2) * g * g;
+                let (m, v) = (first[i] / (1.0 - BETA1.powi(step)), second[i] / (1.0 - BETA2.powi(step)));
+                values[i] -= 0.01 * (m / (v.sqrt() + EPSILON) + 0.1 * values[i]);
+            }
+            let near = host_values(&own).iter().zip(values).all(|(&own, value)| (f64::from(own) - value).abs() < 1e-6);
+            assert!(near, "step {step}: {own:?} for {values:?}");
+        }
+    }
+}

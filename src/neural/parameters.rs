@@ -125,6 +125,23 @@ impl Parameters {
         }
     }
 
+    /// The numbers of all, on the host: matrices, vectors, statistics.
+    pub(super) fn flat_values(&self) -> Vec<f32> {
+        self.flat().into_iter().flat_map(host_values).collect()
+    }
+
+    /// Takes such numbers from the front of `values`, in place.
+    ///
+    /// # Panics
+    /// If there are too few.
+    pub(super) fn take_values(&self, values: &mut &[f32]) {
+        for tensor in self.flat() {
+            let (own, rest) = values.split_at(tensor.numel());
+            tensor.detach().copy_(&Tensor::from_slice(own));
+            *values = rest;
+        }
+    }
+
     fn flat(&self) -> [&Tensor; 3] {
         [&self.matrices, &self.vectors, &self.statistics]
     }

@@ -1,6 +1,9 @@
 //! A puzzle whose moves cost what its user says: fast turns less than slow ones, say.
 
-use super::{Cost, Encoding, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, Style, move_names};
+use super::{
+    Cost, Encoding, Geometry, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style,
+    move_names,
+};
 
 /// What each move of a puzzle costs, where a user has said so.
 ///
@@ -133,6 +136,10 @@ impl<P: Reversible> Puzzle for WithCosts<P> {
         self.puzzle.picture(state)
     }
 
+    fn geometry(&self) -> Option<&Geometry> {
+        self.puzzle.geometry()
+    }
+
     fn scramble(&self, text: &str) -> Option<Scramble<P::State>> {
         self.puzzle.scramble(text)
     }
@@ -168,6 +175,10 @@ impl<P: Reversible> Puzzle for WithCosts<P> {
 
     fn takes_lines(&self) -> bool {
         self.puzzle.takes_lines()
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<P::State>> {
+        self.puzzle.state_bytes()
     }
 }
 

@@ -4,7 +4,7 @@
 //! is played on a cube in the hand, which is then held so that the corner DBL is home again.
 
 use super::cube3::{Cube3, CubeState, FACES, draw_facelet, turns};
-use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
+use super::{Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style};
 
 mod rank;
 
@@ -13,7 +13,8 @@ mod rank;
 pub struct Cube2;
 
 /// The corners of a cube that is held so that DBL is home, 5 bits each as on the 3×3×3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
 pub struct Corners(u64);
 
 /// The facelets of the 3×3×3 that a 2×2×2 has: the corners of each face, row by row.
@@ -194,6 +195,10 @@ impl Puzzle for Cube2 {
 
     fn numbers(&self) -> Option<&dyn Numbers<Corners>> {
         Some(self)
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
+        Some(StateBytes::plain())
     }
 }
 

@@ -6,7 +6,8 @@
 //! UR UF UL UB DR DF DL DB FR FL BL BR, faces U R F D L B, the facelets of a face row by row.
 
 use super::{
-    Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries, is_odd,
+    Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style, SymmetricImage,
+    Symmetries, is_odd,
 };
 use facelets::{CORNER_COLOURS, EDGE_COLOURS, Facelets};
 use moves::{ALL_TURNS, MOVES, QUARTER_TURNS, TWISTED};
@@ -28,7 +29,8 @@ pub use half_turns::Cube3HalfTurns;
 pub struct Cube3;
 
 /// A position of the cube.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
 pub struct CubeState {
     /// 8 × 5 bits, the corner at place `i` in bits `5i..5i+5`: the piece, and its twist (0 to 2) times 8.
     corners: u64,
@@ -283,6 +285,10 @@ impl Puzzle for Cube3 {
     /// The inverse.
     fn symmetric_state(&self, state: &CubeState) -> Option<CubeState> {
         Some(symmetry::inverse(state))
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
+        Some(StateBytes::plain())
     }
 }
 

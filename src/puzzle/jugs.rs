@@ -4,7 +4,7 @@
 //! the one is empty or the other full, and cannot be undone in general. Moves are tried with the source in the outer
 //! loop, the target in the inner, and written `(0,1)`.
 
-use super::{Encoding, Move, ParseError, Picture, Puzzle, Style};
+use super::{Encoding, Move, ParseError, Picture, Puzzle, StateBytes, Style};
 use std::fmt::Write as _;
 
 /// The most jugs.
@@ -213,5 +213,9 @@ impl Puzzle for Jugs {
 
     fn notation(&self) -> &'static str {
         "volumes separated by commas (default: the first jug full); a move (0,1) pours from jug 0 into jug 1"
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
+        Some(StateBytes::plain())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A press undoes itself, and presses commute. A state is a bit a light, in as many words as that takes.
 
-use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style};
+use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style};
 use std::fmt::Write as _;
 
 /// The largest board: a move is a number below 255.
@@ -199,6 +199,10 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
 
     fn notation(&self) -> &'static str {
         "the lights row by row, 1 on, or a scramble from the dark board; a move is a press row,column, both from 1"
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
+        Some(StateBytes::plain())
     }
 }
 

@@ -71,16 +71,20 @@ use std::sync::Arc;
 pub mod costs;
 pub mod cube2;
 pub mod cube3;
+pub mod geometry;
 pub mod jugs;
 pub mod laws;
 pub mod lightsout;
 pub mod permutation;
 pub mod picture;
 pub mod sokoban;
+mod state_bytes;
 pub mod symmetry;
 pub mod tiles;
 
+pub use geometry::Geometry;
 pub use picture::Picture;
+pub use state_bytes::StateBytes;
 pub use symmetry::{Class, Symmetries};
 
 /// The number of a move: an index below [`Puzzle::move_count`].
@@ -192,6 +196,11 @@ pub trait Puzzle: Send + Sync + 'static {
         Picture::Text { text: self.draw(state, Style::Plain) }
     }
 
+    /// Where the positions are that a [picture](Puzzle::picture) has symbols at, where that is known.
+    fn geometry(&self) -> Option<&Geometry> {
+        None
+    }
+
     /// The moves that an instance is written as, for an instance that [`Puzzle::parse`] reads; `None` where it is
     /// written as a state.
     fn scramble(&self, _text: &str) -> Option<Scramble<Self::State>> {
@@ -275,6 +284,12 @@ pub trait Puzzle: Send + Sync + 'static {
     /// One symmetric image of a state that is cheap to compute, for symmetry averaging: it is as far from solved as the
     /// state itself, so a network can be asked about both. All states have one, or none has.
     fn symmetric_state(&self, _state: &Self::State) -> Option<Self::State> {
+        None
+    }
+
+    /// How states travel between processes, for a search that several of them share: most often [`StateBytes::plain`].
+    /// `None` where they cannot.
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
         None
     }
 }

@@ -6,22 +6,25 @@
 //!
 //! `goal` is a string of symbols or an array of small integers; a move is a permutation p of positions,
 //! `new[i] = old[p[i]]`. Inverses are found among the moves, and derived (named with a `'`) where they are missing and
-//! `"symmetric": true` is given. An instance is a scramble from the goal, or the symbols of a state.
+//! `"symmetric": true` is given. `faces` and `geometry` say how to [draw](super::Geometry) it. An instance is a scramble
+//! from the goal, or the symbols of a state.
 
 use super::{
-    Encoding, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries, is_odd,
+    Encoding, Geometry, Move, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style, SymmetricImage,
+    Symmetries, is_odd,
 };
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+mod drawing;
 mod symmetry;
 
 /// The most positions.
 pub const LARGEST: usize = 256;
 
 /// A puzzle as its file describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Description {
     name: String,
     /// As it was written.
@@ -32,6 +35,7 @@ pub struct Description {
     moves: Vec<(String, Vec<u8>)>,
     /// The inverse of each move, where it is among the moves.
     inverses: Vec<Option<Move>>,
+    geometry: Option<Geometry>,
 }
 
 impl Description {
@@ -54,7 +58,7 @@ impl Description {
             .map_err(|error| ParseError(format!("line {}: this is not JSON: {error}", error.line())))?;
         let refuse = |key: &str, why: String| ParseError(format!("line {}: {why}", line_of(text, key)));
         let object = value.as_object().ok_or_else(|| ParseError("line 1: a puzzle is an object { … }".into()))?;
-        const KEYS: [&str; 4] = ["name", "goal", "moves", "symmetric"];
+        const KEYS: [&str; 6] = ["name", "goal", "moves", "symmetric", "faces", "geometry"];
         if let Some(key) = object.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(refuse(key, format!("'{key}' is unknown: expected {}", KEYS.join(", "))));
         }
@@ -84,7 +88,8 @@ impl Description {
             return Err(refuse("moves", format!("{} moves are too many: expected at most 255", moves.len())));
         }
         let inverses = moves.iter().map(|(_, p)| position(&moves, &inverted(p))).collect();
-        Ok(Description { name: name.to_owned(), text: text.to_owned(), symbols, goal, moves, inverses })
+        let geometry = drawing::read(object, goal.len(), &moves).map_err(|refusal| refuse(refusal.key, refusal.why))?;
+        Ok(Description { name: name.to_owned(), text: text.to_owned(), symbols, goal, moves, inverses, geometry })
     }
 
     /// The puzzle's name.
@@ -338,6 +343,10 @@ impl<const N: usize> Puzzle for Permutation<N> {
         Picture::Row { symbols: state[..self.description.positions()].iter().map(symbol).collect() }
     }
 
+    fn geometry(&self) -> Option<&Geometry> {
+        self.description.geometry.as_ref()
+    }
+
     fn scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
         let moves = if self.read_symbols(text).is_some() { return None } else { self.parse_moves(text).ok()? };
         Some(Scramble::play(self, self.goal, &moves))
@@ -385,6 +394,10 @@ impl<const N: usize> Puzzle for Permutation<N> {
 
     fn notation(&self) -> &'static str {
         "a scramble of the moves in the puzzle's file, with spaces between, or the symbols of a state"
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
+        Some(StateBytes::plain())
     }
 }
 

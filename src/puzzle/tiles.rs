@@ -5,8 +5,8 @@
 //! order up, down, right, left.
 
 use super::{
-    Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, is_odd,
-    replay,
+    Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style,
+    SymmetricImage, is_odd, replay,
 };
 use std::fmt::Write as _;
 
@@ -236,6 +236,15 @@ impl<B: Board> Puzzle for Tiles<B> {
 
     fn symmetric_state(&self, state: &B) -> Option<B> {
         self.mirrored(state)
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<B>> {
+        let write = |board: &B, bytes: &mut Vec<u8>| {
+            let start = bytes.len();
+            bytes.resize(start + B::CELLS, 0);
+            board.write_tiles(&mut bytes[start..]);
+        };
+        Some(StateBytes { size: B::CELLS, write, read: B::pack })
     }
 }
 

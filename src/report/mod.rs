@@ -89,6 +89,9 @@ pub struct Solved {
     /// The processor that it ran on.
     #[serde(default)]
     pub processor: Option<String>,
+    /// How many processes have shared the search, where there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<usize>,
 }
 
 /// Writes a whole number without a point.

@@ -179,17 +179,17 @@ impl Sampler {
         }
     }
 
-    /// Batches `first`, `first + 1`, …, made ahead by `threads` threads, which end when the stream is dropped.
-    pub fn stream(self, first: u64, threads: usize) -> Stream {
+    /// Batches `first`, `first + stride`, …, made ahead by `threads` threads, which end when the stream is dropped.
+    pub fn stream(self, first: u64, stride: u64, threads: usize) -> Stream {
         let threads = threads.max(1);
         let receivers = (0..threads)
             .map(|thread| {
                 let (sender, receiver) = sync_channel(AHEAD);
                 let sampler = self.clone();
                 thread::spawn(move || {
-                    let mut k = first + thread as u64;
+                    let mut k = first + thread as u64 * stride;
                     while sender.send(sampler.batch(k)).is_ok() {
-                        k += threads as u64;
+                        k += threads as u64 * stride;
                     }
                 });
                 receiver
@@ -235,10 +235,12 @@ mod tests {
     fn batches_depend_on_seed_and_number_only() {
         let alone: Vec<Batch> = (0..6).map(|k| sampler(100).batch(k)).collect();
         for threads in [1, 3] {
-            let streamed: Vec<Batch> = sampler(100).stream(0, threads).take(6).collect();
+            let streamed: Vec<Batch> = sampler(100).stream(0, 1, threads).take(6).collect();
             assert_eq!(streamed, alone);
         }
-        assert_eq!(sampler(100).stream(4, 2).next(), Some(alone[4].clone()));
+        assert_eq!(sampler(100).stream(4, 1, 2).next(), Some(alone[4].clone()));
+        let every_third: Vec<Batch> = sampler(100).stream(2, 3, 2).take(2).collect();
+        assert_eq!(every_third, [alone[2].clone(), alone[5].clone()]);
         assert_ne!(alone[0], alone[1]);
         assert_ne!(walks(8, 100).batch(0), alone[0]);
     }

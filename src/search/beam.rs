@@ -1,7 +1,7 @@
 //! Beam search: layer by layer, keeping only the most promising states of each.
 //!
 //! - A step generates the children of the whole layer, drops every one that was evaluated before, evaluates the rest,
-//!   and keeps the `n` of least cost-to-go as the next layer; of equals, those that were generated first.
+//!   and keeps the `n` of least cost-to-go as the next layer.
 //! - With `candidates` k, and a heuristic that has move probabilities, only the k · `n` most promising children are
 //!   generated and evaluated: those of least h(parent) − c·ln p, for a move of probability p and a policy weight c. (A
 //!   child that the policy head thinks improbable is hardly ever among the best.)
@@ -20,25 +20,38 @@
 //! - Of the layers behind, each state's parent and move are kept, and of every state that was evaluated 64 bits of its
 //!   hash: 5 bytes a node of the beam, and 9 to 18 an evaluated state. Two states with the same hash are taken for one,
 //!   which may cost a beam one state in 10⁷ searches of a million states each.
+//! - Several processes (ranks) may share a beam, each with the states whose hash falls to it. The children travel to the
+//!   rank of their state, and the cut is by one histogram of all ranks. Of equals, the one with the least hash comes
+//!   first: the answer does not depend on the number of ranks, nor on that of threads, as long as an estimate does not
+//!   depend on the states that are evaluated with it.
 //!
 //! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as the cube article's repository.
 
 use super::chunk_queue::ChunkQueue;
+use super::exchange::Exchange;
 use super::limits::Interrupt;
 use super::nodes::arena::NodeId;
 use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
 use super::settings::{Share, Weight, settings};
-use super::{Answer, CHECK_EVERY, Control, End, Limit, Outcome, Progress, Search, Stats};
+use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
+use cut::{Key, cut};
 use foldhash::fast::FixedState;
-use hashbrown::HashSet;
-use std::cmp::Ordering;
-use std::hash::{BuildHasher as _, BuildHasherDefault};
+use offspring::{Evaluated, Found};
+use serde::{Deserialize, Serialize};
+use shortlist::Shortlist;
+use std::hash::BuildHasher as _;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
+mod averaging;
+mod cut;
+mod offspring;
 mod refinement;
+mod sharing;
+mod shortlist;
 
 /// The share of the policy prior that still counts once a child has been evaluated.
 const PRIOR_WEIGHT: f32 = 0.2;
@@ -53,8 +66,8 @@ const FIRST: usize = 8;
 /// The beam of the first answer gives up after so many layers that came no nearer to the goal.
 const FIRST_PATIENCE: u32 = 12;
 
-/// Move probabilities below this count as this.
-const LEAST_PROBABILITY: f32 = 1e-4;
+/// Children that are made before those before them are evaluated, about. Some more are made while a device is busy.
+const BLOCK: usize = 1 << 17;
 
 settings! {
     /// The settings of `beam`.
@@ -121,15 +134,15 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
         let Some(first) = self.first_answer(puzzle, start, heuristic, control)? else {
-            return Run::new(puzzle, self, start).outcome(heuristic, control);
+            return Run::new(puzzle, self, start, Shared::of(control)).outcome(heuristic, control);
         };
         let is_decided = first.proven_optimal || first.end == End::NoSolution;
-        if is_decided || control.reached(|| 0).is_some() || control.too_many(first.stats.generated + 1) {
+        if is_decided || control.too_many(first.stats.generated + 1) || control.agreed()?.is_some() {
             return Ok(first);
         }
         let limits = control.limits().after(first.stats.generated);
         let mut control = control.child(&limits, first.cost, |answer| Some(answer.clone()));
-        let outcome = Run::new(puzzle, self, start).outcome(heuristic, &mut control)?;
+        let outcome = Run::new(puzzle, self, start, Shared::of(&control)).outcome(heuristic, &mut control)?;
         let stats = Stats { seconds: control.seconds(), ..first.stats.and(&outcome.stats) };
         let best = if outcome.cost.is_some() || first.cost.is_none() { outcome } else { first };
         Ok(Outcome { stats, ..best })
@@ -149,17 +162,36 @@ impl<S: State> Beam<S> {
             return Ok(None);
         }
         let narrow = Beam { n: self.n / FIRST, ..self.clone() };
-        let run = Run { patience: FIRST_PATIENCE, ..Run::new(puzzle, &narrow, start) };
+        let run = Run { patience: FIRST_PATIENCE, ..Run::new(puzzle, &narrow, start, Shared::of(control)) };
         run.outcome(heuristic, control).map(Some)
     }
 }
 
-/// How promising a child is, less for more; its parent, and the move.
-type Promising = (f32, (NodeId, Move));
+/// A state of a layer: whose it is, and its number there.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Place {
+    rank: u16,
+    id: NodeId,
+}
 
-/// The more promising first; of equals, by parent and move.
-fn by_promise(a: &Promising, b: &Promising) -> Ordering {
-    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+/// Of a layer behind, whose child each state is, in the layer before, by which move.
+struct Behind {
+    parents: Vec<NodeId>,
+    /// Empty where no other rank shares the search.
+    owners: Vec<u16>,
+    moves: Vec<Move>,
+}
+
+/// Who works at a search.
+struct Shared<'a> {
+    exchange: &'a dyn Exchange,
+    threads: usize,
+}
+
+impl<'a> Shared<'a> {
+    fn of(control: &Control<'a>) -> Self {
+        Shared { exchange: control.exchange(), threads: control.threads() }
+    }
 }
 
 /// A running search.
@@ -168,11 +200,15 @@ struct Run<'a, P: Puzzle> {
     settings: &'a Beam<P::State>,
     start: P::State,
     ask: Ask,
+    exchange: &'a dyn Exchange,
+    threads: usize,
+    /// This rank's part.
     layer: Layer<P::State>,
-    /// Of each layer, the last one included: whose child each state is, in the layer before, by which move.
-    behind: Vec<(Vec<NodeId>, Vec<Move>)>,
-    /// Hashes of all states that were evaluated.
-    evaluated: HashSet<u64, BuildHasherDefault<Unhashed>>,
+    /// How many states the layer has on all ranks.
+    width: u64,
+    /// Of each layer, the last one included.
+    behind: Vec<Behind>,
+    evaluated: Evaluated,
     hasher: FixedState,
     stats: Stats,
     /// Whether any state was cut off.
@@ -182,25 +218,31 @@ struct Run<'a, P: Puzzle> {
     /// How many layers in succession may come no nearer to the goal, and how many have.
     patience: u32,
     stale: u32,
+    /// This rank's best answer in the layer that is being generated.
+    found: Option<Found<P::State>>,
     best: Option<Answer>,
 }
 
 impl<'a, P: Puzzle> Run<'a, P> {
-    fn new(puzzle: &'a P, settings: &'a Beam<P::State>, start: &P::State) -> Self {
+    fn new(puzzle: &'a P, settings: &'a Beam<P::State>, start: &P::State, shared: Shared<'a>) -> Self {
         Run {
             puzzle,
             settings,
             start: *start,
-            ask: if settings.candidates > 0 { Ask::ValuesAndPolicy } else { Ask::Values },
-            layer: Layer { states: vec![*start], costs: vec![0], ranks: vec![0.0], ..Layer::default() },
+            ask: Ask::Values,
+            exchange: shared.exchange,
+            threads: shared.threads,
+            layer: Layer::default(),
+            width: 1,
             behind: Vec::new(),
-            evaluated: HashSet::default(),
+            evaluated: Evaluated::default(),
             hasher: FixedState::default(),
             stats: Stats::default(),
             cut_off: false,
             least: None,
             patience: u32::MAX,
             stale: 0,
+            found: None,
             best: None,
         }
     }
@@ -211,11 +253,11 @@ impl<'a, P: Puzzle> Run<'a, P> {
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
         let end = self.search(heuristic, control)?;
-        self.stats.stored = self.evaluated.len() as u64;
-        self.stats.seconds = control.seconds();
+        self.stats.stored = self.evaluated.len();
+        let stats = Stats { seconds: control.seconds(), ..self.stats_of_all()? };
         let (moves, cost) = self.best.map(|answer| (answer.moves, answer.cost)).unzip();
-        let proven_optimal = end == End::Solved && self.stats.iterations == 0;
-        Ok(Outcome { end, moves, cost, proven_optimal, stats: self.stats, proof: None })
+        let proven_optimal = end == End::Solved && stats.iterations == 0;
+        Ok(Outcome { end, moves, cost, proven_optimal, stats, proof: None })
     }
 
     fn search(
@@ -224,18 +266,15 @@ impl<'a, P: Puzzle> Run<'a, P> {
         control: &mut Control<'_>,
     ) -> Result<End, HeuristicError> {
         let start = self.start;
-        self.remember(&start);
         if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &start) {
             self.best = Some(Answer { cost: moves.len() as Cost, moves });
             return Ok(End::Solved);
         }
-        if self.settings.candidates > 0 {
-            heuristic.submit(&[start], self.ask)?;
-            let estimates = heuristic.collect()?;
-            self.stats.evaluated += 1;
-            self.layer.take_in(estimates);
+        if self.settings.candidates > 0 && heuristic.has_policy() {
+            self.ask = Ask::ValuesAndPolicy;
         }
-        while !self.layer.states.is_empty() {
+        self.begin(&start, heuristic)?;
+        while self.width > 0 {
             if let Some(bound) = control.bound()
                 && self.refinement_for(bound).is_some_and(|from| from.layer <= self.behind.len())
             {
@@ -266,167 +305,141 @@ impl<'a, P: Puzzle> Run<'a, P> {
         })
     }
 
-    /// From one layer to the next, unless an answer is found.
-    fn step(&mut self, heuristic: &mut dyn Heuristic<P::State>, control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let mut queue = ChunkQueue::new(heuristic, self.ask);
-        let children = match self.generate(&mut queue, control) {
-            Err(Interrupt::Limit(limit)) if self.best.is_none() => {
-                queue.discard()?;
-                return Err(limit.into());
-            }
-            // An answer that was found before the limit is one.
-            Err(Interrupt::Limit(_)) => {
-                queue.discard()?;
-                return Ok(());
-            }
-            children => children?,
-        };
-        if self.best.is_none() {
-            let children = self.average_symmetric(children, heuristic, control)?;
-            self.keep_best(children);
+    /// The first layer: the start, on the rank that it belongs to.
+    fn begin(&mut self, start: &P::State, heuristic: &mut dyn Heuristic<P::State>) -> Result<(), HeuristicError> {
+        let hash = self.hasher.hash_one(start);
+        if self.exchange.owner(hash) != self.exchange.rank() {
+            return Ok(());
+        }
+        self.evaluated.insert(hash);
+        self.layer =
+            Layer { states: vec![*start], hashes: vec![hash], costs: vec![0], ranks: vec![0.0], ..Layer::default() };
+        if self.ask == Ask::ValuesAndPolicy {
+            heuristic.submit(&[*start], self.ask)?;
+            let estimates = heuristic.collect()?;
+            self.stats.evaluated += 1;
+            self.layer.take_in(estimates);
         }
         Ok(())
     }
 
-    /// Generates the layer's children and has them evaluated, while the next are generated where the heuristic can.
-    fn generate(
-        &mut self,
-        queue: &mut ChunkQueue<'_, P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<Layer<P::State>, Interrupt> {
+    /// From one layer to the next, unless an answer is found.
+    fn step(&mut self, heuristic: &mut dyn Heuristic<P::State>, control: &mut Control<'_>) -> Result<(), Interrupt> {
+        let shortlist = self.shortlist()?;
+        let mut queue = ChunkQueue::new(heuristic, self.ask);
         let mut children = Layer::default();
-        for (i, (parent, action)) in self.candidates().into_iter().enumerate() {
-            if i.is_multiple_of(CHECK_EVERY as usize) {
-                self.stats.stored = self.evaluated.len() as u64;
-                self.report(control);
-                if let Some(limit) = control.reached(|| self.bytes() + children.bytes()) {
-                    return Err(limit.into());
+        let mut ended = Ok(());
+        for parents in self.blocks(&shortlist)? {
+            match self.generate(parents, &shortlist, &mut children, &mut queue, control) {
+                Ok(()) => {}
+                // The other ranks still count on this one.
+                Err(Interrupt::Limit(limit)) if !self.exchange.is_alone() => ended = Err(limit.into()),
+                Err(other) => {
+                    ended = Err(other);
+                    break;
                 }
             }
-            if control.too_many(self.stats.generated + 1) {
-                return Err(Limit::Nodes.into());
+        }
+        drop(shortlist);
+        match ended {
+            Ok(()) if self.found.is_none() => {
+                queue.finish(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
             }
-            let state = self.layer.states[parent as usize];
-            let Some(child) = self.puzzle.apply(&state, action) else { continue };
-            self.stats.generated += 1;
-            let cost = self.layer.costs[parent as usize] + self.puzzle.move_cost(&state, action);
-            let rest = if self.puzzle.is_goal(&child) {
-                Some(0)
-            } else {
-                self.settings.perimeter.cost_on_rim(self.puzzle, &child)
-            };
-            if let Some(rest) = rest {
-                self.take_answer(parent, action, &child, cost + rest);
-            }
-            // An answer ends the layers: nothing is worth an evaluation any more.
-            if self.best.is_some() || !self.remember(&child) {
-                continue;
-            }
-            let id = children.states.len() as NodeId;
-            children.states.push(child);
-            children.costs.push(cost);
-            children.parents.push(parent);
-            children.moves.push(action);
-            let prior = self.policy_prior(&self.layer, parent, action).unwrap_or(0.0);
-            children.priors.push(PRIOR_WEIGHT * prior + PATH_WEIGHT * self.layer.ranks[parent as usize]);
-            queue.add(id, &child);
-            queue.advance(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
+            _ => queue.discard()?,
         }
-        if self.best.is_some() {
-            queue.discard()?;
-        } else {
-            queue.finish(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
+        self.agree(ended, control)?;
+        if self.best.is_none() {
+            let children = self.average_symmetric(children, heuristic, control)?;
+            self.keep_best(children)?;
         }
-        Ok(children)
+        Ok(())
     }
 
-    /// The children that are worth an evaluation, by parent and move, in that order.
-    fn candidates(&mut self) -> Vec<(NodeId, Move)> {
-        let layer = &self.layer;
-        self.stats.expanded += layer.states.len() as u64;
-        let room = self.settings.candidates.saturating_mul(self.settings.n.max(1));
-        if room >= layer.policy.len() {
-            return self.all_children(layer).collect();
-        }
-        self.cut_off = true;
-        let mut chosen: Vec<_> = self.promising(layer, room).into_iter().map(|(_, child)| child).collect();
-        chosen.sort_unstable();
-        chosen
-    }
-
-    fn all_children(&self, layer: &Layer<P::State>) -> impl Iterator<Item = (NodeId, Move)> + use<P> {
-        let moves = self.puzzle.move_count() as Move;
-        (0..layer.states.len() as NodeId).flat_map(move |parent| (0..moves).map(move |action| (parent, action)))
-    }
-
-    /// The most promising children of a layer that has move probabilities, in no order, and how promising each is.
-    fn promising(&self, layer: &Layer<P::State>, count: usize) -> Vec<Promising> {
-        let rank = |(parent, action): (NodeId, Move)| {
-            let prior = self.policy_prior(layer, parent, action).unwrap_or(0.0);
-            (layer.values[parent as usize] + prior, (parent, action))
-        };
-        let mut ranked: Vec<_> = self.all_children(layer).map(rank).collect();
-        if ranked.len() > count {
-            ranked.select_nth_unstable_by(count, by_promise);
-            ranked.truncate(count);
-        }
-        ranked
-    }
-
-    /// The policy prior of a child, in moves: −c·ln p, where its parent has move probabilities.
-    fn policy_prior(&self, layer: &Layer<P::State>, parent: NodeId, action: Move) -> Option<f32> {
-        let p = layer.policy.get(parent as usize * self.puzzle.move_count() + action as usize)?;
-        Some(-self.settings.policy_weight * p.max(LEAST_PROBABILITY).ln())
-    }
-
-    /// Evaluates the children near the beam's edge again, as their symmetric state, and takes the means; what is beyond
-    /// is cut off.
-    fn average_symmetric(
+    /// Generates children, and submits those that are new for evaluation; on a device, the next are generated meanwhile.
+    fn generate(
         &mut self,
-        children: Layer<P::State>,
-        heuristic: &mut dyn Heuristic<P::State>,
+        parents: Range<usize>,
+        shortlist: &Shortlist,
+        children: &mut Layer<P::State>,
+        queue: &mut ChunkQueue<'_, P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Layer<P::State>, Interrupt> {
-        let width = self.settings.n.max(1);
-        let aside = (width as f32 * self.settings.symmetry_averaging) as usize;
-        if aside == 0 || children.states.len() <= width {
-            return Ok(children);
-        }
-        let best = children.best(width.saturating_add(aside));
-        let near = width.saturating_sub(aside)..best.len();
-        let image = |&id: &NodeId| self.puzzle.symmetric_state(&children.states[id as usize]);
-        let Some(images) = best[near.clone()].iter().map(image).collect::<Option<Vec<_>>>() else {
-            return Ok(children);
-        };
-        self.cut_off |= best.len() < children.states.len();
-        let mut chosen = children.pick(&best);
-        drop(children);
-        let mut values = Vec::with_capacity(images.len());
-        let mut queue = ChunkQueue::new(heuristic, Ask::Values);
-        for (i, image) in images.iter().enumerate() {
-            if i.is_multiple_of(CHECK_EVERY as usize)
-                && let Some(limit) = control.reached(|| self.bytes() + chosen.bytes())
-            {
-                queue.discard()?;
-                return Err(limit.into());
+    ) -> Result<(), Interrupt> {
+        let mut reached = self.reached(children, control);
+        let parents = if reached.is_some() { 0..0 } else { parents };
+        self.stats.expanded += parents.len() as u64;
+        let mut made = self.make(parents, shortlist);
+        let mut room = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
+        for piece in &mut made {
+            if piece.children.len() as u64 > room {
+                reached = reached.or(Some(Limit::Nodes));
+                piece.children.truncate(room as usize);
             }
-            queue.add(0, image);
-            queue.advance(&mut self.stats.evaluated, |estimates| values.extend(estimates.values))?;
+            room -= piece.children.len() as u64;
+            self.stats.generated += piece.children.len() as u64;
         }
-        queue.finish(&mut self.stats.evaluated, |estimates| values.extend(estimates.values))?;
-        for (value, other) in chosen.values[near].iter_mut().zip(values) {
-            *value = 0.5 * (*value + other);
+        self.take_goals(&made);
+        let made = self.exchanged(made)?;
+        let fresh = self.evaluated.insert_all(self.threads, &made);
+        self.look_up(&made, &fresh);
+        if let Some(limit) = reached {
+            return Err(limit.into());
         }
-        Ok(chosen)
+        if self.found.is_some() {
+            return Ok(()); // an answer ends the layers: nothing is worth an evaluation any more
+        }
+        for (piece, i) in fresh {
+            let piece = &made[piece as usize].children;
+            let id = children.len() as NodeId;
+            children.push_from(piece, i as usize);
+            queue.add(id, &piece.states[i as usize]);
+            if queue.is_full() {
+                if let Some(limit) = self.reached(children, control) {
+                    return Err(limit.into());
+                }
+                queue.advance(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports, and looks at the limits.
+    fn reached(&mut self, children: &Layer<P::State>, control: &mut Control<'_>) -> Option<Limit> {
+        self.stats.stored = self.evaluated.len();
+        self.report(control);
+        control.reached(|| self.bytes() + children.bytes())
+    }
+
+    /// Which children of the layer are worth an evaluation.
+    fn shortlist(&mut self) -> Result<Shortlist, HeuristicError> {
+        let room = self.settings.candidates.saturating_mul(self.settings.n.max(1));
+        let mut shortlist = Shortlist::new(self.puzzle, self.settings, self.threads, &self.layer);
+        if self.ask == Ask::Values {
+            return Ok(shortlist);
+        }
+        shortlist.last = shortlist.cut(self.exchange, self.threads, &self.layer, room as u64)?;
+        self.cut_off |= shortlist.last.is_some();
+        Ok(shortlist)
     }
 
     /// Keeps the best children as the next layer.
-    fn keep_best(&mut self, children: Layer<P::State>) {
-        let best = children.best(self.settings.n.max(1));
-        self.cut_off |= best.len() < children.states.len();
-        let Layer { states, costs, parents, moves, values, ranks, policy, .. } = children.pick(&best);
-        self.behind.push((parents, moves));
-        let nearest = values.iter().copied().zip(costs.iter().copied()).min_by(|a, b| a.0.total_cmp(&b.0));
+    fn keep_best(&mut self, mut children: Layer<P::State>) -> Result<(), HeuristicError> {
+        children.ranks = (0..children.len()).map(|i| children.rank(i)).collect();
+        let key = |i: usize| Key::new(children.ranks[i], children.hashes[i]);
+        let last = cut(self.exchange, self.threads, self.settings.n.max(1) as u64, children.len(), key)?;
+        let kept = (0..children.len()).map(|i| (key(i), i as NodeId));
+        let mut best: Vec<_> = kept.filter(|(key, _)| last.is_none_or(|last| *key <= last)).collect();
+        best.sort_unstable();
+        let best: Vec<NodeId> = best.into_iter().map(|(_, i)| i).collect();
+        self.cut_off |= last.is_some();
+        let layer = children.pick(&best);
+        drop(children);
+        let Layer { states, hashes, costs, parents, owners, moves, values, ranks, policy, .. } = layer;
+        self.behind.push(Behind { parents, owners, moves });
+        let nearest = values.iter().copied().zip(costs.iter().copied()).min_by(nearer);
+        self.layer = Layer { states, hashes, costs, values, ranks, policy, ..Layer::default() };
+        let layers = self.exchange.gather((self.layer.len() as u64, nearest))?;
+        self.width = layers.iter().map(|(width, _)| width).sum();
+        let nearest = layers.into_iter().filter_map(|(_, nearest)| nearest).min_by(nearer);
         if let Some(nearest) = nearest
             && self.least.is_none_or(|least| nearest.0 < least.0)
         {
@@ -435,30 +448,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         } else {
             self.stale = self.stale.saturating_add(1);
         }
-        self.layer = Layer { states, costs, values, ranks, policy, ..Layer::default() };
-    }
-
-    /// Takes an answer, if it is the cheapest so far.
-    fn take_answer(&mut self, parent: NodeId, action: Move, child: &P::State, cost: Cost) {
-        if self.best.as_ref().is_some_and(|best| best.cost <= cost) {
-            return;
-        }
-        let Some(rest) = self.settings.perimeter.path_to_goal(self.puzzle, child) else { return };
-        let mut moves = self.path_to(self.behind.len(), parent as usize);
-        moves.push(action);
-        moves.extend(rest);
-        self.best = Some(Answer { moves, cost });
-    }
-
-    /// The moves from the start to a state of a layer.
-    fn path_to(&self, layer: usize, mut at: usize) -> Vec<Move> {
-        let mut moves = Vec::with_capacity(layer);
-        for (parents, actions) in self.behind[..layer].iter().rev() {
-            moves.push(actions[at]);
-            at = parents[at] as usize;
-        }
-        moves.reverse();
-        moves
+        Ok(())
     }
 
     fn report(&self, control: &mut Control<'_>) {
@@ -466,31 +456,13 @@ impl<'a, P: Puzzle> Run<'a, P> {
         control.report(&Progress { stats, best: self.least, least_f: None, proof: None });
     }
 
-    /// Whether a state is new.
-    fn remember(&mut self, state: &P::State) -> bool {
-        self.evaluated.insert(self.hasher.hash_one(state))
-    }
-
     fn bytes(&self) -> u64 {
-        let behind: usize = self.behind.iter().map(|(parents, _)| 5 * parents.len()).sum();
-        behind as u64 + self.layer.bytes() + self.evaluated.allocation_size() as u64
+        let each = |behind: &Behind| 5 * behind.parents.len() + 2 * behind.owners.len();
+        self.behind.iter().map(each).sum::<usize>() as u64 + self.layer.bytes() + self.evaluated.bytes()
     }
 }
 
-/// What is hashed already.
-#[derive(Default)]
-struct Unhashed(u64);
-
-impl std::hash::Hasher for Unhashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only whole hashes are stored");
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
+/// The nearer to the goal, and of equally near ones, the cheaper.
+fn nearer(a: &(f32, Cost), b: &(f32, Cost)) -> std::cmp::Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }

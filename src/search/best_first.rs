@@ -45,15 +45,17 @@
 
 use super::frontier::Frontier;
 use super::limits::Interrupt;
-use super::nodes::arena::{NO_PARENT, Node, NodeId};
+use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::open::Ties;
 use super::perimeter::Perimeter;
 use super::settings::{Weight, settings};
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search};
 use crate::heuristic::{Heuristic, HeuristicError};
-
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use std::num::NonZeroUsize;
+
+mod blocks;
+mod expansion;
 
 pub use super::frontier::Expansion;
 
@@ -299,130 +301,6 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 break;
             }
         }
-    }
-
-    /// Expands, and queues the new states for evaluation.
-    fn step(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<(), Interrupt> {
-        self.nodes.stats.iterations += 1;
-        if self.settings.expansion.is_partial() {
-            self.expand_partially(control)
-        } else {
-            self.expand_batch(batch, control)
-        }
-    }
-
-    /// Expands a batch; at a limit, puts back what is left of it.
-    fn expand_batch(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let children = self.puzzle.move_count() as u64;
-        // At the start of a batch, now and then, and whenever a chunk was submitted; batches of one are too short.
-        let mut check = batch.len() > 1 || self.nodes.stats.expanded.is_multiple_of(CHECK_BETWEEN);
-        for (i, &id) in batch.iter().enumerate() {
-            let checks = check || (i > 0 && i % CHECK_EVERY == 0);
-            let reached = checks.then(|| control.reached(|| self.nodes.bytes())).flatten();
-            if let Some(limit) = reached.or_else(|| self.too_many(children, control)) {
-                batch[i..].iter().for_each(|&id| {
-                    self.nodes.arena[id].closed = false;
-                    self.nodes.enter(id);
-                });
-                return Err(limit.into());
-            }
-            self.expand(id, control);
-            check = self.goals.is_empty() && self.nodes.queue.is_full();
-            if check {
-                self.nodes.submit_full_chunks()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes moves from the open list until enough new states are generated.
-    fn expand_partially(&mut self, control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let before = self.nodes.arena.len();
-        let mut taken = 0;
-        while self.nodes.arena.len() - before < self.settings.n.max(1) {
-            let reached = if taken % CHECK_EVERY == 0 { control.reached(|| self.nodes.bytes()) } else { None };
-            if let Some(limit) = reached.or_else(|| self.too_many(1, control)) {
-                return Err(limit.into());
-            }
-            let Some(id) = self.nodes.take() else { break };
-            taken += 1;
-            self.expand_next(id, control);
-            self.nodes.submit_full_chunks()?;
-        }
-        Ok(())
-    }
-
-    /// The limit that so many more children would exceed.
-    fn too_many(&self, children: u64, control: &Control<'_>) -> Option<Limit> {
-        if control.too_many(self.nodes.stats.generated + children) {
-            Some(Limit::Nodes)
-        } else {
-            (self.nodes.arena.len() + children as usize >= NO_PARENT as usize).then_some(Limit::Memory)
-        }
-    }
-
-    /// Generates all children of a node.
-    fn expand(&mut self, id: NodeId, control: &mut Control<'_>) {
-        self.nodes.stats.expanded += 1;
-        let Node { state, g, parent, .. } = self.nodes.arena[id];
-        let before = (parent != NO_PARENT).then(|| self.nodes.arena[parent].state);
-        for action in 0..self.puzzle.move_count() as Move {
-            let Some(child) = self.puzzle.apply(&state, action) else { continue };
-            self.nodes.stats.generated += 1;
-            if before == Some(child) {
-                continue; // stored already, and at no greater cost
-            }
-            self.reach(id, action, &state, &child, g, control);
-        }
-    }
-
-    /// Generates the child of a node's best move, and lets the next best move wait.
-    fn expand_next(&mut self, id: NodeId, control: &mut Control<'_>) {
-        let Some((action, _)) = self.nodes.order.next(id) else { return };
-        if self.nodes.order.advance(id) == 1 {
-            self.nodes.stats.expanded += 1;
-        }
-        self.nodes.enter(id);
-        let Node { state, g, .. } = self.nodes.arena[id];
-        let Some(child) = self.puzzle.apply(&state, action) else { return };
-        self.nodes.stats.generated += 1;
-        self.reach(id, action, &state, &child, g, control);
-    }
-
-    /// Takes in a child: an answer, or a state to be evaluated.
-    fn reach(
-        &mut self,
-        id: NodeId,
-        action: Move,
-        state: &P::State,
-        child: &P::State,
-        g: Cost,
-        control: &mut Control<'_>,
-    ) {
-        let step = self.puzzle.move_cost(state, action);
-        self.free_moves |= step == 0;
-        let cost = g + step;
-        let tested = self.settings.goal_test == GoalTest::Generated;
-        let rest = if tested && self.puzzle.is_goal(child) {
-            Some(0)
-        } else {
-            self.settings.perimeter.cost_on_rim(self.puzzle, child)
-        };
-        match rest {
-            Some(_) if self.settings.ends_with_first_batch() => {
-                // This batch is the last: after its first goal, nothing is worth an evaluation any more.
-                let goal = self.nodes.store(child, id, action, cost, false);
-                self.goals.extend(goal);
-            }
-            Some(rest) => self.take_answer(id, action, child, cost + rest, control),
-            None if self.is_of_use(cost) => drop(self.nodes.store(child, id, action, cost, self.goals.is_empty())),
-            None => {}
-        }
-    }
-
-    /// Whether a path of this cost, to a state outside the perimeter, may become better than the best answer.
-    fn is_of_use(&self, cost: Cost) -> bool {
-        self.best.as_ref().is_none_or(|best| cost + self.settings.perimeter.least_outside() < best.cost)
     }
 
     /// Takes an answer, if it is the best so far: the path to a node, a move from there, and the path to the goal.

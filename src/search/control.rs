@@ -1,7 +1,10 @@
 //! What a search runs under: its limits, the flag that stops it, and who watches it.
 
+use super::exchange::{Alone, Exchange};
 use super::limits::{Limit, Limits};
 use super::outcome::{Answer, Progress, Stats};
+use super::workers;
+use crate::heuristic::HeuristicError;
 use crate::puzzle::Cost;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,17 +25,39 @@ pub struct Control<'a> {
     bound: Option<Cost>,
     /// Whether the search has seen the stop flag; shared with the controls of searches within this one.
     stopped: Rc<Cell<bool>>,
+    exchange: &'a dyn Exchange,
+    threads: usize,
 }
 
 impl<'a> Control<'a> {
     /// Limits, the stop flag and a progress callback; the clock starts now.
     pub fn new(limits: &'a Limits, stop: &'a AtomicBool, watch: &'a mut dyn FnMut(&Progress)) -> Self {
-        Control { limits, stop, watch, answers: None, begun: Instant::now(), bound: None, stopped: Rc::default() }
+        Control {
+            limits,
+            stop,
+            watch,
+            answers: None,
+            begun: Instant::now(),
+            bound: None,
+            stopped: Rc::default(),
+            exchange: &Alone,
+            threads: workers::cores(),
+        }
     }
 
     /// Also reports every answer that is better than those before, as soon as it is found.
     pub fn with_answers(self, answers: &'a mut dyn FnMut(&Answer)) -> Self {
         Control { answers: Some(Box::new(answers)), ..self }
+    }
+
+    /// Several processes share the search; only a beam can be shared.
+    pub fn with_exchange(self, exchange: &'a dyn Exchange) -> Self {
+        Control { exchange, ..self }
+    }
+
+    /// A beam or `bwas` works with so many threads, in place of one for each core. The answer does not depend on it.
+    pub fn with_threads(self, threads: usize) -> Self {
+        Control { threads: threads.max(1), ..self }
     }
 
     /// The control of a search within this one, with limits of its own: the same clock, stop flag and progress callback.
@@ -59,7 +84,19 @@ impl<'a> Control<'a> {
             begun: self.begun,
             bound: bound.or(self.bound),
             stopped: Rc::clone(&self.stopped),
+            exchange: self.exchange,
+            threads: self.threads,
         }
+    }
+
+    /// The processes that share the search.
+    pub fn exchange(&self) -> &'a dyn Exchange {
+        self.exchange
+    }
+
+    /// How many threads a search works with.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// The limits.
@@ -109,6 +146,15 @@ impl<'a> Control<'a> {
         }
     }
 
+    /// The limit that this process has reached, or another that shares the search; all ask at the same point.
+    ///
+    /// # Errors
+    /// If a process has failed.
+    pub fn agreed(&self) -> Result<Option<Limit>, HeuristicError> {
+        let limits = self.exchange.gather(self.reached(|| 0))?;
+        Ok(limits.into_iter().flatten().next())
+    }
+
     /// Whether the search has seen the stop flag: its answer need not be the one that it would have given.
     pub fn was_stopped(&self) -> bool {
         self.stopped.get()
@@ -117,5 +163,10 @@ impl<'a> Control<'a> {
     /// Whether this many generated nodes are more than allowed.
     pub fn too_many(&self, generated: u64) -> bool {
         self.limits.nodes.is_some_and(|nodes| generated > nodes)
+    }
+
+    /// How many more nodes may be generated.
+    pub fn nodes_left(&self, generated: u64) -> u64 {
+        self.limits.nodes.map_or(u64::MAX, |nodes| nodes.saturating_sub(generated))
     }
 }

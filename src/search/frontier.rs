@@ -35,7 +35,7 @@ pub(super) struct Frontier<'a, P: Puzzle> {
     expansion: Expansion,
     ties: Ties,
     pub(super) arena: Arena<P::State>,
-    closed: Closed,
+    pub(super) closed: Closed,
     pub(super) open: Open,
     /// The moves of every node in the order of their probabilities, for partial expansion.
     pub(super) order: MoveOrder,
@@ -133,27 +133,42 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         let node = Node { state: *state, parent, g, h: f32::NAN, action, closed: false };
         match self.closed.find_or_insert(&mut self.arena, state, |arena| arena.push(node)) {
             Ok(id) => {
-                self.stats.stored += 1;
-                self.order.add();
-                if evaluate {
-                    self.queue.add(id, state);
-                }
+                self.added(id, evaluate);
                 Some(id)
             }
-            Err(id) => {
-                let known = &mut self.arena[id];
-                if g >= known.g {
-                    return None;
-                }
-                (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
-                // A node of this step enters the open list at its end.
-                if id < self.entered {
-                    self.order.restart(id);
-                    self.enter(id);
-                }
-                Some(id)
-            }
+            Err(id) => self.reach_again(id, parent, action, g),
         }
+    }
+
+    /// Adds the node of a new state, which the index of states is still to be told of. With `evaluate`, it is queued for
+    /// evaluation.
+    pub(super) fn add(&mut self, node: Node<P::State>, evaluate: bool) -> NodeId {
+        let id = self.arena.push(node);
+        self.added(id, evaluate);
+        id
+    }
+
+    fn added(&mut self, id: NodeId, evaluate: bool) {
+        self.stats.stored += 1;
+        self.order.add();
+        if evaluate {
+            self.queue.add(id, &self.arena[id].state);
+        }
+    }
+
+    /// Opens a stored state again that is reached more cheaply; gives its node, or `None` if it is not.
+    pub(super) fn reach_again(&mut self, id: NodeId, parent: NodeId, action: Move, g: Cost) -> Option<NodeId> {
+        let known = &mut self.arena[id];
+        if g >= known.g {
+            return None;
+        }
+        (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
+        // A node of this step enters the open list at its end.
+        if id < self.entered {
+            self.order.restart(id);
+            self.enter(id);
+        }
+        Some(id)
     }
 
     /// Ends a step: all that is queued is evaluated, and the new nodes enter the open list.

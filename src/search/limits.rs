@@ -22,7 +22,7 @@ impl Limits {
 }
 
 /// A limit that ended a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// [`Limits::time`].

@@ -10,6 +10,7 @@
 //! | [`perimeter`] | exact costs of all states near the goals |
 //! | [`symmetry`] | any search on several symmetric images of an instance |
 //! | `limits`, `control`, `outcome` | what every search shares |
+//! | [`exchange`], [`workers`] | the processes that share a search; its threads |
 //! | [`settings`] | how a search names its settings |
 //! | [`nodes`], `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
 //!
@@ -40,6 +41,7 @@ pub mod bidirectional;
 pub mod breadth_first;
 mod chunk_queue;
 mod control;
+pub mod exchange;
 mod exhaustive;
 mod frontier;
 pub mod idastar;
@@ -52,6 +54,7 @@ pub mod prove;
 pub mod random;
 pub mod settings;
 pub mod symmetry;
+pub mod workers;
 
 pub use control::Control;
 pub use limits::{Limit, Limits};

@@ -279,7 +279,7 @@ impl<P: Reversible> Run<'_, P> {
         let f = g as f32 + this.arena[id].h;
         this.by_f.push(waiting(f, id));
         let other = &self.sides[1 - side];
-        if let Some(met) = other.closed.find(&other.arena, state) {
+        if let Some(met) = other.closed.find(&other.arena, other.closed.hash(state), state) {
             let cost = g + other.arena[met].g;
             if self.best.is_none_or(|best| cost < best.cost) {
                 let nodes = if side == FORWARD { [id, met] } else { [met, id] };

@@ -17,6 +17,7 @@ use super::perimeter::Perimeter;
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
+use crate::search::workers::cores;
 use hashbrown::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -58,6 +59,9 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             Some(search) => search.run(puzzle, start, heuristic, control)?,
             None => Outcome::none(),
         };
+        if control.exchange().rank() > 0 {
+            return Ok(first); // what follows is the first rank's alone
+        }
         let is_decided = first.proven_optimal || (first.end == End::NoSolution && self.search.is_some());
         if is_decided || control.was_stopped() || self.perimeter.is_empty() || self.sequences == Some(0) {
             return Ok(first);
@@ -275,7 +279,7 @@ impl<P: Puzzle> Run<'_, P> {
         target: Cost,
         control: &mut Control<'_>,
     ) -> Result<Option<(usize, Vec<Move>)>, Interrupt> {
-        let cores = thread::available_parallelism().map_or(1, |cores| cores.get()).min(roots.len()).max(1);
+        let cores = cores().min(roots.len()).max(1);
         let (next, running) = (AtomicUsize::new(0), AtomicUsize::new(cores));
         // Subtrees from this one on are not needed any more.
         let until = AtomicUsize::new(roots.len());

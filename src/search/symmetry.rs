@@ -34,7 +34,7 @@ impl<P: Puzzle> Search<P> for Symmetries<P> {
         let mut stats = best.stats;
         for image in images {
             let decided = best.proven_optimal || best.end == End::NoSolution;
-            if decided || control.too_many(stats.generated.saturating_add(1)) || control.reached(|| 0).is_some() {
+            if decided || control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some() {
                 break;
             }
             let outcome = self.run_image(puzzle, &image, best.cost, stats, heuristic, control)?;

@@ -16,6 +16,7 @@ use crate::neural::precision::Precision;
 use crate::puzzle::{Puzzle, State};
 use crate::quantity;
 use crate::registry::Entry;
+use crate::search::exchange::Alone;
 use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf};
 use crate::search::prove::Prove;
 use crate::search::settings::Common;
@@ -150,7 +151,12 @@ impl<P: Puzzle> Builder<P> {
             on_cuda: device.is_cuda(),
             room: Perimeter::<P::State>::room_in(memory),
         };
-        Ok((resolve(&self.request, &facts)?, device))
+        let plan = resolve(&self.request, &facts)?;
+        let chosen = best_device(self.device, device, plan.search.name());
+        if chosen == device {
+            return Ok((plan, device));
+        }
+        Ok((resolve(&self.request, &Facts { on_cuda: chosen.is_cuda(), ..facts })?, chosen))
     }
 
     /// Loads the heuristic, makes the perimeter, and builds the search.
@@ -178,6 +184,7 @@ impl<P: Puzzle> Builder<P> {
             perimeters,
             template,
             stop: self.stop,
+            exchange: Arc::new(Alone),
             on_progress: self.on_progress,
             on_answer: self.on_answer,
         })
@@ -187,7 +194,7 @@ impl<P: Puzzle> Builder<P> {
         let puzzle = self.entry.puzzle();
         match plan {
             HeuristicPlan::Network { folder, name } => {
-                Device::log_choice(self.device);
+                device.log_choice(self.device);
                 let model = Model::read(folder, &**puzzle, device, self.precision)?;
                 let network = Network {
                     device,
@@ -207,6 +214,13 @@ impl<P: Puzzle> Builder<P> {
             }
         }
     }
+}
+
+/// The device for a search: `auto` takes the CPU where states are asked for a few at a time, for which a GPU takes as long as
+/// for thousands.
+fn best_device(choice: DeviceChoice, found: Device, search: &str) -> Device {
+    let in_batches = SearchConfig::needs_of(search).is_some_and(|needs| needs.batches);
+    if choice == DeviceChoice::Auto && !in_batches { Device::CPU } else { found }
 }
 
 fn in_device(error: crate::neural::device::NoCuda) -> Error {
@@ -310,4 +324,18 @@ fn from_shelf<S: State>(
         begun.elapsed().as_secs_f64()
     );
     perimeter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_takes_the_cpu_for_a_few_states_at_a_time() {
+        let gpu = Device::for_tests(2);
+        for (search, is_gpu) in [("beam", true), ("bwas", true), ("astar", false), ("idastar", false), ("nbs", false)] {
+            assert_eq!(best_device(DeviceChoice::Auto, gpu, search) == gpu, is_gpu, "{search}");
+            assert_eq!(best_device(DeviceChoice::Cuda(2), gpu, search), gpu, "{search}: what was asked for is taken");
+        }
+    }
 }

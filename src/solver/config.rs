@@ -23,18 +23,22 @@ use std::num::NonZeroUsize;
 pub struct Needs {
     /// Whether it asks a heuristic.
     pub heuristic: bool,
+    /// Whether it asks for many states at once.
+    pub batches: bool,
     /// Whether moves must be reversible.
     pub inverses: bool,
 }
 
-/// A search asks a heuristic.
-const HEURISTIC: Needs = Needs { heuristic: true, inverses: false };
+/// A search asks a heuristic for many states at once.
+const BATCHES: Needs = Needs { heuristic: true, batches: true, inverses: false };
+/// A search asks a heuristic for a few states at a time.
+const HEURISTIC: Needs = Needs { batches: false, ..BATCHES };
 /// A search asks no heuristic.
-const BLIND: Needs = Needs { heuristic: false, inverses: false };
+const BLIND: Needs = Needs { heuristic: false, ..HEURISTIC };
 /// A search asks a heuristic, and goes back from the goals.
-const HEURISTIC_BOTH_ENDS: Needs = Needs { heuristic: true, inverses: true };
+const HEURISTIC_BOTH_ENDS: Needs = Needs { inverses: true, ..HEURISTIC };
 /// A search asks no heuristic, and goes back from the goals.
-const BLIND_BOTH_ENDS: Needs = Needs { heuristic: false, inverses: true };
+const BLIND_BOTH_ENDS: Needs = Needs { inverses: true, ..BLIND };
 
 /// Settings by name, of a search that is not chosen yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -150,9 +154,9 @@ macro_rules! searches {
 // To add a search: a line here.
 searches! { |settings, parts|
     /// Batch-weighted A*.
-    "bwas" Bwas(BwasSettings) HEURISTIC => Box::new(BestFirst::from_settings(settings, parts.perimeter.clone())),
+    "bwas" Bwas(BwasSettings) BATCHES => Box::new(BestFirst::from_settings(settings, parts.perimeter.clone())),
     /// Beam search.
-    "beam" Beam(BeamSettings) HEURISTIC => Box::new(Beam::from_settings(settings, parts.perimeter.clone())),
+    "beam" Beam(BeamSettings) BATCHES => Box::new(Beam::from_settings(settings, parts.perimeter.clone())),
     /// A*.
     "astar" AStar(NoSettings) HEURISTIC => { let _ = settings; Box::new(BestFirst::a_star()) },
     /// Iterative-deepening A*.

@@ -48,7 +48,7 @@ pub use config::SearchConfig;
 pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
 pub use resolve::resolve;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SettingError};
 use crate::heuristic::{Ask, Estimates, Heuristic, share};
 use crate::machine;
 use crate::memory;
@@ -57,6 +57,7 @@ use crate::neural::precision::Precision;
 use crate::puzzle::{Cost, Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
 use crate::report::{ProofRecord, Solved};
+use crate::search::exchange::Exchange;
 use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Proof, Search};
 use builder::{PerimeterCache, build_search};
 use resolve::asks_heuristic;
@@ -104,6 +105,7 @@ pub struct Solver<P: Puzzle> {
     /// What all results have in common.
     template: Solved,
     stop: Arc<AtomicBool>,
+    exchange: Arc<dyn Exchange>,
     on_progress: OnProgress,
     on_answer: OnAnswer,
 }
@@ -176,6 +178,25 @@ impl<P: Puzzle> Solver<P> {
         Ok(())
     }
 
+    /// Has other processes share the search: each has such a solver, and solves the same instances in the same order.
+    ///
+    /// # Errors
+    /// If the search cannot be shared, or the puzzle's states cannot travel.
+    pub fn share(&mut self, exchange: Arc<dyn Exchange>) -> Result<()> {
+        let SearchConfig::Beam(_) = &self.plan.search else {
+            let name = self.plan.search.name();
+            let reason = format!("{name} runs as one process, and {} share this one: expected beam", exchange.size());
+            return Err(SettingError::new("search", reason).into());
+        };
+        if self.puzzle().state_bytes().is_none() {
+            let reason = format!("the states of {} cannot travel between processes: start one", self.puzzle().name());
+            return Err(SettingError::new("puzzle", reason).into());
+        }
+        self.template.ranks = Some(exchange.size());
+        self.exchange = exchange;
+        Ok(())
+    }
+
     /// Bounds the bytes for the nodes of a search, whatever else the process holds.
     pub fn limit_node_memory(&mut self, bytes: u64) {
         self.limits.memory = Some(bytes);
@@ -196,6 +217,7 @@ impl<P: Puzzle> Solver<P> {
             perimeters: self.perimeters.clone(),
             template: self.template.clone(),
             stop: Arc::clone(&self.stop),
+            exchange: Arc::clone(&self.exchange),
             on_progress: Box::new(|_| ()),
             on_answer: Box::new(|_| ()),
         };
@@ -305,7 +327,9 @@ impl<P: Puzzle> Solver<P> {
     /// If the heuristic fails.
     pub fn solve_watched(&mut self, text: &str, start: P::State, watch: Watch<'_>) -> Result<Solution<P::State>> {
         let puzzle = Arc::clone(self.puzzle());
-        let mut control = Control::new(&self.limits, watch.stop, watch.progress).with_answers(watch.answers);
+        let mut control = Control::new(&self.limits, watch.stop, watch.progress)
+            .with_answers(watch.answers)
+            .with_exchange(&*self.exchange);
         let outcome = self.search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
         let stopped = control.was_stopped();
         if let Some(moves) = &outcome.moves {

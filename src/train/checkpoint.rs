@@ -3,10 +3,11 @@
 //! It holds `progress.json` (settings, position, a checksum of every other file), `weights.safetensors` and
 //! `optimizer.safetensors` (all in f32, exactly), and `model/`, the model for solving.
 
+use super::ranks::RankSpan;
 use super::settings::Settings;
 use crate::error::{Context, Result, bail, ensure};
 use crate::files::{create_folder_whole, write_synced};
-use crate::neural::learner::{STATE_OPTIMIZER, STATE_WEIGHTS};
+use crate::neural::state::{STATE_OPTIMIZER, STATE_WEIGHTS};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,6 +34,9 @@ pub struct Position {
     pub batches: u64,
     /// Seconds of training.
     pub seconds: f64,
+    /// From which sample on there were how many ranks; empty where there was only ever one process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankSpan>,
     /// CRC-32 of the other files.
     pub checksums: BTreeMap<String, u32>,
 }

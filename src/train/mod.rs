@@ -11,6 +11,8 @@
 //! | [`checkpoint`] | the state of a run on disk |
 //! | `folder` | the run's folder: claimed by one training, metrics cut back to a checkpoint |
 //! | `clock` | when metrics and checkpoints are due |
+//! | `predictions` | what the network says of scrambles of every depth, and the model's card |
+//! | `ranks` | several processes that train one network together |
 //! | `speed` | the speed of a training, measured before it begins |
 //!
 //! # Example: train a network for a small puzzle
@@ -20,7 +22,7 @@
 //! use costar::neural::network::NetworkKind;
 //! use costar::puzzle::tiles::Puzzle8;
 //! use costar::train::{Ended, RunOptions, Training, config::TrainingConfig};
-//! use std::sync::atomic::AtomicBool;
+//! use std::sync::atomic::{AtomicBool, Ordering};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path().join("run");
@@ -37,9 +39,12 @@ pub mod checkpoint;
 mod clock;
 pub mod config;
 mod folder;
+mod predictions;
+mod ranks;
 pub mod settings;
 mod speed;
 
+use crate::distributed::Group;
 use crate::error::{Context, Error, Result, SettingError};
 use crate::files::create_folder_whole;
 use crate::memory;
@@ -47,7 +52,7 @@ use crate::neural::device::Device;
 use crate::neural::learner::Learner;
 use crate::neural::model::{ModelConfig, PUZZLE};
 use crate::puzzle::Puzzle;
-use crate::quantity::{Interval, Roughly, grouped};
+use crate::quantity::{Interval, grouped};
 use crate::registry::Entry;
 use crate::report::{Metrics, Prediction, append_line};
 use crate::sampler::{Batch, Labels, Sampler, Samples, Source};
@@ -56,6 +61,7 @@ use checkpoint::{MODEL, Position};
 use clock::Clock;
 use config::TrainingConfig;
 use folder::cut_metrics;
+use predictions::model_card;
 use settings::Settings;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,6 +70,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use folder::claim;
+pub use predictions::show_predictions;
+pub use ranks::RankSpan;
 
 /// The file of metrics in a run's folder.
 pub const METRICS: &str = "metrics.jsonl";
@@ -76,12 +84,6 @@ pub const DEFAULT_STEPS: u64 = 1_000_000_000;
 
 /// How often the losses are read from the device and written down.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
-
-/// Scrambles of each depth that predictions are reported for.
-const PREDICTED: usize = 64;
-
-/// Of deep scrambles, predictions are reported for so many depths, evenly spaced.
-const MOST_DEPTHS: u32 = 64;
 
 /// How a training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +159,8 @@ pub struct Training<P: Puzzle> {
     position: Position,
     learner: Learner,
     device: Device,
+    /// The other processes that train the same network.
+    group: Option<Arc<Group>>,
     /// Keeps other trainings out of the folder.
     _lock: Option<fs::File>,
 }
@@ -169,6 +173,18 @@ impl<P: Puzzle> Training<P> {
     /// If a setting is refused, on resumption also one that differs from the run's. If the folder holds something else,
     /// or a checkpoint is damaged.
     pub fn open(
+        entry: &Entry<P>,
+        config: &TrainingConfig,
+        options: &RunOptions,
+        device: Device,
+        stop: &AtomicBool,
+    ) -> Result<Self> {
+        let mut training = Training::open_run(entry, config, options, device, stop)?;
+        training.note_ranks();
+        Ok(training)
+    }
+
+    fn open_run(
         entry: &Entry<P>,
         config: &TrainingConfig,
         options: &RunOptions,
@@ -227,9 +243,16 @@ impl<P: Puzzle> Training<P> {
         checkpoint::sweep(&options.out)?;
         cut_metrics(&options.out.join(METRICS), 0)?;
         let steps = options.steps.unwrap_or(DEFAULT_STEPS);
-        let position =
-            Position { settings, steps, samples: 0, batches: 0, seconds: 0.0, checksums: Default::default() };
-        Ok(Training { puzzle, samples, options, steps, position, learner, device, _lock: None })
+        let position = Position {
+            settings,
+            steps,
+            samples: 0,
+            batches: 0,
+            seconds: 0.0,
+            ranks: vec![],
+            checksums: Default::default(),
+        };
+        Ok(Training { puzzle, samples, options, steps, position, learner, device, group: None, _lock: None })
     }
 
     /// A run from a checkpoint, whose [`Position`] was read from there.
@@ -250,7 +273,7 @@ impl<P: Puzzle> Training<P> {
         cut_metrics(&options.out.join(METRICS), position.samples)?;
         let steps = options.steps.unwrap_or(position.steps);
         let position = Position { steps, ..position };
-        Ok(Training { puzzle, samples, options, steps, position, learner, device, _lock: None })
+        Ok(Training { puzzle, samples, options, steps, position, learner, device, group: None, _lock: None })
     }
 
     /// What the run was begun with.
@@ -286,17 +309,22 @@ impl<P: Puzzle> Training<P> {
         if self.position.samples >= self.steps {
             return Ok(Ended::NothingLeft);
         }
-        let batch_size = self.position.settings.batch_size;
-        let mut batches = self.sampler(batch_size).stream(self.position.batches, self.device.sampler_threads());
+        let (rank, ranks, threads) = (self.rank(), self.ranks(), self.device.sampler_threads());
+        let sampler = self.sampler(self.position.settings.batch_size);
+        let mut batches = sampler.stream(self.position.batches + rank, ranks, threads);
         let mut clock = Clock::start(&self.position);
-        while self.position.samples < self.steps && !stop.load(Ordering::Relaxed) {
+        let mut stopped = self.is_stopped(stop)?;
+        while self.position.samples < self.steps && !stopped {
             let mut batch = batches.next().ok_or_else(|| Error::Bug("a sampling thread has ended".into()))?;
             self.label(&mut batch)?;
-            let rate = self.learning_rate();
-            self.learner.step(&batch, rate)?;
-            self.position.batches += 1;
-            self.position.samples += batch_size as u64;
+            stopped = self.step(&batch, stop)?;
+            self.position.batches += ranks;
+            self.position.samples += self.samples_a_step();
             watch(&Event::Step { samples: self.position.samples.min(self.steps), steps: self.steps });
+            stopped |= self.group.is_none() && stop.load(Ordering::Relaxed); // ranks agreed on it within the step
+            if rank > 0 {
+                continue; // files are the first rank's
+            }
             let snapshot = self.snapshot_due();
             if snapshot || clock.checkpoint_due(self.options.checkpoint_every, self.position.samples) {
                 let saved = self.save(&mut clock, watch);
@@ -312,8 +340,11 @@ impl<P: Puzzle> Training<P> {
                 self.report(&mut clock, watch, None)?;
             }
         }
-        if clock.saved_samples != self.position.samples || self.position.batches == 0 {
+        if rank == 0 && (clock.saved_samples != self.position.samples || self.position.batches == 0) {
             self.save(&mut clock, watch)?;
+        }
+        if let Some(group) = &self.group {
+            group.barrier("saved")?; // a launcher may end all ranks once one has ended
         }
         Ok(if self.position.samples >= self.steps { Ended::Finished } else { Ended::Stopped })
     }
@@ -327,7 +358,7 @@ impl<P: Puzzle> Training<P> {
     /// Labels a batch by the network itself, where the run is one of value iteration.
     fn label(&mut self, batch: &mut Batch) -> Result<()> {
         let Labels::Bellman { target_every, .. } = self.position.settings.labels else { return Ok(()) };
-        if self.position.batches.is_multiple_of(target_every) {
+        if self.learner.steps().is_multiple_of(target_every) {
             self.learner.update_target();
         }
         self.learner.relabel(batch)
@@ -384,6 +415,9 @@ impl<P: Puzzle> Training<P> {
         if !self.learner.is_finite() {
             return Err(self.diverged("a weight is no longer finite"));
         }
+        if let Some(group) = &self.group {
+            group.heard()?; // what a device has summed means nothing where a rank has died meanwhile
+        }
         self.position.seconds = clock.seconds();
         let config = self.model_config()?;
         let (learner, puzzle, out) = (&self.learner, &self.puzzle, &self.options.out);
@@ -405,7 +439,7 @@ impl<P: Puzzle> Training<P> {
 
     /// Whether the last batch has passed a multiple of what snapshots are kept at.
     fn snapshot_due(&self) -> bool {
-        let before = self.position.samples - self.position.settings.batch_size as u64;
+        let before = self.position.samples - self.samples_a_step();
         self.options.snapshot_every.is_some_and(|every| self.position.samples / every > before / every)
     }
 
@@ -429,29 +463,14 @@ impl<P: Puzzle> Training<P> {
         copied.context(NOT_WRITTEN)
     }
 
-    /// The network's predictions for fresh scrambles of every depth.
-    fn predictions(&self) -> Vec<Prediction> {
-        let deepest = self.position.settings.max_depth;
-        let depths = deepest.min(MOST_DEPTHS);
-        let sampler = self.sampler(PREDICTED);
-        (1..=depths)
-            .map(|i| {
-                let depth = u64::from(i) * u64::from(deepest) / u64::from(depths);
-                let depth = u32::try_from(depth).unwrap_or(deepest);
-                let states = sampler.at_depth(depth);
-                let values: Vec<f64> = self.learner.predict(&states).into_iter().map(f64::from).collect();
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
-                let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
-                Prediction { depth, mean, deviation: variance.sqrt() }
-            })
-            .collect()
-    }
-
     fn model_config(&self) -> Result<ModelConfig> {
         let settings = &self.position.settings;
         let mut training = serde_json::to_value(settings).context("the settings cannot be written as JSON")?;
         training["steps"] = self.steps.into();
         training["seconds"] = self.position.seconds.round().into();
+        if !self.position.ranks.is_empty() {
+            training["ranks"] = serde_json::to_value(&self.position.ranks).context("the ranks cannot be written")?;
+        }
         let network = settings.network.clone();
         Ok(ModelConfig {
             samples: self.position.samples,
@@ -469,32 +488,4 @@ fn new_learner<P: Puzzle>(puzzle: &P, settings: &Settings, device: Device) -> Re
     let learner = Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed);
     let learner = learner.map_err(|error| SettingError::new("net", error.0))?;
     Ok(if settings.ema > 0.0 { learner.with_ema(settings.ema) } else { learner })
-}
-
-/// Predictions by depth as text, a few depths a line.
-pub fn show_predictions(predictions: &[Prediction]) -> String {
-    let cells: Vec<String> = predictions
-        .iter()
-        .map(|Prediction { depth, mean, deviation }| format!("{depth:>3}: {mean:>5.2} ± {deviation:.2}"))
-        .collect();
-    let lines: Vec<String> = cells.chunks(6).map(|line| format!("  {}", line.join("  "))).collect();
-    format!("scramble depth: predicted moves, mean ± deviation\n{}", lines.join("\n"))
-}
-
-fn model_card(config: &ModelConfig, predictions: &[Prediction]) -> String {
-    let network = &config.network;
-    format!(
-        "# {} for {}\n\nA network `{}` of width {} with {} blocks{}, trained by costar {} on {} samples in {}.\n\n\
-         Settings: `config.json`, under `training`.\n\n```text\n{}\n```\n",
-        network.kind,
-        config.puzzle,
-        network.kind,
-        network.width,
-        network.blocks,
-        if network.policy.is_some() { " and a policy head" } else { "" },
-        config.crate_version,
-        grouped(config.samples),
-        Roughly(config.training["seconds"].as_f64().unwrap_or(0.0)),
-        show_predictions(predictions),
-    )
 }

@@ -2,14 +2,14 @@
 //
 // DRAWINGS has a function for each kind of picture that is drawn on a canvas. It is given the canvas's context and
 // size, the pictures `before` and `after` (the same at rest), the move between them, the `fraction` of it that is
-// made, the `look` (colours of the page), and the `goals`.
+// made, the `look` (colours of the page), the `goals`, and the `geometry` of the puzzle, if any.
 
 const DRAWINGS = {
   cube: drawCube,
   tiles: drawTiles,
   lights: drawLights,
   jugs: drawJugs,
-  row: drawRow,
+  row: (scene) => (scene.geometry ? drawShape(scene) : drawRow(scene)),
   sokoban: drawSokoban,
 };
 

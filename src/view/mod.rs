@@ -5,7 +5,7 @@
 //! the puzzle, compares every state with the picture, and shows whether both agree: `view/player.js` documents
 //! what a program can ask it (`window.costar`).
 
-use crate::puzzle::{Move, ParseError, Picture, Puzzle, move_names};
+use crate::puzzle::{Geometry, Move, ParseError, Picture, Puzzle, move_names};
 use serde::Serialize;
 
 /// The most moves that a page plays.
@@ -21,6 +21,7 @@ pub const SCRIPT: &str = concat!(
     include_str!("rules.js"),
     include_str!("cube.js"),
     include_str!("boards.js"),
+    include_str!("shape.js"),
     include_str!("panel.js"),
     include_str!("player.js"),
     "})();\n"
@@ -40,7 +41,7 @@ const SOLVER_SCRIPT: &str = concat!(
 );
 
 /// An instance and a solution, played.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Playback {
     /// The puzzle's name.
     pub puzzle: String,
@@ -56,6 +57,8 @@ pub struct Playback {
     pub pictures: Vec<Picture>,
     /// The states that count as solved, where they are known and few.
     pub goals: Vec<Picture>,
+    /// Where the positions are, if the puzzle's file says so.
+    pub geometry: Option<Geometry>,
     /// Whether all moves are legal, and the last state counts as solved.
     pub solves: bool,
 }
@@ -99,6 +102,7 @@ impl Playback {
             counted: puzzle.counted(solution),
             pictures,
             goals: goals.iter().map(|goal| puzzle.picture(goal)).collect(),
+            geometry: puzzle.geometry().cloned(),
             solves: end.is_some_and(|end| puzzle.is_goal(&end)),
         })
     }

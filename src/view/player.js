@@ -9,6 +9,7 @@
 //                    verdict: { solved, agrees, illegal, differs, independent } as `played` in rules.js gives it
 //   go(position)     shows the state after so many moves
 //   play(), pause()
+//   turn(move)       { axis, degrees }: the rotation that a move of a solid from a file is drawn as; null if it is none
 
 const TURN_MILLISECONDS = 460;
 const FIRST_VIEW = { yaw: -33, pitch: 27 };
@@ -27,7 +28,8 @@ let look;
 let waiting = false; // for the next frame
 
 const kind = () => KINDS[playback.pictures[0].kind];
-const isCube = () => playback.pictures[0].kind === "cube";
+// Whether it is a solid that can be looked at from all sides.
+const isSolid = () => playback.pictures[0].kind === "cube" || isSolidShape(playback.geometry);
 const end = () => run.pictures.length - 1;
 
 function load(loaded) {
@@ -35,6 +37,7 @@ function load(loaded) {
   run = played(playback);
   [at, way, playing, view, viewGoal] = [0, null, false, { ...FIRST_VIEW }, null];
   document.body.dataset.kind = playback.pictures[0].kind;
+  document.body.dataset.solid = isSolid();
   const drawn = playback.pictures[0].kind in DRAWINGS;
   element("board").hidden = !drawn;
   element("text").hidden = drawn;
@@ -97,8 +100,8 @@ function arrive() {
   button.setAttribute("aria-label", playing ? "Pause" : "Play");
   button.setAttribute("aria-disabled", end() === 0);
   element("now").setAttribute("aria-live", playing ? "off" : "polite");
-  element("board").setAttribute("aria-label", kind().words(run.pictures[at]));
-  element("text").setAttribute("aria-label", kind().words(run.pictures[at]));
+  element("board").setAttribute("aria-label", kind().words(run.pictures[at], playback.geometry));
+  element("text").setAttribute("aria-label", kind().words(run.pictures[at], playback.geometry));
   redraw();
 }
 
@@ -146,7 +149,8 @@ function draw(made) {
   const [before, after] = [run.pictures[low], run.pictures[high]];
   const move = way ? playback.moves[low] : null;
   look.letters = element("letters").checked;
-  DRAWINGS[before.kind]({ context, width, height, before, after, move, fraction, look, view, goals: playback.goals });
+  const { goals, geometry } = playback;
+  DRAWINGS[before.kind]({ context, width, height, before, after, move, fraction, look, view, goals, geometry });
 }
 
 function turnTowardsGoal() {
@@ -235,7 +239,7 @@ const KEYS = {
   "=": () => faster(1),
   "-": () => faster(-1),
 };
-const CUBE_KEYS = {
+const SOLID_KEYS = {
   l: () => element("letters").click(),
   0: () => viewFrom(false),
   "Shift+ArrowLeft": () => turnView(-15, 0),
@@ -251,7 +255,7 @@ function pressed(event) {
   if (event.key === " " && control && control.type !== "range") return; // space is the control's own
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const arrow = event.shiftKey && key.startsWith("Arrow");
-  const action = (arrow ? undefined : KEYS[key]) ?? (isCube() ? CUBE_KEYS[arrow ? `Shift+${key}` : key] : undefined);
+  const action = (arrow ? undefined : KEYS[key]) ?? (isSolid() ? SOLID_KEYS[arrow ? `Shift+${key}` : key] : undefined);
   if (!action) return;
   event.preventDefault();
   action();
@@ -289,11 +293,11 @@ function listen() {
     if (position) jump(Number(position));
   });
   const board = element("board");
-  board.addEventListener("pointerdown", (event) => isCube() && board.setPointerCapture(event.pointerId));
+  board.addEventListener("pointerdown", (event) => isSolid() && board.setPointerCapture(event.pointerId));
   board.addEventListener("pointermove", (event) => {
     if (board.hasPointerCapture(event.pointerId)) turnView(event.movementX * 0.5, event.movementY * 0.5);
   });
-  board.addEventListener("dblclick", () => isCube() && viewFrom(false));
+  board.addEventListener("dblclick", () => isSolid() && viewFrom(false));
   new ResizeObserver(redraw).observe(board);
   for (const query of [dark, calm]) {
     query.addEventListener("change", () => {
@@ -311,4 +315,5 @@ if (embedded) {
   // page.html#12 opens after 12 moves.
   if (/^#\d+$/.test(location.hash)) go(Number(location.hash.slice(1)));
 }
-window.costar = { load, state, go, play, pause };
+const turn = (move) => (isSolidShape(playback.geometry) ? turnOfMove(shapeOf(playback.geometry), move) : null);
+window.costar = { load, state, go, play, pause, turn };

@@ -4,7 +4,7 @@
 //   apply(picture, move)     the picture after a move; null if the move is not legal; absent: rules unknown
 //   solved(picture, goals)   true or false; undefined where the page cannot tell
 //   text(picture)            the state as costar writes it
-//   words(picture)           the state for people who cannot see it
+//   words(picture, geometry) the state for people who cannot see it
 //   meaning(move, picture)   what a move does, in words
 //   notation                 how moves are written
 // Pictures are never changed in place.
@@ -204,7 +204,11 @@ const KINDS = {
     solved: (picture, goals) =>
       goals.length ? goals.some((goal) => sameList(goal.symbols, picture.symbols)) : undefined,
     text: (picture) => picture.symbols.join(picture.symbols.every((symbol) => [...symbol].length === 1) ? "" : " "),
-    words: (picture) => `Symbols by position: ${picture.symbols.join(" ")}`,
+    words({ symbols }, geometry) {
+      const face = ({ name, positions }) => `${name}: ${positions.map((position) => symbols[position]).join(" ")}`;
+      if (geometry?.faces.length) return `Symbols by face. ${geometry.faces.map(face).join("; ")}`;
+      return `Symbols by position: ${symbols.join(" ")}`;
+    },
     meaning: () => "",
     notation: "The moves are those of the puzzle's file.",
   },

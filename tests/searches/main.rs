@@ -7,3 +7,4 @@ mod mocks;
 mod pancakes;
 mod partial;
 mod prove;
+mod sharing;

@@ -228,6 +228,13 @@ fn a_perimeter_is_kept_whole_or_not_at_all() {
     same(&shelf.load(9, u64::MAX).expect("it is there"), 6);
     same(&shelf.load(3, u64::MAX).expect("a part of it"), 3);
     assert!(shelf.load(6, 1000).is_none(), "it does not fit");
+    // Where a copy would take much of the room, the pages of the file itself are read.
+    let room = 2 * made.bytes();
+    let shared = shelf.load(9, room).expect("it fits");
+    assert!(shared.is_shared() && !shelf.load(9, u64::MAX).expect("it fits").is_shared());
+    same(&shared, 6);
+    same(&shelf.load(5, room / 2).expect("a part of it"), 5);
+    drop(shared);
     // One that is there is not made again, and another puzzle's is not taken.
     assert_eq!(make(6).1.expect("it is there"), path);
     let other = permutation::<64>("pyraminx.json");
@@ -240,7 +247,9 @@ fn a_perimeter_is_kept_whole_or_not_at_all() {
             wrong[flipped] ^= 4;
         }
         std::fs::write(&path, wrong).expect("it can be written");
-        assert!(shelf.load(9, u64::MAX).is_none(), "cut at {cut}, byte {flipped} changed");
+        for room in [u64::MAX, room] {
+            assert!(shelf.load(9, room).is_none(), "cut at {cut}, byte {flipped} changed");
+        }
     }
     assert_eq!(make(6).1.expect("it is made again"), path);
     assert_eq!(std::fs::read(&path).expect("it is there"), whole);

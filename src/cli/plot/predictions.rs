@@ -36,7 +36,7 @@ pub(super) struct Question<'a> {
 /// If the device that was asked for is not there.
 pub(super) fn device(choice: DeviceChoice) -> Result<Device> {
     let device = Device::resolve(choice)?;
-    Device::log_choice(choice);
+    device.log_choice(choice);
     Ok(device)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ALL_TURNS, Cube3, CubeState, Facelets, QUARTER_TURNS, notation, symmetry, turns};
 use crate::puzzle::{
-    Encoding, Move, ParseError, Picture, Puzzle, Reversible, Scramble, Style, SymmetricImage, Symmetries,
+    Encoding, Move, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style, SymmetricImage, Symmetries,
 };
 use std::sync::Arc;
 
@@ -94,6 +94,10 @@ impl Puzzle for Cube3HalfTurns {
 
     fn symmetric_state(&self, state: &CubeState) -> Option<CubeState> {
         Cube3.symmetric_state(state)
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
+        Some(StateBytes::plain())
     }
 }
 

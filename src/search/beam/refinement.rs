@@ -1,11 +1,17 @@
 //! The refinement of an answer: exhaustive search for a cheaper one, from a layer into the perimeter.
 
-use super::super::exhaustive::Exhaustive;
+use super::cut::Key;
+use super::offspring::Made;
 use super::{
-    Answer, ChunkQueue, Control, Cost, Heuristic, HeuristicError, Layer, Move, NodeId, Promising, Puzzle, Run,
-    by_promise, replay,
+    Answer, ChunkQueue, Control, Cost, Heuristic, HeuristicError, Layer, Limit, Move, NodeId, Place, Puzzle, Run,
+    replay,
 };
+use crate::heuristic::Ask;
+use crate::search::beam::shortlist::Shortlist;
+use crate::search::exhaustive::Exhaustive;
 use hashbrown::HashSet;
+use serde::{Deserialize, Serialize};
+use std::hash::BuildHasher as _;
 use std::sync::atomic::AtomicUsize;
 use std::thread;
 
@@ -27,11 +33,24 @@ pub(super) struct Refinement {
     moves: usize,
 }
 
-/// A state that the refinement begins with: where it comes from in its layer, and by which move, if it is a child.
+/// A state that the refinement begins with.
 struct Root<S> {
     state: S,
-    at: NodeId,
+    /// Its place among all: the most promising is searched first.
+    order: Key,
+    /// Where it comes from in its layer, and by which move, if it is a child.
+    at: Place,
     last: Option<Move>,
+}
+
+/// What a rank has found so far.
+#[derive(Serialize, Deserialize)]
+struct Progress {
+    limit: Option<Limit>,
+    generated: u64,
+    found: Option<Key>,
+    /// The root that is searched next.
+    next: Option<Key>,
 }
 
 impl<P: Puzzle> Run<'_, P> {
@@ -43,7 +62,7 @@ impl<P: Puzzle> Run<'_, P> {
         }
         let before_perimeter = bound.checked_sub(perimeter.step() + perimeter.depth())? as usize;
         let most_moves = (MOST_STATES.ln() / perimeter.branching().max(1.5).ln()) as usize;
-        let children = !self.layer.policy.is_empty() && before_perimeter > 0;
+        let children = self.ask == Ask::ValuesAndPolicy && before_perimeter > 0;
         let moves = (before_perimeter - usize::from(children)).min(most_moves);
         Some(Refinement { layer: before_perimeter - moves - usize::from(children), children, moves })
     }
@@ -74,62 +93,97 @@ impl<P: Puzzle> Run<'_, P> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Option<Answer>, HeuristicError> {
-        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let roots = self.roots(from, heuristic)?;
-        let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
         let until = AtomicUsize::new(usize::MAX);
-        let search = || Exhaustive::new(puzzle, perimeter, &until);
-        let mut searches: Vec<Exhaustive<'_, P>> = (0..cores).map(|_| search()).collect();
-        for (batch, together) in roots.chunks(AT_ONCE * cores).enumerate() {
+        let search = || Exhaustive::new(self.puzzle, &self.settings.perimeter, &until);
+        let mut searches: Vec<Exhaustive<'_, P>> = (0..self.threads).map(|_| search()).collect();
+        let mut own: Option<(Key, Place, Vec<Move>)> = None;
+        let mut best: Option<Key> = None;
+        let (mut searched, mut generated) = (0, self.stats.generated);
+        loop {
             self.report(control);
-            if control.reached(|| self.bytes()).is_some() || control.too_many(self.stats.generated) {
+            let limit = control.reached(|| self.bytes()).or(control.too_many(generated).then_some(Limit::Nodes));
+            // What comes after the first path of another rank is not needed.
+            let needed = |root: &&Root<P::State>| own.is_none() && best.is_none_or(|best| root.order < best);
+            let left = roots[searched..].iter().take(AT_ONCE * self.threads).take_while(needed).count();
+            if limit.is_none() && left > 0 {
+                let together = &roots[searched..searched + left];
+                own = search_together(&mut searches, together, from.moves).map(|(i, path)| {
+                    (together[i].order, together[i].at, together[i].last.into_iter().chain(path).collect())
+                });
+                searched += left;
+                self.stats.generated +=
+                    searches.iter_mut().map(|search| std::mem::take(&mut search.generated)).sum::<u64>();
+            }
+            let next = if own.is_none() { roots.get(searched).map(|root| root.order) } else { None };
+            let found = own.as_ref().map(|(order, ..)| *order);
+            let ranks = self.exchange.gather(Progress { limit, generated: self.stats.generated, found, next })?;
+            if ranks.iter().any(|rank| rank.limit.is_some()) {
                 return Ok(None);
             }
-            let found: Vec<_> = thread::scope(|scope| {
-                let threads = together.chunks(AT_ONCE).zip(&mut searches).map(|(roots, search)| {
-                    let path = |(i, root): (usize, &Root<P::State>)| {
-                        Some((i, search.search(&root.state, root.last, from.moves, 0)?))
-                    };
-                    scope.spawn(move || roots.iter().enumerate().find_map(path))
-                });
-                let threads: Vec<_> = threads.collect();
-                threads
-                    .into_iter()
-                    .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                    .collect()
-            });
-            self.stats.generated +=
-                searches.iter_mut().map(|search| std::mem::take(&mut search.generated)).sum::<u64>();
-            if let Some((share, (i, path))) = found.into_iter().enumerate().find_map(|(i, found)| Some((i, found?))) {
-                let root = &roots[(batch * cores + share) * AT_ONCE + i];
-                let mut moves = self.path_to(from.layer, root.at as usize);
-                moves.extend(root.last.into_iter().chain(path));
-                return Ok(replay(puzzle, &self.start, &moves).ok().map(|(_, cost)| Answer { moves, cost }));
+            generated = ranks.iter().map(|rank| rank.generated).sum();
+            best = ranks.iter().filter_map(|rank| rank.found).min();
+            if ranks.iter().filter_map(|rank| rank.next).all(|next| best.is_some_and(|best| best < next)) {
+                break;
             }
         }
-        Ok(None)
+        let own = own.filter(|(order, ..)| Some(*order) == best).map(|(_, at, path)| (at, path));
+        let Some((at, path)) = self.exchange.gather(own)?.into_iter().flatten().next() else { return Ok(None) };
+        let mut moves = self.path_to(from.layer, at)?;
+        moves.extend(path);
+        Ok(replay(self.puzzle, &self.start, &moves).ok().map(|(_, cost)| Answer { moves, cost }))
     }
 
-    /// What the refinement begins with, the most promising first.
+    /// What the refinement begins with on this rank, the most promising first.
     fn roots(
         &mut self,
         from: &Refinement,
         heuristic: &mut dyn Heuristic<P::State>,
     ) -> Result<Vec<Root<P::State>>, HeuristicError> {
         if !from.children {
-            let states = self.states_of(from.layer).into_iter().enumerate();
-            return Ok(states.map(|(at, state)| Root { state, at: at as NodeId, last: None }).collect());
+            let rank = self.exchange.rank() as u16;
+            let root = |(id, state): (usize, P::State)| Root {
+                state,
+                order: Key::new(0.0, self.hasher.hash_one(state)),
+                at: Place { rank, id: id as NodeId },
+                last: None,
+            };
+            let mut roots: Vec<_> = self.states_of(from.layer)?.into_iter().enumerate().map(root).collect();
+            roots.sort_unstable_by_key(|root| root.order);
+            return Ok(roots);
         }
         let again = if from.layer == self.behind.len() { None } else { Some(self.layer_again(from.layer, heuristic)?) };
         let layer = again.as_ref().unwrap_or(&self.layer);
-        let mut promising = self.promising(layer, CHILDREN.saturating_mul(self.settings.n.max(1)));
-        promising.sort_unstable_by(by_promise);
-        let mut seen: HashSet<P::State, foldhash::fast::FixedState> = HashSet::default();
-        let root = |(_, (at, action)): Promising| {
-            let state = self.puzzle.apply(&layer.states[at as usize], action)?;
-            seen.insert(state).then_some(Root { state, at, last: Some(action) })
-        };
-        Ok(promising.into_iter().filter_map(root).collect())
+        let mut shortlist = Shortlist::new(self.puzzle, self.settings, self.threads, layer);
+        let count = CHILDREN.saturating_mul(self.settings.n.max(1)) as u64;
+        shortlist.last = shortlist.cut(self.exchange, self.threads, layer, count)?;
+        let mut made = Made::default();
+        for (parent, state) in layer.states.iter().enumerate() {
+            for action in (0..self.puzzle.move_count() as Move).filter(|&action| shortlist.has(layer, parent, action)) {
+                let Some(child) = self.puzzle.apply(state, action) else { continue };
+                made.order.push(shortlist.key(layer, parent, action));
+                made.children.states.push(child);
+                made.children.hashes.push(self.hasher.hash_one(child));
+                made.children.costs.push(0);
+                made.children.parents.push(parent as NodeId);
+                made.children.moves.push(action);
+                made.children.priors.push(0.0);
+            }
+        }
+        drop(again);
+        made.sort();
+        let mut seen = HashSet::new();
+        let mut roots = Vec::new();
+        for Made { children, order, .. } in self.exchanged(vec![made])? {
+            let first = (0..children.len()).filter(|&i| seen.insert(children.hashes[i]));
+            roots.extend(first.map(|i| Root {
+                state: children.states[i],
+                order: order[i],
+                at: Place { rank: children.owners.get(i).copied().unwrap_or(0), id: children.parents[i] },
+                last: Some(children.moves[i]),
+            }));
+        }
+        Ok(roots)
     }
 
     /// The states of a layer, generated and evaluated again.
@@ -138,7 +192,7 @@ impl<P: Puzzle> Run<'_, P> {
         layer: usize,
         heuristic: &mut dyn Heuristic<P::State>,
     ) -> Result<Layer<P::State>, HeuristicError> {
-        let states = self.states_of(layer);
+        let states = self.states_of(layer)?;
         let mut again = Layer::default();
         let mut queue = ChunkQueue::new(heuristic, self.ask);
         for (i, state) in states.iter().enumerate() {
@@ -146,18 +200,31 @@ impl<P: Puzzle> Run<'_, P> {
             queue.advance(&mut self.stats.evaluated, |estimates| again.take_in(estimates))?;
         }
         queue.finish(&mut self.stats.evaluated, |estimates| again.take_in(estimates))?;
-        Ok(Layer { states, ..again })
+        let hashes = states.iter().map(|state| self.hasher.hash_one(state)).collect();
+        Ok(Layer { states, hashes, ..again })
     }
+}
 
-    /// The states of a layer, generated again.
-    fn states_of(&self, layer: usize) -> Vec<P::State> {
-        let mut states = vec![self.start];
-        for (parents, actions) in &self.behind[..layer] {
-            let child = |(&parent, &action): (&NodeId, &Move)| {
-                self.puzzle.apply(&states[parent as usize], action).expect("the move was legal before")
-            };
-            states = parents.iter().zip(actions).map(child).collect();
-        }
-        states
-    }
+/// Searches some roots on all threads; the first that has a path, and the path.
+fn search_together<P: Puzzle>(
+    searches: &mut [Exhaustive<'_, P>],
+    roots: &[Root<P::State>],
+    moves: usize,
+) -> Option<(usize, Vec<Move>)> {
+    let found: Vec<_> = thread::scope(|scope| {
+        let threads = roots.chunks(AT_ONCE).zip(searches).map(|(roots, search)| {
+            let path =
+                |(i, root): (usize, &Root<P::State>)| Some((i, search.search(&root.state, root.last, moves, 0)?));
+            scope.spawn(move || roots.iter().enumerate().find_map(path))
+        });
+        let threads: Vec<_> = threads.collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    found.into_iter().enumerate().find_map(|(share, found)| {
+        let (i, path) = found?;
+        Some((share * AT_ONCE + i, path))
+    })
 }

@@ -2,12 +2,19 @@
 
 use super::arena::{Arena, NodeId};
 use crate::puzzle::State;
+use crate::search::workers::in_shards;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
 const SHARD_BITS: u32 = 6;
+
+/// How many shards there are.
+pub const SHARDS: usize = 1 << SHARD_BITS;
+
+/// Nodes that a thread adds at least.
+const LEAST_EACH: usize = 1 << 10;
 
 /// Room that a shard begins with: small tables would be made anew again and again.
 const FIRST: usize = 28;
@@ -21,7 +28,7 @@ pub struct Closed {
 
 impl Default for Closed {
     fn default() -> Self {
-        Closed { shards: (0..1 << SHARD_BITS).map(|_| HashTable::new()).collect(), hasher: FixedState::default() }
+        Closed { shards: (0..SHARDS).map(|_| HashTable::new()).collect(), hasher: FixedState::default() }
     }
 }
 
@@ -49,10 +56,31 @@ impl Closed {
         }
     }
 
-    /// The node of a state that is there.
-    pub fn find<S: State>(&self, arena: &Arena<S>, state: &S) -> Option<NodeId> {
-        let hash = self.hasher.hash_one(state);
+    /// The hash of a state, as this index has it.
+    #[inline]
+    pub fn hash<S: State>(&self, state: &S) -> u64 {
+        self.hasher.hash_one(state)
+    }
+
+    /// The node of a state of this hash that is there.
+    pub fn find<S: State>(&self, arena: &Arena<S>, hash: u64, state: &S) -> Option<NodeId> {
         self.shards[shard_of(hash)].find(hash, |&id| arena[id].state == *state).copied()
+    }
+
+    /// Adds nodes by the hashes of their states, none of which is there, each thread some shards.
+    pub fn insert_all<S: State>(&mut self, threads: usize, arena: &Arena<S>, nodes: &[(u64, NodeId)]) {
+        let hasher = &self.hasher;
+        in_shards(threads.min(nodes.len() / LEAST_EACH), &mut self.shards, |first, shards| {
+            for &(hash, id) in nodes {
+                let shard = shard_of(hash).wrapping_sub(first);
+                if let Some(shard) = shards.get_mut(shard) {
+                    if shard.capacity() == 0 {
+                        shard.reserve(FIRST, |_| 0);
+                    }
+                    shard.insert_unique(hash, id, |&id| hasher.hash_one(arena[id].state));
+                }
+            }
+        });
     }
 
     /// Drops all nodes but the start, `ends` and what leads to them; those are numbered anew, in order.
@@ -98,6 +126,6 @@ impl Kept {
 }
 
 /// The table takes the lowest bits for its buckets and the seven highest for its tags: shards take those below.
-fn shard_of(hash: u64) -> usize {
-    (hash >> (64 - 7 - SHARD_BITS)) as usize & ((1 << SHARD_BITS) - 1)
+pub fn shard_of(hash: u64) -> usize {
+    (hash >> (64 - 7 - SHARD_BITS)) as usize & (SHARDS - 1)
 }

@@ -7,8 +7,12 @@ use crate::puzzle::{Cost, Move};
 /// The states of a layer, best first, or the children that may become one, in the order in which they were generated.
 pub(in crate::search) struct Layer<S> {
     pub(in crate::search) states: Vec<S>,
+    pub(in crate::search) hashes: Vec<u64>,
     pub(in crate::search) costs: Vec<Cost>,
+    /// Whose child each is, in the layer before: none once the layer is chosen.
     pub(in crate::search) parents: Vec<NodeId>,
+    /// The ranks whose those are; none where no other rank shares the search.
+    pub(in crate::search) owners: Vec<u16>,
     pub(in crate::search) moves: Vec<Move>,
     pub(in crate::search) values: Vec<f32>,
     /// What is added to each value for its rank; none once the layer is chosen.
@@ -23,8 +27,10 @@ impl<S> Default for Layer<S> {
     fn default() -> Self {
         Layer {
             states: Vec::new(),
+            hashes: Vec::new(),
             costs: Vec::new(),
             parents: Vec::new(),
+            owners: Vec::new(),
             moves: Vec::new(),
             values: Vec::new(),
             priors: Vec::new(),
@@ -35,39 +41,58 @@ impl<S> Default for Layer<S> {
 }
 
 impl<S: Copy> Layer<S> {
-    /// The most promising, best first; of equals, those that were generated first.
-    pub(in crate::search) fn best(&self, count: usize) -> Vec<NodeId> {
-        let order = |a: &NodeId, b: &NodeId| self.rank(*a).total_cmp(&self.rank(*b)).then(a.cmp(b));
-        let mut best: Vec<NodeId> = (0..self.states.len() as NodeId).collect();
-        if best.len() > count {
-            best.select_nth_unstable_by(count, order);
-            best.truncate(count);
-        }
-        best.sort_unstable_by(order);
-        best
+    /// How many states there are.
+    pub(in crate::search) fn len(&self) -> usize {
+        self.states.len()
     }
 
-    fn rank(&self, id: NodeId) -> f32 {
-        self.values[id as usize] + self.priors[id as usize]
+    /// What a state is chosen by: its value and what is added to it.
+    pub(in crate::search) fn rank(&self, i: usize) -> f32 {
+        self.values[i] + self.priors[i]
     }
 
-    /// These states, in this order, and their ranks.
+    /// These states, in this order.
     pub(in crate::search) fn pick(&self, ids: &[NodeId]) -> Self {
         fn pick<T: Copy>(from: &[T], ids: &[NodeId]) -> Vec<T> {
-            ids.iter().map(|&id| from[id as usize]).collect()
+            if from.is_empty() { Vec::new() } else { ids.iter().map(|&id| from[id as usize]).collect() }
         }
         let moves = self.policy.len() / self.states.len().max(1);
-        let policy_of = |&id: &NodeId| &self.policy[id as usize * moves..][..moves];
+        let mut policy = Vec::with_capacity(ids.len() * moves);
+        ids.iter().for_each(|&id| policy.extend_from_slice(&self.policy[id as usize * moves..][..moves]));
         Layer {
             states: pick(&self.states, ids),
+            hashes: pick(&self.hashes, ids),
             costs: pick(&self.costs, ids),
             parents: pick(&self.parents, ids),
+            owners: pick(&self.owners, ids),
             moves: pick(&self.moves, ids),
             values: pick(&self.values, ids),
             priors: pick(&self.priors, ids),
-            ranks: ids.iter().map(|&id| self.rank(id)).collect(),
-            policy: ids.iter().flat_map(policy_of).copied().collect(),
+            ranks: pick(&self.ranks, ids),
+            policy,
         }
+    }
+
+    /// Adds a child of another layer's, which has no estimates yet.
+    pub(in crate::search) fn push_from(&mut self, other: &Self, i: usize) {
+        self.states.push(other.states[i]);
+        self.hashes.push(other.hashes[i]);
+        self.costs.push(other.costs[i]);
+        self.parents.push(other.parents[i]);
+        self.owners.extend(other.owners.get(i));
+        self.moves.push(other.moves[i]);
+        self.priors.push(other.priors[i]);
+    }
+
+    /// Drops all children, which have no estimates yet, but the first `count`.
+    pub(in crate::search) fn truncate(&mut self, count: usize) {
+        self.states.truncate(count);
+        self.hashes.truncate(count);
+        self.costs.truncate(count);
+        self.parents.truncate(count);
+        self.owners.truncate(count);
+        self.moves.truncate(count);
+        self.priors.truncate(count);
     }
 
     pub(in crate::search) fn take_in(&mut self, estimates: Estimates) {
@@ -77,6 +102,7 @@ impl<S: Copy> Layer<S> {
 
     pub(in crate::search) fn bytes(&self) -> u64 {
         let numbers = self.values.capacity() + self.priors.capacity() + self.ranks.capacity() + self.policy.capacity();
-        (self.states.capacity() * (size_of::<S>() + 9) + 4 * numbers) as u64
+        let each = size_of::<S>() + 17 + if self.owners.is_empty() { 0 } else { 2 };
+        (self.states.capacity() * each + 4 * numbers) as u64
     }
 }

@@ -5,15 +5,16 @@
 
 use super::layer::{Layer, PARTS, Share, part};
 use crate::puzzle::{Class, Move, Puzzle, Reversible, State, Symmetries};
+use crate::search::workers::cores;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Parents whose children are made before they are taken in.
-const AT_ONCE: usize = 1 << 14;
+const AT_ONCE: usize = 1 << 12;
 
 /// Parents whose children are looked up together.
-const PARENTS: usize = 16;
+const PARENTS: usize = 4;
 
 /// Lines that are loaded ahead.
 const AHEAD: usize = 32;
@@ -69,8 +70,10 @@ struct Maker<'a, P: Puzzle> {
     puzzle: &'a P,
     symmetries: &'a dyn Symmetries<P::State>,
     stop: &'a AtomicBool,
-    /// Whether a class may have a neighbour at its own distance.
+    /// Whether a class has a neighbour at its own distance.
     has_own: bool,
+    /// Whether that is known to be impossible: every move changes the parity of the distance.
+    never_has_own: bool,
 }
 
 /// A new layer.
@@ -91,7 +94,8 @@ impl ClassTable {
         watch: &mut dyn FnMut(Making),
     ) -> Option<Self> {
         let begun = Instant::now();
-        let mut maker = Maker { puzzle, symmetries, stop, has_own: false };
+        let never_has_own = puzzle.goals().iter().all(|goal| puzzle.length_parity(goal).is_some());
+        let mut maker = Maker { puzzle, symmetries, stop, has_own: false, never_has_own };
         let mut table = ClassTable { by_parity: true, in_time: extent.time.is_some(), ..ClassTable::default() };
         let goals = maker.goals();
         let mut growth = puzzle.move_count() as f64;
@@ -212,15 +216,17 @@ impl<P: Reversible> Maker<'_, P> {
         watch: &mut dyn FnMut(f64),
     ) -> Option<Filled<P::State>> {
         let mut layer = Layer::with_room(expected, want != Want::Fingerprints);
-        let threads =
-            if parents.len() < 64 { 1 } else { thread::available_parallelism().map_or(1, |cores| cores.get()) };
+        let threads = if parents.len() < 64 { 1 } else { cores() };
         let shares = layer.shares(threads);
         let threads = shares.len();
         let mut owner = [0; PARTS];
         shares.iter().enumerate().for_each(|(i, share)| owner[share.parts()].fill(i));
         let room = if want == Want::States { expected.div_ceil(threads) } else { 0 };
+        // Where classes at their own distance are left out before, or cannot be, none is looked for.
+        let last = (!self.has_own && !self.never_has_own).then(|| &layers[layers.len() - 1]);
         let taker = |share| Taker {
             share,
+            last,
             classes: 0,
             of_states: 0,
             states: Vec::with_capacity(room),
@@ -245,8 +251,7 @@ impl<P: Reversible> Maker<'_, P> {
             thread::scope(|scope| {
                 for (i, taker) in takers.iter_mut().enumerate() {
                     let made = &made;
-                    let last = &layers[layers.len() - 1];
-                    scope.spawn(move || made.iter().for_each(|made| taker.take_in(&made[i], last, want)));
+                    scope.spawn(move || made.iter().for_each(|made| taker.take_in(&made[i], want)));
                 }
             });
             made.iter_mut().flatten().for_each(Vec::clear);
@@ -359,6 +364,8 @@ impl<S: State> Child<S> for Class<S> {
 /// What takes children into some parts of a layer.
 struct Taker<'a, S> {
     share: Share<'a>,
+    /// The layer before, where it is to be known whether a class is in both.
+    last: Option<&'a Layer>,
     classes: u64,
     of_states: u64,
     states: Vec<S>,
@@ -367,7 +374,7 @@ struct Taker<'a, S> {
 }
 
 impl<S: State> Taker<'_, S> {
-    fn take_in<C: Child<S>>(&mut self, children: &[C], last: &Layer, want: Want) {
+    fn take_in<C: Child<S>>(&mut self, children: &[C], want: Want) {
         let mut new = Vec::with_capacity(AHEAD);
         for (k, child) in children.iter().enumerate() {
             if let Some(ahead) = children.get(k + AHEAD) {
@@ -380,16 +387,22 @@ impl<S: State> Taker<'_, S> {
                     if want == Want::States {
                         self.states.extend(child.class().map(|class| class.state));
                     }
-                    last.prefetch(child.key());
-                    new.push(child.key());
+                    if let Some(last) = self.last {
+                        last.prefetch(child.key());
+                        new.push(child.key());
+                    }
                 }
                 Some(false) => {}
                 None => self.is_full = true,
             }
             if new.len() == AHEAD {
-                self.met_its_own |= new.drain(..).any(|key| last.holds_exactly(key));
+                self.compare_with_last(&mut new);
             }
         }
-        self.met_its_own |= new.drain(..).any(|key| last.holds_exactly(key));
+        self.compare_with_last(&mut new);
+    }
+
+    fn compare_with_last(&mut self, new: &mut Vec<u64>) {
+        self.met_its_own |= new.drain(..).any(|key| self.last.is_some_and(|last| last.holds_exactly(key)));
     }
 }

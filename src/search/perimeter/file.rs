@@ -5,12 +5,15 @@
 
 use super::classes::{ClassTable, Count};
 use super::layer::{Layer, Line, PARTS};
+use super::lines::Lines;
 use super::{Extent, Making, Perimeter};
 use crate::cache;
 use crate::error::{Context as _, Error, Result, ensure};
 use crate::files::write_whole_with;
 use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible, Symmetries, move_names};
+use crate::search::workers::cores;
+use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, Write as _};
@@ -27,6 +30,9 @@ const MAGIC: &str = "costar perimeter 1\n";
 const PAGE: u64 = 4096;
 /// Lines of a piece, which has a checksum of its own: 16 MiB.
 const PIECE: usize = 1 << 18;
+
+/// A perimeter of more than this part of the room for it is read where it is.
+const LARGE: u64 = 4;
 
 /// What a file is, and how long its layers are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -178,9 +184,16 @@ impl<'a, P: Reversible> Shelf<'a, P> {
         let is_cut = depth < header.depth;
         let layers = &header.layers[..=(depth.min(header.depth)) as usize];
         let needed: usize = layers.iter().map(|layer| layer.lines * size_of::<Line>()).sum();
-        if needed as u64 > bytes {
+        // A copy in large pages is read sooner. Where it would take much of the memory, or several processes of this task
+        // would each have one, all read the file's own pages.
+        let processes = memory::processes();
+        let shared = processes > 1 || needed as u64 > bytes / LARGE;
+        if needed as u64 > bytes.saturating_mul(processes) {
             return Ok(None);
         }
+        // SAFETY: files are written under another name and then renamed; nobody writes to one that has this name.
+        let map = shared.then(|| unsafe { Mmap::map(&file) }).transpose();
+        let map = map.with_context(|| format!("cannot map {}", path.display()))?.map(Arc::new);
         let mut table = ClassTable {
             whole: header.whole && !is_cut,
             by_parity: header.by_parity,
@@ -191,7 +204,11 @@ impl<'a, P: Reversible> Shelf<'a, P> {
         let mut at = start;
         for layer in layers {
             ensure!(layer.lines > 0 && layer.lines.is_multiple_of(PARTS), "a layer has no lines");
-            table.layers.push(Layer::from_lines(read_lines(&file, at, layer)?));
+            let lines = match &map {
+                Some(map) => map_lines(map, at, layer)?,
+                None => Lines::new(read_lines(&file, at, layer)?),
+            };
+            table.layers.push(Layer::from_lines(lines));
             at += (layer.lines * size_of::<Line>()) as u64;
         }
         Ok(Some(Perimeter::from_classes(self.puzzle, Arc::clone(&self.symmetries), table)))
@@ -309,9 +326,17 @@ fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
+/// The lines of a layer in a file that is mapped; looking at the checksums also has them read.
+fn map_lines(map: &Arc<Mmap>, at: u64, layer: &LayerHeader) -> Result<Lines> {
+    let lines = Lines::in_file(Arc::clone(map), at as usize, layer.lines);
+    let sums = in_parallel(lines.chunks(PIECE).collect(), |piece| crc32fast::hash(bytes_of(piece)));
+    ensure!(sums == layer.crc32, "it is damaged: a checksum is another");
+    Ok(lines)
+}
+
 /// The results of some work on each thing, on all cores, in order.
 fn in_parallel<T: Send, R: Send>(things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let threads = thread::available_parallelism().map_or(1, |cores| cores.get()).min(things.len()).max(1);
+    let threads = cores().min(things.len()).max(1);
     let next = AtomicUsize::new(0);
     let slots: Vec<_> = things.into_iter().map(|thing| std::sync::Mutex::new(Some(thing))).collect();
     let take = |at: usize| slots[at].lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();

@@ -1,5 +1,6 @@
 //! The classes at one distance, as a set of fingerprints: 2.7 bytes a class.
 
+use super::lines::Lines;
 use crate::memory;
 use std::ops::Range;
 
@@ -38,7 +39,7 @@ impl Line {
 /// it, 4 in 10,000 seem to be. It never misses one that is.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
-    lines: Vec<Line>,
+    lines: Lines,
     /// Lines of a part: a fingerprint stands in the first line with room from its own on, around its part.
     of_part: usize,
     /// 32 bits more of each key, where keys must be told apart for certain.
@@ -109,14 +110,19 @@ impl Layer {
     /// An empty layer with room for so many keys.
     pub(super) fn with_room(keys: usize, exact: bool) -> Self {
         let of_part = Layer::lines_for(keys);
-        let lines = zeroed(PARTS * of_part, Line([0; Line::ROOM]));
+        let lines = Lines::new(zeroed(PARTS * of_part, Line([0; Line::ROOM])));
         let rest = if exact { zeroed(PARTS * of_part, [0; Line::ROOM]) } else { Vec::new() };
         Layer { lines, of_part, rest }
     }
 
     /// A layer whose lines were made before.
-    pub(super) fn from_lines(lines: Vec<Line>) -> Self {
+    pub(super) fn from_lines(lines: Lines) -> Self {
         Layer { of_part: lines.len() / PARTS, lines, rest: Vec::new() }
+    }
+
+    /// Whether other processes that read the same file share the lines.
+    pub(super) fn is_shared(&self) -> bool {
+        self.lines.are_shared()
     }
 
     /// All lines.
@@ -185,7 +191,7 @@ impl Layer {
     pub(super) fn shares(&mut self, shares: usize) -> Vec<Share<'_>> {
         let (of_part, parts) = (self.of_part, PARTS.div_ceil(shares));
         let mut rest = self.rest.chunks_mut(of_part * parts);
-        let lines = self.lines.chunks_mut(of_part * parts);
+        let lines = self.lines.as_mut().chunks_mut(of_part * parts);
         let share = |(i, lines)| Share { first: i * parts, of_part, lines, rest: rest.next().unwrap_or_default() };
         lines.enumerate().map(share).collect()
     }
@@ -212,7 +218,12 @@ impl Share<'_> {
     /// Has the line of a key loaded into the cache.
     #[inline]
     pub(super) fn prefetch(&self, key: u64) {
-        memory::prefetch(&self.lines[self.start(key) + line_in_part(key, self.of_part)]);
+        let line = self.start(key) + line_in_part(key, self.of_part);
+        memory::prefetch(&self.lines[line]);
+        if let Some(rest) = self.rest.get(line) {
+            memory::prefetch(&rest[0]);
+            memory::prefetch(&rest[Line::ROOM / 2]);
+        }
     }
 
     /// Adds a key; whether it was new. `None` if its part is full.

@@ -12,11 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 mod classes;
 mod file;
 mod layer;
+mod lines;
+mod lookup;
 mod states;
 
 use classes::ClassTable;
 pub use classes::{Count, Extent, Making};
 pub use file::{Kept, Made, PerimeterShelf, Shelf};
+use layer::Layer;
 
 /// How many states a perimeter by states has that takes so many bytes, with what it takes to make it.
 pub fn states_in(bytes: u64) -> usize {
@@ -202,6 +205,11 @@ impl<S: State> Perimeter<S> {
         Err(SettingError::new("perimeter", reason))
     }
 
+    /// Whether other processes that read the same file share its memory, through the page cache.
+    pub fn is_shared(&self) -> bool {
+        self.classes().is_some_and(|table| table.layers.iter().any(Layer::is_shared))
+    }
+
     /// Whether it was made as deep as some [time](Extent::time) allowed.
     pub fn was_made_in_time(&self) -> bool {
         self.classes().is_some_and(|table| table.in_time)
@@ -290,6 +298,15 @@ impl<S: State> Perimeter<S> {
     #[inline]
     pub(super) fn region(key: u64) -> usize {
         layer::part(key)
+    }
+
+    /// The key of a state.
+    #[inline]
+    pub(super) fn key(&self, state: &S) -> u64 {
+        match &self.table {
+            Table::States(_) => states::key(state),
+            Table::Classes(_, symmetries) => symmetries.class(state).key,
+        }
     }
 
     /// Has the place of a key loaded into the cache.

@@ -5,6 +5,7 @@
 
 use crate::memory;
 use crate::puzzle::{Move, Reversible, State};
+use crate::search::workers::cores;
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,8 +81,7 @@ impl Table {
         last: bool,
         stop: &AtomicBool,
     ) -> Added<P::State> {
-        let cores =
-            if layer.len() < 1 << 12 { 1 } else { thread::available_parallelism().map_or(1, |cores| cores.get()) };
+        let cores = if layer.len() < 1 << 12 { 1 } else { cores() };
         let share = self.parts.len().div_ceil(cores);
         let each = expected / self.parts.len();
         let fill = |first: usize, parts: &mut [Part]| {

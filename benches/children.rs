@@ -1,0 +1,109 @@
+//! How many children the batch searches make a second on one thread and on all cores, with a heuristic that costs next to
+//! nothing: what is left for the host where a GPU does the rest.
+//!
+//! ```sh
+//! cargo bench --bench children
+//! ```
+
+use anyhow::{Result, anyhow};
+use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use costar::puzzle::Puzzle as _;
+use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::search::beam::Beam;
+use costar::search::best_first::{BestFirst, Expansion};
+use costar::search::perimeter::Perimeter;
+use costar::search::{Control, Limits, Search};
+use ndarray::Array2;
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+
+const ROUNDS: usize = 5;
+
+/// Children that a search makes in a round.
+const CHILDREN: u64 = 6_000_000;
+
+/// Guesses from a few bytes of a state.
+#[derive(Default)]
+struct Free {
+    done: VecDeque<Estimates>,
+}
+
+impl Heuristic<CubeState> for Free {
+    fn name(&self) -> &str {
+        "free"
+    }
+
+    fn chunk(&self) -> usize {
+        1 << 15
+    }
+
+    fn overlap(&self) -> usize {
+        1
+    }
+
+    fn has_policy(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, states: &[CubeState], ask: Ask) -> Result<(), HeuristicError> {
+        let mut row = [0; 54];
+        let mut value = |state: &CubeState| {
+            Cube3.encode(state, &mut row);
+            f32::from(row[0] + row[10] + row[20] + row[30] + row[40] + row[50]) / 4.0
+        };
+        let values: Vec<f32> = states.iter().map(&mut value).collect();
+        let policy = (ask == Ask::ValuesAndPolicy).then(|| {
+            let probability = |(i, action): (usize, usize)| (values[i] as usize + action).is_multiple_of(3);
+            Array2::from_shape_fn((states.len(), 12), |place| if probability(place) { 0.2 } else { 0.025 })
+        });
+        self.done.push_back(Estimates { values, policy });
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+}
+
+/// Children a second.
+fn rate(search: &dyn Search<Cube3>, threads: usize) -> Result<f64> {
+    let start = Cube3.parse("U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D")?;
+    let limits = Limits { nodes: Some(CHILDREN), ..Limits::default() };
+    let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+    let mut control = Control::new(&limits, &stop, &mut watch).with_threads(threads);
+    let outcome = search.run(&Cube3, &start, &mut Free::default(), &mut control).map_err(|error| anyhow!("{error}"))?;
+    Ok(outcome.stats.generated as f64 / outcome.stats.seconds)
+}
+
+fn main() -> Result<()> {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let perimeter = Perimeter::new(&Cube3, 6);
+    let shortlist = Beam { candidates: 2, policy_weight: 1.5, ..Beam::new(100_000) };
+    let deferred = Expansion::Partial { policy_weight: 1.0 };
+    let searches: [(&str, Box<dyn Search<Cube3>>); 5] = [
+        ("beam, all children", Box::new(Beam::new(100_000))),
+        ("beam, shortlist", Box::new(shortlist.clone())),
+        ("beam, shortlist, perimeter", Box::new(Beam { perimeter, ..shortlist })),
+        ("bwas", Box::new(BestFirst::bwas(10_000, 0.6))),
+        ("bwas, deferred", Box::new(BestFirst { expansion: deferred, ..BestFirst::bwas(20_000, 0.6) })),
+    ];
+    println!("medians of {ROUNDS} rounds, million children a second\n");
+    println!("{:<28} {:>10} {:>12} {:>6}", "search", "1 thread", format!("{cores} threads"), "ratio");
+    for (name, search) in &searches {
+        let (mut one, mut all, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let (single, together) = (rate(&**search, 1)? / 1e6, rate(&**search, cores)? / 1e6);
+            one.push(single);
+            all.push(together);
+            ratios.push(together / single);
+        }
+        let [one, all, ratio] = [one, all, ratios].map(median);
+        println!("{name:<28} {one:>10.2} {all:>12.2} {ratio:>6.2}");
+    }
+    Ok(())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

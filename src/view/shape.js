@@ -1,0 +1,277 @@
+// Draws a puzzle whose file says where its positions are: flat polygons, or those of a solid that can be turned.
+//
+// A move whose permutation is a rotation of the polygons is shown as that rotation. Of any other, flat symbols travel
+// from place to place, and those of a solid are turned over, as cards are.
+
+const STICKER_SHARE = 0.86; // of a polygon: the rest shows what is below
+const FITS = 1e-3; // how exactly a rotation has to bring each polygon to the next
+
+const isSolidShape = (geometry) => geometry?.polygons[0]?.[0]?.length === 3;
+
+function drawShape(scene) {
+  const shape = shapeOf(scene.geometry);
+  const paint = colouring(scene);
+  if (shape.solid) drawSolid(scene, shape, paint);
+  else drawFlat(scene, shape, paint);
+}
+
+const shapes = new WeakMap();
+
+// The polygons, in the middle and of one size, their centres, and what each move is.
+function shapeOf(geometry) {
+  if (!shapes.has(geometry)) {
+    const solid = isSolidShape(geometry);
+    const polygons = normalisedPolygons(geometry.polygons.length ? geometry.polygons : blocks(geometry.faces), solid);
+    const centres = polygons.map(meanOf);
+    const sources = new Map(geometry.moves.map(({ name, from }) => [name, from]));
+    shapes.set(geometry, { solid, polygons, centres, sources, turns: new Map() });
+  }
+  return shapes.get(geometry);
+}
+
+const meanOf = (points) =>
+  points[0].map((_, axis) => points.reduce((sum, point) => sum + point[axis], 0) / points.length);
+
+// Around the origin: a solid within 1.5 of it, a flat figure within 1 along its longer side.
+function normalisedPolygons(polygons, solid) {
+  const points = polygons.flat();
+  const ends = points[0].map((_, axis) => {
+    const along = points.map((point) => point[axis]);
+    return [Math.min(...along), Math.max(...along)];
+  });
+  const middle = solid ? meanOf(polygons.map(meanOf)) : ends.map(([low, high]) => (low + high) / 2);
+  const moved = (point) => point.map((part, axis) => part - middle[axis]);
+  const reach = solid
+    ? Math.max(...points.map((point) => Math.hypot(...moved(point)))) / 1.5
+    : Math.max(...ends.map(([low, high]) => (high - low) / 2));
+  return polygons.map((polygon) => polygon.map((point) => moved(point).map((part) => part / reach)));
+}
+
+// Squares for each face, where only the faces are known: blocks with a gap between.
+function blocks(faces) {
+  const side = Math.max(...faces.map(({ positions }) => Math.ceil(Math.sqrt(positions.length))));
+  const columns = Math.ceil(Math.sqrt(faces.length * 1.5));
+  const squares = [];
+  faces.forEach(({ positions }, face) => {
+    const columnsHere = Math.ceil(Math.sqrt(positions.length));
+    const [left, top] = [(face % columns) * (side + 0.6), Math.floor(face / columns) * (side + 1.1)];
+    positions.forEach((position, i) => {
+      const [x, y] = [left + (i % columnsHere), -(top + Math.floor(i / columnsHere))];
+      squares[position] = [
+        [x, y],
+        [x + 1, y],
+        [x + 1, y - 1],
+        [x, y - 1],
+      ];
+    });
+  });
+  return squares;
+}
+
+// A symbol has the colour of the face where it is at home; without faces, one of its own.
+function colouring({ geometry, goals, before, look }) {
+  const home = (goals[0] ?? before).symbols;
+  const { faces } = geometry;
+  const names = faces.length ? faces.map(({ name }) => name) : [...new Set(home)];
+  const stickers = faces.length > 0 && names.every((name) => name in look.stickers);
+  const colourOf = (i) => (stickers ? look.stickers[names[i]] : look.palette[i % look.palette.length]);
+  const colours = new Map();
+  if (faces.length) {
+    faces.forEach(({ positions }, face) =>
+      positions.forEach((position) => {
+        if (!colours.has(home[position])) colours.set(home[position], colourOf(face));
+      }),
+    );
+  } else names.forEach((symbol, i) => colours.set(symbol, colourOf(i)));
+  const told = new Set(colours.values()).size === colours.size; // whether the colour says it all
+  return { colour: (symbol) => colours.get(symbol) ?? look.plastic, told };
+}
+
+function drawFlat({ context, width, height, geometry, before, after, move, fraction, look }, shape, paint) {
+  const { polygons, centres } = shape;
+  const scale = Math.min(width, height) / 2 - 34;
+  const spot = ([x, y]) => [width / 2 + x * scale, height / 2 - y * scale];
+  const sources = fraction > 0 ? shape.sources.get(move) : undefined;
+  const pieces = before.symbols.map((symbol, place) => {
+    const to = sources ? sources.indexOf(place) : place;
+    const by = centres[to].map((part, axis) => (part - centres[place][axis]) * fraction);
+    const polygon = polygons[place].map((corner, i) => {
+      // The form changes on the way, where both have as many corners.
+      const target = polygons[to].length === polygons[place].length ? polygons[to][i] : null;
+      return corner.map((part, axis) => (target ? mix(part, target[axis], fraction) : part + by[axis]));
+    });
+    return { symbol, polygon, moves: to !== place };
+  });
+  for (const polygon of polygons) drawPatch(context, polygon.map(spot), look.frame, 1);
+  for (const { symbol, polygon } of [...pieces].sort((a, b) => a.moves - b.moves)) {
+    const colour = paint.colour(symbol);
+    drawPatch(context, shrunk(polygon, STICKER_SHARE).map(spot), colour, 3);
+    drawSymbol(context, symbol, polygon.map(spot), colour);
+  }
+  for (const { name, positions } of geometry.faces) {
+    write(context, name, ...spot(labelAt(shape, positions, 16 / scale)), 14, look.muted, 500);
+  }
+}
+
+// In the middle of a face, if no polygon is near; else outside of it.
+function labelAt({ polygons, centres }, positions, gap) {
+  const middle = meanOf(positions.map((position) => centres[position]));
+  const isNear = (place) => Math.hypot(...minus(centres[place], middle)) < Math.sqrt(Math.abs(areaOf(polygons[place])));
+  if (!polygons.some((_, place) => isNear(place))) return middle;
+  const corners = positions.flatMap((position) => polygons[position]);
+  const top = Math.max(...corners.map((corner) => corner[1]));
+  const bottom = Math.min(...corners.map((corner) => corner[1]));
+  return [middle[0], middle[1] >= -0.01 ? top + gap : bottom - gap];
+}
+
+function shrunk(polygon, share) {
+  const centre = meanOf(polygon);
+  return polygon.map((corner) => corner.map((part, axis) => mix(centre[axis], part, share)));
+}
+
+function drawPatch(context, points, colour, rounding) {
+  context.fillStyle = context.strokeStyle = colour;
+  context.lineWidth = rounding;
+  context.lineJoin = "round";
+  trace(context, points);
+  context.fill();
+  context.stroke();
+}
+
+function drawSymbol(context, symbol, points, colour) {
+  const pixels = Math.sqrt(Math.abs(areaOf(points))) * Math.min(0.5, 0.9 / [...symbol].length);
+  if (pixels < 5) return;
+  write(context, symbol, ...meanOf(points), pixels, brightness(colour) > 0.32 ? "rgba(0, 0, 0, 0.75)" : "#ffffff");
+}
+
+const areaOf = (points) =>
+  points.reduce((sum, [x, y], i) => {
+    const [nextX, nextY] = points[(i + 1) % points.length];
+    return sum + (x * nextY - nextX * y) / 2;
+  }, 0);
+
+function drawSolid({ context, width, height, before, after, move, fraction, look, view }, shape, paint) {
+  const eyed = product(rotation(0, view.pitch), rotation(1, view.yaw));
+  const focus = Math.min(width, height) * 0.5 * DISTANCE * 0.535;
+  const scene = { context, size: 1, look, focus, centre: [width / 2, height * 0.485] };
+  drawShadow(scene, eyed);
+  const turn = fraction > 0 ? turnOfMove(shape, move) : null;
+  const cards = fraction > 0 && !turn ? shape.sources.get(move) : undefined;
+  const patches = shape.polygons.map((polygon, place) => {
+    const flips = cards !== undefined && cards[place] !== place;
+    const share = flips ? STICKER_SHARE * Math.max(0.05, Math.abs(1 - 2 * fraction)) : STICKER_SHARE;
+    const symbol = (flips && fraction >= 0.5 ? after : before).symbols[place];
+    return { polygon, share, symbol, turned: turn !== null && turn.places.has(place) };
+  });
+  const still = { patches: patches.filter(({ turned }) => !turned), pose: eyed };
+  if (!turn) return drawHull(scene, still, paint);
+  const matrix = rotationAbout(turn.axis, turn.degrees * fraction);
+  const turned = ({ polygon, ...rest }) => ({
+    ...rest,
+    polygon: polygon.map((point) => around(turn.middle, matrix, point)),
+  });
+  const moving = { patches: patches.filter((patch) => patch.turned).map(turned), pose: eyed };
+  const eye = eyed[2].map((part) => part * DISTANCE);
+  const movingIsNear = dot(eye, turn.axis) * turn.side > turn.offset * turn.side;
+  for (const hull of movingIsNear ? [still, moving] : [moving, still]) drawHull(scene, hull, paint);
+}
+
+// A point turned by a matrix about a middle.
+const around = (middle, matrix, point) => times(matrix, minus(point, middle)).map((part, i) => part + middle[i]);
+
+// The faces that look away first: of a part of the solid that has been turned, its inside is seen. Outside is where the
+// solid's middle is not.
+function drawHull(scene, { patches, pose }, paint) {
+  const { context, look } = scene;
+  const eye = pose[2].map((part) => part * DISTANCE);
+  const seen = patches.map((patch) => {
+    const centre = meanOf(patch.polygon);
+    const [a, b, c] = patch.polygon;
+    const across = cross(minus(b, a), minus(c, a));
+    const normal = normalised(dot(across, centre) < 0 ? across.map((part) => -part) : across);
+    return { ...patch, normal, front: dot(normal, minus(eye, centre)) > 0, far: -dot(pose[2], centre) };
+  });
+  seen.sort((a, b) => a.front - b.front || b.far - a.far);
+  for (const { polygon, share, symbol, normal, front } of seen) {
+    const lit = 0.86 + 0.14 * Math.max(0, dot(times(pose, normal), LIGHT));
+    const spot = (point) => project(scene, pose, point);
+    drawPatch(context, polygon.map(spot), shaded(look.plastic, front ? lit : 0.6), 1);
+    if (!front) continue;
+    const colour = paint.colour(symbol);
+    drawPatch(context, shrunk(polygon, share).map(spot), shaded(colour, lit, 0.04), 2.5);
+    if (look.letters || !paint.told) drawSymbol(context, symbol, polygon.map(spot), colour);
+  }
+}
+
+const minus = (a, b) => a.map((part, i) => part - b[i]);
+const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+
+// The rotation that a move is: its axis and a point of it, its angle, the places that turn, and a plane across the axis
+// that parts them from the others; null if it is none.
+function turnOfMove(shape, move) {
+  if (!shape.turns.has(move)) shape.turns.set(move, turnOfSources(shape, shape.sources.get(move)));
+  return shape.turns.get(move);
+}
+
+function turnOfSources({ centres }, sources) {
+  const places = new Set((sources ?? []).flatMap((source, place) => (source === place ? [] : [place])));
+  if (places.size < 2) return null;
+  // What is turned onto itself has its middle on the axis.
+  const middle = meanOf([...places].map((place) => centres[place]));
+  const pairs = [...places].map((place) => [minus(centres[sources[place]], middle), minus(centres[place], middle)]);
+  const { axis, degrees } = bestRotation(pairs);
+  const matrix = rotationAbout(axis, degrees);
+  const misses = ([from, to]) => Math.hypot(...minus(times(matrix, from), to)) > FITS;
+  if (Math.abs(degrees) < 1 || pairs.some(misses)) return null;
+  const along = (place) => dot(centres[place], axis);
+  const moved = [...places].map(along);
+  const side = Math.sign(moved.reduce((sum, part) => sum + part, 0)) || 1;
+  const nearest = side * Math.min(...moved.map((part) => part * side));
+  // What stands on the axis turns with the others, in its place.
+  centres.forEach((centre, place) => {
+    const offAxis = Math.hypot(...cross(minus(centre, middle), axis)) > FITS;
+    if (!offAxis && along(place) * side > nearest * side) places.add(place);
+  });
+  const rest = centres.flatMap((_, place) => (places.has(place) ? [] : [along(place) * side]));
+  const offset = rest.length ? (nearest * side + Math.max(...rest)) / 2 : -Infinity;
+  return { axis, degrees, middle, places, side, offset: offset * side };
+}
+
+// The rotation that brings the first point of each pair nearest to the second (Horn 1987, "Closed-form solution of
+// absolute orientation using unit quaternions", section 4): the eigenvector of the greatest eigenvalue of a matrix.
+function bestRotation(pairs) {
+  const sum = (i, j) => pairs.reduce((total, [from, to]) => total + from[i] * to[j], 0);
+  const [xx, xy, xz, yx, yy, yz, zx, zy, zz] = [0, 1, 2].flatMap((i) => [0, 1, 2].map((j) => sum(i, j)));
+  const matrix = [
+    [xx + yy + zz, yz - zy, zx - xz, xy - yx],
+    [yz - zy, xx - yy - zz, xy + yx, zx + xz],
+    [zx - xz, xy + yx, yy - xx - zz, yz + zy],
+    [xy - yx, zx + xz, yz + zy, zz - xx - yy],
+  ];
+  // All eigenvalues are above this one's negative: with it added, the greatest is the one of the greatest size.
+  const shift = Math.max(...matrix.map((row) => row.reduce((total, part) => total + Math.abs(part), 0)));
+  let vector = [0.5, 0.53, 0.47, 0.51];
+  for (let i = 0; i < 3000; i++) {
+    const next = matrix.map((row, j) => row.reduce((total, part, k) => total + part * vector[k], shift * vector[j]));
+    const length = Math.hypot(...next);
+    vector = next.map((part) => part / length);
+  }
+  const [w, ...axis] = vector;
+  const length = Math.hypot(...axis);
+  const degrees = (2 * Math.atan2(length, w) * 180) / Math.PI;
+  return {
+    axis: length > 1e-9 ? axis.map((part) => part / length) : [0, 0, 1],
+    degrees: degrees > 180 ? degrees - 360 : degrees,
+  };
+}
+
+// By an angle in degrees, counter-clockwise as seen from the axis's positive end (Rodrigues).
+function rotationAbout([x, y, z], degrees) {
+  const [cos, sin] = [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)];
+  const rest = 1 - cos;
+  return [
+    [cos + x * x * rest, x * y * rest - z * sin, x * z * rest + y * sin],
+    [y * x * rest + z * sin, cos + y * y * rest, y * z * rest - x * sin],
+    [z * x * rest - y * sin, z * y * rest + x * sin, cos + z * z * rest],
+  ];
+}

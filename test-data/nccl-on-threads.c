@@ -1,0 +1,131 @@
+// A stand-in for the functions of NCCL that costar uses, for tests on machines without a GPU. A device is the host's memory,
+// and the ranks are threads of one process. Sums wait for all ranks, or for an abort.
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, FLOAT32 = 7, SUM = 0, RANKS = 16, DEVICES = 64, GROUPS = 64 };
+
+typedef struct {
+  char bytes[128];
+} ncclUniqueId;
+
+struct group {
+  int size, joined, arrived, left, aborted[RANKS];
+  size_t count;
+  float *sum;
+};
+
+struct communicator {
+  struct group *group;
+  int rank;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct group groups[GROUPS];
+static int next;
+
+int cudaSetDevice(int device) {
+  return device >= 0 && device < DEVICES ? SUCCESS : 101;
+}
+
+int ncclGetVersion(int *version) {
+  *version = 22809;
+  return SUCCESS;
+}
+
+const char *ncclGetErrorString(int code) {
+  return code == SYSTEM_ERROR ? "unhandled system error" : "invalid argument";
+}
+
+int ncclGetUniqueId(ncclUniqueId *id) {
+  memset(id, 0, sizeof *id);
+  pthread_mutex_lock(&lock);
+  int number = next++;
+  pthread_mutex_unlock(&lock);
+  if (number >= GROUPS) {
+    return SYSTEM_ERROR;
+  }
+  memcpy(id->bytes, &number, sizeof number);
+  return SUCCESS;
+}
+
+int ncclCommInitRank(void **handle, int size, ncclUniqueId id, int rank) {
+  int number;
+  memcpy(&number, id.bytes, sizeof number);
+  if (number < 0 || number >= GROUPS || size > RANKS || rank < 0 || rank >= size) {
+    return INVALID_ARGUMENT;
+  }
+  struct group *group = &groups[number];
+  pthread_mutex_lock(&lock);
+  group->size = size;
+  group->joined++;
+  pthread_cond_broadcast(&changed);
+  while (group->joined < size) {
+    pthread_cond_wait(&changed, &lock);
+  }
+  pthread_mutex_unlock(&lock);
+  struct communicator *communicator = malloc(sizeof *communicator);
+  communicator->group = group;
+  communicator->rank = rank;
+  *handle = communicator;
+  return SUCCESS;
+}
+
+int ncclCommGetAsyncError(void *handle, int *error) {
+  (void)handle;
+  *error = SUCCESS;
+  return SUCCESS;
+}
+
+int ncclAllReduce(const void *send, void *receive, size_t count, int type, int operation, void *handle, void *stream) {
+  struct group *group = ((struct communicator *)handle)->group;
+  const int *aborted = &group->aborted[((struct communicator *)handle)->rank];
+  if (type != FLOAT32 || operation != SUM || stream != NULL) {
+    return INVALID_ARGUMENT;
+  }
+  pthread_mutex_lock(&lock);
+  // The last sum is still being read.
+  while (group->left > 0 && !*aborted) {
+    pthread_cond_wait(&changed, &lock);
+  }
+  if (group->arrived == 0) {
+    group->sum = calloc(count, sizeof *group->sum);
+    group->count = count;
+  }
+  int fits = group->count == count;
+  for (size_t i = 0; fits && i < count; i++) {
+    group->sum[i] += ((const float *)send)[i];
+  }
+  if (++group->arrived == group->size) {
+    group->left = group->size;
+    pthread_cond_broadcast(&changed);
+  }
+  while (group->left == 0 && !*aborted) {
+    pthread_cond_wait(&changed, &lock);
+  }
+  if (*aborted || !fits) {
+    pthread_mutex_unlock(&lock);
+    return fits ? SYSTEM_ERROR : INVALID_ARGUMENT;
+  }
+  memcpy(receive, group->sum, count * sizeof *group->sum);
+  if (--group->left == 0) {
+    group->arrived = 0;
+    free(group->sum);
+    pthread_cond_broadcast(&changed);
+  }
+  pthread_mutex_unlock(&lock);
+  return SUCCESS;
+}
+
+int ncclCommAbort(void *handle) {
+  struct communicator *communicator = handle;
+  pthread_mutex_lock(&lock);
+  communicator->group->aborted[communicator->rank] = 1;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  free(communicator);
+  return SUCCESS;
+}

@@ -1,0 +1,86 @@
+//! CUDA's part of libtorch is opened before any call that would switch CUDA off for the process.
+//!
+//! A stand-in for it enters hooks that name one GPU. Whoever asks libtorch about CUDA too early never hears of them, and says
+//! that no GPU was found; whoever opens it first gets as far as a product on that GPU, which fails.
+
+use costar::neural::device::{Device, DeviceChoice};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of the stand-ins for `libtorch_cuda.so` and for the driver, of which only the file is looked for.
+fn stand_ins(folder: &Path) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let libtorch = std::env::var("LIBTORCH").expect("cargo sets LIBTORCH");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    let compile = |out: &str, source: &Path| {
+        let status = Command::new(&compiler)
+            .args(["-std=c++17", "-shared", "-fPIC", "-I"])
+            .arg(Path::new(&libtorch).join("include"))
+            .arg("-o")
+            .arg(folder.join(out))
+            .arg(source)
+            .status();
+        assert!(status.expect("a C++ compiler").success());
+    };
+    compile("libtorch_cuda.so", &root.join("test-data/cuda-hooks.cpp"));
+    let driver = folder.join("driver.cpp");
+    std::fs::write(&driver, "extern \"C\" int cuInit(unsigned) { return 0; }\n").expect("the folder can be written");
+    compile("libcuda.so.1", &driver);
+    folder.to_owned()
+}
+
+#[test]
+fn every_command_opens_it_in_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let libraries = stand_ins(folder.path());
+    let file = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let (instances, run, results) = (file("cubes.txt"), file("run"), file("results.jsonl"));
+    std::fs::write(&instances, "R U F\n").expect("the folder can be written");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let model = root.join("models/cube3").to_str().expect("a plain path").to_owned();
+    let commands: [&[&str]; 6] = [
+        &["train", "--puzzle", "puzzle8", "--net", "mlp", "--width", "64", "--steps", "1000", "--out", &run],
+        &["train", "--puzzle", "cube3", "--width", "64", "--steps", "1000", "--out", &run],
+        &["train", "--puzzle", "cube3", "--net", "mlp", "--init", &model, "--steps", "1000", "--out", &run],
+        &["solve", "--puzzle", "cube3", "--model", &model, "R U F"],
+        &["bench", "--puzzle", "cube3", "--model", &model, "--out", &results, &instances],
+        &["evaluate", "--model", &model, &instances],
+    ];
+    for command in commands {
+        let output = Command::new(env!("CARGO_BIN_EXE_costar"))
+            .args(command)
+            .args(["--device", "cuda"])
+            .env("LD_LIBRARY_PATH", &libraries)
+            .current_dir(root)
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("cuda:0 does not work"), "{command:?}: {said}");
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+    }
+}
+
+#[test]
+fn a_call_before_it_switches_cuda_off() {
+    const CHILD: &str = "COSTAR_TEST_ASKS_EARLY";
+    if let Ok(asks) = std::env::var(CHILD) {
+        if asks == "yes" {
+            assert!(!tch::Cuda::is_available(), "no library is open yet");
+        }
+        let refused = Device::resolve(DeviceChoice::Cuda(0)).expect_err("there is no GPU");
+        println!("refused: {refused}");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let libraries = stand_ins(folder.path());
+    for (asks, expected) in [("no", "cuda:0 does not work"), ("yes", "finds no usable GPU")] {
+        let output = Command::new(std::env::current_exe().expect("this program has a path"))
+            .args(["--exact", "a_call_before_it_switches_cuda_off", "--nocapture"])
+            .env(CHILD, asks)
+            .env("LD_LIBRARY_PATH", &libraries)
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(expected), "asked early: {asks}; {said}");
+    }
+}

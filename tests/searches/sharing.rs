@@ -1,0 +1,342 @@
+//! Searches that several ranks share, or several threads work at: the answer is the same.
+
+use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, zero};
+use costar::puzzle::cube3::Cube3;
+use costar::puzzle::{Puzzle, replay};
+use costar::random::generator;
+use costar::registry::{self, Entry, Visitor};
+use costar::search::beam::Beam;
+use costar::search::best_first::{BestFirst, Expansion};
+use costar::search::exchange::Exchange;
+use costar::search::perimeter::{Extent, Perimeter};
+use costar::search::symmetry::Symmetries;
+use costar::search::{Control, End, Limit, Limits, Outcome, Search, Stats};
+use foldhash::fast::FixedState;
+use ndarray::Array2;
+use std::collections::VecDeque;
+use std::hash::BuildHasher as _;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// What ranks that are threads of one process send each other.
+struct Post {
+    size: usize,
+    /// By receiver and sender.
+    letters: Mutex<Vec<Vec<Vec<u8>>>>,
+    meeting: Barrier,
+}
+
+impl Post {
+    fn new(size: usize) -> Self {
+        let letters = Mutex::new(vec![vec![Vec::new(); size]; size]);
+        Post { size, letters, meeting: Barrier::new(size) }
+    }
+}
+
+struct Rank<'a> {
+    rank: usize,
+    post: &'a Post,
+}
+
+impl Exchange for Rank<'_> {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.post.size
+    }
+
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError> {
+        assert_eq!(to.len(), self.post.size);
+        for (letter, boxes) in to.into_iter().zip(&mut *self.post.letters.lock().expect("no rank panics")) {
+            boxes[self.rank] = letter;
+        }
+        self.post.meeting.wait();
+        let own = self.post.letters.lock().expect("no rank panics")[self.rank].clone();
+        self.post.meeting.wait();
+        Ok(own)
+    }
+}
+
+/// Counts the cells that differ from a goal's, and errs by up to one and a half moves; its move probabilities err as much.
+struct Erring<'a, P: Puzzle> {
+    puzzle: &'a P,
+    goal: Vec<u8>,
+    has_policy: bool,
+    done: VecDeque<Estimates>,
+}
+
+impl<'a, P: Puzzle> Erring<'a, P> {
+    fn new(puzzle: &'a P, goal: &P::State, has_policy: bool) -> Self {
+        Erring { puzzle, goal: row(puzzle, goal), has_policy, done: VecDeque::new() }
+    }
+
+    fn guess(&self, state: &P::State) -> f32 {
+        let differ = row(self.puzzle, state).iter().zip(&self.goal).filter(|(a, b)| a != b).count();
+        differ as f32 / 2.0 + (FixedState::default().hash_one(state) % 64) as f32 / 42.0
+    }
+}
+
+fn row<P: Puzzle>(puzzle: &P, state: &P::State) -> Vec<u8> {
+    let mut row = vec![0; puzzle.encoding().cells];
+    puzzle.encode(state, &mut row);
+    row
+}
+
+impl<P: Puzzle> Heuristic<P::State> for Erring<'_, P> {
+    fn name(&self) -> &str {
+        "erring"
+    }
+
+    fn chunk(&self) -> usize {
+        50
+    }
+
+    fn overlap(&self) -> usize {
+        1
+    }
+
+    fn has_policy(&self) -> bool {
+        self.has_policy
+    }
+
+    fn submit(&mut self, states: &[P::State], ask: Ask) -> Result<(), HeuristicError> {
+        let values = states.iter().map(|state| self.guess(state)).collect();
+        let probability =
+            |(i, action): (usize, usize)| (FixedState::default().hash_one((&states[i], action)) % 1000) as f32 / 1000.0;
+        let policy = (self.has_policy && ask == Ask::ValuesAndPolicy)
+            .then(|| Array2::from_shape_fn((states.len(), self.puzzle.move_count()), probability));
+        self.done.push_back(Estimates { values, policy });
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+}
+
+/// A search by so many ranks, each with so many threads; what each rank has found.
+fn shared<P: Puzzle>(
+    puzzle: &P,
+    search: &dyn Search<P>,
+    start: &P::State,
+    goal: &P::State,
+    limits: &Limits,
+    (ranks, threads): (usize, usize),
+) -> Vec<Outcome> {
+    let post = Post::new(ranks);
+    let run = |rank: usize| {
+        let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+        let exchange = Rank { rank, post: &post };
+        let mut control = Control::new(limits, &stop, &mut watch).with_exchange(&exchange).with_threads(threads);
+        let mut heuristic = Erring::new(puzzle, goal, true);
+        search.run(puzzle, start, &mut heuristic, &mut control).expect("no rank fails")
+    };
+    thread::scope(|scope| {
+        let ranks: Vec<_> = (0..ranks).map(|rank| scope.spawn(move || run(rank))).collect();
+        ranks.into_iter().map(|rank| rank.join().expect("no rank panics")).collect()
+    })
+}
+
+fn beams<P: Puzzle>(n: usize, perimeter: &Perimeter<P::State>) -> [Beam<P::State>; 3] {
+    let wide = Beam { candidates: 2, policy_weight: 0.5, symmetry_averaging: 0.25, ..Beam::new(n) };
+    [Beam::new(n / 2), wide.clone(), Beam { perimeter: perimeter.clone(), ..wide }]
+}
+
+/// Solves instances of a puzzle by one, two and three ranks, with beams of some width.
+struct Compare {
+    n: usize,
+    instances: u64,
+}
+
+impl Visitor for Compare {
+    type Output = (usize, usize);
+
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> (usize, usize) {
+        let puzzle = &**entry.puzzle();
+        let reverse = entry.reverse().expect("the puzzle can be scrambled");
+        let goal = reverse.goals(puzzle)[0];
+        let perimeter = reverse.perimeter(puzzle, 3, 200_000, &AtomicBool::new(false));
+        let (mut solved, mut refined) = (0, 0);
+        for number in 0..self.instances {
+            let (_, start) = reverse.scramble(puzzle, 4 + 3 * number, &mut generator(29, number));
+            for (kind, beam) in beams::<P>(self.n, &perimeter).into_iter().enumerate() {
+                let limits = Limits { nodes: Some(100 * self.n as u64), ..Limits::default() };
+                let run = |ranks, threads| shared(puzzle, &beam, &start, &goal, &limits, (ranks, threads));
+                let alone = run(1, 1).remove(0);
+                let about = format!("{}, instance {number}, beam {kind}", puzzle.name());
+                if let Some(moves) = &alone.moves {
+                    let (end, cost) = replay(puzzle, &start, moves).expect("legal moves");
+                    assert!(puzzle.is_goal(&end) && Some(cost) == alone.cost, "{about}");
+                    solved += 1;
+                    refined += usize::from(kind == 2 && alone.stats.iterations > 0);
+                }
+                for ranks in [2, 3] {
+                    for outcome in run(ranks, 1) {
+                        assert_eq!(outcome.end, alone.end, "{about}, {ranks} ranks");
+                        if alone.end != End::Limit(Limit::Nodes) {
+                            assert_eq!(
+                                (&outcome.moves, outcome.cost),
+                                (&alone.moves, alone.cost),
+                                "{about}, {ranks} ranks"
+                            );
+                        } // ranks look at the number of nodes once a layer
+                    }
+                }
+            }
+        }
+        (solved, refined)
+    }
+}
+
+#[test]
+fn a_beam_gives_the_same_answer_by_any_number_of_ranks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles");
+    let files = ["cube2", "cube3-quarter-turns", "cuboid223", "lrx9", "pyraminx", "skewb", "topspin20"];
+    let files = files.map(|name| folder.join(name).with_extension("json").to_str().expect("a plain path").to_owned());
+    let rules = [
+        "cube2",
+        "cube3",
+        "cube3:htm",
+        "puzzle8",
+        "puzzle15",
+        "puzzle24",
+        "puzzle35",
+        "puzzle48",
+        "lightsout3",
+        "lightsout9",
+        "lightsout12",
+    ];
+    let (mut solved, mut refined) = (0, 0);
+    for name in rules.map(str::to_owned).iter().chain(&files) {
+        let found = registry::visit(name, None, Compare { n: 60, instances: 2 }).expect("there is such a puzzle");
+        assert!(found.0 > 0, "{name} is never solved");
+        solved += found.0;
+        refined += found.1;
+    }
+    assert!(solved > 60 && refined > 15, "{solved} solved, {refined} of them through a layer and a perimeter");
+}
+
+#[test]
+fn a_beam_gives_the_same_answer_by_any_number_of_threads() {
+    let (goal, perimeter) = (Cube3.parse("").expect("solved"), Perimeter::new(&Cube3, 3));
+    let start = Cube3.parse("R U F2 L' D B2 R2 U'").expect("a scramble");
+    for (kind, beam) in beams::<Cube3>(6000, &perimeter).into_iter().enumerate() {
+        for nodes in [60_001, 150_000] {
+            let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+            let run = |threads| shared(&Cube3, &beam, &start, &goal, &limits, (1, threads)).remove(0);
+            let alone = run(1);
+            assert!(alone.stats.generated > 60_000, "{} generated", alone.stats.generated);
+            for threads in [2, 3, 16] {
+                let outcome = run(threads);
+                let about = format!("beam {kind}, {nodes} nodes, {threads} threads");
+                assert_eq!((outcome.end, &outcome.moves), (alone.end, &alone.moves), "{about}");
+                // The refinement looks at as many states at once as there are threads.
+                let generated = if kind < 2 { outcome.stats.generated } else { alone.stats.generated };
+                let stats = Stats { seconds: alone.stats.seconds, generated, ..outcome.stats };
+                assert_eq!(stats, alone.stats, "{about}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_agree_where_a_layer_is_generated_in_blocks() {
+    let goal = Cube3.parse("").expect("solved");
+    let start = Cube3.parse("R U F2 L' D B2 R2 U' F L2 B D'").expect("a scramble");
+    // A rank of two generates the children of some 30,000 states, 10,922 at a time.
+    let beam = Beam { perimeter: Perimeter::new(&Cube3, 3), ..Beam::new(60_000) };
+    let run = |ranks| shared(&Cube3, &beam, &start, &goal, &Limits::default(), (ranks, 1));
+    let alone = run(1).remove(0);
+    assert!(alone.moves.is_some() && alone.stats.generated > 1_000_000, "{:?}", alone.stats);
+    for outcome in [run(2), run(3)].concat() {
+        assert_eq!((outcome.end, &outcome.moves), (alone.end, &alone.moves));
+    }
+}
+
+#[test]
+fn a_batch_search_gives_the_same_answer_by_any_number_of_threads() {
+    let goal = Cube3.parse("").expect("solved");
+    let start = Cube3.parse("R U F2 L' D B2 R2 U' F L2 B D'").expect("a scramble");
+    let full = BestFirst { patience: Some(2), ..BestFirst::bwas(3000, 0.6) };
+    let searches = [
+        BestFirst::bwas(3000, 0.6),
+        BestFirst { perimeter: Perimeter::new(&Cube3, 4), ..full.clone() },
+        BestFirst { expansion: Expansion::Partial { policy_weight: 1.0 }, ..full.clone() },
+        BestFirst { patience: None, lambda: 1.0, ..full },
+    ];
+    for (kind, search) in searches.into_iter().enumerate() {
+        let limits = Limits { nodes: Some(200_000), ..Limits::default() };
+        let run = |threads| {
+            let outcome = shared(&Cube3, &search, &start, &goal, &limits, (1, threads)).remove(0);
+            Outcome { stats: Stats { seconds: 0.0, ..outcome.stats }, ..outcome }
+        };
+        let alone = run(1);
+        assert!(alone.stats.generated > 100_000, "kind {kind}: {} generated", alone.stats.generated);
+        for threads in [2, 3, 16] {
+            assert_eq!(run(threads), alone, "kind {kind}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_batch_search_stores_each_state_once() {
+    let start = Cube3.parse("R U F2 L' D B2 R2 U' F L2 B D'").expect("a scramble");
+    // The states within 5 moves, and the children of those within 4.
+    let (states, children) = (105_046, 12 * 11_206);
+    for threads in [1, 2, 3, 16] {
+        let limits = Limits { nodes: Some(children), ..Limits::default() };
+        let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+        let mut control = Control::new(&limits, &stop, &mut watch).with_threads(threads);
+        let search = BestFirst::bwas(1 << 20, 1.0);
+        let outcome = search.run(&Cube3, &start, &mut zero(), &mut control).expect("no estimate fails");
+        assert_eq!((outcome.end, outcome.stats.generated), (End::Limit(Limit::Nodes), children), "{threads} threads");
+        assert_eq!(outcome.stats.stored, states, "{threads} threads");
+    }
+}
+
+#[test]
+fn ranks_share_images_and_a_perimeter_of_classes() {
+    let symmetries = Cube3.symmetries().expect("the cube knows its symmetries");
+    let (stop, extent) = (AtomicBool::new(false), Extent { depth: 4, bytes: u64::MAX, time: None, count_last: false });
+    let perimeter = Perimeter::of_classes(&Cube3, symmetries, extent, &stop, &mut |_| ()).expect("it was not stopped");
+    let goal = Cube3.parse("").expect("the solved cube");
+    let mut solved = 0;
+    for scramble in ["R U F2 L' D", "F D2 R' B U2"] {
+        let start = Cube3.parse(scramble).expect("a scramble");
+        let beam = Beam { candidates: 3, policy_weight: 0.5, perimeter: perimeter.clone(), ..Beam::new(500) };
+        let search = Symmetries { search: Box::new(beam), count: 3 };
+        let run = |ranks| shared(&Cube3, &search, &start, &goal, &Limits::default(), (ranks, 2));
+        let alone = run(1).remove(0);
+        for outcome in run(3) {
+            assert_eq!((outcome.end, &outcome.moves), (alone.end, &alone.moves), "{scramble}");
+        }
+        solved += usize::from(alone.cost.is_some());
+    }
+    assert!(solved > 0, "{solved} solved");
+}
+
+#[test]
+fn a_limit_of_one_rank_ends_all() {
+    let (goal, start) =
+        (Cube3.parse("").expect("solved"), Cube3.parse("R U F2 L' D B2 R2 U' F L2 B D' R F").expect("a scramble"));
+    let search = Symmetries { search: Box::new(Beam::new(3000)), count: 4 };
+    let post = Post::new(2);
+    let run = |rank: usize| {
+        // The second rank's clock has run out when the first one's has not.
+        let limits =
+            Limits { time: Some(Duration::from_millis(if rank == 0 { 3_600_000 } else { 300 })), ..Limits::default() };
+        let (stop, mut watch, exchange) = (AtomicBool::new(false), |_: &_| (), Rank { rank, post: &post });
+        let mut control = Control::new(&limits, &stop, &mut watch).with_exchange(&exchange);
+        search.run(&Cube3, &start, &mut Erring::new(&Cube3, &goal, false), &mut control).expect("no rank fails").end
+    };
+    let ends = thread::scope(|scope| {
+        let ranks: Vec<_> = (0..2).map(|rank| scope.spawn(move || run(rank))).collect();
+        ranks.into_iter().map(|rank| rank.join().expect("no rank panics")).collect::<Vec<_>>()
+    });
+    assert_eq!(ends, [End::Limit(Limit::Time); 2]);
+}
