@@ -392,7 +392,6 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
     };
     Ok(match size * size {
         0..=64 => visitor.visit(LightsOut::<1>::new(size).into()),
-        65..=128 => visitor.visit(LightsOut::<2>::new(size).into()),
         _ => visitor.visit(LightsOut::<4>::new(size).into()),
     })
 }
@@ -409,9 +408,9 @@ fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
 
 /// Lets the visitor work on a permutation puzzle.
 pub fn visit_description<V: Visitor>(description: Description, visitor: V) -> V::Output {
+    // Each size is compiled with all that works on it.
     match description.positions() {
-        0..=16 => visitor.visit(Permutation::<16>::new(description).into()),
-        17..=32 => visitor.visit(Permutation::<32>::new(description).into()),
+        0..=32 => visitor.visit(Permutation::<32>::new(description).into()),
         33..=64 => visitor.visit(Permutation::<64>::new(description).into()),
         65..=128 => visitor.visit(Permutation::<128>::new(description).into()),
         _ => visitor.visit(Permutation::<256>::new(description).into()),

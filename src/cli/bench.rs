@@ -11,6 +11,7 @@ use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
+use crate::search::workers::{Job, beside};
 use crate::solver::{Solution, Solver, Watch};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 
 mod shared;
 
@@ -219,41 +219,45 @@ fn in_parallel<P: Puzzle>(
     mut take_in: impl FnMut(Done) -> Result<()>,
 ) -> Result<()> {
     let (sender, receiver) = channel();
-    thread::scope(|scope| {
-        for mut solver in solvers {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                let mut solve_next = || -> Result<Option<Option<Done>>> {
-                    let Some(i) = (work.next)()? else { return Ok(None) };
-                    let watch = Watch { stop, progress: &mut |_| (), answers: &mut |_| () };
-                    let Instance { text, start, .. } = &work.instances[i];
-                    Ok(Some((work.done)(i, solver.solve_watched(text, *start, watch)?)))
-                };
-                while !stop.load(Ordering::Relaxed)
-                    && let Some(solved) = solve_next().transpose()
-                {
-                    let ends = solved.is_err();
-                    if solved.transpose().is_some_and(|done| sender.send(done).is_err()) || ends {
-                        break;
-                    }
-                }
-            });
+    let search_all = |mut solver: Solver<P>, sender: Sender<Result<Done>>| {
+        let mut solve_next = || -> Result<Option<Option<Done>>> {
+            let Some(i) = (work.next)()? else { return Ok(None) };
+            let watch = Watch { stop, progress: &mut |_| (), answers: &mut |_| () };
+            let Instance { text, start, .. } = &work.instances[i];
+            Ok(Some((work.done)(i, solver.solve_watched(text, *start, watch)?)))
+        };
+        while !stop.load(Ordering::Relaxed)
+            && let Some(solved) = solve_next().transpose()
+        {
+            let ends = solved.is_err();
+            if solved.transpose().is_some_and(|done| sender.send(done).is_err()) || ends {
+                break;
+            }
         }
-        if let Some(others) = work.others {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                if let Err(error) = others(&sender) {
-                    let _ = sender.send(Err(error));
-                }
-            });
-        }
-        drop(sender);
-        let outcome = receiver.iter().try_for_each(|done| take_in(done?));
+    };
+    let search_all = &search_all;
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    for solver in solvers {
+        let sender = sender.clone();
+        jobs.push(Box::new(move || search_all(solver, sender)));
+    }
+    if let Some(others) = work.others {
+        let sender = sender.clone();
+        jobs.push(Box::new(move || {
+            if let Err(error) = others(&sender) {
+                let _ = sender.send(Err(error));
+            }
+        }));
+    }
+    drop(sender);
+    let mut outcome = Ok(());
+    beside(jobs, &mut |_| {
+        outcome = receiver.iter().try_for_each(|done| take_in(done?));
         if outcome.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
-        outcome
-    })
+    });
+    outcome
 }
 
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {

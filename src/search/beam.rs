@@ -406,7 +406,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
     fn reached(&mut self, children: &Layer<P::State>, control: &mut Control<'_>) -> Option<Limit> {
         self.stats.stored = self.evaluated.len();
         self.report(control);
-        control.reached(|| self.bytes() + children.bytes())
+        control.reached(&|| self.bytes() + children.bytes())
     }
 
     /// Which children of the layer are worth an evaluation.

@@ -267,7 +267,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 Err(Interrupt::Limit(Limit::Memory)) if prunes => {
                     self.nodes.evaluate_rest()?;
                     self.nodes.prune_open();
-                    if let Some(limit) = control.reached(|| self.nodes.bytes()) {
+                    if let Some(limit) = control.reached(&|| self.nodes.bytes()) {
                         return Ok(self.end_at(limit, control));
                     }
                 }

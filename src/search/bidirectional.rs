@@ -90,7 +90,7 @@ impl<P: Reversible> Run<'_, P> {
             if self.stats.expanded.is_multiple_of(CHECK_EVERY) {
                 self.stats.stored = self.tree.len() as u64;
                 control.report_counts(&self.stats);
-                if let Some(limit) = control.reached(|| self.tree.bytes() + self.backward.capacity() as u64) {
+                if let Some(limit) = control.reached(&|| self.tree.bytes() + self.backward.capacity() as u64) {
                     return (End::Limit(limit), None);
                 }
             }

@@ -68,7 +68,7 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
             }
             if stats.expanded % CHECK_EVERY == 0 {
                 control.report_counts(&stats);
-                if let Some(limit) = control.reached(|| tree.bytes()) {
+                if let Some(limit) = control.reached(&|| tree.bytes()) {
                     break (End::Limit(limit), None);
                 }
             }
@@ -132,7 +132,7 @@ fn by_number<S>(numbers: &dyn Numbers<S>, start: usize, moves: usize, control: &
             stats.stored = queue.len() as u64;
             control.report_counts(&stats);
             let bytes = || (reached_by.len() + 4 * queue.capacity()) as u64;
-            if let Some(limit) = control.reached(bytes) {
+            if let Some(limit) = control.reached(&bytes) {
                 break End::Limit(limit);
             }
         }

@@ -133,7 +133,7 @@ impl<'a> Control<'a> {
     }
 
     /// The limit that is reached, if any: by the stop flag, the clock, and the bytes in use.
-    pub fn reached(&self, bytes: impl FnOnce() -> u64) -> Option<Limit> {
+    pub fn reached(&self, bytes: &dyn Fn() -> u64) -> Option<Limit> {
         if self.stop.load(Ordering::Relaxed) {
             self.stopped.set(true);
             Some(Limit::Stopped)
@@ -151,7 +151,7 @@ impl<'a> Control<'a> {
     /// # Errors
     /// If a process has failed.
     pub fn agreed(&self) -> Result<Option<Limit>, HeuristicError> {
-        let limits = self.exchange.gather(self.reached(|| 0))?;
+        let limits = self.exchange.gather(self.reached(&|| 0))?;
         Ok(limits.into_iter().flatten().next())
     }
 

@@ -173,6 +173,6 @@ impl<P: Puzzle> Run<'_, '_, P> {
         };
         self.check_at = self.stats.expanded + self.check_every;
         self.control.report_counts(&self.stats);
-        self.control.reached(|| (self.path.capacity() + self.free.capacity() * size_of::<(P::State, Cost)>()) as u64)
+        self.control.reached(&|| (self.path.capacity() + self.free.capacity() * size_of::<(P::State, Cost)>()) as u64)
     }
 }

@@ -216,7 +216,7 @@ impl<P: Reversible> Run<'_, P> {
             self.stats.stored = self.stored();
             let stats = Stats { seconds: control.seconds(), ..self.stats };
             control.report(&Progress { stats, best: None, least_f: Some(self.bound), proof: None });
-            if let Some(limit) = control.reached(|| self.sides.iter().map(Side::bytes).sum()) {
+            if let Some(limit) = control.reached(&|| self.sides.iter().map(Side::bytes).sum()) {
                 return Some(limit);
             }
         }

@@ -17,7 +17,7 @@ use super::perimeter::Perimeter;
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::search::workers::cores;
+use crate::search::workers::{Job, beside, cores};
 use hashbrown::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -226,7 +226,7 @@ impl<P: Puzzle> Run<'_, P> {
             let mut origins: Vec<(u32, Move)> = Vec::new();
             for (i, root) in roots.iter().enumerate() {
                 if i.is_multiple_of(1 << 12)
-                    && let Some(limit) = control.reached(|| (next.len() * 3 * size_of::<Root<P::State>>()) as u64)
+                    && let Some(limit) = control.reached(&|| (next.len() * 3 * size_of::<Root<P::State>>()) as u64)
                 {
                     return Err(limit.into());
                 }
@@ -255,7 +255,7 @@ impl<P: Puzzle> Run<'_, P> {
         let Some(heuristic) = &mut self.heuristic else { return Ok(()) };
         let mut values = Vec::with_capacity(roots.len());
         for chunk in roots.chunks(heuristic.chunk().max(1)) {
-            if let Some(limit) = control.reached(|| 0) {
+            if let Some(limit) = control.reached(&|| 0) {
                 return Err(limit.into());
             }
             let states: Vec<P::State> = chunk.iter().map(|root| root.state).collect();
@@ -280,7 +280,7 @@ impl<P: Puzzle> Run<'_, P> {
         control: &mut Control<'_>,
     ) -> Result<Option<(usize, Vec<Move>)>, Interrupt> {
         let cores = cores().min(roots.len()).max(1);
-        let (next, running) = (AtomicUsize::new(0), AtomicUsize::new(cores));
+        let next = AtomicUsize::new(0);
         // Subtrees from this one on are not needed any more.
         let until = AtomicUsize::new(roots.len());
         let made = AtomicU64::new(0);
@@ -303,15 +303,14 @@ impl<P: Puzzle> Run<'_, P> {
                     }
                 }
             }
-            running.fetch_sub(1, Ordering::Relaxed);
         };
         let begun = Instant::now();
         let before = self.stats.generated;
         let mut ended = None;
-        thread::scope(|scope| {
-            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        let jobs = (0..cores).map(|_| Box::new(&work) as Job<'_>).collect();
+        beside(jobs, &mut |all_ended| {
             let mut reported = Instant::now();
-            while running.load(Ordering::Relaxed) > 0 && !threads.iter().all(|thread| thread.is_finished()) {
+            while !all_ended() {
                 thread::sleep(Duration::from_micros(200));
                 if reported.elapsed() < REPORT_EVERY {
                     continue;
@@ -322,7 +321,7 @@ impl<P: Puzzle> Run<'_, P> {
                 let share = now as f64 / all.max(1) as f64;
                 let left = begun.elapsed().as_secs_f64() * (all.saturating_sub(now)) as f64 / now.max(1) as f64;
                 self.report(target, share, left, control);
-                ended = control.reached(|| 0).or(control.too_many(self.stats.generated).then_some(Limit::Nodes));
+                ended = control.reached(&|| 0).or(control.too_many(self.stats.generated).then_some(Limit::Nodes));
                 if ended.is_some() {
                     until.store(0, Ordering::Relaxed);
                     break;

@@ -58,7 +58,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
             }
             if stats.expanded.is_multiple_of(CHECK_EVERY) {
                 control.report_counts(&stats);
-                if let Some(limit) = control.reached(|| moves.capacity() as u64) {
+                if let Some(limit) = control.reached(&|| moves.capacity() as u64) {
                     break End::Limit(limit);
                 }
             }

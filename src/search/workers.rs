@@ -1,8 +1,12 @@
-//! Work that is cut into ranges, one a thread. The results do not depend on the number of threads.
+//! Work on several threads at once. The results do not depend on the number of threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+/// What one thread is to do.
+pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// How many processes share this machine's cores.
 static PROCESSES: AtomicUsize = AtomicUsize::new(1);
@@ -18,6 +22,72 @@ pub fn cores() -> usize {
     (cores / PROCESSES.load(Ordering::Relaxed)).max(1)
 }
 
+/// Does each job on a thread of its own, and `own` on this one, which is given a way to ask whether all jobs have ended.
+///
+/// Not generic, unlike its callers, so that threads are compiled once and not for each puzzle.
+///
+/// # Panics
+/// If a job panics.
+pub(crate) fn beside(jobs: Vec<Job<'_>>, own: &mut dyn FnMut(&dyn Fn() -> bool)) {
+    thread::scope(|scope| {
+        let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(job)).collect();
+        own(&|| threads.iter().all(|thread| thread.is_finished()));
+        for thread in threads {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+}
+
+/// Calls `work` with each number below `count`, on at most so many threads, this one among them; a thread that has done one
+/// takes the next.
+fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
+    let next = AtomicUsize::new(0);
+    let take_all = &|| {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            work(number);
+        }
+    };
+    beside((1..threads.min(count)).map(|_| Box::new(take_all) as Job<'_>).collect(), &mut |_| take_all());
+}
+
+/// Values that threads put in and take out by number.
+struct Slots<T>(Vec<Mutex<Option<T>>>);
+
+impl<T> Slots<T> {
+    fn empty(count: usize) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(count, || Mutex::new(None));
+        Slots(slots)
+    }
+
+    fn put(&self, at: usize, value: T) {
+        *self.0[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    }
+
+    fn take(&self, at: usize) -> T {
+        let value = self.0[at].lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.expect("each is put in once and taken out once")
+    }
+}
+
+/// Works on all things at once, on at most so many threads. The results are in the order of the things.
+///
+/// # Panics
+/// If `work` panics.
+pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let count = things.len();
+    let (given, done) = (Slots::empty(count), Slots::empty(count));
+    for (i, thing) in things.into_iter().enumerate() {
+        given.put(i, thing);
+    }
+    for_all(threads, count, &|i| done.put(i, work(given.take(i))));
+    (0..count).map(|i| done.take(i)).collect()
+}
+
 /// Cuts `0..count` into a range a thread, none shorter than `least`, works on them at once, and gives the results in order.
 pub(super) fn in_ranges<T: Send>(
     threads: usize,
@@ -26,30 +96,17 @@ pub(super) fn in_ranges<T: Send>(
     work: impl Fn(Range<usize>) -> T + Sync,
 ) -> Vec<T> {
     let parts = (count / least.max(1)).clamp(1, threads.max(1));
-    let part = |i: usize| i * count / parts..(i + 1) * count / parts;
-    let work = &work;
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..parts).map(|i| scope.spawn(move || work(part(i)))).collect();
-        let first = work(part(0));
-        let others =
-            others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        std::iter::once(first).chain(others).collect()
-    })
+    let done = Slots::empty(parts);
+    for_all(parts, parts, &|i| done.put(i, work(i * count / parts..(i + 1) * count / parts)));
+    (0..parts).map(|i| done.take(i)).collect()
 }
 
 /// Works on shards at once, each thread on a run of them: `work` is given the number of the first, and the run.
 pub(super) fn in_shards<T: Send>(threads: usize, shards: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
     let threads = threads.clamp(1, shards.len().max(1));
     let each = shards.len().div_ceil(threads).max(1);
-    let work = &work;
-    thread::scope(|scope| {
-        let mut runs = shards.chunks_mut(each).enumerate();
-        let own = runs.next();
-        runs.for_each(|(run, shards)| drop(scope.spawn(move || work(run * each, shards))));
-        if let Some((_, shards)) = own {
-            work(0, shards);
-        }
-    });
+    let runs = shards.chunks_mut(each).enumerate().collect();
+    on_each(threads, runs, |(run, shards)| work(run * each, shards));
 }
 
 #[cfg(test)]
@@ -65,6 +122,30 @@ mod tests {
                 assert_eq!(ranges.concat(), (0..count).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn a_panic_of_any_thread_is_passed_on() {
+        for bad in 0..4 {
+            let work = |i: usize| assert_ne!(i, bad, "the bad one");
+            assert!(std::panic::catch_unwind(|| on_each(2, (0..4).collect(), work)).is_err(), "thing {bad}");
+        }
+    }
+
+    #[test]
+    fn this_thread_sees_the_end_of_the_others() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let mut seen = Vec::new();
+        let wait = move || receiver.recv().unwrap_or_default();
+        beside(vec![Box::new(wait)], &mut |ended| {
+            seen.push(ended());
+            sender.send(()).expect("the other thread waits");
+            while !ended() {
+                thread::yield_now();
+            }
+            seen.push(true);
+        });
+        assert_eq!(seen, [false, true]);
     }
 
     #[test]

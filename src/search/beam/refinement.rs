@@ -9,11 +9,11 @@ use super::{
 use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
 use crate::search::exhaustive::Exhaustive;
+use crate::search::workers::on_each;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher as _;
 use std::sync::atomic::AtomicUsize;
-use std::thread;
 
 /// From one state, at most about so many are generated.
 const MOST_STATES: f64 = 1000.0;
@@ -102,7 +102,7 @@ impl<P: Puzzle> Run<'_, P> {
         let (mut searched, mut generated) = (0, self.stats.generated);
         loop {
             self.report(control);
-            let limit = control.reached(|| self.bytes()).or(control.too_many(generated).then_some(Limit::Nodes));
+            let limit = control.reached(&|| self.bytes()).or(control.too_many(generated).then_some(Limit::Nodes));
             // What comes after the first path of another rank is not needed.
             let needed = |root: &&Root<P::State>| own.is_none() && best.is_none_or(|best| root.order < best);
             let left = roots[searched..].iter().take(AT_ONCE * self.threads).take_while(needed).count();
@@ -211,17 +211,10 @@ fn search_together<P: Puzzle>(
     roots: &[Root<P::State>],
     moves: usize,
 ) -> Option<(usize, Vec<Move>)> {
-    let found: Vec<_> = thread::scope(|scope| {
-        let threads = roots.chunks(AT_ONCE).zip(searches).map(|(roots, search)| {
-            let path =
-                |(i, root): (usize, &Root<P::State>)| Some((i, search.search(&root.state, root.last, moves, 0)?));
-            scope.spawn(move || roots.iter().enumerate().find_map(path))
-        });
-        let threads: Vec<_> = threads.collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+    let shares: Vec<_> = roots.chunks(AT_ONCE).zip(searches).collect();
+    let found = on_each(shares.len(), shares, |(roots, search)| {
+        let path = |(i, root): (usize, &Root<P::State>)| Some((i, search.search(&root.state, root.last, moves, 0)?));
+        roots.iter().enumerate().find_map(path)
     });
     found.into_iter().enumerate().find_map(|(share, found)| {
         let (i, path) = found?;

@@ -26,7 +26,7 @@ impl<P: Puzzle> Run<'_, P> {
         let mut done = 0;
         while done < batch.len() {
             let checks = check || by_blocks || (done > 0 && done.is_multiple_of(CHECK_EVERY));
-            let reached = checks.then(|| control.reached(|| self.nodes.bytes())).flatten();
+            let reached = checks.then(|| control.reached(&|| self.nodes.bytes())).flatten();
             if let Some(limit) = reached.or_else(|| self.too_many(children, control)) {
                 batch[done..].iter().for_each(|&id| {
                     self.nodes.arena[id].closed = false;
@@ -62,7 +62,7 @@ impl<P: Puzzle> Run<'_, P> {
                 return Ok(());
             };
             let checks = wanted >= blocks::LEAST || taken % CHECK_EVERY == 0;
-            let reached = if checks { control.reached(|| self.nodes.bytes()) } else { None };
+            let reached = if checks { control.reached(&|| self.nodes.bytes()) } else { None };
             if let Some(limit) = reached.or_else(|| self.too_many(1, control)) {
                 return Err(limit.into());
             }

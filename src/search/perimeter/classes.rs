@@ -5,9 +5,8 @@
 
 use super::layer::{Layer, PARTS, Share, part};
 use crate::puzzle::{Class, Move, Puzzle, Reversible, State, Symmetries};
-use crate::search::workers::cores;
+use crate::search::workers::{cores, on_each};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Parents whose children are made before they are taken in.
@@ -242,17 +241,10 @@ impl<P: Reversible> Maker<'_, P> {
             }
             watch((chunk * AT_ONCE * threads) as f64 / parents.len() as f64);
             let each = parents_of_chunk.len().div_ceil(threads);
-            thread::scope(|scope| {
-                for (made, parents) in made.iter_mut().zip(parents_of_chunk.chunks(each)) {
-                    let owner = &owner;
-                    scope.spawn(move || self.children(layers, parents, owner, made));
-                }
-            });
-            thread::scope(|scope| {
-                for (i, taker) in takers.iter_mut().enumerate() {
-                    let made = &made;
-                    scope.spawn(move || made.iter().for_each(|made| taker.take_in(&made[i], want)));
-                }
+            let shares = made.iter_mut().zip(parents_of_chunk.chunks(each)).collect();
+            on_each(threads, shares, |(made, parents)| self.children(layers, parents, &owner, made));
+            on_each(threads, takers.iter_mut().enumerate().collect(), |(i, taker)| {
+                made.iter().for_each(|made| taker.take_in(&made[i], want));
             });
             made.iter_mut().flatten().for_each(Vec::clear);
         }

@@ -12,7 +12,7 @@ use crate::error::{Context as _, Error, Result, ensure};
 use crate::files::write_whole_with;
 use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible, Symmetries, move_names};
-use crate::search::workers::cores;
+use crate::search::workers::{cores, on_each};
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -21,8 +21,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::AtomicBool;
 
 /// What a file begins with.
 const MAGIC: &str = "costar perimeter 1\n";
@@ -132,7 +131,9 @@ impl<'a, P: Reversible> Shelf<'a, P> {
         let layer = |(layer, count): (&Layer, &Count)| LayerHeader {
             count: *count,
             lines: layer.lines().len(),
-            crc32: in_parallel(layer.lines().chunks(PIECE).collect(), |piece| crc32fast::hash(bytes_of(piece))),
+            crc32: on_each(cores(), layer.lines().chunks(PIECE).collect(), |piece: &[Line]| {
+                crc32fast::hash(bytes_of(piece))
+            }),
         };
         Header {
             puzzle: self.puzzle.name(),
@@ -320,7 +321,7 @@ fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Vec<Line>> {
         ensure!(layer.crc32.get(i) == Some(&crc32fast::hash(bytes_of(piece))), "it is damaged: a checksum is another");
         Ok(())
     };
-    in_parallel(pieces, read).into_iter().collect::<Result<()>>()?;
+    on_each(cores(), pieces, read).into_iter().collect::<Result<()>>()?;
     // SAFETY: every line of every piece was written.
     unsafe { lines.set_len(layer.lines) };
     Ok(lines)
@@ -329,34 +330,9 @@ fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Vec<Line>> {
 /// The lines of a layer in a file that is mapped; looking at the checksums also has them read.
 fn map_lines(map: &Arc<Mmap>, at: u64, layer: &LayerHeader) -> Result<Lines> {
     let lines = Lines::in_file(Arc::clone(map), at as usize, layer.lines);
-    let sums = in_parallel(lines.chunks(PIECE).collect(), |piece| crc32fast::hash(bytes_of(piece)));
+    let sums = on_each(cores(), lines.chunks(PIECE).collect(), |piece: &[Line]| crc32fast::hash(bytes_of(piece)));
     ensure!(sums == layer.crc32, "it is damaged: a checksum is another");
     Ok(lines)
-}
-
-/// The results of some work on each thing, on all cores, in order.
-fn in_parallel<T: Send, R: Send>(things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let threads = cores().min(things.len()).max(1);
-    let next = AtomicUsize::new(0);
-    let slots: Vec<_> = things.into_iter().map(|thing| std::sync::Mutex::new(Some(thing))).collect();
-    let take = |at: usize| slots[at].lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-    let run = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(thing) = (at < slots.len()).then(|| take(at)).flatten() else { return done };
-            done.push((at, work(thing)));
-        }
-    };
-    let mut all: Vec<(usize, R)> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, result)| result).collect()
 }
 
 /// A checksum of the rules: of what some moves, one after the other, do to each goal.

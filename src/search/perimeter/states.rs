@@ -5,11 +5,10 @@
 
 use crate::memory;
 use crate::puzzle::{Move, Reversible, State};
-use crate::search::workers::cores;
+use crate::search::workers::{cores, on_each};
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 /// Bytes that a state takes, with what it takes to make the table.
 pub(super) const BYTES: u64 = 16;
@@ -123,19 +122,14 @@ impl Table {
             take_in(&mut met);
             added
         };
-        let shares = self.parts.chunks_mut(share).enumerate();
-        thread::scope(|scope| {
-            let fill = &fill;
-            let threads: Vec<_> = shares.map(|(i, parts)| scope.spawn(move || fill(i * share, parts))).collect();
-            let mut whole = Added { states: Vec::new(), count: 0, met_its_own: false };
-            for thread in threads {
-                let added = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                whole.states.extend(added.states);
-                whole.count += added.count;
-                whole.met_its_own |= added.met_its_own;
-            }
-            whole
-        })
+        let shares = self.parts.chunks_mut(share).enumerate().collect();
+        let mut whole = Added { states: Vec::new(), count: 0, met_its_own: false };
+        for added in on_each(cores, shares, |(i, parts)| fill(i * share, parts)) {
+            whole.states.extend(added.states);
+            whole.count += added.count;
+            whole.met_its_own |= added.met_its_own;
+        }
+        whole
     }
 }
 
