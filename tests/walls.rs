@@ -89,10 +89,10 @@ fn a_library_belongs_to_one_module() {
 const MAY_USE: [(&str, &[&str]); 12] = [
     ("puzzle", &["random"]),
     ("heuristic", &["puzzle", "random", "cache", "files", "memory", "quantity"]),
-    ("search", &["puzzle", "heuristic", "random", "cache", "files", "memory", "quantity"]),
+    ("search", &["puzzle", "heuristic", "random", "cache", "files", "memory", "quantity", "workers"]),
     ("sampler", &["puzzle", "heuristic", "search", "random", "memory"]),
     ("registry", &["puzzle", "heuristic", "search", "sampler", "random", "memory"]),
-    ("neural", &["puzzle", "heuristic", "sampler", "random", "files", "memory", "quantity"]),
+    ("neural", &["puzzle", "heuristic", "sampler", "random", "files", "memory", "quantity", "workers"]),
     (
         "train",
         &["puzzle", "search", "sampler", "registry", "neural", "distributed", "report", "files", "memory", "quantity"],

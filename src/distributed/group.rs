@@ -77,7 +77,7 @@ impl Group {
         group.add(&this_host)?;
         if group.add(&format!("here/{rank}"))? != 1 {
             // It may be that of an attempt whose ranks were killed before all had come.
-            while group.place.meeting.lasts && Instant::now() < deadline {
+            while group.place.meeting.outlives_ranks && Instant::now() < deadline {
                 if group.attempt.is_superseded() {
                     return Ok(Gathered::Superseded);
                 }

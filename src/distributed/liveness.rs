@@ -14,11 +14,11 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 pub(super) const BEAT: Duration = Duration::from_millis(250);
 
 /// How often a rank looks whether the others' counters have moved.
-const GLANCE: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// A rank whose counter has stood still for so many glances is dead. Looks are counted, not seconds: a job that was
+/// A rank whose counter has stood still for so many looks is dead. Looks are counted, not seconds: a job that was
 /// suspended as a whole goes on.
-const SILENCE: u32 = 10;
+const LOOKS_UNTIL_DEAD: u32 = 10;
 
 /// What the watching thread knows.
 #[derive(Debug, Default)]
@@ -54,10 +54,10 @@ impl State {
         let rounds = self.rounds.load(Ordering::Relaxed);
         if rounds == 0 || rounds != looks.0 {
             *looks = (rounds, 0, None);
-        } else if looks.2.is_none_or(|last| last.elapsed() >= GLANCE) {
+        } else if looks.2.is_none_or(|last| last.elapsed() >= LOOK_EVERY) {
             *looks = (rounds, looks.1 + 1, Some(Instant::now()));
         }
-        let is_stuck = looks.1 > 2 * SILENCE;
+        let is_stuck = looks.1 > 2 * LOOKS_UNTIL_DEAD;
         if is_stuck {
             self.lost.store(true, Ordering::Relaxed);
         }
@@ -88,7 +88,7 @@ pub(super) fn beats(store: &Store, size: usize) -> Result<Vec<i64>, String> {
 
 /// Says again and again that this rank is alive, and hears of failures, deaths and signals, until it has left.
 pub(super) fn watch(store: &Store, state: &State, stop: &AtomicBool, (rank, size): (usize, usize)) {
-    let (mut passed_on, mut silence, mut glanced) = (false, Silence::new(size), Instant::now());
+    let (mut passed_on, mut silence, mut looked) = (false, Silence::new(size), Instant::now());
     let mut round = || -> Result<(), String> {
         store.add(&format!("beat/{rank}"), 1)?;
         if store.has("failed")? {
@@ -100,8 +100,8 @@ pub(super) fn watch(store: &Store, state: &State, stop: &AtomicBool, (rank, size
             store.set("stop", b"")?;
             passed_on = true;
         }
-        if glanced.elapsed() >= GLANCE {
-            glanced = Instant::now();
+        if looked.elapsed() >= LOOK_EVERY {
+            looked = Instant::now();
             // Rank 0 looks after all, and the others after rank 0: else each would ask for each.
             let watched = if rank == 0 { size } else { 1 };
             for silent in silence.after(&beats(store, watched)?) {
@@ -136,7 +136,7 @@ pub(super) fn watch(store: &Store, state: &State, stop: &AtomicBool, (rank, size
 /// Which ranks' counters stand still.
 #[derive(Debug)]
 struct Silence {
-    /// What each rank's counter was, and how many glances saw it so.
+    /// What each rank's counter was, and how many looks saw it so.
     beats: Vec<(i64, u32)>,
 }
 
@@ -145,13 +145,13 @@ impl Silence {
         Silence { beats: vec![(-1, 0); size] }
     }
 
-    /// Takes the counters of a further glance; the ranks that are silent.
+    /// Takes the counters of a further look; the ranks that are silent.
     fn after(&mut self, now: &[i64]) -> Vec<usize> {
-        for ((beats, glances), &now) in self.beats.iter_mut().zip(now) {
-            *glances = if *beats == now { *glances + 1 } else { 0 };
+        for ((beats, looks), &now) in self.beats.iter_mut().zip(now) {
+            *looks = if *beats == now { *looks + 1 } else { 0 };
             *beats = now;
         }
-        (0..self.beats.len()).filter(|&rank| self.beats[rank].1 >= SILENCE).collect()
+        (0..self.beats.len()).filter(|&rank| self.beats[rank].1 >= LOOKS_UNTIL_DEAD).collect()
     }
 }
 
@@ -168,9 +168,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rank_is_silent_after_ten_glances_at_one_number() {
+    fn a_rank_is_silent_after_ten_looks_at_one_number() {
         let mut silence = Silence::new(2);
-        assert!((0..=i64::from(SILENCE) - 1).all(|now| silence.after(&[now, 7]).is_empty()));
+        assert!((0..=i64::from(LOOKS_UNTIL_DEAD) - 1).all(|now| silence.after(&[now, 7]).is_empty()));
         assert_eq!(silence.after(&[100, 7]), [1]);
         assert!(silence.after(&[101, 8]).is_empty(), "it speaks again");
     }

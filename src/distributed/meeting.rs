@@ -49,7 +49,7 @@ pub fn fail_alone(meeting: &Meeting, ranks: Option<usize>, code: u8) -> Verdict 
     let Ok(launch) = open(meeting, patience() / 2) else { return Verdict { speaks: true, code } };
     let never = AtomicBool::new(false);
     let store = match Attempt::current(&launch) {
-        Some(store) if !meeting.first => Ok(store),
+        Some(store) if !meeting.is_rank_0 => Ok(store),
         _ => Attempt::find(launch, meeting, patience() / 2, &never).map(|attempt| attempt.store),
     };
     match store {
@@ -92,8 +92,8 @@ impl Attempt {
     /// says why.
     pub(super) fn find(launch: Store, meeting: &Meeting, patience: Duration, stop: &AtomicBool) -> Result<Attempt> {
         let gone = |_| Error::Data("rank 0 has ended without a word, and all others end with it".into());
-        let is_untold_restart = !meeting.lasts && place::restarts() > 0;
-        if meeting.first {
+        let is_untold_restart = !meeting.outlives_ranks && place::restarts() > 0;
+        if meeting.is_rank_0 {
             let number = launch.add("attempts", 1).map_err(gone)?.to_string();
             let store = launch.within(&number).map_err(gone)?;
             launch.set(ATTEMPT, number.as_bytes()).map_err(gone)?;
@@ -107,7 +107,7 @@ impl Attempt {
                 let store = launch.within(&String::from_utf8_lossy(&number)).map_err(gone)?;
                 at_work = store.has(BEGUN).map_err(gone)?;
                 // Where the store lasts, it may be an earlier attempt that has failed.
-                failed = meeting.lasts && store.has("failed").map_err(gone)?;
+                failed = meeting.outlives_ranks && store.has("failed").map_err(gone)?;
                 if !at_work && !failed {
                     return Ok(Attempt { launch, number, store, is_untold_restart });
                 }
@@ -119,13 +119,13 @@ impl Attempt {
                 return Err(Error::Data("stopped while waiting for the other ranks".into()));
             }
             // A store that ends with its group has no later attempts.
-            let patience = if at_work && !meeting.lasts { patience / 4 } else { patience };
+            let patience = if at_work && !meeting.outlives_ranks { patience / 4 } else { patience };
             if begun.elapsed() > patience {
                 let Meeting { host, port, .. } = meeting;
                 let seconds = patience.as_secs();
                 return Err(if failed && place::restarts() == 0 {
                     Error::Elsewhere
-                } else if at_work && !meeting.lasts {
+                } else if at_work && !meeting.outlives_ranks {
                     Error::Data(format!("another group of ranks is at work at {host}:{port}: name another MASTER_PORT"))
                 } else {
                     Error::Data(format!(

@@ -269,8 +269,9 @@ mod tests {
                 .map(|rank| {
                     let run = &run;
                     scope.spawn(move || {
-                        let (host, first, prefix) = ("127.0.0.1".into(), rank == 0, "nccl".into());
-                        let meeting = Meeting { host, port, serves: first, lasts: false, first, prefix };
+                        let (host, is_rank_0, prefix) = ("127.0.0.1".into(), rank == 0, "nccl".into());
+                        let meeting =
+                            Meeting { host, port, serves: is_rank_0, outlives_ranks: false, is_rank_0, prefix };
                         let place = Place { rank, size: 3, local_rank: rank, meeting };
                         let group = Group::open(place, Arc::new(AtomicBool::new(false))).expect("a group");
                         assert_eq!(group.gather("the same").expect("all come"), Gathered::All);

@@ -35,9 +35,9 @@ pub struct Meeting {
     /// Whether this process is the one that holds it.
     pub serves: bool,
     /// Whether the launcher holds it, for all attempts of a launch.
-    pub lasts: bool,
+    pub outlives_ranks: bool,
     /// Whether this process is rank 0, which begins a group there.
-    pub first: bool,
+    pub is_rank_0: bool,
     /// What the keys of this launch begin with: another launch may use the same store.
     pub prefix: String,
 }
@@ -66,7 +66,7 @@ impl Place {
     pub fn meeting_alone() -> Option<Meeting> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let is_alone = variable("WORLD_SIZE").is_some_and(|size| size.trim() == "1");
-        meeting(&variable, true, false).ok().filter(|meeting| is_alone && meeting.lasts)
+        meeting(&variable, true, false).ok().filter(|meeting| is_alone && meeting.outlives_ranks)
     }
 
     fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>, Box<Misplaced>> {
@@ -132,7 +132,7 @@ fn number<T: FromStr<Err: Display>>(name: &str, text: String) -> Result<T, Strin
     text.trim().parse().map_err(|error| format!("the variable {name} is '{text}': {error}"))
 }
 
-fn meeting(variable: &dyn Fn(&str) -> Option<String>, is_first: bool, slurm: bool) -> Result<Meeting, String> {
+fn meeting(variable: &dyn Fn(&str) -> Option<String>, is_rank_0: bool, slurm: bool) -> Result<Meeting, String> {
     let host = variable("MASTER_ADDR").or_else(|| slurm.then(|| first_node(variable)).flatten());
     let host = host.ok_or("the variable MASTER_ADDR is missing: it names the host of rank 0, where the ranks meet")?;
     // Jobs that share a host need ports of their own.
@@ -148,9 +148,9 @@ fn meeting(variable: &dyn Fn(&str) -> Option<String>, is_first: bool, slurm: boo
         }
     };
     let launch = variable("TORCHELASTIC_RUN_ID").unwrap_or_else(|| "0".into());
-    let lasts = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|agent| agent == "True");
-    let (first, prefix) = (is_first, format!("costar/{launch}"));
-    Ok(Meeting { host, port, serves: first && !lasts, lasts, first, prefix })
+    let outlives_ranks = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|agent| agent == "True");
+    let prefix = format!("costar/{launch}");
+    Ok(Meeting { host, port, serves: is_rank_0 && !outlives_ranks, outlives_ranks, is_rank_0, prefix })
 }
 
 /// The first host of a Slurm job: `gpu[03-07,9],other` begins with gpu03.
@@ -194,8 +194,8 @@ mod tests {
             host: "node0".into(),
             port: 1234,
             serves: false,
-            lasts: false,
-            first: false,
+            outlives_ranks: false,
+            is_rank_0: false,
             prefix: "costar/none".into(),
         };
         assert_eq!(place.meeting, meeting);

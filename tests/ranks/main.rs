@@ -1,4 +1,6 @@
-//! Several processes at one training or one benchmark, started as a launcher starts them.
+//! Several processes at one training or one benchmark, started as a launcher starts them, and by torchrun itself.
+
+mod torchrun;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -36,6 +38,11 @@ fn rank(number: usize, size: usize, port: u16) -> Command {
 /// A process without any variables of a launcher; with one thread, that many of them go side by side.
 fn alone() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_costar"));
+    without_launcher(&mut command);
+    command
+}
+
+fn without_launcher(command: &mut Command) {
     for name in ["RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"] {
         command.env_remove(name);
     }
@@ -43,7 +50,6 @@ fn alone() -> Command {
         command.env_remove(name);
     }
     command.env("OMP_NUM_THREADS", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
 }
 
 fn start(mut command: Command, words: &[&str]) -> Child {
