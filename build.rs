@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 const C10D: &str = "src/distributed/c10d.cpp";
-const FUSED: &str = "src/neural/fused.cpp";
+const OPERATIONS: &str = "src/neural/operations.cpp";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    for source in [C10D, FUSED, "src/guarded.h", "src/distributed/gloo_shim"] {
+    for source in [C10D, OPERATIONS, "src/guarded.h", "src/distributed/gloo_shim"] {
         println!("cargo:rerun-if-changed={source}");
     }
     for variable in ["LIBTORCH", "LIBTORCH_USE_PYTORCH"] {
@@ -33,7 +33,7 @@ fn main() {
         .include("src/distributed/gloo_shim")
         .include(include.join("torch/csrc/api/include"))
         .include(include)
-        .files([C10D, FUSED])
+        .files([C10D, OPERATIONS])
         .compile("costar_libtorch");
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", libraries.display());
     // A checkout that was moved as a whole still works: target/release/costar finds ../../libtorch.

@@ -12,7 +12,7 @@ use crate::memory;
 use crate::neural::device::use_local_device;
 use crate::report::Solved;
 use crate::search::exchange::Exchange;
-use crate::search::workers;
+use crate::workers;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

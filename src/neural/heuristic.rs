@@ -10,10 +10,14 @@ use super::precision::Precision;
 use crate::error::{Result, bail, ensure};
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use crate::puzzle::{Encoding, Puzzle};
-use ndarray::{Array2, ArrayView2, Axis, s};
+use crate::workers::{cores, on_each};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+
+/// So many states are encoded in less time than it takes to start a thread for the others.
+const ENCODED_BY_ONE: usize = 8192;
 
 /// A network that estimates the cost-to-go of a puzzle's states.
 pub struct NetworkHeuristic<P: Puzzle> {
@@ -106,9 +110,12 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
 
     fn submit(&mut self, states: &[P::State], ask: Ask) -> Result<(), HeuristicError> {
         let mut rows = Array2::zeros((states.len(), self.cells));
-        for (state, mut row) in states.iter().zip(rows.axis_iter_mut(Axis(0))) {
-            self.puzzle.encode(state, row.as_slice_mut().expect("rows are contiguous"));
-        }
+        let parts = states.chunks(ENCODED_BY_ONE).zip(rows.axis_chunks_iter_mut(Axis(0), ENCODED_BY_ONE)).collect();
+        on_each(cores(), parts, |(states, mut rows): (&[P::State], ArrayViewMut2<'_, u8>)| {
+            for (state, mut row) in states.iter().zip(rows.rows_mut()) {
+                self.puzzle.encode(state, row.as_slice_mut().expect("rows are contiguous"));
+            }
+        });
         self.request(rows, ask)
     }
 

@@ -4,6 +4,7 @@ use super::device::{Device, caught, is_out_of_memory, tune_allocator};
 use super::encode::upload;
 use super::model::{self, ModelConfig};
 use super::network::{Evaluator, Network, NetworkConfig, NetworkError, evaluator};
+use super::operations::to_device;
 use super::optimizer::AdamW;
 use super::parameters::{Parameters, host_values};
 use super::precision::Precision;
@@ -324,7 +325,7 @@ impl Learner {
         let device = self.device.0;
         Uploaded {
             rows: upload(batch.states.view(), device),
-            labels: Tensor::from_slice(batch.labels.as_slice().expect("labels are contiguous")).to_device(device),
+            labels: to_device(batch.labels.as_slice().expect("labels are contiguous"), device),
             targets: self.config.policy.map(|_| upload(batch.policy_targets.view(), device)),
         }
     }

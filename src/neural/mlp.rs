@@ -6,6 +6,7 @@
 use super::encode::{OneHot, flat_inputs, moving_cells};
 use super::int8::{self, Int8Mlp};
 use super::network::{Evaluator, Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, TrainingDefaults};
+use super::operations::linear_relu;
 use super::parameters::{Group, Init, Layout, Slot, Weights, host_values};
 use crate::puzzle::Encoding;
 use tch::{Kind, Tensor};
@@ -32,6 +33,12 @@ impl Layer {
 
     fn forward(&self, weights: &Weights, input: &Tensor, training: bool) -> Tensor {
         self.norm.forward(weights, &input.linear(&weights[self.weight], None::<Tensor>), training)
+    }
+
+    /// The forward pass of the first layer.
+    fn forward_first(&self, weights: &Weights, one_hot: &OneHot, rows: &Tensor, training: bool) -> Tensor {
+        let product = one_hot.rows(rows).linear(&one_hot.widened(&weights[self.weight]), None::<Tensor>);
+        self.norm.forward(weights, &product, training)
     }
 
     fn fold(&self, weights: &Weights, kind: Kind) -> FoldedLayer {
@@ -84,7 +91,7 @@ impl Network for Mlp {
 
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
         let layer = |layer: &Layer, input: &Tensor| layer.forward(weights, input, training);
-        let mut x = layer(&self.input, &self.encode(rows)).relu_();
+        let mut x = self.input.forward_first(weights, &self.one_hot, rows, training).relu_();
         x = layer(&self.hidden, &x).relu_();
         for [first, second] in &self.blocks {
             let inner = layer(first, &x).relu_();
@@ -94,9 +101,10 @@ impl Network for Mlp {
     }
 
     fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
+        let FoldedLayer { weight, bias } = self.input.fold(weights, kind);
         Box::new(FoldedMlp {
             one_hot: self.one_hot.shallow_clone(),
-            input: self.input.fold(weights, kind),
+            input: FoldedLayer { weight: self.one_hot.widened(&weight), bias },
             hidden: self.hidden.fold(weights, kind),
             blocks: self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.fold(weights, kind))).collect(),
             heads: self.heads.fold(weights, kind),
@@ -135,6 +143,10 @@ impl FoldedLayer {
     fn forward(&self, input: &Tensor) -> Tensor {
         input.linear(&self.weight, Some(&self.bias))
     }
+
+    fn forward_relu(&self, input: &Tensor) -> Tensor {
+        linear_relu(input, &self.weight, &self.bias)
+    }
 }
 
 #[derive(Debug)]
@@ -148,11 +160,9 @@ struct FoldedMlp {
 
 impl Folded for FoldedMlp {
     fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
-        let mut x = self.input.forward(&self.one_hot.rows(rows)).relu_();
-        x = self.hidden.forward(&x).relu_();
+        let mut x = self.hidden.forward_relu(&self.input.forward_relu(&self.one_hot.rows(rows)));
         for [first, second] in &self.blocks {
-            let inner = first.forward(&x).relu_();
-            x += second.forward(&inner);
+            x += second.forward(&first.forward_relu(&x));
             x = x.relu_();
         }
         self.heads.forward(&x, with_policy)

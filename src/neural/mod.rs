@@ -2,7 +2,6 @@
 //! network as a [`Heuristic`](crate::heuristic::Heuristic).
 
 pub mod device;
-mod fused;
 pub mod heuristic;
 pub mod learner;
 pub mod model;
@@ -13,6 +12,7 @@ pub mod state;
 mod encode;
 mod int8;
 mod mlp;
+mod operations;
 mod optimizer;
 mod parameters;
 mod resnet;

@@ -154,7 +154,9 @@ impl Evaluator for OnDevice {
             let output = self.network.forward(&upload(rows, self.device), with_policy);
             let policy = output.policy.map(|logits| {
                 let size = (rows.nrows(), logits.size()[1] as usize);
-                let probabilities = host_values(&logits.softmax(-1, Kind::Float));
+                // From a GPU in 16 bits: these are the most numbers that come back.
+                let kind = if self.device.is_cuda() { Kind::Half } else { Kind::Float };
+                let probabilities = host_values(&logits.softmax(-1, Kind::Float).to_kind(kind));
                 Array2::from_shape_vec(size, probabilities).expect("a row of moves a state")
             });
             Evaluation { values: host_values(&output.values), policy }

@@ -1,6 +1,6 @@
 //! AdamW (Loshchilov and Hutter 2019), with its moments in tensors of our own, so that a checkpoint can hold them.
 
-use super::fused::{self, Rates};
+use super::operations::{self, Rates};
 use super::parameters::{Parameters, host_values};
 use crate::error::{Context, Error, Result, ensure};
 use crate::files::write_synced;
@@ -43,7 +43,7 @@ impl AdamW {
                 parameters.trained().into_iter().zip(gradients).zip(&self.moments).zip(decays)
             {
                 let rates = Rates { learning_rate, betas: [BETA1, BETA2], weight_decay, epsilon: EPSILON };
-                fused::adamw(&tensor.detach(), gradient, moments, &steps, rates);
+                operations::adamw(&tensor.detach(), gradient, moments, &steps, rates);
             }
         });
     }
@@ -123,7 +123,7 @@ mod tests {
         let rates = Rates { learning_rate: 0.01, betas: [BETA1, BETA2], weight_decay: 0.1, epsilon: EPSILON };
         for step in 1..=5 {
             let steps = Tensor::from_slice(&[step as f32]);
-            fused::adamw(&own, &Tensor::from_slice(&gradient), &moments, &steps, rates);
+            operations::adamw(&own, &Tensor::from_slice(&gradient), &moments, &steps, rates);
             for i in 0..4 {
                 // Loshchilov and Hutter 2019, Algorithm 2.
                 let g = f64::from(gradient[i]);

@@ -9,6 +9,7 @@
 
 use super::encode::OneHot;
 use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, TrainingDefaults};
+use super::operations::{convolution, linear_relu};
 use super::parameters::{Group, Init, Layout, Slot, Weights};
 use crate::puzzle::{Encoding, Grid};
 use tch::{Kind, Tensor};
@@ -66,12 +67,12 @@ impl ResNet {
     }
 }
 
-/// The 1×1 convolution: `samples × cells × planes` to `samples × (cells · channels)`.
+/// The 1×1 convolution, by weights `channels × planes`: `samples × cells × planes` to `samples × (cells · channels)`.
 fn widen(planes: &Tensor, weight: &Tensor) -> Tensor {
-    planes.linear(&weight.flatten(1, -1), None::<Tensor>).flatten(1, -1)
+    planes.linear(weight, None::<Tensor>).flatten(1, -1)
 }
 
-/// A 3×3 convolution with "same" padding, as matrices.
+/// A 3×3 convolution with "same" padding, as matrices, for a network that is only solved with.
 #[derive(Debug)]
 struct Kernel {
     grid: Grid,
@@ -98,7 +99,17 @@ impl Kernel {
     }
 
     /// `samples × (cells · inputs)` to `samples × (cells · outputs)`; `biases` are `cells × outputs`.
-    fn apply(&self, images: &Tensor, biases: Option<&Tensor>) -> Tensor {
+    fn apply(&self, images: &Tensor, biases: &Tensor) -> Tensor {
+        self.apply_with(images, |cell, seen, taps| seen.linear(taps, Some(biases.get(cell))))
+    }
+
+    /// The same, and ReLU.
+    fn apply_relu(&self, images: &Tensor, biases: &Tensor) -> Tensor {
+        self.apply_with(images, |cell, seen, taps| linear_relu(seen, taps, &biases.get(cell)))
+    }
+
+    /// `product` is given the number of a cell, what it sees, and the taps that meet that.
+    fn apply_with(&self, images: &Tensor, product: impl Fn(i64, &Tensor, &Tensor) -> Tensor) -> Tensor {
         let Grid { rows, columns, .. } = self.grid;
         let cells = images.view([-1, rows as i64, columns as i64, self.inputs]);
         let strips: Vec<Tensor> = (0..columns as i64)
@@ -113,7 +124,7 @@ impl Kernel {
             let (top, height) = near(row, rows);
             let seen = strips[column].narrow(1, top * line, height * line);
             let taps = self.columns[column].narrow(1, (top + 1 - row) * line, height * line);
-            seen.linear(&taps, biases.map(|biases| biases.get(cell as i64)))
+            product(cell as i64, &seen, &taps)
         });
         Tensor::cat(&outputs.collect::<Vec<_>>(), 1)
     }
@@ -135,8 +146,9 @@ impl Network for ResNet {
         let norm = |norm: &Norm, images: &Tensor| {
             norm.forward(weights, &images.view([-1, channels]), training).view(images.size().as_slice())
         };
-        let convolve = |slot: Slot, images: &Tensor| Kernel::new(&weights[slot], self.grid).apply(images, None);
-        let mut x = widen(&self.encode(rows), weight);
+        let convolve =
+            |slot: Slot, images: &Tensor| convolution(images, &weights[slot].permute([0, 2, 3, 1]), self.grid);
+        let mut x = widen(&self.encode(rows), &self.one_hot.widened(&weight.flatten(1, -1)));
         for Block { norms, convolutions } in &self.blocks {
             let inner = convolve(convolutions[0], &norm(&norms[0], &x));
             let inner = norm(&norms[1], &inner).relu_();
@@ -151,7 +163,8 @@ impl Network for ResNet {
         let blocks = self.blocks.iter().map(|Block { norms, convolutions }| {
             let [before, between, after] = norms.each_ref().map(|norm| norm.scale_and_shift(weights));
             // The shift of the first norm meets zero padding at the border: convolve it as an image, once.
-            let shift = Kernel::new(&weight(convolutions[0]), self.grid).apply(&before.1.tile([1, cells]), None);
+            let taps = weight(convolutions[0]).permute([0, 2, 3, 1]);
+            let shift = convolution(&before.1.tile([1, cells]), &taps, self.grid);
             let first = weight(convolutions[0]) * before.0.view([1, -1, 1, 1]) * between.0.view([-1, 1, 1, 1]);
             let second = weight(convolutions[1]) * after.0.view([-1, 1, 1, 1]);
             FoldedBlock {
@@ -161,7 +174,7 @@ impl Network for ResNet {
             }
         });
         let blocks = blocks.collect();
-        let input = weights[self.input].to_kind(kind).copy();
+        let input = self.one_hot.widened(&weights[self.input].to_kind(kind).flatten(1, -1)).copy();
         let one_hot = self.one_hot.shallow_clone();
         Box::new(FoldedResNet { one_hot, grid: self.grid, input, blocks, heads: self.heads.fold(weights, kind) })
     }
@@ -201,8 +214,8 @@ impl Folded for FoldedResNet {
     fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
         let mut x = widen(&self.one_hot.grid(rows, self.grid), &self.input);
         for FoldedBlock { kernels, biases } in &self.blocks {
-            let inner = kernels[0].apply(&x, Some(&biases[0])).relu_();
-            x += kernels[1].apply(&inner, Some(&biases[1]));
+            let inner = kernels[0].apply_relu(&x, &biases[0]);
+            x += kernels[1].apply(&inner, &biases[1]);
         }
         self.heads.forward(&pool(&x, self.input.size()[0]), with_policy)
     }
@@ -211,6 +224,38 @@ impl Folded for FoldedResNet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn near(found: &Tensor, expected: &Tensor, tolerance: f64) {
+        assert_eq!(found.size(), expected.size());
+        let error = (found - expected).abs().max().double_value(&[]) / expected.abs().max().double_value(&[]);
+        assert!(error <= tolerance, "{:?}: {error}", found.size());
+    }
+
+    #[test]
+    fn a_convolution_and_its_gradients_are_those_of_libtorch() {
+        tch::manual_seed(1);
+        for (kind, tolerance) in [(Kind::Double, 1e-12), (Kind::Float, 1e-5), (Kind::BFloat16, 0.03)] {
+            for (rows, columns) in [(1, 1), (1, 4), (2, 2), (3, 3), (4, 3), (5, 6)] {
+                let options = (kind, tch::Device::Cpu);
+                let grid = Grid { faces: 1, rows, columns };
+                let (rows, columns) = (rows as i64, columns as i64);
+                let draw = |size: &[i64]| Tensor::randn(size, options).set_requires_grad(true);
+                let (weight, images) = (draw(&[8, 5, 3, 3]), draw(&[11, rows * columns * 5]));
+                let direction = Tensor::randn([11, rows * columns * 8], options);
+                let found = convolution(&images, &weight.permute([0, 2, 3, 1]), grid);
+                let planes = images.view([11, rows, columns, 5]).permute([0, 3, 1, 2]);
+                let expected = planes.conv2d(&weight, None::<Tensor>, [1, 1], [1, 1], [1, 1], 1);
+                let expected = expected.permute([0, 2, 3, 1]).flatten(1, -1);
+                near(&found, &expected, tolerance);
+                let gradients = |outputs: &Tensor| {
+                    Tensor::run_backward(&[(outputs * &direction).sum(Kind::Double)], &[&images, &weight], false, false)
+                };
+                for (found, expected) in gradients(&found).iter().zip(gradients(&expected)) {
+                    near(found, &expected, tolerance);
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_kernel_gives_what_a_padded_convolution_does() {
@@ -222,11 +267,10 @@ mod tests {
             let expected = images.conv2d(&weight, Some(&bias), [1, 1], [1, 1], [1, 1], 1);
             let kernel = Kernel::new(&weight, Grid { faces: 1, rows, columns });
             let biases = bias.tile([(rows * columns) as i64, 1]);
-            let outputs = kernel.apply(&images.permute([0, 2, 3, 1]).flatten(1, -1), Some(&biases));
-            let outputs = outputs.view([11, rows as i64, columns as i64, 7]).permute([0, 3, 1, 2]);
-            assert_eq!(outputs.size(), expected.size());
-            let error = (outputs - expected).abs().max().double_value(&[]);
-            assert!(error < 1e-12, "{rows} × {columns}: {error}");
+            let flat = images.permute([0, 2, 3, 1]).flatten(1, -1);
+            let as_images = |outputs: Tensor| outputs.view([11, rows as i64, columns as i64, 7]).permute([0, 3, 1, 2]);
+            near(&as_images(kernel.apply(&flat, &biases)), &expected, 1e-12);
+            near(&as_images(kernel.apply_relu(&flat, &biases)), &expected.relu(), 1e-12);
         }
     }
 }

@@ -3,9 +3,9 @@
 use super::exchange::{Alone, Exchange};
 use super::limits::{Limit, Limits};
 use super::outcome::{Answer, Progress, Stats};
-use super::workers;
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Cost;
+use crate::workers;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -10,7 +10,7 @@
 //! | [`perimeter`] | exact costs of all states near the goals |
 //! | [`symmetry`] | any search on several symmetric images of an instance |
 //! | `limits`, `control`, `outcome` | what every search shares |
-//! | [`exchange`], [`workers`] | the processes that share a search; its threads |
+//! | [`exchange`] | the processes that share a search |
 //! | [`settings`] | how a search names its settings |
 //! | [`nodes`], `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
 //!
@@ -54,7 +54,6 @@ pub mod prove;
 pub mod random;
 pub mod settings;
 pub mod symmetry;
-pub mod workers;
 
 pub use control::Control;
 pub use limits::{Limit, Limits};

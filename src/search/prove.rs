@@ -17,7 +17,7 @@ use super::perimeter::Perimeter;
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::search::workers::{Job, beside, cores};
+use crate::workers::{Job, beside, cores};
 use hashbrown::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -2,7 +2,7 @@
 
 use crate::heuristic::HeuristicError;
 use crate::search::exchange::Exchange;
-use crate::search::workers::in_ranges;
+use crate::workers::in_ranges;
 
 /// A place in a total order: by a number, and of equal numbers, by a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]

@@ -10,7 +10,7 @@ use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, State, StateBytes};
 use crate::search::nodes::arena::NodeId;
 use crate::search::nodes::layer::Layer;
-use crate::search::workers::{in_ranges, in_shards};
+use crate::workers::{in_ranges, in_shards};
 use hashbrown::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::ops::Range;

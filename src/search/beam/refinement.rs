@@ -9,7 +9,7 @@ use super::{
 use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
 use crate::search::exhaustive::Exhaustive;
-use crate::search::workers::on_each;
+use crate::workers::on_each;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher as _;

@@ -6,7 +6,7 @@ use crate::heuristic::HeuristicError;
 use crate::puzzle::{Move, Puzzle, State};
 use crate::search::exchange::Exchange;
 use crate::search::nodes::layer::Layer;
-use crate::search::workers::in_ranges;
+use crate::workers::in_ranges;
 use std::ops::Range;
 
 /// Move probabilities below this count as this.

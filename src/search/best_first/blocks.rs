@@ -10,7 +10,7 @@ use crate::puzzle::{Cost, Move, Puzzle, State};
 use crate::search::Control;
 use crate::search::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
 use crate::search::nodes::closed::{Closed, SHARDS, shard_of};
-use crate::search::workers::{in_ranges, in_shards};
+use crate::workers::{in_ranges, in_shards};
 use hashbrown::HashTable;
 use std::sync::atomic::{AtomicU32, Ordering};
 

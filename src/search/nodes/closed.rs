@@ -2,7 +2,7 @@
 
 use super::arena::{Arena, NodeId};
 use crate::puzzle::State;
-use crate::search::workers::in_shards;
+use crate::workers::in_shards;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;

@@ -5,7 +5,7 @@
 
 use super::layer::{Layer, PARTS, Share, part};
 use crate::puzzle::{Class, Move, Puzzle, Reversible, State, Symmetries};
-use crate::search::workers::{cores, on_each};
+use crate::workers::{cores, on_each};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 

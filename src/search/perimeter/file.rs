@@ -12,7 +12,7 @@ use crate::error::{Context as _, Error, Result, ensure};
 use crate::files::write_whole_with;
 use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible, Symmetries, move_names};
-use crate::search::workers::{cores, on_each};
+use crate::workers::{cores, on_each};
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};

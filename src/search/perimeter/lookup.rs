@@ -2,7 +2,7 @@
 
 use super::Perimeter;
 use crate::puzzle::{Cost, Puzzle, State};
-use crate::search::workers::in_ranges;
+use crate::workers::in_ranges;
 
 /// States that a thread takes at least.
 const LEAST: usize = 1 << 11;

@@ -5,7 +5,7 @@
 
 use crate::memory;
 use crate::puzzle::{Move, Reversible, State};
-use crate::search::workers::{cores, on_each};
+use crate::workers::{cores, on_each};
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -12,12 +12,12 @@ pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 static PROCESSES: AtomicUsize = AtomicUsize::new(1);
 
 /// Tells how many processes of a group share this machine's cores.
-pub fn divide_among(processes: usize) {
+pub(crate) fn divide_among(processes: usize) {
     PROCESSES.store(processes.max(1), Ordering::Relaxed);
 }
 
 /// How many threads this process should have at work: one for each core, or a share of that.
-pub fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     (cores / PROCESSES.load(Ordering::Relaxed)).max(1)
 }
@@ -89,7 +89,7 @@ pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: im
 }
 
 /// Cuts `0..count` into a range a thread, none shorter than `least`, works on them at once, and gives the results in order.
-pub(super) fn in_ranges<T: Send>(
+pub(crate) fn in_ranges<T: Send>(
     threads: usize,
     count: usize,
     least: usize,
@@ -102,7 +102,7 @@ pub(super) fn in_ranges<T: Send>(
 }
 
 /// Works on shards at once, each thread on a run of them: `work` is given the number of the first, and the run.
-pub(super) fn in_shards<T: Send>(threads: usize, shards: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
+pub(crate) fn in_shards<T: Send>(threads: usize, shards: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
     let threads = threads.clamp(1, shards.len().max(1));
     let each = shards.len().div_ceil(threads).max(1);
     let runs = shards.chunks_mut(each).enumerate().collect();
