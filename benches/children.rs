@@ -13,8 +13,10 @@ use costar::search::beam::Beam;
 use costar::search::best_first::{BestFirst, Expansion};
 use costar::search::perimeter::Perimeter;
 use costar::search::{Control, Limits, Search};
+use foldhash::fast::FixedState;
 use ndarray::Array2;
 use std::collections::VecDeque;
+use std::hash::BuildHasher as _;
 use std::sync::atomic::AtomicBool;
 
 const ROUNDS: usize = 5;
@@ -22,7 +24,7 @@ const ROUNDS: usize = 5;
 /// Children that a search makes in a round.
 const CHILDREN: u64 = 6_000_000;
 
-/// Guesses from a few bytes of a state.
+/// Guesses from the hash of a state.
 #[derive(Default)]
 struct Free {
     done: VecDeque<Estimates>,
@@ -46,12 +48,8 @@ impl Heuristic<CubeState> for Free {
     }
 
     fn submit(&mut self, states: &[CubeState], ask: Ask) -> Result<(), HeuristicError> {
-        let mut row = [0; 54];
-        let mut value = |state: &CubeState| {
-            Cube3.encode(state, &mut row);
-            f32::from(row[0] + row[10] + row[20] + row[30] + row[40] + row[50]) / 4.0
-        };
-        let values: Vec<f32> = states.iter().map(&mut value).collect();
+        let value = |state: &CubeState| (FixedState::default().hash_one(state) % 64) as f32 / 4.0;
+        let values: Vec<f32> = states.iter().map(value).collect();
         let policy = (ask == Ask::ValuesAndPolicy).then(|| {
             let probability = |(i, action): (usize, usize)| (values[i] as usize + action).is_multiple_of(3);
             Array2::from_shape_fn((states.len(), 12), |place| if probability(place) { 0.2 } else { 0.025 })
