@@ -40,7 +40,7 @@ mod sokoban;
 pub mod tiles;
 
 pub use per_state::PerState;
-pub use shared::{Shared, share};
+pub use shared::{Service, Shared, share, split};
 
 use crate::puzzle::{Move, Puzzle, Reversible, State};
 use hashbrown::HashMap;

@@ -8,8 +8,9 @@ use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
 use crate::puzzle::State;
 use ndarray::{Array2, Axis, s};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 /// A part in a heuristic that several searches share.
 pub struct Shared<S> {
@@ -42,10 +43,17 @@ struct Request<S> {
 }
 
 /// Shares a heuristic between `searches`; it is dropped with the last part.
-pub fn share<S: State>(heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec<Shared<S>> {
+pub fn share<S: State>(mut heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec<Shared<S>> {
+    let (parts, service) = split(&*heuristic, searches);
+    thread::spawn(move || service.serve(&mut *heuristic, &mut || ()));
+    parts
+}
+
+/// Parts of a heuristic for `searches` on other threads, which it answers while it [serves](Service::serve) them.
+pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<Shared<S>>, Service<S>) {
     let facts = Arc::new(Facts {
         name: heuristic.name().to_owned(),
-        chunk: heuristic.chunk().max(1),
+        chunk: heuristic.chunk(),
         overlap: heuristic.overlap(),
         retarget: heuristic.retarget(),
         is_admissible: heuristic.is_admissible(),
@@ -60,44 +68,52 @@ pub fn share<S: State>(heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec
             Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers }
         })
         .collect();
-    let chunk = facts.chunk;
-    thread::spawn(move || serve(heuristic, chunk, &inbox, &outboxes));
-    parts
+    (parts, Service { chunk: facts.chunk, inbox, outboxes })
 }
 
-fn serve<S: State>(
-    mut heuristic: Box<dyn Heuristic<S>>,
+/// The other end of the parts of a heuristic.
+pub struct Service<S> {
     chunk: usize,
-    inbox: &Receiver<Message<S>>,
-    outboxes: &[Sender<Result<Estimates, HeuristicError>>],
-) {
-    let mut searches = outboxes.len();
-    let mut waiting: Vec<Request<S>> = Vec::new();
-    while searches > 0 {
-        match inbox.recv() {
-            Ok(Message::Score(request)) => waiting.push(request),
-            Ok(Message::Leave) => searches -= 1,
-            Err(_) => break,
+    inbox: Receiver<Message<S>>,
+    outboxes: Vec<Sender<Result<Estimates, HeuristicError>>>,
+}
+
+impl<S: State> Service<S> {
+    /// Evaluates what the searches ask, until all parts are dropped. `meanwhile` is called now and then.
+    pub fn serve(self, heuristic: &mut dyn Heuristic<S>, meanwhile: &mut dyn FnMut()) {
+        /// How often `meanwhile` is called at least.
+        const OFTEN: Duration = Duration::from_millis(50);
+        let mut searches = self.outboxes.len();
+        let mut waiting: Vec<Request<S>> = Vec::new();
+        while searches > 0 {
+            meanwhile();
+            match self.inbox.recv_timeout(OFTEN) {
+                Ok(Message::Score(request)) => waiting.push(request),
+                Ok(Message::Leave) => searches -= 1,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let states: usize = waiting.iter().map(|request| request.states.len()).sum();
+            if waiting.is_empty() || (waiting.len() < searches && states < self.chunk) {
+                continue;
+            }
+            let together = evaluate(heuristic, self.chunk, &waiting);
+            let mut from = 0;
+            for request in waiting.drain(..) {
+                let rows = from..from + request.states.len();
+                from = rows.end;
+                let part = together.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
+                    values: all.values[rows.clone()].to_vec(),
+                    policy: match request.ask {
+                        Ask::Values => None,
+                        Ask::ValuesAndPolicy => all.policy.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
+                    },
+                });
+                // A search that is gone needs no answer.
+                let _ = self.outboxes[request.from].send(part);
+            }
         }
-        let states: usize = waiting.iter().map(|request| request.states.len()).sum();
-        if waiting.is_empty() || (waiting.len() < searches && states < chunk) {
-            continue;
-        }
-        let together = evaluate(&mut *heuristic, chunk, &waiting);
-        let mut from = 0;
-        for request in waiting.drain(..) {
-            let rows = from..from + request.states.len();
-            from = rows.end;
-            let part = together.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
-                values: all.values[rows.clone()].to_vec(),
-                policy: match request.ask {
-                    Ask::Values => None,
-                    Ask::ValuesAndPolicy => all.policy.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
-                },
-            });
-            // A search that is gone needs no answer.
-            let _ = outboxes[request.from].send(part);
-        }
+        meanwhile();
     }
 }
 

@@ -37,6 +37,7 @@ use super::settings::{Share, Weight, settings};
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
+use crate::workers::in_ranges;
 use cut::{Key, cut};
 use foldhash::fast::FixedState;
 use offspring::{Evaluated, Found};
@@ -68,6 +69,9 @@ const FIRST_PATIENCE: u32 = 12;
 
 /// Children that are made before those before them are evaluated, about. Some more are made while a device is busy.
 const BLOCK: usize = 1 << 17;
+
+/// Children that a thread takes at least, to sort those that are kept.
+const SORTED: usize = 1 << 13;
 
 settings! {
     /// The settings of `beam`.
@@ -387,11 +391,13 @@ impl<'a, P: Puzzle> Run<'a, P> {
         if self.found.is_some() {
             return Ok(()); // an answer ends the layers: nothing is worth an evaluation any more
         }
-        for (piece, i) in fresh {
-            let piece = &made[piece as usize].children;
-            let id = children.len() as NodeId;
-            children.push_from(piece, i as usize);
-            queue.add(id, &piece.states[i as usize]);
+        let mut next = children.len();
+        for part in Layer::of_children(self.threads, &fresh, |piece| &made[piece as usize].children) {
+            children.append(&part);
+        }
+        drop(made);
+        while next < children.len() {
+            next += queue.add_some(next as NodeId, &children.states[next..]);
             if queue.is_full() {
                 if let Some(limit) = self.reached(children, control) {
                     return Err(limit.into());
@@ -426,12 +432,17 @@ impl<'a, P: Puzzle> Run<'a, P> {
         children.ranks = (0..children.len()).map(|i| children.rank(i)).collect();
         let key = |i: usize| Key::new(children.ranks[i], children.hashes[i]);
         let last = cut(self.exchange, self.threads, self.settings.n.max(1) as u64, children.len(), key)?;
-        let kept = (0..children.len()).map(|i| (key(i), i as NodeId));
-        let mut best: Vec<_> = kept.filter(|(key, _)| last.is_none_or(|last| *key <= last)).collect();
-        best.sort_unstable();
+        let parts = in_ranges(self.threads, children.len(), SORTED, |range| {
+            let kept = range.map(|i| (key(i), i as NodeId));
+            let mut best: Vec<_> = kept.filter(|(key, _)| last.is_none_or(|last| *key <= last)).collect();
+            best.sort_unstable();
+            best
+        });
+        let mut best = parts.concat();
+        best.sort(); // merges the parts
         let best: Vec<NodeId> = best.into_iter().map(|(_, i)| i).collect();
         self.cut_off |= last.is_some();
-        let layer = children.pick(&best);
+        let layer = children.pick(self.threads, &best);
         drop(children);
         let Layer { states, hashes, costs, parents, owners, moves, values, ranks, policy, .. } = layer;
         self.behind.push(Behind { parents, owners, moves });

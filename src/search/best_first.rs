@@ -227,6 +227,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     fn search(mut self, control: &mut Control<'_>) -> Result<Outcome, HeuristicError> {
         let start = self.start;
+        self.nodes.threads = control.threads();
         if let Some(moves) = self.path_from(&start) {
             self.nodes.stats.stored = 1;
             self.best = Some(Answer { cost: moves.len() as Cost, moves });

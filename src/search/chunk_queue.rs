@@ -34,6 +34,16 @@ impl<'a, S: State> ChunkQueue<'a, S> {
         self.states.push(*state);
     }
 
+    /// Adds the first of some states, whose nodes are numbered one after the other, until a whole chunk waits; gives how many.
+    pub(super) fn add_some(&mut self, first: NodeId, states: &[S]) -> usize {
+        if self.states.is_empty() {
+            self.first = first;
+        }
+        let count = self.chunk.saturating_sub(self.states.len()).min(states.len());
+        self.states.extend_from_slice(&states[..count]);
+        count
+    }
+
     /// How many states were not submitted yet.
     pub(super) fn waiting(&self) -> usize {
         self.states.len()

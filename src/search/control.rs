@@ -29,6 +29,31 @@ pub struct Control<'a> {
     threads: usize,
 }
 
+/// What searches on several threads have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Beside<'a> {
+    stop: &'a AtomicBool,
+    begun: Instant,
+    bound: Option<Cost>,
+    threads: usize,
+}
+
+impl<'a> Beside<'a> {
+    /// The control of one of them, with limits and callbacks of its own.
+    pub(super) fn control<'b>(
+        self,
+        limits: &'b Limits,
+        watch: &'b mut dyn FnMut(&Progress),
+        answers: &'b mut dyn FnMut(&Answer),
+    ) -> Control<'b>
+    where
+        'a: 'b,
+    {
+        let Beside { stop, begun, bound, threads } = self;
+        Control { begun, bound, threads, ..Control::new(limits, stop, watch) }.with_answers(answers)
+    }
+}
+
 impl<'a> Control<'a> {
     /// Limits, the stop flag and a progress callback; the clock starts now.
     pub fn new(limits: &'a Limits, stop: &'a AtomicBool, watch: &'a mut dyn FnMut(&Progress)) -> Self {
@@ -87,6 +112,17 @@ impl<'a> Control<'a> {
             exchange: self.exchange,
             threads: self.threads,
         }
+    }
+
+    /// What the control of a search on another thread, beside others, has of this one.
+    pub(super) fn beside_others(&self, searches: usize) -> Beside<'a> {
+        let (stop, begun, bound) = (self.stop, self.begun, self.bound);
+        Beside { stop, begun, bound, threads: self.threads.div_ceil(searches.max(1)) }
+    }
+
+    /// Notes that a search within this one has seen the stop flag.
+    pub(super) fn note_stopped(&self) {
+        self.stopped.set(true);
     }
 
     /// The processes that share the search.

@@ -48,6 +48,8 @@ pub(super) struct Frontier<'a, P: Puzzle> {
     entered: NodeId,
     /// Room for the estimates of a chunk.
     values: Vec<f32>,
+    /// How many threads sort moves.
+    pub(super) threads: usize,
 }
 
 impl<'a, P: Puzzle> Frontier<'a, P> {
@@ -73,6 +75,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             nearest: None,
             entered: 0,
             values: Vec::new(),
+            threads: 1,
         }
     }
 
@@ -211,13 +214,10 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     /// Collects the estimates of one chunk.
     fn collect(&mut self) -> Result<(), HeuristicError> {
         let (first, estimates) = self.queue.collect()?;
-        let policy = estimates.policy.as_ref();
-        for (i, (id, h)) in (first..).zip(estimates.values).enumerate() {
-            self.take_estimate(id, h);
-            if self.expansion.is_partial() {
-                self.order.set(id, policy.map(|policy| policy.row(i)));
-            }
+        if self.expansion.is_partial() {
+            self.order.set(self.threads, first, estimates.values.len(), estimates.policy.as_ref());
         }
+        (first..).zip(estimates.values).for_each(|(id, h)| self.take_estimate(id, h));
         Ok(())
     }
 

@@ -19,6 +19,12 @@ impl Limits {
     pub(super) fn after(&self, generated: u64) -> Limits {
         Limits { nodes: self.nodes.map(|nodes| nodes.saturating_sub(generated)), ..self.clone() }
     }
+
+    /// What each of so many searches may take that run at the same time.
+    pub(super) fn divided(&self, searches: u64) -> Limits {
+        let share = |limit: Option<u64>| limit.map(|limit| limit / searches.max(1));
+        Limits { time: self.time, nodes: share(self.nodes), memory: share(self.memory) }
+    }
 }
 
 /// A limit that ended a search.

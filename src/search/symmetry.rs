@@ -1,12 +1,18 @@
-//! Any search on several symmetric images of an instance, one after the other: the best answer counts.
+//! Any search on several symmetric images of an instance: the best answer counts.
 //!
 //! A network is not exactly as symmetric as its puzzle: where it misleads a search on one image, it may not on another.
-//! The limits hold for all images together. A later image is searched only for what is cheaper than the best answer so
-//! far, which a beam makes use of.
+//!
+//! - A later image is searched only for what is cheaper than the best answer so far, which a beam makes use of.
+//! - One after the other, the limits hold for all images together.
+//! - Together, the first image gives an answer, and then each of the others is searched on a thread of its own for a cheaper
+//!   one. What these searches ask at about the same time is evaluated in one pass, and a device is busy with one image while
+//!   the children of another are made. Each has its share of the limits. The answer does not depend on which is faster.
 
-use super::{Answer, Control, End, Outcome, Search, Stats};
-use crate::heuristic::{Heuristic, HeuristicError};
+use super::{Answer, Control, End, Outcome, Progress, Search, Stats};
+use crate::heuristic::{Heuristic, HeuristicError, split};
 use crate::puzzle::{Puzzle, SymmetricImage};
+use crate::workers::{Job, beside};
+use std::sync::mpsc::channel;
 
 /// A search of the first `count` symmetric images of an instance; of a puzzle without symmetries, of the instance alone.
 pub struct Symmetries<P: Puzzle> {
@@ -14,6 +20,9 @@ pub struct Symmetries<P: Puzzle> {
     pub search: Box<dyn Search<P>>,
     /// How many images, at least 1.
     pub count: usize,
+    /// Whether those after the first are searched at the same time. A search that several processes share takes one after
+    /// the other.
+    pub together: bool,
 }
 
 impl<P: Puzzle> Search<P> for Symmetries<P> {
@@ -28,23 +37,30 @@ impl<P: Puzzle> Search<P> for Symmetries<P> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        let mut images = puzzle.symmetric_images(start).into_iter().take(self.count.max(1));
-        let first = images.next().unwrap_or_else(|| SymmetricImage::identity(*start, puzzle.move_count()));
-        let mut best = self.run_image(puzzle, &first, None, Stats::default(), heuristic, control)?;
+        let mut images = puzzle.symmetric_images(start);
+        images.truncate(self.count.max(1));
+        if images.is_empty() {
+            images.push(SymmetricImage::identity(*start, puzzle.move_count()));
+        }
+        let (first, later) = images.split_at(1);
+        let mut best = self.run_image(puzzle, &first[0], None, Stats::default(), heuristic, control)?;
         let mut stats = best.stats;
-        for image in images {
-            let decided = best.proven_optimal || best.end == End::NoSolution;
-            if decided || control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some() {
+        let mut is_decided = decides(&best);
+        let at_once = if self.together && control.exchange().is_alone() { later.len().max(1) } else { 1 };
+        for images in later.chunks(at_once) {
+            if is_decided || control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some() {
                 break;
             }
-            let outcome = self.run_image(puzzle, &image, best.cost, stats, heuristic, control)?;
-            stats = stats.and(&outcome.stats);
-            let decides = outcome.proven_optimal || outcome.end == End::NoSolution;
-            if is_better(&outcome, &best) {
-                best = outcome;
-            }
-            if decides {
-                break;
+            let outcomes = match images {
+                [image] => vec![self.run_image(puzzle, image, best.cost, stats, heuristic, control)?],
+                _ => self.run_together(puzzle, images, best.cost, stats, heuristic, control)?,
+            };
+            for outcome in outcomes {
+                stats = stats.and(&outcome.stats);
+                is_decided |= decides(&outcome);
+                if is_better(&outcome, &best) {
+                    best = outcome;
+                }
             }
         }
         Ok(Outcome { stats: Stats { seconds: control.seconds(), ..stats }, ..best })
@@ -72,6 +88,94 @@ impl<P: Puzzle> Symmetries<P> {
         outcome.moves = outcome.moves.map(|moves| image.solution(&moves));
         Ok(outcome)
     }
+}
+
+/// What the search of an image tells the thread that it was started from.
+enum News {
+    Progress(usize, Progress),
+    Answer(Answer),
+    Done(usize, Box<Result<Outcome, HeuristicError>>, bool),
+}
+
+impl<P: Puzzle> Symmetries<P> {
+    /// Searches several images at once for what costs less than `known`; `before` counts what the images before them took.
+    fn run_together(
+        &self,
+        puzzle: &P,
+        images: &[SymmetricImage<P::State>],
+        known: Option<u32>,
+        before: Stats,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Vec<Outcome>, HeuristicError> {
+        let limits = control.limits().after(before.generated).divided(images.len() as u64);
+        let common = control.beside_others(images.len());
+        let (sender, receiver) = channel();
+        let (parts, service) = split(heuristic, images.len());
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for ((number, image), mut part) in images.iter().enumerate().zip(parts) {
+            let (limits, sender) = (&limits, sender.clone());
+            jobs.push(Box::new(move || {
+                // The receiver outlives the threads.
+                let tell = |news: News| drop(sender.send(news));
+                let mut watch = |progress: &Progress| tell(News::Progress(number, progress.clone()));
+                let mut answers = |answer: &Answer| tell(News::Answer(answer.clone()));
+                let mut control = common.control(limits, &mut watch, &mut answers);
+                let outcome = self.run_image(puzzle, image, known, Stats::default(), &mut part, &mut control);
+                tell(News::Done(number, Box::new(outcome), control.was_stopped()));
+            }));
+        }
+        drop(sender);
+        let mut progress: Vec<Option<Progress>> = vec![None; images.len()];
+        let mut outcomes: Vec<_> = images.iter().map(|_| None).collect();
+        let mut least = known;
+        let mut take_news = || {
+            for news in receiver.try_iter() {
+                match news {
+                    News::Progress(number, of_image) => {
+                        progress[number] = Some(of_image);
+                        let all = together(progress.iter().flatten());
+                        control.report(&Progress { stats: before.and(&all.stats), ..all });
+                    }
+                    News::Answer(answer) if least.is_none_or(|least| answer.cost < least) => {
+                        least = Some(answer.cost);
+                        control.answer(&answer);
+                    }
+                    News::Answer(_) => {}
+                    News::Done(number, outcome, was_stopped) => {
+                        outcomes[number] = Some(*outcome);
+                        if was_stopped {
+                            control.note_stopped();
+                        }
+                    }
+                }
+            }
+        };
+        let mut service = Some(service);
+        beside(jobs, &mut |_| {
+            if let Some(service) = service.take() {
+                service.serve(heuristic, &mut take_news);
+            }
+        });
+        take_news();
+        outcomes.into_iter().flatten().collect()
+    }
+}
+
+/// The progress of several searches as that of one.
+fn together<'a>(parts: impl Iterator<Item = &'a Progress>) -> Progress {
+    let nothing = Progress { stats: Stats::default(), best: None, least_f: None, proof: None };
+    parts.fold(nothing, |all, part| Progress {
+        stats: all.stats.and(&part.stats),
+        best: all.best.into_iter().chain(part.best).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))),
+        least_f: all.least_f.into_iter().chain(part.least_f).min_by(f32::total_cmp),
+        proof: None,
+    })
+}
+
+/// Whether an outcome says all that there is to know.
+fn decides(outcome: &Outcome) -> bool {
+    outcome.proven_optimal || outcome.end == End::NoSolution
 }
 
 fn is_better(new: &Outcome, old: &Outcome) -> bool {

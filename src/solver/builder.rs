@@ -279,7 +279,9 @@ pub(super) fn build_search<P: Puzzle>(
     let of_search = if plan.perimeter.for_search { perimeter.clone() } else { Perimeter::none() };
     let search = plan.search.build(&Parts { entry, perimeter: of_search });
     let search: Box<dyn Search<P>> = match common.symmetries {
-        Some(count) if count.get() > 1 => Box::new(Symmetries { search, count: count.get() }),
+        Some(count) if count.get() > 1 => {
+            Box::new(Symmetries { search, count: count.get(), together: plan.images_together })
+        }
         _ => search,
     };
     let search: Arc<dyn Search<P>> = match (common.prove, common.sequences) {

@@ -69,6 +69,8 @@ pub struct Plan {
     pub heuristic: HeuristicPlan,
     /// The perimeter that is made.
     pub perimeter: PerimeterPlan,
+    /// Whether symmetric images are searched at the same time: on CUDA, which is fast with many states at a time.
+    pub images_together: bool,
 }
 
 /// What estimates the cost-to-go, found and not loaded yet.

@@ -99,7 +99,7 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         prove: common.prove.filter(|&prove| prove),
         perimeter: None,
     });
-    Ok(Plan { search, heuristic, perimeter })
+    Ok(Plan { search, heuristic, perimeter, images_together: of_heuristic.on_cuda })
 }
 
 /// The name of the search, as far as it can be told before the heuristic is chosen: `auto` means `bwas` where its settings

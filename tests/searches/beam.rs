@@ -142,7 +142,7 @@ fn of_several_images_the_best_answer_counts() {
         let of_image =
             |image: SymmetricImage<_>| run(&one, &image.start, &unlimited, &mut |_| ()).cost.expect("solved");
         let costs: Vec<u32> = Cube3.symmetric_images(&start).into_iter().take(8).map(of_image).collect();
-        let search = Symmetries { search: Box::new(Roundabout(perimeter.clone())), count: 8 };
+        let search = Symmetries { search: Box::new(Roundabout(perimeter.clone())), count: 8, together: false };
         let mut told = Vec::new();
         let outcome = run(&search, &start, &unlimited, &mut |answer| told.push(answer.clone()));
         assert_eq!(outcome.cost, costs.iter().copied().min());
@@ -166,7 +166,7 @@ fn of_several_images_the_best_answer_counts() {
 
 #[test]
 fn an_image_that_was_not_searched_is_no_answer() {
-    let search = Symmetries { search: Box::new(Roundabout(Perimeter::new(&Cube3, 5))), count: 8 };
+    let search = Symmetries { search: Box::new(Roundabout(Perimeter::new(&Cube3, 5))), count: 8, together: false };
     let start = scrambled(&Cube3, 5, &mut generator(6, 0));
     let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
     let mut tell = |_: &Answer| stop.store(true, Ordering::Relaxed);
@@ -352,7 +352,7 @@ fn later_images_look_only_for_better_answers() {
         };
         let outcomes: Vec<Outcome> =
             Cube3.symmetric_images(&start).iter().take(4).map(|image| solved(&beam(), &image.start)).collect();
-        let outcome = solved(&Symmetries { search: Box::new(beam()), count: 4 }, &start);
+        let outcome = solved(&Symmetries { search: Box::new(beam()), count: 4, together: false }, &start);
         let least = outcomes.iter().filter_map(|outcome| outcome.cost).min();
         assert!(outcome.cost.is_some() && outcome.cost <= least, "{:?}, alone {least:?}", outcome.cost);
         let (end, cost) = replay(&Cube3, &start, &outcome.moves.expect("solved")).expect("legal moves");

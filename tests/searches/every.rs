@@ -249,7 +249,7 @@ fn symmetric_images_of_a_puzzle_without_symmetries_are_the_instance_alone() {
     };
     let alone = run(&BreadthFirst::default());
     assert!(alone.0.is_some());
-    assert_eq!(run(&Symmetries { search: Box::new(BreadthFirst::default()), count: 4 }), alone);
+    assert_eq!(run(&Symmetries { search: Box::new(BreadthFirst::default()), count: 4, together: false }), alone);
 }
 
 #[test]

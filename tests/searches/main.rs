@@ -3,6 +3,7 @@
 mod beam;
 mod best_first;
 mod every;
+mod images;
 mod mocks;
 mod pancakes;
 mod partial;

@@ -32,7 +32,7 @@ impl<P: Puzzle> Run<'_, P> {
         self.cut_off |= last.is_some();
         let within = |i: &NodeId| last.is_none_or(|last| key(&children, *i as usize) <= last);
         let within: Vec<NodeId> = (0..children.len() as NodeId).filter(within).collect();
-        let mut chosen = children.pick(&within);
+        let mut chosen = children.pick(self.threads, &within);
         drop(children);
         let near = |&i: &usize| first.is_none_or(|first| key(&chosen, i) > first);
         let near: Vec<usize> = (0..chosen.len()).filter(near).collect();

@@ -39,11 +39,14 @@ impl<S> Default for Made<S> {
 
 impl<S: Copy> Made<S> {
     /// Brings the children into their order.
-    pub(super) fn sort(&mut self) {
+    pub(super) fn sort(&mut self, threads: usize)
+    where
+        S: Send + Sync,
+    {
         let mut ids: Vec<NodeId> = (0..self.children.len() as NodeId).collect();
         // Stable, and so soon done where sorted parts were put together.
         ids.sort_by_key(|&id| (self.order[id as usize], self.children.moves[id as usize]));
-        self.children = self.children.pick(&ids);
+        self.children = self.children.pick(threads, &ids);
         self.order = ids.iter().map(|&id| self.order[id as usize]).collect();
     }
 }
@@ -136,7 +139,7 @@ impl<P: Puzzle> Run<'_, P> {
         }
         let hash = |state| self.hasher.hash_one(state);
         arrived.children.hashes = arrived.children.states.iter().map(hash).collect();
-        arrived.sort();
+        arrived.sort(self.threads);
         Ok(vec![arrived])
     }
 

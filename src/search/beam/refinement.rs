@@ -171,7 +171,7 @@ impl<P: Puzzle> Run<'_, P> {
             }
         }
         drop(again);
-        made.sort();
+        made.sort(self.threads);
         let mut seen = HashSet::new();
         let mut roots = Vec::new();
         for Made { children, order, .. } in self.exchanged(vec![made])? {

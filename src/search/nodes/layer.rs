@@ -3,6 +3,10 @@
 use super::arena::NodeId;
 use crate::heuristic::Estimates;
 use crate::puzzle::{Cost, Move};
+use crate::workers::in_ranges;
+
+/// States that a thread takes at least.
+const STATES: usize = 1 << 12;
 
 /// The states of a layer, best first, or the children that may become one, in the order in which they were generated.
 pub(in crate::search) struct Layer<S> {
@@ -52,29 +56,85 @@ impl<S: Copy> Layer<S> {
     }
 
     /// These states, in this order.
-    pub(in crate::search) fn pick(&self, ids: &[NodeId]) -> Self {
+    pub(in crate::search) fn pick(&self, threads: usize, ids: &[NodeId]) -> Self
+    where
+        S: Send + Sync,
+    {
         fn pick<T: Copy>(from: &[T], ids: &[NodeId]) -> Vec<T> {
             if from.is_empty() { Vec::new() } else { ids.iter().map(|&id| from[id as usize]).collect() }
         }
         let moves = self.policy.len() / self.states.len().max(1);
-        let mut policy = Vec::with_capacity(ids.len() * moves);
-        ids.iter().for_each(|&id| policy.extend_from_slice(&self.policy[id as usize * moves..][..moves]));
-        Layer {
-            states: pick(&self.states, ids),
-            hashes: pick(&self.hashes, ids),
-            costs: pick(&self.costs, ids),
-            parents: pick(&self.parents, ids),
-            owners: pick(&self.owners, ids),
-            moves: pick(&self.moves, ids),
-            values: pick(&self.values, ids),
-            priors: pick(&self.priors, ids),
-            ranks: pick(&self.ranks, ids),
-            policy,
-        }
+        Layer::whole(in_ranges(threads, ids.len(), STATES, |range| {
+            let ids = &ids[range];
+            let mut policy = Vec::with_capacity(ids.len() * moves);
+            ids.iter().for_each(|&id| policy.extend_from_slice(&self.policy[id as usize * moves..][..moves]));
+            Layer {
+                states: pick(&self.states, ids),
+                hashes: pick(&self.hashes, ids),
+                costs: pick(&self.costs, ids),
+                parents: pick(&self.parents, ids),
+                owners: pick(&self.owners, ids),
+                moves: pick(&self.moves, ids),
+                values: pick(&self.values, ids),
+                priors: pick(&self.priors, ids),
+                ranks: pick(&self.ranks, ids),
+                policy,
+            }
+        }))
+    }
+
+    /// Parts, one after the other.
+    fn whole(parts: Vec<Self>) -> Self {
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next().unwrap_or_default();
+        parts.for_each(|part| whole.append(&part));
+        whole
+    }
+
+    /// Adds the states of another layer.
+    pub(in crate::search) fn append(&mut self, other: &Self) {
+        self.states.extend_from_slice(&other.states);
+        self.hashes.extend_from_slice(&other.hashes);
+        self.costs.extend_from_slice(&other.costs);
+        self.parents.extend_from_slice(&other.parents);
+        self.owners.extend_from_slice(&other.owners);
+        self.moves.extend_from_slice(&other.moves);
+        self.values.extend_from_slice(&other.values);
+        self.priors.extend_from_slice(&other.priors);
+        self.ranks.extend_from_slice(&other.ranks);
+        self.policy.extend_from_slice(&other.policy);
+    }
+
+    /// Children of other layers, which have no estimates yet, by piece and number.
+    pub(in crate::search) fn of_children<'a>(
+        threads: usize,
+        places: &[(u32, u32)],
+        piece: impl Fn(u32) -> &'a Self + Sync,
+    ) -> Vec<Self>
+    where
+        S: Send + Sync + 'a,
+    {
+        in_ranges(threads, places.len(), STATES, |range| {
+            let places = &places[range];
+            let mut part = Layer::default();
+            part.reserve(places.len());
+            places.iter().for_each(|&(at, i)| part.push_from(piece(at), i as usize));
+            part
+        })
+    }
+
+    /// Makes room for children.
+    fn reserve(&mut self, count: usize) {
+        self.states.reserve(count);
+        self.hashes.reserve(count);
+        self.costs.reserve(count);
+        self.parents.reserve(count);
+        self.moves.reserve(count);
+        self.priors.reserve(count);
     }
 
     /// Adds a child of another layer's, which has no estimates yet.
-    pub(in crate::search) fn push_from(&mut self, other: &Self, i: usize) {
+    fn push_from(&mut self, other: &Self, i: usize) {
         self.states.push(other.states[i]);
         self.hashes.push(other.hashes[i]);
         self.costs.push(other.costs[i]);
@@ -97,7 +157,9 @@ impl<S: Copy> Layer<S> {
 
     pub(in crate::search) fn take_in(&mut self, estimates: Estimates) {
         self.values.extend(estimates.values);
-        self.policy.extend(estimates.policy.into_iter().flatten());
+        if let Some(policy) = estimates.policy {
+            self.policy.extend_from_slice(policy.as_standard_layout().as_slice().unwrap_or_default());
+        }
     }
 
     pub(in crate::search) fn bytes(&self) -> u64 {

@@ -2,7 +2,8 @@
 
 use super::arena::NodeId;
 use crate::puzzle::Move;
-use ndarray::ArrayView1;
+use crate::workers::on_each;
+use ndarray::{Array2, ArrayView1};
 
 /// The moves of every node, most probable first, and how many of them were taken.
 pub(in crate::search) struct MoveOrder {
@@ -17,6 +18,9 @@ pub(in crate::search) struct MoveOrder {
 const STEPS: f32 = 27.0;
 
 const SEGMENT: usize = 1 << 14;
+
+/// Nodes whose moves a thread sorts at least.
+const TOGETHER: usize = 1 << 11;
 
 impl MoveOrder {
     /// Of so many moves a node; of none, it keeps nothing.
@@ -52,26 +56,27 @@ impl MoveOrder {
         &mut self.segments[id as usize / SEGMENT][id as usize % SEGMENT * width..][..width]
     }
 
-    /// Gives a node its moves; without policy, all are as probable, in the puzzle's order.
-    pub(in crate::search) fn set(&mut self, id: NodeId, policy: Option<ArrayView1<'_, f32>>) {
-        let count = self.count;
-        let room = self.of_mut(id);
-        room[0] = 0;
-        let (order, surprises) = room[1..].split_at_mut(count);
-        let quantized = |action: usize| {
-            let probability = policy.map_or(1.0 / count as f32, |policy| policy[action]);
-            (-STEPS * probability.ln()).round() as u8
-        };
-        for action in 0..count {
-            // Insertion sort: a dozen moves, and most are improbable.
-            let surprise = quantized(action);
-            let mut at = action;
-            while at > 0 && surprises[at - 1] > surprise {
-                (order[at], surprises[at]) = (order[at - 1], surprises[at - 1]);
-                at -= 1;
-            }
-            (order[at], surprises[at]) = (action as u8, surprise);
+    /// Gives `count` nodes their moves, those from `first` on; without policy, all are as probable, in the puzzle's order.
+    pub(in crate::search) fn set(&mut self, threads: usize, first: NodeId, count: usize, policy: Option<&Array2<f32>>) {
+        let (moves, width) = (self.count, self.width());
+        let mut shares = Vec::new();
+        let mut done = 0;
+        while done < count {
+            let from = (first as usize + done) % SEGMENT;
+            let end = SEGMENT.min(from + count - done);
+            shares.push((from..end, done));
+            done += end - from;
         }
+        let of_segments = self.segments[first as usize / SEGMENT..].iter_mut().zip(shares);
+        let rooms = of_segments.flat_map(|(segment, (nodes, row))| {
+            let rooms = segment[nodes.start * width..nodes.end * width].chunks_mut(TOGETHER * width);
+            rooms.enumerate().map(move |(i, rooms)| (row + i * TOGETHER, rooms))
+        });
+        on_each(threads, rooms.collect(), |(row, rooms): (usize, &mut [u8])| {
+            for (i, room) in rooms.chunks_exact_mut(width).enumerate() {
+                sort(moves, room, policy.map(|policy| policy.row(row + i)));
+            }
+        });
     }
 
     /// The most probable move that was not taken, with its surprise.
@@ -114,5 +119,25 @@ impl MoveOrder {
     /// Bytes taken.
     pub(in crate::search) fn bytes(&self) -> u64 {
         (self.segments.len() * SEGMENT * self.width()) as u64
+    }
+}
+
+/// Writes the moves of a node in their order.
+fn sort(count: usize, room: &mut [u8], policy: Option<ArrayView1<'_, f32>>) {
+    room[0] = 0;
+    let (order, surprises) = room[1..].split_at_mut(count);
+    let quantized = |action: usize| {
+        let probability = policy.map_or(1.0 / count as f32, |policy| policy[action]);
+        (-STEPS * probability.ln()).round() as u8
+    };
+    for action in 0..count {
+        // Insertion sort: a dozen moves, and most are improbable.
+        let surprise = quantized(action);
+        let mut at = action;
+        while at > 0 && surprises[at - 1] > surprise {
+            (order[at], surprises[at]) = (order[at - 1], surprises[at - 1]);
+            at -= 1;
+        }
+        (order[at], surprises[at]) = (action as u8, surprise);
     }
 }

@@ -1,0 +1,173 @@
+//! Symmetric images that are searched at the same time.
+
+use crate::mocks::scrambled;
+use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::puzzle::{Move, Puzzle as _, Reversible as _, SymmetricImage, replay};
+use costar::random::generator;
+use costar::search::beam::Beam;
+use costar::search::perimeter::Perimeter;
+use costar::search::symmetry::Symmetries;
+use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search, Stats};
+use foldhash::fast::FixedState;
+use std::collections::VecDeque;
+use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const IMAGES: usize = 4;
+
+/// A device that takes a while for a pass, however many states it evaluates: misleading estimates.
+#[derive(Default)]
+struct Device {
+    done: VecDeque<Estimates>,
+    passes: usize,
+    most: usize,
+    fails_after: Option<usize>,
+}
+
+fn guess(state: &CubeState) -> f32 {
+    (FixedState::default().hash_one(state) % 16) as f32
+}
+
+impl Heuristic<CubeState> for Device {
+    fn name(&self) -> &str {
+        "device"
+    }
+
+    fn chunk(&self) -> usize {
+        1 << 15
+    }
+
+    fn overlap(&self) -> usize {
+        4
+    }
+
+    fn submit(&mut self, states: &[CubeState], _: Ask) -> Result<(), HeuristicError> {
+        if self.fails_after.is_some_and(|passes| self.passes >= passes) {
+            return Err(HeuristicError("the device is gone".into()));
+        }
+        self.passes += 1;
+        self.most = self.most.max(states.len());
+        thread::sleep(Duration::from_millis(1));
+        self.done.push_back(Estimates { values: states.iter().map(guess).collect(), policy: None });
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+}
+
+/// A search that knows the way, takes up to three detours before it, by the looks of the start, and asks the device of every
+/// state on it.
+struct Asking(Perimeter<CubeState>);
+
+impl Search<Cube3> for Asking {
+    fn name(&self) -> &'static str {
+        "asking"
+    }
+
+    fn run(
+        &self,
+        _: &Cube3,
+        start: &CubeState,
+        heuristic: &mut dyn Heuristic<CubeState>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        let detours = FixedState::default().hash_one(start) % 4;
+        let mut moves: Vec<Move> = (0..detours).flat_map(|_| [0, Cube3.inverse(0)]).collect();
+        moves.extend(self.0.path_to_goal(&Cube3, start).expect("it is near"));
+        let (mut state, mut stats) = (*start, Stats::default());
+        for &action in &moves {
+            heuristic.submit(&[state, *start], Ask::Values)?;
+            assert_eq!(heuristic.collect()?.values, [guess(&state), guess(start)]);
+            state = Cube3.apply(&state, action).expect("a cube can be turned");
+            stats.generated += 1;
+            control.report_counts(&stats);
+        }
+        let answer = Answer { cost: moves.len() as u32, moves };
+        control.answer(&answer);
+        let (moves, cost) = (Some(answer.moves), Some(answer.cost));
+        Ok(Outcome { end: End::Solved, moves, cost, proven_optimal: false, stats, proof: None })
+    }
+}
+
+fn asking(together: bool) -> Symmetries<Cube3> {
+    Symmetries { search: Box::new(Asking(Perimeter::new(&Cube3, 5))), count: IMAGES, together }
+}
+
+fn run(search: &dyn Search<Cube3>, start: &CubeState, device: &mut Device) -> (Outcome, Vec<Answer>, Vec<Progress>) {
+    let (mut told, mut seen) = (Vec::new(), Vec::new());
+    let (stop, limits) = (AtomicBool::new(false), Limits::default());
+    let outcome = {
+        let mut tell = |answer: &Answer| told.push(answer.clone());
+        let mut watch = |progress: &Progress| seen.push(progress.clone());
+        let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut tell);
+        search.run(&Cube3, start, device, &mut control).expect("the device works")
+    };
+    (outcome, told, seen)
+}
+
+#[test]
+fn images_that_are_searched_together_share_passes() {
+    let (mut device, mut other) = (Device::default(), Device::default());
+    for number in 0..20 {
+        let start = scrambled(&Cube3, 5, &mut generator(31, number));
+        let of_image = |image: SymmetricImage<CubeState>| {
+            let (outcome, ..) = run(&Asking(Perimeter::new(&Cube3, 5)), &image.start, &mut Device::default());
+            (outcome.cost, outcome.moves.map(|moves| image.solution(&moves)), outcome.stats.generated)
+        };
+        let answers: Vec<_> = Cube3.symmetric_images(&start).into_iter().take(IMAGES).map(of_image).collect();
+        let (outcome, told, seen) = run(&asking(true), &start, &mut device);
+        let (one_by_one, ..) = run(&asking(false), &start, &mut other);
+        assert_eq!((outcome.cost, &outcome.moves), (one_by_one.cost, &one_by_one.moves));
+        assert_eq!(outcome.stats.generated, answers.iter().map(|(.., generated)| generated).sum::<u64>());
+        // The answer is that of the first image with the best one, however fast each of them was.
+        let best = answers.iter().filter_map(|(cost, ..)| *cost).min();
+        let first = answers.into_iter().find(|(cost, ..)| *cost == best).expect("an image is solved");
+        assert_eq!((outcome.cost, &outcome.moves), (first.0, &first.1));
+        for answer in &told {
+            let (end, cost) = replay(&Cube3, &start, &answer.moves).expect("legal moves");
+            assert!(Cube3.is_goal(&end) && cost == answer.cost);
+        }
+        assert!(told.windows(2).all(|pair| pair[1].cost < pair[0].cost), "only better answers are told");
+        assert_eq!(told.last().map(|answer| answer.cost), outcome.cost);
+        let most = seen.iter().map(|progress| progress.stats.generated).max().expect("progress");
+        assert_eq!(most, outcome.stats.generated, "progress is that of all images");
+    }
+    assert!(3 * device.passes < 2 * other.passes, "{} passes, and {} one by one", device.passes, other.passes);
+    assert!(device.most > other.most, "{} states in a pass, and {} one by one", device.most, other.most);
+    assert!(device.passes > other.passes / IMAGES, "the first image is searched alone");
+}
+
+#[test]
+fn limits_and_failures_end_all_images() {
+    let start = scrambled(&Cube3, 30, &mut generator(31, 9));
+    let beam = Beam { perimeter: Perimeter::new(&Cube3, 4), ..Beam::new(300) };
+    let search = Symmetries { search: Box::new(beam), count: IMAGES, together: true };
+    let mut watch = |_: &_| ();
+    let (stop, limits) = (AtomicBool::new(false), Limits { nodes: Some(40_000), ..Limits::default() });
+    let outcome = search
+        .run(&Cube3, &start, &mut Device::default(), &mut Control::new(&limits, &stop, &mut watch))
+        .expect("the device works");
+    assert_eq!(outcome.end, End::Limit(Limit::Nodes));
+    assert!((30_000..=40_000).contains(&outcome.stats.generated), "{}", outcome.stats.generated);
+    // The flag is set while they run.
+    let limits = Limits::default();
+    let mut watch = |progress: &Progress| {
+        stop.fetch_or(progress.stats.generated > 1000, Ordering::Relaxed);
+    };
+    let mut control = Control::new(&limits, &stop, &mut watch);
+    let outcome = search.run(&Cube3, &start, &mut Device::default(), &mut control).expect("the device works");
+    assert!(control.was_stopped() && outcome.end == End::Limit(Limit::Stopped), "{:?}", outcome.end);
+    // A device that fails, at the start or later.
+    let stop = AtomicBool::new(false);
+    for passes in [0, 5] {
+        let mut watch = |_: &_| ();
+        let mut device = Device { fails_after: Some(passes), ..Device::default() };
+        let failed = search.run(&Cube3, &start, &mut device, &mut Control::new(&limits, &stop, &mut watch));
+        assert!(failed.is_err_and(|error| error.to_string().contains("the device is gone")));
+    }
+}
