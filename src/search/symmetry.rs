@@ -118,7 +118,7 @@ impl<P: Puzzle> Symmetries<P> {
             jobs.push(Box::new(move || {
                 // The receiver outlives the threads.
                 let tell = |news: News| drop(sender.send(news));
-                let mut watch = |progress: &Progress| tell(News::Progress(number, progress.clone()));
+                let mut watch = |progress: &Progress| tell(News::Progress(number, *progress));
                 let mut answers = |answer: &Answer| tell(News::Answer(answer.clone()));
                 let mut control = common.control(limits, &mut watch, &mut answers);
                 let outcome = self.run_image(puzzle, image, known, Stats::default(), &mut part, &mut control);

@@ -103,7 +103,7 @@ fn run(search: &dyn Search<Cube3>, start: &CubeState, device: &mut Device) -> (O
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let outcome = {
         let mut tell = |answer: &Answer| told.push(answer.clone());
-        let mut watch = |progress: &Progress| seen.push(progress.clone());
+        let mut watch = |progress: &Progress| seen.push(*progress);
         let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut tell);
         search.run(&Cube3, start, device, &mut control).expect("the device works")
     };
