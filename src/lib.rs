@@ -79,6 +79,6 @@ pub mod solver;
 pub mod train;
 #[cfg(feature = "view")]
 pub mod view;
-mod workers;
+pub mod workers;
 
 pub use error::{Error, Result, SettingError};

@@ -12,12 +12,12 @@ pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 static PROCESSES: AtomicUsize = AtomicUsize::new(1);
 
 /// Tells how many processes of a group share this machine's cores.
-pub(crate) fn divide_among(processes: usize) {
+pub fn divide_among(processes: usize) {
     PROCESSES.store(processes.max(1), Ordering::Relaxed);
 }
 
 /// How many threads this process should have at work: one for each core, or a share of that.
-pub(crate) fn cores() -> usize {
+pub fn cores() -> usize {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     (cores / PROCESSES.load(Ordering::Relaxed)).max(1)
 }
