@@ -8,6 +8,9 @@ use std::thread;
 /// What one thread is to do.
 pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 
+/// What the thread that started others is to do meanwhile, given a way to ask whether all of them have ended.
+pub(crate) type Own<'a> = Box<dyn FnOnce(&dyn Fn() -> bool) + 'a>;
+
 /// How many processes share this machine's cores.
 static PROCESSES: AtomicUsize = AtomicUsize::new(1);
 
@@ -22,14 +25,16 @@ pub fn cores() -> usize {
     (cores / PROCESSES.load(Ordering::Relaxed)).max(1)
 }
 
-/// Does each job on a thread of its own, and `own` on this one, which is given a way to ask whether all jobs have ended.
+/// Does each job on a thread of its own, and `own` on this one.
 ///
 /// Not generic, unlike its callers, so that threads are compiled once and not for each puzzle.
 ///
 /// # Panics
 /// If a job panics.
-pub(crate) fn beside(jobs: Vec<Job<'_>>, own: &mut dyn FnMut(&dyn Fn() -> bool)) {
-    thread::scope(|scope| {
+pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
+    thread::scope(move |scope| {
+        // Where a thread cannot be started, what the jobs wait for goes with `own`.
+        let own = own;
         let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(job)).collect();
         own(&|| threads.iter().all(|thread| thread.is_finished()));
         for thread in threads {
@@ -51,7 +56,7 @@ fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
             work(number);
         }
     };
-    beside((1..threads.min(count)).map(|_| Box::new(take_all) as Job<'_>).collect(), &mut |_| take_all());
+    beside((1..threads.min(count)).map(|_| Box::new(take_all) as Job<'_>).collect(), Box::new(|_| take_all()));
 }
 
 /// Values that threads put in and take out by number.
@@ -137,7 +142,7 @@ mod tests {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let mut seen = Vec::new();
         let wait = move || receiver.recv().unwrap_or_default();
-        beside(vec![Box::new(wait)], &mut |ended| {
+        let own: Own<'_> = Box::new(|ended| {
             seen.push(ended());
             sender.send(()).expect("the other thread waits");
             while !ended() {
@@ -145,6 +150,7 @@ mod tests {
             }
             seen.push(true);
         });
+        beside(vec![Box::new(wait)], own);
         assert_eq!(seen, [false, true]);
     }
 

@@ -12,7 +12,7 @@ use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
 use crate::solver::{Solution, Solver, Watch};
-use crate::workers::{Job, beside};
+use crate::workers::{Job, Own, beside};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
@@ -251,12 +251,13 @@ fn in_parallel<P: Puzzle>(
     }
     drop(sender);
     let mut outcome = Ok(());
-    beside(jobs, &mut |_| {
+    let collect: Own<'_> = Box::new(|_| {
         outcome = receiver.iter().try_for_each(|done| take_in(done?));
         if outcome.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
     });
+    beside(jobs, collect);
     outcome
 }
 

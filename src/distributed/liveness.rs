@@ -14,7 +14,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 pub(super) const BEAT: Duration = Duration::from_millis(250);
 
 /// How often a rank looks whether the others' counters have moved.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 
 /// A rank whose counter has stood still for so many looks is dead. Looks are counted, not seconds: a job that was
 /// suspended as a whole goes on.
@@ -54,7 +54,7 @@ impl State {
         let rounds = self.rounds.load(Ordering::Relaxed);
         if rounds == 0 || rounds != looks.0 {
             *looks = (rounds, 0, None);
-        } else if looks.2.is_none_or(|last| last.elapsed() >= LOOK_EVERY) {
+        } else if looks.2.is_none_or(|last| last.elapsed() >= COUNTERS_EVERY) {
             *looks = (rounds, looks.1 + 1, Some(Instant::now()));
         }
         let is_stuck = looks.1 > 2 * LOOKS_UNTIL_DEAD;
@@ -100,7 +100,7 @@ pub(super) fn watch(store: &Store, state: &State, stop: &AtomicBool, (rank, size
             store.set("stop", b"")?;
             passed_on = true;
         }
-        if looked.elapsed() >= LOOK_EVERY {
+        if looked.elapsed() >= COUNTERS_EVERY {
             looked = Instant::now();
             // Rank 0 looks after all, and the others after rank 0: else each would ask for each.
             let watched = if rank == 0 { size } else { 1 };

@@ -1,8 +1,8 @@
 //! One heuristic for several searches at once, each on a thread of its own: what they submit at about the same time is
 //! evaluated in one pass.
 //!
-//! A pass begins when its chunk is full, or when every search waits. The estimates that a search gets do not depend on
-//! the other searches, as long as the heuristic looks at each state alone.
+//! A pass begins when its chunk is full, when every search waits, or when one has waited as long as it may. The estimates that a search gets do not depend on the other searches, as long as the heuristic looks at
+//! each state alone.
 
 use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
 use crate::puzzle::State;
@@ -45,7 +45,7 @@ struct Request<S> {
 /// Shares a heuristic between `searches`; it is dropped with the last part.
 pub fn share<S: State>(mut heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec<Shared<S>> {
     let (parts, service) = split(&*heuristic, searches);
-    thread::spawn(move || service.serve(&mut *heuristic, &mut || ()));
+    thread::spawn(move || service.serve(&mut *heuristic, None, &mut || ()));
     parts
 }
 
@@ -68,7 +68,7 @@ pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<Sh
             Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers }
         })
         .collect();
-    (parts, Service { chunk: facts.chunk, inbox, outboxes })
+    (parts, Service { chunk: facts.chunk.max(1), inbox, outboxes })
 }
 
 /// The other end of the parts of a heuristic.
@@ -79,22 +79,26 @@ pub struct Service<S> {
 }
 
 impl<S: State> Service<S> {
-    /// Evaluates what the searches ask, until all parts are dropped. `meanwhile` is called now and then.
-    pub fn serve(self, heuristic: &mut dyn Heuristic<S>, meanwhile: &mut dyn FnMut()) {
-        /// How often `meanwhile` is called at least.
+    /// Evaluates what the searches ask, until all parts are dropped. With `patience`, a search waits no longer than that for
+    /// another that is busy with other things. `meanwhile` is called now and then.
+    pub fn serve(self, heuristic: &mut dyn Heuristic<S>, patience: Option<Duration>, meanwhile: &mut dyn FnMut()) {
+        /// How often `meanwhile` is called at least, where nothing is asked.
         const OFTEN: Duration = Duration::from_millis(50);
         let mut searches = self.outboxes.len();
         let mut waiting: Vec<Request<S>> = Vec::new();
         while searches > 0 {
             meanwhile();
-            match self.inbox.recv_timeout(OFTEN) {
+            let mut is_over = false;
+            let patience = patience.filter(|_| !waiting.is_empty());
+            match self.inbox.recv_timeout(patience.unwrap_or(OFTEN)) {
                 Ok(Message::Score(request)) => waiting.push(request),
                 Ok(Message::Leave) => searches -= 1,
-                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Timeout) => is_over = patience.is_some(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             let states: usize = waiting.iter().map(|request| request.states.len()).sum();
-            if waiting.is_empty() || (waiting.len() < searches && states < self.chunk) {
+            let is_due = is_over || waiting.len() >= searches || states >= self.chunk;
+            if waiting.is_empty() || !is_due {
                 continue;
             }
             let together = evaluate(heuristic, self.chunk, &waiting);
@@ -117,7 +121,7 @@ impl<S: State> Service<S> {
     }
 }
 
-/// Scores all that was asked, in chunks.
+/// Scores all that was asked, in chunks, of which as many are submitted ahead as the heuristic takes.
 fn evaluate<S: State>(
     heuristic: &mut dyn Heuristic<S>,
     chunk: usize,
@@ -127,9 +131,18 @@ fn evaluate<S: State>(
     let ask = if with_policy { Ask::ValuesAndPolicy } else { Ask::Values };
     let states: Vec<S> = requests.iter().flat_map(|request| &request.states).copied().collect();
     let mut all = Estimates { values: Vec::with_capacity(states.len()), policy: None };
-    for part in states.chunks(chunk) {
-        heuristic.submit(part, ask)?;
+    let mut chunks = states.chunks(chunk);
+    let (ahead, mut in_flight) = (heuristic.overlap() + 1, 0);
+    loop {
+        for part in chunks.by_ref().take(ahead - in_flight) {
+            heuristic.submit(part, ask)?;
+            in_flight += 1;
+        }
+        if in_flight == 0 {
+            break;
+        }
         let estimates = heuristic.collect()?;
+        in_flight -= 1;
         all.values.extend(estimates.values);
         if let Some(rows) = estimates.policy {
             let room = || Array2::zeros((0, rows.ncols()));

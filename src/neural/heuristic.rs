@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// So many states are encoded in less time than it takes to start a thread for the others.
-const ENCODED_BY_ONE: usize = 8192;
+/// States that a thread encodes at least: fewer are sooner encoded than threads are started.
+const ENCODED_BY_ONE: usize = 4096;
 
 /// A network that estimates the cost-to-go of a puzzle's states.
 pub struct NetworkHeuristic<P: Puzzle> {

@@ -156,7 +156,10 @@ impl Evaluator for OnDevice {
                 let size = (rows.nrows(), logits.size()[1] as usize);
                 // From a GPU in 16 bits: these are the most numbers that come back.
                 let kind = if self.device.is_cuda() { Kind::Half } else { Kind::Float };
-                let probabilities = host_values(&logits.softmax(-1, Kind::Float).to_kind(kind));
+                // None becomes 0 there.
+                let probabilities =
+                    logits.softmax(-1, Kind::Float).clamp_min(if kind == Kind::Half { 1e-7 } else { 0.0 });
+                let probabilities = host_values(&probabilities.to_kind(kind));
                 Array2::from_shape_vec(size, probabilities).expect("a row of moves a state")
             });
             Evaluation { values: host_values(&output.values), policy }

@@ -17,7 +17,7 @@ use super::perimeter::Perimeter;
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::workers::{Job, beside, cores};
+use crate::workers::{Job, Own, beside, cores};
 use hashbrown::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -308,7 +308,7 @@ impl<P: Puzzle> Run<'_, P> {
         let before = self.stats.generated;
         let mut ended = None;
         let jobs = (0..cores).map(|_| Box::new(&work) as Job<'_>).collect();
-        beside(jobs, &mut |all_ended| {
+        let wait: Own<'_> = Box::new(|all_ended| {
             let mut reported = Instant::now();
             while !all_ended() {
                 thread::sleep(Duration::from_micros(200));
@@ -328,6 +328,7 @@ impl<P: Puzzle> Run<'_, P> {
                 }
             }
         });
+        beside(jobs, wait);
         let now = made.into_inner();
         self.stats.generated = before + now;
         self.sequences += now;

@@ -195,7 +195,7 @@ pub(crate) use settings;
 pub struct Common {
     /// Depth of the perimeter.
     pub perimeter: Option<u32>,
-    /// How many symmetric images of an instance are searched, one after the other.
+    /// How many symmetric images of an instance are searched.
     pub symmetries: Option<NonZeroUsize>,
     /// After the search, so many sequences of moves into the perimeter are made for a shorter solution.
     pub sequences: Option<u64>,
@@ -216,7 +216,7 @@ impl Common {
         Setting {
             name: "symmetries",
             kind: Kind::Count { least: 1 },
-            help: " Search this many symmetric images of the instance, one after the other, and give the best answer: a cube \
+            help: " Search this many symmetric images of the instance, and give the best answer: a cube \
                    has 96 (48 rotations and reflections, and the inverse of each), a board of tiles 2 [default: 1; of beam, \
                    with a model that has a policy head, up to 4]",
         },

@@ -6,13 +6,15 @@
 //! - One after the other, the limits hold for all images together.
 //! - Together, the first image gives an answer, and then each of the others is searched on a thread of its own for a cheaper
 //!   one. What these searches ask at about the same time is evaluated in one pass, and a device is busy with one image while
-//!   the children of another are made. Each has its share of the limits. The answer does not depend on which is faster.
+//!   the children of another are made. Each has an equal share of the limits. The answer does not depend on which is faster,
+//!   as long as an estimate does not depend on the states that are evaluated with it; last bits of a network's on a GPU may.
 
 use super::{Answer, Control, End, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, split};
 use crate::puzzle::{Puzzle, SymmetricImage};
 use crate::workers::{Job, beside};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 /// A search of the first `count` symmetric images of an instance; of a puzzle without symmetries, of the instance alone.
 pub struct Symmetries<P: Puzzle> {
@@ -90,6 +92,9 @@ impl<P: Puzzle> Symmetries<P> {
     }
 }
 
+/// How long one image waits for what others ask: they may be busy without the network.
+const PATIENCE: Duration = Duration::from_millis(5);
+
 /// What the search of an image tells the thread that it was started from.
 enum News {
     Progress(usize, Progress),
@@ -135,7 +140,8 @@ impl<P: Puzzle> Symmetries<P> {
                     News::Progress(number, of_image) => {
                         progress[number] = Some(of_image);
                         let all = together(progress.iter().flatten());
-                        control.report(&Progress { stats: before.and(&all.stats), ..all });
+                        let stats = Stats { seconds: control.seconds(), ..before.and(&all.stats) };
+                        control.report(&Progress { stats, ..all });
                     }
                     News::Answer(answer) if least.is_none_or(|least| answer.cost < least) => {
                         least = Some(answer.cost);
@@ -151,12 +157,8 @@ impl<P: Puzzle> Symmetries<P> {
                 }
             }
         };
-        let mut service = Some(service);
-        beside(jobs, &mut |_| {
-            if let Some(service) = service.take() {
-                service.serve(heuristic, &mut take_news);
-            }
-        });
+        let take = &mut take_news;
+        beside(jobs, Box::new(move |_| service.serve(heuristic, Some(PATIENCE), take)));
         take_news();
         outcomes.into_iter().flatten().collect()
     }

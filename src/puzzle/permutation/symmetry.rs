@@ -319,7 +319,7 @@ impl<const N: usize> Found<N> {
 
 impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn count(&self) -> u32 {
@@ -358,7 +358,9 @@ impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
         }
         let (map, source) = alive[0];
         let image = self.image(sources[usize::from(source)], &self.maps[usize::from(map)]);
-        Class { state: image, key: FixedState::default().hash_one(image), states: self.count() / count as u32 }
+        // Of the positions that there are: whatever N is, the keys of a kept perimeter are the same.
+        let key = FixedState::default().hash_one(&image[..self.positions]);
+        Class { state: image, key, states: self.count() / count as u32 }
     }
 
     fn child_classes(&self, state: &[u8; N], moves: &[Move], classes: &mut Vec<Class<[u8; N]>>) {

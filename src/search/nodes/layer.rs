@@ -85,8 +85,27 @@ impl<S: Copy> Layer<S> {
 
     /// Parts, one after the other.
     fn whole(parts: Vec<Self>) -> Self {
+        fn make_room<T>(column: &mut Vec<T>, more: usize) {
+            if !column.is_empty() {
+                column.reserve_exact(more);
+            }
+        }
+        let states: usize = parts.iter().map(Layer::len).sum();
+        let probabilities: usize = parts.iter().map(|part| part.policy.len()).sum();
         let mut parts = parts.into_iter();
         let mut whole = parts.next().unwrap_or_default();
+        let more = states - whole.len();
+        make_room(&mut whole.states, more);
+        make_room(&mut whole.hashes, more);
+        make_room(&mut whole.costs, more);
+        make_room(&mut whole.parents, more);
+        make_room(&mut whole.owners, more);
+        make_room(&mut whole.moves, more);
+        make_room(&mut whole.values, more);
+        make_room(&mut whole.priors, more);
+        make_room(&mut whole.ranks, more);
+        let more = probabilities - whole.policy.len();
+        make_room(&mut whole.policy, more);
         parts.for_each(|part| whole.append(&part));
         whole
     }
