@@ -54,7 +54,7 @@ fn restarts(machines: usize, ranks: usize, killed: usize) {
             let mut agent = torchrun().expect("it was there a moment ago");
             agent.args(["--nnodes", &machines.to_string(), "--nproc-per-node", &ranks.to_string()]);
             agent.args(["--rdzv-backend", "c10d", "--rdzv-id", "test", "--rdzv-endpoint", &endpoint]);
-            agent.arg(env!("CARGO_BIN_EXE_costar"));
+            agent.args(["--", env!("CARGO_BIN_EXE_costar")]);
             agent.args(training(text(&out), "300000", &["--checkpoint-every", "1e4"]));
             agent.spawn().expect("it starts")
         })
