@@ -229,10 +229,16 @@ def test_ctrl_c_ends_a_search():
         "import costar; solver = costar.Solver('cube3', search='bfs', perimeter=1); print('ready', flush=True); "
         "solver.solve('R U F L D B R U F L D B R U F L')"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        assert child.stdout.readline() == b"ready\n"
-        time.sleep(0.5)
-        begun = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=20)
+    # A shell may have started the tests with the signal ignored, and Python leaves it so.
+    heeds = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], **heeds, **pipes) as child:
+        try:
+            assert child.stdout.readline() == b"ready\n"
+            time.sleep(0.5)
+            begun = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate(timeout=20)
+        finally:
+            child.kill()
     assert b"KeyboardInterrupt" in said and time.monotonic() - begun < 5

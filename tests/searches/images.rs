@@ -5,7 +5,6 @@ use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Move, Puzzle as _, Reversible as _, SymmetricImage, replay};
 use costar::random::generator;
-use costar::search::beam::Beam;
 use costar::search::perimeter::Perimeter;
 use costar::search::symmetry::Symmetries;
 use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search, Stats};
@@ -143,32 +142,78 @@ fn images_that_are_searched_together_share_passes() {
     assert!(device.passes > other.passes / IMAGES, "the first image is searched alone");
 }
 
+/// A search that solves one image at once, and of the others never comes to an end by itself.
+struct Endless {
+    first: CubeState,
+    asking: Asking,
+}
+
+impl Search<Cube3> for Endless {
+    fn name(&self) -> &'static str {
+        "endless"
+    }
+
+    fn run(
+        &self,
+        puzzle: &Cube3,
+        start: &CubeState,
+        heuristic: &mut dyn Heuristic<CubeState>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        if *start == self.first {
+            return self.asking.run(puzzle, start, heuristic, control);
+        }
+        let mut stats = Stats::default();
+        let limit = loop {
+            if control.too_many(stats.generated + 10) {
+                break Limit::Nodes;
+            }
+            stats.generated += 10;
+            control.report_counts(&stats);
+            if let Some(limit) = control.reached(&|| 1 << 20) {
+                break limit;
+            }
+            heuristic.submit(&[*start], Ask::Values)?;
+            heuristic.collect()?;
+        };
+        let end = End::Limit(limit);
+        Ok(Outcome { end, moves: None, cost: None, proven_optimal: false, stats, proof: None })
+    }
+}
+
 #[test]
 fn limits_and_failures_end_all_images() {
-    let start = scrambled(&Cube3, 30, &mut generator(31, 9));
-    let beam = Beam { perimeter: Perimeter::new(&Cube3, 4), ..Beam::new(300) };
-    let search = Symmetries { search: Box::new(beam), count: IMAGES, together: true };
-    let mut watch = |_: &_| ();
-    let (stop, limits) = (AtomicBool::new(false), Limits { nodes: Some(40_000), ..Limits::default() });
-    let outcome = search
-        .run(&Cube3, &start, &mut Device::default(), &mut Control::new(&limits, &stop, &mut watch))
-        .expect("the device works");
-    assert_eq!(outcome.end, End::Limit(Limit::Nodes));
-    assert!((30_000..=40_000).contains(&outcome.stats.generated), "{}", outcome.stats.generated);
-    // The flag is set while they run.
+    let first = scrambled(&Cube3, 5, &mut generator(31, 0));
+    let endless = Endless { first, asking: Asking(Perimeter::new(&Cube3, 5)) };
+    let search = Symmetries { search: Box::new(endless), count: IMAGES, together: true };
+    let stop = AtomicBool::new(false);
+    // The answer of the first image stays, whatever ends the others.
+    for (limits, most) in [
+        (Limits { nodes: Some(400), ..Limits::default() }, 400),
+        (Limits { time: Some(Duration::from_millis(50)), ..Limits::default() }, u64::MAX),
+        (Limits { memory: Some(2 << 20), ..Limits::default() }, 100),
+    ] {
+        let mut watch = |_: &_| ();
+        let mut control = Control::new(&limits, &stop, &mut watch);
+        let outcome = search.run(&Cube3, &first, &mut Device::default(), &mut control).expect("the device works");
+        assert!(outcome.end == End::Solved && !control.was_stopped(), "{limits:?}: {:?}", outcome.end);
+        let generated = outcome.stats.generated;
+        assert!((30..=most).contains(&generated), "{limits:?}: {generated} of three images, and of the first");
+        assert!(limits.nodes.is_none() || generated > 350, "each has its share: {generated}");
+    }
     let limits = Limits::default();
     let mut watch = |progress: &Progress| {
-        stop.fetch_or(progress.stats.generated > 1000, Ordering::Relaxed);
+        stop.fetch_or(progress.stats.generated > 200, Ordering::Relaxed);
     };
     let mut control = Control::new(&limits, &stop, &mut watch);
-    let outcome = search.run(&Cube3, &start, &mut Device::default(), &mut control).expect("the device works");
-    assert!(control.was_stopped() && outcome.end == End::Limit(Limit::Stopped), "{:?}", outcome.end);
-    // A device that fails, at the start or later.
+    let outcome = search.run(&Cube3, &first, &mut Device::default(), &mut control).expect("the device works");
+    assert!(control.was_stopped() && outcome.end == End::Solved, "{:?}", outcome.end);
+    // A device that fails, at the start or when several ask.
     let stop = AtomicBool::new(false);
-    for passes in [0, 5] {
+    for passes in [0, 30] {
         let mut watch = |_: &_| ();
         let mut device = Device { fails_after: Some(passes), ..Device::default() };
-        let failed = search.run(&Cube3, &start, &mut device, &mut Control::new(&limits, &stop, &mut watch));
+        let failed = search.run(&Cube3, &first, &mut device, &mut Control::new(&limits, &stop, &mut watch));
         assert!(failed.is_err_and(|error| error.to_string().contains("the device is gone")));
     }
 }
