@@ -60,6 +60,7 @@ pub mod cli;
 pub mod distributed;
 mod error;
 pub mod files;
+mod guarded;
 pub mod heuristic;
 mod machine;
 pub mod memory;
@@ -79,6 +80,6 @@ pub mod solver;
 pub mod train;
 #[cfg(feature = "view")]
 pub mod view;
-pub mod workers;
+mod workers;
 
 pub use error::{Error, Result, SettingError};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Among how many processes the memory is divided.
+/// Among how many processes the memory and the cores are divided.
 static SHARES: AtomicU64 = AtomicU64::new(1);
 
 /// Bytes that can still be taken: what the system has available, and what the control groups of this process leave;
@@ -14,12 +14,12 @@ pub fn available() -> Option<u64> {
     Some(system.into_iter().chain(group_room()).min()? / SHARES.load(Ordering::Relaxed))
 }
 
-/// Among how many processes [the memory is divided](divide_among).
+/// Among how many processes the machine [is divided](divide_among).
 pub fn processes() -> u64 {
     SHARES.load(Ordering::Relaxed)
 }
 
-/// From now on, this process takes its share of the memory alone: so many processes with the same task run beside each
+/// From now on, this process takes its share of the memory and of the cores alone: so many processes with the same task run beside each
 /// other, this one included.
 pub fn divide_among(processes: usize) {
     SHARES.store(processes.max(1) as u64, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! Work on several threads at once. The results do not depend on the number of threads.
 
+use crate::memory;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,18 +12,10 @@ pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 /// What the thread that started others is to do meanwhile, given a way to ask whether all of them have ended.
 pub(crate) type Own<'a> = Box<dyn FnOnce(&dyn Fn() -> bool) + 'a>;
 
-/// How many processes share this machine's cores.
-static PROCESSES: AtomicUsize = AtomicUsize::new(1);
-
-/// Tells how many processes of a group share this machine's cores.
-pub fn divide_among(processes: usize) {
-    PROCESSES.store(processes.max(1), Ordering::Relaxed);
-}
-
 /// How many threads this process should have at work: one for each core, or a share of that.
-pub fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-    (cores / PROCESSES.load(Ordering::Relaxed)).max(1)
+    (cores / memory::processes() as usize).max(1)
 }
 
 /// Does each job on a thread of its own, and `own` on this one.

@@ -92,12 +92,12 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("search", &["puzzle", "heuristic", "random", "cache", "files", "memory", "quantity", "workers"]),
     ("sampler", &["puzzle", "heuristic", "search", "random", "memory"]),
     ("registry", &["puzzle", "heuristic", "search", "sampler", "random", "memory"]),
-    ("neural", &["puzzle", "heuristic", "sampler", "random", "files", "memory", "quantity", "workers"]),
+    ("neural", &["puzzle", "heuristic", "sampler", "random", "files", "guarded", "memory", "quantity", "workers"]),
     (
         "train",
         &["puzzle", "search", "sampler", "registry", "neural", "distributed", "report", "files", "memory", "quantity"],
     ),
-    ("distributed", &[]),
+    ("distributed", &["guarded"]),
     (
         "solver",
         &["puzzle", "heuristic", "search", "registry", "neural", "report", "train", "machine", "memory", "quantity"],

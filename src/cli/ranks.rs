@@ -12,7 +12,6 @@ use crate::memory;
 use crate::neural::device::use_local_device;
 use crate::report::Solved;
 use crate::search::exchange::Exchange;
-use crate::workers;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -65,7 +64,6 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
     end_where_lost(&group);
     use_local_device(local_rank);
     memory::divide_among(group.local_size());
-    workers::divide_among(group.local_size());
     if !group.is_first() {
         // Rank 0 says what there is to say.
         log::set_max_level(log::LevelFilter::Warn);

@@ -1,5 +1,5 @@
 // torch.distributed (c10d) with a C interface: the key-value store of a group of processes, and collectives on the CPU by
-// gloo. Every function gives nullptr, or a message that is freed with costar_c10d_free.
+// gloo. Every function gives nullptr, or a message that is freed with free().
 
 #define USE_C10D_GLOO
 
@@ -35,10 +35,6 @@ Group& group_of(void* group) {
 } // namespace
 
 extern "C" {
-
-void costar_c10d_free(void* memory) {
-  std::free(memory);
-}
 
 // Opens the store at an address; `serve` says whether this process is the one that holds it.
 char* costar_store_open(

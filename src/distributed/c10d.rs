@@ -1,12 +1,12 @@
 //! The C interface of `c10d.cpp`, made safe.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use crate::guarded;
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 unsafe extern "C" {
-    fn costar_c10d_free(memory: *mut c_void);
     fn costar_store_open(
         host: *const c_char,
         port: u16,
@@ -63,15 +63,8 @@ unsafe extern "C" {
 
 /// What c10d says of an error, without the place in its source.
 fn checked(message: *mut c_char) -> Result<(), String> {
-    if message.is_null() {
-        return Ok(());
-    }
-    // SAFETY: a message is a text that ends with a zero, and is ours to free.
-    let text = unsafe {
-        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
-        costar_c10d_free(message.cast());
-        text
-    };
+    // SAFETY: it comes from `guarded.h`.
+    let Err(text) = (unsafe { guarded::checked(message) }) else { return Ok(()) };
     let line = text.lines().next().unwrap_or_default();
     Err(line.rsplit_once("] ").map_or(line, |(_, said)| said).trim().trim_end_matches('.').to_owned())
 }
@@ -137,7 +130,7 @@ impl Store {
         // SAFETY: so many bytes were written there.
         unsafe {
             let value = std::slice::from_raw_parts(bytes, length).to_vec();
-            costar_c10d_free(bytes.cast());
+            libc::free(bytes.cast());
             Ok(value)
         }
     }

@@ -70,37 +70,36 @@ impl Group {
     /// If a rank does not come in time, has another signature, or has failed ([`Error::Elsewhere`]); if two have the same
     /// number.
     pub fn gather(&self, signature: &str) -> Result<Gathered> {
-        let group = self;
         let deadline = Instant::now() + patience();
-        let (rank, Meeting { host, port, .. }) = (group.place.rank, &group.place.meeting);
+        let (rank, Meeting { host, port, .. }) = (self.place.rank, &self.place.meeting);
         let this_host = format!("host/{}", host_name());
-        group.add(&this_host)?;
-        if group.add(&format!("here/{rank}"))? != 1 {
+        self.add(&this_host)?;
+        if self.add(&format!("here/{rank}"))? != 1 {
             // It may be that of an attempt whose ranks were killed before all had come.
-            while group.place.meeting.outlives_ranks && Instant::now() < deadline {
-                if group.attempt.is_superseded() {
+            while self.place.meeting.outlives_ranks && Instant::now() < deadline {
+                if self.attempt.is_superseded() {
                     return Ok(Gathered::Superseded);
                 }
-                group.check()?;
+                self.check()?;
                 thread::sleep(LOOK);
             }
-            return Err(Error::Data(format!("two processes have the rank {rank} of {}", group.size())));
+            return Err(Error::Data(format!("two processes have the rank {rank} of {}", self.size())));
         }
         loop {
             let mut missing = Vec::new();
-            for other in 0..group.size() {
-                if !group.asked(group.attempt.store.has(&format!("here/{other}")))? {
+            for other in 0..self.size() {
+                if !self.asked(self.attempt.store.has(&format!("here/{other}")))? {
                     missing.push(other.to_string());
                 }
             }
             if missing.is_empty() {
                 break;
             }
-            group.check()?;
-            if group.attempt.is_superseded() {
+            self.check()?;
+            if self.attempt.is_superseded() {
                 return Ok(Gathered::Superseded);
             }
-            if group.stop.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Data("stopped while waiting for the other ranks".into()));
             }
             if Instant::now() > deadline {
@@ -109,7 +108,7 @@ impl Group {
                     "{} of {} has not come within {seconds} s: was it started, and does it reach {host}:{port}? \
                      ({PATIENCE_VARIABLE} is how many seconds to wait)",
                     named(&missing),
-                    group.size(),
+                    self.size(),
                 )));
             }
             thread::sleep(LOOK);

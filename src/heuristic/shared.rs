@@ -1,8 +1,8 @@
 //! One heuristic for several searches at once, each on a thread of its own: what they submit at about the same time is
 //! evaluated in one pass.
 //!
-//! A pass begins when its chunk is full, when every search waits, or when one has waited as long as it may. The estimates that a search gets do not depend on the other searches, as long as the heuristic looks at
-//! each state alone.
+//! A pass begins when its chunk is full, when every search waits, or when one has waited as long as it may. The estimates
+//! that a search gets do not depend on the other searches, as long as the heuristic looks at each state alone.
 
 use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
 use crate::puzzle::State;
@@ -53,7 +53,7 @@ pub fn share<S: State>(mut heuristic: Box<dyn Heuristic<S>>, searches: usize) ->
 pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<Shared<S>>, Service<S>) {
     let facts = Arc::new(Facts {
         name: heuristic.name().to_owned(),
-        chunk: heuristic.chunk(),
+        chunk: heuristic.chunk().max(1),
         overlap: heuristic.overlap(),
         retarget: heuristic.retarget(),
         is_admissible: heuristic.is_admissible(),
@@ -68,7 +68,7 @@ pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<Sh
             Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers }
         })
         .collect();
-    (parts, Service { chunk: facts.chunk.max(1), inbox, outboxes })
+    (parts, Service { chunk: facts.chunk, inbox, outboxes })
 }
 
 /// The other end of the parts of a heuristic.

@@ -1,7 +1,8 @@
 //! Operations of libtorch that tch does not offer: see `operations.cpp`.
 
+use crate::guarded::checked;
 use crate::puzzle::Grid;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 use tch::Tensor;
 
@@ -44,17 +45,10 @@ fn pointer(tensor: &Tensor) -> *const c_void {
 /// Panics with a message of libtorch, if there is one, as the operations of tch do.
 ///
 /// # Safety
-/// The message is null, or a text that ends with a zero and was allocated by C.
+/// As [`checked`].
 unsafe fn check(message: *mut c_char) {
-    if !message.is_null() {
-        // SAFETY: as the caller says.
-        let text = unsafe {
-            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
-            libc::free(message.cast());
-            text
-        };
-        panic!("{text}");
-    }
+    // SAFETY: as the caller says.
+    unsafe { checked(message) }.unwrap_or_else(|text| panic!("{text}"));
 }
 
 /// The tensor that a call makes.

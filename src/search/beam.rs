@@ -392,9 +392,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             return Ok(()); // an answer ends the layers: nothing is worth an evaluation any more
         }
         let mut next = children.len();
-        for part in Layer::of_children(self.threads, &fresh, |piece| &made[piece as usize].children) {
-            children.append(&part);
-        }
+        children.append(&Layer::of_children(self.threads, &fresh, |piece| &made[piece as usize].children));
         drop(made);
         while next < children.len() {
             next += queue.add_some(next as NodeId, &children.states[next..]);

@@ -1,9 +1,9 @@
 //! Symmetric images that are searched at the same time.
 
-use crate::mocks::scrambled;
+use crate::mocks::{Roundabout, scrambled};
 use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::puzzle::{Move, Puzzle as _, Reversible as _, SymmetricImage, replay};
+use costar::puzzle::{Puzzle as _, SymmetricImage, replay};
 use costar::random::generator;
 use costar::search::perimeter::Perimeter;
 use costar::search::symmetry::Symmetries;
@@ -59,9 +59,12 @@ impl Heuristic<CubeState> for Device {
     }
 }
 
-/// A search that knows the way, takes up to three detours before it, by the looks of the start, and asks the device of every
-/// state on it.
-struct Asking(Perimeter<CubeState>);
+/// A search that asks the device of every state on a way that is known.
+struct Asking(Roundabout);
+
+fn way_within_five_moves() -> Asking {
+    Asking(Roundabout(Perimeter::new(&Cube3, 5)))
+}
 
 impl Search<Cube3> for Asking {
     fn name(&self) -> &'static str {
@@ -75,26 +78,20 @@ impl Search<Cube3> for Asking {
         heuristic: &mut dyn Heuristic<CubeState>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        let detours = FixedState::default().hash_one(start) % 4;
-        let mut moves: Vec<Move> = (0..detours).flat_map(|_| [0, Cube3.inverse(0)]).collect();
-        moves.extend(self.0.path_to_goal(&Cube3, start).expect("it is near"));
         let (mut state, mut stats) = (*start, Stats::default());
-        for &action in &moves {
+        for action in self.0.way(start) {
             heuristic.submit(&[state, *start], Ask::Values)?;
             assert_eq!(heuristic.collect()?.values, [guess(&state), guess(start)]);
             state = Cube3.apply(&state, action).expect("a cube can be turned");
             stats.generated += 1;
             control.report_counts(&stats);
         }
-        let answer = Answer { cost: moves.len() as u32, moves };
-        control.answer(&answer);
-        let (moves, cost) = (Some(answer.moves), Some(answer.cost));
-        Ok(Outcome { end: End::Solved, moves, cost, proven_optimal: false, stats, proof: None })
+        Ok(self.0.answer(start, stats, control))
     }
 }
 
 fn asking(together: bool) -> Symmetries<Cube3> {
-    Symmetries { search: Box::new(Asking(Perimeter::new(&Cube3, 5))), count: IMAGES, together }
+    Symmetries { search: Box::new(way_within_five_moves()), count: IMAGES, together }
 }
 
 fn run(search: &dyn Search<Cube3>, start: &CubeState, device: &mut Device) -> (Outcome, Vec<Answer>, Vec<Progress>) {
@@ -115,7 +112,7 @@ fn images_that_are_searched_together_share_passes() {
     for number in 0..20 {
         let start = scrambled(&Cube3, 5, &mut generator(31, number));
         let of_image = |image: SymmetricImage<CubeState>| {
-            let (outcome, ..) = run(&Asking(Perimeter::new(&Cube3, 5)), &image.start, &mut Device::default());
+            let (outcome, ..) = run(&way_within_five_moves(), &image.start, &mut Device::default());
             (outcome.cost, outcome.moves.map(|moves| image.solution(&moves)), outcome.stats.generated)
         };
         let answers: Vec<_> = Cube3.symmetric_images(&start).into_iter().take(IMAGES).map(of_image).collect();
@@ -184,7 +181,7 @@ impl Search<Cube3> for Endless {
 #[test]
 fn limits_and_failures_end_all_images() {
     let first = scrambled(&Cube3, 5, &mut generator(31, 0));
-    let endless = Endless { first, asking: Asking(Perimeter::new(&Cube3, 5)) };
+    let endless = Endless { first, asking: way_within_five_moves() };
     let search = Symmetries { search: Box::new(endless), count: IMAGES, together: true };
     let stop = AtomicBool::new(false);
     // The answer of the first image stays, whatever ends the others.

@@ -3,12 +3,16 @@
 use crate::pancakes::Pancakes;
 use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, exact_distances};
 use costar::puzzle::Puzzle as _;
+use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Move, Reversible, replay};
 use costar::random::Generator;
 use costar::sampler::Walker;
-use costar::search::{Control, End, Limits, Outcome, Search};
+use costar::search::perimeter::Perimeter;
+use costar::search::{Answer, Control, End, Limits, Outcome, Search, Stats};
+use foldhash::fast::FixedState;
 use ndarray::Array2;
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -126,4 +130,25 @@ pub(crate) fn scrambled<P: Reversible>(puzzle: &P, depth: u32, generator: &mut G
         walker.step(generator);
     }
     walker.state
+}
+
+/// It knows the way to the goal, and takes up to three detours before it, by the looks of the start.
+pub(crate) struct Roundabout(pub(crate) Perimeter<CubeState>);
+
+impl Roundabout {
+    pub(crate) fn way(&self, start: &CubeState) -> Vec<Move> {
+        let detours = FixedState::default().hash_one(start) % 4;
+        let mut moves: Vec<Move> = (0..detours).flat_map(|_| [0, Cube3.inverse(0)]).collect();
+        moves.extend(self.0.path_to_goal(&Cube3, start).expect("it is near"));
+        moves
+    }
+
+    /// What a search answers that has found this way.
+    pub(crate) fn answer(&self, start: &CubeState, stats: Stats, control: &mut Control<'_>) -> Outcome {
+        let moves = self.way(start);
+        let answer = Answer { cost: moves.len() as u32, moves };
+        control.answer(&answer);
+        let (moves, cost) = (Some(answer.moves), Some(answer.cost));
+        Outcome { end: End::Solved, moves, cost, proven_optimal: false, stats, proof: None }
+    }
 }

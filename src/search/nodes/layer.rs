@@ -64,7 +64,7 @@ impl<S: Copy> Layer<S> {
             if from.is_empty() { Vec::new() } else { ids.iter().map(|&id| from[id as usize]).collect() }
         }
         let moves = self.policy.len() / self.states.len().max(1);
-        Layer::whole(in_ranges(threads, ids.len(), STATES, |range| {
+        let mut parts = in_ranges(threads, ids.len(), STATES, |range| {
             let ids = &ids[range];
             let mut policy = Vec::with_capacity(ids.len() * moves);
             ids.iter().for_each(|&id| policy.extend_from_slice(&self.policy[id as usize * moves..][..moves]));
@@ -80,48 +80,28 @@ impl<S: Copy> Layer<S> {
                 ranks: pick(&self.ranks, ids),
                 policy,
             }
-        }))
-    }
-
-    /// Parts, one after the other.
-    fn whole(parts: Vec<Self>) -> Self {
-        fn make_room<T>(column: &mut Vec<T>, more: usize) {
-            if !column.is_empty() {
-                column.reserve_exact(more);
-            }
-        }
-        let states: usize = parts.iter().map(Layer::len).sum();
-        let probabilities: usize = parts.iter().map(|part| part.policy.len()).sum();
-        let mut parts = parts.into_iter();
-        let mut whole = parts.next().unwrap_or_default();
-        let more = states - whole.len();
-        make_room(&mut whole.states, more);
-        make_room(&mut whole.hashes, more);
-        make_room(&mut whole.costs, more);
-        make_room(&mut whole.parents, more);
-        make_room(&mut whole.owners, more);
-        make_room(&mut whole.moves, more);
-        make_room(&mut whole.values, more);
-        make_room(&mut whole.priors, more);
-        make_room(&mut whole.ranks, more);
-        let more = probabilities - whole.policy.len();
-        make_room(&mut whole.policy, more);
-        parts.for_each(|part| whole.append(&part));
+        });
+        let mut whole = std::mem::take(&mut parts[0]); // there is one at least
+        whole.append(&parts[1..]);
         whole
     }
 
-    /// Adds the states of another layer.
-    pub(in crate::search) fn append(&mut self, other: &Self) {
-        self.states.extend_from_slice(&other.states);
-        self.hashes.extend_from_slice(&other.hashes);
-        self.costs.extend_from_slice(&other.costs);
-        self.parents.extend_from_slice(&other.parents);
-        self.owners.extend_from_slice(&other.owners);
-        self.moves.extend_from_slice(&other.moves);
-        self.values.extend_from_slice(&other.values);
-        self.priors.extend_from_slice(&other.priors);
-        self.ranks.extend_from_slice(&other.ranks);
-        self.policy.extend_from_slice(&other.policy);
+    /// Adds the states of other layers.
+    pub(in crate::search) fn append(&mut self, others: &[Self]) {
+        fn join<S, T: Copy>(column: &mut Vec<T>, others: &[Layer<S>], of: fn(&Layer<S>) -> &[T]) {
+            column.reserve(others.iter().map(|other| of(other).len()).sum());
+            others.iter().for_each(|other| column.extend_from_slice(of(other)));
+        }
+        join(&mut self.states, others, |other| &other.states);
+        join(&mut self.hashes, others, |other| &other.hashes);
+        join(&mut self.costs, others, |other| &other.costs);
+        join(&mut self.parents, others, |other| &other.parents);
+        join(&mut self.owners, others, |other| &other.owners);
+        join(&mut self.moves, others, |other| &other.moves);
+        join(&mut self.values, others, |other| &other.values);
+        join(&mut self.priors, others, |other| &other.priors);
+        join(&mut self.ranks, others, |other| &other.ranks);
+        join(&mut self.policy, others, |other| &other.policy);
     }
 
     /// Children of other layers, which have no estimates yet, by piece and number.
