@@ -18,18 +18,16 @@ pub trait Symmetries<S>: Send + Sync {
     /// The class of a state.
     fn class(&self, state: &S) -> Class<S>;
 
-    /// The classes of the states that moves lead to, behind those that `classes` holds. Every move must be legal.
-    fn child_classes(&self, state: &S, moves: &[Move], classes: &mut Vec<Class<S>>);
+    /// The classes of the states that moves lead to from a state, behind those that `classes` holds; where inversion is a
+    /// symmetry, and the inverse is another state, also of those from its inverse. Every move must be legal.
+    fn neighbours(&self, state: &S, moves: &[Move], classes: &mut Vec<Class<S>>);
 
     /// The keys of these classes, behind those that `keys` holds.
-    fn child_keys(&self, state: &S, moves: &[Move], keys: &mut Vec<u64>);
+    fn neighbour_keys(&self, state: &S, moves: &[Move], keys: &mut Vec<u64>);
 
     /// The keys of the classes of the states that sequences of two moves lead to, behind those that `keys` holds. Sequences
     /// with the same first move should stand next to each other. Every move must be legal.
     fn keys_after_two(&self, state: &S, sequences: &[[Move; 2]], keys: &mut Vec<u64>);
-
-    /// The inverse of a state, where inversion is a symmetry.
-    fn inverse(&self, state: &S) -> Option<S>;
 }
 
 /// A class of states.

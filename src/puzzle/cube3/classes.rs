@@ -16,8 +16,8 @@ mod simd;
 const ROTATIONS: usize = 48;
 /// The same, with and without inversion.
 const SYMMETRIES: usize = 2 * ROTATIONS;
-/// Entries behind the last list, so that a fixed number can be read from the start of each.
-const BEYOND: usize = 4;
+/// Symmetries that stand in the list itself.
+const FIRST: usize = 4;
 /// Permutations of eight corners.
 const CORNER_PERMUTATIONS: usize = 40_320;
 
@@ -36,6 +36,16 @@ struct Conjugation {
     orientations: [u8; 32],
 }
 
+/// A list of symmetries.
+#[derive(Clone, Copy)]
+struct List {
+    /// The first of them.
+    first: [u8; FIRST],
+    /// Where it begins among the candidates, and its length.
+    start: u16,
+    length: u16,
+}
+
 /// A cube in bytes.
 type Turn = [u8; 32];
 
@@ -48,9 +58,8 @@ pub(super) struct CubeSymmetries {
     inverse_turns: [Turn; ALL_TURNS],
     /// For each permutation of the corners, by rank: the number of its list. Small, to stay in the cache.
     list_of: Vec<u16>,
-    /// Where each list begins, and its length.
-    lists: Vec<(u16, u16)>,
-    /// Lists of symmetries: a number below 48 is a conjugation, one from 48 on an inversion and a conjugation.
+    lists: Vec<List>,
+    /// The symmetries of all lists: a number below 48 is a conjugation, one from 48 on an inversion and a conjugation.
     candidates: Vec<u8>,
     ranks: Ranks,
 }
@@ -196,13 +205,14 @@ impl CubeSymmetries {
         for mut symmetries in found {
             symmetries.sort_unstable();
             let number = *numbers.entry(symmetries).or_insert_with_key(|symmetries| {
-                this.lists.push((this.candidates.len() as u16, symmetries.len() as u16));
+                let first = std::array::from_fn(|i| symmetries.get(i).copied().unwrap_or(0));
+                let (start, length) = (this.candidates.len() as u16, symmetries.len() as u16);
+                this.lists.push(List { first, start, length });
                 this.candidates.extend(symmetries);
                 this.lists.len() - 1
             });
             this.list_of.push(number as u16);
         }
-        this.candidates.extend([0; BEYOND]);
         this
     }
 
@@ -231,7 +241,7 @@ impl CubeSymmetries {
 
     #[inline]
     fn candidates_of(&self, rank: usize) -> &[u8] {
-        let (start, length) = self.lists[usize::from(self.list_of[rank])];
+        let List { start, length, .. } = self.lists[usize::from(self.list_of[rank])];
         &self.candidates[usize::from(start)..][..usize::from(length)]
     }
 
@@ -240,6 +250,17 @@ impl CubeSymmetries {
         self.candidates(state).iter().for_each(|&symmetry| least.add(self.image(state, usize::from(symmetry))));
         least.class()
     }
+
+    fn neighbours_portable(&self, state: &CubeState, moves: &[Move]) -> impl Iterator<Item = Class<CubeState>> {
+        with_inverse(state)
+            .flat_map(move |from| moves.iter().map(move |&action| self.class_portable(&from.turned(action))))
+    }
+}
+
+/// A state and its inverse, or the state alone where that is the same.
+fn with_inverse(state: &CubeState) -> impl Iterator<Item = CubeState> {
+    let inverse = symmetry::inverse(state);
+    [Some(*state), (inverse != *state).then_some(inverse)].into_iter().flatten()
 }
 
 /// The image of the least key so far: in the end, the canonical one.
@@ -314,22 +335,22 @@ impl Symmetries<CubeState> for CubeSymmetries {
         self.class_portable(state)
     }
 
-    fn child_classes(&self, state: &CubeState, moves: &[Move], classes: &mut Vec<Class<CubeState>>) {
+    fn neighbours(&self, state: &CubeState, moves: &[Move], classes: &mut Vec<Class<CubeState>>) {
         #[cfg(target_arch = "x86_64")]
         if simd::is_available() {
             // SAFETY: the processor has the instructions.
-            return unsafe { simd::child_classes(self, state, moves, classes) };
+            return unsafe { simd::neighbours(self, state, moves, classes) };
         }
-        classes.extend(moves.iter().map(|&action| self.class_portable(&state.turned(action))));
+        classes.extend(self.neighbours_portable(state, moves));
     }
 
-    fn child_keys(&self, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
+    fn neighbour_keys(&self, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
         #[cfg(target_arch = "x86_64")]
         if simd::is_available() {
             // SAFETY: the processor has the instructions.
-            return unsafe { simd::child_keys(self, state, moves, keys) };
+            return unsafe { simd::neighbour_keys(self, state, moves, keys) };
         }
-        keys.extend(moves.iter().map(|&action| self.class_portable(&state.turned(action)).key));
+        keys.extend(self.neighbours_portable(state, moves).map(|class| class.key));
     }
 
     fn keys_after_two(&self, state: &CubeState, sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
@@ -340,10 +361,6 @@ impl Symmetries<CubeState> for CubeSymmetries {
         }
         let after = |&[first, second]: &[Move; 2]| state.turned(first).turned(second);
         keys.extend(sequences.iter().map(|sequence| self.class_portable(&after(sequence)).key));
-    }
-
-    fn inverse(&self, state: &CubeState) -> Option<CubeState> {
-        Some(symmetry::inverse(state))
     }
 }
 
@@ -370,10 +387,13 @@ mod tests {
             assert!(distinct.contains(&class.state));
             assert!(images.iter().all(|image| tables.class(&image.start) == class));
             let moves: Vec<Move> = (0..ALL_TURNS as Move).collect();
-            let expected: Vec<_> = moves.iter().map(|&action| tables.class_portable(&state.turned(action))).collect();
+            let mut from = vec![state, symmetry::inverse(&state)];
+            from.dedup();
+            let expected = from.iter().flat_map(|from| moves.iter().map(|&action| from.turned(action)));
+            let expected: Vec<_> = expected.map(|child| tables.class_portable(&child)).collect();
             let (mut classes, mut keys) = (Vec::new(), Vec::new());
-            tables.child_classes(&state, &moves, &mut classes);
-            tables.child_keys(&state, &moves, &mut keys);
+            tables.neighbours(&state, &moves, &mut classes);
+            tables.neighbour_keys(&state, &moves, &mut keys);
             assert_eq!(classes, expected);
             assert_eq!(keys, expected.iter().map(|class| class.key).collect::<Vec<_>>());
             let pairs: Vec<[Move; 2]> =
@@ -390,7 +410,7 @@ mod tests {
     #[test]
     fn corner_permutations_have_654_classes() {
         let tables = symmetries();
-        let lengths = || tables.list_of.iter().map(|&list| f64::from(tables.lists[usize::from(list)].1));
+        let lengths = || tables.list_of.iter().map(|&list| f64::from(tables.lists[usize::from(list)].length));
         let total: f64 = lengths().sum();
         let classes: f64 = lengths().map(|length| length / SYMMETRIES as f64).sum();
         assert_eq!(classes.round(), 654.0);

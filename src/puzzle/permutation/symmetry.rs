@@ -293,6 +293,28 @@ impl<const N: usize> Found<N> {
         self.class(&self.child(state, action))
     }
 
+    /// The classes of the neighbours of a state and of its inverse.
+    fn each_neighbour(&self, state: &[u8; N], moves: &[Move], mut each: impl FnMut(Class<[u8; N]>)) {
+        for from in [Some(*state), self.inverse(state).filter(|inverse| inverse != state)].into_iter().flatten() {
+            moves.iter().for_each(|&action| each(self.child_class(&from, action)));
+        }
+    }
+
+    /// The inverse of a state, where states have one.
+    fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {
+        if !self.has_inverses {
+            return None;
+        }
+        // The state is the goal with its positions permuted: the same with the inverse permutation.
+        let mut home = [0; 256];
+        (0..self.positions).for_each(|place| home[usize::from(self.goal[place])] = place as u8);
+        let mut inverse = *state;
+        for place in 0..self.positions {
+            inverse[usize::from(home[usize::from(state[place])])] = self.goal[place];
+        }
+        Some(inverse)
+    }
+
     /// The images of a state, the state itself first, and how their moves are renamed.
     pub(super) fn images(&self, state: &[u8; N]) -> Vec<SymmetricImage<[u8; N]>> {
         let mut images = Vec::new();
@@ -363,12 +385,12 @@ impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
         Class { state: image, key, states: self.count() / count as u32 }
     }
 
-    fn child_classes(&self, state: &[u8; N], moves: &[Move], classes: &mut Vec<Class<[u8; N]>>) {
-        classes.extend(moves.iter().map(|&action| self.child_class(state, action)));
+    fn neighbours(&self, state: &[u8; N], moves: &[Move], classes: &mut Vec<Class<[u8; N]>>) {
+        self.each_neighbour(state, moves, |class| classes.push(class));
     }
 
-    fn child_keys(&self, state: &[u8; N], moves: &[Move], keys: &mut Vec<u64>) {
-        keys.extend(moves.iter().map(|&action| self.child_class(state, action).key));
+    fn neighbour_keys(&self, state: &[u8; N], moves: &[Move], keys: &mut Vec<u64>) {
+        self.each_neighbour(state, moves, |class| keys.push(class.key));
     }
 
     fn keys_after_two(&self, state: &[u8; N], sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
@@ -379,19 +401,5 @@ impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
             }
             keys.push(self.child_class(&between, second).key);
         }
-    }
-
-    fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {
-        if !self.has_inverses {
-            return None;
-        }
-        // The state is the goal with its positions permuted: the same with the inverse permutation.
-        let mut home = [0; 256];
-        (0..self.positions).for_each(|place| home[usize::from(self.goal[place])] = place as u8);
-        let mut inverse = *state;
-        for place in 0..self.positions {
-            inverse[usize::from(home[usize::from(state[place])])] = self.goal[place];
-        }
-        Some(inverse)
     }
 }

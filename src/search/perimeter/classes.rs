@@ -1,22 +1,19 @@
 //! A perimeter by classes: one fingerprint for all symmetric images of a state, a table for each distance.
 //!
-//! Layers are made one from the other. Where classes merge inverses, the neighbours of a class are those of its canonical
-//! image x and those of x⁻¹.
+//! Layers are made one from the other. A neighbour of the last layer is in the next one or in the one before (or, of some
+//! puzzles, in the last itself). So a new layer begins with the classes two moves nearer to the goals: what is not there yet
+//! is new, and no other layer need be asked. They stay in it. As each lookup asks for states at a distance of which
+//! it is known that they are no nearer, none of these is met.
 
-use super::layer::{Layer, PARTS, Share, part};
+use super::filling::{Dealt, Filled, Filling, Keyed, Taker, room_for_things};
+use super::layer::Layer;
 use crate::puzzle::{Class, Move, Puzzle, Reversible, State, Symmetries};
-use crate::workers::{cores, on_each};
+use crate::workers::cores;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Parents whose children are made before they are taken in.
-const AT_ONCE: usize = 1 << 12;
-
-/// Parents whose children are looked up together.
-const PARENTS: usize = 4;
-
-/// Lines that are loaded ahead.
-const AHEAD: usize = 32;
+/// The share of the time that a layer takes of which no states are kept.
+const WITHOUT_STATES: f64 = 0.75;
 
 /// The classes within some moves of the goals.
 #[derive(Debug, Default)]
@@ -75,6 +72,15 @@ struct Maker<'a, P: Puzzle> {
     never_has_own: bool,
 }
 
+/// What the next layer is made from.
+struct From<'a, S> {
+    /// The last layer, and its states.
+    last: &'a Layer,
+    parents: &'a [S],
+    /// The states of the layer before it.
+    behind: &'a [S],
+}
+
 /// A new layer.
 struct Made<S> {
     layer: Layer,
@@ -99,6 +105,7 @@ impl ClassTable {
         let goals = maker.goals();
         let mut growth = puzzle.move_count() as f64;
         let mut states = goals.states;
+        let mut behind = Vec::new();
         table.layers.push(goals.layer);
         table.counts.push(goals.count);
         let mut spent = Duration::ZERO;
@@ -107,25 +114,29 @@ impl ClassTable {
             let expected = |parents: f64| (1.02 * parents * growth + 64.0) as usize;
             let (here, next) = (expected(states.len() as f64), expected(expected(states.len() as f64) as f64));
             let too_late = |layers: f64| extent.time.is_some_and(|time| begun.elapsed() + spent.mul_f64(layers) > time);
-            let too_large =
-                |before, expected, exact| table.bytes() + maker.bytes(before, expected, exact) > extent.bytes;
-            if too_late(growth) || too_large(states.len(), here, false) {
+            let too_large = |from: [usize; 2], expected, exact| {
+                table.bytes() + maker.bytes(from.iter().sum(), expected, exact) > extent.bytes
+            };
+            let from = [behind.len(), states.len()];
+            if too_late(WITHOUT_STATES * growth) || too_large(from, here, false) {
                 break;
             }
-            let is_last = depth == extent.depth || too_late(growth * (1.0 + growth)) || too_large(here, next, false);
+            let is_last = depth == extent.depth
+                || too_late(growth * (1.0 + WITHOUT_STATES * growth))
+                || too_large([states.len(), here], next, false);
             let want = match (is_last, extent.count_last) {
                 (false, _) => Want::States,
                 (true, true) => Want::Count,
                 (true, false) => Want::Fingerprints,
             };
             let started = Instant::now();
-            let mut made =
-                maker.layer(&table.layers, &states, here, want, &mut |share| watch(Making { depth, share }))?;
+            let from = From { last: table.layers.last()?, parents: &states, behind: &behind };
+            let mut made = maker.layer(&from, here, want, &mut |share| watch(Making { depth, share }))?;
             if made.met_its_own && !maker.has_own {
                 // From now on, what the layer before has is left out first.
                 maker.has_own = true;
                 table.by_parity = false;
-                made = maker.layer(&table.layers, &states, here, want, &mut |share| watch(Making { depth, share }))?;
+                made = maker.layer(&from, here, want, &mut |share| watch(Making { depth, share }))?;
             }
             spent = started.elapsed();
             table.whole = made.count.classes == 0;
@@ -133,12 +144,10 @@ impl ClassTable {
                 break;
             }
             growth = made.count.classes as f64 / table.counts.last()?.classes as f64;
-            if let Some(old) = table.layers.len().checked_sub(2) {
-                table.layers[old].finish();
-            }
+            table.layers.last_mut()?.finish();
             table.layers.push(made.layer);
             table.counts.push(made.count);
-            states = made.states;
+            behind = std::mem::replace(&mut states, made.states);
             if is_last {
                 break;
             }
@@ -178,126 +187,76 @@ impl<P: Reversible> Maker<'_, P> {
         Made { layer, count, states, met_its_own: false }
     }
 
-    /// Bytes that the making of a layer takes: the states of the layer before, of this one where the next is made from
-    /// it, and the table.
-    fn bytes(&self, before: usize, expected: usize, exact: bool) -> u64 {
-        let states = (before + if exact { expected } else { 0 }) as u64 * size_of::<P::State>() as u64;
-        states + Layer::bytes_for(expected, exact)
+    /// Bytes that the making of a layer takes: the states that it is made from, its own where the next is made from it,
+    /// the table, and what waits to be taken in.
+    fn bytes(&self, from: usize, expected: usize, exact: bool) -> u64 {
+        let states = (from + if exact { expected } else { 0 }) as u64 * size_of::<P::State>() as u64;
+        let things = room_for_things(Layer::bytes_for(expected, false) as usize);
+        states + Layer::bytes_for(expected, exact) + things as u64
     }
 
-    /// The layer behind the last one, made from its states; with the states where the next is made from them, and counted
-    /// where that is asked for.
+    /// The layer behind the last one; with the states where the next is made from them, and counted where that is asked
+    /// for.
     fn layer(
         &self,
-        layers: &[Layer],
-        parents: &[P::State],
+        from: &From<'_, P::State>,
         expected: usize,
         want: Want,
         watch: &mut dyn FnMut(f64),
     ) -> Option<Made<P::State>> {
-        let made = match want {
-            Want::Fingerprints => self.fill::<u64>(layers, parents, expected, want, watch),
-            _ => self.fill::<Class<P::State>>(layers, parents, expected, want, watch),
+        let mut layer = Layer::with_room(from.behind.len() + expected, want != Want::Fingerprints);
+        let filled = match want {
+            Want::Fingerprints => self.fill::<u64>(&mut layer, from, 0, watch),
+            Want::Count => self.fill::<Class<P::State>>(&mut layer, from, 0, watch),
+            Want::States => self.fill::<Class<P::State>>(&mut layer, from, expected, watch),
         }?;
-        match made {
-            Filled::Made(made) => Some(made),
+        let Some(filled) = filled else {
             // More than expected: once more, with more room.
-            Filled::TooMany => self.layer(layers, parents, 2 * expected, want, watch),
-        }
+            drop(layer);
+            return self.layer(from, 2 * expected, want, watch);
+        };
+        let states = (want != Want::Fingerprints).then_some(filled.of_states);
+        let count = Count { classes: filled.classes, states };
+        Some(Made { layer, count, states: filled.states, met_its_own: filled.met_its_own })
     }
 
+    /// Fills a layer, with room for so many states of which none is kept if that is 0. `Some(None)` if the layer is full.
     fn fill<C: Child<P::State>>(
         &self,
-        layers: &[Layer],
-        parents: &[P::State],
-        expected: usize,
-        want: Want,
+        layer: &mut Layer,
+        from: &From<'_, P::State>,
+        room: usize,
         watch: &mut dyn FnMut(f64),
-    ) -> Option<Filled<P::State>> {
-        let mut layer = Layer::with_room(expected, want != Want::Fingerprints);
-        let threads = if parents.len() < 64 { 1 } else { cores() };
-        let shares = layer.shares(threads);
-        let threads = shares.len();
-        let mut owner = [0; PARTS];
-        shares.iter().enumerate().for_each(|(i, share)| owner[share.parts()].fill(i));
-        let room = if want == Want::States { expected.div_ceil(threads) } else { 0 };
+    ) -> Option<Option<Filled<P::State>>> {
+        let threads = if from.parents.len() < 64 { 1 } else { cores() };
         // Where classes at their own distance are left out before, or cannot be, none is looked for.
-        let last = (!self.has_own && !self.never_has_own).then(|| &layers[layers.len() - 1]);
-        let taker = |share| Taker {
-            share,
-            last,
-            classes: 0,
-            of_states: 0,
-            states: Vec::with_capacity(room),
-            is_full: false,
-            met_its_own: false,
+        let last = (!self.has_own && !self.never_has_own).then_some(from.last);
+        let mut filling = Filling::new(layer, threads, room, last);
+        let total = (from.behind.len() + from.parents.len()).max(1) as f64;
+        let mut goes_on = |done: usize| {
+            watch((done as f64 / total).min(1.0));
+            !self.stop.load(Ordering::Relaxed)
         };
-        let mut takers: Vec<Taker<'_, P::State>> = shares.into_iter().map(taker).collect();
-        // Of each thread that makes children: for each thread that takes them in, those of its parts.
-        let mut made: Vec<Vec<Vec<C>>> = (0..threads).map(|_| (0..threads).map(|_| Vec::new()).collect()).collect();
-        for (chunk, parents_of_chunk) in parents.chunks(AT_ONCE * threads).enumerate() {
-            if self.stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            watch((chunk * AT_ONCE * threads) as f64 / parents.len() as f64);
-            let each = parents_of_chunk.len().div_ceil(threads);
-            let shares = made.iter_mut().zip(parents_of_chunk.chunks(each)).collect();
-            on_each(threads, shares, |(made, parents)| self.children(layers, parents, &owner, made));
-            on_each(threads, takers.iter_mut().enumerate().collect(), |(i, taker)| {
-                made.iter().for_each(|made| taker.take_in(&made[i], want));
-            });
-            made.iter_mut().flatten().for_each(Vec::clear);
-        }
-        if takers.iter().any(|taker| taker.is_full) {
-            return Some(Filled::TooMany);
-        }
-        let sum = |of: fn(&Taker<'_, P::State>) -> u64| takers.iter().map(of).sum::<u64>();
-        let states = (want != Want::Fingerprints).then(|| sum(|taker| taker.of_states));
-        let count = Count { classes: sum(|taker| taker.classes), states };
-        let met_its_own = takers.iter().any(|taker| taker.met_its_own);
-        let mut next = Vec::with_capacity(if want == Want::States { count.classes as usize } else { 0 });
-        for taker in takers {
-            next.extend(taker.states);
-        }
-        Some(Filled::Made(Made { layer, count, states: next, met_its_own }))
-    }
-
-    /// The children of some states that are not in the layer before the last, by the thread that takes them in.
-    fn children<C: Child<P::State>>(
-        &self,
-        layers: &[Layer],
-        parents: &[P::State],
-        owner: &[usize; PARTS],
-        made: &mut [Vec<C>],
-    ) {
-        let before = layers.len().checked_sub(2).map(|before| &layers[before]);
-        let last = &layers[layers.len() - 1];
+        let key = |state: &P::State, dealt: &mut Dealt<u64>| {
+            dealt.made.push(self.symmetries.class(state).key);
+            dealt.deal();
+        };
+        let leave_out = |taker: &mut Taker<'_, P::State>, &key: &u64| taker.leave_out(key);
+        filling.deal(from.behind, 1, key, leave_out, &mut goes_on).then_some(())?;
         // Walking back from the goals: states one move before. With each move, its inverse is one.
         let moves: Vec<Move> = (0..self.puzzle.move_count() as Move).collect();
-        let mut children = Vec::new();
-        for parents in parents.chunks(PARENTS) {
-            children.clear();
-            for parent in parents {
-                C::of(self.symmetries, parent, &moves, &mut children);
-                if let Some(inverse) = self.symmetries.inverse(parent).filter(|inverse| inverse != parent) {
-                    C::of(self.symmetries, &inverse, &moves, &mut children);
-                }
-            }
-            if let Some(before) = before {
-                children.iter().for_each(|child| before.prefetch(child.key()));
-            }
+        let neighbours = |parent: &P::State, dealt: &mut Dealt<C>| {
+            C::neighbours(self.symmetries, parent, &moves, &mut dealt.made);
             if self.has_own {
-                children.iter().for_each(|child| last.prefetch(child.key()));
+                dealt.made.iter().for_each(|child| from.last.prefetch(child.key()));
+                dealt.made.retain(|child| !from.last.holds_exactly(child.key()));
             }
-            for child in &children {
-                let key = child.key();
-                let is_known =
-                    before.is_some_and(|before| before.holds_exactly(key)) || (self.has_own && last.holds_exactly(key));
-                if !is_known {
-                    made[owner[part(key)]].push(*child);
-                }
-            }
-        }
+            dealt.deal();
+        };
+        let take_in = |taker: &mut Taker<'_, P::State>, child: &C| taker.take_in(child.key(), child.class(), room > 0);
+        let mut goes_on = |done| goes_on(from.behind.len() + done);
+        filling.deal(from.parents, 2 * moves.len(), neighbours, take_in, &mut goes_on).then_some(())?;
+        Some(filling.finish())
     }
 }
 
@@ -312,26 +271,16 @@ enum Want {
     Fingerprints,
 }
 
-/// What became of a layer.
-enum Filled<S> {
-    Made(Made<S>),
-    TooMany,
-}
-
 /// What is kept of a child until it is taken in.
-trait Child<S>: Copy + Send + Sync {
-    fn of(symmetries: &dyn Symmetries<S>, parent: &S, moves: &[Move], children: &mut Vec<Self>);
-    fn key(&self) -> u64;
+trait Child<S>: Keyed {
+    /// The neighbours of a class, behind those that are there.
+    fn neighbours(symmetries: &dyn Symmetries<S>, state: &S, moves: &[Move], neighbours: &mut Vec<Self>);
     fn class(&self) -> Option<&Class<S>>;
 }
 
 impl<S> Child<S> for u64 {
-    fn of(symmetries: &dyn Symmetries<S>, parent: &S, moves: &[Move], children: &mut Vec<Self>) {
-        symmetries.child_keys(parent, moves, children);
-    }
-
-    fn key(&self) -> u64 {
-        *self
+    fn neighbours(symmetries: &dyn Symmetries<S>, state: &S, moves: &[Move], neighbours: &mut Vec<Self>) {
+        symmetries.neighbour_keys(state, moves, neighbours);
     }
 
     fn class(&self) -> Option<&Class<S>> {
@@ -340,61 +289,11 @@ impl<S> Child<S> for u64 {
 }
 
 impl<S: State> Child<S> for Class<S> {
-    fn of(symmetries: &dyn Symmetries<S>, parent: &S, moves: &[Move], children: &mut Vec<Self>) {
-        symmetries.child_classes(parent, moves, children);
-    }
-
-    fn key(&self) -> u64 {
-        self.key
+    fn neighbours(symmetries: &dyn Symmetries<S>, state: &S, moves: &[Move], neighbours: &mut Vec<Self>) {
+        symmetries.neighbours(state, moves, neighbours);
     }
 
     fn class(&self) -> Option<&Class<S>> {
         Some(self)
-    }
-}
-
-/// What takes children into some parts of a layer.
-struct Taker<'a, S> {
-    share: Share<'a>,
-    /// The layer before, where it is to be known whether a class is in both.
-    last: Option<&'a Layer>,
-    classes: u64,
-    of_states: u64,
-    states: Vec<S>,
-    is_full: bool,
-    met_its_own: bool,
-}
-
-impl<S: State> Taker<'_, S> {
-    fn take_in<C: Child<S>>(&mut self, children: &[C], want: Want) {
-        let mut new = Vec::with_capacity(AHEAD);
-        for (k, child) in children.iter().enumerate() {
-            if let Some(ahead) = children.get(k + AHEAD) {
-                self.share.prefetch(ahead.key());
-            }
-            match self.share.insert(child.key()) {
-                Some(true) => {
-                    self.classes += 1;
-                    self.of_states += child.class().map_or(0, |class| u64::from(class.states));
-                    if want == Want::States {
-                        self.states.extend(child.class().map(|class| class.state));
-                    }
-                    if let Some(last) = self.last {
-                        last.prefetch(child.key());
-                        new.push(child.key());
-                    }
-                }
-                Some(false) => {}
-                None => self.is_full = true,
-            }
-            if new.len() == AHEAD {
-                self.compare_with_last(&mut new);
-            }
-        }
-        self.compare_with_last(&mut new);
-    }
-
-    fn compare_with_last(&mut self, new: &mut Vec<u64>) {
-        self.met_its_own |= new.drain(..).any(|key| self.last.is_some_and(|last| last.holds_exactly(key)));
     }
 }

@@ -2,6 +2,8 @@
 
 use super::lines::Lines;
 use crate::memory;
+use crate::workers::{cores, on_each};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// A line of the cache: 32 fingerprints; 0 where there is none. Those that are there come first.
@@ -71,6 +73,9 @@ fn places(mut bits: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Bytes that a core clears at a time.
+const PIECE: usize = 8 << 20;
+
 /// Parts of a layer, which can be filled side by side.
 pub(super) const PARTS: usize = 64;
 
@@ -110,8 +115,8 @@ impl Layer {
     /// An empty layer with room for so many keys.
     pub(super) fn with_room(keys: usize, exact: bool) -> Self {
         let of_part = Layer::lines_for(keys);
-        let lines = Lines::new(zeroed(PARTS * of_part, Line([0; Line::ROOM])));
-        let rest = if exact { zeroed(PARTS * of_part, [0; Line::ROOM]) } else { Vec::new() };
+        let lines = Lines::new(filled(PARTS * of_part, Line([0; Line::ROOM])));
+        let rest = if exact { filled(PARTS * of_part, [0; Line::ROOM]) } else { Vec::new() };
         Layer { lines, of_part, rest }
     }
 
@@ -259,10 +264,14 @@ impl Share<'_> {
     }
 }
 
-/// So many times the same, in large pages.
-fn zeroed<T: Copy>(count: usize, value: T) -> Vec<T> {
+/// So many times the same, in large pages, which all cores clear.
+fn filled<T: Copy + Send + Sync>(count: usize, value: T) -> Vec<T> {
     let mut all = Vec::with_capacity(count);
-    memory::use_large_pages(all.spare_capacity_mut());
-    all.resize(count, value);
+    let room = &mut all.spare_capacity_mut()[..count];
+    memory::use_large_pages(room);
+    let pieces = room.chunks_mut((PIECE / size_of::<T>()).max(1)).collect();
+    on_each(cores(), pieces, |piece: &mut [MaybeUninit<T>]| piece.fill(MaybeUninit::new(value)));
+    // SAFETY: every piece was written.
+    unsafe { all.set_len(count) };
     all
 }

@@ -35,6 +35,10 @@ pub(super) fn plan_proof(
     if common.perimeter == Some(0) {
         return Err(SettingError::new("perimeter", format!("`{field}` needs one: expected at least 1")));
     }
+    if search == "exhaustive" && common.sequences.is_some_and(|sequences| sequences > 0) {
+        let reason = "`exhaustive` makes all sequences: leave it out, or limit them by `max_nodes`";
+        return Err(SettingError::new("sequences", reason));
+    }
     let plan = plan_perimeter(common.perimeter, None, PROOF_PERIMETER, facts)?;
     Ok(Some(PerimeterPlan { for_search: search == "exhaustive", ..plan }))
 }

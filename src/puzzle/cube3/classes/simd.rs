@@ -98,7 +98,7 @@ fn image(of: &CubeSymmetries, both: &[__m256i; 2], symmetry: u8) -> CubeState {
 
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) fn class(of: &CubeSymmetries, state: &CubeState) -> Class<CubeState> {
-    let both = [unpack(state), unpack(&symmetry::inverse(state))];
+    let (both, _) = unpack_both(state);
     class_of(of, both, of.ranks.rank(state.corners))
 }
 
@@ -119,33 +119,40 @@ fn child(of: &CubeSymmetries, both: &[__m256i; 2], action: Move) -> [__m256i; 2]
     [compose(both[0], load(turn)), compose(load(back), both[1])]
 }
 
+/// A state and its inverse, in bytes, and whether they are the same.
 #[target_feature(enable = "avx2,bmi2")]
-pub(super) fn child_classes(
-    of: &CubeSymmetries,
-    state: &CubeState,
-    moves: &[Move],
-    classes: &mut Vec<Class<CubeState>>,
-) {
-    let both = [unpack(state), unpack(&symmetry::inverse(state))];
-    for &action in moves {
-        let both = child(of, &both, action);
-        classes.push(class_of(of, both, rank(of, both[0])));
+#[inline]
+fn unpack_both(state: &CubeState) -> ([__m256i; 2], bool) {
+    let inverse = symmetry::inverse(state);
+    ([unpack(state), unpack(&inverse)], inverse == *state)
+}
+
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn neighbours(of: &CubeSymmetries, state: &CubeState, moves: &[Move], classes: &mut Vec<Class<CubeState>>) {
+    let (both, is_same) = unpack_both(state);
+    for from in &[both, [both[1], both[0]]][..if is_same { 1 } else { 2 }] {
+        for &action in moves {
+            let both = child(of, from, action);
+            classes.push(class_of(of, both, rank(of, both[0])));
+        }
     }
 }
 
 #[target_feature(enable = "avx2,bmi2")]
-pub(super) fn child_keys(of: &CubeSymmetries, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
-    let both = [unpack(state), unpack(&symmetry::inverse(state))];
+pub(super) fn neighbour_keys(of: &CubeSymmetries, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
+    let (both, is_same) = unpack_both(state);
     let mut children = Children::new();
-    for &action in moves {
-        children.push(of, child(of, &both, action), keys);
+    for from in &[both, [both[1], both[0]]][..if is_same { 1 } else { 2 }] {
+        for &action in moves {
+            children.push(of, child(of, from, action), keys);
+        }
     }
     children.finish(of, keys);
 }
 
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) fn keys_after_two(of: &CubeSymmetries, state: &CubeState, pairs: &[[Move; 2]], keys: &mut Vec<u64>) {
-    let start = [unpack(state), unpack(&symmetry::inverse(state))];
+    let (start, _) = unpack_both(state);
     let mut children = Children::new();
     let (mut last, mut between) = (None, start);
     for &[first, second] in pairs {
@@ -158,25 +165,24 @@ pub(super) fn keys_after_two(of: &CubeSymmetries, state: &CubeState, pairs: &[[M
 }
 
 /// Children whose keys are to be found together: how many images each has varies, and a loop over the images of one child
-/// would wait for its number each time. Over those of all children, it need not.
+/// would wait for its number each time. So the first image of every child comes first, and then the others of all children.
 struct Children {
     /// Each child and its inverse.
     both: [[__m256i; 2]; Children::ROOM],
-    ranks: [u32; Children::ROOM],
+    /// The number of each child's list.
+    lists: [u16; Children::ROOM],
     count: usize,
 }
 
 impl Children {
-    const ROOM: usize = 16;
-    /// The images of all children, and what is written beyond those of the last.
-    const IMAGES: usize = Children::ROOM * Children::FEW + Children::FEW;
-    /// Children with more images are done by themselves: they are rare.
-    const FEW: usize = BEYOND;
+    const ROOM: usize = 32;
+    /// Images after the first that are written down for each child, whether it has them or not.
+    const OTHERS: usize = FIRST - 1;
 
     #[target_feature(enable = "avx2,bmi2")]
     #[inline]
     fn new() -> Self {
-        Children { both: [[_mm256_setzero_si256(); 2]; Self::ROOM], ranks: [0; Self::ROOM], count: 0 }
+        Children { both: [[_mm256_setzero_si256(); 2]; Self::ROOM], lists: [0; Self::ROOM], count: 0 }
     }
 
     /// Adds a child; if there is no more room, the keys of all are put behind the others.
@@ -184,7 +190,7 @@ impl Children {
     #[inline]
     fn push(&mut self, of: &CubeSymmetries, both: [__m256i; 2], keys: &mut Vec<u64>) {
         self.both[self.count] = both;
-        self.ranks[self.count] = rank(of, both[0]) as u32;
+        self.lists[self.count] = of.list_of[rank(of, both[0])];
         self.count += 1;
         if self.count == Self::ROOM {
             self.finish(of, keys);
@@ -194,40 +200,33 @@ impl Children {
     /// Puts the keys of all children behind the others.
     #[target_feature(enable = "avx2,bmi2")]
     fn finish(&mut self, of: &CubeSymmetries, keys: &mut Vec<u64>) {
-        let mut lists = [(0, 0); Self::ROOM];
-        for (list, &rank) in lists.iter_mut().zip(&self.ranks[..self.count]) {
-            *list = of.lists[usize::from(of.list_of[rank as usize])];
-        }
-        // Of each image, the child and the symmetry. Some more are written than a child has, and then written over.
-        let mut images = [(0u8, 0u8); Self::IMAGES];
-        let mut starts = [0u8; Self::ROOM];
+        let mut least = [0; Self::ROOM];
+        // Of each image but the first, the child and the symmetry. Those that a child does not have are written over.
+        let mut others = [[0u8; 2]; Self::OTHERS * (Self::ROOM + 1)];
         let mut end = 0;
-        for (child, &(start, length)) in lists[..self.count].iter().enumerate() {
-            starts[child] = end as u8;
-            let symmetries = &of.candidates[usize::from(start)..][..Self::FEW];
-            for (image, &symmetry) in images[end..end + Self::FEW].iter_mut().zip(symmetries) {
-                *image = (child as u8, symmetry);
+        for (child, (least, both)) in least.iter_mut().zip(&self.both).take(self.count).enumerate() {
+            let list = &of.lists[usize::from(self.lists[child])];
+            *least = key(&image(of, both, list.first[0]));
+            for (other, &symmetry) in others[end..end + Self::OTHERS].iter_mut().zip(&list.first[1..]) {
+                *other = [child as u8, symmetry];
             }
-            end += if usize::from(length) <= Self::FEW { usize::from(length) } else { 0 };
-        }
-        let mut hashes = [0; Self::IMAGES];
-        for (hash, &(child, symmetry)) in hashes.iter_mut().zip(&images[..end]) {
-            *hash = key(&image(of, &self.both[usize::from(child) % Self::ROOM], symmetry));
-        }
-        for (child, &(_, length)) in lists[..self.count].iter().enumerate() {
-            let mut least = u64::MAX;
-            if usize::from(length) > Self::FEW {
-                for &symmetry in of.candidates_of(self.ranks[child] as usize) {
-                    least = least.min(key(&image(of, &self.both[child], symmetry)));
-                }
-            } else {
-                let hashes = &hashes[usize::from(starts[child])..][..Self::FEW];
-                for (i, &hash) in hashes.iter().enumerate() {
-                    least = least.min(if i < usize::from(length) { hash } else { u64::MAX });
+            end += usize::from(list.length - 1).min(Self::OTHERS);
+            if usize::from(list.length) > FIRST {
+                let List { start, length, .. } = *list;
+                for &symmetry in &of.candidates[usize::from(start)..][FIRST..usize::from(length)] {
+                    *least = (*least).min(key(&image(of, both, symmetry)));
                 }
             }
-            keys.push(spread(least));
         }
+        for &[child, symmetry] in &others[..end] {
+            let child = usize::from(child) % Self::ROOM;
+            least[child] = least[child].min(key(&image(of, &self.both[child], symmetry)));
+        }
+        let least = &mut least[..self.count];
+        for least in &mut *least {
+            *least = spread(*least);
+        }
+        keys.extend_from_slice(least);
         self.count = 0;
     }
 }
