@@ -9,7 +9,7 @@ use super::filling::{Dealt, Filled, Filling, Keyed, Taker, room_for_things};
 use super::layer::Layer;
 use crate::puzzle::{Class, Move, Puzzle, Reversible, State, Symmetries};
 use crate::workers::cores;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The share of the time that a layer takes of which no states are kept.
@@ -233,16 +233,13 @@ impl<P: Reversible> Maker<'_, P> {
         let last = (!self.has_own && !self.never_has_own).then_some(from.last);
         let mut filling = Filling::new(layer, threads, room, last);
         let total = (from.behind.len() + from.parents.len()).max(1) as f64;
-        let mut goes_on = |done: usize| {
-            watch((done as f64 / total).min(1.0));
-            !self.stop.load(Ordering::Relaxed)
-        };
+        let mut watch = |done: usize| watch((done as f64 / total).min(1.0));
         let key = |state: &P::State, dealt: &mut Dealt<u64>| {
             dealt.made.push(self.symmetries.class(state).key);
             dealt.deal();
         };
         let leave_out = |taker: &mut Taker<'_, P::State>, &key: &u64| taker.leave_out(key);
-        filling.deal(from.behind, 1, key, leave_out, &mut goes_on).then_some(())?;
+        filling.deal(from.behind, 1, key, leave_out, self.stop, &mut watch).then_some(())?;
         // Walking back from the goals: states one move before. With each move, its inverse is one.
         let moves: Vec<Move> = (0..self.puzzle.move_count() as Move).collect();
         let neighbours = |parent: &P::State, dealt: &mut Dealt<C>| {
@@ -254,8 +251,8 @@ impl<P: Reversible> Maker<'_, P> {
             dealt.deal();
         };
         let take_in = |taker: &mut Taker<'_, P::State>, child: &C| taker.take_in(child.key(), child.class(), room > 0);
-        let mut goes_on = |done| goes_on(from.behind.len() + done);
-        filling.deal(from.parents, 2 * moves.len(), neighbours, take_in, &mut goes_on).then_some(())?;
+        let mut watch = |done| watch(from.behind.len() + done);
+        filling.deal(from.parents, 2 * moves.len(), neighbours, take_in, self.stop, &mut watch).then_some(())?;
         Some(filling.finish())
     }
 }

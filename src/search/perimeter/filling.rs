@@ -7,12 +7,13 @@
 use super::layer::{Layer, PARTS, Share, part};
 use crate::puzzle::{Class, State};
 use crate::workers::on_each;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of things that are made before they are taken in: a share of what the layer takes, but at least and at most so
 /// many.
 const SHARE_OF_LAYER: usize = 4;
 const LEAST_BYTES: usize = 1 << 20;
-const MOST_BYTES: usize = 128 << 20;
+const MOST_BYTES: usize = 64 << 20;
 
 /// Lines that are loaded ahead.
 const AHEAD: usize = 32;
@@ -103,31 +104,33 @@ impl<'a, S: State> Filling<'a, S> {
         Filling { takers: shares.into_iter().map(taker).collect(), bytes }
     }
 
-    /// Makes things of each state, at most `most` of one, and has each taken in; `false` once `goes_on`, which is given the
-    /// number of states that are done, says so.
+    /// Makes things of each state, at most `most` of one, and has each taken in; `false`, soon, once `stop` is set. `watch` is
+    /// given the number of states that are done.
     pub(super) fn deal<C: Keyed>(
         &mut self,
         states: &[S],
         most: usize,
         make: impl Fn(&S, &mut Dealt<C>) + Sync,
         take: impl Fn(&mut Taker<'a, S>, &C) + Sync,
-        goes_on: &mut dyn FnMut(usize) -> bool,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(usize),
     ) -> bool {
         let threads = self.takers.len();
         let each = (self.bytes / (threads * most * size_of::<C>())).max(1);
-        let hand = |_| Dealt { things: std::array::from_fn(|_| Vec::new()), made: Vec::with_capacity(most) };
-        let mut hands: Vec<Dealt<C>> = (0..threads).map(hand).collect();
+        let nothing = |_| Dealt { things: std::array::from_fn(|_| Vec::new()), made: Vec::with_capacity(most) };
+        let mut dealt: Vec<Dealt<C>> = (0..threads).map(nothing).collect();
         for (chunk, states) in states.chunks(each * threads).enumerate() {
-            if !goes_on(chunk * each * threads) {
+            watch(chunk * each * threads);
+            let shares = dealt.iter_mut().zip(states.chunks(states.len().div_ceil(threads))).collect();
+            on_each(threads, shares, |(dealt, states): (&mut Dealt<C>, &[S])| {
+                states.iter().take_while(|_| !stop.load(Ordering::Relaxed)).for_each(|state| make(state, dealt));
+            });
+            if stop.load(Ordering::Relaxed) {
                 return false;
             }
-            let shares = hands.iter_mut().zip(states.chunks(states.len().div_ceil(threads))).collect();
-            on_each(threads, shares, |(hand, states): (&mut Dealt<C>, &[S])| {
-                states.iter().for_each(|state| make(state, hand));
-            });
             on_each(threads, self.takers.iter_mut().collect(), |taker: &mut Taker<'a, S>| {
-                let dealt = taker.share.parts().flat_map(|part| hands.iter().map(move |hand| &hand.things[part]));
-                for things in dealt {
+                let of_part = |part| dealt.iter().map(move |dealt| &dealt.things[part]);
+                for things in taker.share.parts().flat_map(of_part) {
                     for (k, thing) in things.iter().enumerate() {
                         if let Some(ahead) = things.get(k + AHEAD) {
                             taker.share.prefetch(ahead.key());
@@ -136,7 +139,7 @@ impl<'a, S: State> Filling<'a, S> {
                     }
                 }
             });
-            hands.iter_mut().flat_map(|hand| &mut hand.things).for_each(Vec::clear);
+            dealt.iter_mut().flat_map(|dealt| &mut dealt.things).for_each(Vec::clear);
         }
         true
     }
@@ -147,8 +150,10 @@ impl<'a, S: State> Filling<'a, S> {
         if self.takers.iter().any(|taker| taker.is_full) {
             return None;
         }
+        let states: usize = self.takers.iter().map(|taker| taker.filled.states.len()).sum();
         let mut parts = self.takers.into_iter().map(|taker| taker.filled);
         let mut all = parts.next()?;
+        all.states.reserve_exact(states - all.states.len());
         for part in parts {
             all.classes += part.classes;
             all.of_states += part.of_states;
