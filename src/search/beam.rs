@@ -14,7 +14,8 @@
 //!   looked for. Such a one would have to pass, a known number of moves before its end, through the layer of that number:
 //!   the layers end there, and the refinement begins. From the most promising children of that layer to the perimeter the
 //!   moves are so few that all their descendants can be generated and looked up without evaluation: what is on the cheaper
-//!   path need not stay in the beam that long. This is repeated for the next cheaper answer, until there is none.
+//!   path need not stay in the beam that long. This is repeated for the next cheaper answer, until there is none, or until
+//!   an answer is so cheap that what follows the search proves it, or finds a cheaper one, in less time.
 //! - Neither complete nor optimal: what is cut off is lost. With a width that no layer exceeds it is breadth-first
 //!   search, unless `candidates` are limited.
 //! - Of the layers behind, each state's parent and move are kept, and of every state that was evaluated 64 bits of its
@@ -140,7 +141,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         let Some(first) = self.first_answer(puzzle, start, heuristic, control)? else {
             return Run::new(puzzle, self, start, Shared::of(control)).outcome(heuristic, control);
         };
-        let is_decided = first.proven_optimal || first.end == End::NoSolution;
+        let is_decided = first.proven_optimal || first.end == End::NoSolution || control.is_enough(first.cost);
         if is_decided || control.too_many(first.stats.generated + 1) || control.agreed()?.is_some() {
             return Ok(first);
         }

@@ -23,6 +23,8 @@ pub struct Control<'a> {
     begun: Instant,
     /// An answer is of use only if it costs less than this.
     bound: Option<Cost>,
+    /// An answer that costs no more than this need not be improved.
+    enough: Option<Cost>,
     /// Whether the search has seen the stop flag; shared with the controls of searches within this one.
     stopped: Rc<Cell<bool>>,
     exchange: &'a dyn Exchange,
@@ -35,6 +37,7 @@ pub(super) struct Beside<'a> {
     stop: &'a AtomicBool,
     begun: Instant,
     bound: Option<Cost>,
+    enough: Option<Cost>,
     threads: usize,
 }
 
@@ -49,8 +52,8 @@ impl<'a> Beside<'a> {
     where
         'a: 'b,
     {
-        let Beside { stop, begun, bound, threads } = self;
-        Control { begun, bound, threads, ..Control::new(limits, stop, watch) }.with_answers(answers)
+        let Beside { stop, begun, bound, enough, threads } = self;
+        Control { begun, bound, enough, threads, ..Control::new(limits, stop, watch) }.with_answers(answers)
     }
 }
 
@@ -64,6 +67,7 @@ impl<'a> Control<'a> {
             answers: None,
             begun: Instant::now(),
             bound: None,
+            enough: None,
             stopped: Rc::default(),
             exchange: &Alone,
             threads: workers::cores(),
@@ -83,6 +87,11 @@ impl<'a> Control<'a> {
     /// A beam or `bwas` works with so many threads, in place of one for each core. The answer does not depend on it.
     pub fn with_threads(self, threads: usize) -> Self {
         Control { threads: threads.max(1), ..self }
+    }
+
+    /// An answer that costs no more than this need not be improved: what follows the search does that.
+    pub(super) fn with_enough(self, enough: Option<Cost>) -> Self {
+        Control { enough, ..self }
     }
 
     /// The control of a search within this one, with limits of its own: the same clock, stop flag and progress callback.
@@ -108,6 +117,7 @@ impl<'a> Control<'a> {
             answers,
             begun: self.begun,
             bound: bound.or(self.bound),
+            enough: self.enough,
             stopped: Rc::clone(&self.stopped),
             exchange: self.exchange,
             threads: self.threads,
@@ -116,8 +126,8 @@ impl<'a> Control<'a> {
 
     /// What the control of a search on another thread, beside others, has of this one.
     pub(super) fn beside_others(&self, searches: usize) -> Beside<'a> {
-        let (stop, begun, bound) = (self.stop, self.begun, self.bound);
-        Beside { stop, begun, bound, threads: self.threads.div_ceil(searches.max(1)) }
+        let Control { stop, begun, bound, enough, .. } = *self;
+        Beside { stop, begun, bound, enough, threads: self.threads.div_ceil(searches.max(1)) }
     }
 
     /// Notes that a search within this one has seen the stop flag.
@@ -143,6 +153,11 @@ impl<'a> Control<'a> {
     /// The cost that an answer must stay below to be of use; `None`: any answer is.
     pub fn bound(&self) -> Option<Cost> {
         self.bound
+    }
+
+    /// Whether an answer of this cost need not be improved.
+    pub fn is_enough(&self, cost: Option<Cost>) -> bool {
+        cost.zip(self.enough).is_some_and(|(cost, enough)| cost <= enough)
     }
 
     /// Reports an answer that is better than those before.

@@ -8,7 +8,9 @@
 //!   images of each other under the puzzle's symmetries, one is a root.
 //! - A heuristic gives the order of the subtrees: a shorter solution is met earlier, and what it costs is one evaluation a
 //!   root. Without one, they are taken as they come.
-//! - With a limit to the sequences, only the first subtrees are searched, and nothing is proven.
+//! - Where the proof of an answer takes no longer than looking on would, the search before it ends with that answer.
+//! - With a limit to the sequences, a proof that needs no more is made. Of one that needs more, the first 3 % of the
+//!   sequences of the greatest length are made, if the limit allows for them: what is not found there is seldom found soon.
 
 use super::exhaustive::{Exhaustive, sequences};
 use super::limits::Interrupt;
@@ -30,6 +32,11 @@ const SUBTREE: usize = 5;
 const MOST_EARLY: usize = 6;
 /// Fewer sequences than these are not worth an evaluation of their roots.
 const WORTH_ORDER: u64 = 4_000_000;
+/// Where not all sequences of a length may be made, one in so many is. In the network's order of an early layer, the state
+/// that is on a shortest path is among the first 3 % for half of all cubes.
+const FIRST: u64 = 32;
+/// Sequences that are made in two or three seconds on two cores.
+const SOON: u64 = 100_000_000;
 /// Time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 
@@ -39,8 +46,46 @@ pub struct Prove<P: Puzzle> {
     pub search: Option<Box<dyn Search<P>>>,
     /// The perimeter; where it is empty, nothing is added to the search.
     pub perimeter: Perimeter<P::State>,
-    /// The most sequences; `None`: until it is proven.
+    /// The most sequences, about; `None`: until it is proven. After an answer, fewer are made where they do not prove it, and
+    /// none where even the most promising would be more.
     pub sequences: Option<u64>,
+}
+
+impl<P: Puzzle> Prove<P> {
+    /// How many sequences there are that may be shorter than an answer: those of the greatest length, and all the others.
+    fn needed(&self, puzzle: &P, cost: Cost) -> [u64; 2] {
+        let step = self.perimeter.step();
+        let moves = cost.saturating_sub(step + self.perimeter.depth()) as usize;
+        let count = |moves| sequences(&self.perimeter, moves, puzzle.move_count()).last().copied().unwrap_or(u64::MAX);
+        let others = (1..moves).rev().skip(step as usize - 1).step_by(step as usize);
+        [count(moves), others.map(count).fold(0, u64::saturating_add)]
+    }
+
+    /// The greatest cost of an answer whose proof takes so few sequences that it is made at once: the search need not look for
+    /// a better one.
+    fn enough(&self, puzzle: &P, nodes: Option<u64>) -> Option<Cost> {
+        let room = self.sequences.unwrap_or(SOON).min(SOON).min(nodes.unwrap_or(SOON));
+        if self.perimeter.is_empty() || room == 0 {
+            return None;
+        }
+        let inside = self.perimeter.depth() + self.perimeter.step();
+        let all = |[longest, others]: [u64; 2]| longest.saturating_add(others);
+        let is_soon = |cost: &Cost| all(self.needed(puzzle, *cost)) <= room;
+        (inside..inside + SOON.ilog2()).take_while(is_soon).last()
+    }
+
+    /// The most sequences that are made after an answer; `None`: all.
+    fn room(&self, puzzle: &P, cost: Option<Cost>) -> Option<u64> {
+        let Some((most, cost)) = self.sequences.zip(cost) else { return self.sequences };
+        let [longest, others] = self.needed(puzzle, cost);
+        let all = others.saturating_add(longest);
+        let some = others.saturating_add(longest / FIRST);
+        Some(match most {
+            _ if all <= most => most,
+            _ if some <= most => some,
+            _ => 0,
+        })
+    }
 }
 
 impl<P: Puzzle> Search<P> for Prove<P> {
@@ -56,14 +101,23 @@ impl<P: Puzzle> Search<P> for Prove<P> {
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
         let first = match &self.search {
-            Some(search) => search.run(puzzle, start, heuristic, control)?,
+            Some(search) => {
+                let limits = control.limits();
+                let enough = self.enough(puzzle, limits.nodes);
+                let mut control = control.child(limits, None, |answer| Some(answer.clone())).with_enough(enough);
+                search.run(puzzle, start, heuristic, &mut control)?
+            }
             None => Outcome::none(),
         };
         if control.exchange().rank() > 0 {
             return Ok(first); // what follows is the first rank's alone
         }
         let is_decided = first.proven_optimal || (first.end == End::NoSolution && self.search.is_some());
-        if is_decided || control.was_stopped() || self.perimeter.is_empty() || self.sequences == Some(0) {
+        if is_decided || control.was_stopped() || self.perimeter.is_empty() {
+            return Ok(first);
+        }
+        let room = self.room(puzzle, first.cost);
+        if room == Some(0) {
             return Ok(first);
         }
         let begun = control.seconds();
@@ -72,7 +126,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             perimeter: &self.perimeter,
             start: *start,
             heuristic: self.search.is_some().then_some(heuristic),
-            room: self.sequences,
+            room,
             best: first.moves.zip(first.cost).map(|(moves, cost)| Answer { moves, cost }),
             stats: first.stats,
             excluded: None,

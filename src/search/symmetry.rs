@@ -50,7 +50,11 @@ impl<P: Puzzle> Search<P> for Symmetries<P> {
         let mut is_decided = decides(&best);
         let at_once = if self.together && control.exchange().is_alone() { later.len().max(1) } else { 1 };
         for images in later.chunks(at_once) {
-            if is_decided || control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some() {
+            if is_decided
+                || control.is_enough(best.cost)
+                || control.too_many(stats.generated.saturating_add(1))
+                || control.agreed()?.is_some()
+            {
                 break;
             }
             let outcomes = match images {

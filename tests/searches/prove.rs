@@ -9,10 +9,12 @@ use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::tiles::Puzzle8;
 use costar::puzzle::{Move, Puzzle, Reversible, laws, replay};
 use costar::random::generator;
+use costar::search::beam::Beam;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
 use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterShelf as _, Shelf};
 use costar::search::prove::Prove;
+use costar::search::symmetry::Symmetries;
 use costar::search::{Control, End, Limit, Limits, Outcome, Progress, Search};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -193,6 +195,49 @@ fn a_proof_that_is_ended_says_what_it_has_excluded() {
     // With a number of sequences, the search ends by itself.
     let outcome = run(&prove(Some(100_000)), &Cube3, &start, &mut zero(), &Limits::default());
     assert!(!outcome.proven_optimal && outcome.proof.expect("a proof").sequences < 300_000);
+}
+
+#[test]
+fn sequences_are_made_only_where_they_may_be_of_use() {
+    let start = scrambled(&Cube3, 10, &mut generator(6, 2));
+    let perimeter = classes(&Cube3, 6);
+    let after = |sequences| {
+        let search = Some(Box::new(Long { start }) as Box<dyn Search<Cube3>>);
+        let prove = Prove { search, perimeter: perimeter.clone(), sequences: Some(sequences) };
+        let outcome = run(&prove, &Cube3, &start, &mut zero(), &Limits::default());
+        (outcome.cost, outcome.proven_optimal, outcome.proof.map(|proof| proof.sequences))
+    };
+    // An answer of 14 moves, where 10 are enough: of 12, there are about 800,000 sequences of 6 moves into the perimeter.
+    assert_eq!(after(0), (Some(14), false, None));
+    assert_eq!(after(20_000), (Some(14), false, None));
+    let (cost, proven, made) = after(200_000);
+    assert_eq!((cost, proven), (Some(10), true));
+    assert!(made.is_some_and(|made| made > 0), "{made:?}");
+}
+
+#[test]
+fn a_beam_ends_with_an_answer_that_is_proven_soon() {
+    let puzzle = permutation::<16>("lrx9.json");
+    let start = scrambled(&puzzle, 60, &mut generator(6, 2));
+    let perimeter = classes(&puzzle, 6);
+    let distances = exact_distances(&puzzle, 60);
+    let shortest = Some(u32::from(distances[&start]));
+    let mut exact = PerState::new("exact", false, move |state| f32::from(distances[state]));
+    let search = || {
+        let beam = Beam { perimeter: perimeter.clone(), ..Beam::new(800) };
+        Box::new(Symmetries { search: Box::new(beam), count: 2, together: false })
+    };
+    let alone = run(&*search(), &puzzle, &start, &mut exact, &Limits::default());
+    assert_eq!((alone.cost, alone.proven_optimal), (shortest, false));
+    let prove = |sequences| Prove { search: Some(search()), perimeter: perimeter.clone(), sequences };
+    for sequences in [None, Some(10_000_000)] {
+        let proven = run(&prove(sequences), &puzzle, &start, &mut exact, &Limits::default());
+        assert_eq!((proven.cost, proven.proven_optimal), (shortest, true));
+        assert!(proven.stats.iterations < alone.stats.iterations, "{:?} {:?}", proven.stats, alone.stats);
+        assert!(proven.stats.evaluated < alone.stats.evaluated, "{:?} {:?}", proven.stats, alone.stats);
+    }
+    let none = run(&prove(Some(0)), &puzzle, &start, &mut exact, &Limits::default());
+    assert_eq!((none.proven_optimal, none.stats.iterations), (false, alone.stats.iterations));
 }
 
 #[test]

@@ -74,7 +74,8 @@ impl<P: Puzzle> Run<'_, P> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<(), HeuristicError> {
-        while let Some(from) = self.refinement_for(bound)
+        while !control.is_enough(Some(bound))
+            && let Some(from) = self.refinement_for(bound)
             && from.layer <= self.behind.len()
             && let Some(answer) = self.refine_from(&from, heuristic, control)?
             && answer.cost < bound
