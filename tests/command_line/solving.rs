@@ -449,7 +449,7 @@ fn a_model_has_defaults_of_its_search() {
     let beam = |n: u64, policy_weight: f64, perimeter: u64| {
         serde_json::json!({
             "search": "beam", "n": n, "candidates": 2, "policy_weight": policy_weight, "perimeter": perimeter,
-            "symmetries": 4,
+            "symmetries": 4, "sequences": 100_000_000,
         })
     };
     assert_eq!(own["config"], beam(40, 2.5, 2));
