@@ -15,8 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes of a class in the table, and while the next layer is made from it.
+/// Bytes of a class in the table.
 const TABLE_BYTES: f64 = 2.7;
+/// Bytes of keys that wait to be taken in.
+const WAITING: f64 = (64 << 20) as f64;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -132,7 +134,11 @@ fn announce<S: crate::puzzle::State>(shelf: &dyn PerimeterShelf<S>, name: &str, 
     let growth = last.classes as f64 / before.classes.max(1) as f64;
     let times = growth.powi((depth - tried.depth()) as i32);
     let classes = last.classes as f64 * times;
-    let parents = classes / growth;
+    // The states that the last layer is made from.
+    let states = match shelf.has_inversion() {
+        true => classes / growth.powi(2),
+        false => classes / growth * (1.0 + 1.0 / growth),
+    };
     let bytes = TABLE_BYTES * classes * growth / (growth - 1.0);
     note!(
         "costar: the perimeter of {name} to depth {depth} will have about {} classes of up to {} states: about {} in the \
@@ -140,7 +146,7 @@ fn announce<S: crate::puzzle::State>(shelf: &dyn PerimeterShelf<S>, name: &str, 
         grouped(classes as u64),
         shelf.symmetries(),
         quantity::bytes(bytes as u64),
-        quantity::bytes((bytes + parents * (size_of::<S>() as f64 + 8.0)) as u64),
+        quantity::bytes((WAITING + bytes + states * size_of::<S>() as f64) as u64),
         seconds * times
     );
 }

@@ -15,6 +15,9 @@ pub trait Symmetries<S>: Send + Sync {
     /// How many symmetries there are, the identity included: the most states that a class can have.
     fn count(&self) -> u32;
 
+    /// Whether inversion is one of them.
+    fn has_inversion(&self) -> bool;
+
     /// The class of a state.
     fn class(&self, state: &S) -> Class<S>;
 
@@ -22,8 +25,16 @@ pub trait Symmetries<S>: Send + Sync {
     /// symmetry, and the inverse is another state, also of those from its inverse. Every move must be legal.
     fn neighbours(&self, state: &S, moves: &[Move], classes: &mut Vec<Class<S>>);
 
-    /// The keys of these classes, behind those that `keys` holds.
+    /// The keys of these classes, behind those that `keys` holds: those of the state's own neighbours first.
     fn neighbour_keys(&self, state: &S, moves: &[Move], keys: &mut Vec<u64>);
+
+    /// Where inversion is a symmetry: the classes of the states with one more move at each end of their scrambles, behind those
+    /// that `classes` holds. Each of `before` is a move from the inverse of the state, and each of `after` a move from the
+    /// inverse of what it leads to. Every move must be legal.
+    fn around(&self, state: &S, before: &[Move], after: &[Move], classes: &mut Vec<Class<S>>);
+
+    /// The keys of these classes, behind those that `keys` holds.
+    fn keys_around(&self, state: &S, before: &[Move], after: &[Move], keys: &mut Vec<u64>);
 
     /// The keys of the classes of the states that sequences of two moves lead to, behind those that `keys` holds. Sequences
     /// with the same first move should stand next to each other. Every move must be legal.

@@ -16,6 +16,7 @@ use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterShelf as _, S
 use costar::search::prove::Prove;
 use costar::search::symmetry::Symmetries;
 use costar::search::{Control, End, Limit, Limits, Outcome, Progress, Search};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -86,6 +87,40 @@ fn orbits_add_up_to_the_known_counts() {
     orbits_add_up(&permutation::<32>("cube2.json"), 6);
     orbits_add_up(&permutation::<32>("topspin20.json"), 9);
     orbits_add_up(&permutation::<16>("lrx9.json"), 12);
+}
+
+#[test]
+fn a_perimeter_of_any_extent_has_all_classes_within_it() {
+    fn agrees<P: Reversible>(puzzle: &P, depth: u32) {
+        let stop = AtomicBool::new(false);
+        let make = |extent| {
+            let symmetries = puzzle.symmetries().expect("it has symmetries");
+            Perimeter::of_classes(puzzle, symmetries, extent, &stop, &mut |_| ()).expect("it was not stopped")
+        };
+        let whole = classes(puzzle, depth);
+        let mut reached = HashSet::new();
+        let depths = (1..=depth).map(|depth| Extent { count_last: false, ..extent(depth) });
+        let rooms = (10..24).map(|bits| Extent { bytes: 1 << bits, ..extent(depth) });
+        let times = (0..4).map(|k| Extent { time: Some(Duration::from_millis(1 << (2 * k))), ..extent(depth) });
+        for extent in depths.chain(rooms).chain(times) {
+            let made = make(extent);
+            reached.insert(made.depth());
+            for (made, expected) in made.counts().iter().zip(whole.counts()) {
+                // Of fingerprints alone, two classes may seem to be one.
+                let is_near = (0.99..=1.0).contains(&(made.classes as f64 / expected.classes as f64));
+                let is_right = made == expected || (made.states.is_none() && is_near);
+                assert!(is_right, "{} {extent:?}: {made:?}", puzzle.name());
+            }
+            for (state, distance) in exact_distances(puzzle, made.depth()) {
+                assert_eq!(made.cost(puzzle, &state), Some(distance.into()), "{} {extent:?}", puzzle.name());
+            }
+        }
+        assert!(reached.len() >= 3, "{}: {reached:?}", puzzle.name());
+    }
+    agrees(&Cube3, 5);
+    agrees(&Cube3HalfTurns, 4);
+    agrees(&permutation::<64>("pyraminx.json"), 5);
+    agrees(&permutation::<32>("cube2.json"), 5);
 }
 
 #[test]

@@ -251,6 +251,19 @@ impl CubeSymmetries {
         least.class()
     }
 
+    fn around_portable<'a>(
+        &'a self,
+        state: &CubeState,
+        before: &'a [Move],
+        after: &'a [Move],
+    ) -> impl Iterator<Item = Class<CubeState>> + 'a {
+        let inverse = symmetry::inverse(state);
+        before.iter().flat_map(move |&first| {
+            let from = symmetry::inverse(&inverse.turned(first));
+            after.iter().map(move |&action| self.class_portable(&from.turned(action)))
+        })
+    }
+
     fn neighbours_portable(&self, state: &CubeState, moves: &[Move]) -> impl Iterator<Item = Class<CubeState>> {
         with_inverse(state)
             .flat_map(move |from| moves.iter().map(move |&action| self.class_portable(&from.turned(action))))
@@ -325,6 +338,10 @@ impl Symmetries<CubeState> for CubeSymmetries {
         SYMMETRIES as u32
     }
 
+    fn has_inversion(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn class(&self, state: &CubeState) -> Class<CubeState> {
         #[cfg(target_arch = "x86_64")]
@@ -348,9 +365,27 @@ impl Symmetries<CubeState> for CubeSymmetries {
         #[cfg(target_arch = "x86_64")]
         if simd::is_available() {
             // SAFETY: the processor has the instructions.
-            return unsafe { simd::neighbour_keys(self, state, moves, keys) };
+            return unsafe { simd::neighbours(self, state, moves, keys) };
         }
         keys.extend(self.neighbours_portable(state, moves).map(|class| class.key));
+    }
+
+    fn around(&self, state: &CubeState, before: &[Move], after: &[Move], classes: &mut Vec<Class<CubeState>>) {
+        #[cfg(target_arch = "x86_64")]
+        if simd::is_available() {
+            // SAFETY: the processor has the instructions.
+            return unsafe { simd::around(self, state, [before, after], classes) };
+        }
+        classes.extend(self.around_portable(state, before, after));
+    }
+
+    fn keys_around(&self, state: &CubeState, before: &[Move], after: &[Move], keys: &mut Vec<u64>) {
+        #[cfg(target_arch = "x86_64")]
+        if simd::is_available() {
+            // SAFETY: the processor has the instructions.
+            return unsafe { simd::around(self, state, [before, after], keys) };
+        }
+        keys.extend(self.around_portable(state, before, after).map(|class| class.key));
     }
 
     fn keys_after_two(&self, state: &CubeState, sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
@@ -395,6 +430,16 @@ mod tests {
             tables.neighbours(&state, &moves, &mut classes);
             tables.neighbour_keys(&state, &moves, &mut keys);
             assert_eq!(classes, expected);
+            assert_eq!(keys, expected.iter().map(|class| class.key).collect::<Vec<_>>());
+            let (before, after) = (&moves[3..9], &moves[1..11]);
+            let lead = |first: Move| symmetry::inverse(&symmetry::inverse(&state).turned(first));
+            let ends = before.iter().flat_map(|&first| after.iter().map(move |&last| lead(first).turned(last)));
+            let expected: Vec<_> = ends.map(|end| tables.class_portable(&end)).collect();
+            (classes.clear(), keys.clear());
+            tables.around(&state, before, after, &mut classes);
+            tables.keys_around(&state, before, after, &mut keys);
+            assert_eq!(classes, expected);
+            assert_eq!(classes, tables.around_portable(&state, before, after).collect::<Vec<_>>());
             assert_eq!(keys, expected.iter().map(|class| class.key).collect::<Vec<_>>());
             let pairs: Vec<[Move; 2]> =
                 moves.iter().flat_map(|&first| moves.iter().map(move |&second| [first, second])).collect();

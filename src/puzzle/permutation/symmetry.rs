@@ -300,6 +300,15 @@ impl<const N: usize> Found<N> {
         }
     }
 
+    /// The classes of states with one more move at each end of their scrambles.
+    fn each_around(&self, state: &[u8; N], before: &[Move], after: &[Move], mut each: impl FnMut(Class<[u8; N]>)) {
+        let Some(inverse) = self.inverse(state) else { return };
+        for &first in before {
+            let Some(from) = self.inverse(&self.child(&inverse, first)) else { return };
+            after.iter().for_each(|&action| each(self.child_class(&from, action)));
+        }
+    }
+
     /// The inverse of a state, where states have one.
     fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {
         if !self.has_inverses {
@@ -348,6 +357,10 @@ impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
         self.maps.len() as u32 * if self.has_inverses { 2 } else { 1 }
     }
 
+    fn has_inversion(&self) -> bool {
+        self.has_inverses
+    }
+
     /// The image that is first in the order of its symbols.
     fn class(&self, state: &[u8; N]) -> Class<[u8; N]> {
         let inverse = self.inverse(state);
@@ -391,6 +404,14 @@ impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
 
     fn neighbour_keys(&self, state: &[u8; N], moves: &[Move], keys: &mut Vec<u64>) {
         self.each_neighbour(state, moves, |class| keys.push(class.key));
+    }
+
+    fn around(&self, state: &[u8; N], before: &[Move], after: &[Move], classes: &mut Vec<Class<[u8; N]>>) {
+        self.each_around(state, before, after, |class| classes.push(class));
+    }
+
+    fn keys_around(&self, state: &[u8; N], before: &[Move], after: &[Move], keys: &mut Vec<u64>) {
+        self.each_around(state, before, after, |class| keys.push(class.key));
     }
 
     fn keys_after_two(&self, state: &[u8; N], sequences: &[[Move; 2]], keys: &mut Vec<u64>) {

@@ -1,9 +1,14 @@
 //! A perimeter by classes: one fingerprint for all symmetric images of a state, a table for each distance.
 //!
-//! Layers are made one from the other. A neighbour of the last layer is in the next one or in the one before (or, of some
+//! Layers are made from those before. A neighbour of the last layer is in the next one or in the one before (or, of some
 //! puzzles, in the last itself). So a new layer begins with the classes two moves nearer to the goals: what is not there yet
 //! is new, and no other layer need be asked. They stay in it. As each lookup asks for states at a distance of which
 //! it is known that they are no nearer, none of these is met.
+//!
+//! Where inversion is a symmetry, a state of the new layer is found from the middle of a shortest scramble of it: the
+//! state two moves nearer, with one move more at each end, each of which leads to the last layer by itself. That meets each
+//! new class half as often as trying all neighbours of the last layer and of the inverses of its states, and the states of
+//! the last layer need not be kept.
 
 use super::filling::{Dealt, Filled, Filling, Keyed, Taker, room_for_things};
 use super::layer::Layer;
@@ -12,8 +17,13 @@ use crate::workers::cores;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// The share of the time that a layer takes of which no states are kept.
-const WITHOUT_STATES: f64 = 0.75;
+/// The share of the time that a layer takes of which no states are kept: where states are found from their neighbours, and
+/// from both ends of a scramble.
+const WITHOUT_STATES: [f64; 2] = [0.75, 0.42];
+
+/// The states of a layer are kept if the next would end within so many times the time that there is: how long the last one
+/// took tells little about the one after the next, and much about the next.
+const DOUBT: f64 = 1.5;
 
 /// The classes within some moves of the goals.
 #[derive(Debug, Default)]
@@ -74,11 +84,22 @@ struct Maker<'a, P: Puzzle> {
 
 /// What the next layer is made from.
 struct From<'a, S> {
-    /// The last layer, and its states.
-    last: &'a Layer,
-    parents: &'a [S],
+    /// The layers within the last.
+    layers: &'a [Layer],
+    /// The states of the last, where they were kept.
+    states: &'a [S],
     /// The states of the layer before it.
     behind: &'a [S],
+    /// Whether its states are made with moves at both ends, from those of the layer before the last.
+    by_both_ends: bool,
+}
+
+/// The moves from a state to the last layer, and from its inverse.
+#[derive(Default)]
+struct Ends {
+    before: Vec<Move>,
+    after: Vec<Move>,
+    keys: Vec<u64>,
 }
 
 /// A new layer.
@@ -109,28 +130,43 @@ impl ClassTable {
         table.layers.push(goals.layer);
         table.counts.push(goals.count);
         let mut spent = Duration::ZERO;
+        // Whether the states of the last layer were kept.
+        let mut kept_states = true;
         for depth in 1..=extent.depth {
+            let by_both_ends = symmetries.has_inversion() && depth > 1;
+            let last = table.counts.last()?.classes as f64;
             // The growth may still rise a little.
-            let expected = |parents: f64| (1.02 * parents * growth + 64.0) as usize;
-            let (here, next) = (expected(states.len() as f64), expected(expected(states.len() as f64) as f64));
-            let too_late = |layers: f64| extent.time.is_some_and(|time| begun.elapsed() + spent.mul_f64(layers) > time);
-            let too_large = |from: [usize; 2], expected, exact| {
-                table.bytes() + maker.bytes(from.iter().sum(), expected, exact) > extent.bytes
+            let growing = |layers: i32| (1.02 * growth).powi(layers) * last;
+            let is_late = |layers: f64, time: Duration| begun.elapsed() + spent.mul_f64(layers) > time;
+            let too_late =
+                |layers: f64, times: f64| extent.time.is_some_and(|time| is_late(layers, time.mul_f64(times)));
+            // Layers are made from the states of one or two others.
+            let too_large = |states: f64, layers: i32| {
+                let tables: u64 = (1..layers).map(|layer| Layer::bytes_for(growing(layer) as usize, false)).sum();
+                let making = maker.bytes(states, [growing(layers - 1), growing(layers)], extent.count_last);
+                table.bytes() + tables + making > extent.bytes
             };
-            let from = [behind.len(), states.len()];
-            if too_late(WITHOUT_STATES * growth) || too_large(from, here, false) {
+            let here = growing(1);
+            let without_states = WITHOUT_STATES[usize::from(by_both_ends)] * growth;
+            if too_late(without_states, 1.0) || too_large((behind.len() + states.len()) as f64, 1) {
                 break;
             }
+            let states_for_next = if by_both_ends { states.len() as f64 } else { states.len() as f64 + here };
             let is_last = depth == extent.depth
-                || too_late(growth * (1.0 + WITHOUT_STATES * growth))
-                || too_large([states.len(), here], next, false);
+                || !kept_states
+                || too_late(growth * (1.0 + without_states), DOUBT)
+                || too_large(states_for_next, 2);
+            // Of the last but one, with moves at both ends, the states are not needed.
+            let is_last_but_one = depth + 1 == extent.depth || too_large(here, 3);
             let want = match (is_last, extent.count_last) {
+                (false, _) if by_both_ends && is_last_but_one => Want::Count,
                 (false, _) => Want::States,
                 (true, true) => Want::Count,
                 (true, false) => Want::Fingerprints,
             };
             let started = Instant::now();
-            let from = From { last: table.layers.last()?, parents: &states, behind: &behind };
+            let from = From { layers: &table.layers, states: &states, behind: &behind, by_both_ends };
+            let here = here as usize + 64;
             let mut made = maker.layer(&from, here, want, &mut |share| watch(Making { depth, share }))?;
             if made.met_its_own && !maker.has_own {
                 // From now on, what the layer before has is left out first.
@@ -139,12 +175,18 @@ impl ClassTable {
                 made = maker.layer(&from, here, want, &mut |share| watch(Making { depth, share }))?;
             }
             spent = started.elapsed();
+            kept_states = want == Want::States;
             table.whole = made.count.classes == 0;
             if table.whole {
                 break;
             }
             growth = made.count.classes as f64 / table.counts.last()?.classes as f64;
-            table.layers.last_mut()?.finish();
+            if maker.never_has_own && !kept_states {
+                made.layer.finish();
+            }
+            if let Some(far) = table.layers.len().checked_sub(3) {
+                table.layers[far].finish();
+            }
             table.layers.push(made.layer);
             table.counts.push(made.count);
             behind = std::mem::replace(&mut states, made.states);
@@ -187,12 +229,17 @@ impl<P: Reversible> Maker<'_, P> {
         Made { layer, count, states, met_its_own: false }
     }
 
-    /// Bytes that the making of a layer takes: the states that it is made from, its own where the next is made from it,
-    /// the table, and what waits to be taken in.
-    fn bytes(&self, from: usize, expected: usize, exact: bool) -> u64 {
-        let states = (from + if exact { expected } else { 0 }) as u64 * size_of::<P::State>() as u64;
+    /// Bytes that the making of a layer takes, where this is expected in the last one and in it: the states that it is made
+    /// from, the table, what tells its classes and those of the last apart for certain, and what waits to be taken in.
+    fn bytes(&self, states: f64, [last, expected]: [f64; 2], exact: bool) -> u64 {
+        let states = states * size_of::<P::State>() as f64;
+        let [last, expected] = [last, expected].map(|classes| classes as usize);
         let things = room_for_things(Layer::bytes_for(expected, false) as usize);
-        states + Layer::bytes_for(expected, exact) + things as u64
+        let exact_last = match self.never_has_own {
+            true => 0,
+            false => Layer::bytes_for(last, true) - Layer::bytes_for(last, false),
+        };
+        states as u64 + exact_last + Layer::bytes_for(expected, exact) + things as u64
     }
 
     /// The layer behind the last one; with the states where the next is made from them, and counted where that is asked
@@ -228,11 +275,14 @@ impl<P: Reversible> Maker<'_, P> {
         room: usize,
         watch: &mut dyn FnMut(f64),
     ) -> Option<Option<Filled<P::State>>> {
-        let threads = if from.parents.len() < 64 { 1 } else { cores() };
+        let sources = if from.by_both_ends { from.behind } else { from.states };
+        let threads = if sources.len() < 64 { 1 } else { cores() };
         // Where classes at their own distance are left out before, or cannot be, none is looked for.
-        let last = (!self.has_own && !self.never_has_own).then_some(from.last);
-        let mut filling = Filling::new(layer, threads, room, last);
-        let total = (from.behind.len() + from.parents.len()).max(1) as f64;
+        let last = from.layers.last().filter(|_| !self.never_has_own);
+        let unmet = last.filter(|_| !self.has_own);
+        let own = last.filter(|_| self.has_own);
+        let mut filling = Filling::new(layer, threads, room, unmet);
+        let total = (from.behind.len() + sources.len()).max(1) as f64;
         let mut watch = |done: usize| watch((done as f64 / total).min(1.0));
         let key = |state: &P::State, dealt: &mut Dealt<u64>| {
             dealt.made.push(self.symmetries.class(state).key);
@@ -242,18 +292,44 @@ impl<P: Reversible> Maker<'_, P> {
         filling.deal(from.behind, 1, key, leave_out, self.stop, &mut watch).then_some(())?;
         // Walking back from the goals: states one move before. With each move, its inverse is one.
         let moves: Vec<Move> = (0..self.puzzle.move_count() as Move).collect();
-        let neighbours = |parent: &P::State, dealt: &mut Dealt<C>| {
-            C::neighbours(self.symmetries, parent, &moves, &mut dealt.made);
-            if self.has_own {
-                dealt.made.iter().for_each(|child| from.last.prefetch(child.key()));
-                dealt.made.retain(|child| !from.last.holds_exactly(child.key()));
+        let make = |source: &P::State, dealt: &mut Dealt<C>| {
+            if from.by_both_ends {
+                let mut ends = Ends::default();
+                self.find_ends(source, from.layers, &moves, &mut ends);
+                C::around(self.symmetries, source, [&ends.before, &ends.after], &mut dealt.made);
+            } else {
+                C::neighbours(self.symmetries, source, &moves, &mut dealt.made);
+            }
+            if let Some(own) = own {
+                dealt.made.iter().for_each(|child| own.prefetch(child.key()));
+                dealt.made.retain(|child| !own.holds_exactly(child.key()));
             }
             dealt.deal();
         };
         let take_in = |taker: &mut Taker<'_, P::State>, child: &C| taker.take_in(child.key(), child.class(), room > 0);
         let mut watch = |done| watch(from.behind.len() + done);
-        filling.deal(from.parents, 2 * moves.len(), neighbours, take_in, self.stop, &mut watch).then_some(())?;
+        let most = if from.by_both_ends { moves.len() * moves.len() } else { 2 * moves.len() };
+        filling.deal(sources, most, make, take_in, self.stop, &mut watch).then_some(())?;
         Some(filling.finish())
+    }
+
+    /// The moves that lead from a state of the layer before the last, and from its inverse, to the last.
+    fn find_ends(&self, state: &P::State, layers: &[Layer], moves: &[Move], ends: &mut Ends) {
+        let Ends { before, after, keys } = ends;
+        (keys.clear(), before.clear(), after.clear());
+        self.symmetries.neighbour_keys(state, moves, keys);
+        // All others lead to its own layer or to the one before. Those are small.
+        let own = layers.len() - 2;
+        let others = &layers[own.saturating_sub(1)..own + usize::from(self.has_own)];
+        keys.iter().for_each(|&key| others.iter().for_each(|layer| layer.prefetch(key)));
+        let leads = |key: u64| !others.iter().any(|layer| layer.holds_exactly(key));
+        let leading = |keys: &[u64], to: &mut Vec<Move>| {
+            to.extend(moves.iter().zip(keys).filter(|&(_, &key)| leads(key)).map(|(&action, _)| action));
+        };
+        let (of_state, of_inverse) = keys.split_at(moves.len());
+        leading(of_state, after);
+        // A state that is its own inverse has its own neighbours alone.
+        leading(if of_inverse.is_empty() { of_state } else { of_inverse }, before);
     }
 }
 
@@ -272,12 +348,18 @@ enum Want {
 trait Child<S>: Keyed {
     /// The neighbours of a class, behind those that are there.
     fn neighbours(symmetries: &dyn Symmetries<S>, state: &S, moves: &[Move], neighbours: &mut Vec<Self>);
+    /// The classes with one move more at each end of a scramble, behind those that are there.
+    fn around(symmetries: &dyn Symmetries<S>, state: &S, ends: [&[Move]; 2], around: &mut Vec<Self>);
     fn class(&self) -> Option<&Class<S>>;
 }
 
 impl<S> Child<S> for u64 {
     fn neighbours(symmetries: &dyn Symmetries<S>, state: &S, moves: &[Move], neighbours: &mut Vec<Self>) {
         symmetries.neighbour_keys(state, moves, neighbours);
+    }
+
+    fn around(symmetries: &dyn Symmetries<S>, state: &S, [before, after]: [&[Move]; 2], around: &mut Vec<Self>) {
+        symmetries.keys_around(state, before, after, around);
     }
 
     fn class(&self) -> Option<&Class<S>> {
@@ -288,6 +370,10 @@ impl<S> Child<S> for u64 {
 impl<S: State> Child<S> for Class<S> {
     fn neighbours(symmetries: &dyn Symmetries<S>, state: &S, moves: &[Move], neighbours: &mut Vec<Self>) {
         symmetries.neighbours(state, moves, neighbours);
+    }
+
+    fn around(symmetries: &dyn Symmetries<S>, state: &S, [before, after]: [&[Move]; 2], around: &mut Vec<Self>) {
+        symmetries.around(state, before, after, around);
     }
 
     fn class(&self) -> Option<&Class<S>> {

@@ -17,7 +17,6 @@ use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, Write as _};
-use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,6 +99,9 @@ pub trait PerimeterShelf<S> {
 
     /// How many symmetries the puzzle has.
     fn symmetries(&self) -> u32;
+
+    /// Whether inversion is one of them.
+    fn has_inversion(&self) -> bool;
 }
 
 /// A perimeter that was made, and the file that it is kept in, or why it is not.
@@ -207,7 +209,7 @@ impl<'a, P: Reversible> Shelf<'a, P> {
             ensure!(layer.lines > 0 && layer.lines.is_multiple_of(PARTS), "a layer has no lines");
             let lines = match &map {
                 Some(map) => map_lines(map, at, layer)?,
-                None => Lines::new(read_lines(&file, at, layer)?),
+                None => read_lines(&file, at, layer)?,
             };
             table.layers.push(Layer::from_lines(lines));
             at += (layer.lines * size_of::<Line>()) as u64;
@@ -284,6 +286,10 @@ impl<P: Reversible> PerimeterShelf<P::State> for Shelf<'_, P> {
     fn symmetries(&self) -> u32 {
         self.symmetries.count()
     }
+
+    fn has_inversion(&self) -> bool {
+        self.symmetries.has_inversion()
+    }
 }
 
 /// The header of a file, and where its layers begin.
@@ -305,25 +311,17 @@ fn read_header(file: &File) -> Result<(Header, u64)> {
 }
 
 /// The lines of a layer, read on all cores.
-fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Vec<Line>> {
-    let mut lines: Vec<Line> = Vec::new();
-    lines.try_reserve_exact(layer.lines).map_err(|_| Error::Device("there is no memory for it".into()))?;
-    let room = &mut lines.spare_capacity_mut()[..layer.lines];
-    memory::use_large_pages(room);
-    let pieces: Vec<(usize, &mut [MaybeUninit<Line>])> = room.chunks_mut(PIECE).enumerate().collect();
-    let read = |(i, piece): (usize, &mut [MaybeUninit<Line>])| -> Result<()> {
-        // Cleared by the core that reads it.
-        piece.fill(MaybeUninit::new(Line::default()));
-        // SAFETY: all lines of the piece were written just now.
-        let piece = unsafe { &mut *(std::ptr::from_mut(piece) as *mut [Line]) };
+fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Lines> {
+    let mut lines = Lines::empty(layer.lines).map_err(|_| Error::Device("there is no memory for it".into()))?;
+    let read = |(i, piece): (usize, &mut [Line])| -> Result<()> {
         let place = at + (i * PIECE * size_of::<Line>()) as u64;
         file.read_exact_at(bytes_of_mut(piece), place).context("it cannot be read")?;
         ensure!(layer.crc32.get(i) == Some(&crc32fast::hash(bytes_of(piece))), "it is damaged: a checksum is another");
         Ok(())
     };
-    on_each(cores(), pieces, read).into_iter().collect::<Result<()>>()?;
-    // SAFETY: every line of every piece was written.
-    unsafe { lines.set_len(layer.lines) };
+    on_each(cores(), lines.as_mut().chunks_mut(PIECE).enumerate().collect(), read)
+        .into_iter()
+        .collect::<Result<()>>()?;
     Ok(lines)
 }
 

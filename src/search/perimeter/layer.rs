@@ -2,8 +2,7 @@
 
 use super::lines::Lines;
 use crate::memory;
-use crate::workers::{cores, on_each};
-use std::mem::MaybeUninit;
+use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
 
 /// A line of the cache: 32 fingerprints; 0 where there is none. Those that are there come first.
@@ -73,9 +72,6 @@ fn places(mut bits: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Bytes that a core clears at a time.
-const PIECE: usize = 8 << 20;
-
 /// Parts of a layer, which can be filled side by side.
 pub(super) const PARTS: usize = 64;
 
@@ -112,11 +108,13 @@ impl Layer {
         (PARTS * Layer::lines_for(keys) * line) as u64
     }
 
-    /// An empty layer with room for so many keys.
+    /// An empty layer with room for so many keys. Ends the process if there is no memory for it, as a `Vec` does.
     pub(super) fn with_room(keys: usize, exact: bool) -> Self {
         let of_part = Layer::lines_for(keys);
-        let lines = Lines::new(filled(PARTS * of_part, Line([0; Line::ROOM])));
-        let rest = if exact { filled(PARTS * of_part, [0; Line::ROOM]) } else { Vec::new() };
+        let count = PARTS * of_part;
+        let lines = Lines::empty(count).unwrap_or_else(|_| handle_alloc_error(Layout::new::<Line>()));
+        let rest = vec![[0; Line::ROOM]; if exact { count } else { 0 }];
+        memory::use_large_pages(&rest);
         Layer { lines, of_part, rest }
     }
 
@@ -262,16 +260,4 @@ impl Share<'_> {
             }
         }
     }
-}
-
-/// So many times the same, in large pages, which all cores clear.
-fn filled<T: Copy + Send + Sync>(count: usize, value: T) -> Vec<T> {
-    let mut all = Vec::with_capacity(count);
-    let room = &mut all.spare_capacity_mut()[..count];
-    memory::use_large_pages(room);
-    let pieces = room.chunks_mut((PIECE / size_of::<T>()).max(1)).collect();
-    on_each(cores(), pieces, |piece: &mut [MaybeUninit<T>]| piece.fill(MaybeUninit::new(value)));
-    // SAFETY: every piece was written.
-    unsafe { all.set_len(count) };
-    all
 }

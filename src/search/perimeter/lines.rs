@@ -1,8 +1,11 @@
 //! The lines of a layer: in memory of this process alone, or in a file that all processes read through the page cache.
 
 use super::layer::Line;
-use memmap2::Mmap;
+use crate::memory;
+use memmap2::{Mmap, MmapMut};
+use std::io;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
@@ -16,7 +19,8 @@ pub(super) struct Lines {
 
 #[derive(Debug)]
 enum Owner {
-    This(Vec<Line>),
+    Nobody,
+    This(MmapMut),
     /// Keeps the file's pages where they are.
     File(#[expect(dead_code, reason = "it is only held")] Arc<Mmap>),
 }
@@ -27,9 +31,19 @@ unsafe impl Send for Lines {}
 unsafe impl Sync for Lines {}
 
 impl Lines {
-    /// Lines of this process.
-    pub(super) fn new(lines: Vec<Line>) -> Self {
-        Lines { start: lines.as_ptr(), count: lines.len(), owner: Owner::This(lines) }
+    /// So many empty lines, of this process alone, in large pages. The system clears a page when it is first written to.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub(super) fn empty(count: usize) -> io::Result<Self> {
+        if count == 0 {
+            return Ok(Lines::default());
+        }
+        let memory = MmapMut::map_anon(count * size_of::<Line>())?;
+        memory::use_large_pages(&memory);
+        let start = memory.as_ptr().cast::<Line>();
+        assert!(start.is_aligned(), "a page begins where a line does");
+        Ok(Lines { start, count, owner: Owner::This(memory) })
     }
 
     /// Lines in a file, from some byte on.
@@ -51,15 +65,16 @@ impl Lines {
     /// The lines, to be written; none of those in a file.
     pub(super) fn as_mut(&mut self) -> &mut [Line] {
         match &mut self.owner {
-            Owner::This(lines) => lines,
-            Owner::File(_) => &mut [],
+            // SAFETY: so many lines are there, any bytes are a line, and nobody else has them.
+            Owner::This(memory) => unsafe { slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), self.count) },
+            Owner::Nobody | Owner::File(_) => &mut [],
         }
     }
 }
 
 impl Default for Lines {
     fn default() -> Self {
-        Lines::new(Vec::new())
+        Lines { start: NonNull::dangling().as_ptr(), count: 0, owner: Owner::Nobody }
     }
 }
 

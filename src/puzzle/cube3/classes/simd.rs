@@ -128,26 +128,34 @@ fn unpack_both(state: &CubeState) -> ([__m256i; 2], bool) {
 }
 
 #[target_feature(enable = "avx2,bmi2")]
-pub(super) fn neighbours(of: &CubeSymmetries, state: &CubeState, moves: &[Move], classes: &mut Vec<Class<CubeState>>) {
-    let (both, is_same) = unpack_both(state);
-    for from in &[both, [both[1], both[0]]][..if is_same { 1 } else { 2 }] {
-        for &action in moves {
-            let both = child(of, from, action);
-            classes.push(class_of(of, both, rank(of, both[0])));
-        }
-    }
-}
-
-#[target_feature(enable = "avx2,bmi2")]
-pub(super) fn neighbour_keys(of: &CubeSymmetries, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
+pub(super) fn neighbours<T: Found>(of: &CubeSymmetries, state: &CubeState, moves: &[Move], found: &mut Vec<T>) {
     let (both, is_same) = unpack_both(state);
     let mut children = Children::new();
     for from in &[both, [both[1], both[0]]][..if is_same { 1 } else { 2 }] {
         for &action in moves {
-            children.push(of, child(of, from, action), keys);
+            children.push(of, child(of, from, action), found);
         }
     }
-    children.finish(of, keys);
+    children.finish(of, found);
+}
+
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn around<T: Found>(
+    of: &CubeSymmetries,
+    state: &CubeState,
+    [before, after]: [&[Move]; 2],
+    found: &mut Vec<T>,
+) {
+    let (both, _) = unpack_both(state);
+    let mut children = Children::new();
+    for &first in before {
+        // The inverse of where the move leads from the inverse, and that one.
+        let [inverse, state] = child(of, &[both[1], both[0]], first);
+        for &action in after {
+            children.push(of, child(of, &[state, inverse], action), found);
+        }
+    }
+    children.finish(of, found);
 }
 
 #[target_feature(enable = "avx2,bmi2")]
@@ -164,7 +172,64 @@ pub(super) fn keys_after_two(of: &CubeSymmetries, state: &CubeState, pairs: &[[M
     children.finish(of, keys);
 }
 
-/// Children whose keys are to be found together: how many images each has varies, and a loop over the images of one child
+/// What is to be found of a child.
+pub(super) trait Found: Sized {
+    /// Whether that is more than the least key.
+    const IS_CLASS: bool;
+
+    /// From the child and its inverse, in bytes, and its least image.
+    fn new(of: &CubeSymmetries, both: &[__m256i; 2], least: LeastOf) -> Self;
+}
+
+impl Found for u64 {
+    const IS_CLASS: bool = false;
+
+    #[inline]
+    fn new(_: &CubeSymmetries, _: &[__m256i; 2], least: LeastOf) -> Self {
+        spread(least.key)
+    }
+}
+
+impl Found for Class<CubeState> {
+    const IS_CLASS: bool = true;
+
+    #[inline]
+    fn new(of: &CubeSymmetries, both: &[__m256i; 2], least: LeastOf) -> Self {
+        // SAFETY: what calls this has these instructions.
+        let image = unsafe { image(of, both, least.symmetry) };
+        Class { state: image, key: spread(least.key), states: SYMMETRIES as u32 / u32::from(least.same.max(1)) }
+    }
+}
+
+/// The least image of a child.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LeastOf {
+    key: u64,
+    /// A symmetry that leads to it.
+    symmetry: u8,
+    /// How many do.
+    same: u8,
+}
+
+impl LeastOf {
+    #[inline]
+    fn first(key: u64, symmetry: u8) -> Self {
+        LeastOf { key, symmetry, same: 1 }
+    }
+
+    /// Takes in one image more. Without a branch: which is less cannot be foreseen.
+    #[inline]
+    fn add<T: Found>(&mut self, key: u64, symmetry: u8) {
+        if T::IS_CLASS {
+            let (is_less, is_same) = (key < self.key, key == self.key);
+            self.symmetry = if is_less { symmetry } else { self.symmetry };
+            self.same = if is_less { 1 } else { self.same + u8::from(is_same) };
+        }
+        self.key = self.key.min(key);
+    }
+}
+
+/// Children whose least images are to be found together: how many images each has varies, and a loop over the images of one child
 /// would wait for its number each time. So the first image of every child comes first, and then the others of all children.
 struct Children {
     /// Each child and its inverse.
@@ -185,28 +250,28 @@ impl Children {
         Children { both: [[_mm256_setzero_si256(); 2]; Self::ROOM], lists: [0; Self::ROOM], count: 0 }
     }
 
-    /// Adds a child; if there is no more room, the keys of all are put behind the others.
+    /// Adds a child; if there is no more room, what is found of all is put behind the others.
     #[target_feature(enable = "avx2,bmi2")]
     #[inline]
-    fn push(&mut self, of: &CubeSymmetries, both: [__m256i; 2], keys: &mut Vec<u64>) {
+    fn push<T: Found>(&mut self, of: &CubeSymmetries, both: [__m256i; 2], found: &mut Vec<T>) {
         self.both[self.count] = both;
         self.lists[self.count] = of.list_of[rank(of, both[0])];
         self.count += 1;
         if self.count == Self::ROOM {
-            self.finish(of, keys);
+            self.finish(of, found);
         }
     }
 
-    /// Puts the keys of all children behind the others.
+    /// Puts what is found of all children behind the others.
     #[target_feature(enable = "avx2,bmi2")]
-    fn finish(&mut self, of: &CubeSymmetries, keys: &mut Vec<u64>) {
-        let mut least = [0; Self::ROOM];
+    fn finish<T: Found>(&mut self, of: &CubeSymmetries, found: &mut Vec<T>) {
+        let mut least = [LeastOf::default(); Self::ROOM];
         // Of each image but the first, the child and the symmetry. Those that a child does not have are written over.
         let mut others = [[0u8; 2]; Self::OTHERS * (Self::ROOM + 1)];
         let mut end = 0;
         for (child, (least, both)) in least.iter_mut().zip(&self.both).take(self.count).enumerate() {
             let list = &of.lists[usize::from(self.lists[child])];
-            *least = key(&image(of, both, list.first[0]));
+            *least = LeastOf::first(key(&image(of, both, list.first[0])), list.first[0]);
             for (other, &symmetry) in others[end..end + Self::OTHERS].iter_mut().zip(&list.first[1..]) {
                 *other = [child as u8, symmetry];
             }
@@ -214,19 +279,18 @@ impl Children {
             if usize::from(list.length) > FIRST {
                 let List { start, length, .. } = *list;
                 for &symmetry in &of.candidates[usize::from(start)..][FIRST..usize::from(length)] {
-                    *least = (*least).min(key(&image(of, both, symmetry)));
+                    least.add::<T>(key(&image(of, both, symmetry)), symmetry);
                 }
             }
         }
         for &[child, symmetry] in &others[..end] {
             let child = usize::from(child) % Self::ROOM;
-            least[child] = least[child].min(key(&image(of, &self.both[child], symmetry)));
+            least[child].add::<T>(key(&image(of, &self.both[child], symmetry)), symmetry);
         }
-        let least = &mut least[..self.count];
-        for least in &mut *least {
-            *least = spread(*least);
+        found.reserve(self.count);
+        for (least, both) in least.iter().zip(&self.both).take(self.count) {
+            found.push(T::new(of, both, *least));
         }
-        keys.extend_from_slice(least);
         self.count = 0;
     }
 }
