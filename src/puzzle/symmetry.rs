@@ -18,6 +18,9 @@ pub trait Symmetries<S>: Send + Sync {
     /// Whether inversion is one of them.
     fn has_inversion(&self) -> bool;
 
+    /// The inverse of a state, where inversion is a symmetry.
+    fn inverse(&self, state: &S) -> Option<S>;
+
     /// The class of a state.
     fn class(&self, state: &S) -> Class<S>;
 

@@ -342,6 +342,10 @@ impl Symmetries<CubeState> for CubeSymmetries {
         true
     }
 
+    fn inverse(&self, state: &CubeState) -> Option<CubeState> {
+        Some(symmetry::inverse(state))
+    }
+
     #[inline]
     fn class(&self, state: &CubeState) -> Class<CubeState> {
         #[cfg(target_arch = "x86_64")]

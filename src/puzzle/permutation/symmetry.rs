@@ -309,21 +309,6 @@ impl<const N: usize> Found<N> {
         }
     }
 
-    /// The inverse of a state, where states have one.
-    fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {
-        if !self.has_inverses {
-            return None;
-        }
-        // The state is the goal with its positions permuted: the same with the inverse permutation.
-        let mut home = [0; 256];
-        (0..self.positions).for_each(|place| home[usize::from(self.goal[place])] = place as u8);
-        let mut inverse = *state;
-        for place in 0..self.positions {
-            inverse[usize::from(home[usize::from(state[place])])] = self.goal[place];
-        }
-        Some(inverse)
-    }
-
     /// The images of a state, the state itself first, and how their moves are renamed.
     pub(super) fn images(&self, state: &[u8; N]) -> Vec<SymmetricImage<[u8; N]>> {
         let mut images = Vec::new();
@@ -359,6 +344,20 @@ impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
 
     fn has_inversion(&self) -> bool {
         self.has_inverses
+    }
+
+    fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {
+        if !self.has_inverses {
+            return None;
+        }
+        // The state is the goal with its positions permuted: the same with the inverse permutation.
+        let mut home = [0; 256];
+        (0..self.positions).for_each(|place| home[usize::from(self.goal[place])] = place as u8);
+        let mut inverse = *state;
+        for place in 0..self.positions {
+            inverse[usize::from(home[usize::from(state[place])])] = self.goal[place];
+        }
+        Some(inverse)
     }
 
     /// The image that is first in the order of its symbols.

@@ -10,6 +10,7 @@
 //! new class half as often as trying all neighbours of the last layer and of the inverses of its states, and the states of
 //! the last layer need not be kept.
 
+use super::ends::Ends;
 use super::filling::{Dealt, Filled, Filling, Keyed, Taker, room_for_things};
 use super::layer::Layer;
 use crate::puzzle::{Class, Move, Puzzle, Reversible, State, Symmetries};
@@ -75,6 +76,7 @@ pub struct Making {
 struct Maker<'a, P: Puzzle> {
     puzzle: &'a P,
     symmetries: &'a dyn Symmetries<P::State>,
+    ends: Ends<'a, P::State>,
     stop: &'a AtomicBool,
     /// Whether a class has a neighbour at its own distance.
     has_own: bool,
@@ -92,14 +94,6 @@ struct From<'a, S> {
     behind: &'a [S],
     /// Whether its states are made with moves at both ends, from those of the layer before the last.
     by_both_ends: bool,
-}
-
-/// The moves from a state to the last layer, and from its inverse.
-#[derive(Default)]
-struct Ends {
-    before: Vec<Move>,
-    after: Vec<Move>,
-    keys: Vec<u64>,
 }
 
 /// A new layer.
@@ -121,7 +115,8 @@ impl ClassTable {
     ) -> Option<Self> {
         let begun = Instant::now();
         let never_has_own = puzzle.goals().iter().all(|goal| puzzle.length_parity(goal).is_some());
-        let mut maker = Maker { puzzle, symmetries, stop, has_own: false, never_has_own };
+        let ends = Ends::new(puzzle, symmetries);
+        let mut maker = Maker { puzzle, symmetries, ends, stop, has_own: false, never_has_own };
         let mut table = ClassTable { by_parity: true, in_time: extent.time.is_some(), ..ClassTable::default() };
         let goals = maker.goals();
         let mut growth = puzzle.move_count() as f64;
@@ -294,9 +289,9 @@ impl<P: Reversible> Maker<'_, P> {
         let moves: Vec<Move> = (0..self.puzzle.move_count() as Move).collect();
         let make = |source: &P::State, dealt: &mut Dealt<C>| {
             if from.by_both_ends {
-                let mut ends = Ends::default();
-                self.find_ends(source, from.layers, &moves, &mut ends);
-                C::around(self.symmetries, source, [&ends.before, &ends.after], &mut dealt.made);
+                let Dealt { made, found, .. } = dealt;
+                self.ends.find(source, from.layers, self.has_own, found);
+                C::around(self.symmetries, source, [&found.before, &found.after], made);
             } else {
                 C::neighbours(self.symmetries, source, &moves, &mut dealt.made);
             }
@@ -311,25 +306,6 @@ impl<P: Reversible> Maker<'_, P> {
         let most = if from.by_both_ends { moves.len() * moves.len() } else { 2 * moves.len() };
         filling.deal(sources, most, make, take_in, self.stop, &mut watch).then_some(())?;
         Some(filling.finish())
-    }
-
-    /// The moves that lead from a state of the layer before the last, and from its inverse, to the last.
-    fn find_ends(&self, state: &P::State, layers: &[Layer], moves: &[Move], ends: &mut Ends) {
-        let Ends { before, after, keys } = ends;
-        (keys.clear(), before.clear(), after.clear());
-        self.symmetries.neighbour_keys(state, moves, keys);
-        // All others lead to its own layer or to the one before. Those are small.
-        let own = layers.len() - 2;
-        let others = &layers[own.saturating_sub(1)..own + usize::from(self.has_own)];
-        keys.iter().for_each(|&key| others.iter().for_each(|layer| layer.prefetch(key)));
-        let leads = |key: u64| !others.iter().any(|layer| layer.holds_exactly(key));
-        let leading = |keys: &[u64], to: &mut Vec<Move>| {
-            to.extend(moves.iter().zip(keys).filter(|&(_, &key)| leads(key)).map(|(&action, _)| action));
-        };
-        let (of_state, of_inverse) = keys.split_at(moves.len());
-        leading(of_state, after);
-        // A state that is its own inverse has its own neighbours alone.
-        leading(if of_inverse.is_empty() { of_state } else { of_inverse }, before);
     }
 }
 

@@ -4,6 +4,7 @@
 //! to. Then each thread takes in what was dealt to some parts, one after the other: no two write to the same line, and of
 //! a part that is not too large, most lines are still in the cache when the next key comes to them.
 
+use super::ends::Found;
 use super::layer::{Layer, PARTS, Share, part};
 use crate::puzzle::{Class, State};
 use crate::workers::on_each;
@@ -47,6 +48,8 @@ pub(super) struct Dealt<C> {
     things: [Vec<C>; PARTS],
     /// What was made, and is still to be dealt out.
     pub(super) made: Vec<C>,
+    /// What it is made from.
+    pub(super) found: Found,
 }
 
 /// Bytes of things that are made before they are taken into a layer of so many bytes.
@@ -117,7 +120,8 @@ impl<'a, S: State> Filling<'a, S> {
     ) -> bool {
         let threads = self.takers.len();
         let each = (self.bytes / (threads * most * size_of::<C>())).max(1);
-        let nothing = |_| Dealt { things: std::array::from_fn(|_| Vec::new()), made: Vec::with_capacity(most) };
+        let things = || std::array::from_fn(|_| Vec::new());
+        let nothing = |_| Dealt { things: things(), made: Vec::with_capacity(most), found: Found::default() };
         let mut dealt: Vec<Dealt<C>> = (0..threads).map(nothing).collect();
         for (chunk, states) in states.chunks(each * threads).enumerate() {
             watch(chunk * each * threads);

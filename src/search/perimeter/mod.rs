@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 mod classes;
+mod ends;
 mod file;
 mod filling;
 mod layer;
