@@ -439,7 +439,8 @@ mod tests {
             let lead = |first: Move| symmetry::inverse(&symmetry::inverse(&state).turned(first));
             let ends = before.iter().flat_map(|&first| after.iter().map(move |&last| lead(first).turned(last)));
             let expected: Vec<_> = ends.map(|end| tables.class_portable(&end)).collect();
-            (classes.clear(), keys.clear());
+            classes.clear();
+            keys.clear();
             tables.around(&state, before, after, &mut classes);
             tables.keys_around(&state, before, after, &mut keys);
             assert_eq!(classes, expected);

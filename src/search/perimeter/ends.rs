@@ -84,7 +84,10 @@ impl<'a, S> Ends<'a, S> {
         ways.extend(keys.iter().map(|&key| around.way(key)));
         let key = self.symmetries.class(state).key;
         let mut further = |state: &S, ways: &mut [Way], to: &mut Vec<Move>| {
-            (keys.clear(), pairs.clear(), lasts.clear(), to.clear());
+            keys.clear();
+            pairs.clear();
+            lasts.clear();
+            to.clear();
             let way = |action: Move| ways[usize::from(action)];
             for &Detour { undone, instead, last } in &self.detours {
                 if (way(undone), way(last)) == (Way::Nearer, Way::Further) {
