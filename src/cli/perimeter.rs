@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a class in the table.
 const TABLE_BYTES: f64 = 2.7;
+/// Bytes more of a class of the last layer but one, whose classes are told apart for certain while it is made.
+const MADE_BYTES: f64 = 5.4;
 /// Bytes of keys that wait to be taken in.
 const WAITING: f64 = (64 << 20) as f64;
 
@@ -146,7 +148,7 @@ fn announce<S: crate::puzzle::State>(shelf: &dyn PerimeterShelf<S>, name: &str, 
         grouped(classes as u64),
         shelf.symmetries(),
         quantity::bytes(bytes as u64),
-        quantity::bytes((WAITING + bytes + states * size_of::<S>() as f64) as u64),
+        quantity::bytes((WAITING + bytes + MADE_BYTES * classes / growth + states * size_of::<S>() as f64) as u64),
         seconds * times
     );
 }

@@ -121,6 +121,8 @@ fn a_perimeter_of_any_extent_has_all_classes_within_it() {
     agrees(&Cube3HalfTurns, 4);
     agrees(&permutation::<64>("pyraminx.json"), 5);
     agrees(&permutation::<32>("cube2.json"), 5);
+    // With inversion, and moves within a layer from distance 4 on.
+    agrees(&permutation::<16>("lrx9.json"), 9);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The share of the time that a layer takes of which no states are kept: where states are found from their neighbours, and
-/// from both ends of a scramble.
+/// from both ends of a scramble. Where they are counted, it is about the mean of this and 1.
 const WITHOUT_STATES: [f64; 2] = [0.75, 0.42];
 
 /// The states of a layer are kept if the next would end within so many times the time that there is: how long the last one
@@ -86,7 +86,7 @@ struct Maker<'a, P: Puzzle> {
 
 /// What the next layer is made from.
 struct From<'a, S> {
-    /// The layers within the last.
+    /// The layers, up to the last.
     layers: &'a [Layer],
     /// The states of the last, where they were kept.
     states: &'a [S],
@@ -124,7 +124,8 @@ impl ClassTable {
         let mut behind = Vec::new();
         table.layers.push(goals.layer);
         table.counts.push(goals.count);
-        let mut spent = Duration::ZERO;
+        // Seconds that the last layer took, or would have taken with its states.
+        let mut spent = 0.0;
         // Whether the states of the last layer were kept.
         let mut kept_states = true;
         for depth in 1..=extent.depth {
@@ -132,24 +133,27 @@ impl ClassTable {
             let last = table.counts.last()?.classes as f64;
             // The growth may still rise a little.
             let growing = |layers: i32| (1.02 * growth).powi(layers) * last;
-            let is_late = |layers: f64, time: Duration| begun.elapsed() + spent.mul_f64(layers) > time;
-            let too_late =
-                |layers: f64, times: f64| extent.time.is_some_and(|time| is_late(layers, time.mul_f64(times)));
+            let too_late = |layers: f64, times: f64| {
+                let end = begun.elapsed().as_secs_f64() + layers * spent;
+                extent.time.is_some_and(|time| end > times * time.as_secs_f64())
+            };
             // Layers are made from the states of one or two others.
+            let there: u64 = table.layers.iter().map(Layer::bytes).sum();
             let too_large = |states: f64, layers: i32| {
-                let tables: u64 = (1..layers).map(|layer| Layer::bytes_for(growing(layer) as usize, false)).sum();
-                let making = maker.bytes(states, [growing(layers - 1), growing(layers)], extent.count_last);
-                table.bytes() + tables + making > extent.bytes
+                let between = |layer| Layer::bytes_for(growing(layer) as usize, !maker.never_has_own);
+                let making = maker.bytes(states, growing(layers), extent.count_last);
+                there + (1..layers).map(between).sum::<u64>() + making > extent.bytes
             };
             let here = growing(1);
-            let without_states = WITHOUT_STATES[usize::from(by_both_ends)] * growth;
-            if too_late(without_states, 1.0) || too_large((behind.len() + states.len()) as f64, 1) {
+            let share = WITHOUT_STATES[usize::from(by_both_ends)];
+            if too_late(share * growth, 1.0) || too_large((behind.len() + states.len()) as f64, 1) {
                 break;
             }
             let states_for_next = if by_both_ends { states.len() as f64 } else { states.len() as f64 + here };
             let is_last = depth == extent.depth
                 || !kept_states
-                || too_late(growth * (1.0 + without_states), DOUBT)
+                || too_late(growth, 1.0)
+                || too_late(growth * (1.0 + share * growth), DOUBT)
                 || too_large(states_for_next, 2);
             // Of the last but one, with moves at both ends, the states are not needed.
             let is_last_but_one = depth + 1 == extent.depth || too_large(here, 3);
@@ -159,6 +163,9 @@ impl ClassTable {
                 (true, true) => Want::Count,
                 (true, false) => Want::Fingerprints,
             };
+            if is_last && maker.never_has_own {
+                table.layers.last_mut()?.finish();
+            }
             let started = Instant::now();
             let from = From { layers: &table.layers, states: &states, behind: &behind, by_both_ends };
             let here = here as usize + 64;
@@ -169,8 +176,8 @@ impl ClassTable {
                 table.by_parity = false;
                 made = maker.layer(&from, here, want, &mut |share| watch(Making { depth, share }))?;
             }
-            spent = started.elapsed();
             kept_states = want == Want::States;
+            spent = started.elapsed().as_secs_f64() / if kept_states { 1.0 } else { (1.0 + share) / 2.0 };
             table.whole = made.count.classes == 0;
             if table.whole {
                 break;
@@ -179,7 +186,8 @@ impl ClassTable {
             if maker.never_has_own && !kept_states {
                 made.layer.finish();
             }
-            if let Some(far) = table.layers.len().checked_sub(3) {
+            // From both ends, the two layers before the last are still looked into.
+            if let Some(far) = table.layers.len().checked_sub(if symmetries.has_inversion() { 3 } else { 1 }) {
                 table.layers[far].finish();
             }
             table.layers.push(made.layer);
@@ -224,17 +232,12 @@ impl<P: Reversible> Maker<'_, P> {
         Made { layer, count, states, met_its_own: false }
     }
 
-    /// Bytes that the making of a layer takes, where this is expected in the last one and in it: the states that it is made
-    /// from, the table, what tells its classes and those of the last apart for certain, and what waits to be taken in.
-    fn bytes(&self, states: f64, [last, expected]: [f64; 2], exact: bool) -> u64 {
-        let states = states * size_of::<P::State>() as f64;
-        let [last, expected] = [last, expected].map(|classes| classes as usize);
+    /// Bytes that the making of a layer of so many classes takes: the states that it is made from, the table, what tells its
+    /// classes apart for certain, and what waits to be taken in.
+    fn bytes(&self, states: f64, expected: f64, exact: bool) -> u64 {
+        let (states, expected) = (states * size_of::<P::State>() as f64, expected as usize);
         let things = room_for_things(Layer::bytes_for(expected, false) as usize);
-        let exact_last = match self.never_has_own {
-            true => 0,
-            false => Layer::bytes_for(last, true) - Layer::bytes_for(last, false),
-        };
-        states as u64 + exact_last + Layer::bytes_for(expected, exact) + things as u64
+        states as u64 + Layer::bytes_for(expected, exact) + things as u64
     }
 
     /// The layer behind the last one; with the states where the next is made from them, and counted where that is asked
@@ -277,14 +280,14 @@ impl<P: Reversible> Maker<'_, P> {
         let unmet = last.filter(|_| !self.has_own);
         let own = last.filter(|_| self.has_own);
         let mut filling = Filling::new(layer, threads, room, unmet);
-        let total = (from.behind.len() + sources.len()).max(1) as f64;
+        let total = sources.len().max(1) as f64;
         let mut watch = |done: usize| watch((done as f64 / total).min(1.0));
         let key = |state: &P::State, dealt: &mut Dealt<u64>| {
             dealt.made.push(self.symmetries.class(state).key);
             dealt.deal();
         };
         let leave_out = |taker: &mut Taker<'_, P::State>, &key: &u64| taker.leave_out(key);
-        filling.deal(from.behind, 1, key, leave_out, self.stop, &mut watch).then_some(())?;
+        filling.deal(from.behind, 1, key, leave_out, self.stop, &mut |_| ()).then_some(())?;
         // Walking back from the goals: states one move before. With each move, its inverse is one.
         let moves: Vec<Move> = (0..self.puzzle.move_count() as Move).collect();
         let make = |source: &P::State, dealt: &mut Dealt<C>| {
@@ -302,7 +305,6 @@ impl<P: Reversible> Maker<'_, P> {
             dealt.deal();
         };
         let take_in = |taker: &mut Taker<'_, P::State>, child: &C| taker.take_in(child.key(), child.class(), room > 0);
-        let mut watch = |done| watch(from.behind.len() + done);
         let most = if from.by_both_ends { moves.len() * moves.len() } else { 2 * moves.len() };
         filling.deal(sources, most, make, take_in, self.stop, &mut watch).then_some(())?;
         Some(filling.finish())

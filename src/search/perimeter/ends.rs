@@ -3,7 +3,7 @@
 use super::layer::Layer;
 use crate::puzzle::{Move, Reversible, Symmetries};
 
-/// More moves are not searched for those that end the same scrambles: pairs of pairs would be too many.
+/// Of a puzzle with more moves, no detours are looked for: there are too many pairs of pairs of moves.
 const MOST_MOVES: usize = 32;
 
 /// Finds the ends.
@@ -42,11 +42,11 @@ enum Way {
     Further,
 }
 
-/// The layers that tell where a move leads; all others lead further. Both are small.
+/// The layers that tell where a move leads: all other moves lead further. Both are small.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     nearer: Option<&'a Layer>,
-    /// The state's own, where some moves lead to it.
+    /// The state's own, once a move within a layer was met: the first such layer is found out when the next is made.
     level: Option<&'a Layer>,
 }
 
@@ -54,7 +54,8 @@ impl<'a, S> Ends<'a, S> {
     pub(super) fn new<P: Reversible<State = S>>(puzzle: &P, symmetries: &'a dyn Symmetries<S>) -> Self {
         let moves: Vec<Move> = (0..puzzle.move_count() as Move).collect();
         let mut detours = Vec::new();
-        let few = if moves.len() <= MOST_MOVES { &moves[..] } else { &[] };
+        let is_used = symmetries.has_inversion() && moves.len() <= MOST_MOVES;
+        let few = if is_used { &moves[..] } else { &[] };
         for &first in few {
             for &last in few.iter().filter(|&&last| last != puzzle.inverse(first)) {
                 for &instead in few {

@@ -48,7 +48,7 @@ pub(super) struct Dealt<C> {
     things: [Vec<C>; PARTS],
     /// What was made, and is still to be dealt out.
     pub(super) made: Vec<C>,
-    /// What it is made from.
+    /// Moves that it is made with.
     pub(super) found: Found,
 }
 

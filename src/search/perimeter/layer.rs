@@ -43,8 +43,8 @@ pub(super) struct Layer {
     lines: Lines,
     /// Lines of a part: a fingerprint stands in the first line with room from its own on, around its part.
     of_part: usize,
-    /// 32 bits more of each key, where keys must be told apart for certain.
-    rest: Vec<[u32; Line::ROOM]>,
+    /// 32 bits more of each key, a line after the other, where keys must be told apart for certain.
+    rest: Vec<u32>,
 }
 
 /// [`Line::places_of`].
@@ -91,6 +91,12 @@ fn rest(key: u64) -> u32 {
     (key >> 16) as u32
 }
 
+/// What is there of the keys of a line.
+#[inline]
+fn rest_of(rest: &[u32], line: usize) -> &[u32] {
+    &rest[line * Line::ROOM..][..Line::ROOM]
+}
+
 #[inline]
 fn line_in_part(key: u64, of_part: usize) -> usize {
     ((u128::from(key << 6) * of_part as u128) >> 64) as usize
@@ -104,7 +110,7 @@ impl Layer {
 
     /// Bytes that a layer of so many keys takes; with `exact`, while it is made.
     pub(super) fn bytes_for(keys: usize, exact: bool) -> u64 {
-        let line = size_of::<Line>() + if exact { size_of::<[u32; Line::ROOM]>() } else { 0 };
+        let line = size_of::<Line>() + if exact { Line::ROOM * size_of::<u32>() } else { 0 };
         (PARTS * Layer::lines_for(keys) * line) as u64
     }
 
@@ -112,8 +118,9 @@ impl Layer {
     pub(super) fn with_room(keys: usize, exact: bool) -> Self {
         let of_part = Layer::lines_for(keys);
         let count = PARTS * of_part;
-        let lines = Lines::empty(count).unwrap_or_else(|_| handle_alloc_error(Layout::new::<Line>()));
-        let rest = vec![[0; Line::ROOM]; if exact { count } else { 0 }];
+        let layout = || Layout::array::<Line>(count).unwrap_or(Layout::new::<Line>());
+        let lines = Lines::empty(count).unwrap_or_else(|_| handle_alloc_error(layout()));
+        let rest = vec![0; if exact { count * Line::ROOM } else { 0 }];
         memory::use_large_pages(&rest);
         Layer { lines, of_part, rest }
     }
@@ -131,6 +138,11 @@ impl Layer {
     /// All lines.
     pub(super) fn lines(&self) -> &[Line] {
         &self.lines
+    }
+
+    /// Bytes that it takes, with what only the making needs.
+    pub(super) fn bytes(&self) -> u64 {
+        (size_of_val(self.lines()) + size_of_val(&self.rest[..])) as u64
     }
 
     /// Forgets what only the making needs.
@@ -170,7 +182,7 @@ impl Layer {
         let first = part(key) * self.of_part;
         let mut at = line_in_part(key, self.of_part);
         loop {
-            let (line, more) = (&lines[first + at], &self.rest[first + at]);
+            let (line, more) = (&lines[first + at], rest_of(&self.rest, first + at));
             if places(line.places_of(fingerprint(key))).any(|place| more[place] == rest(key)) {
                 return true;
             }
@@ -193,7 +205,7 @@ impl Layer {
     /// The parts, each to be filled by one thread, in `shares` shares.
     pub(super) fn shares(&mut self, shares: usize) -> Vec<Share<'_>> {
         let (of_part, parts) = (self.of_part, PARTS.div_ceil(shares));
-        let mut rest = self.rest.chunks_mut(of_part * parts);
+        let mut rest = self.rest.chunks_mut(of_part * parts * Line::ROOM);
         let lines = self.lines.as_mut().chunks_mut(of_part * parts);
         let share = |(i, lines)| Share { first: i * parts, of_part, lines, rest: rest.next().unwrap_or_default() };
         lines.enumerate().map(share).collect()
@@ -205,7 +217,7 @@ pub(super) struct Share<'a> {
     first: usize,
     of_part: usize,
     lines: &'a mut [Line],
-    rest: &'a mut [[u32; Line::ROOM]],
+    rest: &'a mut [u32],
 }
 
 impl Share<'_> {
@@ -223,9 +235,8 @@ impl Share<'_> {
     pub(super) fn prefetch(&self, key: u64) {
         let line = self.start(key) + line_in_part(key, self.of_part);
         memory::prefetch(&self.lines[line]);
-        if let Some(rest) = self.rest.get(line) {
-            memory::prefetch(&rest[0]);
-            memory::prefetch(&rest[Line::ROOM / 2]);
+        if let Some(rest) = self.rest.get(line * Line::ROOM..) {
+            rest.iter().step_by(Line::ROOM / 2).take(2).for_each(memory::prefetch);
         }
     }
 
@@ -239,9 +250,12 @@ impl Share<'_> {
         loop {
             let line = &mut self.lines[start + at];
             let same = line.places_of(fingerprint);
-            let is_there = match self.rest.get(start + at) {
-                None => same != 0,
-                Some(more) => places(same).any(|place| more[place] == rest(key)),
+            let is_there = match self.rest.is_empty() {
+                true => same != 0,
+                false => {
+                    let more = rest_of(self.rest, start + at);
+                    places(same).any(|place| more[place] == rest(key))
+                }
             };
             if is_there {
                 return Some(false);
@@ -249,8 +263,8 @@ impl Share<'_> {
             let free = line.places_of(0).trailing_zeros() as usize;
             if free < Line::ROOM {
                 line.0[free] = fingerprint;
-                if let Some(more) = self.rest.get_mut(start + at) {
-                    more[free] = rest(key);
+                if let Some(more) = self.rest.get_mut((start + at) * Line::ROOM + free) {
+                    *more = rest(key);
                 }
                 return Some(true);
             }

@@ -12,7 +12,8 @@ use std::sync::Arc;
 /// Lines, wherever they are; reading them does not ask where that is.
 #[derive(Debug)]
 pub(super) struct Lines {
-    start: *const Line,
+    /// Only of this process's own lines are any written.
+    start: *mut Line,
     count: usize,
     owner: Owner,
 }
@@ -20,7 +21,8 @@ pub(super) struct Lines {
 #[derive(Debug)]
 enum Owner {
     Nobody,
-    This(MmapMut),
+    /// Keeps the memory where it is.
+    This(#[expect(dead_code, reason = "it is only held")] MmapMut),
     /// Keeps the file's pages where they are.
     File(#[expect(dead_code, reason = "it is only held")] Arc<Mmap>),
 }
@@ -39,9 +41,9 @@ impl Lines {
         if count == 0 {
             return Ok(Lines::default());
         }
-        let memory = MmapMut::map_anon(count * size_of::<Line>())?;
+        let mut memory = MmapMut::map_anon(count * size_of::<Line>())?;
         memory::use_large_pages(&memory);
-        let start = memory.as_ptr().cast::<Line>();
+        let start = memory.as_mut_ptr().cast::<Line>();
         assert!(start.is_aligned(), "a page begins where a line does");
         Ok(Lines { start, count, owner: Owner::This(memory) })
     }
@@ -52,7 +54,7 @@ impl Lines {
     /// If the file does not have so many, or they do not begin where lines do.
     pub(super) fn in_file(file: Arc<Mmap>, from: usize, count: usize) -> Self {
         let bytes = &file[from..from + count * size_of::<Line>()];
-        let start = bytes.as_ptr().cast::<Line>();
+        let start = bytes.as_ptr().cast_mut().cast::<Line>();
         assert!(start.is_aligned(), "layers begin at multiples of a line");
         Lines { start, count, owner: Owner::File(file) }
     }
@@ -64,9 +66,9 @@ impl Lines {
 
     /// The lines, to be written; none of those in a file.
     pub(super) fn as_mut(&mut self) -> &mut [Line] {
-        match &mut self.owner {
+        match self.owner {
             // SAFETY: so many lines are there, any bytes are a line, and nobody else has them.
-            Owner::This(memory) => unsafe { slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), self.count) },
+            Owner::This(_) => unsafe { slice::from_raw_parts_mut(self.start, self.count) },
             Owner::Nobody | Owner::File(_) => &mut [],
         }
     }

@@ -178,14 +178,17 @@ pub(super) trait Found: Sized {
     const IS_CLASS: bool;
 
     /// From the child and its inverse, in bytes, and its least image.
-    fn new(of: &CubeSymmetries, both: &[__m256i; 2], least: LeastOf) -> Self;
+    ///
+    /// # Safety
+    /// The processor must have AVX2 and BMI2.
+    unsafe fn new(of: &CubeSymmetries, both: &[__m256i; 2], least: LeastOf) -> Self;
 }
 
 impl Found for u64 {
     const IS_CLASS: bool = false;
 
     #[inline]
-    fn new(_: &CubeSymmetries, _: &[__m256i; 2], least: LeastOf) -> Self {
+    unsafe fn new(_: &CubeSymmetries, _: &[__m256i; 2], least: LeastOf) -> Self {
         spread(least.key)
     }
 }
@@ -194,8 +197,8 @@ impl Found for Class<CubeState> {
     const IS_CLASS: bool = true;
 
     #[inline]
-    fn new(of: &CubeSymmetries, both: &[__m256i; 2], least: LeastOf) -> Self {
-        // SAFETY: what calls this has these instructions.
+    unsafe fn new(of: &CubeSymmetries, both: &[__m256i; 2], least: LeastOf) -> Self {
+        // SAFETY: the caller knows that the processor has the instructions.
         let image = unsafe { image(of, both, least.symmetry) };
         Class { state: image, key: spread(least.key), states: SYMMETRIES as u32 / u32::from(least.same.max(1)) }
     }
@@ -229,8 +232,9 @@ impl LeastOf {
     }
 }
 
-/// Children whose least images are to be found together: how many images each has varies, and a loop over the images of one child
-/// would wait for its number each time. So the first image of every child comes first, and then the others of all children.
+/// Children whose least images are to be found together: how many images each has varies, and a loop over the images of
+/// one child would wait for its number each time. So the first image of every child comes first, and then the others of
+/// all children.
 struct Children {
     /// Each child and its inverse.
     both: [[__m256i; 2]; Children::ROOM],
@@ -289,7 +293,8 @@ impl Children {
         }
         found.reserve(self.count);
         for (least, both) in least.iter().zip(&self.both).take(self.count) {
-            found.push(T::new(of, both, *least));
+            // SAFETY: this function has the instructions.
+            found.push(unsafe { T::new(of, both, *least) });
         }
         self.count = 0;
     }
