@@ -1,14 +1,20 @@
-//! The dense network in 8-bit integers, for solving on a CPU: twice the rate of its bfloat16 products.
+//! The dense network in 8-bit integers, for solving on a CPU: twice the rate of its bfloat16 products with AVX-512 VNNI,
+//! and of its f32 products with AVX2.
 //!
-//! - Weights are rounded once, each output's by its own scale; activations, which are never negative, to 0…255 by the
+//! - Weights are rounded once, each output's by its own scale; activations, which are never negative, to bytes by the
 //!   largest of their row. No statistics of activations are needed, and a state's estimate does not depend on what
-//!   else is in the batch. Sums are exact 32-bit integers; what is added to them (biases, the residual stream), and
-//!   the output layers, stay f32.
+//!   else is in the batch. Sums are exact integers; what is added to them (biases, the residual stream), and the output
+//!   layers, stay f32.
 //! - The first layer is no product: of a one-hot row, it is a sum of as many table rows as there are cells.
 //! - A core takes tiles of rows through all layers at once, so that activations never leave its cache; the products are
-//!   `vpdpbusd` (AVX-512 VNNI), blocked in registers, 6 rows by 64 outputs.
+//!   blocked in registers. What depends on the processor's instructions is a [`Kernel`].
 //!
 //! After Jacob et al. 2018 (integer arithmetic of networks), with dynamic scales.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 use super::network::{Evaluation, Evaluator};
 use ndarray::{Array2, ArrayView2};
@@ -18,17 +24,61 @@ use std::thread;
 /// Rows that a core takes through the network at once.
 const TILE: usize = 48;
 
-/// Outputs that a block of registers holds of each row.
-const PANEL: usize = 64;
+/// Inputs and outputs of a layer are filled up with zeros to multiples of this. A kernel's panels divide it.
+const PAD: usize = 64;
+
+/// The instructions that products are done with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Instructions {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Instructions {
+    /// The fastest that this machine has.
+    fn best() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let found = [(avx512::Avx512::is_available(), Self::Avx512), (avx2::Avx2::is_available(), Self::Avx2)];
+            found.into_iter().find_map(|(is_available, this)| is_available.then_some(this))
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+}
 
 /// Whether this machine can.
 pub(super) fn is_available() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vnni");
-    #[cfg(not(target_arch = "x86_64"))]
-    false
+    Instructions::best().is_some()
+}
+
+/// What depends on the processor's instructions.
+///
+/// The functions are unsafe to call where [`Kernel::is_available`] is `false`.
+trait Kernel {
+    /// Outputs that a block of registers holds of each row: the order of a product's weights.
+    const PANEL: usize;
+    /// What the largest activation of a row is rounded to.
+    const MOST: f32;
+
+    fn is_available() -> bool;
+
+    /// What one unit of an output's weights is worth, so that none is greater than 127 and no sum overflows.
+    fn weight_unit(row: &[f32]) -> f32;
+
+    /// The first layer with its ReLU; `out` is `TILE × outputs`.
+    unsafe fn look_up(table: &Table, rows: &[u8], cells: usize, out: &mut [f32]);
+
+    /// Rounds a tile of rows that are not negative to bytes, each by its largest number.
+    unsafe fn round(from: &[f32], width: usize, bytes: &mut [u8], units: &mut [f32; TILE]);
+
+    /// A dense layer on a tile: `out` becomes ReLU of the product and the bias; with `ADD`, of these and itself.
+    unsafe fn product<const ADD: bool>(layer: &Product, bytes: &[u8], units: &[f32; TILE], out: &mut [f32]);
+
+    /// The product of two vectors, whose lengths are the same multiple of 16.
+    unsafe fn dot(a: &[f32], b: &[f32]) -> f32;
 }
 
 /// A dense layer as it was trained, with what comes after its sums: `outputs × inputs` weights, a bias an output.
@@ -47,6 +97,7 @@ pub(super) struct Outputs {
 
 /// The dense residual network (`mlp`) in 8-bit integers.
 pub(super) struct Int8Mlp {
+    instructions: Instructions,
     input: Table,
     hidden: Product,
     blocks: Vec<[Product; 2]>,
@@ -56,10 +107,8 @@ pub(super) struct Int8Mlp {
 }
 
 impl Int8Mlp {
-    /// Rounds a network. `cells` are those that its one-hot is made of, symbol by symbol.
-    ///
-    /// # Panics
-    /// If the machine cannot ([`is_available`]).
+    /// Rounds a network; `None` if the machine cannot ([`is_available`]). `cells` are those that its one-hot is made of,
+    /// symbol by symbol.
     pub(super) fn new(
         cells: &[i64],
         input: &Dense,
@@ -67,16 +116,18 @@ impl Int8Mlp {
         blocks: impl Iterator<Item = [Dense; 2]>,
         outputs: Outputs,
         operations: u64,
-    ) -> Self {
-        assert!(is_available(), "callers have checked");
-        Int8Mlp {
+    ) -> Option<Self> {
+        let instructions = Instructions::best()?;
+        let product = |layer: &Dense| Product::new(layer, instructions);
+        Some(Int8Mlp {
+            instructions,
             input: Table::new(cells.iter().map(|&cell| cell as usize).collect(), input),
-            hidden: Product::new(hidden),
-            blocks: blocks.map(|block| block.each_ref().map(Product::new)).collect(),
+            hidden: product(hidden),
+            blocks: blocks.map(|block| block.each_ref().map(product)).collect(),
             outputs,
             threads: tch::get_num_threads() as usize,
             operations,
-        }
+        })
     }
 }
 
@@ -123,7 +174,7 @@ struct Table {
     cells: Vec<usize>,
     symbols: usize,
     outputs: usize,
-    /// `panels × cells × symbols × PANEL`.
+    /// `panels × cells × symbols × PAD`.
     sums: Vec<i16>,
     scales: Vec<f32>,
     biases: Vec<f32>,
@@ -134,7 +185,7 @@ impl Table {
         let outputs = layer.biases.len();
         let inputs = layer.weights.len() / outputs;
         let symbols = inputs / cells.len();
-        let padded = outputs.next_multiple_of(PANEL);
+        let padded = outputs.next_multiple_of(PAD);
         let weight =
             |output: usize, cell: usize, symbol: usize| layer.weights[output * inputs + symbol * cells.len() + cell];
         let mut scales = vec![0f32; padded];
@@ -147,8 +198,8 @@ impl Table {
             scales[output] = scale;
             for cell in 0..cells.len() {
                 for symbol in 0..symbols {
-                    let row = (output / PANEL * cells.len() + cell) * symbols + symbol;
-                    sums[row * PANEL + output % PANEL] = (weight(output, cell, symbol) / scale).round() as i16;
+                    let row = (output / PAD * cells.len() + cell) * symbols + symbol;
+                    sums[row * PAD + output % PAD] = (weight(output, cell, symbol) / scale).round() as i16;
                 }
             }
         }
@@ -156,31 +207,44 @@ impl Table {
         biases.resize(padded, 0.0);
         Table { cells, symbols, outputs: padded, sums, scales, biases }
     }
+
+    /// What the cells add to each [`PAD`] outputs.
+    fn panels(&self) -> impl Iterator<Item = &[i16]> {
+        self.sums.chunks_exact(self.cells.len() * self.symbols * PAD)
+    }
 }
 
 /// A dense layer in 8 bits.
 struct Product {
-    /// Both multiples of [`PANEL`]; what was added is 0.
+    /// Both multiples of [`PAD`]; what was added is 0.
     inputs: usize,
     outputs: usize,
-    /// `panels × inputs / 4 × PANEL × 4`.
+    /// `panels × inputs / 4 × panel × 4`, in panels of [`Kernel::PANEL`] outputs.
     weights: Vec<i8>,
     scales: Vec<f32>,
     biases: Vec<f32>,
 }
 
 impl Product {
-    fn new(layer: &Dense) -> Self {
+    fn new(layer: &Dense, instructions: Instructions) -> Self {
+        match instructions {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => Self::with::<avx512::Avx512>(layer),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => Self::with::<avx2::Avx2>(layer),
+        }
+    }
+
+    fn with<K: Kernel>(layer: &Dense) -> Self {
         let (real_outputs, real_inputs) = (layer.biases.len(), layer.weights.len() / layer.biases.len());
-        let (inputs, outputs) = (real_inputs.next_multiple_of(PANEL), real_outputs.next_multiple_of(PANEL));
+        let (inputs, outputs) = (real_inputs.next_multiple_of(PAD), real_outputs.next_multiple_of(PAD));
         let mut weights = vec![0i8; inputs * outputs];
         let mut scales = vec![0f32; outputs];
         for (output, row) in layer.weights.chunks(real_inputs).enumerate() {
-            let largest = row.iter().fold(0f32, |most, weight| most.max(weight.abs()));
-            let scale = (largest / i8::MAX as f32).max(f32::MIN_POSITIVE);
+            let scale = K::weight_unit(row).max(f32::MIN_POSITIVE);
             scales[output] = scale;
             for (input, weight) in row.iter().enumerate() {
-                let quad = (output / PANEL * (inputs / 4) + input / 4) * PANEL + output % PANEL;
+                let quad = (output / K::PANEL * (inputs / 4) + input / 4) * K::PANEL + output % K::PANEL;
                 weights[quad * 4 + input % 4] = (weight / scale).round() as i8;
             }
         }
@@ -188,6 +252,11 @@ impl Product {
         biases.resize(outputs, 0.0);
         Product { inputs, outputs, weights, scales, biases }
     }
+}
+
+/// The largest absolute value.
+fn largest(numbers: &[f32]) -> f32 {
+    numbers.iter().fold(0f32, |most, number| most.max(number.abs()))
 }
 
 /// What a core needs for one tile.
@@ -212,51 +281,52 @@ impl Scratch {
         }
     }
 
-    /// Evaluation at most [`TILE`] rows.
+    /// Evaluates at most [`TILE`] rows.
     fn evaluate(&mut self, network: &Int8Mlp, rows: &[u8], cells: usize, values: &mut [f32], policy: &mut [f32]) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a network is only made where the machine has the instructions.
-        unsafe {
-            kernel::evaluate(self, network, rows, cells, values, policy);
+        match network.instructions {
+            // SAFETY: a network is only made where the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => unsafe { self.with::<avx512::Avx512>(network, rows, cells, values, policy) },
+            // SAFETY: see above.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { self.with::<avx2::Avx2>(network, rows, cells, values, policy) },
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        unreachable!("a network is only made where the machine has the instructions: {} {}", rows.len() * cells, {
-            let _ = (network, values, policy);
-            0
-        });
     }
-}
 
-#[cfg(target_arch = "x86_64")]
-mod kernel {
-    use super::{Dense, Int8Mlp, PANEL, Product, Scratch, TILE, Table};
-    use std::arch::x86_64::*;
-
-    /// Rows of a block of registers; with 4 registers of outputs each, 24 sums and 5 operands fill 29 of 32.
-    const ROWS: usize = 6;
-    const LANES: usize = 16;
-    const GROUPS: usize = PANEL / LANES;
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    pub(super) fn evaluate(
-        scratch: &mut Scratch,
+    /// # Safety
+    /// The machine must have the kernel's instructions.
+    unsafe fn with<K: Kernel>(
+        &mut self,
         network: &Int8Mlp,
         rows: &[u8],
         cells: usize,
         values: &mut [f32],
         policy: &mut [f32],
     ) {
-        let Scratch { inner, stream, bytes, units } = scratch;
+        let Scratch { inner, stream, bytes, units } = self;
         let count = values.len();
-        look_up(&network.input, rows, cells, inner);
-        round(inner, network.hidden.inputs, bytes, units);
-        product::<false>(&network.hidden, bytes, units, stream);
-        for [first, second] in &network.blocks {
-            round(stream, first.inputs, bytes, units);
-            product::<false>(first, bytes, units, inner);
-            round(inner, second.inputs, bytes, units);
-            product::<true>(second, bytes, units, stream);
+        // SAFETY: as the caller says; so below.
+        unsafe {
+            K::look_up(&network.input, rows, cells, inner);
+            K::round(inner, network.hidden.inputs, bytes, units);
+            K::product::<false>(&network.hidden, bytes, units, stream);
+            for [first, second] in &network.blocks {
+                K::round(stream, first.inputs, bytes, units);
+                K::product::<false>(first, bytes, units, inner);
+                K::round(inner, second.inputs, bytes, units);
+                K::product::<true>(second, bytes, units, stream);
+            }
         }
+        // One output of an output layer; features may be longer than its weights, by zeros.
+        let output = |layer: &Dense, index: usize, features: &[f32]| {
+            let inputs = layer.weights.len() / layer.biases.len();
+            let weights = &layer.weights[index * inputs..][..inputs];
+            let whole = inputs / 16 * 16;
+            // SAFETY: see above.
+            let sum = unsafe { K::dot(&weights[..whole], &features[..whole]) };
+            let rest: f32 = weights[whole..].iter().zip(&features[whole..]).map(|(a, b)| a * b).sum();
+            layer.biases[index] + sum + rest
+        };
         let outputs = &network.outputs;
         let width = network.hidden.outputs;
         for (value, features) in values.iter_mut().zip(stream.chunks(width)) {
@@ -265,130 +335,9 @@ mod kernel {
         if let Some(moves) = outputs.policy.as_ref().filter(|_| !policy.is_empty()) {
             for (row, features) in policy.chunks_mut(policy.len() / count).zip(stream.chunks(width)) {
                 row.iter_mut().enumerate().for_each(|(i, logit)| *logit = output(moves, i, features));
-                super::softmax(row);
+                softmax(row);
             }
         }
-    }
-
-    /// The first layer with its ReLU; `inner` is `TILE × outputs`.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn look_up(table: &Table, rows: &[u8], cells: usize, inner: &mut [f32]) {
-        let span = table.cells.len() * table.symbols * PANEL;
-        for (panel, sums) in table.sums.chunks_exact(span).enumerate() {
-            let from = panel * PANEL;
-            for (row, out) in rows.chunks(cells).zip(inner.chunks_mut(table.outputs)) {
-                let mut sum = [_mm512_setzero_si512(); 2];
-                for (i, &cell) in table.cells.iter().enumerate() {
-                    let at = (i * table.symbols + usize::from(row[cell])) * PANEL;
-                    let part = &sums[at..at + PANEL];
-                    // SAFETY: the slice holds two registers of 32 numbers.
-                    let parts = unsafe {
-                        [_mm512_loadu_si512(part.as_ptr().cast()), _mm512_loadu_si512(part.as_ptr().add(32).cast())]
-                    };
-                    sum = [_mm512_add_epi16(sum[0], parts[0]), _mm512_add_epi16(sum[1], parts[1])];
-                }
-                let quarters = [
-                    _mm512_castsi512_si256(sum[0]),
-                    _mm512_extracti64x4_epi64(sum[0], 1),
-                    _mm512_castsi512_si256(sum[1]),
-                    _mm512_extracti64x4_epi64(sum[1], 1),
-                ];
-                for (group, quarter) in quarters.into_iter().enumerate() {
-                    let at = from + group * LANES;
-                    let sum = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(quarter));
-                    let sum = _mm512_fmadd_ps(sum, load(&table.scales[at..]), load(&table.biases[at..]));
-                    store(&mut out[at..], _mm512_max_ps(sum, _mm512_setzero_ps()));
-                }
-            }
-        }
-    }
-
-    /// Rounds a tile of rows that are not negative to bytes, each by its largest number.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn round(from: &[f32], width: usize, bytes: &mut [u8], units: &mut [f32; TILE]) {
-        for ((row, bytes), unit) in from.chunks_exact(width).zip(bytes.chunks_exact_mut(width)).zip(units) {
-            let mut most = _mm512_setzero_ps();
-            for part in row.chunks_exact(LANES) {
-                most = _mm512_max_ps(most, load(part));
-            }
-            let most = _mm512_reduce_max_ps(most).max(f32::MIN_POSITIVE);
-            *unit = most / 255.0;
-            let factor = _mm512_set1_ps(255.0 / most);
-            for (part, bytes) in row.chunks_exact(LANES).zip(bytes.chunks_exact_mut(LANES)) {
-                let rounded = _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(load(part), factor)));
-                // SAFETY: the slice holds 16 bytes.
-                unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), rounded) };
-            }
-        }
-    }
-
-    /// A dense layer on a tile: `out` becomes ReLU of the product and the bias; with `ADD`, of these and itself.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn product<const ADD: bool>(layer: &Product, bytes: &[u8], units: &[f32; TILE], out: &mut [f32]) {
-        let (inputs, outputs) = (layer.inputs, layer.outputs);
-        assert!(bytes.len() >= TILE * inputs && out.len() >= TILE * outputs && TILE.is_multiple_of(ROWS));
-        for (panel, weights) in layer.weights.chunks_exact(inputs * PANEL).enumerate() {
-            let from = panel * PANEL;
-            for first in (0..TILE).step_by(ROWS) {
-                let mut sums = [[_mm512_setzero_si512(); GROUPS]; ROWS];
-                let rows: [*const u8; ROWS] = std::array::from_fn(|row| bytes[(first + row) * inputs..].as_ptr());
-                for quad in 0..inputs / 4 {
-                    // SAFETY: a panel has `inputs / 4` times 4 registers of weights, and a row `inputs` bytes.
-                    unsafe {
-                        let at = weights.as_ptr().add(quad * PANEL * 4);
-                        let weights: [__m512i; GROUPS] =
-                            std::array::from_fn(|group| _mm512_loadu_si512(at.add(group * 64).cast()));
-                        for (sums, row) in sums.iter_mut().zip(rows) {
-                            let four = _mm512_set1_epi32(row.add(quad * 4).cast::<i32>().read_unaligned());
-                            for (sum, weights) in sums.iter_mut().zip(weights) {
-                                *sum = _mm512_dpbusd_epi32(*sum, four, weights);
-                            }
-                        }
-                    }
-                }
-                for (row, sums) in (first..).zip(sums) {
-                    let unit = _mm512_set1_ps(units[row]);
-                    for (group, sum) in sums.into_iter().enumerate() {
-                        let at = from + group * LANES;
-                        let out = &mut out[row * outputs + at..];
-                        let scale = _mm512_mul_ps(unit, load(&layer.scales[at..]));
-                        let mut sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, load(&layer.biases[at..]));
-                        if ADD {
-                            sum = _mm512_add_ps(sum, load(out));
-                        }
-                        store(out, _mm512_max_ps(sum, _mm512_setzero_ps()));
-                    }
-                }
-            }
-        }
-    }
-
-    /// One output of an output layer; `features` may be longer than its weights, by zeros.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn output(layer: &Dense, index: usize, features: &[f32]) -> f32 {
-        let inputs = layer.weights.len() / layer.biases.len();
-        let weights = &layer.weights[index * inputs..][..inputs];
-        let mut sum = _mm512_setzero_ps();
-        let whole = inputs / LANES * LANES;
-        for (weights, features) in weights[..whole].chunks_exact(LANES).zip(features.chunks_exact(LANES)) {
-            sum = _mm512_fmadd_ps(load(weights), load(features), sum);
-        }
-        let rest: f32 = weights[whole..].iter().zip(&features[whole..]).map(|(a, b)| a * b).sum();
-        layer.biases[index] + _mm512_reduce_add_ps(sum) + rest
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn load(from: &[f32]) -> __m512 {
-        let from = &from[..LANES];
-        // SAFETY: the slice holds 16 numbers.
-        unsafe { _mm512_loadu_ps(from.as_ptr()) }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn store(to: &mut [f32], values: __m512) {
-        let to = &mut to[..LANES];
-        // SAFETY: the slice holds 16 numbers.
-        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), values) }
     }
 }
 
@@ -398,4 +347,95 @@ fn softmax(row: &mut [f32]) {
     row.iter_mut().for_each(|logit| *logit = (*logit - most).exp());
     let sum: f32 = row.iter().sum();
     row.iter_mut().for_each(|value| *value /= sum);
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::random::generator;
+    use rand::Rng;
+
+    /// A layer whose weights are as large as they get together: all the same, or random ones with a few outliers.
+    fn layer(inputs: usize, outputs: usize, same: bool) -> Dense {
+        let mut random = generator(1, 0);
+        let mut weight = |_| match (same, random.random_range(0..40)) {
+            (true, _) => 0.3f32,
+            (false, 0) => random.random_range(-4.0..4.0),
+            (false, _) => random.random_range(-1.0..1.0),
+        };
+        Dense {
+            weights: (0..inputs * outputs).map(&mut weight).collect(),
+            biases: (0..outputs).map(&mut weight).collect(),
+        }
+    }
+
+    /// Compares the product of a tile of bytes, all the largest or random ones, with sums of exact integers.
+    fn check_product<K: Kernel>(same: bool) {
+        let (inputs, outputs) = (192, 128);
+        let product = Product::with::<K>(&layer(inputs - 5, outputs - 3, same));
+        let mut random = generator(2, 0);
+        let most = K::MOST as u8;
+        let bytes: Vec<u8> =
+            (0..TILE * inputs).map(|_| if same { most } else { random.random_range(0..=most) }).collect();
+        let units: [f32; TILE] = std::array::from_fn(|row| 0.01 + row as f32);
+        let before: Vec<f32> = (0..TILE * outputs).map(|i| i as f32 % 7.0).collect();
+        let mut out = before.clone();
+        // SAFETY: the caller has checked.
+        unsafe { K::product::<true>(&product, &bytes, &units, &mut out) };
+        for row in 0..TILE {
+            for output in 0..outputs {
+                let sum: i32 = (0..inputs)
+                    .map(|input| {
+                        let quad = (output / K::PANEL * (inputs / 4) + input / 4) * K::PANEL + output % K::PANEL;
+                        i32::from(product.weights[quad * 4 + input % 4]) * i32::from(bytes[row * inputs + input])
+                    })
+                    .sum();
+                let value = (sum as f32).mul_add(units[row] * product.scales[output], product.biases[output]);
+                let expected = (value + before[row * outputs + output]).max(0.0);
+                assert_eq!(out[row * outputs + output], expected, "row {row}, output {output}");
+            }
+        }
+    }
+
+    fn check<K: Kernel>(name: &str) {
+        if !K::is_available() {
+            eprintln!("SKIPPED: this machine has no {name}");
+            return;
+        }
+        check_product::<K>(false);
+        check_product::<K>(true);
+        let mut random = generator(3, 0);
+        let numbers: Vec<f32> = (0..TILE * 64).map(|_| random.random_range(0.0..9.0)).collect();
+        let (mut bytes, mut units) = (vec![0; TILE * 64], [0.0; TILE]);
+        // SAFETY: it is available.
+        unsafe { K::round(&numbers, 64, &mut bytes, &mut units) };
+        for (i, (number, byte)) in numbers.iter().zip(&bytes).enumerate() {
+            let error = (number - f32::from(*byte) * units[i / 64]).abs();
+            assert!(error <= 0.501 * units[i / 64], "{number} is rounded to {byte} units of {}", units[i / 64]);
+        }
+        // SAFETY: it is available.
+        let dot = unsafe { K::dot(&numbers[..48], &numbers[48..96]) };
+        let expected: f32 = numbers[..48].iter().zip(&numbers[48..96]).map(|(a, b)| a * b).sum();
+        assert!((dot - expected).abs() < 1e-3 * expected);
+        let cells = vec![1, 0, 3];
+        let dense = layer(12, 70, false);
+        let table = Table::new(cells.clone(), &dense);
+        let rows: Vec<u8> = (0..TILE * 4).map(|_| random.random_range(0..4)).collect();
+        let mut out = vec![0.0; TILE * table.outputs];
+        // SAFETY: it is available.
+        unsafe { K::look_up(&table, &rows, 4, &mut out) };
+        for (row, out) in rows.chunks(4).zip(out.chunks(table.outputs)) {
+            for (output, &value) in out.iter().enumerate().take(70) {
+                let weight = |(i, &cell): (usize, &usize)| dense.weights[output * 12 + usize::from(row[cell]) * 3 + i];
+                let sum: f32 = cells.iter().enumerate().map(weight).sum();
+                assert!((value - (sum + dense.biases[output]).max(0.0)).abs() < 2e-3);
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_agree_with_exact_sums() {
+        check::<avx512::Avx512>("AVX-512 VNNI");
+        check::<avx2::Avx2>("AVX2");
+    }
 }

@@ -112,13 +112,10 @@ impl Network for Mlp {
     }
 
     fn round(&self, weights: &Weights) -> Option<Box<dyn Evaluator>> {
-        int8::is_available().then(|| {
-            let blocks = self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.round(weights)));
-            let (input, hidden) = (self.input.round(weights), self.hidden.round(weights));
-            let heads = self.heads.round(weights);
-            let operations = self.operations();
-            Box::new(Int8Mlp::new(&self.cells, &input, &hidden, blocks, heads, operations)) as Box<dyn Evaluator>
-        })
+        let blocks = self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.round(weights)));
+        let (input, hidden) = (self.input.round(weights), self.hidden.round(weights));
+        let rounded = Int8Mlp::new(&self.cells, &input, &hidden, blocks, self.heads.round(weights), self.operations());
+        rounded.map(|rounded| Box::new(rounded) as Box<dyn Evaluator>)
     }
 
     fn operations(&self) -> u64 {

@@ -160,7 +160,7 @@ impl Model {
         ensure_setting!(
             precision.serves(device, config.network.kind),
             "precision",
-            "{precision} is for networks of the kind mlp, on a CPU with AVX-512 VNNI; leave it out for the fastest that \
+            "{precision} is for networks of the kind mlp, on a CPU with AVX-512 VNNI or AVX2; leave it out for the fastest that \
              this machine has"
         );
         config.check_puzzle(&puzzle.name(), &puzzle.encoding(), puzzle.move_count(), folder)?;

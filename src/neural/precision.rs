@@ -16,7 +16,7 @@ pub enum Precision {
     F32,
     /// In bfloat16.
     Bf16,
-    /// In 8-bit integers: to solve with, not to train with, and only dense networks on CPUs with AVX-512 VNNI.
+    /// In 8-bit integers: to solve with, not to train with, and only dense networks on CPUs with AVX-512 VNNI or AVX2.
     Int8,
 }
 
