@@ -7,7 +7,7 @@
 //!
 //! Where inversion is a symmetry, a state of the new layer is found from the middle of a shortest scramble of it: the
 //! state two moves nearer, with one move more at each end, each of which leads to the last layer by itself. That meets each
-//! new class half as often as trying all neighbours of the last layer and of the inverses of its states, and the states of
+//! new class less often than trying all neighbours of the last layer and of the inverses of its states, and the states of
 //! the last layer need not be kept.
 
 use super::ends::Ends;

@@ -21,7 +21,7 @@ struct Detour {
     last: Move,
 }
 
-/// What was found for a state; made once and used again.
+/// What was found for a state; its room is used for the next one too.
 #[derive(Default)]
 pub(super) struct Found {
     /// Moves from its inverse.
