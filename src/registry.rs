@@ -15,7 +15,8 @@ use crate::puzzle::permutation::{Description, Permutation};
 use crate::puzzle::sokoban::Sokoban;
 use crate::puzzle::tiles::{Bytes, Packed8, Packed15, Packed24, Tiles};
 use crate::puzzle::{Move, ParseError, Puzzle, Reversible};
-use crate::sampler::{ExactSamples, Labels, Source, sokoban};
+use crate::random::{Generator, below};
+use crate::sampler::{ExactSamples, Labels, Source, random_level, sokoban};
 use reverse::ByInverses;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +52,11 @@ pub struct Entry<P: Puzzle> {
     prefers_network: bool,
     own: Option<OwnHeuristics<P>>,
     samples: Option<MakeSamples<P>>,
+    random_state: Option<MakeState<P>>,
 }
+
+/// Makes a random state by so many moves, or by as many as there are by default.
+type MakeState<P> = fn(&P, Option<u64>, &mut Generator) -> <P as Puzzle>::State;
 
 /// Makes training samples of a puzzle's own.
 type MakeSamples<P> = fn(&P) -> Result<Source, ParseError>;
@@ -89,7 +94,15 @@ impl<P: Puzzle> Entry<P> {
     /// A puzzle whose moves cannot be undone; without a network, it is searched breadth-first.
     pub fn irreversible(puzzle: P) -> Self {
         let puzzle = Arc::new(puzzle);
-        Entry { puzzle, reverse: None, search: "bfs", prefers_network: true, own: None, samples: None }
+        Entry {
+            puzzle,
+            reverse: None,
+            search: "bfs",
+            prefers_network: true,
+            own: None,
+            samples: None,
+            random_state: None,
+        }
     }
 
     /// With the estimates that are made for this puzzle alone.
@@ -108,6 +121,17 @@ impl<P: Puzzle> Entry<P> {
     /// Without a network by default, even where there is a model: the search above measured better.
     pub fn without_network(self) -> Self {
         Entry { prefers_network: false, ..self }
+    }
+
+    /// With random states of its own, for a puzzle that has no scrambles: its moves cannot be undone.
+    pub fn with_random_states(self, random_state: MakeState<P>) -> Self {
+        Entry { random_state: Some(random_state), ..self }
+    }
+
+    /// A random state that leads to a goal, by so many moves or as many as there are by default; `None` of a puzzle that has
+    /// scrambles, or neither.
+    pub fn random_state(&self, moves: Option<u64>, generator: &mut Generator) -> Option<P::State> {
+        Some(self.random_state?(&self.puzzle, moves, generator))
     }
 
     /// With training samples of its own, for a puzzle that cannot be walked back from its goals.
@@ -280,21 +304,39 @@ impl From<Sokoban> for Entry<Sokoban> {
     /// A* with the matching is optimal in a hundredth of a second on levels of 10 × 10 with four boxes.
     fn from(puzzle: Sokoban) -> Self {
         let entry = Entry::irreversible(puzzle).with_heuristics().with_search("astar").without_network();
-        entry.with_samples(|puzzle| Ok(sokoban(puzzle.counts_pushes())))
+        let entry = entry.with_samples(|puzzle| Ok(sokoban(puzzle.counts_pushes())));
+        entry.with_random_states(|puzzle, moves, generator| {
+            let level = random_level(moves, puzzle.counts_pushes(), generator);
+            puzzle.parse(&level).expect("a room with boxes, goals and a player is a level")
+        })
     }
 }
 
 impl From<Jugs> for Entry<Jugs> {
     /// Its samples are all states that can be reached from the start, with their exact costs.
     fn from(puzzle: Jugs) -> Self {
-        Entry::irreversible(puzzle).with_heuristics().without_network().with_samples(|jugs| {
-            let samples = ExactSamples::from(jugs, &jugs.start());
-            let none = || ParseError(format!("{}: no state that needs a move leads to the goal", jugs.name()));
-            let samples = samples.ok_or_else(none)?;
-            Ok(Source { default_depth: samples.greatest(), samples: Arc::new(samples) })
-        })
+        Entry::irreversible(puzzle)
+            .with_heuristics()
+            .without_network()
+            .with_samples(|jugs| {
+                let samples = ExactSamples::from(jugs, &jugs.start());
+                let none = || ParseError(format!("{}: no state that needs a move leads to the goal", jugs.name()));
+                let samples = samples.ok_or_else(none)?;
+                Ok(Source { default_depth: samples.greatest(), samples: Arc::new(samples) })
+            })
+            .with_random_states(|jugs, moves, generator| {
+                // All can be poured back: every state that is reached can be solved if the first can.
+                (0..moves.unwrap_or(JUG_MOVES)).fold(jugs.start(), |state, _| {
+                    let legal: Vec<_> =
+                        (0..jugs.move_count() as Move).filter_map(|action| jugs.apply(&state, action)).collect();
+                    legal.get(below(generator, legal.len().max(1))).copied().unwrap_or(state)
+                })
+            })
     }
 }
+
+/// Random moves that jugs are filled by, by default.
+const JUG_MOVES: u64 = 20;
 
 impl<const N: usize> From<Permutation<N>> for Entry<Permutation<N>> {
     fn from(puzzle: Permutation<N>) -> Self {

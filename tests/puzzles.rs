@@ -119,6 +119,31 @@ fn the_small_cube_is_the_large_ones_corners_held_at_one() {
         assert_eq!(Cube2.parse(&Cube2.format(state)), Ok(*state));
     }
     assert!(Cube2.parse("RUUUURRRFFFFDDDDLLLLBBBB").is_err());
+    // Any six letters, any case, spaces; the cube may be held in any way.
+    let state = Cube2.parse("R U' F R2 U").expect("a scramble");
+    let text = Cube2.format(&state);
+    let renamed = |names: &str| -> String {
+        let name = |letter| names.chars().nth("URFDLB".find(letter).expect("a face")).expect("six letters");
+        text.chars().map(name).collect()
+    };
+    for same in
+        [text.to_lowercase(), text.chars().flat_map(|c| [c, ' ']).collect(), renamed("WRGYOB"), renamed("RFUBDL")]
+    {
+        assert_eq!(Cube2.parse(&same), Ok(state), "{same}");
+    }
+    for (some, named) in [
+        (&text[1..], "23 facelets, a 2×2×2 has 24"),
+        (&format!("{text}U"), "25 facelets"),
+        (&"U".repeat(54), "54 facelets"),
+        (&"U".repeat(24), "4 of each letter"),
+        ("M", "no slice"),
+        ("Rw", "no wide turn"),
+        ("r", "no wide turn"),
+        ("Q", "24 facelets"),
+    ] {
+        let refusal = Cube2.parse(some).expect_err(some).to_string();
+        assert!(refusal.contains(named) && !refusal.contains("the 54"), "{some}: {refusal}");
+    }
     assert!(Cube2.parse_moves("L").expect_err("DBL stays").to_string().contains("'L'"));
 }
 

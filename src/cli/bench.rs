@@ -264,12 +264,7 @@ fn in_parallel<P: Puzzle>(
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let takes_lines = puzzle.takes_lines();
-    let written = match takes_lines {
-        true => instances::all(&text, true),
-        // A comment may stand behind an instance.
-        false => instances::all(&instances::without_comments(&text), false),
-    };
-    let instances: Result<Vec<_>> = written
+    let instances: Result<Vec<_>> = instances::all(&text, takes_lines)
         .into_iter()
         .map(|Written { line, text }| {
             let place = || format!("line {line} of {}", path.display());

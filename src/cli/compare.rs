@@ -55,7 +55,8 @@ impl Visitor for Compare {
         let start = entry.puzzle().parse(&instance).or_input()?;
         if !args.json {
             let mut out = io::stdout().lock();
-            writeln!(out, "{}\n", row(["search", "heuristic", "length", "proven", "nodes", "seconds"]))?;
+            let worth = if entry.puzzle().own_costs().is_some() { "cost" } else { "length" };
+            writeln!(out, "{}\n", row(["search", "heuristic", worth, "proven", "nodes", "seconds"]))?;
         }
         let names = SearchConfig::allowed(entry.reverse().is_some());
         let asks = |name: &&str| SearchConfig::needs_of(name).is_some_and(|needs| needs.heuristic);
@@ -91,7 +92,7 @@ impl Visitor for Compare {
                 if let Some(solver) = solver.as_mut().filter(|solver| fits && solver.check(&start).is_ok()) {
                     let watch = Watch { stop: &stop, progress: &mut |_| (), answers: &mut |_| () };
                     let solution = solver.solve_watched(&instance, start, watch)?;
-                    show(&solution, args.json)?;
+                    show(&**entry.puzzle(), &solution, args.json)?;
                 }
             }
         }
@@ -105,12 +106,13 @@ fn row(cells: [&str; 6]) -> String {
 }
 
 /// Prints the line of a search.
-fn show<S>(solution: &Solution<S>, json: bool) -> anyhow::Result<()> {
+fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> anyhow::Result<()> {
     let report: &Solved = &solution.report;
     if json {
         return print_line(report);
     }
-    let length = report.length.map_or("-".into(), |length| length.to_string());
+    let worth = if puzzle.own_costs().is_some() { report.cost } else { report.length.map(|length| length as f64) };
+    let worth = worth.map_or("-".into(), |worth| worth.to_string());
     let (nodes, seconds) = (grouped(report.nodes_generated), format!("{:.2}", report.seconds));
     let heuristic = report.heuristic.as_deref().unwrap_or("-");
     let proven = if report.proven_optimal { "yes" } else { "no" };
@@ -120,6 +122,6 @@ fn show<S>(solution: &Solution<S>, json: bool) -> anyhow::Result<()> {
         End::Limit(Limit::Time) => "  the time (--max-seconds) is up".into(),
         end => format!("  {}", why_not_solved(report, end)),
     };
-    writeln!(io::stdout(), "{}{why}", row([&report.search, heuristic, &length, proven, &nodes, &seconds]))?;
+    writeln!(io::stdout(), "{}{why}", row([&report.search, heuristic, &worth, proven, &nodes, &seconds]))?;
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! `costar solve --explain`: a solution, move by move, with the heuristic's estimate of every state on the way.
 
 use super::solve::print_line;
-use crate::puzzle::{Cost, Puzzle, Style};
-use crate::report::Solved;
-use crate::solver::{Solution, Solver};
+use crate::puzzle::{Puzzle, Style};
+use crate::report::{Solved, whole};
+use crate::solver::{Solution, Solver, shown};
 use serde::Serialize;
 use std::io::Write;
+use std::sync::Arc;
 
 /// A solution and every state on its way, as JSON.
 #[derive(Debug, Serialize)]
@@ -20,18 +21,19 @@ struct Explained<'a> {
 #[derive(Debug, Serialize)]
 struct JsonStep {
     state: String,
-    g: Cost,
-    h: f32,
-    f: f32,
+    #[serde(serialize_with = "whole")]
+    g: Option<f64>,
+    h: f64,
+    f: f64,
 }
 
 /// A state of a solution.
 struct Step<S> {
     state: S,
-    /// The path cost: of all moves up to here.
-    g: Cost,
-    /// The estimated cost-to-go.
-    h: f32,
+    /// The path cost: of all moves up to here, as the user counts.
+    g: f64,
+    /// The estimated cost-to-go, as the user counts.
+    h: f64,
 }
 
 /// Prints every state of a solution, with g, h and f = λ·g + h; λ is the search's, or 1 where it has none.
@@ -52,7 +54,7 @@ pub(super) fn print<P: Puzzle>(
     let headings = std::iter::once("the instance".to_owned())
         .chain(names.enumerate().map(|(i, name)| format!("move {}, {name}", i + 1)));
     for (heading, Step { state, g, h }) in headings.zip(steps(solver, solution)?) {
-        let f = lambda * g as f32 + h;
+        let f = f64::from(lambda) * g + h;
         writeln!(out, "{heading}: g {g}, h {h:.2}, f {f:.2}\n{}\n", solver.puzzle().draw(&state, style))?;
     }
     Ok(())
@@ -67,7 +69,7 @@ pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<
     let steps = steps(solver, solution)?.into_iter();
     let steps = steps.map(|Step { state, g, h }| {
         let state = solver.puzzle().format(&state);
-        JsonStep { state, g, h, f: lambda * g as f32 + h }
+        JsonStep { state, g: Some(g), h, f: f64::from(lambda) * g + h }
     });
     print_line(&Explained { report: &solution.report, steps: steps.collect() })
 }
@@ -75,13 +77,16 @@ pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<
 fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<Vec<Step<P::State>>> {
     let mut state = solution.start;
     let mut g = 0;
-    let mut steps = vec![Step { state, g, h: solver.estimate(&state)? }];
+    let puzzle = Arc::clone(solver.puzzle());
+    let unit = shown(&*puzzle, 1);
+    let mut estimate = |state: &P::State| -> anyhow::Result<f64> { Ok(f64::from(solver.estimate(state)?) * unit) };
+    let mut steps = vec![Step { state, g: 0.0, h: estimate(&state)? }];
     for &action in solution.moves.iter().flatten() {
         // A solution was replayed before it came here: all its moves are legal.
-        let Some(next) = solver.puzzle().apply(&state, action) else { break };
-        g += solver.puzzle().move_cost(&state, action);
+        let Some(next) = puzzle.apply(&state, action) else { break };
+        g += puzzle.move_cost(&state, action);
         state = next;
-        steps.push(Step { state, g, h: solver.estimate(&state)? });
+        steps.push(Step { state, g: shown(&*puzzle, g), h: estimate(&state)? });
     }
     Ok(steps)
 }

@@ -1,6 +1,6 @@
 //! How instances stand in a file or on standard input: one a line, or, of puzzles that take several lines, a block
-//! each, with blank lines between; and behind a tab, the optimal length where it is known. A line that begins with `#` is
-//! a comment, and in a file, all that stands behind one.
+//! each, with blank lines between; and behind a tab, the optimal length where it is known. Of puzzles that take one line,
+//! `#` begins a comment, and a line that begins with `//` is one.
 
 use anyhow::{Result, anyhow};
 use std::io::{self, BufRead};
@@ -32,12 +32,12 @@ impl Gatherer {
     /// Takes the next line; gives the instance that it completes.
     pub(super) fn add(&mut self, line: &str) -> Option<Written> {
         self.line += 1;
-        let text = line.trim_end();
         if !self.takes_lines {
-            let text = text.trim_start();
-            let is_instance = !text.is_empty() && !text.starts_with('#');
+            let text = without_comment(line).trim();
+            let is_instance = !text.is_empty() && !text.starts_with("//");
             return is_instance.then(|| Written { line: self.line, text: text.into() });
         }
+        let text = line.trim_end();
         if text.is_empty() {
             return self.block.take();
         }
@@ -57,6 +57,12 @@ impl Gatherer {
     pub(super) fn end(&mut self) -> Option<Written> {
         self.block.take()
     }
+}
+
+/// A line up to the `#` that begins a comment; that of `Scramble #3:` is none.
+fn without_comment(line: &str) -> &str {
+    let begins = |&(at, _): &(usize, &str)| !line[..at].trim_end().to_lowercase().ends_with("scramble");
+    line.match_indices('#').find(begins).map_or(line, |(at, _)| &line[..at])
 }
 
 /// All instances of a text.
@@ -107,12 +113,6 @@ pub(super) fn with_optimum(text: &str) -> Result<(&str, Option<u32>)> {
     Ok((instance.trim(), Some(optimum.parse().map_err(|_| refusal())?)))
 }
 
-/// A text without what stands behind a `#` in each line.
-pub(super) fn without_comments(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default()).collect();
-    lines.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,8 +120,9 @@ mod tests {
     #[test]
     fn blank_lines_part_blocks_and_lines_stand_alone() {
         let written = |line, text: &str| Written { line, text: text.into() };
-        let lines = "a b\r\n\n  c\n # d\ne #3\n";
-        assert_eq!(all(lines, false), [written(1, "a b"), written(3, "c"), written(5, "e #3")]);
+        let lines = "a b\r\n\n  c\n # d\ne\t3 #4\n// f\nScramble #3: R #h\n";
+        let expected = [written(1, "a b"), written(3, "c"), written(5, "e\t3"), written(7, "Scramble #3: R")];
+        assert_eq!(all(lines, false), expected);
         let blocks = "; 0\n ##\n#@#\n\n\n; 1\n#+#\n;x\n##";
         assert_eq!(all(blocks, true), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
         assert_eq!(all("", true), []);

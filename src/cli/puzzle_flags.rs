@@ -18,15 +18,15 @@ pub(super) struct PuzzleFlags {
     /// Another goal than the puzzle's own
     #[arg(long, value_name = "STATE")]
     goal: Option<String>,
-    /// What some moves of cube3 or cube3:htm cost, such as U2=1.5,B=2; a move and its inverse cost the same, all others 1.
-    /// For searches without a network
+    /// What some moves of cube3 or cube3:htm cost, such as U=1.5,B=2 (of cube3:htm also U2=1.5); a move and its inverse cost
+    /// the same, all others 1. For searches without a network
     #[arg(long, value_name = "COSTS", conflicts_with = "goal")]
     move_costs: Option<String>,
     /// Where the network runs: auto, cpu, cuda or cuda:I
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     device: DeviceChoice,
     /// Of the network's matrix products [default: what is fastest here: int8 for networks of dense layers on a CPU with
-    /// AVX-512 VNNI, else bf16 where the device is fast at it, else f32]
+    /// AVX-512 VNNI or AVX2, else bf16 where the device is fast at it, else f32]
     #[arg(long, value_name = "f32|bf16|int8")]
     precision: Option<Precision>,
 }

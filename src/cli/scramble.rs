@@ -1,11 +1,12 @@
-//! `costar scramble`: random instances, one a line, as `solve` and `bench` read them.
+//! `costar scramble`: random instances, one a line or, of several lines, with blank lines between, as `solve` and `bench` read
+//! them.
 
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, move_names};
 use crate::quantity;
-use crate::random::generator;
+use crate::random::{Generator, generator};
 use crate::registry::{Entry, Visitor, visit};
-use anyhow::anyhow;
+use anyhow::{Result, anyhow, ensure};
 use std::io::{self, Write as _};
 
 #[derive(Debug, clap::Args)]
@@ -16,9 +17,10 @@ pub(super) struct Args {
     /// Moves of a scramble [default: the puzzle's own]
     #[arg(long, value_name = "D", value_parser = quantity::count)]
     depth: Option<u64>,
-    /// As moves from the goal, or as the states that they lead to [default: moves]
-    #[arg(long = "as", default_value = "moves", value_name = "FORM")]
-    form: Form,
+    /// As moves from the goal, or as the states that they lead to [default: moves; of a puzzle whose moves cannot be undone,
+    /// state]
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<Form>,
     /// How many scrambles
     #[arg(long, default_value = "1", value_name = "N", value_parser = quantity::count)]
     count: u64,
@@ -46,20 +48,40 @@ impl Visitor for Scramble<'_> {
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let puzzle = &**entry.puzzle();
-        let refusal = || anyhow!("--puzzle {}: its moves cannot be undone, so it has no scrambles", puzzle.name());
-        let reverse = entry.reverse().ok_or_else(refusal).or_input()?;
         let seed = self.0.seed.unwrap_or_else(rand::random);
-        let depth = self.0.depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
         let mut out = io::BufWriter::new(io::stdout().lock());
         for number in 0..self.0.count {
-            let (moves, state) = reverse.scramble(puzzle, depth, &mut generator(seed, number));
-            let text = match self.0.form {
-                Form::Moves => move_names(puzzle, &moves).join(" "),
-                Form::State => puzzle.format(&state),
-            };
-            writeln!(out, "{text}")?;
+            if number > 0 && puzzle.takes_lines() {
+                writeln!(out)?;
+            }
+            writeln!(out, "{}", self.instance(&entry, &mut generator(seed, number)).or_input()?)?;
         }
         out.flush()?;
         Ok(SUCCESS)
+    }
+}
+
+impl Scramble<'_> {
+    /// A random instance, as it is to be written.
+    fn instance<P: Puzzle>(&self, entry: &Entry<P>, generator: &mut Generator) -> Result<String> {
+        let puzzle = &**entry.puzzle();
+        let Args { depth, form, .. } = self.0;
+        if let Some(reverse) = entry.reverse() {
+            let depth = depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
+            let (moves, state) = reverse.scramble(puzzle, depth, generator);
+            return Ok(match form.unwrap_or(Form::Moves) {
+                Form::Moves => move_names(puzzle, &moves).join(" "),
+                Form::State => puzzle.format(&state),
+            });
+        }
+        let name = puzzle.name();
+        ensure!(
+            !matches!(form, Some(Form::Moves)),
+            "--as moves: the moves of {name} cannot be undone, so no moves from the goal lead to a state; expected --as state"
+        );
+        let state = entry.random_state(*depth, generator);
+        let refusal =
+            || anyhow!("--puzzle {name}: its moves cannot be undone, and costar knows no other way to random states");
+        Ok(puzzle.format(&state.ok_or_else(refusal)?))
     }
 }

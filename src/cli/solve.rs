@@ -9,7 +9,7 @@ use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
 use super::view;
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
 use crate::distributed::Group;
-use crate::puzzle::{Move, ParseError, Puzzle, Style, replay};
+use crate::puzzle::{Move, Puzzle, Style, replay};
 use crate::quantity::grouped;
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
@@ -207,30 +207,44 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
             Err(RecvTimeoutError::Timeout) => continue, // look whether a signal came
             Err(RecvTimeoutError::Disconnected) => break,
         };
-        let text = text.as_str();
         count += 1;
         line.instances(format!("instance {count}: "));
-        let start = match solver.parse(text) {
-            Ok(start) => start,
+        let (text, optimum, start) = match read(&solver, &text) {
+            Ok(read) => read,
             Err(refusal) => {
                 worst = BAD_INPUT;
-                print_refusal(&**solver.puzzle(), text, refusal, json)?;
+                print_refusal(&**solver.puzzle(), count, &text, &refusal, json)?;
                 continue;
             }
         };
-        let solution = solve_with_line(&mut solver, text, start, &mut line, stop)?;
+        let mut solution = solve_with_line(&mut solver, text, start, &mut line, stop)?;
+        solution.report.optimal_length = optimum;
         worst = worst.max(print_solution(&**solver.puzzle(), &solution, json)?);
     }
     Ok(ExitCode::from(worst))
 }
 
-/// An error line or object for an instance that cannot be read.
-fn print_refusal<P: Puzzle>(puzzle: &P, text: &str, refusal: ParseError, json: bool) -> anyhow::Result<()> {
-    let error = refusal.to_string();
+/// An instance of standard input: without its optimal length, that length, and its state.
+fn read<'a, P: Puzzle>(solver: &Solver<P>, text: &'a str) -> anyhow::Result<(&'a str, Option<u32>, P::State)> {
+    let (text, optimum) = instances::with_optimum(text)?;
+    // An optimum counts moves.
+    let optimum = optimum.filter(|_| solver.puzzle().own_costs().is_none());
+    Ok((text, optimum, solver.parse(text)?))
+}
+
+/// An error line or object for an instance that cannot be read, of this number from 1.
+fn print_refusal<P: Puzzle>(
+    puzzle: &P,
+    number: usize,
+    text: &str,
+    refusal: &anyhow::Error,
+    json: bool,
+) -> anyhow::Result<()> {
     if json {
-        return print_line(&Refused { puzzle: puzzle.name(), instance: text.into(), error });
+        let (instance, error) = (text.to_owned(), refusal.to_string());
+        return print_line(&Refused { puzzle: puzzle.name(), instance, error });
     }
-    Ok(writeln!(io::stdout(), "error: {error}")?)
+    Ok(writeln!(io::stdout(), "error: instance {number}: {refusal}")?)
 }
 
 /// A line or an object for one of many instances; the exit code that it stands for.
@@ -276,7 +290,11 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
         out,
         "{}{}, found in {:.1} s: {} nodes generated, {} evaluated ({}/s)",
         puzzle.counted(moves),
-        if report.proven_optimal { " (no solution is shorter)" } else { "" },
+        match (report.proven_optimal, puzzle.own_costs().is_some()) {
+            (false, _) => "",
+            (true, false) => " (no solution is shorter)",
+            (true, true) => " (no solution is cheaper)",
+        },
         report.seconds,
         grouped(report.nodes_generated),
         grouped(report.nodes_evaluated),

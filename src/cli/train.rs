@@ -227,15 +227,25 @@ impl Visitor for Train {
             );
             return Ok(SUCCESS);
         }
-        let speed = training.measure_speed(&stop)? * training.ranks() as f64;
-        let time = Roughly(left as f64 / speed);
-        note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
+        let measured = AtomicBool::new(false);
+        let speed = thread::scope(|scope| {
+            scope.spawn(|| when_stopped(&stop, &measured, |said| note!("{said}")));
+            let speed = training.measure_speed(&stop);
+            measured.store(true, Ordering::Relaxed);
+            speed
+        })?;
+        if let Some(speed) = speed.map(|speed| speed * training.ranks() as f64) {
+            let time = Roughly(left as f64 / speed);
+            note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
+        }
         let board = args.tensorboard.as_deref().map(|folder| TensorBoard::create(folder, training.samples()));
         let mut board = board.transpose().context("--tensorboard").or_input()?;
         let bar = TrainingBar::new(training.steps(), training.samples(), training.ranks());
         let ended = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
-            scope.spawn(|| say_when_stopped(&stop, &ended, &bar));
+            if !stop.load(Ordering::Relaxed) {
+                scope.spawn(|| when_stopped(&stop, &ended, |said| bar.note(said)));
+            }
             let result = training.run(&stop, &mut |event| {
                 show(&bar, event);
                 log_metrics(&mut board, event, &bar);
@@ -247,7 +257,7 @@ impl Visitor for Train {
         match ended? {
             Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
             Ended::Finished | Ended::NothingLeft => {
-                let (model, instance) = (options.out.display(), example(&entry));
+                let (model, instance) = (quoted(&options.out), example(&entry));
                 note!("costar: done; solve with it: costar solve --model {model} {instance}");
             }
         }
@@ -266,13 +276,20 @@ fn log_metrics(board: &mut Option<TensorBoard>, event: &Event<'_>, bar: &Trainin
 }
 
 /// Answers a signal at once: a step may take seconds.
-fn say_when_stopped(stop: &AtomicBool, ended: &AtomicBool, bar: &TrainingBar) {
+fn when_stopped(stop: &AtomicBool, ended: &AtomicBool, say: impl Fn(&str)) {
     while !ended.load(Ordering::Relaxed) {
         if stop.load(Ordering::Relaxed) {
-            return bar.note("costar: stopping after this step, then saving");
+            return say("costar: stopping after this step, then saving");
         }
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A path as it is typed in a shell.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// An instance as it is typed.

@@ -80,9 +80,15 @@ impl Device {
         }
     }
 
-    /// Says in the log what `auto` has taken, and among the details, why it was not CUDA.
+    /// Says in the log, once for each device, what `auto` has taken, and among the details, why it was not CUDA.
     pub fn log_choice(self, choice: DeviceChoice) {
+        static SAID: Mutex<Vec<Device>> = Mutex::new(Vec::new());
         if choice == DeviceChoice::Auto {
+            let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+            if said.contains(&self) {
+                return;
+            }
+            said.push(self);
             log::info!("running on {self}");
             match cuda(LOCAL.load(Ordering::Relaxed)) {
                 Err(NoCuda(why)) => log::debug!("`device` auto takes the CPU: {why}"),

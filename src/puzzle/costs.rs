@@ -34,7 +34,10 @@ impl MoveCosts {
                 return refuse("expected a move and its cost, as U2=1.5");
             };
             let Some(action) = names.iter().position(|other| other == name.trim()) else {
-                return refuse(&format!("{} has no such move: expected {}", puzzle.name(), names.join(" ")));
+                // What counts half turns as single moves is another puzzle.
+                let hint =
+                    if puzzle.name() == "cube3" && name.trim().ends_with('2') { "; cube3:htm has it" } else { "" };
+                return refuse(&format!("{} has no such move{hint}: expected {}", puzzle.name(), names.join(" ")));
             };
             let cost = cost.trim().parse().ok().filter(|cost| (0.001..=GREATEST).contains(cost));
             let Some(cost) = cost else { return refuse("expected a cost from 0.001 to 1000") };
@@ -42,6 +45,9 @@ impl MoveCosts {
                 return refuse("the move has another cost already");
             }
             given[action] = Some(cost);
+        }
+        if given.iter().all(Option::is_none) {
+            return Err(ParseError("no cost is given: expected moves and their costs, as U=1.5,B=2".into()));
         }
         let both = |action: usize| {
             let inverse = usize::from(puzzle.inverse(action as Move));
@@ -217,6 +223,7 @@ mod tests {
         for (text, named) in [
             ("U2=1", "no such move"),
             ("R", "R"),
+            (" ,", "no cost is given"),
             ("R=0", "0.001"),
             ("R=x", "R=x"),
             ("R=1e9", "1000"),

@@ -94,16 +94,16 @@ impl Puzzle for Cube2 {
 
     /// A scramble from solved, or 24 facelets in the order U R F D L B.
     fn parse(&self, text: &str) -> Result<Corners, ParseError> {
-        if let Some(facelets) = facelets(text) {
-            return parse_facelets(&facelets);
+        if let Some(corners) = CubeState::corners_of_facelets(text) {
+            return Ok(Corners(corners?));
         }
-        let moves = Cube3.parse_moves(text)?;
+        let moves = CubeState::moves_of_small(text)?;
         let end = moves.iter().fold(CubeState::SOLVED, |state, &action| Cube3.turn(&state, action));
         Ok(hold(end.corners()))
     }
 
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        let moves = Cube3.parse_moves(text)?;
+        let moves = CubeState::moves_of_small(text)?;
         match moves.iter().find(|&&action| action >= 6) {
             Some(&action) => Err(ParseError(format!(
                 "'{}' moves the corner that stays: solutions are written in turns of U, R and F",
@@ -145,7 +145,10 @@ impl Puzzle for Cube2 {
 
     /// The moves as they are written, and then turns of the whole cube, where they are needed to bring DBL home.
     fn scramble(&self, text: &str) -> Option<Scramble<Corners>> {
-        let moves = if facelets(text).is_some() { return None } else { Cube3.parse_moves(text).ok()? };
+        if CubeState::corners_of_facelets(text).is_some() {
+            return None;
+        }
+        let moves = CubeState::moves_of_small(text).ok()?;
         let mut corners = CubeState::SOLVED.corners();
         let played = moves.iter().map(|&action| {
             corners = CubeState::turn_corners(corners, action);
@@ -189,7 +192,7 @@ impl Puzzle for Cube2 {
     }
 
     fn notation(&self) -> &'static str {
-        "a scramble from solved in face turns (all twelve are read), or 24 facelets in the order U R F D L B; \
+        "a scramble from solved in face turns (all twelve are read), or 24 facelets in the order U R F D L B, in any six letters; \
          moves U R F, a ' for counter-clockwise"
     }
 
@@ -200,24 +203,6 @@ impl Puzzle for Cube2 {
     fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
         Some(StateBytes::plain())
     }
-}
-
-/// 24 letters of U R F D L B, of either case and with spaces anywhere, are facelets; everything else is a scramble.
-fn facelets(text: &str) -> Option<Vec<char>> {
-    let letters = text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_uppercase());
-    let letters: Vec<char> = letters.collect();
-    (letters.len() == 24 && letters.iter().all(|letter| FACES.contains(letter))).then_some(letters)
-}
-
-/// The state whose facelets these are, found among the corners that fit each place.
-fn parse_facelets(facelets: &[char]) -> Result<Corners, ParseError> {
-    // The rest of a 3×3×3 is solved: its edges and centres are then those of an odd or even permutation of corners.
-    let mut whole: Vec<char> = Cube3.format(&CubeState::SOLVED).chars().collect();
-    for (&letter, facelet) in facelets.iter().zip(FACELETS) {
-        whole[facelet] = letter;
-    }
-    let corners = CubeState::corners_of_facelets(&whole)?;
-    Ok(hold(corners))
 }
 
 impl Reversible for Cube2 {

@@ -93,9 +93,14 @@ impl CubeState {
         corners
     }
 
-    /// The corners of 54 facelets, whatever the edges are.
-    pub(super) fn corners_of_facelets(facelets: &[char]) -> Result<u64, ParseError> {
-        Facelets::new(facelets)?.corners_alone()
+    /// The corners of the 24 facelets of a 2×2×2, held so that DBL is home; `None` of a text that is none.
+    pub(super) fn corners_of_facelets(text: &str) -> Option<Result<u64, ParseError>> {
+        Some(Facelets::read_small(text)?.and_then(|facelets| facelets.corners_alone()))
+    }
+
+    /// The moves of a scramble of a 2×2×2.
+    pub(super) fn moves_of_small(text: &str) -> Result<Vec<Move>, ParseError> {
+        Ok(notation::parse(text, 2)?.into_iter().flat_map(turns::Turn::moves).collect())
     }
 
     /// The parity of the permutation of the corners.
@@ -178,7 +183,7 @@ impl Puzzle for Cube3 {
     }
 
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        Ok(notation::parse(text)?.into_iter().flat_map(turns::Turn::moves).collect())
+        Ok(notation::parse(text, 3)?.into_iter().flat_map(turns::Turn::moves).collect())
     }
 
     /// 54 facelets in the order U R F D L B.

@@ -116,7 +116,11 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
                 '0' => 0,
                 '1' => 1,
                 _ => {
-                    return Err(ParseError(format!("'{letter}' is no light: expected 1 (on) and 0 (off), row by row")));
+                    let size = self.size;
+                    return Err(ParseError(format!(
+                        "'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or presses as row,column from 1,1 to \
+                         {size},{size}"
+                    )));
                 }
             };
             if cells < self.presses.len() {

@@ -439,12 +439,26 @@ pub fn replay<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move]) -> Result
     for (i, &action) in moves.iter().enumerate() {
         let step = if usize::from(action) < puzzle.move_count() { puzzle.apply(&state, action) } else { None };
         let Some(next) = step else {
-            return Err(ParseError(format!("move {} is not legal where it is made", i + 1)));
+            return Err(ParseError(not_legal(puzzle, &state, i + 1, action)));
         };
         cost += puzzle.move_cost(&state, action);
         state = next;
     }
     Ok((state, cost))
+}
+
+/// Why a move is refused, and which would be legal there.
+fn not_legal<P: Puzzle>(puzzle: &P, state: &P::State, number: usize, action: Move) -> String {
+    /// The most moves that are named.
+    const NAMED: usize = 12;
+    let moves = 0..puzzle.move_count() as Move;
+    let name = if moves.contains(&action) { format!(", '{}',", puzzle.move_name(action)) } else { String::new() };
+    let legal: Vec<Move> = moves.filter(|&action| puzzle.apply(state, action).is_some()).take(NAMED).collect();
+    let expected = match legal[..] {
+        [] => "no move is".into(),
+        _ => format!("expected one of {}", move_names(puzzle, &legal).join(" ")),
+    };
+    format!("move {number}{name} is not legal there: {expected}")
 }
 
 /// Moves as text, with a space between.

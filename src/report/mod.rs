@@ -95,7 +95,7 @@ pub struct Solved {
 }
 
 /// Writes a whole number without a point.
-fn whole<S: serde::Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn whole<S: serde::Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match number {
         Some(number) if number.fract() == 0.0 => serializer.serialize_some(&(*number as u64)),
         number => serializer.serialize_some(number),

@@ -19,7 +19,7 @@ mod sparse_states;
 mod walks;
 
 pub use exact::{ExactSamples, known_costs};
-pub use sokoban::sokoban;
+pub use sokoban::{random_level, sokoban};
 pub use walks::{Walker, Walks};
 
 /// The generator of the samples; runs that were sampled by another one cannot be resumed.

@@ -8,7 +8,7 @@
 
 use super::{Batch, Samples, Source};
 use crate::puzzle::Move;
-use crate::puzzle::sokoban::{SIDE, Symbol};
+use crate::puzzle::sokoban::{LETTERS, SIDE, Symbol};
 use crate::random::{Generator, below};
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ const LONGEST_PULL: usize = 5;
 const LEAST_SQUARES: usize = 14;
 /// Moves that all but the hardest levels need.
 const DEFAULT_DEPTH: u32 = 100;
+/// More moves make no harder level.
+const MOST_DEPTH: u32 = 10_000;
 
 const PLACES: usize = SIDE * SIDE;
 /// Up, down, right, left.
@@ -40,6 +42,16 @@ const BRUSHES: [&[isize]; 5] = {
 /// Random rooms; with `pushes`, only pulls count.
 pub fn sokoban(pushes: bool) -> Source {
     Source { samples: Arc::new(Rooms { pushes }), default_depth: DEFAULT_DEPTH }
+}
+
+/// A random level in XSB that so many moves solve, or pushes; fewer where no box can be pulled any more.
+pub fn random_level(moves: Option<u64>, pushes: bool, generator: &mut Generator) -> String {
+    let depth = moves.map_or(DEFAULT_DEPTH, |moves| u32::try_from(moves).unwrap_or(u32::MAX).clamp(1, MOST_DEPTH));
+    let room = Room::random(generator);
+    let mut row = [0; PLACES];
+    room.encode(&room.play(depth, pushes, generator), &mut row);
+    let line = |row: &[u8]| row.iter().map(|&symbol| char::from(LETTERS[usize::from(symbol)])).collect();
+    row.chunks(SIDE).map(line).collect::<Vec<String>>().join("\n")
 }
 
 struct Rooms {

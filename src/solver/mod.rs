@@ -307,11 +307,12 @@ impl<P: Puzzle> Solver<P> {
     pub fn solve_typed(&mut self, text: &str, start: P::State, watch: Watch<'_>) -> Result<Solution<P::State>> {
         let mut solution = self.solve_watched(text, start, watch)?;
         let puzzle = &**self.puzzle();
-        if let Some(found) = solution.report.cost.filter(|_| !solution.report.proven_optimal)
+        if let Some((found, answer)) = solution.report.cost.zip(solution.moves.as_ref())
             && let Some(moves) = undone(puzzle, text)
             && let Ok((end, cost)) = replay(puzzle, &start, &moves)
             && puzzle.is_goal(&end)
-            && shown(puzzle, cost) < found
+            // Of equals, what people write in fewer moves.
+            && (shown(puzzle, cost), puzzle.written(&moves).len()) < (found, puzzle.written(answer).len())
         {
             let cost = shown(puzzle, cost);
             let (names, length) = (move_names(puzzle, &moves), moves.len());
@@ -363,7 +364,7 @@ fn undone<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
 }
 
 /// A cost as the user counts.
-fn shown<P: Puzzle>(puzzle: &P, cost: Cost) -> f64 {
+pub(crate) fn shown<P: Puzzle>(puzzle: &P, cost: Cost) -> f64 {
     puzzle.own_costs().map_or(cost.into(), |costs| costs.shown(cost))
 }
 

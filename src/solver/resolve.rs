@@ -99,8 +99,12 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
     if let Some(proof) = proof.filter(|_| perimeter.depth == 0) {
         perimeter = proof;
     } else if perimeter.depth == 0 && common.perimeter.is_some_and(|depth| depth > 0) {
-        let reason =
-            format!("{} uses it only with `prove` or `sequences`: add one of these, or leave it out", search.name());
+        let reason = match facts.puzzle.has_own_costs {
+            true => "a perimeter counts moves, and `move_costs` gives them other costs: expected 0".into(),
+            false => {
+                format!("{} uses it only with `prove` or `sequences`: add one of these, or leave it out", search.name())
+            }
+        };
         return Err(SettingError::new("perimeter", reason));
     }
     perimeter.not_whole = request.names_model && proof.is_none() && !perimeter.asked && perimeter.depth > 0;
@@ -141,6 +145,8 @@ fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPla
         {
             "network"
         }
+        // What is not asked need not be loaded.
+        HeuristicChoice::Auto if !asks_heuristic(search_name(request, facts, false)) => "zero",
         HeuristicChoice::Auto => best,
     };
     if name == "network" {
@@ -257,8 +263,13 @@ fn choose_symmetries(
     };
     let asked = asked.get();
     if asked > has.max(1) {
-        let images = if has == 0 { "no symmetries that it knows of".into() } else { format!("{has} symmetric images") };
-        let reason = format!("{asked}: {} has {images}; leave it out", facts.puzzle.name);
+        let name = &facts.puzzle.name;
+        let reason = match has {
+            0 if facts.puzzle.has_own_costs => "a symmetric image has other costs, with `move_costs`".into(),
+            0 => format!("costar knows no symmetries of {name}"),
+            _ => format!("{name} has {has} symmetric images"),
+        };
+        let reason = format!("{asked}: {reason}; leave it out");
         return Err(SettingError::new("symmetries", reason));
     }
     if asked > 1 && matches!(search, SearchConfig::Bwas(settings) if settings.anytime == Some(true)) {

@@ -9,11 +9,12 @@ use std::time::Instant;
 
 impl<P: Puzzle> Training<P> {
     /// Samples a second on this device, measured on a copy of the network for some seconds: by whole steps; where one
-    /// takes long, extrapolated from smaller ones, of which the smallest gives the fixed cost of a step.
+    /// takes long, extrapolated from smaller ones, of which the smallest gives the fixed cost of a step. `None` if `stop` is
+    /// set before it is known.
     ///
     /// # Errors
     /// If the network cannot be made a second time, or libtorch fails.
-    pub fn measure_speed(&self, stop: &AtomicBool) -> Result<f64> {
+    pub fn measure_speed(&self, stop: &AtomicBool) -> Result<Option<f64>> {
         const ENOUGH: f64 = 2.0;
         let settings = &self.position.settings;
         let mut learner = new_learner(&*self.puzzle, settings, self.device)?;
@@ -36,6 +37,9 @@ impl<P: Puzzle> Training<P> {
         loop {
             let batch = self.sampler(size).batch(0);
             step(&batch)?; // the first of a size also pays for what is set up once
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
             let (mut seconds, mut steps) = (step(&batch)?, 1.0);
             let last = size == whole || seconds > ENOUGH;
             // Of a short run, for a tenth of what it will take.
@@ -46,12 +50,15 @@ impl<P: Puzzle> Training<P> {
             }
             seconds /= steps;
             if size == whole {
-                return Ok(whole as f64 / seconds);
+                return Ok(Some(whole as f64 / seconds));
             }
             let fixed = *of_few.get_or_insert(seconds);
-            if last || stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if last {
                 let each = (seconds - fixed).max(0.0) / (size - few).max(1) as f64;
-                return Ok(whole as f64 / (seconds + each * (whole - size) as f64));
+                return Ok(Some(whole as f64 / (seconds + each * (whole - size) as f64)));
             }
             size = (8 * size).min(whole);
         }

@@ -27,6 +27,8 @@ fn moves_cost_what_the_user_says() {
         (&["--model", model(), "R"], "trained"),
         (&["--prove", "R"], "perimeter"),
         (&["--search", "bidirectional", "--perimeter", "3", "R"], "counts moves"),
+        (&["--search", "nbs", "--perimeter", "3", "R"], "counts moves"),
+        (&["--search", "beam", "--heuristic", "zero", "--symmetries", "4", "R"], "other costs"),
         (&["--search", "beam", "--perimeter", "3", "--heuristic", "zero", "R"], "counts moves"),
         (&["--puzzle", "puzzle8", "1 2 3 4 5 6 7 0 8"], "cube3"),
     ] {
@@ -34,5 +36,14 @@ fn moves_cost_what_the_user_says() {
         assert!(message.contains("--move-costs") && message.contains(named), "{words:?}: {message}");
     }
     let message = refused(&["solve", "--move-costs", "U2=1.5", "R"]);
-    assert!(message.contains("no such move"), "{message}");
+    assert!(message.contains("no such move") && message.contains("cube3:htm"), "{message}");
+    // What is explained is counted as the user counts.
+    let explained = json(&run(&["solve", "--move-costs", "U=1.5", "--explain", "--json", "B U"]).out);
+    let costs: Vec<&serde_json::Value> = (0..3).map(|step| &explained["steps"][step]["g"]).collect();
+    assert_eq!((costs, &explained["cost"]), (vec![&0.into(), &1.5.into(), &2.5.into()], &2.5.into()), "{explained}");
+    let ran = run(&["solve", "--move-costs", "U=1.5", "--search", "astar", "B U"]);
+    assert!(ran.out.contains("no solution is cheaper"), "{}", ran.out);
+    let ran = run(&["compare", "--move-costs", "U=1.5", "--max-seconds", "0.2", "B U"]);
+    let heading = ran.out.lines().next().expect("a heading");
+    assert!(heading.contains("cost") && !heading.contains("length"), "{}", ran.out);
 }

@@ -1,6 +1,6 @@
 //! `costar scramble`, `costar puzzles` and `costar view`.
 
-use crate::program::{checkpoints, costar, json, model, refused, run, temporary};
+use crate::program::{checkpoints, costar, json, model, refused, run, run_with, temporary};
 use std::fs;
 use std::path::Path;
 
@@ -13,6 +13,31 @@ fn scrambles_come_from_their_seed() {
     assert_eq!(run(&words).out, ran.out);
     assert_ne!(run(&["scramble"]).out, run(&["scramble"]).out);
     assert_eq!(run(&["scramble", "--depth", "0"]).out, "\n");
+}
+
+#[test]
+fn puzzles_without_inverses_have_random_states() {
+    for (puzzle, instances) in [("jugs:8,5,3", 3), ("sokoban", 3), ("sokoban:pushes", 3)] {
+        let words = ["scramble", "--puzzle", puzzle, "--depth", "30", "--count", "3", "--seed", "5"];
+        let ran = run(&words);
+        assert_eq!((ran.code, run(&words).out == ran.out), (0, true), "{puzzle}: {}", ran.err);
+        assert_eq!(run(&[&words[..], &["--as", "state"]].concat()).out, ran.out);
+        let solved = run_with(&["solve", "--puzzle", puzzle, "--json", "--max-seconds", "20", "-"], &ran.out);
+        assert_eq!((solved.code, solved.out.lines().count()), (0, instances), "{puzzle}: {}{}", solved.out, solved.err);
+        let message = refused(&["scramble", "--puzzle", puzzle, "--as", "moves"]);
+        assert!(message.contains("--as moves") && message.contains("--as state"), "{message}");
+    }
+}
+
+#[test]
+fn comments_and_lengths_may_stand_behind_an_instance() {
+    let lines = "# a comment\nU2 # trailing\nR U F'\t3\n// another\nScramble #3: R\n";
+    let solved = run_with(&["solve", "--json", "--perimeter", "5", "-"], lines);
+    let lengths: Vec<_> = solved.out.lines().map(|line| json(line)["length"].as_u64()).collect();
+    assert_eq!((solved.code, lengths), (0, vec![Some(2), Some(3), Some(1)]), "{}{}", solved.out, solved.err);
+    assert_eq!(json(solved.out.lines().nth(1).expect("three"))["optimal_length"], 3);
+    let refused = run_with(&["solve", "--perimeter", "5", "-"], "R\nR Q\n");
+    assert!(refused.code == 2 && refused.out.contains("error: instance 2: 'Q'"), "{}", refused.out);
 }
 
 #[test]

@@ -8,6 +8,29 @@ use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 #[test]
+fn a_training_that_measures_its_first_step_answers_a_signal_at_once() {
+    let (_folder, path) = temporary();
+    let words =
+        ["train", "--puzzle", "cube3", "--net", "resnet", "--width", "256", "--steps", "1e6", "--device", "cpu"];
+    let program = env!("CARGO_BIN_EXE_costar");
+    let mut child = std::process::Command::new(program)
+        .args(words)
+        .args(["--out", &path("run")])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut lines = BufReader::new(child.stderr.take().expect("it was piped")).lines().map_while(Result::ok);
+    lines.find(|line| line.contains("parameters")).expect("it says how large the network is");
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    let said: Vec<String> = lines.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let at = |text: &str| said.iter().position(|line| line.contains(text));
+    assert_eq!((at("stopping after this step"), at("samples at about")), (Some(0), None), "{said:?}");
+}
+
+#[cfg(unix)]
+#[test]
 fn signals_save_and_exit_with_their_codes() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let (_folder, path) = temporary();

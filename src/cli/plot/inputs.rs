@@ -245,7 +245,7 @@ fn snapshots(folder: &Path) -> Result<Vec<PathBuf>> {
 fn known_optima(path: &Path) -> Result<HashMap<String, u32>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut optima = HashMap::new();
-    for Written { line, text } in instances::all(&instances::without_comments(&text), false) {
+    for Written { line, text } in instances::all(&text, false) {
         let (instance, optimum) =
             instances::with_optimum(&text).with_context(|| format!("line {line} of {}", path.display()))?;
         optima.extend(optimum.map(|optimum| (instance.to_owned(), optimum)));

@@ -1,6 +1,6 @@
 //! A search that several ranks share: all of them search, and rank 0 reads the instances and shows the solutions.
 
-use super::{Args, page_flag, present, print_refusal, print_solution};
+use super::{Args, page_flag, present, print_refusal, print_solution, read};
 use crate::cli::progress::SearchLine;
 use crate::cli::ranks::{SearchRanks, weights};
 use crate::cli::{BAD_INPUT, Ending, OrInput as _, SUCCESS, instances};
@@ -48,17 +48,18 @@ pub(super) fn run<P: Puzzle>(
     while let Some(text) = next(group, count, written.as_ref(), stop)? {
         count += 1;
         line.instances(format!("instance {count}: "));
-        let start = match solver.parse(&text) {
-            Ok(start) => start,
+        let (text, optimum, start) = match read(&solver, &text) {
+            Ok(read) => read,
             Err(refusal) => {
                 if group.is_first() {
                     worst = BAD_INPUT;
-                    print_refusal(&**solver.puzzle(), &text, refusal, args.flags.json)?;
+                    print_refusal(&**solver.puzzle(), count, &text, &refusal, args.flags.json)?;
                 }
                 continue;
             }
         };
-        let solution = search(&mut solver, &ranks, &text, start, &mut line, stop)?;
+        let mut solution = search(&mut solver, &ranks, text, start, &mut line, stop)?;
+        solution.report.optimal_length = optimum;
         if group.is_first() {
             worst = worst.max(print_solution(&**solver.puzzle(), &solution, args.flags.json)?);
         }

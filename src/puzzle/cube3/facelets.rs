@@ -25,12 +25,16 @@ const fn colours<const N: usize, const PIECES: usize>(
     table
 }
 
+/// The corner that stays where it is on a 2×2×2.
+const DBL: usize = 6;
 const CORNER_NAMES: [&str; 8] = ["URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB"];
 const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR"];
 
 /// A text of at least so many letters, and nothing else, is meant as facelets: a scramble of so many turns has some
 /// counter-clockwise.
 const LIKE_FACELETS: usize = 40;
+/// The same of a 2×2×2, whose scrambles are shorter.
+const LIKE_SMALL_FACELETS: usize = 18;
 
 /// The colours of a cube's facelets, each by the face whose centre has it; and the letters of those centres.
 pub(super) struct Facelets {
@@ -44,16 +48,38 @@ impl Facelets {
     /// # Errors
     /// If there are more or fewer, or if the centres do not name six colours.
     pub(super) fn read(text: &str) -> Option<Result<Facelets, ParseError>> {
-        let letters: Vec<char> = text.chars().filter(|&c| !is_space(c)).collect();
-        let are_facelets = letters.len() >= LIKE_FACELETS && letters.iter().all(char::is_ascii_alphabetic);
-        are_facelets.then(|| {
-            if letters.len() != 54 {
-                return Err(ParseError(format!("{} facelets, a cube has 54", letters.len())));
+        let letters = letters(text, LIKE_FACELETS)?;
+        Some(check_counts(&letters, "a cube", 9).and_then(|()| Facelets::new(&letters)))
+    }
+
+    /// Reads the 24 letters of a 2×2×2, as those of a cube whose edges may be anything. The corner at DBL is home: it names
+    /// the colours of three faces, and those opposite are the colours that never meet them.
+    ///
+    /// # Errors
+    /// If there are more or fewer, or if two colours of that corner are the same, or none is opposite to one.
+    pub(super) fn read_small(text: &str) -> Option<Result<Facelets, ParseError>> {
+        let letters = letters(text, LIKE_SMALL_FACELETS)?;
+        Some(check_counts(&letters, "a 2×2×2", 4).and_then(|()| {
+            let corners = CORNER_FACELETS.map(|facelets| facelets.map(|facelet| letters[small(facelet)]));
+            let home = corners[DBL];
+            let mut centres = [' '; 6];
+            for (letter, facelet) in home.into_iter().zip(CORNER_FACELETS[DBL]) {
+                let meets =
+                    |other: &char| corners.iter().any(|corner| corner.contains(&letter) && corner.contains(other));
+                let mut opposite = letters.iter().copied().filter(|other| !meets(other));
+                let Some(opposite) = opposite.next() else {
+                    return Err(impossible(format!(
+                        "no colour is opposite to {letter}: it meets all others at corners"
+                    )));
+                };
+                (centres[facelet / 9], centres[(facelet / 9 + 3) % 6]) = (letter, opposite);
             }
-            let letters: Vec<char> = letters.iter().map(char::to_ascii_uppercase).collect();
-            check_counts(&letters)?;
-            Facelets::new(&letters)
-        })
+            let mut whole: Vec<char> = (0..54).map(|facelet| centres[facelet / 9]).collect();
+            for facelet in CORNER_FACELETS.into_iter().flatten() {
+                whole[facelet] = letters[small(facelet)];
+            }
+            Facelets::new(&whole)
+        }))
     }
 
     /// From 54 letters, of which there may be any number each.
@@ -145,12 +171,28 @@ impl Facelets {
     }
 }
 
-/// Refuses letters that are not there nine times each, those of the faces first.
-fn check_counts(facelets: &[char]) -> Result<(), ParseError> {
+/// The letters of a text, of either case and with spaces anywhere, if it is at least so many and nothing else.
+fn letters(text: &str, least: usize) -> Option<Vec<char>> {
+    let letters: Vec<char> = text.chars().filter(|&c| !is_space(c)).map(|c| c.to_ascii_uppercase()).collect();
+    (letters.len() >= least && letters.iter().all(char::is_ascii_alphabetic)).then_some(letters)
+}
+
+/// Where a facelet of a corner stands among the 24 of a 2×2×2.
+fn small(facelet: usize) -> usize {
+    let (row, column) = (facelet % 9 / 3, facelet % 3);
+    4 * (facelet / 9) + row / 2 * 2 + column / 2
+}
+
+/// Refuses more or fewer facelets than a cube has, and letters that are not there as often as a face has facelets, those of
+/// the faces first.
+fn check_counts(facelets: &[char], cube: &str, each: usize) -> Result<(), ParseError> {
+    if facelets.len() != 6 * each {
+        return Err(ParseError(format!("{} facelets, {cube} has {}", facelets.len(), 6 * each)));
+    }
     for letter in FACES.into_iter().chain('A'..='Z') {
         let count = facelets.iter().filter(|&&facelet| facelet == letter).count();
-        if count != 0 && count != 9 {
-            return Err(impossible(format!("{count} facelets are {letter}, and 9 of each letter are needed")));
+        if count != 0 && count != each {
+            return Err(impossible(format!("{count} facelets are {letter}, and {each} of each letter are needed")));
         }
     }
     Ok(())
@@ -262,8 +304,6 @@ mod tests {
             let refusal = Cube3.parse(some).expect_err("too many or too few").to_string();
             assert!(refusal.contains(&format!("{count} facelets, a cube has 54")), "{refusal}");
         }
-        let refusal = crate::puzzle::cube2::Cube2.parse(&"U".repeat(24)).expect_err("24 of a letter").to_string();
-        assert!(refusal.contains("no such piece"), "a 2×2×2 has no nine facelets of a letter: {refusal}");
         assert!(Facelets::read("U U F' R2").is_none());
         assert!(Facelets::read(&"U R F ".repeat(13)).is_none(), "a scramble of 39 turns");
     }

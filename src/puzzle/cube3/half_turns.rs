@@ -41,7 +41,7 @@ impl Puzzle for Cube3HalfTurns {
     }
 
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        Ok(notation::parse(text)?.into_iter().filter_map(turns::Turn::one_move).collect())
+        Ok(notation::parse(text, 3)?.into_iter().filter_map(turns::Turn::one_move).collect())
     }
 
     fn format(&self, state: &CubeState) -> String {

@@ -30,15 +30,15 @@ const WIDE: [i8; 3] = [0, 1, 1];
 const SLICE: [i8; 3] = [-1, 1, 1];
 const WHOLE: [i8; 3] = [0, 0, 1];
 
-/// Reads turns.
+/// Reads turns of a cube of `size` layers: 3, or 2, which has no slices and no wide turns.
 ///
 /// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S; the whole cube x y z. Then nothing, a prime, 2 or 3, or
 ///   both, also behind a space: `R 2`.
-/// - `(…)3`, `(…)x3`, `(…)^3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is A B A' B', and `[A: B]` is A B A'.
-/// - Spaces and commas between turns, comments from `//` to the end of a line, and `1.` and `Scramble:` at the beginning
-///   are passed over.
-pub(super) fn parse(text: &str) -> Result<Vec<Turn>, ParseError> {
-    let mut reader = Reader { characters: without_comments(text), at: 0, depth: 0 };
+/// - `(…)3`, `(…)x3`, `(…)^3`, `(…) × 3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is A B A' B', and `[A: B]` is A B A'.
+/// - Spaces, commas, bars and quotation marks between turns, comments from `//` to the end of a line, and `1.`, `[1]` and
+///   `Scramble:` at the beginning are passed over.
+pub(super) fn parse(text: &str, size: usize) -> Result<Vec<Turn>, ParseError> {
+    let mut reader = Reader { characters: without_comments(text), at: 0, depth: 0, size };
     reader.skip_title();
     let steps = reader.sequence(None)?;
     debug_assert_eq!(reader.at, reader.characters.len());
@@ -69,13 +69,21 @@ fn as_held_in_the_end(steps: &[Step]) -> Vec<Turn> {
 
 fn without_comments(text: &str) -> Vec<char> {
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
-    lines.flat_map(|line| line.chars().chain(['\n'])).collect()
+    let plain = |c| match c {
+        '{' => '(',
+        '}' => ')',
+        '²' => '2',
+        '³' => '3',
+        c => c,
+    };
+    lines.flat_map(|line| line.chars().map(plain).chain(['\n'])).collect()
 }
 
 /// Whether a character between turns means nothing.
 pub(super) fn is_space(character: char) -> bool {
     // Pasted text may hold no-break and zero-width spaces, and a byte-order mark.
     character.is_whitespace()
+        || matches!(character, '"' | '“' | '”' | '„' | '|')
         || matches!(character, ',' | ';' | '·' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{feff}')
 }
 
@@ -115,6 +123,8 @@ struct Reader {
     at: usize,
     /// How many groups are open.
     depth: usize,
+    /// Layers of the cube.
+    size: usize,
 }
 
 impl Reader {
@@ -146,7 +156,7 @@ impl Reader {
         text.chars().enumerate().all(|(i, c)| self.peek(i).is_some_and(|other| other.to_ascii_lowercase() == c))
     }
 
-    /// Passes over `1.`, `2)`, `Scramble:` and `Scramble #3:`.
+    /// Passes over `1.`, `2)`, `[3]`, `Scramble:` and `Scramble #3:`.
     fn skip_title(&mut self) {
         loop {
             self.skip_spaces();
@@ -157,8 +167,10 @@ impl Reader {
                 self.skip_spaces();
                 self.take_if(|c| c == '#');
             }
+            let is_bracketed = !named && self.take_if(|c| c == '[').is_some();
             let number = self.take_number();
-            let marked = self.take_if(|c| c == '.' || c == ':' || c == ')').is_some();
+            let ends = |c| if is_bracketed { c == ']' } else { matches!(c, '.' | ':' | ')') };
+            let marked = self.take_if(ends).is_some();
             if !(named || number.is_some() && marked) {
                 self.at = start;
                 return;
@@ -245,6 +257,10 @@ impl Reader {
             return Err(ParseError(format!("a '{open}' is closed by '{close}', not by {found}")));
         }
         self.depth -= 1;
+        let spaces = self.characters[self.at..].iter().take_while(|c| c.is_whitespace()).count();
+        if self.peek(spaces) == Some('×') {
+            self.at += spaces;
+        }
         let marked = match self.peek(0) {
             Some('^' | '*' | '×') => true,
             // Else it turns the whole cube.
@@ -261,8 +277,8 @@ impl Reader {
         }
         let count = count_before.or(count_behind).unwrap_or(1);
         if !(1..=1000).contains(&count) {
-            let count = if count == u64::MAX { "too many".into() } else { count.to_string() };
-            return Err(ParseError(format!("a group is repeated '{count}' times: expected from 1 to 1000")));
+            let times = if count == u64::MAX { "too many".into() } else { count.to_string() };
+            return Err(ParseError(format!("a group is repeated {times} times: expected from 1 to 1000")));
         }
         if steps.len().saturating_mul(count as usize) > MOST_TURNS {
             return Err(ParseError("the scramble has more than a million turns".into()));
@@ -273,7 +289,10 @@ impl Reader {
 
     /// What follows a turn or a group: a number, a prime, both in either order, or nothing.
     fn count_and_prime(&mut self) -> (Option<u64>, bool) {
-        if self.take_if(is_prime).is_some() {
+        let spaces = self.characters[self.at..].iter().take_while(|c| c.is_whitespace()).count();
+        // The i of "Ri" stands behind its letter.
+        if self.peek(spaces).is_some_and(|c| is_prime(c) && (spaces == 0 || c != 'i')) {
+            self.at += spaces + 1;
             return (self.take_number(), true);
         }
         let number = self.number_behind();
@@ -326,26 +345,36 @@ impl Reader {
                 }
             },
         };
+        if self.size == 2 && (each == SLICE || each == WIDE) {
+            self.at = start;
+            return Err(self.refuse("a 2×2×2 has no slice and no wide turn; x y z turn the whole cube"));
+        }
         let (number, back) = self.count_and_prime();
         let Some(quarters) = quarters(number, back) else {
             self.at = start;
             return Err(self.refuse("behind a turn, 2 or 3 count its quarter turns"));
         };
         if let Some(prime) = self.take_if(is_prime) {
-            let turn: String = self.characters[start..self.at - 1].iter().collect();
-            let reason = format!("'{prime}' stands twice behind '{}': one is the turn back", turn.trim_end());
+            let turn: String = self.characters[start..self.at - 1].iter().filter(|c| !c.is_whitespace()).collect();
+            let reason = format!("{turn}{prime} has two signs for a turn back: expected one");
             return Err(ParseError(reason));
         }
         Ok(Step { face, each, quarters })
     }
 
-    /// Refuses the token that begins here.
+    /// Refuses the word that this place is in.
     fn refuse(&self, why: &str) -> ParseError {
-        let rest = self.characters[self.at..].iter();
-        let token: String = rest.take_while(|&&c| !is_space(c) && !"()[]".contains(c)).take(16).collect();
+        let is_of_word = |&&c: &&char| !is_space(c) && !"()[]".contains(c);
+        let (before, rest) = self.characters.split_at(self.at);
+        let before = before.iter().rev().take_while(is_of_word).take(16).count();
+        let token: String = self.characters[self.at - before..self.at]
+            .iter()
+            .chain(rest.iter().take_while(is_of_word).take(16))
+            .collect();
         ParseError(format!(
             "'{token}' is refused: {why}. A scramble is turns of the faces U R F D L B, with ' for counter-clockwise and 2 \
-             for twice (U R' F2), or the 54 facelets"
+             for twice (U R' F2), or the {} facelets",
+            6 * self.size * self.size
         ))
     }
 }
@@ -356,7 +385,7 @@ mod tests {
     use crate::puzzle::Move;
 
     fn moves(text: &str) -> Vec<Move> {
-        let turns = parse(text).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+        let turns = parse(text, 3).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
         turns.into_iter().flat_map(Turn::moves).collect()
     }
 
@@ -380,6 +409,9 @@ mod tests {
             "Scramble: U U' R2 F'",
             "scramble #3: U U' R2 F'",
             "U U' // first\nR2 F' // (last)",
+            "[12] U U ' R² F '",
+            "“U U' | R2 | F'”",
+            "{U U'} R2 F'",
         ] {
             assert_eq!(moves(text), expected, "{text}");
         }
@@ -395,7 +427,7 @@ mod tests {
         assert_eq!(moves("(R U)2 F"), moves("R U R U F"));
         assert_eq!(moves("((R)2 U)x2"), moves("R R U R R U"));
         assert_eq!(moves("(R U R' U')6").len(), 24);
-        for text in ["(R U)^3", "(R U)*3", "(R U)×3", "3(R U)", "3 (R U)", "(R U) 3", "[R U]3"] {
+        for text in ["(R U) × 3", "(R U)^3", "(R U)*3", "(R U)×3", "3(R U)", "3 (R U)", "(R U) 3", "[R U]3"] {
             assert_eq!(moves(text), moves("R U R U R U"), "{text}");
         }
         assert_eq!(moves("R 2(U F)"), moves("R U F U F"));
@@ -456,13 +488,15 @@ mod tests {
             ("R Q2 F", "'Q2'"),
             ("U4", "'U4'"),
             ("U12", "'U12'"),
-            ("U''", "twice"),
-            ("U'2'", "twice"),
+            ("U''", "two signs"),
+            ("U'2'", "two signs"),
+            ("solved", "'solved'"),
+            ("R U (solve)", "'solve'"),
             ("[R, U", "'['"),
             ("(R U]", "']'"),
             ("(U", "'('"),
             ("U)", "')'"),
-            ("(U)0", "'0'"),
+            ("(U)0", "repeated 0 times"),
             ("((((U)1000)1000)1000)", "million"),
             ("2", "'2'"),
             ("2R", "'2R'"),
@@ -473,9 +507,9 @@ mod tests {
             ("2(U)2", "two counts"),
             ("(U)99999999999999999999", "too many"),
         ] {
-            let refusal = parse(text).map(drop).expect_err(text).to_string();
+            let refusal = parse(text, 3).map(drop).expect_err(text).to_string();
             assert!(refusal.contains(token), "{text}: {refusal}");
         }
-        assert!(parse(&"(".repeat(100_000)).is_err());
+        assert!(parse(&"(".repeat(100_000), 3).is_err());
     }
 }
