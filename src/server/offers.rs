@@ -14,7 +14,6 @@ pub(super) struct Offer {
     /// What requests call it.
     puzzle: String,
     /// What the puzzle calls itself, and models know it by: another name than the first where it is from a file.
-    #[serde(skip)]
     name: String,
     /// How instances and moves are written.
     notation: &'static str,

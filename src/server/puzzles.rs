@@ -10,6 +10,9 @@ use crate::solver::HeuristicPlan;
 use crate::view::Playback;
 use serde::Serialize;
 
+/// The deepest perimeter that is made for a request.
+const MADE_PERIMETER: u32 = 7;
+
 /// Whether an instance is possible, and how it looks.
 #[derive(Debug, Serialize)]
 pub(super) struct Checked {
@@ -62,7 +65,7 @@ pub(super) struct Scrambled {
     puzzle: String,
     /// What a search can be asked to solve: the moves, or where instances are written as states, the state.
     instance: String,
-    /// The moves from solved.
+    /// The moves from solved; none of a puzzle whose moves cannot be undone.
     scramble: String,
     seed: u64,
 }
@@ -86,8 +89,12 @@ impl Visitor for Scramble<'_> {
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let puzzle = &**entry.puzzle();
-        let reason = || format!("the moves of {} cannot be undone, so it has no scrambles", puzzle.name());
-        let reverse = entry.reverse().ok_or_else(|| ApiError::of("puzzle", reason()))?;
+        let Some(reverse) = entry.reverse() else {
+            let state = entry.random_state(self.depth.map(u64::from), &mut generator(self.seed, 0));
+            let reason = || format!("the moves of {} cannot be undone, so it has no scrambles", puzzle.name());
+            let instance = puzzle.format(&state.ok_or_else(|| ApiError::of("puzzle", reason()))?);
+            return Ok(Scrambled { puzzle: self.name.into(), instance, scramble: String::new(), seed: self.seed });
+        };
         let depth = self.depth.unwrap_or_else(|| reverse.default_depth(puzzle));
         let (moves, state) = reverse.scramble(puzzle, depth.into(), &mut generator(self.seed, 0));
         let scramble = move_names(puzzle, &moves).join(" ");
@@ -125,6 +132,13 @@ impl Visitor for CheckRequest<'_> {
         let puzzle = &**entry.puzzle();
         let start = puzzle.parse(&request.instance).map_err(in_instance)?;
         Playback::new(puzzle, &[], &request.instance, &[]).map_err(in_instance)?;
+        let asked = request.search.common().perimeter.unwrap_or(0);
+        let kept = if asked > MADE_PERIMETER { entry.kept_perimeter(u64::MAX) } else { None };
+        let most = kept.map_or(MADE_PERIMETER, |kept| kept.max(MADE_PERIMETER));
+        if asked > most {
+            let reason = "none deeper is kept, and to make one takes long; `costar perimeter` makes and keeps it";
+            return Err(ApiError::of("perimeter", format!("expected at most {most}, got {asked}: {reason}")));
+        }
         let plan = request.builder(entry.clone()).plan()?;
         if matches!(plan.heuristic, HeuristicPlan::Network { .. }) {
             puzzle.check_encodes(&start).map_err(in_instance)?;

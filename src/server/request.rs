@@ -14,14 +14,8 @@ use std::time::Duration;
 
 /// The greatest values that requests may give to settings: more nodes a step, say, are no help, and the step would be too
 /// long to be stopped.
-const MOST: [(&str, f64); 6] = [
-    ("n", 1e6),
-    ("lambda", 1000.0),
-    ("policy_weight", 1000.0),
-    ("perimeter", 7.0),
-    ("candidates", 1000.0),
-    ("symmetries", 96.0),
-];
+const MOST: [(&str, f64); 5] =
+    [("n", 1e6), ("lambda", 1000.0), ("policy_weight", 1000.0), ("candidates", 1000.0), ("symmetries", 96.0)];
 
 /// An instance, and how it is to be searched.
 #[derive(Debug)]
@@ -214,7 +208,7 @@ mod tests {
             (r#"{"instance": "R", "anytime": 1}"#, "anytime"),
             (r#"{"instance": "R", "max_seconds": 61}"#, "max_seconds"),
             (r#"{"instance": "R", "max_memory": 1e30}"#, "max_memory"),
-            (r#"{"instance": "R", "perimeter": 9}"#, "perimeter"),
+            (r#"{"instance": "R", "perimeter": -1}"#, "perimeter"),
             (r#"{"instance": "R", "puzzle": "../secret.json"}"#, "puzzle"),
             (r#"{"instance": "R", "model": "/etc"}"#, "model"),
             (r#"{"instance": "R", "speed": 9}"#, "speed"),

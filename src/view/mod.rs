@@ -36,6 +36,7 @@ const SOLVER_SCRIPT: &str = concat!(
     include_str!("setup.js"),
     include_str!("chart.js"),
     include_str!("words.js"),
+    include_str!("address.js"),
     include_str!("solver.js"),
     "})();\n"
 );

@@ -1,7 +1,8 @@
 // The net of a cube, to be painted with mouse, finger or keys; and what is impossible about what was painted so far.
 //
-// makeNet(changed) gives { show(letters), letters(), reset(solved) }; `changed(letters, problem)` is called after each
-// stroke. Letters are the faces U R F D L B, row by row; "." is not painted yet.
+// makeNet(changed) gives { show(letters), letters(), reset(solved) }; `show` gives what is impossible, as `problemOf`
+// does. `changed(letters)` is called after each stroke. Letters are the faces U R F D L B, row by row; "." is not painted
+// yet.
 
 const FACES = ["U", "R", "F", "D", "L", "B"];
 const COLOURS = { U: "white", R: "red", F: "green", D: "yellow", L: "orange", B: "blue", ".": "blank" };
@@ -130,7 +131,7 @@ function makeNet(changed) {
   function paint(i, letter) {
     if (isCentre(i) || letters[i] === letter) return;
     letters[i] = letter;
-    changed(letters.join(""), draw());
+    changed(letters.join(""));
   }
 
   function choose(letter) {
@@ -235,12 +236,12 @@ function makeNet(changed) {
         focused = 0;
         build();
       }
-      draw();
+      return draw();
     },
     letters: () => letters.join(""),
     reset(whole) {
       letters = solved().map((face, i) => (whole || isCentre(i) ? face : "."));
-      changed(letters.join(""), draw());
+      changed(letters.join(""));
     },
   };
 }

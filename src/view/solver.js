@@ -15,8 +15,8 @@ let offers = []; // what GET /puzzles gave
 let checks = 0; // to tell the newest answer of POST /check
 let timer = 0;
 let possible = null;
-let searched = false; // what the address says
-let run = null; // the search: { phase, number, points, answers, controller, … }
+let run = null; // the search: { phase, question, number, points, answers, controller, … }
+let staged = null; // the playback that is shown
 const net = makeNet(painted);
 const setup = makeSetup(arranged);
 
@@ -29,7 +29,7 @@ async function reach(path, options) {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("the server does not answer: costar serve starts it again");
+    throw new Error("the server does not answer: start it again with `costar serve`");
   }
 }
 
@@ -41,46 +41,39 @@ async function ask(path, body) {
   return told;
 }
 
-// The address holds what is to be solved and how: it can be kept, sent, and gone back to.
-
-const SETTINGS = ["goal", "estimate", "search", "n", "lambda", "seconds"];
-
-function written() {
-  const fields = new URLSearchParams({ puzzle: element("puzzle").value, instance: element("instance").value.trim() });
-  for (const id of SETTINGS) if (element(id).value) fields.set(id, element(id).value);
-  if (element("anytime").checked) fields.set("anytime", "1");
-  return `#${fields}`;
-}
-
-// Writes the address. A step is a new entry of the history, and so is the first change after a search: what was searched
-// can be gone back to.
-function remember(isStep) {
-  if (location.hash === written()) return;
-  history[isStep || searched ? "pushState" : "replaceState"](null, "", written());
-  searched = false;
-}
-
-// Sets the form as the address says; whether it says anything.
-async function recall() {
-  const fields = new URLSearchParams(location.hash.slice(1));
-  if (!offers.some(({ puzzle }) => puzzle === fields.get("puzzle"))) return false;
-  element("puzzle").value = fields.get("puzzle");
-  describePuzzle();
-  for (const id of SETTINGS) element(id).value = fields.get(id) ?? "";
-  element("anytime").checked = fields.has("anytime");
-  showAnytime();
-  element("instance").value = fields.get("instance") ?? "";
-  await check();
-  return true;
-}
-
 // What is to be solved.
 
-// An answer to another instance is none to this one.
+// What is asked: an answer belongs to it.
+const question = () => JSON.stringify([element("puzzle").value, element("instance").value.trim(), goal()]);
+
+// Called with every change of what is asked, before anything is known of it.
+function changed() {
+  checks += 1;
+  clearTimeout(timer);
+  element("notice").textContent = "";
+  judge("wait", "…");
+  forgetOther();
+}
+
+// An answer to another question is none to this one.
+function forgetOther() {
+  if (run && !isBusy() && run.question !== question()) forget();
+}
+
+// The search and its answers go. Of an answer that is on the stage, the instance stays.
 function forget() {
-  if (!run || isBusy() || run.instance === element("instance").value.trim()) return;
   run = null;
   element("watch").hidden = true;
+  if (!staged || document.body.classList.contains("preview")) return;
+  const { moves, pictures, scramble } = staged;
+  show({ ...staged, moves: moves.slice(0, scramble), pictures: pictures.slice(0, scramble + 1) }, true);
+}
+
+// The page goes elsewhere: a search that runs ends.
+function leave() {
+  changed();
+  if (isBusy()) run.controller.abort();
+  forget();
 }
 
 function judge(className, text) {
@@ -97,44 +90,75 @@ function checkSoon() {
   timer = setTimeout(check, 180);
 }
 
+function edited() {
+  changed();
+  checkSoon();
+}
+
 async function check() {
   clearTimeout(timer);
   const [puzzle, instance, number] = [element("puzzle").value, element("instance").value.trim(), ++checks];
+  remember(false);
+  element("level").selectedIndex = LEVELS.findIndex(([, level]) => level.trim() === instance);
+  if (paintedIn(instance) && showPainted(paintedIn(instance))) return;
   try {
     const told = await ask("check", { puzzle, instance, goal: goal() });
     if (number !== checks) return;
-    forget();
-    remember(false);
-    element("level").selectedIndex = LEVELS.findIndex(([, level]) => level.trim() === instance);
-    if (!told.possible) return judge("wrong", `✘ ${told.reason}`);
-    judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
-    if (isCube()) net.show(told.state);
-    setup.show(told.playback.pictures[told.playback.scramble]);
-    if (!isBusy()) show(told.playback, true);
+    if (told.possible) accept(told);
+    else refuse(told.reason);
   } catch (error) {
-    if (number === checks) judge("wrong", `✘ ${error.message}`);
+    if (number === checks) refuse(error.message);
   }
+}
+
+function accept(told) {
+  judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
+  if (isCube()) net.show(told.state);
+  setup.show(told.playback.pictures[told.playback.scramble]);
+  if (!run) show(told.playback, true);
+}
+
+// What is on the stage is then another instance, and is dimmed.
+function refuse(reason) {
+  judge("wrong", `✘ ${reason}`);
+  if (!run) document.body.classList.add("stale");
 }
 
 const movesOf = ({ playback: { scramble } }) => (scramble ? `: ${scramble} ${scramble === 1 ? "move" : "moves"}` : "");
 
-// A facelet was painted: what is impossible is said at once; costar judges the whole.
-function painted(letters, problem) {
-  const blank = letters.split(".").length - 1;
-  element("instance").value = letters.replaceAll(".", "·");
-  checks += 1;
-  clearTimeout(timer);
-  if (!isBusy()) show(painting(letters), true);
-  if (problem) return judge("wrong", `✘ Impossible: ${problem.text}`);
-  if (blank > 0) return judge("wait", `${blank} ${blank === 1 ? "facelet is" : "facelets are"} blank`);
+// The facelets that a text is, "." for blank ones; null if it is none. The centres of a 3×3×3 tell it from moves.
+function paintedIn(text) {
+  const letters = text.replaceAll("·", ".");
+  if (!isCube() || !/^[URFDLB.]+$/.test(letters)) return null;
+  if (element("puzzle").value === "cube2") return letters.length === 24 ? letters : null;
+  return letters.length === 54 && FACES.every((face, i) => letters[9 * i + 4] === face) ? letters : null;
+}
+
+const withDots = (letters) => letters.replaceAll(".", "·");
+
+// A facelet was painted: it is shown at once; costar judges the whole.
+function painted(letters) {
+  element("instance").value = withDots(letters);
+  changed();
+  showPainted(letters);
   checkSoon();
+}
+
+// Shows a cube as it is painted, and says what is impossible, or how much is blank; whether there was anything to say.
+function showPainted(letters) {
+  const problem = net.show(letters);
+  const blank = letters.split(".").length - 1;
+  if (!run) show(painting(letters), true);
+  if (problem) judge("wrong", `✘ Impossible: ${problem.text}`);
+  else if (blank > 0) judge("wait", `${blank} ${blank === 1 ? "facelet is" : "facelets are"} blank`);
+  return Boolean(problem) || blank > 0;
 }
 
 // The board was clicked: it is shown at once; costar judges it.
 function arranged(text, picture) {
   element("instance").value = text;
-  if (!isBusy()) show(still(text, picture), true);
-  judge("wait", "…");
+  changed();
+  if (!run) show(still(text, picture), true);
   checkSoon();
 }
 
@@ -151,22 +175,33 @@ function still(instance, picture) {
 
 // Shows a playback after its scramble: the instance alone, or an answer.
 function show(playback, isPreview) {
+  staged = playback;
   document.body.classList.toggle("preview", isPreview);
+  document.body.classList.remove("stale");
   costar.load(playback);
   costar.go(playback.scramble);
   if (isPreview) document.title = "costar";
 }
 
-async function scramble() {
+// Puts a random instance into the form; a step is a new entry of the history.
+async function scramble(isStep) {
+  changed();
+  const number = checks;
   const query = new URLSearchParams({ puzzle: element("puzzle").value });
   if (element("depth").value) query.set("depth", element("depth").value);
   try {
-    element("instance").value = (await ask(`scramble?${query}`)).instance;
-    remember(true);
-    await check();
+    const { instance } = await ask(`scramble?${query}`);
+    if (number === checks) await put(instance, isStep);
   } catch (error) {
-    judge("wrong", `✘ ${error.message}`);
+    if (number === checks) refuse(error.message);
   }
+}
+
+function put(instance, isStep) {
+  element("instance").value = instance;
+  forgetOther();
+  remember(isStep);
+  return check();
 }
 
 // Sets the form up for the chosen puzzle.
@@ -192,18 +227,21 @@ function describePuzzle() {
   element("instance").value = lines ? LEVELS[0][1] : "";
   if (isCube()) net.show([..."URFDLB"].map((face) => face.repeat(element("puzzle").value === "cube2" ? 4 : 9)).join(""));
   showAnytime();
-  if (!isBusy()) {
-    run = null;
-    element("watch").hidden = true;
-  }
 }
 
 function choosePuzzle() {
   describePuzzle();
-  if (offer().scramble_depth !== null) return scramble();
-  remember(true);
-  return check();
+  changed();
+  return beginPuzzle(true);
 }
+
+// Something to solve, where nothing is given: a scramble, or where there are none, a level or the puzzle's own start.
+function beginPuzzle(isStep) {
+  return offer().scramble_depth === null ? put(element("instance").value, isStep) : scramble(isStep);
+}
+
+// A puzzle by its own name; with its file, where two have the same name.
+const nameOf = ({ puzzle, name }) => (offers.filter((other) => other.name === name).length > 1 ? `${name} (${puzzle})` : name);
 
 function fill(id, entries) {
   const options = entries.map(([value, text]) => Object.assign(document.createElement("option"), { value, textContent: text }));
@@ -255,21 +293,21 @@ const isBusy = () => run?.phase === "waiting" || run?.phase === "searching";
 
 function showButtons() {
   element("solve").disabled = possible !== true || isBusy();
-  element("stop").disabled = !isBusy();
+  element("stop").disabled = !isBusy() || run.stopping;
 }
 
 function say(phase, text, className = "") {
   run.phase = phase;
-  element("phase").textContent = text;
+  element("phase").textContent = isBusy() && run.stopping ? "Stopping…" : text;
   element("phase").className = className;
   showButtons();
 }
 
 async function solve() {
-  const instance = element("instance").value.trim();
-  run = { phase: "waiting", instance, number: null, points: [], answers: [], controller: new AbortController() };
+  run = { phase: "waiting", question: question(), number: null, points: [], answers: [], stopping: false };
+  run.controller = new AbortController();
   remember(true);
-  searched = true;
+  isKept = true;
   element("chosen").textContent = "";
   element("watch").hidden = false;
   element("answers").replaceChildren();
@@ -288,7 +326,7 @@ async function solve() {
     for await (const [name, data] of eventsOf(answer.body)) if (run === mine) EVENTS[name]?.(data);
     if (run === mine && isBusy()) throw new Error("the server has closed the connection");
   } catch (error) {
-    if (run === mine) say("failed", `✘ ${error.message}`, "wrong");
+    if (run === mine) say("failed", `✘ ${mine.stopping ? WHY.stopped : error.message}`, "wrong");
   }
 }
 
@@ -326,7 +364,7 @@ const EVENTS = {
   },
   answer(answer) {
     run.answers.push(answer);
-    element("phase").textContent = `${lengthOf(answer)}; looking for shorter ones…`;
+    say("searching", `${lengthOf(answer)}; looking for shorter ones…`);
     showAnswers();
     if (!costar.state().playing) present(answer);
     drawRun();
@@ -338,7 +376,8 @@ const EVENTS = {
     const best = run.answers.at(-1);
     if (best?.cost !== report.cost) run.answers.push(report);
     const proven = report.proven_optimal ? ": proven, no answer is shorter" : "; a shorter one may exist";
-    say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}`, "right");
+    const whose = run.question === question() ? "" : " (of what was asked before)";
+    say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}${whose}`, "right");
     showAnswers();
     drawRun();
     if (!report.playback || costar.state().playing) return;
@@ -370,7 +409,7 @@ function drawRun() {
   const last = run.points.at(-1);
   const best = (last?.least_f ?? null) === null ? `the nearest h is ${last?.best_h?.toFixed(1) ?? "unknown"}` : `the best f is ${last.least_f.toFixed(1)}`;
   const numbers = last ? `after ${last.seconds.toFixed(0)} seconds ${best}` : "no step was made yet";
-  element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.answers.length} answers`);
+  element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.answers.length} ${run.answers.length === 1 ? "answer" : "answers"}`);
 }
 
 function showAnswers() {
@@ -401,7 +440,8 @@ function present(answer) {
 
 // What is stopped may still have an answer to show: the connection stays until the end.
 async function stop() {
-  element("stop").disabled = true;
+  run.stopping = true;
+  say(run.phase, "Stopping…");
   if (run.number === null) return run.controller.abort();
   try {
     await ask("stop", { search: run.number });
@@ -412,11 +452,8 @@ async function stop() {
 
 function listen() {
   element("puzzle").addEventListener("change", choosePuzzle);
-  element("scramble").addEventListener("click", scramble);
-  element("instance").addEventListener("input", () => {
-    judge("wait", "…");
-    checkSoon();
-  });
+  element("scramble").addEventListener("click", () => scramble(true));
+  for (const id of ["instance", "goal"]) element(id).addEventListener("input", edited);
   element("instance").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || offer()?.takes_lines) return;
     event.preventDefault();
@@ -424,12 +461,8 @@ function listen() {
   });
   element("search").addEventListener("change", showAnytime);
   element("level").addEventListener("change", () => {
-    element("instance").value = LEVELS[element("level").value][1];
-    check();
-  });
-  element("goal").addEventListener("input", () => {
-    judge("wait", "…");
-    checkSoon();
+    changed();
+    put(LEVELS[element("level").value][1], false);
   });
   for (const id of [...SETTINGS, "anytime"]) element(id).addEventListener("change", () => remember(false));
   addEventListener("popstate", recall);
@@ -453,8 +486,8 @@ async function begin() {
     offers = list;
     element("seconds").placeholder = status.max_seconds;
     fill("level", LEVELS.map(([name], i) => [i, name]));
-    fill("puzzle", offers.map(({ puzzle }) => [puzzle, puzzle]));
-    if (!(await recall())) await choosePuzzle();
+    fill("puzzle", offers.map((offer) => [offer.puzzle, nameOf(offer)]));
+    await recall();
   } catch (error) {
     judge("wrong", `✘ ${error.message}`);
   }

@@ -18,7 +18,7 @@ function chosen({ search, heuristic, model, config }, byAuto) {
   const asked = byAuto ? "auto chose " : "";
   const width = config.n ? `, ${new Intl.NumberFormat("en").format(config.n)} ${search === "beam" ? "wide" : "nodes a step"}` : "";
   const by = model ? `, led by the network ${model}` : heuristic ? `, led by ${heuristic}` : "";
-  const known = config.perimeter ? `; exact within ${config.perimeter} moves of the goal` : "";
+  const known = config.perimeter ? `; distances are exact within ${config.perimeter} moves of the goal` : "";
   const images = config.symmetries ? `, on ${config.symmetries} symmetric images` : "";
   const text = `${asked}${SEARCHES[search] ?? search}${width}${images}${by}${known}`;
   return text[0].toUpperCase() + text.slice(1);

@@ -9,6 +9,7 @@ use costar::puzzle::{Puzzle as _, replay};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,11 +25,15 @@ struct Server {
 
 impl Server {
     fn start(flags: &[&str]) -> Server {
+        Server::start_with(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"), flags)
+    }
+
+    fn start_with(cache: &Path, flags: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_costar"))
             .args(["serve", "--port", "0"])
             .args(flags)
             .env("OMP_NUM_THREADS", "1")
-            .env("COSTAR_CACHE", std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
+            .env("COSTAR_CACHE", cache)
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
@@ -234,7 +239,6 @@ fn what_is_refused_is_refused_with_a_reason() {
         ("GET", "/elsewhere", "", "", 404, "/elsewhere"),
         ("GET", "/scramble?depth=x", "", "", 422, "'x'"),
         ("GET", "/scramble?depth=99999", "", "", 422, "1000"),
-        ("GET", "/scramble?puzzle=sokoban", "", "", 422, "cannot be undone"),
         ("GET", "/scramble?length=3", "", "", 422, "length"),
         ("GET", "/puzzles", "Host: example.org\r\n", "", 403, "example.org"),
         ("GET", "/puzzles", "Origin: http://example.org\r\n", "", 403, "example.org"),
@@ -314,13 +318,36 @@ fn better_answers_come_in_and_time_is_up() {
     let server = Server::start(&["--max-seconds", "8"]);
     // Too far from solved for any perimeter that is made in some seconds, and near enough for an answer at once.
     let instance = "R U F' L D B' U R' F L' D' B R";
-    let request = json!({ "instance": instance, "perimeter": 6, "anytime": true, "deferred": true, "max_seconds": 8 });
+    let mut request =
+        json!({ "instance": instance, "perimeter": 6, "anytime": true, "deferred": true, "max_seconds": 8 });
+    request["n"] = 500.into(); // small steps: an answer comes soon on a busy machine too
     let (mut events, answer) = server.watch(&request, "answer");
     assert_eq!((&answer["playback"]["solves"], &answer["length"]), (&true.into(), &answer["cost"]), "{answer}");
     let done = next_event(&mut events, "done");
     assert!(done["length"].as_u64() <= answer["length"].as_u64() && done["max_seconds"] == 8.0, "{done}");
     let (_, done) = server.watch(&json!({ "instance": HARD, "n": 100, "lambda": 1, "max_seconds": 0.5 }), "done");
     assert_eq!((&done["solved"], &done["ended_by"]), (&false.into(), &"time".into()), "{done}");
+}
+
+#[test]
+fn a_request_may_ask_for_the_deepest_perimeter_that_is_kept() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let ask = |server: &Server, depth: u32| {
+        server.post("/solve", &json!({ "instance": "R U F' L D B' U R' F L'", "perimeter": depth, "n": 100 }))
+    };
+    let server = Server::start_with(cache.path(), &[]);
+    let (status, refusal) = ask(&server, 8);
+    assert_eq!((status, &refusal["field"]), (422, &"perimeter".into()), "{refusal}");
+    assert!(refusal["error"].as_str().is_some_and(|error| error.contains("at most 7")), "{refusal}");
+    let made = Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args(["perimeter", "cube3", "--depth", "8"])
+        .env("COSTAR_CACHE", cache.path())
+        .output()
+        .expect("it runs");
+    assert!(made.status.success(), "{made:?}");
+    let (status, report) = ask(&server, 8);
+    assert_eq!((status, &report["config"]["perimeter"]), (200, &8.into()), "{report}");
+    assert_eq!(ask(&server, 9).0, 422);
 }
 
 #[test]
