@@ -326,22 +326,36 @@ impl From<Jugs> for Entry<Jugs> {
             })
             .with_random_states(|jugs, moves, generator| {
                 // All can be poured back: every state that is reached can be solved if the first can.
-                (0..moves.unwrap_or(JUG_MOVES)).fold(jugs.start(), |state, _| {
-                    let legal: Vec<_> =
-                        (0..jugs.move_count() as Move).filter_map(|action| jugs.apply(&state, action)).collect();
-                    legal.get(below(generator, legal.len().max(1))).copied().unwrap_or(state)
-                })
+                random_walk(jugs, jugs.start(), moves, generator)
             })
     }
 }
 
-/// Random moves that jugs are filled by, by default.
-const JUG_MOVES: u64 = 20;
-
 impl<const N: usize> From<Permutation<N>> for Entry<Permutation<N>> {
     fn from(puzzle: Permutation<N>) -> Self {
-        if puzzle.is_reversible() { Entry::reversible(puzzle) } else { Entry::irreversible(puzzle) }
+        if puzzle.is_reversible() {
+            return Entry::reversible(puzzle);
+        }
+        // A move that is made again and again leads back to where it began: every state that is reached can be solved.
+        Entry::irreversible(puzzle)
+            .with_random_states(|puzzle, moves, generator| random_walk(puzzle, puzzle.goals()[0], moves, generator))
     }
+}
+
+/// Where so many random legal moves lead, 20 by default; fewer where none is legal any more.
+fn random_walk<P: Puzzle>(puzzle: &P, start: P::State, moves: Option<u64>, generator: &mut Generator) -> P::State {
+    const DEFAULT_MOVES: u64 = 20;
+    /// More lead to no other states.
+    const MOST_MOVES: u64 = 1_000_000;
+    let mut state = start;
+    for _ in 0..moves.unwrap_or(DEFAULT_MOVES).min(MOST_MOVES) {
+        let next: Vec<_> = (0..puzzle.move_count() as Move).filter_map(|action| puzzle.apply(&state, action)).collect();
+        if next.is_empty() {
+            break;
+        }
+        state = next[below(generator, next.len())];
+    }
+    state
 }
 
 /// Work that is done for whichever puzzle a name stands for; inside, everything is statically dispatched.

@@ -84,6 +84,13 @@ fn unsolvable_boards_and_broken_texts_are_refused_by_name() {
         let refusal = puzzle.parse(text).expect_err(text).to_string();
         assert!(refusal.contains(named), "{text}: {refusal}");
     }
+    for (scramble, named) in [
+        ("U U U", "move 3, 'U', is not legal there: expected one of D L"),
+        ("L d", "move 2, 'D', is not legal there: expected one of U R L"),
+    ] {
+        let refusal = puzzle.parse(scramble).expect_err(scramble).to_string();
+        assert!(refusal.contains(named), "{scramble}: {refusal}");
+    }
     assert_eq!(puzzle.parse_moves("UdR L"), Ok(vec![0, 1, 2, 3]));
     assert!(Puzzle8::with_goal("0 1").is_err());
 }
@@ -119,6 +126,8 @@ fn the_small_cube_is_the_large_ones_corners_held_at_one() {
         assert_eq!(Cube2.parse(&Cube2.format(state)), Ok(*state));
     }
     assert!(Cube2.parse("RUUUURRRFFFFDDDDLLLLBBBB").is_err());
+    assert_eq!(Cube2.parse(&"Ri Ui Fi ".repeat(3)), Cube2.parse(&"R' U' F' ".repeat(3)), "primes are no facelets");
+    assert_eq!(Cube2.parse("Scramble R U F R U F R U F R"), Cube2.parse("R U F R U F R U F R"));
     // Any six letters, any case, spaces; the cube may be held in any way.
     let state = Cube2.parse("R U' F R2 U").expect("a scramble");
     let text = Cube2.format(&state);
@@ -136,7 +145,15 @@ fn the_small_cube_is_the_large_ones_corners_held_at_one() {
         (&format!("{text}U"), "25 facelets"),
         (&"U".repeat(54), "54 facelets"),
         (&"U".repeat(24), "4 of each letter"),
+        (&"R U ".repeat(9), "18 facelets"),
+        ("UUUURRRRFFFFDDUDLLLLBBBB", "5 facelets are U"),
+        // Two facelets of a corner are exchanged.
+        ("UUUUFRRRFRFFDDDDLLLLBBBB", "the corner at URF reads UFR"),
+        ("UUUURRRRFFFFDBDDLLLLBBBD", "the corner at DBL reads DDL"),
+        ("E", "no slice"),
+        ("U R F U R F U R F U R F U R F U R F", "18 facelets"),
         ("M", "no slice"),
+        ("R S'", "no slice"),
         ("Rw", "no wide turn"),
         ("r", "no wide turn"),
         ("Q", "24 facelets"),
@@ -144,6 +161,8 @@ fn the_small_cube_is_the_large_ones_corners_held_at_one() {
         let refusal = Cube2.parse(some).expect_err(some).to_string();
         assert!(refusal.contains(named) && !refusal.contains("the 54"), "{some}: {refusal}");
     }
+    assert_eq!(Cube2.parse(&"R".repeat(17)), Cube2.parse("R"), "17 letters are a scramble");
+    assert_eq!(Cube2.parse("x y R"), Cube2.parse("R"));
     assert!(Cube2.parse_moves("L").expect_err("DBL stays").to_string().contains("'L'"));
 }
 

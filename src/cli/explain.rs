@@ -23,8 +23,8 @@ struct JsonStep {
     state: String,
     #[serde(serialize_with = "whole")]
     g: Option<f64>,
-    h: f64,
-    f: f64,
+    h: f32,
+    f: f32,
 }
 
 /// A state of a solution.
@@ -69,7 +69,7 @@ pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<
     let steps = steps(solver, solution)?.into_iter();
     let steps = steps.map(|Step { state, g, h }| {
         let state = solver.puzzle().format(&state);
-        JsonStep { state, g: Some(g), h, f: f64::from(lambda) * g + h }
+        JsonStep { state, g: Some(g), h: h as f32, f: (f64::from(lambda) * g + h) as f32 }
     });
     print_line(&Explained { report: &solution.report, steps: steps.collect() })
 }

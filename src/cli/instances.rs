@@ -59,9 +59,14 @@ impl Gatherer {
     }
 }
 
-/// A line up to the `#` that begins a comment; that of `Scramble #3:` is none.
+/// A line up to the `#` that begins a comment: the first character, or behind a space and before no number, which names a
+/// scramble.
 fn without_comment(line: &str) -> &str {
-    let begins = |&(at, _): &(usize, &str)| !line[..at].trim_end().to_lowercase().ends_with("scramble");
+    let begins = |&(at, _): &(usize, &str)| {
+        let is_first = line[..at].trim_start().is_empty();
+        let numbers = line[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+        is_first || line[..at].ends_with(char::is_whitespace) && !numbers
+    };
     line.match_indices('#').find(begins).map_or(line, |(at, _)| &line[..at])
 }
 
@@ -102,12 +107,14 @@ pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> R
     receiver
 }
 
-/// A line's instance, and its optimal length where that stands behind a tab.
+/// A line's instance, and its optimal length where that stands behind the only tab; several tabs are spaces.
 ///
 /// # Errors
 /// If what stands there is no length.
 pub(super) fn with_optimum(text: &str) -> Result<(&str, Option<u32>)> {
-    let Some((instance, optimum)) = text.split_once('\t') else { return Ok((text, None)) };
+    let Some((instance, optimum)) = text.split_once('\t').filter(|(_, rest)| !rest.contains('\t')) else {
+        return Ok((text, None));
+    };
     let optimum = optimum.trim();
     let refusal = || anyhow!("'{optimum}' is not an optimal length: expected a whole number");
     Ok((instance.trim(), Some(optimum.parse().map_err(|_| refusal())?)))
@@ -120,7 +127,7 @@ mod tests {
     #[test]
     fn blank_lines_part_blocks_and_lines_stand_alone() {
         let written = |line, text: &str| Written { line, text: text.into() };
-        let lines = "a b\r\n\n  c\n # d\ne\t3 #4\n// f\nScramble #3: R #h\n";
+        let lines = "a b\r\n\n  c\n # d\ne\t3 # 4\n// f\nScramble #3: R #h\n";
         let expected = [written(1, "a b"), written(3, "c"), written(5, "e\t3"), written(7, "Scramble #3: R")];
         assert_eq!(all(lines, false), expected);
         let blocks = "; 0\n ##\n#@#\n\n\n; 1\n#+#\n;x\n##";

@@ -77,7 +77,7 @@ impl Scramble<'_> {
         let name = puzzle.name();
         ensure!(
             !matches!(form, Some(Form::Moves)),
-            "--as moves: the moves of {name} cannot be undone, so no moves from the goal lead to a state; expected --as state"
+            "--as moves: the moves of {name} cannot be undone, so its random instances are no scrambles; expected --as state"
         );
         let state = entry.random_state(*depth, generator);
         let refusal =

@@ -14,7 +14,7 @@ use crate::quantity::grouped;
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
 use crate::search::{Answer, Progress};
-use crate::solver::{Solution, Solver, Watch};
+use crate::solver::{Builder, HeuristicPlan, Solution, Solver, Watch};
 #[cfg(feature = "view")]
 use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
@@ -112,7 +112,9 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
         view::check_place(path).context("--view").or_input()?;
         Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
-    let mut solver = args.flags.builder(entry.clone(), stop).and_then(|builder| builder.build()).or_input()?;
+    let builder = args.flags.builder(entry.clone(), stop).or_input()?;
+    let builder = if args.explain { with_estimates(builder, &entry, &args.flags).or_input()? } else { builder };
+    let mut solver = builder.build().or_input()?;
     solver.check(&start).or_input()?;
     let solution = if args.flags.is_anytime(&solver) {
         print_each_answer(&mut solver, instance, start, stop)?
@@ -120,6 +122,15 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
         solve_with_line(&mut solver, instance, start, &mut SearchLine::new(), stop)?
     };
     present(&entry, args, instance, &mut solver, &solution)
+}
+
+/// With the puzzle's best estimates, where the search asks none and none were named: to be shown beside the solution.
+fn with_estimates<P: Puzzle>(builder: Builder<P>, entry: &Entry<P>, flags: &SolverFlags) -> crate::Result<Builder<P>> {
+    let best = entry.heuristics().last().copied().filter(|_| !flags.names_heuristic());
+    Ok(match best {
+        Some(best) if builder.plan()?.heuristic == HeuristicPlan::Named("zero".into()) => builder.heuristic(best),
+        _ => builder,
+    })
 }
 
 /// Shows what was found, in the ways that were asked for.
@@ -226,7 +237,10 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
 
 /// An instance of standard input: without its optimal length, that length, and its state.
 fn read<'a, P: Puzzle>(solver: &Solver<P>, text: &'a str) -> anyhow::Result<(&'a str, Option<u32>, P::State)> {
-    let (text, optimum) = instances::with_optimum(text)?;
+    let (text, optimum) = match solver.puzzle().takes_lines() {
+        true => (text, None),
+        false => instances::with_optimum(text)?,
+    };
     // An optimum counts moves.
     let optimum = optimum.filter(|_| solver.puzzle().own_costs().is_none());
     Ok((text, optimum, solver.parse(text)?))

@@ -39,6 +39,11 @@ pub(super) struct SolverFlags {
 }
 
 impl SolverFlags {
+    /// Whether a heuristic was named.
+    pub(super) fn names_heuristic(&self) -> bool {
+        self.heuristic != "auto"
+    }
+
     /// The solver that the flags ask for; `stop` ends a search.
     ///
     /// # Errors

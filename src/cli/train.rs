@@ -230,9 +230,8 @@ impl Visitor for Train {
         let measured = AtomicBool::new(false);
         let speed = thread::scope(|scope| {
             scope.spawn(|| when_stopped(&stop, &measured, |said| note!("{said}")));
-            let speed = training.measure_speed(&stop);
-            measured.store(true, Ordering::Relaxed);
-            speed
+            let _ends = Ends(&measured);
+            training.measure_speed(&stop)
         })?;
         if let Some(speed) = speed.map(|speed| speed * training.ranks() as f64) {
             let time = Roughly(left as f64 / speed);
@@ -246,12 +245,11 @@ impl Visitor for Train {
             if !stop.load(Ordering::Relaxed) {
                 scope.spawn(|| when_stopped(&stop, &ended, |said| bar.note(said)));
             }
-            let result = training.run(&stop, &mut |event| {
+            let _ends = Ends(&ended);
+            training.run(&stop, &mut |event| {
                 show(&bar, event);
                 log_metrics(&mut board, event, &bar);
-            });
-            ended.store(true, Ordering::Relaxed);
-            result
+            })
         });
         drop(bar);
         match ended? {
@@ -277,11 +275,20 @@ fn log_metrics(board: &mut Option<TensorBoard>, event: &Event<'_>, bar: &Trainin
 
 /// Answers a signal at once: a step may take seconds.
 fn when_stopped(stop: &AtomicBool, ended: &AtomicBool, say: impl Fn(&str)) {
-    while !ended.load(Ordering::Relaxed) {
-        if stop.load(Ordering::Relaxed) {
-            return say("costar: stopping after this step, then saving");
-        }
+    while !ended.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(20));
+    }
+    if stop.load(Ordering::Relaxed) {
+        say("costar: stopping after this step, then saving");
+    }
+}
+
+/// Sets a flag at its end, however that comes: nobody waits for it in vain.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -65,7 +65,7 @@ trait Kernel {
 
     fn is_available() -> bool;
 
-    /// What one unit of an output's weights is worth, so that none is greater than 127 and no sum overflows.
+    /// The scale of an output's weights: the least at which no rounded weight exceeds 127 and no 16-bit sum overflows.
     fn weight_unit(row: &[f32]) -> f32;
 
     /// The first layer with its ReLU; `out` is `TILE × outputs`.

@@ -112,6 +112,9 @@ impl Network for Mlp {
     }
 
     fn round(&self, weights: &Weights) -> Option<Box<dyn Evaluator>> {
+        if !int8::is_available() {
+            return None;
+        }
         let blocks = self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.round(weights)));
         let (input, hidden) = (self.input.round(weights), self.hidden.round(weights));
         let rounded = Int8Mlp::new(&self.cells, &input, &hidden, blocks, self.heads.round(weights), self.operations());

@@ -35,8 +35,8 @@ impl MoveCosts {
             };
             let Some(action) = names.iter().position(|other| other == name.trim()) else {
                 // What counts half turns as single moves is another puzzle.
-                let hint =
-                    if puzzle.name() == "cube3" && name.trim().ends_with('2') { "; cube3:htm has it" } else { "" };
+                let is_half = name.trim().strip_suffix('2').is_some_and(|turn| names.iter().any(|other| other == turn));
+                let hint = if puzzle.name() == "cube3" && is_half { "; cube3:htm has it" } else { "" };
                 return refuse(&format!("{} has no such move{hint}: expected {}", puzzle.name(), names.join(" ")));
             };
             let cost = cost.trim().parse().ok().filter(|cost| (0.001..=GREATEST).contains(cost));

@@ -37,6 +37,34 @@ impl<const WORDS: usize> LightsOut<WORDS> {
     }
 }
 
+impl<const WORDS: usize> LightsOut<WORDS> {
+    /// Whether a text is meant as presses, some of them `row,column`: a board may have commas too, but no other numbers than
+    /// 0 and 1.
+    fn are_presses(&self, text: &str) -> bool {
+        let mut pairs = text.split_whitespace().map(|word| word.matches(',').count() == 1);
+        let lights = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
+        match lights.clone().all(|c| matches!(c, '0' | '1')) {
+            true => lights.count() != self.presses.len() && !text.trim().is_empty() && pairs.all(|is_pair| is_pair),
+            false => pairs.any(|is_pair| is_pair),
+        }
+    }
+
+    fn parse_press(&self, word: &str) -> Result<Move, ParseError> {
+        let size = self.size;
+        let number = |text: &str| text.parse::<usize>().ok();
+        let press = word.split_once(',').and_then(|(row, column)| Some((number(row)?, number(column)?)));
+        let Some((row, column)) = press else {
+            return Err(ParseError(format!("'{word}' is no press: expected row,column, both from 1 to {size}")));
+        };
+        match [("row", row), ("column", column)].iter().find(|(_, number)| !(1..=size).contains(number)) {
+            Some((line, number)) => Err(ParseError(format!(
+                "'{word}' is a press off the board: {line} {number}, and the board has {line}s 1 to {size}"
+            ))),
+            None => Ok(((row - 1) * size + column - 1) as Move),
+        }
+    }
+}
+
 fn press<const WORDS: usize>(size: usize, cell: usize) -> [u64; WORDS] {
     let (row, column) = (cell / size, cell % size);
     let mut pattern = [0; WORDS];
@@ -106,8 +134,8 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
 
     /// The lights row by row, or presses from the board whose lights are off.
     fn parse(&self, text: &str) -> Result<[u64; WORDS], ParseError> {
-        if let Some(scramble) = self.scramble(text) {
-            return Ok(scramble.end());
+        if self.are_presses(text) {
+            return Ok(Scramble::play(self, [0; WORDS], &self.parse_moves(text)?).end());
         }
         let mut state = [0; WORDS];
         let mut cells = 0;
@@ -118,8 +146,8 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
                 _ => {
                     let size = self.size;
                     return Err(ParseError(format!(
-                        "'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or presses as row,column from 1,1 to \
-                         {size},{size}"
+                        "'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or presses as row,column from 1,1 \
+                         to {size},{size}"
                     )));
                 }
             };
@@ -141,14 +169,7 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
     }
 
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        let number = |text: &str| text.parse::<usize>().ok().filter(|number| (1..=self.size).contains(number));
-        let press = |word: &str| {
-            let (row, column) = word.split_once(',')?;
-            Some(((number(row)? - 1) * self.size + number(column)? - 1) as Move)
-        };
-        let refusal =
-            |word: &str| ParseError(format!("'{word}' is no press: expected row,column, both from 1 to {}", self.size));
-        text.split_whitespace().map(|word| press(word).ok_or_else(|| refusal(word))).collect()
+        text.split_whitespace().map(|word| self.parse_press(word)).collect()
     }
 
     fn format(&self, state: &[u64; WORDS]) -> String {
@@ -177,10 +198,7 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
     }
 
     fn scramble(&self, text: &str) -> Option<Scramble<[u64; WORDS]>> {
-        let has_pairs = text.split_whitespace().any(|word| word.matches(',').count() == 1);
-        let lights = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
-        let is_board = lights.clone().all(|c| matches!(c, '0' | '1')) && lights.count() == self.presses.len();
-        let presses = if has_pairs && !is_board { self.parse_moves(text).ok()? } else { return None };
+        let presses = if self.are_presses(text) { self.parse_moves(text).ok()? } else { return None };
         Some(Scramble::play(self, [0; WORDS], &presses))
     }
 
@@ -256,8 +274,19 @@ mod tests {
         assert!(board.parse(&text).expect_err("one light").to_string().contains("no presses"));
         let board = LightsOut::<1>::new(7);
         assert!(board.parse(&format!("1{}", "0".repeat(48))).is_ok(), "7 × 7: every board can be turned off");
-        for (text, named) in [("01", "2 lights"), ("2", "'2'")] {
-            assert!(board.parse(text).expect_err(text).to_string().contains(named));
+        for (text, named) in [
+            ("01", "2 lights"),
+            ("0,1,1", "3 lights"),
+            ("2", "'2' is no light"),
+            ("", "0 lights"),
+            ("8,1", "'8,1' is a press off the board: row 8, and the board has rows 1 to 7"),
+            ("1,1 7,9", "'7,9' is a press off the board: column 9, and the board has columns 1 to 7"),
+            ("0,1", "row 0"),
+            ("1,2 x", "'x' is no press"),
+            ("1,2 3,4,5", "'3,4,5' is no press"),
+        ] {
+            let refusal = board.parse(text).expect_err(text).to_string();
+            assert!(refusal.contains(named), "{text}: {refusal}");
         }
     }
 }

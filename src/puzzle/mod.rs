@@ -454,11 +454,12 @@ fn not_legal<P: Puzzle>(puzzle: &P, state: &P::State, number: usize, action: Mov
     let moves = 0..puzzle.move_count() as Move;
     let name = if moves.contains(&action) { format!(", '{}',", puzzle.move_name(action)) } else { String::new() };
     let legal: Vec<Move> = moves.filter(|&action| puzzle.apply(state, action).is_some()).take(NAMED).collect();
-    let expected = match legal[..] {
-        [] => "no move is".into(),
-        _ => format!("expected one of {}", move_names(puzzle, &legal).join(" ")),
-    };
-    format!("move {number}{name} is not legal there: {expected}")
+    match legal[..] {
+        [] => format!("move {number}{name} is not legal there, and no move is"),
+        _ => {
+            format!("move {number}{name} is not legal there: expected one of {}", move_names(puzzle, &legal).join(" "))
+        }
+    }
 }
 
 /// Moves as text, with a space between.

@@ -132,14 +132,14 @@ impl Visitor for CheckRequest<'_> {
         let puzzle = &**entry.puzzle();
         let start = puzzle.parse(&request.instance).map_err(in_instance)?;
         Playback::new(puzzle, &[], &request.instance, &[]).map_err(in_instance)?;
+        let plan = request.builder(entry.clone()).plan()?;
         let asked = request.search.common().perimeter.unwrap_or(0);
-        let kept = if asked > MADE_PERIMETER { entry.kept_perimeter(u64::MAX) } else { None };
+        let kept = if asked > MADE_PERIMETER { entry.kept_perimeter(plan.perimeter.bytes) } else { None };
         let most = kept.map_or(MADE_PERIMETER, |kept| kept.max(MADE_PERIMETER));
         if asked > most {
-            let reason = "none deeper is kept, and to make one takes long; `costar perimeter` makes and keeps it";
+            let reason = "none deeper is kept that fits `max_memory`, and to make one takes long; `costar perimeter` makes and keeps it";
             return Err(ApiError::of("perimeter", format!("expected at most {most}, got {asked}: {reason}")));
         }
-        let plan = request.builder(entry.clone()).plan()?;
         if matches!(plan.heuristic, HeuristicPlan::Network { .. }) {
             puzzle.check_encodes(&start).map_err(in_instance)?;
         }

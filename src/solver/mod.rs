@@ -311,7 +311,7 @@ impl<P: Puzzle> Solver<P> {
             && let Some(moves) = undone(puzzle, text)
             && let Ok((end, cost)) = replay(puzzle, &start, &moves)
             && puzzle.is_goal(&end)
-            // Of equals, what people write in fewer moves.
+            // At equal cost, the one that is written in fewer words: U2 is one.
             && (shown(puzzle, cost), puzzle.written(&moves).len()) < (found, puzzle.written(answer).len())
         {
             let cost = shown(puzzle, cost);

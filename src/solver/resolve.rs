@@ -145,8 +145,8 @@ fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPla
         {
             "network"
         }
-        // What is not asked need not be loaded.
-        HeuristicChoice::Auto if !asks_heuristic(search_name(request, facts, false)) => "zero",
+        // A search that asks no heuristic loads no perimeter for one.
+        HeuristicChoice::Auto if best == "ball" && !asks_heuristic(search_name(request, facts, false)) => "zero",
         HeuristicChoice::Auto => best,
     };
     if name == "network" {

@@ -113,7 +113,8 @@ async function check() {
 
 function accept(told) {
   judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
-  if (isCube()) net.show(told.state);
+  // Painted facelets stay as they were painted, whatever the colours are called.
+  if (isCube() && !paintedIn(element("instance").value.trim())) net.show(told.state);
   setup.show(told.playback.pictures[told.playback.scramble]);
   if (!run) show(told.playback, true);
 }
@@ -374,7 +375,7 @@ const EVENTS = {
     element("chosen").textContent = chosen(report, element("search").value === "");
     if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No answer was found"}`, "wrong");
     const best = run.answers.at(-1);
-    if (best?.cost !== report.cost) run.answers.push(report);
+    if (String(best?.moves) !== String(report.moves)) run.answers.push(report);
     const proven = report.proven_optimal ? ": proven, no answer is shorter" : "; a shorter one may exist";
     const whose = run.question === question() ? "" : " (of what was asked before)";
     say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}${whose}`, "right");

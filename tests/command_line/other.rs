@@ -17,11 +17,16 @@ fn scrambles_come_from_their_seed() {
 
 #[test]
 fn puzzles_without_inverses_have_random_states() {
-    for (puzzle, instances) in [("jugs:8,5,3", 3), ("sokoban", 3), ("sokoban:pushes", 3)] {
+    let (_folder, path) = temporary();
+    let file = path("one-way.json");
+    let text = r#"{"name": "one-way", "goal": "ABCDE", "moves": {"L": [1, 2, 3, 4, 0], "X": [1, 2, 0, 3, 4]}}"#;
+    fs::write(&file, text).expect("a file");
+    for (puzzle, instances) in [("jugs:8,5,3", 3), ("sokoban", 3), ("sokoban:pushes", 3), (&file, 3)] {
         let words = ["scramble", "--puzzle", puzzle, "--depth", "30", "--count", "3", "--seed", "5"];
         let ran = run(&words);
         assert_eq!((ran.code, run(&words).out == ran.out), (0, true), "{puzzle}: {}", ran.err);
         assert_eq!(run(&[&words[..], &["--as", "state"]].concat()).out, ran.out);
+        assert_ne!(run(&["scramble", "--puzzle", puzzle, "--count", "3", "--seed", "6"]).out, ran.out, "{puzzle}");
         let solved = run_with(&["solve", "--puzzle", puzzle, "--json", "--max-seconds", "20", "-"], &ran.out);
         assert_eq!((solved.code, solved.out.lines().count()), (0, instances), "{puzzle}: {}{}", solved.out, solved.err);
         let message = refused(&["scramble", "--puzzle", puzzle, "--as", "moves"]);

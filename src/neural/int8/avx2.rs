@@ -1,8 +1,8 @@
 //! Products by `vpmaddubsw` and `vpmaddwd` (AVX2): 16-bit sums of two products of bytes each, two of them added, then widened
 //! to 32 bits.
 //!
-//! Activations are rounded to 7 bits, and an output's weights so that no four that meet in a 16-bit sum exceed it: sums
-//! are exact, as with AVX-512. A block of registers is 4 rows by 16 outputs.
+//! Activations are rounded to 7 bits, and an output's weights so that the four products of a 16-bit sum never exceed
+//! `i16::MAX`: sums are exact, as with AVX-512. A block of registers is 4 rows by 16 outputs.
 
 use super::{Kernel, PAD, Product, TILE, Table, largest};
 use std::arch::x86_64::*;

@@ -33,7 +33,7 @@ const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", 
 /// A text of at least so many letters, and nothing else, is meant as facelets: a scramble of so many turns has some
 /// counter-clockwise.
 const LIKE_FACELETS: usize = 40;
-/// The same of a 2×2×2, whose scrambles are shorter.
+/// The same of a 2×2×2, whose scrambles are shorter: 18 of 24 are about as many as 40 of 54.
 const LIKE_SMALL_FACELETS: usize = 18;
 
 /// The colours of a cube's facelets, each by the face whose centre has it; and the letters of those centres.
@@ -53,28 +53,15 @@ impl Facelets {
     }
 
     /// Reads the 24 letters of a 2×2×2, as those of a cube whose edges may be anything. The corner at DBL is home: it names
-    /// the colours of three faces, and those opposite are the colours that never meet them.
+    /// the colours of three faces.
     ///
     /// # Errors
-    /// If there are more or fewer, or if two colours of that corner are the same, or none is opposite to one.
+    /// If there are more or fewer, or if two colours of that corner are the same.
     pub(super) fn read_small(text: &str) -> Option<Result<Facelets, ParseError>> {
         let letters = letters(text, LIKE_SMALL_FACELETS)?;
         Some(check_counts(&letters, "a 2×2×2", 4).and_then(|()| {
-            let corners = CORNER_FACELETS.map(|facelets| facelets.map(|facelet| letters[small(facelet)]));
-            let home = corners[DBL];
-            let mut centres = [' '; 6];
-            for (letter, facelet) in home.into_iter().zip(CORNER_FACELETS[DBL]) {
-                let meets =
-                    |other: &char| corners.iter().any(|corner| corner.contains(&letter) && corner.contains(other));
-                let mut opposite = letters.iter().copied().filter(|other| !meets(other));
-                let Some(opposite) = opposite.next() else {
-                    return Err(impossible(format!(
-                        "no colour is opposite to {letter}: it meets all others at corners"
-                    )));
-                };
-                (centres[facelet / 9], centres[(facelet / 9 + 3) % 6]) = (letter, opposite);
-            }
-            let mut whole: Vec<char> = (0..54).map(|facelet| centres[facelet / 9]).collect();
+            let colours = colours_of_small(&letters)?;
+            let mut whole: Vec<char> = (0..54).map(|facelet| colours[facelet / 9]).collect();
             for facelet in CORNER_FACELETS.into_iter().flatten() {
                 whole[facelet] = letters[small(facelet)];
             }
@@ -171,8 +158,12 @@ impl Facelets {
     }
 }
 
-/// The letters of a text, of either case and with spaces anywhere, if it is at least so many and nothing else.
+/// The letters of a text, of either case and with spaces anywhere, if it is at least so many and nothing else. What is named a
+/// scramble, or has the i of `Ri`, is none.
 fn letters(text: &str, least: usize) -> Option<Vec<char>> {
+    if text.contains('i') || text.trim_start().to_lowercase().starts_with("scramble") {
+        return None;
+    }
     let letters: Vec<char> = text.chars().filter(|&c| !is_space(c)).map(|c| c.to_ascii_uppercase()).collect();
     (letters.len() >= least && letters.iter().all(char::is_ascii_alphabetic)).then_some(letters)
 }
@@ -181,6 +172,28 @@ fn letters(text: &str, least: usize) -> Option<Vec<char>> {
 fn small(facelet: usize) -> usize {
     let (row, column) = (facelet % 9 / 3, facelet % 3);
     4 * (facelet / 9) + row / 2 * 2 + column / 2
+}
+
+/// The colour of each face of a 2×2×2, of which six colours have four facelets each. The corner at DBL has those of three
+/// faces. The colour opposite to one of them meets it at no corner, or where a facelet is wrong, at the fewest.
+fn colours_of_small(letters: &[char]) -> Result<[char; 6], ParseError> {
+    let corners = CORNER_FACELETS.map(|facelets| facelets.map(|facelet| letters[small(facelet)]));
+    let home = corners[DBL];
+    if home[0] == home[1] || home[1] == home[2] || home[2] == home[0] {
+        let (name, seen) = (CORNER_NAMES[DBL], home.iter().collect::<String>());
+        return Err(impossible(format!("the corner at {name} reads {seen}, and there is no such piece")));
+    }
+    let mut others: Vec<char> = letters.iter().copied().filter(|letter| !home.contains(letter)).collect();
+    others.sort_unstable();
+    others.dedup();
+    let mut colours = [' '; 6];
+    for (letter, facelet) in home.into_iter().zip(CORNER_FACELETS[DBL]) {
+        let meetings =
+            |other: char| corners.iter().filter(|corner| corner.contains(&letter) && corner.contains(&other)).count();
+        let opposite = (0..others.len()).min_by_key(|&i| meetings(others[i])).expect("three colours are not at DBL");
+        (colours[facelet / 9], colours[(facelet / 9 + 3) % 6]) = (letter, others.remove(opposite));
+    }
+    Ok(colours)
 }
 
 /// Refuses more or fewer facelets than a cube has, and letters that are not there as often as a face has facelets, those of

@@ -9,6 +9,8 @@ use crate::puzzle::ParseError;
 
 /// The most turns of a scramble.
 const MOST_TURNS: usize = 1_000_000;
+/// How often a group may be repeated.
+const MOST_REPEATS: u64 = 1000;
 /// How deep groups may be nested.
 const MOST_GROUPS: usize = 100;
 
@@ -34,12 +36,16 @@ const WHOLE: [i8; 3] = [0, 0, 1];
 ///
 /// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S; the whole cube x y z. Then nothing, a prime, 2 or 3, or
 ///   both, also behind a space: `R 2`.
-/// - `(…)3`, `(…)x3`, `(…)^3`, `(…) × 3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is A B A' B', and `[A: B]` is A B A'.
-/// - Spaces, commas, bars and quotation marks between turns, comments from `//` to the end of a line, and `1.`, `[1]` and
-///   `Scramble:` at the beginning are passed over.
+/// - `(…)3`, `{…}3`, `(…)x3`, `(…)^3`, `(…) × 3`, `(…) x 3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is
+///   A B A' B', and `[A: B]` is A B A'.
+/// - Spaces, commas and bars between turns, quotation marks around all of them, comments from `//` or `#` to the end of a
+///   line, and `1.`, `[1]`, `#1:` and `Scramble:` at the beginning are passed over.
 pub(super) fn parse(text: &str, size: usize) -> Result<Vec<Turn>, ParseError> {
     let mut reader = Reader { characters: without_comments(text), at: 0, depth: 0, size };
     reader.skip_title();
+    if reader.skip_quotes() {
+        reader.skip_title();
+    }
     let steps = reader.sequence(None)?;
     debug_assert_eq!(reader.at, reader.characters.len());
     Ok(as_held_in_the_end(&steps))
@@ -68,23 +74,33 @@ fn as_held_in_the_end(steps: &[Step]) -> Vec<Turn> {
 }
 
 fn without_comments(text: &str) -> Vec<char> {
-    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let plain = |c| match c {
-        '{' => '(',
-        '}' => ')',
         '²' => '2',
         '³' => '3',
         c => c,
     };
-    lines.flat_map(|line| line.chars().map(plain).chain(['\n'])).collect()
+    text.lines().flat_map(|line| line[..comment(line)].chars().map(plain).chain(['\n'])).collect()
+}
+
+/// Where a line's comment begins: at `//`, or at a `#` that does not number a scramble, as in `#3:` and `Scramble #3:`.
+fn comment(line: &str) -> usize {
+    let numbers = |at: usize| {
+        let has_number = line[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+        has_number || line[..at].trim_end().to_lowercase().ends_with("scramble")
+    };
+    let hash = line.match_indices('#').map(|(at, _)| at).find(|&at| !numbers(at)).unwrap_or(line.len());
+    line.find("//").map_or(hash, |slashes| slashes.min(hash))
 }
 
 /// Whether a character between turns means nothing.
 pub(super) fn is_space(character: char) -> bool {
     // Pasted text may hold no-break and zero-width spaces, and a byte-order mark.
     character.is_whitespace()
-        || matches!(character, '"' | '“' | '”' | '„' | '|')
-        || matches!(character, ',' | ';' | '·' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{feff}')
+        || matches!(character, ',' | ';' | '|' | '·' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{feff}')
+}
+
+fn opens_group(character: char) -> bool {
+    matches!(character, '(' | '[' | '{')
 }
 
 fn is_prime(character: char) -> bool {
@@ -110,12 +126,18 @@ fn quarters(number: Option<u64>, back: bool) -> Option<i8> {
 /// The part of a group that is being read.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
-    /// `(…)`
+    /// `(…)` or `{…}`
     Round,
     /// `[…`, which may be the first part of a commutator.
     Square,
     /// The second part of a commutator.
     Second,
+}
+
+/// A whole number: its value, or the greatest there is where it is greater, and its digits.
+struct Number {
+    value: u64,
+    digits: String,
 }
 
 struct Reader {
@@ -138,13 +160,13 @@ impl Reader {
         Some(character)
     }
 
-    fn take_number(&mut self) -> Option<u64> {
+    fn take_number(&mut self) -> Option<Number> {
         let mut digits = String::new();
         while let Some(digit) = self.take_if(|c| c.is_ascii_digit()) {
             digits.push(digit);
         }
         // A number that is too large is out of every range.
-        (!digits.is_empty()).then(|| digits.parse().unwrap_or(u64::MAX))
+        (!digits.is_empty()).then(|| Number { value: digits.parse().unwrap_or(u64::MAX), digits })
     }
 
     fn skip_spaces(&mut self) {
@@ -156,7 +178,21 @@ impl Reader {
         text.chars().enumerate().all(|(i, c)| self.peek(i).is_some_and(|other| other.to_ascii_lowercase() == c))
     }
 
-    /// Passes over `1.`, `2)`, `[3]`, `Scramble:` and `Scramble #3:`.
+    /// Passes over quotation marks around all that is left.
+    fn skip_quotes(&mut self) -> bool {
+        let is_quote = |&c: &char| matches!(c, '\'' | '‘' | '’' | '‚' | '"' | '“' | '”' | '„' | '«' | '»');
+        let inside = self.characters.iter().rposition(|&c| !is_space(c)).unwrap_or(0);
+        let quoted = inside > self.at + 1
+            && self.peek(0).is_some_and(|c| is_quote(&c))
+            && self.characters.get(inside).is_some_and(is_quote);
+        if quoted {
+            self.characters.truncate(inside);
+            self.at += 1;
+        }
+        quoted
+    }
+
+    /// Passes over `1.`, `2)`, `[3]`, `#3:`, `Scramble:` and `Scramble #3:`.
     fn skip_title(&mut self) {
         loop {
             self.skip_spaces();
@@ -165,9 +201,9 @@ impl Reader {
             if named {
                 self.at += "scramble".len();
                 self.skip_spaces();
-                self.take_if(|c| c == '#');
             }
             let is_bracketed = !named && self.take_if(|c| c == '[').is_some();
+            self.take_if(|c| c == '#');
             let number = self.take_number();
             let ends = |c| if is_bracketed { c == ']' } else { matches!(c, '.' | ':' | ')') };
             let marked = self.take_if(ends).is_some();
@@ -183,11 +219,13 @@ impl Reader {
         let mut steps: Vec<Step> = Vec::new();
         while let Some(character) = self.peek(0) {
             match character {
-                ')' | ']' | ':' if part.is_some() => return Ok(steps),
+                ')' | ']' | '}' | ':' if part.is_some() => return Ok(steps),
                 ',' if matches!(part, Some(Part::Square | Part::Second)) => return Ok(steps),
-                ')' | ']' => return Err(ParseError(format!("'{character}' closes a group that was never opened"))),
+                ')' | ']' | '}' => {
+                    return Err(ParseError(format!("'{character}' closes a group that was never opened")));
+                }
                 _ if is_space(character) => self.at += 1,
-                '(' | '[' => {
+                '(' | '[' | '{' => {
                     let made = self.group(None)?;
                     steps.extend(made);
                 }
@@ -204,11 +242,8 @@ impl Reader {
                 return Err(ParseError("the scramble has more than a million turns".into()));
             }
         }
-        match part {
-            None => Ok(steps),
-            Some(Part::Round) => Err(ParseError("a '(' is never closed".into())),
-            Some(_) => Err(ParseError("a '[' is never closed".into())),
-        }
+        // A group says itself that it is not closed.
+        Ok(steps)
     }
 
     /// What begins with a number: a group that is repeated, or a wide turn of two layers.
@@ -217,13 +252,13 @@ impl Reader {
         let number = self.take_number();
         let after_number = self.at;
         self.skip_spaces();
-        if matches!(self.peek(0), Some('(' | '[')) {
+        if self.peek(0).is_some_and(opens_group) {
             return self.group(number);
         }
         self.at = after_number;
         let is_wide = self.peek(0).is_some_and(|c| c.is_ascii_alphabetic())
             && (self.peek(1) == Some('w') || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
-        if number == Some(2) && is_wide {
+        if number.is_some_and(|number| number.value == 2) && is_wide {
             return Ok(vec![self.step()?]);
         }
         self.at = start;
@@ -234,14 +269,14 @@ impl Reader {
     }
 
     /// A group, how often it is made, and whether backwards.
-    fn group(&mut self, count_before: Option<u64>) -> Result<Vec<Step>, ParseError> {
+    fn group(&mut self, count_before: Option<Number>) -> Result<Vec<Step>, ParseError> {
         let open = self.characters[self.at];
         self.at += 1;
         self.depth += 1;
         if self.depth > MOST_GROUPS {
             return Err(ParseError(format!("groups are nested more than {MOST_GROUPS} deep")));
         }
-        let mut steps = self.sequence(Some(if open == '(' { Part::Round } else { Part::Square }))?;
+        let mut steps = self.sequence(Some(if open == '[' { Part::Square } else { Part::Round }))?;
         if let Some(mark) = self.take_if(|c| open == '[' && (c == ',' || c == ':')) {
             let other = self.sequence(Some(Part::Second))?;
             let (undone, other_undone) = (inverse(&steps), inverse(&other));
@@ -251,44 +286,84 @@ impl Reader {
                 steps.extend(other_undone);
             }
         }
-        let close = if open == '(' { ')' } else { ']' };
-        if self.take_if(|c| c == close).is_none() {
-            let found = self.peek(0).map_or("the end".into(), |c| format!("'{c}'"));
-            return Err(ParseError(format!("a '{open}' is closed by '{close}', not by {found}")));
-        }
+        self.close_group(open)?;
         self.depth -= 1;
-        let spaces = self.characters[self.at..].iter().take_while(|c| c.is_whitespace()).count();
-        if self.peek(spaces) == Some('×') {
-            self.at += spaces;
-        }
-        let marked = match self.peek(0) {
-            Some('^' | '*' | '×') => true,
-            // Else it turns the whole cube.
-            Some('x') => self.peek(1).is_some_and(|c| c.is_ascii_digit()),
-            _ => false,
-        };
-        self.at += usize::from(marked);
-        let (count_behind, back) = self.count_and_prime();
-        if marked && count_behind.is_none() {
-            return Err(ParseError(format!("a count is missing behind '{}'", self.characters[self.at - 1])));
-        }
-        if let (Some(before), Some(behind)) = (count_before, count_behind) {
-            return Err(ParseError(format!("a group has two counts, {before} and {behind}: write one of them")));
-        }
-        let count = count_before.or(count_behind).unwrap_or(1);
-        if !(1..=1000).contains(&count) {
-            let times = if count == u64::MAX { "too many".into() } else { count.to_string() };
-            return Err(ParseError(format!("a group is repeated {times} times: expected from 1 to 1000")));
-        }
-        if steps.len().saturating_mul(count as usize) > MOST_TURNS {
+        let (count, back) = self.repeats(count_before)?;
+        if steps.len().saturating_mul(count) > MOST_TURNS {
             return Err(ParseError("the scramble has more than a million turns".into()));
         }
         let once = if back { inverse(&steps) } else { steps };
-        Ok(once.repeat(count as usize))
+        Ok(once.repeat(count))
+    }
+
+    /// How often a group is made, by the count before it or the one behind it, and whether backwards.
+    fn repeats(&mut self, before: Option<Number>) -> Result<(usize, bool), ParseError> {
+        let mark = self.take_count_mark();
+        let (behind, back) = self.count_and_prime();
+        if let (Some(mark), None) = (mark, &behind) {
+            return Err(ParseError(format!("a count is missing behind '{mark}'")));
+        }
+        if let (Some(before), Some(behind)) = (&before, &behind) {
+            let (before, behind) = (&before.digits, &behind.digits);
+            return Err(ParseError(format!("a group has two counts, {before} and {behind}: write one of them")));
+        }
+        match before.or(behind) {
+            None => Ok((1, back)),
+            Some(Number { value, .. }) if (1..=MOST_REPEATS).contains(&value) => Ok((value as usize, back)),
+            Some(Number { digits, .. }) => {
+                Err(ParseError(format!("a group is repeated {digits} times: expected from 1 to {MOST_REPEATS}")))
+            }
+        }
+    }
+
+    /// The end of a group that begins with `open`.
+    fn close_group(&mut self, open: char) -> Result<(), ParseError> {
+        let close = match open {
+            '(' => ')',
+            '{' => '}',
+            _ => ']',
+        };
+        match self.peek(0) {
+            Some(found) if found == close => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(found) => Err(ParseError(format!("a '{open}' is closed by '{close}', not by '{found}'"))),
+            None => Err(ParseError(format!("a '{open}' is never closed: expected '{close}'"))),
+        }
+    }
+
+    /// Passes over the mark before the count of a group, as in `(…)^3` and `(…) x 3`. An `x` that no number follows turns the
+    /// whole cube, and so does one behind a space that has its number beside it: `(…) x2`.
+    fn take_count_mark(&mut self) -> Option<char> {
+        let blanks =
+            |from: usize| self.characters[from..].iter().take_while(|&&c| c.is_whitespace() && c != '\n').count();
+        let at = self.at + blanks(self.at);
+        let mark = *self.characters.get(at)?;
+        let number = at + 1 + blanks(at + 1);
+        let is_mark = match mark {
+            '^' | '*' | '×' => true,
+            'x' => {
+                let is_number = self.characters.get(number).is_some_and(char::is_ascii_digit);
+                let (spaced_before, spaced_behind) = (at > self.at, number > at + 1);
+                is_number && spaced_before == spaced_behind && !(spaced_before && self.counts_what_follows(number))
+            }
+            _ => false,
+        };
+        self.at = if is_mark { at + 1 } else { self.at };
+        is_mark.then_some(mark)
+    }
+
+    /// Whether the number at a place counts the group that follows, or the layers of a wide turn, or the scrambles.
+    fn counts_what_follows(&self, number: usize) -> bool {
+        let behind = self.characters[number..].iter().skip_while(|c| c.is_ascii_digit());
+        let beside = behind.clone().next();
+        beside.is_some_and(|&c| c == '.' || c.is_ascii_alphabetic())
+            || behind.copied().find(|&c| !is_space(c)).is_some_and(opens_group)
     }
 
     /// What follows a turn or a group: a number, a prime, both in either order, or nothing.
-    fn count_and_prime(&mut self) -> (Option<u64>, bool) {
+    fn count_and_prime(&mut self) -> (Option<Number>, bool) {
         let spaces = self.characters[self.at..].iter().take_while(|c| c.is_whitespace()).count();
         // The i of "Ri" stands behind its letter.
         if self.peek(spaces).is_some_and(|c| is_prime(c) && (spaces == 0 || c != 'i')) {
@@ -296,23 +371,24 @@ impl Reader {
             return (self.take_number(), true);
         }
         let number = self.number_behind();
-        (number, number.is_some() && self.take_if(is_prime).is_some())
+        let back = number.is_some() && self.take_if(is_prime).is_some();
+        (number, back)
     }
 
     /// The number that follows; behind a space, only one that counts no group and no scramble which follows it.
-    fn number_behind(&mut self) -> Option<u64> {
+    fn number_behind(&mut self) -> Option<Number> {
         let start = self.at;
         let spaced = self.peek(0).is_some_and(char::is_whitespace);
         if spaced {
             self.skip_spaces();
         }
-        let number = self.take_number();
-        let next = self.characters[self.at..].iter().find(|&&c| !is_space(c));
-        let counts_next =
-            matches!(next, Some('(' | '[')) || self.peek(0).is_some_and(|c| c == '.' || c.is_ascii_alphabetic());
-        if number.is_none() || spaced && counts_next {
+        if spaced && self.counts_what_follows(self.at) {
             self.at = start;
             return None;
+        }
+        let number = self.take_number();
+        if number.is_none() {
+            self.at = start;
         }
         number
     }
@@ -339,8 +415,9 @@ impl Reader {
                 }
                 (None, None) => {
                     self.at = start;
+                    let slice = if self.size == 2 { "" } else { ", no slice (M E S)" };
                     return Err(self.refuse(&format!(
-                        "'{letter}' is no face (U R F D L B), no slice (M E S), and does not turn the whole cube (x y z)"
+                        "'{letter}' is no face (U R F D L B){slice}, and does not turn the whole cube (x y z)"
                     )));
                 }
             },
@@ -350,13 +427,13 @@ impl Reader {
             return Err(self.refuse("a 2×2×2 has no slice and no wide turn; x y z turn the whole cube"));
         }
         let (number, back) = self.count_and_prime();
-        let Some(quarters) = quarters(number, back) else {
+        let Some(quarters) = quarters(number.map(|number| number.value), back) else {
             self.at = start;
             return Err(self.refuse("behind a turn, 2 or 3 count its quarter turns"));
         };
         if let Some(prime) = self.take_if(is_prime) {
             let turn: String = self.characters[start..self.at - 1].iter().filter(|c| !c.is_whitespace()).collect();
-            let reason = format!("{turn}{prime} has two signs for a turn back: expected one");
+            let reason = format!("{turn}{prime} has two primes: expected one");
             return Err(ParseError(reason));
         }
         Ok(Step { face, each, quarters })
@@ -364,7 +441,7 @@ impl Reader {
 
     /// Refuses the word that this place is in.
     fn refuse(&self, why: &str) -> ParseError {
-        let is_of_word = |&&c: &&char| !is_space(c) && !"()[]".contains(c);
+        let is_of_word = |&&c: &&char| !is_space(c) && !"()[]{}".contains(c);
         let (before, rest) = self.characters.split_at(self.at);
         let before = before.iter().rev().take_while(is_of_word).take(16).count();
         let token: String = self.characters[self.at - before..self.at]
@@ -410,8 +487,14 @@ mod tests {
             "scramble #3: U U' R2 F'",
             "U U' // first\nR2 F' // (last)",
             "[12] U U ' R² F '",
+            "#12: U U' R2 F'",
             "“U U' | R2 | F'”",
             "{U U'} R2 F'",
+            "\"U U' R2 F'\"",
+            "'U U' R2 F''",
+            "‘Scramble: U U’ R2 F’’ ",
+            "«U U' R2 F'»",
+            "U U' # first, in 2 turns\nR2 F' #last // (last)",
         ] {
             assert_eq!(moves(text), expected, "{text}");
         }
@@ -427,10 +510,26 @@ mod tests {
         assert_eq!(moves("(R U)2 F"), moves("R U R U F"));
         assert_eq!(moves("((R)2 U)x2"), moves("R R U R R U"));
         assert_eq!(moves("(R U R' U')6").len(), 24);
-        for text in ["(R U) × 3", "(R U)^3", "(R U)*3", "(R U)×3", "3(R U)", "3 (R U)", "(R U) 3", "[R U]3"] {
+        for text in [
+            "(R U) × 3",
+            "(R U) x 3",
+            "{R U}3",
+            "{R U} * 3",
+            "(R U)^3",
+            "(R U)*3",
+            "(R U)×3",
+            "3(R U)",
+            "3 (R U)",
+            "(R U) 3",
+            "[R U]3",
+        ] {
             assert_eq!(moves(text), moves("R U R U R U"), "{text}");
         }
         assert_eq!(moves("R 2(U F)"), moves("R U F U F"));
+        assert_eq!(moves("(R U)x2F"), moves("R U R U F"));
+        assert_eq!(moves("(R U) x2 F"), moves("(R U) x x F"), "the whole cube is turned");
+        assert_eq!(moves("(R U) x 2(F L)"), moves("R U x F L F L"));
+        assert_eq!(moves("R U x 3"), moves("R U x'"), "no group is repeated");
         assert_eq!(moves("(R U)'"), moves("U' R'"));
         assert_eq!(moves("(R U2)2'"), moves("U2' R' U2' R'"));
         assert_eq!(moves("[R, U]"), moves("R U R' U'"));
@@ -488,15 +587,23 @@ mod tests {
             ("R Q2 F", "'Q2'"),
             ("U4", "'U4'"),
             ("U12", "'U12'"),
-            ("U''", "two signs"),
-            ("U'2'", "two signs"),
+            ("R\" U", "'R\"'"),
+            ("U''", "two primes"),
+            ("U'2'", "two primes"),
             ("solved", "'solved'"),
             ("R U (solve)", "'solve'"),
             ("[R, U", "'['"),
             ("(R U]", "']'"),
             ("(U", "'('"),
             ("U)", "')'"),
-            ("(U)0", "repeated 0 times"),
+            ("Solution: R U", "'Solution:'"),
+            ("R U #2", "'#2'"),
+            ("{R U", "a '{' is never closed"),
+            ("{R U)", "'}', not by ')'"),
+            ("R U}", "'}'"),
+            ("'R U", "''R'"),
+            ("''", "'''"),
+            ("(U)0", "repeated 0 times: expected from 1 to 1000"),
             ("((((U)1000)1000)1000)", "million"),
             ("2", "'2'"),
             ("2R", "'2R'"),
@@ -505,11 +612,17 @@ mod tests {
             ("(U)^ R", "'^'"),
             ("[R, U, F]", "','"),
             ("2(U)2", "two counts"),
-            ("(U)99999999999999999999", "too many"),
+            ("(R U) × F", "missing behind '×'"),
+            ("(U)99999999999999999999", "99999999999999999999 times: expected from 1 to 1000"),
+            ("99999999999999999999(U)", "99999999999999999999 times: expected from 1 to 1000"),
         ] {
             let refusal = parse(text, 3).map(drop).expect_err(text).to_string();
             assert!(refusal.contains(token), "{text}: {refusal}");
         }
         assert!(parse(&"(".repeat(100_000), 3).is_err());
+        let refusal = parse("R M' U", 2).map(drop).expect_err("a slice of a 2×2×2").to_string();
+        assert!(refusal.contains("'M''") && refusal.contains("24 facelets"), "{refusal}");
+        let refusal = parse("R Q", 2).map(drop).expect_err("no turn").to_string();
+        assert!(refusal.contains("'Q'") && !refusal.contains("M E S"), "a 2×2×2 has no slices: {refusal}");
     }
 }
