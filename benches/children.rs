@@ -26,17 +26,18 @@ const CHUNK: usize = 1 << 15;
 /// Children that a search makes in a round.
 const CHILDREN: u64 = 6_000_000;
 
-/// Guesses from the hash of a state.
+/// The same estimates for each place in a chunk, whatever state is there.
 struct Free {
     done: VecDeque<Estimates>,
-    /// Of each place in a chunk, whatever state is there.
+    values: Vec<f32>,
     policy: Array2<f32>,
 }
 
 impl Default for Free {
     fn default() -> Self {
         let probability = |(i, action): (usize, usize)| [0.2, 0.025, 0.025][(i + action) % 3];
-        Free { done: VecDeque::new(), policy: Array2::from_shape_fn((CHUNK, 12), probability) }
+        let values = (0..CHUNK).map(|i| (FixedState::default().hash_one(i) % 64) as f32 / 4.0).collect();
+        Free { done: VecDeque::new(), values, policy: Array2::from_shape_fn((CHUNK, 12), probability) }
     }
 }
 
@@ -58,8 +59,7 @@ impl Heuristic<CubeState> for Free {
     }
 
     fn submit(&mut self, states: &[CubeState], ask: Ask) -> Result<(), HeuristicError> {
-        let value = |state: &CubeState| (FixedState::default().hash_one(state) % 64) as f32 / 4.0;
-        let values: Vec<f32> = states.iter().map(value).collect();
+        let values = self.values[..states.len()].to_vec();
         let policy = (ask == Ask::ValuesAndPolicy).then(|| self.policy.slice(s![..states.len(), ..]).to_owned());
         self.done.push_back(Estimates { values, policy });
         Ok(())

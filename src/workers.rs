@@ -1,6 +1,7 @@
 //! Work on several threads at once. The results do not depend on the number of threads.
 
 use crate::memory;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -99,6 +100,62 @@ pub(crate) fn in_ranges<T: Send>(
     (0..parts).map(|i| done.take(i)).collect()
 }
 
+/// Adds values to a vector, each made from its number: every thread writes a range of them, none shorter than `least`.
+pub(crate) fn extend<T: Copy + Send>(
+    threads: usize,
+    to: &mut Vec<T>,
+    count: usize,
+    least: usize,
+    value: impl Fn(usize) -> T + Sync,
+) {
+    extend_by(threads, to, (count, 1), least, &|i, place| {
+        place[0].write(value(i));
+    });
+}
+
+/// Adds rows of `width` values to a vector, as [`extend`] adds values.
+///
+/// # Panics
+/// If a row has another width.
+pub(crate) fn extend_rows<'a, T: Copy + Send + Sync + 'a>(
+    threads: usize,
+    to: &mut Vec<T>,
+    (count, width): (usize, usize),
+    least: usize,
+    row: impl Fn(usize) -> &'a [T] + Sync,
+) {
+    extend_by(threads, to, (count, width), least, &|i, places| {
+        let row = row(i);
+        assert_eq!(row.len(), places.len());
+        places.iter_mut().zip(row).for_each(|(place, &value)| {
+            place.write(value);
+        });
+    });
+}
+
+/// Adds rows to a vector; `write` is given the number of a row and its places, and must write each of them.
+fn extend_by<T: Copy + Send>(
+    threads: usize,
+    to: &mut Vec<T>,
+    (count, width): (usize, usize),
+    least: usize,
+    write: &(impl Fn(usize, &mut [MaybeUninit<T>]) + Sync),
+) {
+    let all = count * width;
+    if all == 0 {
+        return;
+    }
+    to.reserve(all);
+    let parts = (count / least.max(1)).clamp(1, threads.max(1));
+    let each = count.div_ceil(parts);
+    let places = to.spare_capacity_mut()[..all].chunks_mut(each * width).enumerate().collect();
+    on_each(threads, places, |(part, places): (usize, &mut [MaybeUninit<T>])| {
+        places.chunks_mut(width).enumerate().for_each(|(i, row)| write(part * each + i, row));
+    });
+    // SAFETY: there is room for them, and both callers write every place of a row; a panic does not come here.
+    unsafe { to.set_len(to.len() + all) };
+}
+
 /// Works on shards at once, each thread on a run of them: `work` is given the number of the first, and the run.
 pub(crate) fn in_shards<T: Send>(threads: usize, shards: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
     let threads = threads.clamp(1, shards.len().max(1));
@@ -145,6 +202,22 @@ mod tests {
         });
         beside(vec![Box::new(wait)], own);
         assert_eq!(seen, [false, true]);
+    }
+
+    #[test]
+    fn vectors_grow_by_values_and_rows_in_order() {
+        for threads in [1, 2, 3, 16] {
+            for count in [0, 1, 5, 100] {
+                let (mut values, mut rows) = (vec![7], vec![7, 7]);
+                extend(threads, &mut values, count, 2, |i| i);
+                assert_eq!(values, [vec![7], (0..count).collect()].concat());
+                let table: Vec<usize> = (0..3 * count).collect();
+                extend_rows(threads, &mut rows, (count, 3), 2, |i| &table[3 * i..3 * i + 3]);
+                assert_eq!(rows, [vec![7, 7], table].concat());
+                extend_rows(threads, &mut rows, (count, 0), 2, |_| &[]);
+                assert_eq!(rows.len(), 2 + 3 * count);
+            }
+        }
     }
 
     #[test]

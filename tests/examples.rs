@@ -1,5 +1,6 @@
 //! The programs of `examples/`, run as a reader would.
 
+use costar::report::{Solved, append_line};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -39,4 +40,21 @@ fn a_better_heuristic_stores_fewer_states() {
         line.strip_prefix(": 31 moves, ").and_then(|rest| rest.split(' ').next()?.parse().ok()).expect("31 moves")
     };
     assert!(stored("manhattan") < stored("misplaced"), "{text}");
+}
+
+#[test]
+fn a_network_puts_a_shortest_solution_first_near_the_goal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let results = folder.path().join("results.jsonl");
+    let names = |moves: &[&str]| Some(moves.iter().map(|name| (*name).to_owned()).collect());
+    for (instance, moves) in [("R U F", ["F'", "U'", "R'"]), ("L D' B", ["B'", "D", "L'"])] {
+        let (instance, moves) = (instance.to_owned(), names(&moves));
+        let result = Solved { instance, moves, solved: true, proven_optimal: true, ..Solved::default() };
+        append_line(&results, &result).expect("a file");
+    }
+    let text = output("early_layers", &["cube3", results.to_str().expect("a plain path"), "2", "2"]);
+    let rows: Vec<&str> = text.lines().skip(2).collect();
+    assert_eq!(rows.len(), 6, "{text}");
+    assert!(rows.iter().all(|row| row.ends_with("100 %   100 %")), "among the first tenth: {text}");
+    assert!(rows[0].contains("the cost-to-go") && rows[0].contains("0.0 %"), "{text}");
 }

@@ -268,10 +268,7 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
         .into_iter()
         .map(|Written { line, text }| {
             let place = || format!("line {line} of {}", path.display());
-            let (text, optimum) = match takes_lines {
-                true => (text.as_str(), None),
-                false => instances::with_optimum(&text).with_context(place)?,
-            };
+            let (text, optimum) = instances::with_optimum(&text, takes_lines).with_context(place)?;
             let start = puzzle.parse(text).with_context(place)?;
             Ok(Instance { text: text.into(), start, optimum })
         })

@@ -107,14 +107,14 @@ pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> R
     receiver
 }
 
-/// A line's instance, and its optimal length where that stands behind the only tab; several tabs are spaces.
+/// An instance, and its optimal length where that stands behind the only tab of its line; several tabs are spaces. An
+/// instance that takes several lines has none.
 ///
 /// # Errors
 /// If what stands there is no length.
-pub(super) fn with_optimum(text: &str) -> Result<(&str, Option<u32>)> {
-    let Some((instance, optimum)) = text.split_once('\t').filter(|(_, rest)| !rest.contains('\t')) else {
-        return Ok((text, None));
-    };
+pub(super) fn with_optimum(text: &str, takes_lines: bool) -> Result<(&str, Option<u32>)> {
+    let optimum = text.split_once('\t').filter(|(_, rest)| !takes_lines && !rest.contains('\t'));
+    let Some((instance, optimum)) = optimum else { return Ok((text, None)) };
     let optimum = optimum.trim();
     let refusal = || anyhow!("'{optimum}' is not an optimal length: expected a whole number");
     Ok((instance.trim(), Some(optimum.parse().map_err(|_| refusal())?)))

@@ -237,10 +237,7 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
 
 /// An instance of standard input: without its optimal length, that length, and its state.
 fn read<'a, P: Puzzle>(solver: &Solver<P>, text: &'a str) -> anyhow::Result<(&'a str, Option<u32>, P::State)> {
-    let (text, optimum) = match solver.puzzle().takes_lines() {
-        true => (text, None),
-        false => instances::with_optimum(text)?,
-    };
+    let (text, optimum) = instances::with_optimum(text, solver.puzzle().takes_lines())?;
     // An optimum counts moves.
     let optimum = optimum.filter(|_| solver.puzzle().own_costs().is_none());
     Ok((text, optimum, solver.parse(text)?))

@@ -38,8 +38,8 @@ use super::settings::{Share, Weight, settings};
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
-use crate::workers::in_ranges;
-use cut::{Key, cut};
+use crate::workers::extend;
+use cut::{Key, cut, sorted};
 use foldhash::fast::FixedState;
 use offspring::{Evaluated, Found};
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ const FIRST_PATIENCE: u32 = 12;
 /// Children that are made before those before them are evaluated, about. Some more are made while a device is busy.
 const BLOCK: usize = 1 << 17;
 
-/// Children that a thread takes at least, to sort those that are kept.
+/// Children whose ranks a thread takes at least.
 const SORTED: usize = 1 << 13;
 
 settings! {
@@ -323,7 +323,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             heuristic.submit(&[*start], self.ask)?;
             let estimates = heuristic.collect()?;
             self.stats.evaluated += 1;
-            self.layer.take_in(estimates);
+            self.layer.take_in(self.threads, estimates);
         }
         Ok(())
     }
@@ -333,6 +333,10 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let shortlist = self.shortlist()?;
         let mut queue = ChunkQueue::new(heuristic, self.ask);
         let mut children = Layer::default();
+        if shortlist.last.is_some() {
+            let count = self.layer.len() * self.children_each(&shortlist);
+            children.reserve_with_estimates(count, self.puzzle.move_count());
+        }
         let mut ended = Ok(());
         for parents in self.blocks(&shortlist)? {
             match self.generate(parents, &shortlist, &mut children, &mut queue, control) {
@@ -348,7 +352,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         drop(shortlist);
         match ended {
             Ok(()) if self.found.is_none() => {
-                queue.finish(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
+                queue.finish(&mut self.stats.evaluated, |estimates| children.take_in(self.threads, estimates))?;
             }
             _ => queue.discard()?,
         }
@@ -393,7 +397,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             return Ok(()); // an answer ends the layers: nothing is worth an evaluation any more
         }
         let mut next = children.len();
-        children.append(&Layer::of_children(self.threads, &fresh, |piece| &made[piece as usize].children));
+        children.add_children(self.threads, &fresh, |piece| &made[piece as usize].children);
         drop(made);
         while next < children.len() {
             next += queue.add_some(next as NodeId, &children.states[next..]);
@@ -401,7 +405,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 if let Some(limit) = self.reached(children, control) {
                     return Err(limit.into());
                 }
-                queue.advance(&mut self.stats.evaluated, |estimates| children.take_in(estimates))?;
+                queue.advance(&mut self.stats.evaluated, |estimates| children.take_in(self.threads, estimates))?;
             }
         }
         Ok(())
@@ -428,18 +432,12 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     /// Keeps the best children as the next layer.
     fn keep_best(&mut self, mut children: Layer<P::State>) -> Result<(), HeuristicError> {
-        children.ranks = (0..children.len()).map(|i| children.rank(i)).collect();
+        let mut ranks = Vec::new();
+        extend(self.threads, &mut ranks, children.len(), SORTED, |i| children.rank(i));
+        children.ranks = ranks;
         let key = |i: usize| Key::new(children.ranks[i], children.hashes[i]);
         let last = cut(self.exchange, self.threads, self.settings.n.max(1) as u64, children.len(), key)?;
-        let parts = in_ranges(self.threads, children.len(), SORTED, |range| {
-            let kept = range.map(|i| (key(i), i as NodeId));
-            let mut best: Vec<_> = kept.filter(|(key, _)| last.is_none_or(|last| *key <= last)).collect();
-            best.sort_unstable();
-            best
-        });
-        let mut best = parts.concat();
-        best.sort(); // merges the parts
-        let best: Vec<NodeId> = best.into_iter().map(|(_, i)| i).collect();
+        let best = sorted(self.threads, children.len(), last, key);
         self.cut_off |= last.is_some();
         let layer = children.pick(self.threads, &best);
         drop(children);

@@ -20,7 +20,7 @@ pub(super) struct Offer {
     searches: Vec<&'static str>,
     heuristics: Vec<&'static str>,
     models: Vec<ModelOffer>,
-    /// Moves of a scramble by default; `null` where there are no scrambles.
+    /// Moves of a scramble by default; `null` where moves have no inverses, and a random state takes a scramble's place.
     scramble_depth: Option<u32>,
     /// Whether an instance takes several lines.
     takes_lines: bool,

@@ -221,8 +221,7 @@ function describePuzzle() {
   element("level-label").hidden = !lines;
   element("goal-label").hidden = !takes_goal;
   element("goal").value = "";
-  element("scramble").disabled = element("depth").disabled = depth === null;
-  element("depth").placeholder = depth ?? "–";
+  element("depth").placeholder = depth ?? "auto";
   element("instance").rows = lines ? 7 : 2;
   element("instance-label").textContent = isCube() ? "Scramble or facelets" : lines ? "Level" : "Instance";
   element("instance").value = lines ? LEVELS[0][1] : "";
@@ -236,7 +235,8 @@ function choosePuzzle() {
   return beginPuzzle(true);
 }
 
-// Something to solve, where nothing is given: a scramble, or where there are none, a level or the puzzle's own start.
+// Something to solve, where nothing is given: a scramble, or where moves cannot be undone, a level or the puzzle's own
+// start.
 function beginPuzzle(isStep) {
   return offer().scramble_depth === null ? put(element("instance").value, isStep) : scramble(isStep);
 }

@@ -486,6 +486,12 @@ fn boards_are_set_up_by_clicking() {
         (hidden("arrange"), hidden("goal-label"), hidden("level-label")),
         (true.into(), true.into(), false.into())
     );
+    // A random level, though moves cannot be undone.
+    let level = instance();
+    browser.run("document.querySelector('#scramble').click()");
+    browser.wait(&format!(
+        "return document.querySelector('#instance').value !== {level} && costarSolver.state().possible === true"
+    ));
     let levels = browser.run("return document.querySelectorAll('#level option').length").as_u64().expect("a count");
     assert!(levels > 2);
     for level in 0..levels {

@@ -247,7 +247,7 @@ fn known_optima(path: &Path) -> Result<HashMap<String, u32>> {
     let mut optima = HashMap::new();
     for Written { line, text } in instances::all(&text, false) {
         let (instance, optimum) =
-            instances::with_optimum(&text).with_context(|| format!("line {line} of {}", path.display()))?;
+            instances::with_optimum(&text, false).with_context(|| format!("line {line} of {}", path.display()))?;
         optima.extend(optimum.map(|optimum| (instance.to_owned(), optimum)));
     }
     Ok(optima)

@@ -2,7 +2,8 @@
 
 use crate::heuristic::HeuristicError;
 use crate::search::exchange::Exchange;
-use crate::workers::in_ranges;
+use crate::search::nodes::arena::NodeId;
+use crate::workers::{in_ranges, on_each};
 
 /// A place in a total order: by a number, and of equal numbers, by a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -103,6 +104,35 @@ pub(super) fn cut(
     }
 }
 
+/// Keys of which one is looked at, to cut the rest into parts of about the same size.
+const SAMPLED: usize = 64;
+
+/// The numbers of the keys below `count` up to `last`, the least key first. No two keys are the same.
+pub(super) fn sorted(
+    threads: usize,
+    count: usize,
+    last: Option<Key>,
+    key: impl Fn(usize) -> Key + Sync,
+) -> Vec<NodeId> {
+    let is_kept = |key: &Key| last.is_none_or(|last| *key <= last);
+    let mut sample: Vec<Key> = (0..count).step_by(SAMPLED).map(&key).filter(is_kept).collect();
+    sample.sort_unstable();
+    let parts = (count / LEAST).clamp(1, threads.max(1)).min(sample.len().max(1));
+    // Each part has the keys from a start up to the next one.
+    let start = |part: usize| (part > 0).then(|| sample[part * sample.len() / parts]);
+    let ends: Vec<_> =
+        (0..parts).map(|part| (start(part), (part + 1 < parts).then(|| start(part + 1)).flatten())).collect();
+    let parts = on_each(threads, ends, |(from, to)| {
+        let is_within =
+            |key: &Key| from.is_none_or(|from| *key >= from) && to.is_none_or(|to| *key < to) && is_kept(key);
+        let mut keys: Vec<(Key, NodeId)> =
+            (0..count).map(|i| (key(i), i as NodeId)).filter(|(key, _)| is_within(key)).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|(_, i)| i).collect::<Vec<NodeId>>()
+    });
+    parts.concat()
+}
+
 fn sum(histograms: Vec<Vec<u64>>) -> Vec<u64> {
     let mut histograms = histograms.into_iter();
     let mut sums = histograms.next().unwrap_or_default();
@@ -131,5 +161,22 @@ mod tests {
             let kept = keys.iter().filter(|key| last.is_none_or(|last| **key <= last)).count();
             assert_eq!(kept as u64, count.min(500));
         }
+    }
+
+    #[test]
+    fn keys_are_sorted_alike_on_any_number_of_threads() {
+        let keys: Vec<Key> = (0..5 * LEAST as u64)
+            .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .map(|hash| Key::new((hash >> 58) as f32, hash))
+            .collect();
+        for last in [None, Some(keys[7]), keys.iter().min().copied()] {
+            let kept = |&i: &NodeId| last.is_none_or(|last| keys[i as usize] <= last);
+            let mut expected: Vec<NodeId> = (0..keys.len() as NodeId).filter(kept).collect();
+            expected.sort_by_key(|&i| keys[i as usize]);
+            for threads in [1, 2, 3, 16] {
+                assert_eq!(sorted(threads, keys.len(), last, |i| keys[i]), expected, "{threads} threads");
+            }
+        }
+        assert!(sorted(2, 0, None, |i| keys[i]).is_empty());
     }
 }

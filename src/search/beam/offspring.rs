@@ -10,7 +10,7 @@ use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, State, StateBytes};
 use crate::search::nodes::arena::NodeId;
 use crate::search::nodes::layer::Layer;
-use crate::workers::{in_ranges, in_shards};
+use crate::workers::{in_ranges, in_shards, on_each};
 use hashbrown::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::ops::Range;
@@ -65,9 +65,11 @@ impl<P: Puzzle> Run<'_, P> {
     /// The children of some states of the layer that are on the shortlist.
     pub(super) fn make(&self, parents: Range<usize>, shortlist: &Shortlist) -> Vec<Made<P::State>> {
         let (puzzle, layer) = (self.puzzle, &self.layer);
+        let each = self.children_each(shortlist);
         in_ranges(self.threads, parents.len(), PARENTS, |range| {
             let mut made = Made::default();
             let Made { children, order, goals } = &mut made;
+            children.reserve(range.len() * each);
             for parent in range.start + parents.start..range.end + parents.start {
                 let state = &layer.states[parent];
                 for action in 0..puzzle.move_count() as Move {
@@ -92,6 +94,12 @@ impl<P: Puzzle> Run<'_, P> {
             }
             made
         })
+    }
+
+    /// About how many children of a parent are on the shortlist.
+    pub(super) fn children_each(&self, shortlist: &Shortlist) -> usize {
+        let moves = self.puzzle.move_count();
+        if shortlist.last.is_some() { self.settings.candidates.clamp(1, moves) } else { moves }
     }
 
     /// The place of a state of the layer in the order of all.
@@ -212,8 +220,8 @@ impl Evaluated {
     pub(super) fn insert_all<S: State>(&mut self, threads: usize, made: &[Made<S>]) -> Vec<(u32, u32)> {
         let count: usize = made.iter().map(|piece| piece.children.len()).sum();
         let threads = (count / CHILDREN).clamp(1, threads.max(1));
-        let is_new: Vec<Vec<AtomicBool>> =
-            made.iter().map(|piece| piece.children.hashes.iter().map(|_| AtomicBool::new(false)).collect()).collect();
+        let unknown = |piece: &Made<S>| (0..piece.children.len()).map(|_| AtomicBool::new(false)).collect();
+        let is_new: Vec<Vec<AtomicBool>> = on_each(threads, made.iter().collect(), unknown);
         in_shards(threads, &mut self.shards, |first, shards| {
             for (piece, is_new) in made.iter().zip(&is_new) {
                 for (&hash, is_new) in piece.children.hashes.iter().zip(is_new) {
@@ -224,12 +232,11 @@ impl Evaluated {
                 }
             }
         });
-        let mut fresh = Vec::with_capacity(count);
-        for (piece, is_new) in is_new.iter().enumerate() {
-            let new = is_new.iter().enumerate().filter(|(_, is_new)| is_new.load(Ordering::Relaxed));
-            fresh.extend(new.map(|(i, _)| (piece as u32, i as u32)));
-        }
-        fresh
+        let fresh = |(piece, is_new): (usize, Vec<AtomicBool>)| {
+            let new = is_new.into_iter().enumerate().filter(|(_, is_new)| is_new.load(Ordering::Relaxed));
+            new.map(|(i, _)| (piece as u32, i as u32)).collect::<Vec<_>>()
+        };
+        on_each(threads, is_new.into_iter().enumerate().collect(), fresh).concat()
     }
 
     pub(super) fn len(&self) -> u64 {

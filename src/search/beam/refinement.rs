@@ -198,9 +198,9 @@ impl<P: Puzzle> Run<'_, P> {
         let mut queue = ChunkQueue::new(heuristic, self.ask);
         for (i, state) in states.iter().enumerate() {
             queue.add(i as NodeId, state);
-            queue.advance(&mut self.stats.evaluated, |estimates| again.take_in(estimates))?;
+            queue.advance(&mut self.stats.evaluated, |estimates| again.take_in(self.threads, estimates))?;
         }
-        queue.finish(&mut self.stats.evaluated, |estimates| again.take_in(estimates))?;
+        queue.finish(&mut self.stats.evaluated, |estimates| again.take_in(self.threads, estimates))?;
         let hashes = states.iter().map(|state| self.hasher.hash_one(state)).collect();
         Ok(Layer { states, hashes, ..again })
     }

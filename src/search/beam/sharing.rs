@@ -32,9 +32,8 @@ impl<P: Puzzle> Run<'_, P> {
     /// The parents whose children are generated together, in the order of all ranks' parents: as many ranges on each rank,
     /// which need not be equally long.
     pub(super) fn blocks(&self, shortlist: &Shortlist) -> Result<Vec<Range<usize>>, HeuristicError> {
-        let (count, moves) = (self.layer.len(), self.puzzle.move_count());
-        let children = if shortlist.last.is_some() { self.settings.candidates.min(moves) } else { moves };
-        let each = (BLOCK / children.max(1)).max(1);
+        let count = self.layer.len();
+        let each = (BLOCK / self.children_each(shortlist)).max(1);
         if self.exchange.is_alone() {
             return Ok((0..count.div_ceil(each)).map(|block| block * each..count.min((block + 1) * each)).collect());
         }

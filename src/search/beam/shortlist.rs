@@ -6,8 +6,7 @@ use crate::heuristic::HeuristicError;
 use crate::puzzle::{Move, Puzzle, State};
 use crate::search::exchange::Exchange;
 use crate::search::nodes::layer::Layer;
-use crate::workers::in_ranges;
-use std::ops::Range;
+use crate::workers::extend;
 
 /// Move probabilities below this count as this.
 const LEAST_PROBABILITY: f32 = 1e-4;
@@ -32,10 +31,10 @@ impl Shortlist {
         threads: usize,
         layer: &Layer<P::State>,
     ) -> Self {
-        let prior = |&p: &f32| -settings.policy_weight * p.max(LEAST_PROBABILITY).ln();
-        let part = |range: Range<usize>| layer.policy[range].iter().map(prior).collect();
-        let parts: Vec<Vec<f32>> = in_ranges(threads, layer.policy.len(), AT_LEAST, part);
-        Shortlist { moves: puzzle.move_count(), priors: parts.concat(), last: None }
+        let prior = |p: f32| -settings.policy_weight * p.max(LEAST_PROBABILITY).ln();
+        let mut priors = Vec::new();
+        extend(threads, &mut priors, layer.policy.len(), AT_LEAST, |i| prior(layer.policy[i]));
+        Shortlist { moves: puzzle.move_count(), priors, last: None }
     }
 
     /// How promising a child is, less for more, and of equals, an order that depends on nothing else.

@@ -3,7 +3,7 @@
 use super::arena::NodeId;
 use crate::heuristic::Estimates;
 use crate::puzzle::{Cost, Move};
-use crate::workers::in_ranges;
+use crate::workers::{extend, extend_rows};
 
 /// States that a thread takes at least.
 const STATES: usize = 1 << 12;
@@ -60,87 +60,72 @@ impl<S: Copy> Layer<S> {
     where
         S: Send + Sync,
     {
-        fn pick<T: Copy>(from: &[T], ids: &[NodeId]) -> Vec<T> {
-            if from.is_empty() { Vec::new() } else { ids.iter().map(|&id| from[id as usize]).collect() }
+        fn pick<T: Copy + Send + Sync>(threads: usize, from: &[T], ids: &[NodeId]) -> Vec<T> {
+            let (mut picked, count) = (Vec::new(), if from.is_empty() { 0 } else { ids.len() });
+            extend(threads, &mut picked, count, STATES, |i| from[ids[i] as usize]);
+            picked
         }
         let moves = self.policy.len() / self.states.len().max(1);
-        let mut parts = in_ranges(threads, ids.len(), STATES, |range| {
-            let ids = &ids[range];
-            let mut policy = Vec::with_capacity(ids.len() * moves);
-            ids.iter().for_each(|&id| policy.extend_from_slice(&self.policy[id as usize * moves..][..moves]));
-            Layer {
-                states: pick(&self.states, ids),
-                hashes: pick(&self.hashes, ids),
-                costs: pick(&self.costs, ids),
-                parents: pick(&self.parents, ids),
-                owners: pick(&self.owners, ids),
-                moves: pick(&self.moves, ids),
-                values: pick(&self.values, ids),
-                priors: pick(&self.priors, ids),
-                ranks: pick(&self.ranks, ids),
-                policy,
-            }
-        });
-        let mut whole = std::mem::take(&mut parts[0]); // there is one at least
-        whole.append(&parts[1..]);
-        whole
-    }
-
-    /// Adds the states of other layers.
-    pub(in crate::search) fn append(&mut self, others: &[Self]) {
-        fn join<S, T: Copy>(column: &mut Vec<T>, others: &[Layer<S>], of: fn(&Layer<S>) -> &[T]) {
-            column.reserve(others.iter().map(|other| of(other).len()).sum());
-            others.iter().for_each(|other| column.extend_from_slice(of(other)));
+        let mut policy = Vec::new();
+        let row = |i: usize| &self.policy[ids[i] as usize * moves..][..moves];
+        extend_rows(threads, &mut policy, (ids.len(), moves), STATES, row);
+        Layer {
+            states: pick(threads, &self.states, ids),
+            hashes: pick(threads, &self.hashes, ids),
+            costs: pick(threads, &self.costs, ids),
+            parents: pick(threads, &self.parents, ids),
+            owners: pick(threads, &self.owners, ids),
+            moves: pick(threads, &self.moves, ids),
+            values: pick(threads, &self.values, ids),
+            priors: pick(threads, &self.priors, ids),
+            ranks: pick(threads, &self.ranks, ids),
+            policy,
         }
-        join(&mut self.states, others, |other| &other.states);
-        join(&mut self.hashes, others, |other| &other.hashes);
-        join(&mut self.costs, others, |other| &other.costs);
-        join(&mut self.parents, others, |other| &other.parents);
-        join(&mut self.owners, others, |other| &other.owners);
-        join(&mut self.moves, others, |other| &other.moves);
-        join(&mut self.values, others, |other| &other.values);
-        join(&mut self.priors, others, |other| &other.priors);
-        join(&mut self.ranks, others, |other| &other.ranks);
-        join(&mut self.policy, others, |other| &other.policy);
     }
 
-    /// Children of other layers, which have no estimates yet, by piece and number.
-    pub(in crate::search) fn of_children<'a>(
+    /// Adds children of other layers, which have no estimates yet, by piece and number.
+    pub(in crate::search) fn add_children<'a>(
+        &mut self,
         threads: usize,
         places: &[(u32, u32)],
         piece: impl Fn(u32) -> &'a Self + Sync,
-    ) -> Vec<Self>
-    where
+    ) where
         S: Send + Sync + 'a,
     {
-        in_ranges(threads, places.len(), STATES, |range| {
-            let places = &places[range];
-            let mut part = Layer::default();
-            part.reserve(places.len());
-            places.iter().for_each(|&(at, i)| part.push_from(piece(at), i as usize));
-            part
-        })
+        let count = places.len();
+        let place = |i: usize| {
+            let (at, i) = places[i];
+            (piece(at), i as usize)
+        };
+        macro_rules! add {
+            ($($column:ident)*) => {
+                $(extend(threads, &mut self.$column, count, STATES, |i| {
+                    let (piece, i) = place(i);
+                    piece.$column[i]
+                });)*
+            };
+        }
+        add!(states hashes costs parents moves priors);
+        if places.first().is_some_and(|&(at, _)| !piece(at).owners.is_empty()) {
+            add!(owners);
+        }
+    }
+
+    /// Makes room for children and their estimates, of which so many are move probabilities each.
+    pub(in crate::search) fn reserve_with_estimates(&mut self, count: usize, policy: usize) {
+        self.reserve(count);
+        self.values.reserve(count);
+        self.policy.reserve(count * policy);
     }
 
     /// Makes room for children.
-    fn reserve(&mut self, count: usize) {
+    pub(in crate::search) fn reserve(&mut self, count: usize) {
         self.states.reserve(count);
         self.hashes.reserve(count);
         self.costs.reserve(count);
         self.parents.reserve(count);
         self.moves.reserve(count);
         self.priors.reserve(count);
-    }
-
-    /// Adds a child of another layer's, which has no estimates yet.
-    fn push_from(&mut self, other: &Self, i: usize) {
-        self.states.push(other.states[i]);
-        self.hashes.push(other.hashes[i]);
-        self.costs.push(other.costs[i]);
-        self.parents.push(other.parents[i]);
-        self.owners.extend(other.owners.get(i));
-        self.moves.push(other.moves[i]);
-        self.priors.push(other.priors[i]);
     }
 
     /// Drops all children, which have no estimates yet, but the first `count`.
@@ -154,10 +139,12 @@ impl<S: Copy> Layer<S> {
         self.priors.truncate(count);
     }
 
-    pub(in crate::search) fn take_in(&mut self, estimates: Estimates) {
+    pub(in crate::search) fn take_in(&mut self, threads: usize, estimates: Estimates) {
         self.values.extend(estimates.values);
         if let Some(policy) = estimates.policy {
-            self.policy.extend_from_slice(policy.as_standard_layout().as_slice().unwrap_or_default());
+            let policy = policy.as_standard_layout();
+            let row = |i: usize| policy.row(i).to_slice().expect("rows in standard layout are slices");
+            extend_rows(threads, &mut self.policy, policy.dim(), STATES, row);
         }
     }
 
