@@ -37,6 +37,7 @@ const SOLVER_SCRIPT: &str = concat!(
     include_str!("chart.js"),
     include_str!("words.js"),
     include_str!("address.js"),
+    include_str!("search.js"),
     include_str!("solver.js"),
     "})();\n"
 );

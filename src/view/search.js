@@ -1,0 +1,186 @@
+// The search: what is asked of the server, and what it tells while it searches.
+
+function request() {
+  const number = (id) => {
+    const text = element(id).value.trim().replaceAll("_", "");
+    return text === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text);
+  };
+  const [kind, name] = element("estimate").value.split(/ (.*)/);
+  const [n, lambda, anytime] = [number("n"), number("lambda"), element("anytime").checked];
+  return {
+    puzzle: element("puzzle").value,
+    instance: element("instance").value.trim(),
+    goal: goal(),
+    model: kind === "model" ? name : undefined,
+    heuristic: kind === "heuristic" ? name : undefined,
+    search: element("search").value || (anytime ? "bwas" : undefined),
+    n,
+    lambda,
+    anytime: anytime || undefined,
+    // With a policy head, N and λ are those of deferred evaluation, which is the better search.
+    deferred: (hasPolicy() && (anytime || n !== undefined || lambda !== undefined)) || undefined,
+    max_seconds: number("seconds"),
+  };
+}
+
+const goal = () => element("goal").value.trim() || undefined;
+const isBusy = () => run?.phase === "waiting" || run?.phase === "searching";
+
+function showButtons() {
+  element("solve").disabled = possible !== true || isBusy();
+  element("stop").disabled = !isBusy() || run.stopping;
+}
+
+function say(phase, text, className = "") {
+  run.phase = phase;
+  element("phase").textContent = isBusy() && run.stopping ? "Stopping…" : text;
+  element("phase").className = className;
+  showButtons();
+}
+
+async function solve() {
+  run = { phase: "waiting", question: question(), number: null, points: [], answers: [], stopping: false };
+  run.controller = new AbortController();
+  remember(true);
+  isKept = true;
+  element("chosen").textContent = "";
+  element("watch").hidden = false;
+  element("answers").replaceChildren();
+  for (const id of ["nodes", "rate", "best-f", "best-h", "time"]) element(id).textContent = "–";
+  say("waiting", "Asking…");
+  drawRun();
+  const mine = run;
+  try {
+    const answer = await reach("solve", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+      body: JSON.stringify(request()),
+      signal: run.controller.signal,
+    });
+    if (!answer.ok) throw new Error((await answer.json()).error);
+    for await (const [name, data] of eventsOf(answer.body)) if (run === mine) EVENTS[name]?.(data);
+    if (run === mine && isBusy()) throw new Error("the server has closed the connection");
+  } catch (error) {
+    if (run === mine) say("failed", `✘ ${mine.stopping ? WHY.stopped : error.message}`, "wrong");
+  }
+}
+
+// Server-sent events, each with its name and its data.
+async function* eventsOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += value;
+    const blocks = text.split("\n\n");
+    text = blocks.pop();
+    for (const block of blocks) {
+      const field = (name) => new RegExp(`^${name}: ?(.*)$`, "m").exec(block)?.[1];
+      if (field("event")) yield [field("event"), JSON.parse(field("data"))];
+    }
+  }
+}
+
+const EVENTS = {
+  queued({ search, ahead }) {
+    run.number = search;
+    const others = ahead === 1 ? "another search is" : `${ahead} searches are`;
+    say("waiting", ahead > 0 ? `Waiting: ${others} before this one` : "Loading what is needed…");
+  },
+  started: () => say("searching", "Searching…"),
+  progress(progress) {
+    const before = run.points.findLast((point) => point.seconds < progress.seconds - 0.8) ?? { seconds: 0, nodes_generated: 0 };
+    const rate = (progress.nodes_generated - before.nodes_generated) / Math.max(0.05, progress.seconds - before.seconds);
+    run.points.push(progress);
+    thin(run.points);
+    showNumbers(progress, rate);
+    drawRun();
+  },
+  answer(answer) {
+    run.answers.push(answer);
+    say("searching", `${lengthOf(answer)}; looking for shorter ones…`);
+    showAnswers();
+    if (!costar.state().playing) present(answer);
+    drawRun();
+  },
+  done(report) {
+    showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
+    element("chosen").textContent = chosen(report, element("search").value === "");
+    if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No answer was found"}`, "wrong");
+    const best = run.answers.at(-1);
+    if (String(best?.moves) !== String(report.moves)) run.answers.push(report);
+    const proven = report.proven_optimal ? ": proven, no answer is shorter" : "; a shorter one may exist";
+    const whose = run.question === question() ? "" : " (of what was asked before)";
+    say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}${whose}`, "right");
+    showAnswers();
+    drawRun();
+    if (!report.playback || costar.state().playing) return;
+    present(run.answers.at(-1));
+    if (narrow.matches) element("board").scrollIntoView({ block: "center", behavior: calm.matches ? "auto" : "smooth" });
+    if (!calm.matches) costar.play();
+  },
+  error: ({ error }) => say("failed", `✘ ${error}`, "wrong"),
+};
+
+// Half of many points are as good as all.
+function thin(points) {
+  if (points.length > 600) points.splice(0, points.length, ...points.filter((_, i) => i % 2 === 0 || i === points.length - 1));
+}
+
+function showNumbers(progress, rate) {
+  const fixed = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+  element("nodes").textContent = progress.nodes_generated < 1e6 ? wide.format(progress.nodes_generated) : short.format(progress.nodes_generated);
+  element("rate").textContent = short.format(Math.round(rate));
+  element("best-f").textContent = fixed(progress.least_f, 1);
+  element("best-f").parentElement.hidden = (progress.least_f ?? null) === null;
+  element("best-h").textContent = fixed(progress.best_h, 1);
+  element("time").textContent = fixed(progress.seconds, 1);
+}
+
+function drawRun() {
+  if (!run) return;
+  drawChart(element("chart"), run);
+  const last = run.points.at(-1);
+  const best = (last?.least_f ?? null) === null ? `the nearest h is ${last?.best_h?.toFixed(1) ?? "unknown"}` : `the best f is ${last.least_f.toFixed(1)}`;
+  const numbers = last ? `after ${last.seconds.toFixed(0)} seconds ${best}` : "no step was made yet";
+  element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.answers.length} ${run.answers.length === 1 ? "answer" : "answers"}`);
+}
+
+function showAnswers() {
+  const items = run.answers.map((answer) => {
+    const button = Object.assign(document.createElement("button"), { type: "button" });
+    const when = Object.assign(document.createElement("span"), { textContent: `after ${secondsOf(answer)}` });
+    button.append(lengthOf(answer), when);
+    button.setAttribute("aria-pressed", answer === run.shown);
+    button.disabled = !answer.playback;
+    button.addEventListener("click", () => {
+      present(answer);
+      if (!calm.matches) costar.play();
+    });
+    const item = document.createElement("li");
+    item.append(button);
+    return item;
+  });
+  element("answers").replaceChildren(...items.reverse());
+}
+
+// Puts an answer into the player.
+function present(answer) {
+  if (!answer.playback) return;
+  run.shown = answer;
+  show(answer.playback, false);
+  showAnswers();
+}
+
+// What is stopped may still have an answer to show: the connection stays until the end.
+async function stop() {
+  run.stopping = true;
+  say(run.phase, "Stopping…");
+  if (run.number === null) return run.controller.abort();
+  try {
+    await ask("stop", { search: run.number });
+  } catch {
+    // It has just ended by itself.
+  }
+}
