@@ -1,5 +1,6 @@
 //! `costar serve`: the API over plain TCP, and the page in a browser.
 
+mod address;
 #[path = "../browser/mod.rs"]
 mod browser;
 mod page;
