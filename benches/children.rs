@@ -26,9 +26,10 @@ const CHUNK: usize = 1 << 15;
 /// Children that a search makes in a round.
 const CHILDREN: u64 = 6_000_000;
 
-/// The same estimates for each place in a chunk, whatever state is there.
+/// The same estimates for each place in a chunk, whatever state is there: those of whole chunks are made before the search.
 struct Free {
     done: VecDeque<Estimates>,
+    ready: Vec<Estimates>,
     values: Vec<f32>,
     policy: Array2<f32>,
 }
@@ -37,7 +38,26 @@ impl Default for Free {
     fn default() -> Self {
         let probability = |(i, action): (usize, usize)| [0.2, 0.025, 0.025][(i + action) % 3];
         let values = (0..CHUNK).map(|i| (FixedState::default().hash_one(i) % 64) as f32 / 4.0).collect();
-        Free { done: VecDeque::new(), values, policy: Array2::from_shape_fn((CHUNK, 12), probability) }
+        Free {
+            done: VecDeque::new(),
+            ready: Vec::new(),
+            values,
+            policy: Array2::from_shape_fn((CHUNK, 12), probability),
+        }
+    }
+}
+
+impl Free {
+    /// With estimates for so many whole chunks.
+    fn with_ready(chunks: usize, ask: Ask) -> Self {
+        let mut free = Free::default();
+        free.ready = (0..chunks).map(|_| free.of(CHUNK, ask)).collect();
+        free
+    }
+
+    fn of(&self, count: usize, ask: Ask) -> Estimates {
+        let policy = (ask == Ask::ValuesAndPolicy).then(|| self.policy.slice(s![..count, ..]).to_owned());
+        Estimates { values: self.values[..count].to_vec(), policy }
     }
 }
 
@@ -59,9 +79,8 @@ impl Heuristic<CubeState> for Free {
     }
 
     fn submit(&mut self, states: &[CubeState], ask: Ask) -> Result<(), HeuristicError> {
-        let values = self.values[..states.len()].to_vec();
-        let policy = (ask == Ask::ValuesAndPolicy).then(|| self.policy.slice(s![..states.len(), ..]).to_owned());
-        self.done.push_back(Estimates { values, policy });
+        let ready = if states.len() == CHUNK { self.ready.pop() } else { None };
+        self.done.push_back(ready.unwrap_or_else(|| self.of(states.len(), ask)));
         Ok(())
     }
 
@@ -71,12 +90,13 @@ impl Heuristic<CubeState> for Free {
 }
 
 /// Children a second.
-fn rate(search: &dyn Search<Cube3>, threads: usize) -> Result<f64> {
+fn rate(search: &dyn Search<Cube3>, ask: Ask, threads: usize) -> Result<f64> {
+    let mut free = Free::with_ready(CHILDREN as usize / CHUNK, ask);
     let start = Cube3.parse("U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D")?;
     let limits = Limits { nodes: Some(CHILDREN), ..Limits::default() };
     let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
     let mut control = Control::new(&limits, &stop, &mut watch).with_threads(threads);
-    let outcome = search.run(&Cube3, &start, &mut Free::default(), &mut control).map_err(|error| anyhow!("{error}"))?;
+    let outcome = search.run(&Cube3, &start, &mut free, &mut control).map_err(|error| anyhow!("{error}"))?;
     Ok(outcome.stats.generated as f64 / outcome.stats.seconds)
 }
 
@@ -85,20 +105,21 @@ fn main() -> Result<()> {
     let perimeter = Perimeter::new(&Cube3, 6);
     let shortlist = Beam { candidates: 2, policy_weight: 1.5, ..Beam::new(100_000) };
     let deferred = Expansion::Partial { policy_weight: 1.0 };
-    let searches: [(&str, Box<dyn Search<Cube3>>); 5] = [
-        ("beam, all children", Box::new(Beam::new(100_000))),
-        ("beam, shortlist", Box::new(shortlist.clone())),
-        ("beam, shortlist, perimeter", Box::new(Beam { perimeter, ..shortlist })),
-        ("bwas", Box::new(BestFirst::bwas(10_000, 0.6))),
-        ("bwas, deferred", Box::new(BestFirst { expansion: deferred, ..BestFirst::bwas(20_000, 0.6) })),
+    let (values, policy) = (Ask::Values, Ask::ValuesAndPolicy);
+    let searches: [(&str, Ask, Box<dyn Search<Cube3>>); 5] = [
+        ("beam, all children", values, Box::new(Beam::new(100_000))),
+        ("beam, shortlist", policy, Box::new(shortlist.clone())),
+        ("beam, shortlist, perimeter", policy, Box::new(Beam { perimeter, ..shortlist })),
+        ("bwas", values, Box::new(BestFirst::bwas(10_000, 0.6))),
+        ("bwas, deferred", policy, Box::new(BestFirst { expansion: deferred, ..BestFirst::bwas(20_000, 0.6) })),
     ];
     println!("medians of {ROUNDS} rounds, million children a second\n");
     println!("{:<28} {:>10} {:>12} {:>6}", "search", "1 thread", format!("{cores} threads"), "ratio");
     let named = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
-    for (name, search) in searches.iter().filter(|(name, _)| name.contains(&named)) {
+    for (name, ask, search) in searches.iter().filter(|(name, ..)| name.contains(&named)) {
         let (mut one, mut all, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            let (single, together) = (rate(&**search, 1)? / 1e6, rate(&**search, cores)? / 1e6);
+            let (single, together) = (rate(&**search, *ask, 1)? / 1e6, rate(&**search, *ask, cores)? / 1e6);
             one.push(single);
             all.push(together);
             ratios.push(together / single);

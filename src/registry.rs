@@ -417,7 +417,7 @@ pub fn visit_with_costs<V: Visitor>(name: &str, costs: &str, visitor: V) -> Resu
         "cube3" => Ok(visitor.visit(with(Cube3, costs)?)),
         "cube3:htm" => Ok(visitor.visit(with(Cube3HalfTurns, costs)?)),
         _ => {
-            let reason = format!("the moves of {name} have their own costs: expected cube3 or cube3:htm as the puzzle");
+            let reason = format!("{name} takes no other costs of its moves: expected cube3 or cube3:htm as the puzzle");
             Err(SettingError::new("move_costs", reason).into())
         }
     }

@@ -1,10 +1,11 @@
 //! Work on several threads at once. The results do not depend on the number of threads.
 
 use crate::memory;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 
 /// What one thread is to do.
@@ -37,6 +38,14 @@ pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
     });
 }
 
+/// The threads that wait for work, one fewer than there are cores: whoever has work for them works too. None where none can
+/// be started.
+static POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+    let helpers = thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
+    let build = || ThreadPoolBuilder::new().num_threads(helpers).thread_name(|i| format!("worker-{i}")).build().ok();
+    if helpers > 0 { build() } else { None }
+});
+
 /// Calls `work` with each number below `count`, on at most so many threads, this one among them; a thread that has done one
 /// takes the next.
 fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
@@ -50,7 +59,14 @@ fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
             work(number);
         }
     };
-    beside((1..threads.min(count)).map(|_| Box::new(take_all) as Job<'_>).collect(), Box::new(|_| take_all()));
+    let helpers = threads.min(count).saturating_sub(1);
+    match if helpers > 0 { POOL.as_ref() } else { None } {
+        Some(pool) => pool.in_place_scope(|scope| {
+            (0..helpers).for_each(|_| scope.spawn(|_| take_all()));
+            take_all();
+        }),
+        None => take_all(),
+    }
 }
 
 /// Values that threads put in and take out by number.
@@ -94,10 +110,13 @@ pub(crate) fn in_ranges<T: Send>(
     least: usize,
     work: impl Fn(Range<usize>) -> T + Sync,
 ) -> Vec<T> {
+    on_each(threads, ranges(threads, count, least), work)
+}
+
+/// Cuts `0..count` into a range a thread, none shorter than `least`.
+pub(crate) fn ranges(threads: usize, count: usize, least: usize) -> Vec<Range<usize>> {
     let parts = (count / least.max(1)).clamp(1, threads.max(1));
-    let done = Slots::empty(parts);
-    for_all(parts, parts, &|i| done.put(i, work(i * count / parts..(i + 1) * count / parts)));
-    (0..parts).map(|i| done.take(i)).collect()
+    (0..parts).map(|i| i * count / parts..(i + 1) * count / parts).collect()
 }
 
 /// Adds values to a vector, each made from its number: every thread writes a range of them, none shorter than `least`.
@@ -156,12 +175,17 @@ fn extend_by<T: Copy + Send>(
     unsafe { to.set_len(to.len() + all) };
 }
 
-/// Works on shards at once, each thread on a run of them: `work` is given the number of the first, and the run.
-pub(crate) fn in_shards<T: Send>(threads: usize, shards: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
+/// Works on shards at once, each thread on a run of them: `work` is given the number of the first, and the run. The results
+/// are in the order of the runs.
+pub(crate) fn in_shards<T: Send, R: Send>(
+    threads: usize,
+    shards: &mut [T],
+    work: impl Fn(usize, &mut [T]) -> R + Sync,
+) -> Vec<R> {
     let threads = threads.clamp(1, shards.len().max(1));
     let each = shards.len().div_ceil(threads).max(1);
     let runs = shards.chunks_mut(each).enumerate().collect();
-    on_each(threads, runs, |(run, shards)| work(run * each, shards));
+    on_each(threads, runs, |(run, shards)| work(run * each, shards))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use costar::neural::precision::Precision;
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::Cube3;
 use costar::puzzle::tiles::Puzzle8;
+use costar::quantity::Interval;
 use costar::report::{Metrics, read_lines};
 use costar::sampler::{GENERATOR, Labels, Sampler, Samples, Walks};
 use costar::search::perimeter::Perimeter;
@@ -19,6 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 fn walks() -> Arc<dyn Samples> {
     Arc::new(Walks::new(Arc::new(Cube3)))
@@ -232,10 +234,17 @@ fn a_folder_belongs_to_one_training() {
     assert!(claim(&out, true).expect_err("it is at work").to_string().contains("another training"));
     drop(lock);
     drop(claim(&out, false).expect("the lock alone does not fill it"));
-    fs::write(out.join("notes.txt"), "mine").expect("it can be written");
+    fs::write(out.join(METRICS), "").expect("it can be written");
     let refusal = claim(&out, false).expect_err("it is not empty").to_string();
-    assert!(refusal.contains("notes.txt") && refusal.contains("`resume`"), "{refusal}");
-    claim(&out, true).expect("it is resumed");
+    assert!(refusal.contains(METRICS) && refusal.contains("`resume`"), "{refusal}");
+    drop(claim(&out, true).expect("it is resumed"));
+    fs::remove_file(out.join("lock")).expect("it was locked");
+    fs::write(out.join("notes.txt"), "mine").expect("it can be written");
+    for resume in [false, true] {
+        let refusal = claim(&out, resume).expect_err("it is no run's").to_string();
+        assert!(refusal.contains("notes.txt") && refusal.contains("`out`"), "{refusal}");
+        assert!(!out.join("lock").exists(), "nothing is written there");
+    }
 }
 
 #[test]
@@ -256,6 +265,40 @@ fn snapshots_are_kept_beside_the_checkpoint() {
     for path in kept {
         Model::read(&path, &Cube3, Device::CPU, Some(Precision::F32)).expect("a whole model");
     }
+}
+
+#[test]
+fn a_run_keeps_what_may_change_until_it_is_changed() {
+    set_cpu_threads(1);
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path();
+    let kept = || {
+        let position = checkpoint::read(&newest(out)).expect("a position");
+        (position.checkpoint_every, position.snapshot_every, position.tensorboard)
+    };
+    let train = |training: costar::Result<Training<Cube3>>| {
+        training.expect("a training").run(&AtomicBool::new(false), &mut |_| ()).expect("it trains")
+    };
+    let (every, board) = (Interval::Samples(640), out.join("board"));
+    let asked = RunOptions {
+        checkpoint_every: Some(every),
+        snapshot_every: Some(320),
+        tensorboard: Some(board.clone()),
+        ..plan(out, 320)
+    };
+    train(Training::fresh(Arc::new(Cube3), walks(), settings(1e-3), asked, Device::CPU, None));
+    assert_eq!(kept(), (every, Some(320), Some("board".into())));
+    let resumed = resume(out, 640).expect("it resumes");
+    assert_eq!(resumed.tensorboard(), Some(board));
+    train(Ok(resumed));
+    assert_eq!(kept(), (every, Some(320), Some("board".into())));
+    assert_eq!(fs::read_dir(out.join(SNAPSHOTS)).expect("snapshots").count(), 2);
+    let (every, path) = (Interval::Time(Duration::from_secs(7)), newest(out));
+    let asked = RunOptions { checkpoint_every: Some(every), snapshot_every: Some(0), ..plan(out, 960) };
+    let position = checkpoint::read(&path).expect("a position");
+    train(Training::resumed(Arc::new(Cube3), walks(), &path, position, asked, Device::CPU));
+    assert_eq!(kept(), (every, None, Some("board".into())));
+    assert_eq!(fs::read_dir(out.join(SNAPSHOTS)).expect("snapshots").count(), 2);
 }
 
 /// Runs of 100 batches, made by `begin` in a folder, fresh or from a checkpoint: one that is never stopped and one that is

@@ -2,6 +2,7 @@
 
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
+use super::puzzle_flags::PuzzleFlags;
 use super::signal;
 use super::solver_flags::{SolverFlags, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS, ranks};
@@ -28,6 +29,7 @@ mod shared;
 use shared::{Sent, check_alike, collect, share_todo};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "bench measures the search: unlike solve, it does not fall back on the scramble undone.")]
 pub(super) struct Args {
     /// One instance a line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
     /// with blank lines between the levels)
@@ -88,8 +90,13 @@ impl Visitor for Bench {
         if let Some(group) = &group {
             check_alike(group, &instances, &solver).or_input()?;
         }
+        let PuzzleFlags { goal, move_costs, .. } = &args.flags.puzzle;
         let mut results = match &args.out {
-            Some(out) if is_first => earlier(out, &instances, &beyond, solver.template()).or_input()?,
+            Some(out) if is_first => {
+                let (goal, move_costs) = (goal.clone(), move_costs.clone());
+                let template = Solved { goal, move_costs, ..solver.template().clone() };
+                earlier(out, &instances, &beyond, &template).or_input()?
+            }
             _ => vec![None; instances.len()],
         };
         let mut todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
@@ -102,16 +109,16 @@ impl Visitor for Bench {
         }
         let others = args.against.as_deref().map(others).transpose().or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
-        // An optimum in the file counts moves.
-        let counts_moves = solver.puzzle().own_costs().is_none();
-        let done = |i: usize, mut solution: Solution<P::State>| -> Option<Done> {
+        let done = |i: usize, solution: Solution<P::State>| -> Option<Done> {
             if solution.stopped {
                 return None; // an interrupted search says nothing of the instance
             }
-            solution.report.optimal_length = instances[i].optimum.filter(|_| counts_moves);
             let moves = solution.moves.as_deref().map(|moves| puzzle.written(moves).join(" "));
             let why = why_not_solved(&solution.report, solution.end);
-            Some(Done { instance: i, report: solution.report, moves, why })
+            let optimal_length = instances[i].optimum;
+            let (goal, move_costs) = (goal.clone(), move_costs.clone());
+            let report = Solved { optimal_length, goal, move_costs, ..solution.report };
+            Some(Done { instance: i, report, moves, why })
         };
         let mut take_in = |done: Done| -> Result<()> {
             if let Some(out) = &args.out {
@@ -270,6 +277,8 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
             let place = || format!("line {line} of {}", path.display());
             let (text, optimum) = instances::with_optimum(&text, takes_lines).with_context(place)?;
             let start = puzzle.parse(text).with_context(place)?;
+            // An optimum counts moves.
+            let optimum = optimum.filter(|_| puzzle.own_costs().is_none());
             Ok(Instance { text: text.into(), start, optimum })
         })
         .collect();
@@ -318,9 +327,10 @@ fn others(path: &Path) -> Result<Vec<Solved>> {
 fn describe(optimum: Option<u32>, done: &Done) -> String {
     let Done { instance, report, moves, why } = done;
     let (Some(moves), Some(length)) = (moves, report.length) else { return format!("{:>4}  {why}", instance + 1) };
+    let cost = report.cost.filter(|_| report.has_costs()).map(|cost| format!("cost {cost}, ")).unwrap_or_default();
     let optimum = optimum.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
     format!(
-        "{:>4}  {length} moves{optimum}{}  {:.2} s  {} evaluated  {moves}",
+        "{:>4}  {cost}{length} moves{optimum}{}  {:.2} s  {} evaluated  {moves}",
         instance + 1,
         if report.proven_optimal { ", proven" } else { "" },
         report.seconds,
@@ -342,10 +352,15 @@ fn show(summary: &Summary) -> String {
             "proof    {proven} proven, {unproven} unproven; seconds mean {searched:.2} search, {seconds:.2} proof\n"
         )
     });
+    let (length, optima) = (number(summary.mean_length, 2), number(summary.mean_optimal, 2));
+    let worth = match summary.mean_cost {
+        Some(cost) => format!("cost     mean {cost:.2} (of the optima {optima}); length mean {length}"),
+        None => format!("length   mean {length} (of the optima {optima})"),
+    };
     format!(
         "{} instances, {} solved ({:.1} %), {optimal}\n\
          {}\
-         length   mean {} (of the optima {})\n\
+         {worth}\n\
          seconds  mean {}, median {}, 95 % within {}, at most {}\n\
          nodes    {} generated/s, {} evaluated/s\n\
          memory   {} at most",
@@ -353,8 +368,6 @@ fn show(summary: &Summary) -> String {
         summary.solved,
         share(summary.solved),
         proof.unwrap_or_default(),
-        number(summary.mean_length, 2),
-        number(summary.mean_optimal, 2),
         number(summary.mean_seconds, 2),
         number(summary.median_seconds, 2),
         number(summary.p95_seconds, 2),

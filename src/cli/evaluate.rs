@@ -76,14 +76,18 @@ impl Visitor for Evaluate {
             match next {
                 Ok(instance) => {
                     let instance = instance.context("the instances cannot be read")?.text;
-                    let text = instance.split('\t').next().unwrap_or_default().trim_end();
-                    match solver.parse(text) {
-                        Ok(state) => waiting.push((text.into(), state)),
+                    let takes_lines = solver.puzzle().takes_lines();
+                    let read = instances::with_optimum(&instance, takes_lines).and_then(|(text, _)| {
+                        let state = solver.parse(text)?;
+                        Ok((text.to_owned(), state))
+                    });
+                    match read {
+                        Ok(read) => waiting.push(read),
                         Err(refusal) => {
                             code = BAD_INPUT;
                             print_all(&mut solver, &mut waiting)?;
                             let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
-                            print_line(&Refused { puzzle, instance: text.into(), error })?;
+                            print_line(&Refused { puzzle, instance, error })?;
                         }
                     }
                     if waiting.len() >= solver.chunk() {

@@ -1,6 +1,6 @@
 //! How instances stand in a file or on standard input: one a line, or, of puzzles that take several lines, a block
 //! each, with blank lines between; and behind a tab, the optimal length where it is known. Of puzzles that take one line,
-//! `#` begins a comment, and a line that begins with `//` is one.
+//! `#` begins a comment, and a line that begins with `//` is one; six lines of nine letters each are the faces of one cube.
 
 use anyhow::{Result, anyhow};
 use std::io::{self, BufRead};
@@ -21,25 +21,25 @@ pub(super) struct Gatherer {
     takes_lines: bool,
     line: usize,
     block: Option<Written>,
+    /// Lines of nine letters that may be the faces of a cube.
+    faces: Vec<Written>,
 }
 
 impl Gatherer {
     /// Of a puzzle whose instances take several lines, or one.
     pub(super) fn new(takes_lines: bool) -> Self {
-        Gatherer { takes_lines, line: 0, block: None }
+        Gatherer { takes_lines, line: 0, block: None, faces: Vec::new() }
     }
 
-    /// Takes the next line; gives the instance that it completes.
-    pub(super) fn add(&mut self, line: &str) -> Option<Written> {
+    /// Takes the next line; gives the instances that it completes.
+    pub(super) fn add(&mut self, line: &str) -> Vec<Written> {
         self.line += 1;
         if !self.takes_lines {
-            let text = without_comment(line).trim();
-            let is_instance = !text.is_empty() && !text.starts_with("//");
-            return is_instance.then(|| Written { line: self.line, text: text.into() });
+            return self.add_alone(line);
         }
         let text = line.trim_end();
         if text.is_empty() {
-            return self.block.take();
+            return self.block.take().into_iter().collect();
         }
         if !text.starts_with(';') {
             match &mut self.block {
@@ -50,14 +50,40 @@ impl Gatherer {
                 None => self.block = Some(Written { line: self.line, text: text.into() }),
             }
         }
-        None
+        Vec::new()
     }
 
-    /// The instance that the end completes.
-    pub(super) fn end(&mut self) -> Option<Written> {
-        self.block.take()
+    /// A line that is an instance, or nothing, or a face.
+    fn add_alone(&mut self, line: &str) -> Vec<Written> {
+        let text = without_comment(line).trim();
+        let written = Written { line: self.line, text: text.into() };
+        if text.len() == FACELETS && text.bytes().all(|letter| letter.is_ascii_alphabetic()) {
+            self.faces.push(written);
+            if self.faces.len() < FACES {
+                return Vec::new();
+            }
+            let text = self.faces.iter().map(|face| &*face.text).collect::<Vec<_>>().join(" ");
+            let line = self.faces.drain(..).next().map_or(self.line, |first| first.line);
+            return vec![Written { line, text }];
+        }
+        let mut instances = std::mem::take(&mut self.faces);
+        if !text.is_empty() && !text.starts_with("//") {
+            instances.push(written);
+        }
+        instances
+    }
+
+    /// The instances that the end completes.
+    pub(super) fn end(&mut self) -> Vec<Written> {
+        let mut instances = std::mem::take(&mut self.faces);
+        instances.extend(self.block.take());
+        instances
     }
 }
+
+/// The faces of a cube, and the facelets of each.
+const FACES: usize = 6;
+const FACELETS: usize = 9;
 
 /// A line up to the `#` that begins a comment: the first character, or behind a space and before no number, which names a
 /// scramble.
@@ -73,7 +99,7 @@ fn without_comment(line: &str) -> &str {
 /// All instances of a text.
 pub(super) fn all(text: &str, takes_lines: bool) -> Vec<Written> {
     let mut gatherer = Gatherer::new(takes_lines);
-    let mut instances: Vec<Written> = text.lines().filter_map(|line| gatherer.add(line)).collect();
+    let mut instances: Vec<Written> = text.lines().flat_map(|line| gatherer.add(line)).collect();
     instances.extend(gatherer.end());
     instances
 }
@@ -88,18 +114,18 @@ pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> R
         let mut at_end = false;
         while !at_end {
             bytes.clear();
-            let instance = match input.read_until(b'\n', &mut bytes) {
+            let instances = match input.read_until(b'\n', &mut bytes) {
                 Ok(0) => {
                     at_end = true;
-                    gatherer.end().map(Ok)
+                    gatherer.end().into_iter().map(Ok).collect()
                 }
-                Ok(_) => gatherer.add(&String::from_utf8_lossy(&bytes)).map(Ok),
+                Ok(_) => gatherer.add(&String::from_utf8_lossy(&bytes)).into_iter().map(Ok).collect(),
                 Err(error) => {
                     at_end = true;
-                    Some(Err(error))
+                    vec![Err(error)]
                 }
             };
-            if instance.is_some_and(|instance| sender.send(instance).is_err()) {
+            if instances.into_iter().any(|instance| sender.send(instance).is_err()) {
                 break;
             }
         }
@@ -107,13 +133,16 @@ pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> R
     receiver
 }
 
-/// An instance, and its optimal length where that stands behind the only tab of its line; several tabs are spaces. An
-/// instance that takes several lines has none.
+/// An instance, and its optimal length where that stands behind the only tab of its line; several tabs are spaces, and so is
+/// one behind the number of an instance, as in `1.`. An instance that takes several lines has none.
 ///
 /// # Errors
 /// If what stands there is no length.
 pub(super) fn with_optimum(text: &str, takes_lines: bool) -> Result<(&str, Option<u32>)> {
-    let optimum = text.split_once('\t').filter(|(_, rest)| !takes_lines && !rest.contains('\t'));
+    let numbers =
+        |text: &str| text.trim_end().strip_suffix(['.', ':', ')']).is_some_and(|text| text.parse::<u32>().is_ok());
+    let behind_tab = text.split_once('\t').filter(|(_, rest)| !takes_lines && !rest.contains('\t'));
+    let optimum = behind_tab.filter(|(instance, _)| !numbers(instance));
     let Some((instance, optimum)) = optimum else { return Ok((text, None)) };
     let optimum = optimum.trim();
     let refusal = || anyhow!("'{optimum}' is not an optimal length: expected a whole number");
@@ -133,5 +162,28 @@ mod tests {
         let blocks = "; 0\n ##\n#@#\n\n\n; 1\n#+#\n;x\n##";
         assert_eq!(all(blocks, true), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
         assert_eq!(all("", true), []);
+    }
+
+    #[test]
+    fn six_lines_of_nine_letters_are_one_cube() {
+        let face = "UURFBLDDD";
+        let written = |line, text: &str| Written { line, text: text.into() };
+        let cube = [face; 6].join(" ");
+        let lines = format!("{face}\n").repeat(6);
+        assert_eq!(all(&lines, false), [written(1, &cube)]);
+        assert_eq!(all(&format!("R\n{lines}{face}\nU F\n"), false).len(), 4);
+        let five = format!("{face}\n").repeat(5);
+        let alone: Vec<Written> = (1..=5).map(|line| written(line, face)).collect();
+        assert_eq!(all(&five, false), alone);
+        assert_eq!(all(&format!("{five}# the end"), false), alone);
+    }
+
+    #[test]
+    fn what_stands_behind_a_tab_is_the_optimal_length() {
+        assert_eq!(with_optimum("R U\t2", false).expect("a length"), ("R U", Some(2)));
+        assert_eq!(with_optimum("R\tU\tF", false).expect("no length"), ("R\tU\tF", None));
+        assert_eq!(with_optimum("1.\tR U", false).expect("no length"), ("1.\tR U", None));
+        assert_eq!(with_optimum("#.\t#", true).expect("no length"), ("#.\t#", None));
+        assert!(with_optimum("R U\tF", false).is_err());
     }
 }

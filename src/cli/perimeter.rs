@@ -1,12 +1,13 @@
 //! `costar perimeter`: makes the table of exact distances near the goals, and keeps it in the cache.
 
 use super::progress::{PerimeterBar, note};
+use super::puzzle_flags::visit_checked;
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, signal};
 use crate::cache;
 use crate::memory;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, Visitor};
 use crate::search::perimeter::{Count, Extent, PerimeterShelf};
 use anyhow::{Context as _, anyhow, ensure};
 use std::io::{self, Write as _};
@@ -24,9 +25,13 @@ const WAITING: f64 = (64 << 20) as f64;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The puzzle
-    #[arg(default_value = "cube3", value_name = "PUZZLE")]
-    puzzle: String,
+    /// The puzzle [default: the model's, or cube3]
+    #[arg(value_name = "PUZZLE")]
+    puzzle: Option<String>,
+    /// A model of the puzzle, which tells what puzzle it is: a folder, or a name under $COSTAR_MODELS, ./models or the
+    /// checkout's models
+    #[arg(long, value_name = "DIR")]
+    model: Option<String>,
     /// The greatest distance, in moves. Without it, lists what is in the cache
     #[arg(long, value_name = "D")]
     depth: Option<u32>,
@@ -41,8 +46,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    let name = args.puzzle.clone();
-    visit(&name, None, Make { args, stop }).or_input()?
+    let (puzzle, model) = (args.puzzle.clone(), args.model.clone());
+    visit_checked(puzzle.as_deref(), model.as_deref(), None, Make { args, stop })
 }
 
 struct Make {
@@ -62,7 +67,14 @@ impl Visitor for Make {
             )
         };
         let shelf = entry.reverse().and_then(|reverse| reverse.shelf(entry.puzzle())).ok_or_else(refuse).or_input()?;
-        let Some(depth) = args.depth else { return list(&*shelf, &name) };
+        let Some(depth) = args.depth else {
+            let typed = match (&args.puzzle, &args.model) {
+                (Some(puzzle), _) => puzzle.clone(),
+                (None, Some(model)) => format!("--model {model}"),
+                (None, None) => name.clone(),
+            };
+            return list(&*shelf, &name, &typed);
+        };
         (|| {
             ensure!(depth > 0, "--depth 0: expected at least 1");
             ensure!(cache::folder().is_some(), "there is no cache: set COSTAR_CACHE, XDG_CACHE_HOME or HOME");
@@ -110,12 +122,12 @@ impl Visitor for Make {
     }
 }
 
-/// What is in the cache.
-fn list<S>(shelf: &dyn PerimeterShelf<S>, name: &str) -> Ending {
+/// What is in the cache, of a puzzle that the command line names so.
+fn list<S>(shelf: &dyn PerimeterShelf<S>, name: &str, typed: &str) -> Ending {
     let mut out = io::stdout().lock();
     let kept = shelf.kept();
     if kept.is_empty() {
-        writeln!(out, "no perimeter of {name} is in the cache; costar perimeter {name} --depth D makes one")?;
+        writeln!(out, "no perimeter of {name} is in the cache; costar perimeter {typed} --depth D makes one")?;
     }
     for kept in kept {
         writeln!(out, "depth {:>2}  {:>9}  {}", kept.depth, quantity::bytes(kept.bytes), kept.path.display())?;

@@ -1,19 +1,19 @@
 //! `costar scramble`: random instances, one a line or, of several lines, with blank lines between, as `solve` and `bench` read
 //! them.
 
+use super::puzzle_flags::OfPuzzle;
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, move_names};
 use crate::quantity;
 use crate::random::{Generator, generator};
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, Visitor};
 use anyhow::{Result, anyhow, ensure};
 use std::io::{self, Write as _};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The puzzle
-    #[arg(long, default_value = "cube3", value_name = "NAME")]
-    puzzle: String,
+    #[command(flatten)]
+    puzzle: OfPuzzle,
     /// Moves of a scramble [default: the puzzle's own]
     #[arg(long, value_name = "D", value_parser = quantity::count)]
     depth: Option<u64>,
@@ -38,7 +38,7 @@ enum Form {
 }
 
 pub(super) fn run(args: &Args) -> Ending {
-    visit(&args.puzzle, None, Scramble(args)).or_input()?
+    args.puzzle.visit(None, Scramble(args))
 }
 
 struct Scramble<'a>(&'a Args);

@@ -151,6 +151,10 @@ fn present<P: Puzzle>(
             note!("costar: {} nodes stored, {said}", grouped(solution.report.nodes_stored));
         }
     }
+    let is_answered = solution.report.length.is_some_and(|length| length > 0) && solution.report.nodes_evaluated == 0;
+    if is_answered && args.flags.puzzle.model.is_some() && !args.flags.json {
+        note!("costar: what is known around the goal was enough: the model was not asked");
+    }
     if let Some(said) = unproven(&solution.report).filter(|_| !args.flags.json) {
         note!("costar: {said}");
     }

@@ -7,6 +7,7 @@ use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::Entry;
 use crate::report::Solved;
+use crate::search::random::MOST_MOVES;
 use crate::search::{End, Limit, Limits};
 use crate::solver::{Builder, Solver};
 use std::sync::Arc;
@@ -98,7 +99,10 @@ pub(super) fn why_not_solved(report: &Solved, end: End) -> String {
         End::Limit(Limit::Nodes) => format!("not solved: the nodes (--max-nodes) are used up ({counted})"),
         End::Limit(Limit::Width) => format!("not solved: the beam is empty, a larger --n goes further ({counted})"),
         End::Limit(Limit::Moves) => {
-            format!("not solved: the walk has made all its moves, and another --seed gives another walk ({counted})")
+            let moves = grouped(MOST_MOVES);
+            format!(
+                "not solved: the walk has made all its {moves} moves; another --seed gives another walk ({counted})"
+            )
         }
         End::Limit(Limit::Memory) => format!("not solved: the memory (--max-memory) is used up ({counted})"),
         End::Limit(Limit::Stopped) | End::Solved => format!("not solved: stopped ({counted})"),

@@ -76,16 +76,17 @@ pub(super) struct Args {
     /// The run's folder [default: runs/PUZZLE-NET]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in that folder; start one if the folder is empty
+    /// Go on with the run in that folder; start one if the folder is empty, or holds a run that has not saved yet
     #[arg(long)]
     resume: bool,
     /// Begin with the weights of this model, of the same puzzle or of one with the same encoding, as cube3 and
     /// cube3:htm have
     #[arg(long, value_name = "MODEL")]
     init: Option<String>,
-    /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples
-    #[arg(long, default_value = "10m", value_name = "INTERVAL")]
-    checkpoint_every: Interval,
+    /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples [default: 10m; of a resumed run, what it
+    /// had]
+    #[arg(long, value_name = "INTERVAL")]
+    checkpoint_every: Option<Interval>,
     /// The labels: walks (the length of the walk to a state), exact (the same, but the distance near the goals), tightened
     /// (exact, and beyond that the length of the walk from there) or bellman (the best of its children by the network
     /// itself: value iteration; with --init, a second phase) [default: walks]
@@ -102,11 +103,12 @@ pub(super) struct Args {
     /// that differ from the goal in few cells, however far they are [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = quantity::share::<f64>)]
     sparse_states: Option<f64>,
-    /// Also write the metrics to this folder as TensorBoard reads them
+    /// Also write the metrics to this folder as TensorBoard reads them [default: of a resumed run, the one it had]
     #[arg(long, value_name = "DIR")]
     tensorboard: Option<PathBuf>,
-    /// Keep the model as it is after every N samples, in the run's snapshots/
-    #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
+    /// Keep the model as it is after every N samples, in the run's snapshots/; 0 for never [default: 0; of a resumed
+    /// run, what it had]
+    #[arg(long, value_name = "N", value_parser = quantity::count)]
     snapshot_every: Option<u64>,
 }
 
@@ -237,8 +239,12 @@ impl Visitor for Train {
             let time = Roughly(left as f64 / speed);
             note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
         }
-        let board = args.tensorboard.as_deref().map(|folder| TensorBoard::create(folder, training.samples()));
-        let mut board = board.transpose().context("--tensorboard").or_input()?;
+        let board = training.tensorboard().map(|folder| TensorBoard::create(&folder, training.samples()));
+        let whose = match args.tensorboard {
+            Some(_) => "--tensorboard",
+            None => "--tensorboard of the run that is resumed: name another folder, or make this one writable",
+        };
+        let mut board = board.transpose().context(whose).or_input()?;
         let bar = TrainingBar::new(training.steps(), training.samples(), training.ranks());
         let ended = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
@@ -255,8 +261,7 @@ impl Visitor for Train {
         match ended? {
             Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
             Ended::Finished | Ended::NothingLeft => {
-                let (model, instance) = (quoted(&options.out), example(&entry));
-                note!("costar: done; solve with it: costar solve --model {model} {instance}");
+                note!("costar: done; solve with it: {}", example(&entry, &quoted(&options.out)));
             }
         }
         Ok(SUCCESS)
@@ -299,17 +304,17 @@ fn quoted(path: &Path) -> String {
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// An instance as it is typed.
-fn example<P: Puzzle>(entry: &Entry<P>) -> String {
+/// A command that solves an instance with the model of a run. A state may take several lines, which no one types.
+fn example<P: Puzzle>(entry: &Entry<P>, run: &str) -> String {
     /// Moves of a scramble that is soon solved.
     const MOVES: u64 = 8;
     let puzzle = &**entry.puzzle();
     match entry.reverse() {
         Some(reverse) => {
             let (moves, _) = reverse.scramble(puzzle, MOVES, &mut generator(1, 0));
-            format!("\"{}\"", move_names(puzzle, &moves).join(" "))
+            format!("costar solve --model {run} \"{}\"", move_names(puzzle, &moves).join(" "))
         }
-        None => "- < FILE".into(),
+        None => format!("costar scramble --model {run} --depth {MOVES} | costar solve --model {run} -"),
     }
 }
 
@@ -351,6 +356,7 @@ fn options(args: &Args, puzzle: &str, config: &TrainingConfig) -> Result<RunOpti
         resume: args.resume,
         checkpoint_every: args.checkpoint_every,
         snapshot_every: args.snapshot_every,
+        tensorboard: args.tensorboard.clone(),
     })
 }
 

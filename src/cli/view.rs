@@ -1,10 +1,11 @@
 //! `costar view`: a page that plays a solution.
 
 use super::progress::note;
+use super::puzzle_flags::OfPuzzle;
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS};
 use crate::files;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, Visitor};
 use crate::view::{Playback, page};
 use anyhow::{Context as _, Result, ensure};
 use std::fs;
@@ -13,9 +14,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The puzzle
-    #[arg(long, default_value = "cube3", value_name = "NAME")]
-    puzzle: String,
+    #[command(flatten)]
+    puzzle: OfPuzzle,
     /// Another goal than the puzzle's own
     #[arg(long, value_name = "STATE")]
     goal: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Ending {
     check_place(&args.out).or_input()?;
-    visit(&args.puzzle, args.goal.as_deref(), View(args)).or_input()?
+    args.puzzle.visit(args.goal.as_deref(), View(args))
 }
 
 struct View<'a>(&'a Args);

@@ -159,6 +159,10 @@ impl Puzzle for Cube2 {
         Some(Scramble { start: Corners(CubeState::SOLVED.corners()), moves })
     }
 
+    fn as_held(&self, state: &Corners) -> Corners {
+        hold(state.0)
+    }
+
     /// 24 stickers, each one of 6 colours; the three of DBL never change.
     fn encoding(&self) -> Encoding {
         let grid = Grid { faces: 6, rows: 2, columns: 2 };

@@ -196,6 +196,11 @@ pub trait Puzzle: Send + Sync + 'static {
         Picture::Text { text: self.draw(state, Style::Plain) }
     }
 
+    /// A state of a [scramble](Puzzle::scramble) as [`Puzzle::parse`] holds it, where it may be held in several ways.
+    fn as_held(&self, state: &Self::State) -> Self::State {
+        *state
+    }
+
     /// Where the positions are that a [picture](Puzzle::picture) has symbols at, where that is known.
     fn geometry(&self) -> Option<&Geometry> {
         None

@@ -92,6 +92,12 @@ pub struct Solved {
     /// How many processes have shared the search, where there were several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<usize>,
+    /// The goal, in a file of results, where one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// What some moves cost, in a file of results, where that was given: `U=1.5,B=2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub move_costs: Option<String>,
 }
 
 /// Writes a whole number without a point.
@@ -103,6 +109,11 @@ pub(crate) fn whole<S: serde::Serializer>(number: &Option<f64>, serializer: S) -
 }
 
 impl Solved {
+    /// Whether its cost is no length: moves were given costs, or have other costs than 1.
+    pub fn has_costs(&self) -> bool {
+        self.move_costs.is_some() || self.cost.zip(self.length).is_some_and(|(cost, length)| cost != length as f64)
+    }
+
     /// Refuses to put results of different settings together.
     ///
     /// # Errors
@@ -112,6 +123,8 @@ impl Solved {
             if ours == theirs { Ok(()) } else { Err(format!("{name} is {ours} there, and {theirs} here")) }
         };
         differs("the puzzle", self.puzzle.clone(), other.puzzle.clone())?;
+        differs("`goal`", show(&self.goal), show(&other.goal))?;
+        differs("`move_costs`", show(&self.move_costs), show(&other.move_costs))?;
         differs("the search", self.search.clone(), other.search.clone())?;
         differs("the heuristic", show(&self.heuristic), show(&other.heuristic))?;
         differs("the model", show(&self.model), show(&other.model))?;
@@ -177,6 +190,9 @@ pub struct Summary {
     pub mean_proof_seconds: Option<f64>,
     /// Mean length of the solutions.
     pub mean_length: Option<f64>,
+    /// Mean cost of the solutions; `null` where costs are lengths.
+    #[serde(default)]
+    pub mean_cost: Option<f64>,
     /// Mean known optimal length of the solved instances that have one.
     pub mean_optimal: Option<f64>,
     /// Over all instances, solved or not.
@@ -206,6 +222,7 @@ impl Summary {
     pub fn new(results: &[Solved], optima: &[Option<u32>], peak_memory_bytes: u64) -> Summary {
         assert_eq!(results.len(), optima.len());
         let both = || results.iter().zip(optima).filter_map(|(result, optimum)| Some((result.cost?, (*optimum)?)));
+        let has_costs = results.iter().any(Solved::has_costs);
         let mut seconds: Vec<f64> = results.iter().map(|result| result.seconds).collect();
         seconds.sort_by(f64::total_cmp);
         let total: f64 = seconds.iter().sum();
@@ -222,6 +239,7 @@ impl Summary {
             unproven: results.iter().filter(|result| result.solved && !result.proven_optimal).count(),
             mean_proof_seconds: mean(results.iter().filter_map(|result| Some(result.proof?.seconds))),
             mean_length: mean(results.iter().filter_map(|result| Some(result.length? as f64))),
+            mean_cost: mean(results.iter().filter_map(|result| result.cost)).filter(|_| has_costs),
             mean_optimal: mean(both().map(|(_, optimum)| f64::from(optimum))),
             mean_seconds: mean(seconds.iter().copied()),
             median_seconds: median(&seconds),
@@ -370,6 +388,39 @@ mod tests {
         fs::write(&path, "1\nx\n2\n")?;
         assert!(read_lines::<u32>(&path).expect_err("x is no number").to_string().contains("line 2"));
         Ok(())
+    }
+
+    #[test]
+    fn results_of_other_goals_and_costs_are_told_apart() {
+        let plain = Solved { puzzle: "cube3".into(), ..Solved::default() };
+        let row = |goal: Option<&str>, move_costs: Option<&str>| Solved {
+            goal: goal.map(str::to_owned),
+            move_costs: move_costs.map(str::to_owned),
+            ..plain.clone()
+        };
+        let refusal = |one: &Solved, other: &Solved| one.check_same_settings(other).expect_err("they differ");
+        let (two, three) = (row(None, Some("U=2")), row(None, Some("U=3")));
+        assert_eq!(refusal(&two, &three), "`move_costs` is U=2 there, and U=3 here");
+        assert_eq!(refusal(&plain, &two), "`move_costs` is none there, and U=2 here");
+        assert_eq!(refusal(&row(Some("2"), None), &row(Some("3"), None)), "`goal` is 2 there, and 3 here");
+        assert_eq!(two.check_same_settings(&two.clone()), Ok(()));
+        // What was not given is not written, and rows without it are read.
+        let text = serde_json::to_string(&plain).expect("JSON");
+        assert!(!text.contains("goal") && !text.contains("move_costs"), "{text}");
+        assert_eq!(serde_json::from_str::<Solved>(&text).expect("a row"), plain);
+    }
+
+    #[test]
+    fn the_document_names_every_field_of_a_row() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/http.md");
+        let document = fs::read_to_string(path).expect("the document");
+        let all =
+            Solved { ranks: Some(2), goal: Some("2".into()), move_costs: Some("U=2".into()), ..Solved::default() };
+        let row = serde_json::to_value(&all).expect("JSON");
+        for name in row.as_object().expect("an object").keys() {
+            let is_named = |line: &str| line.starts_with("| `") && line.contains(&format!("`{name}`"));
+            assert!(document.lines().any(is_named), "{name}");
+        }
     }
 
     #[test]

@@ -30,8 +30,28 @@ pub fn share(hits: usize, trials: usize) -> Option<Estimate> {
     Some(Estimate { value, low: (middle - half).clamp(0.0, value), high: (middle + half).clamp(value, 1.0) })
 }
 
-/// The mean of values, with the interval of Student's t; of a single value, an interval without width; `None` without
-/// values.
+/// The mean of differences, with the interval that holds the true one with 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Difference {
+    /// What was measured.
+    pub value: f64,
+    /// Where the interval begins; `null` of a single pair, which gives no interval.
+    pub low: Option<f64>,
+    /// Where it ends; the same.
+    pub high: Option<f64>,
+}
+
+/// The mean of the differences of pairs, the first less the second, with the interval of Student's t: what is hard for
+/// both does not widen it. `None` without pairs.
+pub fn difference(pairs: &[[f64; 2]]) -> Option<Difference> {
+    let differences: Vec<f64> = pairs.iter().map(|[first, second]| first - second).collect();
+    let Estimate { value, low, high } = mean(&differences)?;
+    let has_interval = differences.len() > 1;
+    Some(Difference { value, low: has_interval.then_some(low), high: has_interval.then_some(high) })
+}
+
+/// The mean of values, with the interval of Student's t. A single value gives no interval, and is both ends itself: a
+/// picture has a point there. `None` without values.
 pub fn mean(values: &[f64]) -> Option<Estimate> {
     if values.is_empty() {
         return None;
@@ -62,5 +82,19 @@ fn student(freedom: usize) -> f64 {
                 (79.0 * z.powi(9) + 776.0 * z.powi(7) + 1482.0 * z.powi(5) - 1920.0 * z.powi(3) - 945.0 * z) / 92160.0;
             z + first / n + second / n.powi(2) + third / n.powi(3) + fourth / n.powi(4)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_pair_gives_no_interval() {
+        assert_eq!(difference(&[]), None);
+        assert_eq!(difference(&[[5.0, 3.0]]), Some(Difference { value: 2.0, low: None, high: None }));
+        let two = difference(&[[5.0, 3.0], [4.0, 4.0]]).expect("pairs");
+        let (low, high) = two.low.zip(two.high).expect("an interval");
+        assert!(two.value == 1.0 && (low + 11.7062).abs() < 1e-3 && (high - 13.7062).abs() < 1e-3, "{two:?}");
     }
 }

@@ -19,7 +19,7 @@
 //! - Neither complete nor optimal: what is cut off is lost. With a width that no layer exceeds it is breadth-first
 //!   search, unless `candidates` are limited.
 //! - Of the layers behind, each state's parent and move are kept, and of every state that was evaluated 64 bits of its
-//!   hash: 5 bytes a node of the beam, and 9 to 18 an evaluated state. Two states with the same hash are taken for one,
+//!   hash: 5 bytes a node of the beam, and 10 to 20 an evaluated state. Two states with the same hash are taken for one,
 //!   which may cost a beam one state in 10⁷ searches of a million states each.
 //! - Several processes (ranks) may share a beam, each with the states whose hash falls to it. The children travel to the
 //!   rank of their state, and the cut is by one histogram of all ranks. Of equals, the one with the least hash comes
@@ -41,7 +41,7 @@ use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use crate::workers::extend;
 use cut::{Key, cut, sorted};
 use foldhash::fast::FixedState;
-use offspring::{Evaluated, Found};
+use offspring::{Evaluated, Found, Made};
 use serde::{Deserialize, Serialize};
 use shortlist::Shortlist;
 use std::hash::BuildHasher as _;
@@ -209,6 +209,10 @@ struct Run<'a, P: Puzzle> {
     threads: usize,
     /// This rank's part.
     layer: Layer<P::State>,
+    /// Room for the children of the next layer, and for those that are made together: memory that is given back and taken
+    /// again costs more than what is done with it.
+    room: Layer<P::State>,
+    made: Vec<Made<P::State>>,
     /// How many states the layer has on all ranks.
     width: u64,
     /// Of each layer, the last one included.
@@ -238,6 +242,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
             exchange: shared.exchange,
             threads: shared.threads,
             layer: Layer::default(),
+            room: Layer::default(),
+            made: Vec::new(),
             width: 1,
             behind: Vec::new(),
             evaluated: Evaluated::default(),
@@ -332,7 +338,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
     fn step(&mut self, heuristic: &mut dyn Heuristic<P::State>, control: &mut Control<'_>) -> Result<(), Interrupt> {
         let shortlist = self.shortlist()?;
         let mut queue = ChunkQueue::new(heuristic, self.ask);
-        let mut children = Layer::default();
+        let mut children = std::mem::take(&mut self.room);
+        children.clear();
         if shortlist.last.is_some() {
             let count = self.layer.len() * self.children_each(&shortlist);
             children.reserve_with_estimates(count, self.puzzle.move_count());
@@ -352,7 +359,10 @@ impl<'a, P: Puzzle> Run<'a, P> {
         drop(shortlist);
         match ended {
             Ok(()) if self.found.is_none() => {
-                queue.finish(&mut self.stats.evaluated, |estimates| children.take_in(self.threads, estimates))?;
+                let states = std::mem::take(&mut children.states);
+                let counted = &mut self.stats.evaluated;
+                queue.finish(&states, counted, |estimates| children.take_in(self.threads, estimates))?;
+                children.states = states;
             }
             _ => queue.discard()?,
         }
@@ -376,7 +386,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let mut reached = self.reached(children, control);
         let parents = if reached.is_some() { 0..0 } else { parents };
         self.stats.expanded += parents.len() as u64;
-        let mut made = self.make(parents, shortlist);
+        let room = std::mem::take(&mut self.made);
+        let mut made = self.make(parents, shortlist, room);
         let mut room = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
         for piece in &mut made {
             if piece.children.len() as u64 > room {
@@ -396,16 +407,16 @@ impl<'a, P: Puzzle> Run<'a, P> {
         if self.found.is_some() {
             return Ok(()); // an answer ends the layers: nothing is worth an evaluation any more
         }
-        let mut next = children.len();
         children.add_children(self.threads, &fresh, |piece| &made[piece as usize].children);
-        drop(made);
-        while next < children.len() {
-            next += queue.add_some(next as NodeId, &children.states[next..]);
-            if queue.is_full() {
-                if let Some(limit) = self.reached(children, control) {
-                    return Err(limit.into());
-                }
-                queue.advance(&mut self.stats.evaluated, |estimates| children.take_in(self.threads, estimates))?;
+        self.made = made;
+        while queue.is_full(&children.states) {
+            if let Some(limit) = self.reached(children, control) {
+                return Err(limit.into());
+            }
+            let mut estimates = None;
+            queue.advance(&children.states, &mut self.stats.evaluated, |collected| estimates = Some(collected))?;
+            if let Some(estimates) = estimates {
+                children.take_in(self.threads, estimates);
             }
         }
         Ok(())
@@ -440,7 +451,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let best = sorted(self.threads, children.len(), last, key);
         self.cut_off |= last.is_some();
         let layer = children.pick(self.threads, &best);
-        drop(children);
+        self.room = children;
         let Layer { states, hashes, costs, parents, owners, moves, values, ranks, policy, .. } = layer;
         self.behind.push(Behind { parents, owners, moves });
         let nearest = values.iter().copied().zip(costs.iter().copied()).min_by(nearer);
@@ -466,7 +477,10 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     fn bytes(&self) -> u64 {
         let each = |behind: &Behind| 5 * behind.parents.len() + 2 * behind.owners.len();
-        self.behind.iter().map(each).sum::<usize>() as u64 + self.layer.bytes() + self.evaluated.bytes()
+        self.behind.iter().map(each).sum::<usize>() as u64
+            + self.layer.bytes()
+            + self.room.bytes()
+            + self.evaluated.bytes()
     }
 }
 

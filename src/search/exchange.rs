@@ -60,8 +60,8 @@ impl dyn Exchange + '_ {
         said.iter().map(|text| serde_json::from_slice(text).map_err(other_version)).collect()
     }
 
-    /// The rank that a state with this hash belongs to. Tables take the hash's highest and lowest bits; these are others.
+    /// The rank that a state with this hash belongs to. Tables take the hash's upper half and its lowest bits; these are others.
     pub fn owner(&self, hash: u64) -> usize {
-        ((u64::from((hash >> 16) as u32) * self.size() as u64) >> 32) as usize
+        ((u64::from(hash as u32) * self.size() as u64) >> 32) as usize
     }
 }

@@ -4,11 +4,16 @@
 use super::Stats;
 use super::chunk_queue::ChunkQueue;
 use super::nodes::arena::{Arena, Node, NodeId};
-use super::nodes::closed::Closed;
+use super::nodes::closed::{AHEAD, Closed};
 use super::nodes::move_order::MoveOrder;
 use super::nodes::open::{Open, Ties};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
+use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
+use crate::workers::extend;
+
+/// New nodes that a thread takes at least.
+const LEAST_EACH: usize = 1 << 11;
 
 /// How a node is expanded.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,6 +45,8 @@ pub(super) struct Frontier<'a, P: Puzzle> {
     /// The moves of every node in the order of their probabilities, for partial expansion.
     pub(super) order: MoveOrder,
     pub(super) queue: ChunkQueue<'a, P::State>,
+    /// New states that were not submitted yet; their nodes are numbered one after the other.
+    waiting: Vec<P::State>,
     pub(super) stats: Stats,
     /// The least cost-to-go so far, and the path cost of its node.
     pub(super) nearest: Option<(f32, Cost)>,
@@ -71,6 +78,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             open: Open::new(ties),
             order: MoveOrder::new(if is_partial { puzzle.move_count() } else { 0 }),
             queue: ChunkQueue::new(heuristic, if is_partial { Ask::ValuesAndPolicy } else { Ask::Values }),
+            waiting: Vec::new(),
             stats: Stats::default(),
             nearest: None,
             entered: 0,
@@ -103,17 +111,30 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
+    /// Takes the nodes that come first, so many if there are, and closes them; leaves out entries that are outdated. Of full
+    /// expansion.
+    pub(super) fn take_and_close(&mut self, count: usize, taken: &mut Vec<NodeId>) {
+        let mut popped = Vec::new();
+        while taken.len() < count {
+            popped.clear();
+            popped.extend((taken.len()..count).map_while(|_| self.open.pop()));
+            if popped.is_empty() {
+                return;
+            }
+            for (i, &id) in popped.iter().enumerate() {
+                if let Some(&ahead) = popped.get(i + AHEAD) {
+                    memory::prefetch(&self.arena[ahead].closed);
+                }
+                if !std::mem::replace(&mut self.arena[id].closed, true) {
+                    taken.push(id);
+                }
+            }
+        }
+    }
+
     /// The priority of a node; with partial expansion, of its best move that was not taken yet. `None` if it is closed.
     fn priority(&self, id: NodeId) -> Option<f32> {
-        let Node { state, g, h, closed, .. } = self.arena[id];
-        let lambda = self.lambda;
-        let Expansion::Partial { policy_weight } = self.expansion else {
-            return (!closed).then_some(lambda * g as f32 + h);
-        };
-        let (action, surprise) = self.order.next(id)?;
-        let cost = self.puzzle.move_cost(&state, action);
-        let expected = lambda * (g + cost) as f32 + h + cost as f32 * (policy_weight * surprise - 1.0);
-        Some((lambda * g as f32 + h).max(expected).max(0.0))
+        priority(self.puzzle, &self.arena, &self.order, (self.lambda, self.expansion), id)
     }
 
     /// Puts a node into the open list, unless it is closed.
@@ -134,7 +155,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         evaluate: bool,
     ) -> Option<NodeId> {
         let node = Node { state: *state, parent, g, h: f32::NAN, action, closed: false };
-        match self.closed.find_or_insert(&mut self.arena, state, |arena| arena.push(node)) {
+        match self.closed.store(&mut self.arena, node) {
             Ok(id) => {
                 self.added(id, evaluate);
                 Some(id)
@@ -143,19 +164,35 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
-    /// Adds the node of a new state, which the index of states is still to be told of. With `evaluate`, it is queued for
-    /// evaluation.
-    pub(super) fn add(&mut self, node: Node<P::State>, evaluate: bool) -> NodeId {
-        let id = self.arena.push(node);
-        self.added(id, evaluate);
-        id
+    /// Adds the nodes of so many states, each made from its number among them, with the hashes of the states, none of which
+    /// is stored; queues them for evaluation. Gives the number of the first.
+    pub(super) fn add_all(
+        &mut self,
+        threads: usize,
+        count: usize,
+        node: impl Fn(usize) -> (u64, Node<P::State>) + Sync,
+    ) -> NodeId {
+        let first = self.arena.extend(threads, count, |i| node(i).1);
+        let mut hashes = Vec::new();
+        extend(threads, &mut hashes, count, LEAST_EACH, |i| node(i).0);
+        self.closed.insert_all(threads, first, &hashes);
+        if self.waiting.is_empty() {
+            self.queue.next = first;
+        }
+        extend(threads, &mut self.waiting, count, LEAST_EACH, |i| node(i).1.state);
+        self.order.add(count);
+        self.stats.stored += count as u64;
+        first
     }
 
     fn added(&mut self, id: NodeId, evaluate: bool) {
         self.stats.stored += 1;
-        self.order.add();
+        self.order.add(1);
         if evaluate {
-            self.queue.add(id, &self.arena[id].state);
+            if self.waiting.is_empty() {
+                self.queue.next = id;
+            }
+            self.waiting.push(self.arena[id].state);
         }
     }
 
@@ -176,30 +213,43 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Ends a step: all that is queued is evaluated, and the new nodes enter the open list.
     pub(super) fn evaluate_rest(&mut self) -> Result<(), HeuristicError> {
-        if !self.expansion.is_partial() && self.queue.fits_one_chunk() {
-            let mut values = std::mem::take(&mut self.values);
-            let first = self.queue.evaluate(&mut values)?;
+        let fits_one_chunk = self.queue.in_flight() == 0 && (1..=self.queue.chunk).contains(&self.waiting.len());
+        if !self.expansion.is_partial() && fits_one_chunk {
+            let (mut values, first) = (std::mem::take(&mut self.values), self.queue.next);
+            self.queue.heuristic.estimate_all(&self.waiting, &mut values)?;
+            self.waiting.clear();
             self.stats.evaluated += values.len() as u64;
-            (first..).zip(&values).for_each(|(id, &h)| self.take_estimate(id, h));
+            self.take_estimates(first, &values);
             self.values = values;
         } else {
-            while self.queue.waiting() > 0 {
+            while !self.waiting.is_empty() {
                 self.submit()?;
             }
             while self.queue.in_flight() > 0 {
                 self.collect()?;
             }
         }
-        for id in self.entered..self.arena.len() as NodeId {
-            self.enter(id);
-        }
+        let (puzzle, arena, order, by) = (self.puzzle, &self.arena, &self.order, (self.lambda, self.expansion));
+        let new = arena.len() - self.entered as usize;
+        self.open.extend(self.threads, self.entered, new, |id| priority(puzzle, arena, order, by, id));
         self.entered = self.arena.len() as NodeId;
         Ok(())
     }
 
+    /// Whether what waits for evaluation fills a chunk.
+    pub(super) fn has_full_chunk(&self) -> bool {
+        self.waiting.len() >= self.queue.chunk
+    }
+
+    /// Drops all that waits for evaluation or is evaluated now.
+    pub(super) fn discard(&mut self) -> Result<(), HeuristicError> {
+        self.waiting.clear();
+        self.queue.discard()
+    }
+
     /// Submits what fills whole chunks.
     pub(super) fn submit_full_chunks(&mut self) -> Result<(), HeuristicError> {
-        while self.queue.is_full() {
+        while self.has_full_chunk() {
             self.submit()?;
         }
         Ok(())
@@ -207,7 +257,9 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Submits one chunk, and collects the oldest if too many are in flight.
     fn submit(&mut self) -> Result<(), HeuristicError> {
-        self.stats.evaluated += self.queue.submit()? as u64;
+        let count = self.queue.submit(&self.waiting)?;
+        self.waiting.drain(..count);
+        self.stats.evaluated += count as u64;
         if self.queue.in_flight() > self.queue.overlap { self.collect() } else { Ok(()) }
     }
 
@@ -217,16 +269,19 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         if self.expansion.is_partial() {
             self.order.set(self.threads, first, estimates.values.len(), estimates.policy.as_ref());
         }
-        (first..).zip(estimates.values).for_each(|(id, h)| self.take_estimate(id, h));
+        self.take_estimates(first, &estimates.values);
         Ok(())
     }
 
-    fn take_estimate(&mut self, id: NodeId, h: f32) {
-        debug_assert!(h >= 0.0 && h.is_finite(), "estimate {h}");
-        let node = &mut self.arena[id];
-        node.h = h;
-        if self.nearest.is_none_or(|(least, _)| h < least) {
-            self.nearest = Some((h, node.g));
+    /// Takes the estimates of the nodes from `first` on.
+    fn take_estimates(&mut self, first: NodeId, values: &[f32]) {
+        debug_assert!(values.iter().all(|&h| h >= 0.0 && h.is_finite()), "an estimate is no cost");
+        self.arena.set_estimates(self.threads, first, values);
+        let least = (first..).zip(values).min_by(|a, b| a.1.total_cmp(b.1));
+        if let Some((id, &h)) = least
+            && self.nearest.is_none_or(|(least, _)| h < least)
+        {
+            self.nearest = Some((h, self.arena[id].g));
         }
     }
 
@@ -253,4 +308,22 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn bytes(&self) -> u64 {
         self.arena.bytes() + self.closed.bytes() + self.open.bytes() + self.order.bytes()
     }
+}
+
+/// The priority of a node by λ and the way of expansion; with partial expansion, of its best move that was not taken yet.
+/// `None` if it is closed.
+fn priority<P: Puzzle>(
+    puzzle: &P,
+    arena: &Arena<P::State>,
+    order: &MoveOrder,
+    (lambda, expansion): (f32, Expansion),
+    id: NodeId,
+) -> Option<f32> {
+    let Node { state, g, h, closed, .. } = &arena[id];
+    let f = lambda * *g as f32 + h;
+    let Expansion::Partial { policy_weight } = expansion else { return (!closed).then_some(f) };
+    let (action, surprise) = order.next(id)?;
+    let cost = puzzle.move_cost(state, action);
+    let expected = lambda * (g + cost) as f32 + h + cost as f32 * (policy_weight * surprise - 1.0);
+    Some(f.max(expected).max(0.0))
 }

@@ -17,7 +17,7 @@
 
 use super::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::nodes::closed::Closed;
-use super::{CHECK_EVERY, Control, End, Limit, Outcome, Progress, Search, Stats};
+use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
 use crate::puzzle::{Cost, Move, Reversible, replay};
 use std::cmp::Reverse;
@@ -149,6 +149,9 @@ struct Meeting {
     nodes: [NodeId; 2],
 }
 
+/// States expanded between two looks at the limits: each may be a dozen passes of a network.
+const CHECK_EVERY: u64 = 64;
+
 const FORWARD: usize = 0;
 const BACKWARD: usize = 1;
 
@@ -261,7 +264,7 @@ impl<P: Reversible> Run<'_, P> {
     ) -> Result<(), HeuristicError> {
         let this = &mut self.sides[side];
         let node = Node { state: *state, parent, g, h: 0.0, action, closed: false };
-        let id = match this.closed.find_or_insert(&mut this.arena, state, |arena| arena.push(node)) {
+        let id = match this.closed.store(&mut this.arena, node) {
             Ok(id) => {
                 self.stats.evaluated += 1;
                 this.arena[id].h = this.heuristic.estimate(state)?;

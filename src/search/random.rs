@@ -27,7 +27,7 @@ pub struct RandomWalk {
 }
 
 /// Moves of a walk before it gives up.
-const MOST_MOVES: u64 = 10_000;
+pub const MOST_MOVES: u64 = 10_000;
 
 impl RandomWalk {
     /// With settings; the seed is 1 if it is left out.

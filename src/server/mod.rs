@@ -80,8 +80,7 @@ impl ServerConfig {
             offers::describe(file)?;
         }
         for model in &self.models {
-            let own = offers::puzzle_of(model, &self.puzzles)?;
-            self.puzzles.extend(own);
+            offers::puzzle_of(model)?;
         }
         self.searches = self.searches.min(Semaphore::MAX_PERMITS / 2);
         self.queue = self.queue.min(Semaphore::MAX_PERMITS / 2);

@@ -4,7 +4,7 @@ use super::ServerConfig;
 use super::error::ApiError;
 use crate::error::Result;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, NAMES, Visitor, takes_goal, visit};
+use crate::registry::{Entry, NAMES, Visitor, has_own_rules, takes_goal, visit};
 use crate::solver::{SearchConfig, models};
 use serde::Serialize;
 
@@ -13,13 +13,15 @@ use serde::Serialize;
 pub(super) struct Offer {
     /// What requests call it.
     puzzle: String,
-    /// What the puzzle calls itself, and models know it by: another name than the first where it is from a file.
+    /// What the puzzle calls itself, and models know it by: another name than the first where its file was given.
     name: String,
     /// How instances and moves are written.
     notation: &'static str,
     searches: Vec<&'static str>,
     heuristics: Vec<&'static str>,
     models: Vec<ModelOffer>,
+    /// The puzzle's own model, which is asked where a request names none.
+    own_model: Option<ModelOffer>,
     /// Moves of a scramble by default; `null` where moves have no inverses, and a random state takes a scramble's place.
     scramble_depth: Option<u32>,
     /// Whether an instance takes several lines.
@@ -37,9 +39,11 @@ struct ModelOffer {
 
 /// All puzzles that a server offers.
 pub(super) fn list(config: &ServerConfig) -> Vec<Offer> {
-    let own = config.puzzles.iter().map(String::as_str);
-    let offers = NAMES.iter().copied().chain(own).filter_map(|name| describe(name).ok());
-    offers.map(|offer| with_models(offer, &config.models)).collect()
+    let given = config.puzzles.iter().map(String::as_str);
+    let offers = NAMES.iter().copied().chain(given).filter_map(|name| describe(name).ok());
+    let kept = kept_beside_models(config).into_iter();
+    let kept = kept.filter_map(|(name, file)| Some(Offer { puzzle: name, ..describe(&file).ok()? }));
+    offers.chain(kept).map(|offer| with_models(offer, &config.models)).collect()
 }
 
 /// What a puzzle offers.
@@ -50,18 +54,30 @@ pub(super) fn describe(name: &str) -> Result<Offer> {
     visit(name, None, Describe(name))
 }
 
-/// The puzzle's file that is kept beside a model, unless a puzzle of its name is offered already.
+/// The name of the puzzle whose file is kept beside a model, and the file; `None` where no file is kept.
 ///
 /// # Errors
 /// If the model or the file cannot be read.
-pub(super) fn puzzle_of(model: &str, offered: &[String]) -> Result<Option<String>> {
+pub(super) fn puzzle_of(model: &str) -> Result<Option<(String, String)>> {
     let file = models::puzzle_of(&models::find(model)?)?;
-    let named = |file: &str| describe(file).map(|offer| offer.name);
     if !file.ends_with(".json") {
         return Ok(None);
     }
-    let name = named(&file)?;
-    Ok((!offered.iter().any(|other| named(other).is_ok_and(|other| other == name))).then_some(file))
+    Ok(Some((visit(&file, None, Name)?, file)))
+}
+
+/// The puzzles that only models bring along: their names, and their files. The file of a run is another one after each
+/// checkpoint; the name stays.
+fn kept_beside_models(config: &ServerConfig) -> Vec<(String, String)> {
+    let mut offered: Vec<String> = config.puzzles.iter().filter_map(|file| visit(file, None, Name).ok()).collect();
+    let mut kept = Vec::new();
+    for (name, file) in config.models.iter().filter_map(|model| puzzle_of(model).ok()?) {
+        if !offered.contains(&name) {
+            offered.push(name.clone());
+            kept.push((name, file));
+        }
+    }
+    kept
 }
 
 /// Adds the models that only this server offers, where they are of that puzzle.
@@ -79,14 +95,17 @@ impl Visitor for Describe<'_> {
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Offer {
         let puzzle = &**entry.puzzle();
-        let models = models::list(&puzzle.name()).into_iter();
+        let name = puzzle.name();
+        let models = models::list(&name).into_iter();
+        let own_model = models::facts(None, &name).ok().filter(|facts| facts.puzzle == name);
         Offer {
             puzzle: self.0.into(),
-            name: puzzle.name(),
+            name,
             notation: puzzle.notation(),
             searches: SearchConfig::allowed(entry.reverse().is_some()),
             heuristics: entry.heuristics(),
             models: models.map(|(model, policy)| ModelOffer { model, policy }).collect(),
+            own_model: own_model.map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }),
             scramble_depth: entry.reverse().map(|reverse| reverse.default_depth(puzzle)),
             takes_lines: puzzle.takes_lines(),
             takes_goal: takes_goal(self.0),
@@ -94,20 +113,31 @@ impl Visitor for Describe<'_> {
     }
 }
 
-/// Refuses files that the server was not started with: a request cannot have it read any file.
-pub(super) fn check_puzzle(name: &str, config: &ServerConfig) -> Result<(), ApiError> {
+/// What [`visit`] knows a puzzle by that a request names. Files that the server was not started with are refused: a
+/// request cannot have it read any file.
+pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> Result<String, ApiError> {
+    if !has_own_rules(name) {
+        let kept = kept_beside_models(config).into_iter().find(|(kept, _)| kept == name);
+        if let Some((_, file)) = kept {
+            return Ok(file);
+        }
+    }
     if name.ends_with(".json") && !config.puzzles.iter().any(|puzzle| puzzle == name) {
         let reason = format!("the file '{name}' is not offered; costar serve offers it if it is started with it");
         return Err(ApiError::of("puzzle", reason));
     }
-    Ok(visit(name, None, Exists)?)
+    visit(name, None, Name)?;
+    Ok(name.into())
 }
 
-struct Exists;
+struct Name;
 
-impl Visitor for Exists {
-    type Output = ();
-    fn visit<P: Puzzle>(self, _: Entry<P>) {}
+impl Visitor for Name {
+    type Output = String;
+
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> String {
+        entry.puzzle().name()
+    }
 }
 
 /// A request names a model that is offered; it cannot have the server read any other folder.

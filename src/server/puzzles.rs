@@ -70,12 +70,13 @@ pub(super) struct Scrambled {
     seed: u64,
 }
 
-/// Scrambles a puzzle by so many moves; the same seed gives the same scramble.
+/// Scrambles a puzzle by so many moves; the same seed gives the same scramble. `name` is what the request calls the
+/// puzzle, and `found` what [`visit`] knows it by.
 ///
 /// # Errors
 /// If there is no such puzzle, or its moves cannot be undone.
-pub(super) fn scramble(puzzle: &str, depth: Option<u32>, seed: u64) -> Result<Scrambled, ApiError> {
-    visit(puzzle, None, Scramble { name: puzzle, depth, seed })?
+pub(super) fn scramble(name: &str, found: &str, depth: Option<u32>, seed: u64) -> Result<Scrambled, ApiError> {
+    visit(found, None, Scramble { name, depth, seed })?
 }
 
 struct Scramble<'a> {

@@ -2,7 +2,7 @@
 
 use super::ServerConfig;
 use super::error::ApiError;
-use super::offers::{check_model, check_puzzle};
+use super::offers::{check_model, find_puzzle};
 use crate::neural::device::DeviceChoice;
 use crate::puzzle::Puzzle;
 use crate::registry::Entry;
@@ -20,6 +20,7 @@ const MOST: [(&str, f64); 5] =
 /// An instance, and how it is to be searched.
 #[derive(Debug)]
 pub(super) struct SolveRequest {
+    /// The puzzle, as [`visit`](crate::registry::visit()) knows it.
     pub(super) puzzle: String,
     pub(super) goal: Option<String>,
     pub(super) instance: String,
@@ -96,11 +97,11 @@ impl Fields {
         self.left.remove(name).filter(|value| !value.is_null())
     }
 
-    /// The puzzle's name: one that costar knows, or a file that the server was started with.
+    /// The puzzle: one that costar knows, or one that the server was started with; as
+    /// [`visit`](crate::registry::visit()) knows it.
     pub(super) fn puzzle(&mut self, config: &ServerConfig) -> Result<String, ApiError> {
         let name = self.text("puzzle")?.unwrap_or_else(|| "cube3".into());
-        check_puzzle(&name, config)?;
-        Ok(name)
+        find_puzzle(&name, config)
     }
 
     pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, ApiError> {

@@ -133,8 +133,8 @@ async fn scramble(State(queue): Shared, Query(query): Query<BTreeMap<String, Str
     let depth = depth.transpose()?;
     let puzzle = query.get("puzzle").cloned().unwrap_or_else(|| "cube3".into());
     in_background(move || {
-        offers::check_puzzle(&puzzle, &queue.config)?;
-        Ok(Json(puzzles::scramble(&puzzle, depth, seed)?).into_response())
+        let found = offers::find_puzzle(&puzzle, &queue.config)?;
+        Ok(Json(puzzles::scramble(&puzzle, &found, depth, seed)?).into_response())
     })
     .await
 }

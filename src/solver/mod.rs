@@ -348,6 +348,7 @@ fn undone<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
     let mut path = vec![scramble.start];
     let mut places = HashMap::from([(scramble.start, 0)]);
     for (_, state) in scramble.moves {
+        let state = puzzle.as_held(&state);
         if let Some(&place) = places.get(&state) {
             for skipped in path.drain(place + 1..) {
                 places.remove(&skipped);

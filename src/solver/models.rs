@@ -63,7 +63,7 @@ fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {
     let places: Vec<String> = search_path().iter().map(|folder| folder.display().to_string()).collect();
     refuse(format!(
         "there is no model '{name}', neither as a folder nor in {}: train one with costar train, name one with `model`, or \
-         do without (`heuristic` ball)",
+         name another `heuristic` (costar puzzles lists those of each puzzle)",
         places.join(", ")
     ))
 }

@@ -354,7 +354,10 @@ fn complete_beam(
     }
     let averages = settings.symmetry_averaging.is_some_and(|share| share > Share::default());
     if averages && !facts.puzzle.has_symmetric_states {
-        let reason = format!("{}, with this goal, has no symmetric states: expected 0", facts.puzzle.name);
+        let reason = match facts.puzzle.has_own_costs {
+            true => "a symmetric state has another cost, with `move_costs`: expected 0".into(),
+            false => format!("{}, with this goal, has no symmetric states: expected 0", facts.puzzle.name),
+        };
         return Err(SettingError::new("symmetry_averaging", reason));
     }
     let own = heuristic.beam;

@@ -8,15 +8,20 @@ use super::settings::Settings;
 use crate::error::{Context, Result, bail, ensure};
 use crate::files::{create_folder_whole, write_synced};
 use crate::neural::state::{STATE_OPTIMIZER, STATE_WEIGHTS};
+use crate::quantity::Interval;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PREFIX: &str = "checkpoint-";
 const POSITION: &str = "progress.json";
 /// The model for solving, in a checkpoint's folder.
 pub const MODEL: &str = "model";
+
+/// How often a run is saved where nobody says otherwise.
+pub const DEFAULT_CHECKPOINT_EVERY: Interval = Interval::Time(Duration::from_secs(600));
 
 /// What a checkpoint holds at least.
 const REQUIRED: [&str; 3] = [STATE_WEIGHTS, STATE_OPTIMIZER, "model/model.safetensors"];
@@ -28,6 +33,15 @@ pub struct Position {
     pub settings: Settings,
     /// Samples in all, as last asked for.
     pub steps: u64,
+    /// How often the run is saved, as last asked for; left out where it is [`DEFAULT_CHECKPOINT_EVERY`].
+    #[serde(default = "default_interval", skip_serializing_if = "is_default_interval", with = "IntervalForm")]
+    pub checkpoint_every: Interval,
+    /// After how many samples each a copy of the model is kept, as last asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_every: Option<u64>,
+    /// The folder that metrics go to for TensorBoard, seen from the run's folder, as last asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensorboard: Option<PathBuf>,
     /// Samples seen.
     pub samples: u64,
     /// Batches seen: the number of the next one.
@@ -39,6 +53,22 @@ pub struct Position {
     pub ranks: Vec<RankSpan>,
     /// CRC-32 of the other files.
     pub checksums: BTreeMap<String, u32>,
+}
+
+/// How `progress.json` writes an [`Interval`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Interval", rename_all = "lowercase")]
+enum IntervalForm {
+    Time(Duration),
+    Samples(u64),
+}
+
+fn default_interval() -> Interval {
+    DEFAULT_CHECKPOINT_EVERY
+}
+
+fn is_default_interval(every: &Interval) -> bool {
+    *every == DEFAULT_CHECKPOINT_EVERY
 }
 
 /// What `progress.json` holds.
@@ -128,12 +158,17 @@ pub fn read(checkpoint: &Path) -> Result<Position> {
 /// If the folder cannot be read or written.
 pub fn sweep(run: &Path) -> Result<()> {
     for entry in entries(run)? {
-        let name = entry.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.starts_with(PREFIX) && name.ends_with(".tmp") {
+        if is_half_written(&entry) {
             fs::remove_dir_all(&entry).with_context(|| format!("cannot remove {}", entry.display()))?;
         }
     }
     Ok(())
+}
+
+/// Whether a folder's name is that of a checkpoint in the making.
+pub(super) fn is_half_written(folder: &Path) -> bool {
+    let name = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name.starts_with(PREFIX) && name.ends_with(".tmp")
 }
 
 /// The checkpoints of a run, oldest first.
@@ -146,7 +181,8 @@ fn all(run: &Path) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+/// What is in a folder; nothing where there is none.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
     if folder.is_dir() { read().with_context(|| format!("cannot read {}", folder.display())) } else { Ok(Vec::new()) }
 }
@@ -169,4 +205,60 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, u32>> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// A position as a version wrote it that kept less.
+    fn older() -> Value {
+        json!({
+            "settings": {
+                "puzzle": "cube3",
+                "network": {
+                    "kind": "mlp", "width": 16, "blocks": 1, "policy": 12, "offset": 13.0, "scale": 10.0
+                },
+                "batch_size": 64,
+                "max_depth": 26,
+                "learning_rate": 0.004,
+                "weight_decay": 0.001,
+                "precision": "f32",
+                "seed": 1,
+                "generator": "walks-1",
+                "init": null,
+                "labels": "walks",
+                "schedule": "cosine",
+                "ema": 0.0,
+                "sparse_states": 0.0
+            },
+            "steps": 1280,
+            "samples": 640,
+            "batches": 10,
+            "seconds": 1.5,
+            "checksums": {}
+        })
+    }
+
+    #[test]
+    fn a_position_without_what_was_added_later_is_read_and_sealed_as_before() {
+        let position: Position = serde_json::from_value(older()).expect("a position");
+        assert_eq!(position.checkpoint_every, DEFAULT_CHECKPOINT_EVERY);
+        assert_eq!((position.snapshot_every, &position.tensorboard), (None, &None));
+        let written = serde_json::to_string(&position).expect("JSON");
+        assert_eq!(written, older().to_string(), "what its checksum is of");
+    }
+
+    #[test]
+    fn what_was_asked_for_is_kept() {
+        let mut position: Position = serde_json::from_value(older()).expect("a position");
+        position.snapshot_every = Some(6400);
+        position.tensorboard = Some("board".into());
+        for every in [Interval::Time(Duration::from_millis(1500)), Interval::Samples(640)] {
+            position.checkpoint_every = every;
+            let written = serde_json::to_string(&position).expect("JSON");
+            assert_eq!(serde_json::from_str::<Position>(&written).expect("a position"), position);
+        }
+    }
 }

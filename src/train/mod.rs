@@ -57,7 +57,7 @@ use crate::registry::Entry;
 use crate::report::{Metrics, Prediction, append_line};
 use crate::sampler::{Batch, Labels, Sampler, Samples, Source};
 use crate::search::perimeter::Perimeter;
-use checkpoint::{MODEL, Position};
+use checkpoint::{DEFAULT_CHECKPOINT_EVERY, MODEL, Position};
 use clock::Clock;
 use config::TrainingConfig;
 use folder::cut_metrics;
@@ -122,7 +122,7 @@ pub enum Event<'a> {
     NotSaved(&'a Error),
 }
 
-/// What may change when a run is resumed.
+/// What may change when a run is resumed. The run keeps it: what is left out then is as it was last asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// The run's folder.
@@ -131,10 +131,13 @@ pub struct RunOptions {
     pub steps: Option<u64>,
     /// Whether the run in that folder goes on, if there is one.
     pub resume: bool,
-    /// How often the run is saved.
-    pub checkpoint_every: Interval,
-    /// Keep a copy of the model whenever so many more samples are seen.
+    /// How often the run is saved; `None`: as the run was, or every ten minutes.
+    pub checkpoint_every: Option<Interval>,
+    /// Keep a copy of the model whenever so many more samples are seen, 0 for never; `None`: as the run did, or never.
     pub snapshot_every: Option<u64>,
+    /// The folder that metrics go to for TensorBoard; `None`: that of the run, if it has one. Whoever watches the run
+    /// writes them ([`Training::tensorboard`]).
+    pub tensorboard: Option<PathBuf>,
 }
 
 impl RunOptions {
@@ -144,9 +147,21 @@ impl RunOptions {
             out: out.into(),
             steps: None,
             resume: false,
-            checkpoint_every: Interval::Time(Duration::from_secs(600)),
+            checkpoint_every: None,
             snapshot_every: None,
+            tensorboard: None,
         }
+    }
+
+    /// A position with what is asked for in place of what it has.
+    fn applied(&self, mut position: Position) -> Position {
+        position.steps = self.steps.unwrap_or(position.steps);
+        position.checkpoint_every = self.checkpoint_every.unwrap_or(position.checkpoint_every);
+        position.snapshot_every = self.snapshot_every.or(position.snapshot_every).filter(|&every| every > 0);
+        if let Some(folder) = &self.tensorboard {
+            position.tensorboard = folder::seen_from(&self.out, folder);
+        }
+        position
     }
 }
 
@@ -194,6 +209,7 @@ impl<P: Puzzle> Training<P> {
         let puzzle = Arc::clone(entry.puzzle());
         let room = || Perimeter::<P::State>::room_in(memory::available());
         let source = |labels, sparse_states| entry.samples(labels, sparse_states, room(), stop);
+        folder::check(&options.out)?;
         let newest = if options.resume { checkpoint::newest(&options.out)? } else { None };
         let training = match newest {
             None => {
@@ -242,16 +258,19 @@ impl<P: Puzzle> Training<P> {
         }
         checkpoint::sweep(&options.out)?;
         cut_metrics(&options.out.join(METRICS), 0)?;
-        let steps = options.steps.unwrap_or(DEFAULT_STEPS);
-        let position = Position {
+        let position = options.applied(Position {
             settings,
-            steps,
+            steps: DEFAULT_STEPS,
+            checkpoint_every: DEFAULT_CHECKPOINT_EVERY,
+            snapshot_every: None,
+            tensorboard: None,
             samples: 0,
             batches: 0,
             seconds: 0.0,
             ranks: vec![],
             checksums: Default::default(),
-        };
+        });
+        let steps = position.steps;
         Ok(Training { puzzle, samples, options, steps, position, learner, device, group: None, _lock: None })
     }
 
@@ -271,8 +290,8 @@ impl<P: Puzzle> Training<P> {
         learner.read_state(checkpoint)?;
         checkpoint::sweep(&options.out)?;
         cut_metrics(&options.out.join(METRICS), position.samples)?;
-        let steps = options.steps.unwrap_or(position.steps);
-        let position = Position { steps, ..position };
+        let position = options.applied(position);
+        let steps = position.steps;
         Ok(Training { puzzle, samples, options, steps, position, learner, device, group: None, _lock: None })
     }
 
@@ -294,6 +313,13 @@ impl<P: Puzzle> Training<P> {
     /// Samples in all.
     pub fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// The folder that metrics are to go to for TensorBoard, if the run has one.
+    pub fn tensorboard(&self) -> Option<PathBuf> {
+        let RunOptions { out, tensorboard, .. } = &self.options;
+        let kept = || self.position.tensorboard.as_ref().map(|folder| out.join(folder));
+        tensorboard.clone().or_else(kept)
     }
 
     /// Samples that are still to be seen.
@@ -326,7 +352,7 @@ impl<P: Puzzle> Training<P> {
                 continue; // files are the first rank's
             }
             let snapshot = self.snapshot_due();
-            if snapshot || clock.checkpoint_due(self.options.checkpoint_every, self.position.samples) {
+            if snapshot || clock.checkpoint_due(self.position.checkpoint_every, self.position.samples) {
                 let saved = self.save(&mut clock, watch);
                 match saved.and_then(|()| if snapshot { self.keep_snapshot() } else { Ok(()) }) {
                     // A full disk may have room again by the next time; what is saved already stays.
@@ -440,7 +466,7 @@ impl<P: Puzzle> Training<P> {
     /// Whether the last batch has passed a multiple of what snapshots are kept at.
     fn snapshot_due(&self) -> bool {
         let before = self.position.samples - self.samples_a_step();
-        self.options.snapshot_every.is_some_and(|every| self.position.samples / every > before / every)
+        self.position.snapshot_every.is_some_and(|every| self.position.samples / every > before / every)
     }
 
     /// Copies the model of the checkpoint that was just written, to be kept.

@@ -1,12 +1,12 @@
 // The address of the page: it holds what is to be solved and how, so that it can be kept, sent, and gone back to.
 
-const SETTINGS = ["goal", "estimate", "search", "n", "lambda", "seconds"];
+const SETTINGS = ["depth", "goal", "estimate", "search", "n", "lambda", "seconds"];
 
 let isKept = false; // the entry of the history stays as it is: the next change makes a new one
 
 // Blank facelets are "·" in the form, and "." in the address, which would write the other as six characters.
 function written() {
-  const instance = element("instance").value.trim();
+  const instance = typedInstance();
   const fields = new URLSearchParams({ puzzle: element("puzzle").value, instance: paintedIn(instance) ?? instance });
   for (const id of SETTINGS) if (element(id).value) fields.set(id, element(id).value);
   if (element("anytime").checked) fields.set("anytime", "1");

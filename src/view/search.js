@@ -7,21 +7,36 @@ function request() {
   };
   const [kind, name] = element("estimate").value.split(/ (.*)/);
   const [n, lambda, anytime] = [number("n"), number("lambda"), element("anytime").checked];
+  const isBwas = isAuto() && (anytime || n !== undefined || lambda !== undefined);
+  const { named, asked } = modelFor(isBwas);
   return {
     puzzle: element("puzzle").value,
-    instance: element("instance").value.trim(),
+    instance: typedInstance(),
     goal: goal(),
-    model: kind === "model" ? name : undefined,
+    model: named?.model,
     heuristic: kind === "heuristic" ? name : undefined,
     search: element("search").value || (anytime ? "bwas" : undefined),
     n,
     lambda,
     anytime: anytime || undefined,
     // With a policy head, N and λ are those of deferred evaluation, which is the better search.
-    deferred: (hasPolicy() && (anytime || n !== undefined || lambda !== undefined)) || undefined,
+    deferred: (isBwas && asked?.policy) || undefined,
     max_seconds: number("seconds"),
   };
 }
+
+// The model that the request names, and the one that the server then asks. Where nothing is chosen, batch-weighted A*
+// asks the puzzle's own, which needs no name, or else the first on offer; but none with another goal.
+function modelFor(isBwas) {
+  const estimate = element("estimate").value;
+  const { models, own_model: own } = offer();
+  const isOpen = isBwas && estimate === "" && goal() === undefined;
+  const chosen = models.find(({ model }) => estimate === `model ${model}`);
+  const named = chosen ?? (isOpen && !own ? models[0] : undefined);
+  return { named, asked: named ?? (isOpen ? own : undefined) };
+}
+
+const isAuto = () => element("search").value === "";
 
 const goal = () => element("goal").value.trim() || undefined;
 const isBusy = () => run?.phase === "waiting" || run?.phase === "searching";
@@ -39,8 +54,8 @@ function say(phase, text, className = "") {
 }
 
 async function solve() {
-  run = { phase: "waiting", question: question(), number: null, points: [], answers: [], stopping: false };
-  run.controller = new AbortController();
+  run = { phase: "waiting", question: question(), request: request(), byAuto: isAuto(), number: null };
+  Object.assign(run, { points: [], answers: [], stopping: false, controller: new AbortController() });
   remember(true);
   isKept = true;
   element("chosen").textContent = "";
@@ -54,7 +69,7 @@ async function solve() {
     const answer = await reach("solve", {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
-      body: JSON.stringify(request()),
+      body: JSON.stringify(run.request),
       signal: run.controller.signal,
     });
     if (!answer.ok) throw new Error((await answer.json()).error);
@@ -70,7 +85,7 @@ async function* eventsOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await heard(reader.read());
     if (done) return;
     text += value;
     const blocks = text.split("\n\n");
@@ -106,13 +121,12 @@ const EVENTS = {
   },
   done(report) {
     showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
-    element("chosen").textContent = chosen(report, element("search").value === "");
+    element("chosen").textContent = chosen(report, run.byAuto);
     if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No answer was found"}`, "wrong");
     const best = run.answers.at(-1);
     if (String(best?.moves) !== String(report.moves)) run.answers.push(report);
     const proven = report.proven_optimal ? ": proven, no answer is shorter" : "; a shorter one may exist";
-    const whose = run.question === question() ? "" : " (of what was asked before)";
-    say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}${whose}`, "right");
+    say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}`, "right");
     showAnswers();
     drawRun();
     if (!report.playback || costar.state().playing) return;

@@ -15,7 +15,7 @@ let offers = []; // what GET /puzzles gave
 let checks = 0; // to tell the newest answer of POST /check
 let timer = 0;
 let possible = null;
-let run = null; // the search: { phase, question, number, points, answers, controller, … }
+let run = null; // the search: { phase, question, request, number, points, answers, controller, … }
 let staged = null; // the playback that is shown
 const net = makeNet(painted);
 const setup = makeSetup(arranged);
@@ -23,15 +23,17 @@ const setup = makeSetup(arranged);
 const offer = () => offers.find(({ puzzle }) => puzzle === element("puzzle").value);
 const isCube = () => /^cube[23](:htm)?$/.test(element("puzzle").value);
 
-// A request; a server that is gone is said to be gone.
-async function reach(path, options) {
+// What the server sends; a server that is gone is said to be gone.
+async function heard(promise) {
   try {
-    return await fetch(path, options);
+    return await promise;
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("the server does not answer: start it again with `costar serve`");
   }
 }
+
+const reach = (path, options) => heard(fetch(path, options));
 
 async function ask(path, body) {
   const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
@@ -43,8 +45,17 @@ async function ask(path, body) {
 
 // What is to be solved.
 
+// An instance without the space around it. In one of several lines, the space before a row is part of it.
+function trimmed(text) {
+  if (!offer()?.takes_lines) return text.trim();
+  const rows = text.split("\n").map((row) => row.trimEnd());
+  return rows.join("\n").replace(/^\n+|\n+$/g, "");
+}
+
+const typedInstance = () => trimmed(element("instance").value);
+
 // What is asked: an answer belongs to it.
-const question = () => JSON.stringify([element("puzzle").value, element("instance").value.trim(), goal()]);
+const question = () => JSON.stringify([element("puzzle").value, typedInstance(), goal()]);
 
 // Called with every change of what is asked, before anything is known of it.
 function changed() {
@@ -57,22 +68,23 @@ function changed() {
 
 // An answer to another question is none to this one.
 function forgetOther() {
-  if (run && !isBusy() && run.question !== question()) forget();
+  if (run && run.question !== question()) forget();
 }
 
-// The search and its answers go. Of an answer that is on the stage, the instance stays.
+// The search ends, and its answers go. Of an answer that is on the stage, the instance stays.
 function forget() {
+  if (isBusy()) run.controller.abort();
   run = null;
+  showButtons();
   element("watch").hidden = true;
   if (!staged || document.body.classList.contains("preview")) return;
   const { moves, pictures, scramble } = staged;
   show({ ...staged, moves: moves.slice(0, scramble), pictures: pictures.slice(0, scramble + 1) }, true);
 }
 
-// The page goes elsewhere: a search that runs ends.
+// The page goes elsewhere.
 function leave() {
   changed();
-  if (isBusy()) run.controller.abort();
   forget();
 }
 
@@ -97,9 +109,9 @@ function edited() {
 
 async function check() {
   clearTimeout(timer);
-  const [puzzle, instance, number] = [element("puzzle").value, element("instance").value.trim(), ++checks];
+  const [puzzle, instance, number] = [element("puzzle").value, typedInstance(), ++checks];
   remember(false);
-  element("level").selectedIndex = LEVELS.findIndex(([, level]) => level.trim() === instance);
+  element("level").selectedIndex = LEVELS.findIndex(([, level]) => trimmed(level) === instance);
   if (paintedIn(instance) && showPainted(paintedIn(instance))) return;
   try {
     const told = await ask("check", { puzzle, instance, goal: goal() });
@@ -114,7 +126,7 @@ async function check() {
 function accept(told) {
   judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
   // Painted facelets stay as they were painted, whatever the colours are called.
-  if (isCube() && !paintedIn(element("instance").value.trim())) net.show(told.state);
+  if (isCube() && !paintedIn(typedInstance())) net.show(told.state);
   setup.show(told.playback.pictures[told.playback.scramble]);
   if (!run) show(told.playback, true);
 }
@@ -247,14 +259,6 @@ const nameOf = ({ puzzle, name }) => (offers.filter((other) => other.name === na
 function fill(id, entries) {
   const options = entries.map(([value, text]) => Object.assign(document.createElement("option"), { value, textContent: text }));
   element(id).replaceChildren(...options);
-}
-
-// Whether the model that would be asked has a policy head, and the search can use it.
-function hasPolicy() {
-  const [kind, name] = element("estimate").value.split(/ (.*)/);
-  if (kind === "heuristic" || element("search").value !== "") return false;
-  const { puzzle, models } = offer();
-  return models.some(({ model, policy }) => policy && model === (name ?? puzzle));
 }
 
 // Only bwas goes on after its first answer.

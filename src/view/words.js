@@ -26,7 +26,7 @@ function chosen({ search, heuristic, model, config }, byAuto) {
 
 const WHY = {
   width: "Not solved: the beam is empty, and a wider one goes further",
-  moves: "Not solved: the walk has made all its moves",
+  moves: "Not solved: the walk has made all its 10,000 moves",
   time: "Not solved: the time is up",
   nodes: "Not solved: the nodes are used up",
   memory: "Not solved: the memory is used up",

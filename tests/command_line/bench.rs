@@ -1,6 +1,6 @@
 //! `costar bench`.
 
-use crate::program::{json, refused, run, temporary};
+use crate::program::{json, refused, run, run_with, temporary};
 use serde_json::Value;
 use std::fs;
 
@@ -101,6 +101,86 @@ fn two_files_of_results_are_compared() {
     assert!(ran.out.contains("difference +33.33 points (95 % "), "{}", ran.out);
     let words = ["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--against", &path("none.jsonl")];
     assert!(refused(&words).contains("none.jsonl"));
+}
+
+#[test]
+fn results_of_other_costs_and_goals_are_kept_apart() {
+    let (_folder, path) = temporary();
+    let (cubes, boards) = (path("cubes.tsv"), path("boards.tsv"));
+    fs::write(&cubes, "R\nU\n").expect("a file");
+    fs::write(&boards, "1 2 3 4 5 6 7 0 8\n1 2 3 4 0 6 7 5 8\n").expect("a file");
+    let goals = ["1 2 3 4 5 6 0 7 8", "1 2 3 4 0 6 7 5 8"];
+    for (flag, field, file, puzzle, values) in
+        [("--move-costs", "move_costs", &cubes, "cube3", ["U=2", "U=3"]), ("--goal", "goal", &boards, "puzzle8", goals)]
+    {
+        let out = path(&format!("{field}.jsonl"));
+        let words = ["bench", file, "--puzzle", puzzle, "--search", "astar", "--heuristic", "zero", "--out", &out];
+        let with = |value| [&words[..], &[flag, value]].concat();
+        let ran = run(&[&with(values[0])[..], &["--limit", "1"]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let first = fs::read_to_string(&out).expect("a row");
+        assert_eq!(json(&first)[field], values[0]);
+        let message = refused(&with(values[1]));
+        let named = format!("{flag} is {} there, and {} here", values[0], values[1]);
+        assert!(message.contains(&named) && message.contains("choose another --out"), "{message}");
+        assert!(refused(&words).contains(&format!("{flag} is {} there, and none here", values[0])));
+        assert_eq!(fs::read_to_string(&out).expect("a row"), first);
+        let ran = run(&with(values[0]));
+        assert!(ran.code == 0 && ran.err.contains("1 of 2 instances are in the file already"), "{}", ran.err);
+        // Where nothing was given, nothing is written.
+        let plain = path(&format!("plain-{field}.jsonl"));
+        let words = ["bench", file, "--puzzle", puzzle, "--search", "bfs", "--limit", "1", "--out", &plain];
+        assert_eq!(run(&words).code, 0);
+        assert_eq!(json(&fs::read_to_string(&plain).expect("a row")).get(field), None);
+    }
+}
+
+#[test]
+fn costs_are_summed_up_and_compared_where_they_are_given() {
+    let (_folder, path) = temporary();
+    let (file, plain, costly) = (path("cubes.tsv"), path("plain.jsonl"), path("costly.jsonl"));
+    fs::write(&file, "R U2\t3\n").expect("a file");
+    let words = ["bench", &file, "--puzzle", "cube3"];
+    let with_costs = [&words[..], &["--move-costs", "U=2"]].concat();
+    assert_eq!(run(&[&words[..], &["--search", "bfs", "--out", &plain]].concat()).code, 0);
+    let ran = run(&[&with_costs[..], &["--out", &costly]].concat());
+    assert!(ran.out.contains("  cost 5, 3 moves, proven  ") && ran.out.contains("optimum unknown"), "{}", ran.out);
+    assert!(ran.out.contains("cost     mean 5.00 (of the optima -); length mean 3.00"), "{}", ran.out);
+    assert_eq!(json(&fs::read_to_string(&costly).expect("a row"))["optimal_length"], Value::Null);
+    let against = |more: &[&str]| run(&[&with_costs[..], &["--search", "astar", "--against"], more].concat());
+    let summary = json(&against(&[costly.as_str(), "--json"]).out);
+    assert_eq!((&summary["mean_cost"], &summary["optimal"]), (&5.0.into(), &Value::Null), "{summary}");
+    let difference = serde_json::json!({ "value": 0.0, "low": null, "high": null });
+    assert_eq!(summary["against"]["cost_difference"], difference, "{summary}");
+    let ran = against(&[costly.as_str()]);
+    let line =
+        "cost     5.00 here, 5.00 there; cheaper on 0, the same on 1, dearer on 0; difference +0.00 (no interval";
+    assert!(ran.out.contains(line) && !ran.out.contains("95 % -"), "{}", ran.out);
+    // Moves that cost something else are compared by their number.
+    let ran = against(&[plain.as_str()]);
+    assert!(ran.out.contains("length   3.00 here, 3.00 there; shorter on 0, the same on 1"), "{}", ran.out);
+    assert!(ran.out.contains("not compared: the other file is not of the same --move-costs"), "{}", ran.out);
+}
+
+#[test]
+fn a_measured_search_does_not_use_the_scramble_that_was_typed() {
+    let (_folder, path) = temporary();
+    let (rules, file, scrambles) = (path("turn.json"), path("scrambles.tsv"), "L\nL'\n");
+    let text = r#"{"name": "turn", "goal": "ABC", "symmetric": true, "moves": {"L": [1, 2, 0]}}"#;
+    fs::write(&rules, text).expect("a file");
+    fs::write(&file, scrambles).expect("a file");
+    let flags = ["--puzzle", &rules, "--search", "random", "--json"];
+    // The first move of the walk solves one of the two, so the other takes longer than its scramble.
+    let measured = run(&[&["bench", &file][..], &flags].concat());
+    let mean = json(&measured.out)["mean_length"].as_f64();
+    assert!(mean.is_some_and(|mean| mean > 1.0), "{}{}", measured.out, measured.err);
+    let solved = run_with(&[&["solve"][..], &flags, &["-"]].concat(), scrambles);
+    let lengths: Vec<Value> = solved.out.lines().map(|line| json(line)["length"].clone()).collect();
+    assert_eq!(lengths, [Value::from(1), Value::from(1)], "{}{}", solved.out, solved.err);
+    for command in ["bench", "compare"] {
+        let help = run(&[command, "--help"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains("unlike solve, it does not fall back on the scramble undone"), "{help}");
+    }
 }
 
 #[test]

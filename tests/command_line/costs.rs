@@ -35,8 +35,10 @@ fn moves_cost_what_the_user_says() {
         let message = refused(&[&["solve", "--move-costs", "R=1.5"], words].concat());
         assert!(message.contains("--move-costs") && message.contains(named), "{words:?}: {message}");
     }
-    let message = refused(&["solve", "--move-costs", "U2=1.5", "R"]);
+    let message = refused(&["solve", "--puzzle", "cube3", "--move-costs", "U2=1.5", "R"]);
     assert!(message.contains("no such move") && message.contains("cube3:htm"), "{message}");
+    let by_default = json(&run(&["solve", "--move-costs", "U2=1.5,B=2", "--json", "B U2"]).out);
+    assert_eq!((&by_default["puzzle"], &by_default["cost"]), (&"cube3:htm".into(), &3.5.into()), "{by_default}");
     // What is explained is counted as the user counts.
     let explained = json(&run(&["solve", "--move-costs", "U=1.5", "--explain", "--json", "B U"]).out);
     let costs: Vec<&serde_json::Value> = (0..3).map(|step| &explained["steps"][step]["g"]).collect();

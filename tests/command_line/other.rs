@@ -1,4 +1,4 @@
-//! `costar scramble`, `costar puzzles` and `costar view`.
+//! `costar scramble`, `costar puzzles`, `costar view`, and the puzzle of a model.
 
 use crate::program::{checkpoints, costar, json, model, refused, run, run_with, temporary};
 use std::fs;
@@ -31,6 +31,35 @@ fn puzzles_without_inverses_have_random_states() {
         assert_eq!((solved.code, solved.out.lines().count()), (0, instances), "{puzzle}: {}{}", solved.out, solved.err);
         let message = refused(&["scramble", "--puzzle", puzzle, "--as", "moves"]);
         assert!(message.contains("--as moves") && message.contains("--as state"), "{message}");
+    }
+}
+
+#[test]
+fn the_puzzle_of_a_model_is_scrambled_viewed_and_listed() {
+    let scramble = |words: &[&str]| {
+        let ran = run(&[&["scramble", "--seed", "3", "--as", "state"], words].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out
+    };
+    let of_puzzle = scramble(&["--puzzle", "puzzle8"]);
+    assert_eq!(scramble(&["--model", "puzzle8"]), of_puzzle);
+    assert_eq!(scramble(&["--puzzle", "puzzle8", "--model", "puzzle8"]), of_puzzle);
+    let (folder, path) = temporary();
+    let page = path("board.html");
+    let ran = run(&["view", "--model", "puzzle8", "--out", &page, "1 2 3 4 5 6 7 0 8", "R"]);
+    assert!(ran.code == 0 && fs::read_to_string(&page).is_ok_and(|text| text.contains("puzzle8")), "{}", ran.err);
+    let listed = costar().env("COSTAR_CACHE", folder.path()).args(["perimeter", "--model", "cube3-htm"]).output();
+    let listed = String::from_utf8(listed.expect("it runs").stdout).expect("text");
+    assert!(listed.contains("no perimeter of cube3:htm") && listed.contains("--model cube3-htm --depth"), "{listed}");
+    for (words, named) in [
+        (vec!["scramble", "--puzzle", "cube2", "--model", "puzzle8"], "for puzzle8, not for cube2"),
+        (vec!["perimeter", "cube3", "--model", "cube3-htm"], "for cube3:htm, not for cube3"),
+        (vec!["view", "--puzzle", "cube2", "--model", "puzzle8", "R", "R'"], "for puzzle8, not for cube2"),
+        (vec!["scramble", "--model", "/nonexistent/model"], "/nonexistent/model"),
+        (vec!["perimeter", "--model", "puzzle15"], "puzzle15 knows no symmetries"),
+    ] {
+        let message = refused(&words);
+        assert!(message.contains(named), "{words:?}: {message}");
     }
 }
 

@@ -16,15 +16,29 @@ pub(crate) struct Ran {
 }
 
 pub(crate) fn costar() -> Command {
-    let mut command = Command::cargo_bin("costar").expect("the program was built");
-    // What was built once serves all runs of these tests, and is none of the user's.
+    apart_from_the_users(Command::cargo_bin("costar").expect("the program was built"))
+}
+
+/// What was built once serves all runs of these tests, and is none of the user's.
+fn apart_from_the_users(mut command: Command) -> Command {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
     command.env("OMP_NUM_THREADS", "1").env("COSTAR_CACHE", cache).env_remove("COSTAR_MODELS");
     command
 }
 
 pub(crate) fn run_with(words: &[&str], input: &str) -> Ran {
-    let output = costar().args(words).write_stdin(input).timeout(Duration::from_secs(300)).output().expect("it runs");
+    ran(costar().args(words).write_stdin(input))
+}
+
+/// Runs a line as it is typed, with the program on the path.
+pub(crate) fn run_in_shell(line: &str) -> Ran {
+    let program = Path::new(env!("CARGO_BIN_EXE_costar")).parent().expect("a folder").display();
+    let path = format!("{program}:{}", std::env::var("PATH").unwrap_or_default());
+    ran(apart_from_the_users(Command::new("sh")).args(["-c", line]).env("PATH", path))
+}
+
+fn ran(command: &mut Command) -> Ran {
+    let output = command.timeout(Duration::from_secs(300)).output().expect("it runs");
     Ran {
         code: output.status.code().expect("it exits by itself"),
         out: String::from_utf8(output.stdout).expect("text"),

@@ -305,7 +305,7 @@ fn scrambles_of_every_puzzle_are_instances() {
 #[test]
 fn a_random_walk_says_what_has_ended_it() {
     let words = ["solve", "--search", "random", "R U F L D B R U F"];
-    assert!(run(&words).err.contains("made all its moves"));
+    assert!(run(&words).err.contains("made all its 10,000 moves"));
     let ran = run(&[&words[..], &["--json"]].concat());
     assert_eq!(json(&ran.out)["ended_by"], "moves");
     assert!(run(&[&words[..], &["--max-nodes", "500"]].concat()).err.contains("--max-nodes"));
@@ -377,6 +377,19 @@ fn evaluate_prints_estimates_and_move_probabilities() {
     assert!(far < 1e-3, "{}", again.out);
     let own = run_with(&["evaluate", "--puzzle", "puzzle8", "--heuristic", "manhattan", "-"], "1 2 3 4 5 6 7 0 8\n");
     assert_eq!((&json(&own.out)["h"], &json(&own.out)["moves"]), (&1.0.into(), &Value::Null), "{}", own.out);
+}
+
+#[test]
+fn without_a_model_of_the_puzzle_another_heuristic_is_advised() {
+    for (puzzle, instance, heuristic) in
+        [("jugs:8,5,3", "8,0,0", "nearest"), ("lightsout4", "1100100000000000", "lights")]
+    {
+        let message = refused(&["evaluate", "--puzzle", puzzle, "-"]);
+        let advice = ["costar train", "--model", "another --heuristic", "costar puzzles"];
+        assert!(advice.iter().all(|part| message.contains(part)) && !message.contains("ball"), "{message}");
+        let ran = run_with(&["evaluate", "--puzzle", puzzle, "--heuristic", heuristic, "-"], instance);
+        assert_eq!((ran.code, ran.out.lines().count()), (0, 1), "{puzzle}: {}{}", ran.out, ran.err);
+    }
 }
 
 #[test]
@@ -465,5 +478,35 @@ fn a_model_has_defaults_of_its_search() {
         with(wrong.clone());
         let message = refused(&["solve", "--model", &path(""), "--device", "cpu", "R"]);
         assert!(message.contains("config.json"), "{wrong}: {message}");
+    }
+}
+
+#[test]
+fn what_stands_around_facelets_is_passed_over() {
+    let facelets = "DUUDUUDRRBBBDRRDRRBDDBFFLFFULLUDBUDBFLLFLLFFFLLRUBRUBR";
+    let solve = |text: &str| json(&run(&["solve", "--search", "bfs", "--json", text]).out)["length"].clone();
+    assert_eq!(solve(facelets), 5);
+    for text in [format!("1. {facelets}"), format!("\"{facelets}\" // mine"), format!("Scramble: [{facelets}]")] {
+        assert_eq!(solve(&text), 5, "{text}");
+    }
+    let lines: String = facelets.as_bytes().chunks(9).flat_map(|face| [face, b"\n"].concat()).map(char::from).collect();
+    let ran = run_with(&["solve", "--search", "bfs", "--json", "-"], &lines);
+    assert_eq!((ran.out.lines().count(), &json(&ran.out)["length"]), (1, &5.into()), "{}", ran.out);
+}
+
+#[test]
+fn a_line_is_evaluated_whole() {
+    let ran = run_with(&["evaluate", "--heuristic", "ball", "-"], "R\tU\tF\nR U F\t3\n1.\tR U\n");
+    let estimates: Vec<_> = ran.out.lines().map(|line| json(line)["h"].clone()).collect();
+    assert_eq!(estimates, [3.0, 3.0, 2.0], "{}", ran.out);
+}
+
+#[test]
+fn no_solution_of_a_small_cube_is_longer_than_its_scramble() {
+    let words = ["solve", "--puzzle", "cube2", "--search", "best-first", "--lambda", "0", "--heuristic", "network"];
+    for scramble in ["F' L B' U' F' U' L' U' L'", "D L2 B D' R L B2", "B D L B D L B D L"] {
+        let solved = json(&run(&[&words[..], &["--json", scramble]].concat()).out);
+        let turns = scramble.split(' ').map(|turn| if turn.ends_with('2') { 2 } else { 1 }).sum();
+        assert!(solved["length"].as_u64().is_some_and(|length| length <= turns), "{scramble}: {solved}");
     }
 }

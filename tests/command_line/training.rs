@@ -1,8 +1,19 @@
 //! `costar train`.
 
-use crate::program::{TINY, json, model, refused, run, temporary, train};
+use crate::program::{TINY, checkpoints, json, model, refused, run, run_in_shell, temporary, train};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
+
+/// The command that a training names at its end.
+fn named(said: &str) -> &str {
+    said.lines().find_map(|line| line.split_once("solve with it: ")).expect("a command").1
+}
+
+/// How many entries a folder has.
+fn count(folder: &str) -> usize {
+    fs::read_dir(folder).expect("a folder").count()
+}
 
 #[test]
 fn puzzles_without_inverses_are_trained_by_their_own_samples() {
@@ -11,6 +22,9 @@ fn puzzles_without_inverses_are_trained_by_their_own_samples() {
         let out = path(&puzzle[..4]);
         let ran = train(&["--puzzle", puzzle, "--steps", "2e4", "--device", "cpu", "--out", &out]);
         assert_eq!(ran.code, 0, "{}", ran.err);
+        let command = named(&ran.err);
+        let solved = run_in_shell(command);
+        assert_eq!((solved.code, solved.out.lines().count()), (0, 1), "{command}: {}{}", solved.out, solved.err);
         let ran = run(&["solve", "--puzzle", puzzle, "--model", &out, "--json", instance]);
         assert_eq!((ran.code, &json(&ran.out)["heuristic"]), (0, &"network".into()), "{}", ran.err);
     }
@@ -44,11 +58,16 @@ fn a_puzzle_of_ones_own_is_trained_and_solved() {
     fs::remove_file(&file).expect("it was there");
     let inferred = json(&run(&["solve", "--model", &out, "--device", "cpu", "--json", "L X L L X"]).out);
     assert_eq!((&inferred["solved"], &inferred["puzzle"]), (&true.into(), &"toy".into()), "{inferred}");
-    let said = ran_trained.lines().find_map(|line| line.split_once("solve with it: costar ")).expect("a command").1;
-    let words: Vec<String> = said.replace('"', "").split(' ').map(str::to_owned).collect();
-    let (flags, instance) = (&words[..3], words[3..].join(" "));
-    let ran = run(&[&flags.iter().map(String::as_str).collect::<Vec<_>>()[..], &[&instance]].concat());
+    let said = named(&ran_trained);
+    let ran = run_in_shell(said);
     assert_eq!(ran.code, 0, "{said}: {}", ran.err);
+    let ran = run(&["scramble", "--model", &out, "--depth", "5", "--seed", "1"]);
+    assert_eq!((ran.code, ran.out.split_whitespace().count()), (0, 5), "{}{}", ran.out, ran.err);
+    let page = path("toy.html");
+    let ran = run(&["view", "--model", &out, "--out", &page, "L X", "X L'"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let said = run(&["perimeter", "--model", &out]);
+    assert!(format!("{}{}", said.out, said.err).contains("toy"), "{}{}", said.out, said.err);
     let ran = run(&["train", "--resume", "--out", &out, "--steps", "25000", "--device", "cpu"]);
     assert!(ran.code == 0 && ran.err.contains("for toy"), "{}", ran.err);
     let taken = r#"{"name": "puzzle8", "goal": "AB", "moves": {"a": [1,0]}}"#;
@@ -103,6 +122,64 @@ fn training_says_what_it_will_do_and_keeps_its_folder() {
     let lines = fs::read_to_string(Path::new(&out).join("metrics.jsonl")).expect("metrics");
     assert!(lines.lines().map(json).all(|line| line["loss"].is_number() && line["samples"].is_number()), "{lines}");
     assert_eq!(run(&["solve", "--model", &out, "R"]).code, 0, "a run's folder is a model");
+}
+
+#[test]
+fn nothing_is_resumed_or_written_where_there_is_no_run() {
+    let (_folder, path) = temporary();
+    let out = path("shipped");
+    let newest = checkpoints(model()).into_iter().max().expect("a checkpoint");
+    fs::create_dir(&out).expect("a folder");
+    for file in ["config.json", "model.safetensors", "README.md"] {
+        fs::copy(newest.join("model").join(file), Path::new(&out).join(file)).expect("a file of a model");
+    }
+    for words in [&["train", "--resume", "--out", &out][..], &["train", "--out", &out]] {
+        let message = refused(words);
+        assert!(message.contains(&out) && message.contains("no run") && message.contains("--out"), "{message}");
+    }
+    assert_eq!(count(&out), 3, "nothing was written there");
+    // What a run leaves that was killed before it saved.
+    let out = path("begun");
+    fs::create_dir_all(Path::new(&out).join("checkpoint-000000000000640.tmp")).expect("a folder");
+    for file in ["lock", "metrics.jsonl", "events.out.tfevents.1.costar.1"] {
+        fs::write(Path::new(&out).join(file), "").expect("a file");
+    }
+    let ran = train(&["--resume", "--steps", "640", "--device", "cpu", "--out", &out]);
+    assert!(ran.code == 0 && ran.err.contains("nothing to resume"), "{}", ran.err);
+}
+
+#[test]
+fn a_resumed_run_keeps_its_snapshots_checkpoints_and_events() {
+    let (_folder, path) = temporary();
+    let (out, board, other) = (path("run"), path("run/board"), path("other"));
+    let words = ["--steps", "640", "--device", "cpu", "--out", &out, "--tensorboard", &board];
+    let ran = train(&[&words[..], &["--snapshot-every", "320", "--checkpoint-every", "128"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    // Wherever it is then.
+    let moved = path("moved");
+    fs::rename(&out, &moved).expect("it can be moved");
+    let inside = |name: &str| Path::new(&moved).join(name).to_str().expect("a plain path").to_owned();
+    let saved = || -> Vec<u64> {
+        let lines = fs::read_to_string(inside("metrics.jsonl")).expect("metrics");
+        let saved = lines.lines().map(json).filter(|line| line["predictions"] != Value::Null);
+        saved.filter_map(|line| line["samples"].as_u64()).collect()
+    };
+    let resume = |steps: &str, more: &[&str]| {
+        let ran = run(&[&["train", "--resume", "--device", "cpu", "--out", &moved, "--steps", steps], more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+    };
+    resume("1280", &[]);
+    assert_eq!((count(&inside("snapshots")), count(&inside("board"))), (4, 2));
+    assert_eq!(saved(), [128, 256, 320, 448, 576, 640, 768, 896, 960, 1088, 1216, 1280]);
+    assert!(!Path::new(&out).exists(), "the folder of events has moved with the run");
+    resume("1920", &["--snapshot-every", "0", "--checkpoint-every", "320", "--tensorboard", &other]);
+    resume("2560", &[]);
+    assert_eq!((count(&inside("snapshots")), count(&inside("board")), count(&other)), (4, 2, 2));
+    assert_eq!(saved()[12..], [1600, 1920, 2240, 2560]);
+    fs::remove_dir_all(&other).expect("it was there");
+    fs::write(&other, "").expect("a file");
+    let message = refused(&["train", "--resume", "--device", "cpu", "--out", &moved, "--steps", "2624"]);
+    assert!(message.contains("--tensorboard") && message.contains(&other), "{message}");
 }
 
 #[test]

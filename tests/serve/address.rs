@@ -84,6 +84,96 @@ fn an_answer_goes_as_soon_as_what_is_asked_changes() {
 }
 
 #[test]
+fn a_search_ends_as_soon_as_what_is_asked_changes() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    browser.prefer("prefers-reduced-motion", "reduce");
+    let shown = || {
+        browser.run(
+            "return [costarSolver.state().phase, document.querySelector('#watch').hidden,
+             document.querySelector('#stop').disabled, costar.state().scramble, costar.state().moves]",
+        )
+    };
+    let none = json!(["idle", true, true, 2, 2]);
+    let is_next = "return costarSolver.state().possible === true && costar.state().scramble === 2";
+    // Before the answer comes in.
+    visit(&browser, &server, "#puzzle=cube3&instance=R+U2+F");
+    browser.wait(READY);
+    browser.run(
+        "document.querySelector('#solve').click(); const field = document.querySelector('#instance');
+         field.value = 'R U'; field.dispatchEvent(new Event('input'))",
+    );
+    browser.wait(is_next);
+    server.wait_for(0, 0);
+    assert_eq!(shown(), none);
+    // With an answer on the stage, while shorter ones are looked for.
+    visit(&browser, &server, "#puzzle=cube3&instance=R+U+F'+L+D+B'+U+R'+F+L'+D'+B+R&n=500&anytime=1");
+    browser.wait(READY);
+    browser.run("document.querySelector('#solve').click()");
+    browser.wait("return costarSolver.state().answers.length > 0 && costar.state().moves > 13");
+    type_instance(&browser, "R U");
+    browser.wait(is_next);
+    server.wait_for(0, 0);
+    assert_eq!(shown(), none);
+    // Another puzzle.
+    browser.run(
+        "document.querySelector('#solve').click(); const list = document.querySelector('#puzzle');
+         list.value = 'puzzle8'; list.dispatchEvent(new Event('change'))",
+    );
+    browser.wait("return costarSolver.state().possible === true && costar.state().puzzle === 'puzzle8'");
+    assert_eq!(shown()[0], "idle");
+    // Settings are no part of it, and what is said of the search is what was asked.
+    visit(&browser, &server, "#puzzle=puzzle8&instance=1+2+3+4+0+6+7+5+8&n=64");
+    browser.wait(READY);
+    browser.run("document.querySelector('#solve').click(); document.querySelector('#search').value = 'astar'");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    let chosen = browser.run("return document.querySelector('#chosen').textContent");
+    assert!(chosen.as_str().is_some_and(|chosen| chosen.starts_with("Auto chose ")), "{chosen}");
+}
+
+#[test]
+fn a_level_keeps_the_space_before_its_first_row() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    visit(&browser, &server, "#puzzle=sokoban");
+    browser.wait(READY);
+    let level = json!("  ####\n###  #\n#@$ .#\n######");
+    browser.run(&format!(
+        "const field = document.querySelector('#instance'); field.value = '\\n \\n' + {level} + '  \\n\\n';
+         field.dispatchEvent(new Event('input'))"
+    ));
+    browser.wait(&format!(
+        "return new URLSearchParams(location.hash.slice(1)).get('instance') === {level}
+             && costarSolver.state().possible === true && costar.state().state === {level}"
+    ));
+    browser.run("document.querySelector('#solve').click()");
+    browser.wait("return costarSolver.state().phase === 'done'");
+    assert_eq!(browser.run("return costarSolver.state().answers.at(-1).moves"), json!(["R", "R"]));
+    reload(&browser, READY);
+    assert_eq!(browser.run("return document.querySelector('#instance').value"), level);
+}
+
+#[test]
+fn the_address_holds_how_many_moves_a_scramble_has() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    visit(&browser, &server, "#puzzle=cube3&depth=5");
+    browser.wait(READY);
+    assert_eq!(browser.run("return costar.state().scramble"), 5);
+    browser.run(
+        "const field = document.querySelector('#depth'); field.value = '9'; field.dispatchEvent(new Event('change'));
+         document.querySelector('#scramble').click()",
+    );
+    browser.wait("return costarSolver.state().possible === true && costar.state().scramble === 9");
+    assert_eq!(browser.run("return new URLSearchParams(location.hash.slice(1)).get('depth')"), "9");
+    reload(&browser, READY);
+    let form = "[document.querySelector('#depth').value, costar.state().scramble].join()";
+    assert_eq!(browser.run(&format!("return {form}")), "9,9");
+    browser.run("history.go(-2)");
+    browser.wait(&format!("return {form} === '5,5'"));
+}
+
+#[test]
 fn back_and_forward_bring_the_page_to_what_the_address_says() {
     let Some(browser) = Browser::start() else { return };
     let server = Server::start(&[]);

@@ -173,6 +173,8 @@ fn a_scramble_is_solved_and_its_playback_solves() {
     let (_, puzzles) = server.get("/puzzles");
     let cube = &puzzles[0];
     assert_eq!((&cube["puzzle"], &cube["models"][0]["policy"]), (&"cube3".into(), &true.into()), "{puzzles}");
+    let own = json!([{ "model": "cube3", "policy": true }, { "model": "cube3-htm", "policy": true }]);
+    assert_eq!(json!([cube["own_model"], puzzles[1]["own_model"]]), own, "{puzzles}");
 }
 
 #[test]
@@ -201,7 +203,22 @@ fn a_model_of_a_puzzle_from_a_file_brings_its_puzzle() {
     };
     assert_eq!(offered(&["--puzzle", &file, "--model", &run]), file, "the file that was given is the one");
     std::fs::remove_file(&file).expect("it was there");
-    assert!(offered(&["--model", &run]).ends_with("puzzle.json"), "the file that is kept beside the model");
+    assert_eq!(offered(&["--model", &run]), "toy", "the file that is kept beside the model has no lasting name");
+    // A checkpoint takes the place of the one before.
+    let server = Server::start(&["--model", &run]);
+    let mut files = std::fs::read_dir(&run).expect("a run").map(|entry| entry.expect("an entry").path());
+    let checkpoint = files.find(|path| path.is_dir()).expect("a checkpoint");
+    let next = checkpoint.with_file_name("checkpoint-000000009999999");
+    std::fs::rename(&checkpoint, &next).expect("it is renamed");
+    let (status, scramble) = server.get("/scramble?puzzle=toy&depth=3");
+    assert_eq!((status, &scramble["puzzle"]), (200, &"toy".into()), "{scramble}");
+    let mut request =
+        json!({ "puzzle": "toy", "instance": scramble["instance"], "model": run, "search": "bwas", "n": 10 });
+    let (status, report) = server.post("/solve", &request);
+    assert_eq!((status, &report["solved"], &report["puzzle"]), (200, &true.into(), &"toy".into()), "{report}");
+    request["puzzle"] = next.join("model/puzzle.json").to_str().into();
+    let (status, refusal) = server.post("/solve", &request);
+    assert_eq!((status, &refusal["field"]), (422, &"puzzle".into()), "{refusal}");
 }
 
 #[test]

@@ -24,18 +24,23 @@ pub(super) fn judgement(browser: &Browser) -> String {
     browser.run("return costarSolver.state().judgement").as_str().expect("text").to_owned()
 }
 
-#[test]
-fn a_search_is_typed_watched_and_stopped() {
-    let Some(browser) = Browser::start() else { return };
-    let server = Server::start(&[]);
-    open(&browser, &server);
-    type_instance(&browser, HARD);
+/// Begins a search that does not end within a test, and waits until it tells of its progress.
+fn begin_hard(browser: &Browser) {
+    type_instance(browser, HARD);
     browser.wait("return costarSolver.state().possible === true && costar.state().scramble === 30");
     browser.run(
         "document.querySelector('#search').value = 'bwas'; document.querySelector('#n').value = '100';
         document.querySelector('#lambda').value = '1'; document.querySelector('#solve').click()",
     );
     browser.wait("return costarSolver.state().progress !== null");
+}
+
+#[test]
+fn a_search_is_typed_watched_and_stopped() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    open(&browser, &server);
+    begin_hard(&browser);
     assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
     let shown =
         "return ['nodes', 'rate', 'best-f', 'best-h', 'time'].map((id) => document.getElementById(id).textContent)";
@@ -62,6 +67,49 @@ fn a_search_is_typed_watched_and_stopped() {
     browser.visit("about:blank");
     server.wait_for(0, 0);
     assert_eq!(browser.console(), Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_is_killed_during_a_search_is_said_to_be_gone() {
+    let Some(browser) = Browser::start() else { return };
+    let mut server = Server::start(&[]);
+    open(&browser, &server);
+    begin_hard(&browser);
+    server.child.kill().expect("it runs");
+    browser.wait("return costarSolver.state().phase === 'failed'");
+    let phase = browser.run("return document.querySelector('#phase').textContent");
+    assert!(phase.as_str().is_some_and(|phase| phase.contains("the server does not answer")), "{phase}");
+}
+
+#[test]
+fn settings_alone_mean_deferred_evaluation_where_the_model_has_a_policy() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    for (puzzle, settings, expected) in [
+        ("cube3", "n=100", json!({ "n": 100, "deferred": true })),
+        ("cube3:htm", "n=100", json!({ "n": 100, "deferred": true })),
+        ("cube3:htm", "lambda=0.7", json!({ "lambda": 0.7, "deferred": true })),
+        ("cube3:htm", "anytime=1", json!({ "search": "bwas", "anytime": true, "deferred": true })),
+        ("cube3:htm", "n=100&search=bwas", json!({ "n": 100, "search": "bwas" })),
+        ("cube3:htm", "n=100&estimate=heuristic+ball", json!({ "n": 100, "heuristic": "ball" })),
+        ("cube3:htm", "n=100&estimate=model+cube3-htm", json!({ "n": 100, "model": "cube3-htm", "deferred": true })),
+        ("cube3:htm", "", json!({})),
+    ] {
+        browser.visit("about:blank");
+        browser.visit(&format!("http://127.0.0.1:{}/#puzzle={puzzle}&instance=R&{settings}", server.port));
+        browser.wait(READY);
+        let asked = browser.run(
+            "const { fetch } = window;
+             window.fetch = (path, options) => {
+                 if (path === 'solve') window.asked = JSON.parse(options.body);
+                 return fetch(path, options);
+             };
+             document.querySelector('#solve').click();
+             const { puzzle, instance, ...rest } = window.asked; return rest",
+        );
+        assert_eq!(asked, expected, "{puzzle}, {settings}");
+        browser.wait("return costarSolver.state().search !== null"); // it is not refused
+    }
 }
 
 #[test]

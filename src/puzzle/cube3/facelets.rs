@@ -1,6 +1,6 @@
 //! Reads a cube from its 54 facelets, and says why an impossible one is impossible.
 
-use super::notation::is_space;
+use super::notation::{inside, is_space};
 use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
 use crate::puzzle::{ParseError, is_odd};
 
@@ -158,14 +158,17 @@ impl Facelets {
     }
 }
 
-/// The letters of a text, of either case and with spaces anywhere, if it is at least so many and nothing else. What is named a
-/// scramble, or has the i of `Ri`, is none.
+/// The letters of a text, of either case and with spaces anywhere, if it is at least so many and nothing else. What has the i
+/// of `Ri` or `Rwi` is none.
 fn letters(text: &str, least: usize) -> Option<Vec<char>> {
-    if text.contains('i') || text.trim_start().to_lowercase().starts_with("scramble") {
-        return None;
-    }
-    let letters: Vec<char> = text.chars().filter(|&c| !is_space(c)).map(|c| c.to_ascii_uppercase()).collect();
-    (letters.len() >= least && letters.iter().all(char::is_ascii_alphabetic)).then_some(letters)
+    let letters: Vec<char> = inside(text).chars().filter(|&c| !is_space(c)).collect();
+    let is_face = |letter: Option<&char>| letter.is_some_and(|letter| FACES.contains(letter));
+    let is_prime = |at: usize| {
+        let wide = usize::from(letters[..at].last() == Some(&'w'));
+        letters[at] == 'i' && is_face(letters[..at - wide].last())
+    };
+    let is_meant = letters.len() >= least && letters.iter().all(char::is_ascii_alphabetic);
+    (is_meant && !(0..letters.len()).any(is_prime)).then(|| letters.iter().map(char::to_ascii_uppercase).collect())
 }
 
 /// Where a facelet of a corner stands among the 24 of a 2×2×2.
@@ -313,7 +316,29 @@ mod tests {
         {
             assert_eq!(Cube3.parse(&same), Ok(state), "{same}");
         }
-        for (some, count) in [(&text[1..], 53), (&text[..40], 40), (&format!("{text}U"), 55)] {
+        for same in [
+            format!("1. {text}"),
+            format!("#1: {text} # mine"),
+            format!("[1] \"{text}\""),
+            format!("Scramble: {text} // mine"),
+            format!("({text})"),
+            format!("{{ [{text}] }}"),
+            renamed(['w', 'r', 'g', 'y', 'o', 'i']),
+        ] {
+            assert_eq!(Cube3.parse(&same), Ok(state), "{same}");
+        }
+        let mistyped = text.to_lowercase().replacen('u', "i", 1);
+        assert!(Cube3.parse(&mistyped).expect_err("one I").to_string().contains("8 facelets are U"));
+        assert!(
+            Facelets::read(&"R U Ri Uwi ".repeat(14)).is_none(),
+            "a scramble with the i of counter-clockwise turns"
+        );
+        for (some, count) in [
+            (&*format!("Scramble: {}", &text[1..]), 53),
+            (&text[1..], 53),
+            (&text[..40], 40),
+            (&format!("{text}U"), 55),
+        ] {
             let refusal = Cube3.parse(some).expect_err("too many or too few").to_string();
             assert!(refusal.contains(&format!("{count} facelets, a cube has 54")), "{refusal}");
         }

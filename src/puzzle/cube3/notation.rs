@@ -39,14 +39,24 @@ const WHOLE: [i8; 3] = [0, 0, 1];
 /// - Spaces, commas and bars between turns, quotation marks around all of them, comments from `//` or `#` to the end of a
 ///   line, and `1.`, `[1]`, `#1:` and `Scramble:` at the beginning are passed over.
 pub(super) fn parse(text: &str, size: usize) -> Result<Vec<Turn>, ParseError> {
-    let mut reader = Reader { characters: without_comments(text), at: 0, depth: 0, size };
-    reader.skip_title();
-    if reader.skip_quotes() {
-        reader.skip_title();
-    }
+    let mut reader = Reader::new(text, size);
     let steps = reader.sequence(None)?;
     debug_assert_eq!(reader.at, reader.characters.len());
     Ok(as_held_in_the_end(&steps))
+}
+
+/// What is left of a text without comments, a title, and quotation marks and brackets around all of it.
+pub(super) fn inside(text: &str) -> String {
+    let reader = Reader::new(text, 3);
+    let mut inside = reader.characters[reader.at..].iter().collect::<String>();
+    loop {
+        let bare = inside.trim_matches(is_space);
+        let pairs = [('(', ')'), ('[', ']'), ('{', '}')];
+        match pairs.iter().find_map(|&(open, close)| bare.strip_prefix(open)?.strip_suffix(close)) {
+            Some(bracketed) => inside = bracketed.into(),
+            None => return bare.into(),
+        }
+    }
 }
 
 /// The turns of the faces, named as the cube is held after the last step.
@@ -140,6 +150,16 @@ struct Reader {
 }
 
 impl Reader {
+    /// Behind the title and the quotation mark that a text begins with.
+    fn new(text: &str, size: usize) -> Self {
+        let mut reader = Reader { characters: without_comments(text), at: 0, depth: 0, size };
+        reader.skip_title();
+        if reader.skip_quotes() {
+            reader.skip_title();
+        }
+        reader
+    }
+
     fn peek(&self, ahead: usize) -> Option<char> {
         self.characters.get(self.at + ahead).copied()
     }
@@ -271,8 +291,8 @@ impl Reader {
         }
         let (number, back) = self.count_and_prime();
         let Some(quarters) = quarters(number.map(|number| number.value), back) else {
-            self.at = start;
-            return Err(self.refuse("behind a turn, 2 or 3 count its quarter turns"));
+            let turn: String = self.characters[start..self.at].iter().collect();
+            return Err(self.refusal(&turn, "behind a turn, 2 or 3 count its quarter turns"));
         };
         if let Some(prime) = self.take_if(is_prime) {
             let turn: String = self.characters[start..self.at - 1].iter().filter(|c| !c.is_whitespace()).collect();
@@ -291,6 +311,10 @@ impl Reader {
             .iter()
             .chain(rest.iter().take_while(is_of_word).take(16))
             .collect();
+        self.refusal(&token, why)
+    }
+
+    fn refusal(&self, token: &str, why: &str) -> ParseError {
         ParseError(format!(
             "'{token}' is refused: {why}. A scramble is turns of the faces U R F D L B, with ' for counter-clockwise and 2 \
              for twice (U R' F2), or the {} facelets",
@@ -365,6 +389,10 @@ mod tests {
             "3 (R U)",
             "(R U) 3",
             "[R U]3",
+            "3x(R U)",
+            "3 x (R U)",
+            "3*(R U)",
+            "3×{R U}",
         ] {
             assert_eq!(moves(text), moves("R U R U R U"), "{text}");
         }
@@ -374,6 +402,8 @@ mod tests {
         assert_eq!(moves("(R U) x 2(F L)"), moves("R U x F L F L"));
         assert_eq!(moves("R U x 3"), moves("R U x'"), "no group is repeated");
         assert_eq!(moves("(R U)'"), moves("U' R'"));
+        assert_eq!(moves("(R U)' 2"), moves("U' R' U' R'"));
+        assert_eq!(moves("R' 2 F"), moves("R' R' F"));
         assert_eq!(moves("(R U2)2'"), moves("U2' R' U2' R'"));
         assert_eq!(moves("[R, U]"), moves("R U R' U'"));
         assert_eq!(moves("[R: U]"), moves("R U R'"));
@@ -430,6 +460,7 @@ mod tests {
             ("R Q2 F", "'Q2'"),
             ("U4", "'U4'"),
             ("U12", "'U12'"),
+            ("R 22 F", "'R 22'"),
             ("R\" U", "'R\"'"),
             ("U''", "two primes"),
             ("U'2'", "two primes"),
@@ -450,6 +481,9 @@ mod tests {
             ("((((U)1000)1000)1000)", "million"),
             ("2", "'2'"),
             ("2R", "'2R'"),
+            ("2x", "'2x'"),
+            ("2y (R U)", "'2y'"),
+            ("2m", "'2m'"),
             ("R U\n2. F", "'2.'"),
             ("'", "'''"),
             ("(U)^ R", "'^'"),

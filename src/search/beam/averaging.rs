@@ -37,21 +37,19 @@ impl<P: Puzzle> Run<'_, P> {
         let near = |&i: &usize| first.is_none_or(|first| key(&chosen, i) > first);
         let near: Vec<usize> = (0..chosen.len()).filter(near).collect();
         let mut values = Vec::with_capacity(near.len());
+        let images: Vec<P::State> =
+            near.iter().filter_map(|&i| self.puzzle.symmetric_state(&chosen.states[i])).collect();
         let mut queue = ChunkQueue::new(heuristic, Ask::Values);
         let mut ended = Ok(());
-        for &i in &near {
-            let Some(image) = self.puzzle.symmetric_state(&chosen.states[i]) else { continue };
-            queue.add(0, &image);
-            if queue.is_full() {
-                if let Some(limit) = self.reached(&chosen, control) {
-                    ended = Err(limit.into());
-                    break;
-                }
-                queue.advance(&mut self.stats.evaluated, |estimates| values.extend(estimates.values))?;
+        while queue.is_full(&images) {
+            if let Some(limit) = self.reached(&chosen, control) {
+                ended = Err(limit.into());
+                break;
             }
+            queue.advance(&images, &mut self.stats.evaluated, |estimates| values.extend(estimates.values))?;
         }
         match ended {
-            Ok(()) => queue.finish(&mut self.stats.evaluated, |estimates| values.extend(estimates.values))?,
+            Ok(()) => queue.finish(&images, &mut self.stats.evaluated, |estimates| values.extend(estimates.values))?,
             Err(_) => queue.discard()?,
         }
         self.agree(ended, control)?;

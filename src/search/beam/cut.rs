@@ -114,19 +114,21 @@ pub(super) fn sorted(
     last: Option<Key>,
     key: impl Fn(usize) -> Key + Sync,
 ) -> Vec<NodeId> {
-    let is_kept = |key: &Key| last.is_none_or(|last| *key <= last);
-    let mut sample: Vec<Key> = (0..count).step_by(SAMPLED).map(&key).filter(is_kept).collect();
+    let kept = |range: std::ops::Range<usize>| {
+        let keys = range.map(|i| (key(i), i as NodeId));
+        keys.filter(|(key, _)| last.is_none_or(|last| *key <= last)).collect::<Vec<_>>()
+    };
+    let kept = in_ranges(threads, count, LEAST, kept);
+    let mut sample: Vec<Key> = kept.iter().flat_map(|kept| kept.iter().step_by(SAMPLED)).map(|(key, _)| *key).collect();
     sample.sort_unstable();
-    let parts = (count / LEAST).clamp(1, threads.max(1)).min(sample.len().max(1));
+    let parts = threads.clamp(1, sample.len().max(1));
     // Each part has the keys from a start up to the next one.
     let start = |part: usize| (part > 0).then(|| sample[part * sample.len() / parts]);
     let ends: Vec<_> =
         (0..parts).map(|part| (start(part), (part + 1 < parts).then(|| start(part + 1)).flatten())).collect();
     let parts = on_each(threads, ends, |(from, to)| {
-        let is_within =
-            |key: &Key| from.is_none_or(|from| *key >= from) && to.is_none_or(|to| *key < to) && is_kept(key);
-        let mut keys: Vec<(Key, NodeId)> =
-            (0..count).map(|i| (key(i), i as NodeId)).filter(|(key, _)| is_within(key)).collect();
+        let is_within = |key: &Key| from.is_none_or(|from| *key >= from) && to.is_none_or(|to| *key < to);
+        let mut keys: Vec<(Key, NodeId)> = kept.iter().flatten().filter(|(key, _)| is_within(key)).copied().collect();
         keys.sort_unstable();
         keys.into_iter().map(|(_, i)| i).collect::<Vec<NodeId>>()
     });

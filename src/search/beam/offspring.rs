@@ -9,12 +9,12 @@ use super::{Place, Run, Shortlist};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, State, StateBytes};
 use crate::search::nodes::arena::NodeId;
+use crate::search::nodes::closed::{SHARDS, shard_of};
 use crate::search::nodes::layer::Layer;
-use crate::workers::{in_ranges, in_shards, on_each};
-use hashbrown::HashSet;
-use std::hash::{BuildHasher as _, BuildHasherDefault};
+use crate::search::nodes::table::Table;
+use crate::workers::{in_shards, on_each, ranges};
+use std::hash::BuildHasher as _;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Parents that a thread takes at least.
 const PARENTS: usize = 256;
@@ -38,6 +38,13 @@ impl<S> Default for Made<S> {
 }
 
 impl<S: Copy> Made<S> {
+    /// Drops all children; their room stays.
+    fn clear(&mut self) {
+        self.children.clear();
+        self.order.clear();
+        self.goals.clear();
+    }
+
     /// Brings the children into their order.
     pub(super) fn sort(&mut self, threads: usize)
     where
@@ -62,12 +69,19 @@ pub(super) struct Found<S> {
 }
 
 impl<P: Puzzle> Run<'_, P> {
-    /// The children of some states of the layer that are on the shortlist.
-    pub(super) fn make(&self, parents: Range<usize>, shortlist: &Shortlist) -> Vec<Made<P::State>> {
+    /// The children of some states of the layer that are on the shortlist, in the room of others that were made before.
+    pub(super) fn make(
+        &self,
+        parents: Range<usize>,
+        shortlist: &Shortlist,
+        mut room: Vec<Made<P::State>>,
+    ) -> Vec<Made<P::State>> {
         let (puzzle, layer) = (self.puzzle, &self.layer);
         let each = self.children_each(shortlist);
-        in_ranges(self.threads, parents.len(), PARENTS, |range| {
-            let mut made = Made::default();
+        let ranges = ranges(self.threads, parents.len(), PARENTS);
+        room.resize_with(ranges.len(), Made::default);
+        on_each(self.threads, ranges.into_iter().zip(room).collect(), |(range, mut made)| {
+            made.clear();
             let Made { children, order, goals } = &mut made;
             children.reserve(range.len() * each);
             for parent in range.start + parents.start..range.end + parents.start {
@@ -197,46 +211,38 @@ fn read<S>(record: &[u8], bytes: &StateBytes<S>, to: &mut Made<S>) {
     to.children.states.push((bytes.read)(&record[RECORD..]));
 }
 
-const SHARD_BITS: u32 = 6;
-
 /// Hashes of all states that were evaluated, in shards: a thread has some of them, and one grows at a time.
 pub(super) struct Evaluated {
-    shards: Vec<HashSet<u64, BuildHasherDefault<Unhashed>>>,
+    shards: Vec<Table>,
 }
 
 impl Default for Evaluated {
     fn default() -> Self {
-        Evaluated { shards: (0..1 << SHARD_BITS).map(|_| HashSet::default()).collect() }
+        Evaluated { shards: (0..SHARDS).map(|_| Table::default()).collect() }
     }
 }
 
 impl Evaluated {
     /// Whether a state is new; it is not any more.
     pub(super) fn insert(&mut self, hash: u64) -> bool {
-        self.shards[shard_of(hash)].insert(hash)
+        self.shards[shard_of(hash)].insert_hash(hash)
     }
 
     /// The children whose states are new, by piece and number, in order; they are not new any more.
     pub(super) fn insert_all<S: State>(&mut self, threads: usize, made: &[Made<S>]) -> Vec<(u32, u32)> {
         let count: usize = made.iter().map(|piece| piece.children.len()).sum();
         let threads = (count / CHILDREN).clamp(1, threads.max(1));
-        let unknown = |piece: &Made<S>| (0..piece.children.len()).map(|_| AtomicBool::new(false)).collect();
-        let is_new: Vec<Vec<AtomicBool>> = on_each(threads, made.iter().collect(), unknown);
-        in_shards(threads, &mut self.shards, |first, shards| {
-            for (piece, is_new) in made.iter().zip(&is_new) {
-                for (&hash, is_new) in piece.children.hashes.iter().zip(is_new) {
-                    let shard = shard_of(hash).wrapping_sub(first);
-                    if shard < shards.len() && shards[shard].insert(hash) {
-                        is_new.store(true, Ordering::Relaxed);
-                    }
-                }
-            }
+        // Of each run of shards, for each piece, a bit a child.
+        let new: Vec<Vec<Vec<u64>>> = in_shards(threads, &mut self.shards, |first, shards| {
+            made.iter().map(|piece| insert_own(first, shards, &piece.children.hashes)).collect()
         });
-        let fresh = |(piece, is_new): (usize, Vec<AtomicBool>)| {
-            let new = is_new.into_iter().enumerate().filter(|(_, is_new)| is_new.load(Ordering::Relaxed));
-            new.map(|(i, _)| (piece as u32, i as u32)).collect::<Vec<_>>()
+        let fresh = |piece: usize| {
+            let words = (0..made[piece].children.len().div_ceil(AT_ONCE))
+                .map(|at| new.iter().fold(0, |all, new| all | new[piece][at]));
+            let bits = (0..).step_by(AT_ONCE).zip(words).flat_map(|(first, word)| bits(word).map(move |i| first + i));
+            bits.map(|i| (piece as u32, i)).collect::<Vec<_>>()
         };
-        on_each(threads, is_new.into_iter().enumerate().collect(), fresh).concat()
+        on_each(threads, (0..made.len()).collect(), fresh).concat()
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -244,29 +250,71 @@ impl Evaluated {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.allocation_size() as u64).sum()
+        self.shards.iter().map(|shard| shard.bytes() as u64).sum()
     }
 }
 
-/// A set takes the lowest bits for its buckets and the seven highest for its tags: shards take those below.
-fn shard_of(hash: u64) -> usize {
-    (hash >> (64 - 7 - SHARD_BITS)) as usize & ((1 << SHARD_BITS) - 1)
+/// Hashes whose lines are loaded while those before are added: as many as a word has bits.
+const AT_ONCE: usize = u64::BITS as usize;
+
+/// Adds the hashes that belong to some shards, of which the first has this number; a bit for each hash, whether it is new.
+fn insert_own(first: usize, shards: &mut [Table], hashes: &[u64]) -> Vec<u64> {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        fn with_avx2(first: usize, shards: &mut [Table], hashes: &[u64]) -> Vec<u64> {
+            insert_own_by_any(first, shards, hashes)
+        }
+        // SAFETY: processors with AVX2 have all of these.
+        return unsafe { with_avx2(first, shards, hashes) };
+    }
+    insert_own_by_any(first, shards, hashes)
 }
 
-/// What is hashed already.
-#[derive(Default)]
-pub(super) struct Unhashed(u64);
-
-impl std::hash::Hasher for Unhashed {
-    fn finish(&self) -> u64 {
-        self.0
+/// The same, compiled for the processor of the function that it becomes part of: with plain loops, which do so too.
+#[inline(always)]
+fn insert_own_by_any(first: usize, shards: &mut [Table], hashes: &[u64]) -> Vec<u64> {
+    let mut blocks = hashes.chunks(AT_ONCE);
+    let mut new = Vec::with_capacity(blocks.len());
+    let mut block = blocks.next().unwrap_or_default();
+    let mut own = own_of(first, shards, block);
+    while !block.is_empty() {
+        let next = blocks.next().unwrap_or_default();
+        let own_next = own_of(first, shards, next);
+        let mut bits = 0;
+        while own != 0 {
+            let hash = block[own.trailing_zeros() as usize];
+            let is_new = shards[shard_of(hash) - first].insert_hash(hash);
+            bits |= u64::from(is_new) << own.trailing_zeros();
+            own &= own - 1;
+        }
+        new.push(bits);
+        (block, own) = (next, own_next);
     }
+    new
+}
 
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only whole hashes are stored");
+/// Which of at most [`AT_ONCE`] hashes belong to some shards, of which the first has this number; has their lines loaded.
+#[inline(always)]
+fn own_of(first: usize, shards: &[Table], hashes: &[u64]) -> u64 {
+    let mut own = 0;
+    for (i, &hash) in hashes.iter().enumerate() {
+        own |= u64::from(shard_of(hash).wrapping_sub(first) < shards.len()) << i;
     }
+    let mut left = own;
+    while left != 0 {
+        let hash = hashes[left.trailing_zeros() as usize];
+        shards[shard_of(hash) - first].prefetch(hash);
+        left &= left - 1;
+    }
+    own
+}
 
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
+/// The numbers of the bits that are set.
+fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (bit < u64::BITS).then_some(bit)
+    })
 }

@@ -9,8 +9,8 @@ use super::{
 use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
 use crate::search::exhaustive::Exhaustive;
+use crate::search::nodes::table::Table;
 use crate::workers::on_each;
-use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher as _;
 use std::sync::atomic::AtomicUsize;
@@ -94,6 +94,7 @@ impl<P: Puzzle> Run<'_, P> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Option<Answer>, HeuristicError> {
+        self.room = Layer::default();
         let roots = self.roots(from, heuristic)?;
         let until = AtomicUsize::new(usize::MAX);
         let search = || Exhaustive::new(self.puzzle, &self.settings.perimeter, &until);
@@ -173,10 +174,10 @@ impl<P: Puzzle> Run<'_, P> {
         }
         drop(again);
         made.sort(self.threads);
-        let mut seen = HashSet::new();
+        let mut seen = Table::default();
         let mut roots = Vec::new();
         for Made { children, order, .. } in self.exchanged(vec![made])? {
-            let first = (0..children.len()).filter(|&i| seen.insert(children.hashes[i]));
+            let first = (0..children.len()).filter(|&i| seen.insert_hash(children.hashes[i]));
             roots.extend(first.map(|i| Root {
                 state: children.states[i],
                 order: order[i],
@@ -196,11 +197,7 @@ impl<P: Puzzle> Run<'_, P> {
         let states = self.states_of(layer)?;
         let mut again = Layer::default();
         let mut queue = ChunkQueue::new(heuristic, self.ask);
-        for (i, state) in states.iter().enumerate() {
-            queue.add(i as NodeId, state);
-            queue.advance(&mut self.stats.evaluated, |estimates| again.take_in(self.threads, estimates))?;
-        }
-        queue.finish(&mut self.stats.evaluated, |estimates| again.take_in(self.threads, estimates))?;
+        queue.finish(&states, &mut self.stats.evaluated, |estimates| again.take_in(self.threads, estimates))?;
         let hashes = states.iter().map(|state| self.hasher.hash_one(state)).collect();
         Ok(Layer { states, hashes, ..again })
     }

@@ -6,13 +6,13 @@
 //! some shards of the hashes. Nothing depends on the number of threads.
 
 use super::{BestFirst, GoalTest, Run};
+use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State};
 use crate::search::Control;
 use crate::search::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
-use crate::search::nodes::closed::{Closed, SHARDS, shard_of};
-use crate::workers::{in_ranges, in_shards};
-use hashbrown::HashTable;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::search::nodes::closed::{AHEAD, Closed, SHARDS, id, shard_of, word};
+use crate::search::nodes::table::Table;
+use crate::workers::{in_ranges, in_shards, on_each};
 
 /// Nodes that are expanded at once, at most: evaluation begins after each block.
 pub(super) const BLOCK: usize = 1 << 12;
@@ -45,6 +45,7 @@ struct Piece<S> {
     generated: u64,
     /// Whether some move cost nothing.
     free_moves: bool,
+    has_goals: bool,
 }
 
 impl<P: Puzzle> Run<'_, P> {
@@ -59,8 +60,7 @@ impl<P: Puzzle> Run<'_, P> {
             self.free_moves |= piece.free_moves;
             self.take_answers(piece, control);
         }
-        let firsts = first_of_each_state(threads, &pieces);
-        self.store_all(threads, &pieces, &firsts);
+        self.store_all(threads, &pieces);
     }
 
     /// Takes the answers among children; they are not stored, nor are those that cannot become better than the best.
@@ -82,38 +82,98 @@ impl<P: Puzzle> Run<'_, P> {
     }
 
     /// Stores children: new states, and known ones that are reached more cheaply.
-    fn store_all(&mut self, threads: usize, pieces: &[Piece<P::State>], firsts: &[Vec<AtomicU32>]) {
-        let mut new: Vec<(u64, NodeId)> = Vec::with_capacity(firsts.iter().map(Vec::len).sum());
-        // Of each child, the node of its state, where that is new.
-        let mut nodes: Vec<NodeId> = Vec::with_capacity(new.capacity());
-        for (child, first) in pieces.iter().zip(firsts).flat_map(|(piece, firsts)| piece.children.iter().zip(firsts)) {
-            let first = first.load(Ordering::Relaxed) as usize;
-            let mut own = NO_PARENT;
-            if child.stays {
-                let Child { state, hash, parent, cost: g, action, .. } = *child;
-                let known = if child.known != NO_PARENT { Some(child.known) } else { nodes.get(first).copied() };
-                let stored = match known {
-                    Some(id) => self.nodes.reach_again(id, parent, action, g),
-                    None => {
-                        let is_evaluated = !child.is_goal && self.goals.is_empty();
-                        let node = Node { state, parent, g, h: f32::NAN, action, closed: false };
-                        own = self.nodes.add(node, is_evaluated);
-                        new.push((hash, own));
-                        Some(own)
-                    }
-                };
-                if child.is_goal {
-                    // This batch is the last: after its first goal, nothing is worth an evaluation any more.
-                    self.goals.extend(stored);
-                }
-            }
-            nodes.push(own);
+    fn store_all(&mut self, threads: usize, pieces: &[Piece<P::State>]) {
+        if self.settings.ends_with_first_batch()
+            && (!self.goals.is_empty() || pieces.iter().any(|piece| piece.has_goals))
+        {
+            return self.store_goals(pieces);
         }
-        self.nodes.closed.insert_all(threads, &self.nodes.arena, &new);
+        let children = Numbered::new(pieces);
+        let duplicates = duplicates(threads, &children);
+        let parts = on_each(threads, (0..pieces.len()).collect(), |piece| sift(&children, piece, &duplicates));
+        let (new, again): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let new = new.concat();
+        let first = self.nodes.add_all(threads, new.len(), |i| {
+            let &Child { state, hash, parent, cost: g, action, .. } = children.child(new[i]);
+            (hash, Node { state, parent, g, h: f32::NAN, action, closed: false })
+        });
+        for (number, known) in again.into_iter().flatten() {
+            let &Child { parent, action, cost, .. } = children.child(number);
+            let id = match known {
+                Known::Stored(id) => id,
+                Known::Before(number) => first + new.partition_point(|&new| new < number) as NodeId,
+            };
+            self.nodes.reach_again(id, parent, action, cost);
+        }
+    }
+
+    /// Stores children one after the other, of a batch that has a goal and is the last: after its first goal, nothing is worth
+    /// an evaluation any more.
+    fn store_goals(&mut self, pieces: &[Piece<P::State>]) {
+        for child in pieces.iter().flat_map(|piece| &piece.children) {
+            let is_evaluated = !child.is_goal && self.goals.is_empty();
+            let stored = self.nodes.store(&child.state, child.parent, child.action, child.cost, is_evaluated);
+            if child.is_goal {
+                self.goals.extend(stored);
+            }
+        }
     }
 }
 
-/// Makes the children of nodes, and looks them up.
+/// The children of all pieces, numbered one after the other.
+struct Numbered<'a, S> {
+    pieces: &'a [Piece<S>],
+    /// The number of the first of each piece.
+    starts: Vec<u32>,
+    count: u32,
+}
+
+impl<'a, S> Numbered<'a, S> {
+    fn new(pieces: &'a [Piece<S>]) -> Self {
+        let mut starts = Vec::with_capacity(pieces.len());
+        let count = pieces.iter().fold(0, |count, piece| {
+            starts.push(count);
+            count + piece.children.len() as u32
+        });
+        Numbered { pieces, starts, count }
+    }
+
+    fn child(&self, number: u32) -> &Child<S> {
+        let piece = self.starts.partition_point(|&start| start <= number) - 1;
+        &self.pieces[piece].children[(number - self.starts[piece]) as usize]
+    }
+
+    fn of_piece(&self, piece: usize) -> impl Iterator<Item = (u32, &Child<S>)> {
+        (self.starts[piece]..).zip(&self.pieces[piece].children)
+    }
+}
+
+/// What a child is known as.
+#[derive(Clone, Copy)]
+enum Known {
+    Stored(NodeId),
+    /// The state of a new child before it.
+    Before(u32),
+}
+
+/// The children of a piece whose states are new, and those that reach a known one more cheaply.
+fn sift<S>(children: &Numbered<'_, S>, piece: usize, duplicates: &[(u32, u32)]) -> (Vec<u32>, Vec<(u32, Known)>) {
+    let start = children.starts[piece];
+    let mut duplicates = duplicates[duplicates.partition_point(|&(number, _)| number < start)..].iter().peekable();
+    let (mut new, mut again) = (Vec::with_capacity(children.pieces[piece].children.len()), Vec::new());
+    for (number, child) in children.of_piece(piece) {
+        if let Some((_, first)) = duplicates.next_if(|(duplicate, _)| *duplicate == number) {
+            again.push((number, Known::Before(*first)));
+        } else if child.stays && child.known == NO_PARENT {
+            new.push(number);
+        } else if child.stays {
+            again.push((number, Known::Stored(child.known)));
+        }
+    }
+    (new, again)
+}
+
+/// Makes the children of nodes, and looks them up. Those whose states are stored, and not at a greater cost, are left out.
 fn make<P: Puzzle>(
     puzzle: &P,
     settings: &BestFirst<P::State>,
@@ -123,8 +183,17 @@ fn make<P: Puzzle>(
 ) -> Piece<P::State> {
     let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
-    let mut piece = Piece { children: Vec::new(), known: Vec::new(), generated: 0, free_moves: false };
-    for &(parent, action) in block {
+    let mut piece =
+        Piece { children: Vec::new(), known: Vec::new(), generated: 0, free_moves: false, has_goals: false };
+    piece.children.reserve(if block.iter().any(|(_, action)| action.is_none()) {
+        block.len() * usize::from(moves)
+    } else {
+        block.len()
+    });
+    for (i, &(parent, action)) in block.iter().enumerate() {
+        if let Some(&(ahead, _)) = block.get(i + AHEAD) {
+            memory::prefetch(&arena[ahead].state);
+        }
         let Node { state, g, parent: before, .. } = &arena[parent];
         let before = (*before != NO_PARENT).then(|| &arena[*before].state);
         for action in action.map_or(0..moves, |action| action..action + 1) {
@@ -136,39 +205,55 @@ fn make<P: Puzzle>(
             let step = puzzle.move_cost(state, action);
             piece.free_moves |= step == 0;
             let hash = closed.hash(&child);
-            let known = closed.find(arena, hash, &child).unwrap_or(NO_PARENT);
             let is_goal = tests_goals && puzzle.is_goal(&child);
+            piece.has_goals |= is_goal;
             let cost = g + step;
-            piece.children.push(Child { state: child, hash, parent, cost, known, action, is_goal, stays: true });
+            piece.children.push(Child {
+                state: child,
+                hash,
+                parent,
+                cost,
+                known: NO_PARENT,
+                action,
+                is_goal,
+                stays: true,
+            });
         }
     }
     let Piece { children, known, .. } = &mut piece;
+    children.iter().take(AHEAD).for_each(|child| closed.prefetch(child.hash));
+    for i in 0..children.len() {
+        if let Some(ahead) = children.get(i + AHEAD) {
+            closed.prefetch(ahead.hash);
+        }
+        let Child { state, hash, known, .. } = &mut children[i];
+        *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
+    }
+    children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
     *known = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
     piece
 }
 
-/// Of each child whose state is not stored, the number of the first one with that state, counted over all pieces; of the others,
-/// any number.
-fn first_of_each_state<S: State>(threads: usize, pieces: &[Piece<S>]) -> Vec<Vec<AtomicU32>> {
-    let zeros = |piece: &Piece<S>| piece.children.iter().map(|_| AtomicU32::new(0)).collect();
-    let firsts: Vec<Vec<AtomicU32>> = pieces.iter().map(zeros).collect();
-    let all: usize = firsts.iter().map(Vec::len).sum();
-    let mut tables: Vec<HashTable<(u32, u32, u32)>> = (0..SHARDS).map(|_| HashTable::new()).collect();
-    let child = |piece: u32, i: u32| &pieces[piece as usize].children[i as usize];
-    in_shards(threads.min(all / LEAST_EACH), &mut tables, |first_shard, shards| {
-        let mut number = 0;
-        for (p, (piece, firsts)) in (0..).zip(pieces.iter().zip(&firsts)) {
-            for (i, (own, first)) in (0..).zip(piece.children.iter().zip(firsts)) {
-                let shard = shard_of(own.hash).wrapping_sub(first_shard);
-                if shard < shards.len() && own.known == NO_PARENT && own.stays {
-                    let is_same = |&(p, i, _): &(u32, u32, u32)| child(p, i).state == own.state;
-                    let entry = shards[shard].entry(own.hash, is_same, |&(p, i, _)| child(p, i).hash);
-                    let (_, _, number) = *entry.or_insert((p, i, number)).get();
-                    first.store(number, Ordering::Relaxed);
-                }
-                number += 1;
+/// The children that stay, are not stored, and have the state of one before them, with the first that has it; in order.
+fn duplicates<S: State>(threads: usize, children: &Numbered<'_, S>) -> Vec<(u32, u32)> {
+    let mut tables: Vec<Table> = (0..SHARDS).map(|_| Table::default()).collect();
+    let threads = threads.min(children.count as usize / LEAST_EACH);
+    let found = in_shards(threads, &mut tables, |first_shard, shards| {
+        let mut found = Vec::new();
+        shards.iter_mut().for_each(|shard| shard.reserve(children.count as usize / SHARDS));
+        for (number, own) in (0..children.pieces.len()).flat_map(|piece| children.of_piece(piece)) {
+            if let Some(shard) = shards.get_mut(shard_of(own.hash).wrapping_sub(first_shard))
+                && own.known == NO_PARENT
+                && own.stays
+            {
+                let is_same = |word: u64| children.child(id(word)).state == own.state;
+                let first = shard.find_or_insert(word(own.hash, number), is_same);
+                found.extend(first.map(|word| (number, id(word))));
             }
         }
+        found
     });
-    firsts
+    let mut found = found.concat();
+    found.sort_unstable();
+    found
 }

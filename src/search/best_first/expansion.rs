@@ -44,7 +44,7 @@ impl<P: Puzzle> Run<'_, P> {
                 self.expand(batch[before], control);
             }
             self.nodes.stats.expanded += (done - before) as u64;
-            check = self.goals.is_empty() && self.nodes.queue.is_full();
+            check = self.goals.is_empty() && self.nodes.has_full_chunk();
             if check {
                 self.nodes.submit_full_chunks()?;
             }

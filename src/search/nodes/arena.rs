@@ -1,6 +1,7 @@
 //! The nodes of a search, in segments: an index never moves, and growing copies nothing.
 
 use crate::puzzle::{Cost, Move, State};
+use crate::workers::{extend, on_each};
 use std::ops::{Index, IndexMut};
 
 /// The number of a node.
@@ -28,6 +29,9 @@ pub struct Node<S> {
 
 const SEGMENT_BITS: u32 = 14;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
+
+/// Nodes that a thread takes at least.
+const LEAST_EACH: usize = 1 << 11;
 
 /// All nodes of a search.
 #[derive(Debug)]
@@ -71,6 +75,42 @@ impl<S: State> Arena<S> {
         self.segments[self.length >> SEGMENT_BITS].push(node);
         self.length += 1;
         (self.length - 1) as NodeId
+    }
+
+    /// Adds so many nodes, each made from its number among them; gives the number of the first.
+    ///
+    /// # Panics
+    /// If there is no room for them in the arena.
+    pub fn extend(&mut self, threads: usize, count: usize, node: impl Fn(usize) -> Node<S> + Sync) -> NodeId {
+        assert!(count < NO_PARENT as usize - self.length, "the arena is full");
+        let (first, mut done) = (self.length as NodeId, 0);
+        while done < count {
+            if self.length.is_multiple_of(SEGMENT) {
+                self.segments.push(Vec::with_capacity(SEGMENT));
+            }
+            let segment = &mut self.segments[self.length >> SEGMENT_BITS];
+            let some = (SEGMENT - segment.len()).min(count - done);
+            extend(threads, segment, some, LEAST_EACH, |i| node(done + i));
+            (self.length, done) = (self.length + some, done + some);
+        }
+        first
+    }
+
+    /// Gives nodes their estimates: those from `first` on.
+    pub fn set_estimates(&mut self, threads: usize, first: NodeId, values: &[f32]) {
+        let from = first as usize & (SEGMENT - 1);
+        let segments = self.segments[first as usize >> SEGMENT_BITS..].iter_mut();
+        let mut rest = values;
+        let parts = segments.enumerate().flat_map(|(i, segment)| {
+            let nodes = &mut segment[if i == 0 { from } else { 0 }..];
+            let count = nodes.len().min(rest.len());
+            let (some, left) = rest.split_at(count);
+            rest = left;
+            nodes[..count].chunks_mut(LEAST_EACH).zip(some.chunks(LEAST_EACH))
+        });
+        on_each(threads, parts.collect(), |(nodes, values): (&mut [Node<S>], &[f32])| {
+            nodes.iter_mut().zip(values).for_each(|(node, &h)| node.h = h);
+        });
     }
 
     /// Drops all nodes that are not kept; the others are numbered anew, in order. Gives the new number of each node
@@ -134,5 +174,34 @@ impl<S> IndexMut<NodeId> for Arena<S> {
     #[inline]
     fn index_mut(&mut self, id: NodeId) -> &mut Node<S> {
         &mut self.segments[(id >> SEGMENT_BITS) as usize][id as usize & (SEGMENT - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_nodes_are_added_and_estimated_as_one_after_the_other() {
+        let node =
+            |i: usize| Node { state: i as u64, parent: i as NodeId, g: 7, h: f32::NAN, action: 1, closed: false };
+        let values: Vec<f32> = (0..2 * SEGMENT).map(|i| i as f32).collect();
+        for threads in [1, 2, 3, 16] {
+            let mut arena = Arena::default();
+            arena.push(node(0));
+            let mut count = 1;
+            for more in [0, 1, 100, SEGMENT, 3 * SEGMENT] {
+                assert_eq!(arena.extend(threads, more, |i| node(count + i)), count as NodeId);
+                count += more;
+            }
+            let first = SEGMENT as NodeId - 10;
+            arena.set_estimates(threads, first, &values);
+            assert_eq!(arena.len(), count);
+            for id in 0..count as NodeId {
+                assert_eq!((arena[id].state, arena[id].parent), (u64::from(id), id));
+                let estimate = id.checked_sub(first).and_then(|i| values.get(i as usize));
+                assert!(estimate.map_or(arena[id].h.is_nan(), |h| arena[id].h == *h), "node {id}");
+            }
+        }
     }
 }

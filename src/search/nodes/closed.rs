@@ -1,11 +1,10 @@
 //! Which states are stored, and where: a hash table of node numbers, in shards, so that one grows at a time.
 
-use super::arena::{Arena, NodeId};
+use super::arena::{Arena, Node, NodeId};
+use super::table::Table;
 use crate::puzzle::State;
 use crate::workers::in_shards;
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
 const SHARD_BITS: u32 = 6;
@@ -16,43 +15,30 @@ pub const SHARDS: usize = 1 << SHARD_BITS;
 /// Nodes that a thread adds at least.
 const LEAST_EACH: usize = 1 << 10;
 
-/// Room that a shard begins with: small tables would be made anew again and again.
-const FIRST: usize = 28;
+/// Nodes whose places are loaded while those before are added.
+pub const AHEAD: usize = 16;
 
 /// The index of an arena by state.
 #[derive(Debug)]
 pub struct Closed {
-    shards: Vec<HashTable<NodeId>>,
+    shards: Vec<Table>,
     hasher: FixedState,
 }
 
 impl Default for Closed {
     fn default() -> Self {
-        Closed { shards: (0..SHARDS).map(|_| HashTable::new()).collect(), hasher: FixedState::default() }
+        Closed { shards: (0..SHARDS).map(|_| Table::default()).collect(), hasher: FixedState::default() }
     }
 }
 
 impl Closed {
-    /// The node of a state: one that is there (`Err`), or the one that `insert` adds to the arena (`Ok`).
-    pub fn find_or_insert<S: State>(
-        &mut self,
-        arena: &mut Arena<S>,
-        state: &S,
-        insert: impl FnOnce(&mut Arena<S>) -> NodeId,
-    ) -> Result<NodeId, NodeId> {
-        let hash = self.hasher.hash_one(state);
-        let shard = &mut self.shards[shard_of(hash)];
-        let hasher = &self.hasher;
-        if shard.capacity() == 0 {
-            shard.reserve(FIRST, |_| 0);
-        }
-        match shard.entry(hash, |&id| arena[id].state == *state, |&id| hasher.hash_one(arena[id].state)) {
-            Entry::Occupied(entry) => Err(*entry.get()),
-            Entry::Vacant(entry) => {
-                let id = insert(arena);
-                entry.insert(id);
-                Ok(id)
-            }
+    /// Adds a node to the arena, unless one of its state is there. Gives its number (`Ok`), or that of the other (`Err`).
+    pub fn store<S: State>(&mut self, arena: &mut Arena<S>, node: Node<S>) -> Result<NodeId, NodeId> {
+        let hash = self.hash(&node.state);
+        let next = arena.len() as NodeId;
+        match self.shards[shard_of(hash)].find_or_insert(word(hash, next), |word| arena[id(word)].state == node.state) {
+            Some(word) => Err(id(word)),
+            None => Ok(arena.push(node)),
         }
     }
 
@@ -64,20 +50,26 @@ impl Closed {
 
     /// The node of a state of this hash that is there.
     pub fn find<S: State>(&self, arena: &Arena<S>, hash: u64, state: &S) -> Option<NodeId> {
-        self.shards[shard_of(hash)].find(hash, |&id| arena[id].state == *state).copied()
+        self.shards[shard_of(hash)].find(hash, |word| arena[id(word)].state == *state).map(id)
     }
 
-    /// Adds nodes by the hashes of their states, none of which is there, each thread some shards.
-    pub fn insert_all<S: State>(&mut self, threads: usize, arena: &Arena<S>, nodes: &[(u64, NodeId)]) {
-        let hasher = &self.hasher;
-        in_shards(threads.min(nodes.len() / LEAST_EACH), &mut self.shards, |first, shards| {
-            for &(hash, id) in nodes {
-                let shard = shard_of(hash).wrapping_sub(first);
-                if let Some(shard) = shards.get_mut(shard) {
-                    if shard.capacity() == 0 {
-                        shard.reserve(FIRST, |_| 0);
-                    }
-                    shard.insert_unique(hash, id, |&id| hasher.hash_one(arena[id].state));
+    /// Has the place loaded where a state of this hash is looked for.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        self.shards[shard_of(hash)].prefetch(hash);
+    }
+
+    /// Adds the nodes from `first_id` on by the hashes of their states, none of which is there, each thread some shards.
+    pub fn insert_all(&mut self, threads: usize, first_id: NodeId, hashes: &[u64]) {
+        in_shards(threads.min(hashes.len() / LEAST_EACH), &mut self.shards, |first, shards| {
+            for ((i, &hash), id) in hashes.iter().enumerate().zip(first_id..) {
+                if let Some(&ahead) = hashes.get(i + AHEAD)
+                    && let Some(shard) = shards.get(shard_of(ahead).wrapping_sub(first))
+                {
+                    shard.prefetch(ahead);
+                }
+                if let Some(shard) = shards.get_mut(shard_of(hash).wrapping_sub(first)) {
+                    shard.insert_new(word(hash, id));
                 }
             }
         });
@@ -96,15 +88,15 @@ impl Closed {
         let numbers = arena.retain(&kept);
         *self = Closed::default();
         for id in 0..arena.len() as NodeId {
-            let state = arena[id].state;
-            let _ = self.find_or_insert(arena, &state, |_| id);
+            let hash = self.hash(&arena[id].state);
+            self.shards[shard_of(hash)].insert_new(word(hash, id));
         }
         Kept { kept, numbers }
     }
 
     /// Bytes taken, with what the next shard to grow needs for a moment.
     pub fn bytes(&self) -> u64 {
-        let sizes = || self.shards.iter().map(HashTable::allocation_size);
+        let sizes = || self.shards.iter().map(Table::bytes);
         (sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0)) as u64
     }
 }
@@ -125,7 +117,20 @@ impl Kept {
     }
 }
 
-/// The table takes the lowest bits for its buckets and the seven highest for its tags: shards take those below.
+/// A word of the table: its lower half is a number's complement, which is not 0, for no node has the highest number.
+#[inline]
+pub fn word(hash: u64, id: NodeId) -> u64 {
+    hash & !u64::from(NodeId::MAX) | u64::from(!id)
+}
+
+/// The number in a word of the table.
+#[inline]
+pub fn id(word: u64) -> NodeId {
+    !(word as NodeId)
+}
+
+/// The table takes the upper half of a hash: shards take the lowest bits.
+#[inline]
 pub fn shard_of(hash: u64) -> usize {
-    (hash >> (64 - 7 - SHARD_BITS)) as usize & (SHARDS - 1)
+    hash as usize & (SHARDS - 1)
 }

@@ -128,6 +128,14 @@ impl<S: Copy> Layer<S> {
         self.priors.reserve(count);
     }
 
+    /// Drops all states; their room stays.
+    pub(in crate::search) fn clear(&mut self) {
+        self.truncate(0);
+        self.values.clear();
+        self.ranks.clear();
+        self.policy.clear();
+    }
+
     /// Drops all children, which have no estimates yet, but the first `count`.
     pub(in crate::search) fn truncate(&mut self, count: usize) {
         self.states.truncate(count);

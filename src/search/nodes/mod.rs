@@ -5,4 +5,5 @@ pub mod closed;
 pub(super) mod layer;
 pub(super) mod move_order;
 pub mod open;
+pub(super) mod table;
 pub mod tree;

@@ -32,11 +32,14 @@ impl MoveOrder {
         1 + 2 * self.count
     }
 
-    /// Makes room for the next node; it has no moves yet.
-    pub(in crate::search) fn add(&mut self) {
-        if self.count == 0 {
-            return;
+    /// Makes room for so many more nodes; they have no moves yet.
+    pub(in crate::search) fn add(&mut self, nodes: usize) {
+        if self.count > 0 {
+            (0..nodes).for_each(|_| self.add_one());
         }
+    }
+
+    fn add_one(&mut self) {
         if self.nodes.is_multiple_of(SEGMENT) {
             self.segments.push(vec![0; SEGMENT * self.width()]);
         }

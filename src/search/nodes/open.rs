@@ -5,6 +5,7 @@
 //! an entry takes 8 bytes, and the order is exact: by priority, and among equals by age.
 
 use super::arena::NodeId;
+use crate::workers::{extend, on_each};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -22,6 +23,12 @@ type Waiting = Reverse<u64>;
 
 /// The leading bits of 1/2: all below share the first bucket, so that the others begin where priorities do.
 const FIRST: usize = 0x3f00;
+
+/// Entries that a thread takes at least.
+const LEAST_EACH: usize = 1 << 11;
+
+/// What stands for a node that does not enter: no priority has these bits.
+const NONE: u64 = u64::MAX;
 
 /// So many bytes are kept in an empty bucket.
 const KEPT: u64 = 8192;
@@ -100,10 +107,8 @@ impl Open {
     /// # Panics
     /// In debug builds, if the priority is negative or NaN: the bits of other floats are in their order.
     pub fn push(&mut self, f: f32, id: NodeId) {
-        debug_assert!(f >= 0.0, "priority {f}");
-        // -0.0 would be the largest of all.
-        let waiting = u64::from((f + 0.0).to_bits()) << 32 | u64::from(id ^ self.mask);
-        let bucket = ((waiting >> 48) as usize).saturating_sub(FIRST);
+        let waiting = self.entry(f, id);
+        let bucket = bucket_of(waiting);
         if bucket >= self.buckets.len() {
             self.buckets.resize_with(bucket + 1, Bucket::default);
         }
@@ -117,6 +122,64 @@ impl Open {
         }
         self.front = if self.length == 0 { bucket } else { self.front.min(bucket) };
         self.length += 1;
+    }
+
+    fn entry(&self, f: f32, id: NodeId) -> u64 {
+        debug_assert!(f >= 0.0, "priority {f}");
+        // -0.0 would be the largest of all.
+        u64::from((f + 0.0).to_bits()) << 32 | u64::from(id ^ self.mask)
+    }
+
+    /// Adds so many nodes, those from `first` on that have a priority, as if one after the other: each thread has some of the
+    /// buckets.
+    ///
+    /// # Panics
+    /// As [`Open::push`].
+    pub fn extend(
+        &mut self,
+        threads: usize,
+        first: NodeId,
+        count: usize,
+        priority: impl Fn(NodeId) -> Option<f32> + Sync,
+    ) {
+        let threads = threads.min(count / LEAST_EACH);
+        if threads < 2 {
+            for id in first..first + count as NodeId {
+                if let Some(f) = priority(id) {
+                    self.push(f, id);
+                }
+            }
+            return;
+        }
+        let mut entries = Vec::new();
+        extend(threads, &mut entries, count, LEAST_EACH, |i| {
+            let id = first + i as NodeId;
+            priority(id).map_or(NONE, |f| self.entry(f, id))
+        });
+        let last = entries.iter().filter(|&&entry| entry != NONE).max();
+        let Some(last) = last.map(|&entry| bucket_of(entry)) else { return };
+        if last >= self.buckets.len() {
+            self.buckets.resize_with(last + 1, Bucket::default);
+        }
+        let mut shares: Vec<Vec<&mut Bucket>> = (0..threads).map(|_| Vec::new()).collect();
+        self.buckets.iter_mut().enumerate().for_each(|(i, bucket)| shares[i % threads].push(bucket));
+        let added = on_each(threads, shares.into_iter().enumerate().collect(), |(share, mut buckets)| {
+            let (mut front, mut added) = (usize::MAX, 0);
+            for &entry in entries.iter().filter(|&&entry| entry != NONE) {
+                let bucket = bucket_of(entry);
+                if bucket % threads == share {
+                    buckets[bucket / threads].push(entry);
+                    front = front.min(bucket);
+                    added += 1;
+                }
+            }
+            (front, added)
+        });
+        let front = added.iter().map(|(front, _)| *front).min().unwrap_or(usize::MAX);
+        self.front = if self.length == 0 { front } else { self.front.min(front) };
+        self.length += added.iter().map(|(_, added)| added).sum::<usize>();
+        self.bytes = self.buckets.iter().map(Bucket::bytes).sum();
+        self.largest = self.buckets.iter().map(Bucket::bytes).max().unwrap_or(0).max(self.largest);
     }
 
     /// Takes the node of least priority.
@@ -162,10 +225,38 @@ impl Open {
     }
 }
 
+/// The bucket of an entry.
+fn bucket_of(entry: u64) -> usize {
+    ((entry >> 48) as usize).saturating_sub(FIRST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rand::{Rng, SeedableRng};
+
+    #[test]
+    fn many_enter_as_if_one_after_the_other() {
+        let priority = |id: NodeId| (id % 7 > 0).then(|| (id.wrapping_mul(0x9e37_79b9) >> 20) as f32 / 64.0);
+        for ties in [Ties::NewestFirst, Ties::OldestFirst] {
+            let mut expected = Open::new(ties);
+            (0..40_000).for_each(|id| priority(id).into_iter().for_each(|f| expected.push(f, id)));
+            let expected: Vec<_> = std::iter::from_fn(|| expected.pop()).collect();
+            for threads in [1, 2, 3, 16] {
+                let mut open = Open::new(ties);
+                for first in (0..40_000).step_by(10_000) {
+                    open.extend(threads, first, 10_000, priority);
+                }
+                assert_eq!(open.len(), expected.len());
+                assert!(open.bytes() >= 8 * expected.len() as u64);
+                let popped: Vec<_> = std::iter::from_fn(|| open.pop()).collect();
+                assert!(popped == expected, "{threads} threads");
+            }
+            let mut open = Open::new(ties);
+            open.extend(2, 0, 10_000, |_| None);
+            assert!(open.is_empty() && open.pop().is_none());
+        }
+    }
 
     #[test]
     fn it_pops_in_the_exact_order_of_a_sorted_list() {

@@ -29,7 +29,7 @@ impl<S: State> Tree<S> {
     #[inline]
     pub fn find_or_store(&mut self, state: &S, parent: NodeId, action: Move, g: Cost) -> Result<NodeId, NodeId> {
         let node = Node { state: *state, parent, g, h: 0.0, action, closed: false };
-        self.closed.find_or_insert(&mut self.arena, state, |arena| arena.push(node))
+        self.closed.store(&mut self.arena, node)
     }
 
     /// The state that a node was reached from. Where moves can be undone, a child is often that, and stored already.

@@ -1,5 +1,6 @@
 //! Groups of turns: how often they are made, backwards, and commutators; and the counts behind turns.
 
+use super::super::FACES;
 use super::{MOST_TURNS, Number, Part, Reader, Step, is_prime, is_space};
 use crate::puzzle::ParseError;
 
@@ -26,9 +27,17 @@ impl Reader {
         if self.peek(0).is_some_and(opens_group) {
             return self.group(number);
         }
+        if self.take_if(|c| matches!(c, 'x' | '*' | '×')).is_some() {
+            self.skip_spaces();
+            if self.peek(0).is_some_and(opens_group) {
+                return self.group(number);
+            }
+        }
         self.at = after_number;
-        let is_wide = self.peek(0).is_some_and(|c| c.is_ascii_alphabetic())
-            && (self.peek(1) == Some('w') || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
+        let is_face = |c: char| FACES.contains(&c.to_ascii_uppercase());
+        let is_wide = self.peek(0).is_some_and(is_face)
+            && (self.peek(1).is_some_and(|c| matches!(c, 'w' | 'W'))
+                || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
         if number.is_some_and(|number| number.value == 2) && is_wide {
             return Ok(vec![self.step()?]);
         }
@@ -139,7 +148,7 @@ impl Reader {
         // The i of "Ri" stands behind its letter.
         if self.peek(spaces).is_some_and(|c| is_prime(c) && (spaces == 0 || c != 'i')) {
             self.at += spaces + 1;
-            return (self.take_number(), true);
+            return (self.number_behind(), true);
         }
         let number = self.number_behind();
         let back = number.is_some() && self.take_if(is_prime).is_some();

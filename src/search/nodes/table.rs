@@ -1,0 +1,243 @@
+//! A hash table of words in lines of the cache.
+//!
+//! A line has eight words. What is looked for is nearly always in the one line where its hash puts it, and that line can be
+//! loaded ahead ([`Table::prefetch`]). The lines are in the order of the hashes, so a table grows in one pass from its first
+//! line to its last. Nothing is ever removed.
+//!
+//! A word is 64 bits and not 0. Its upper half is that of a hash and gives its place; the lower half is the rest of the hash,
+//! or what the table says of it. Linear probing: Knuth, "The Art of Computer Programming", volume 3, section 6.4.
+
+use crate::memory;
+
+const WORDS: usize = 8;
+
+/// Where no word is.
+const FREE: u64 = 0;
+
+/// So many sixteenths of the places may be taken.
+const FULL: usize = 13;
+
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Line([u64; WORDS]);
+
+impl Line {
+    const EMPTY: Line = Line([FREE; WORDS]);
+
+    /// How many words there are: they take the first places. Counted without a branch.
+    #[inline(always)]
+    fn length(&self) -> usize {
+        let mut length = 0;
+        for word in self.0 {
+            length += usize::from(word != FREE);
+        }
+        length
+    }
+
+    /// Whether any word is like that one. Without a branch.
+    #[inline(always)]
+    fn has_any(&self, is_like: impl Fn(u64) -> bool) -> bool {
+        let mut any = false;
+        for word in self.0 {
+            any |= is_like(word);
+        }
+        any
+    }
+}
+
+/// A hash table of words.
+#[derive(Debug, Default)]
+pub(in crate::search) struct Table {
+    lines: Vec<Line>,
+    length: usize,
+}
+
+impl Table {
+    /// How many words there are.
+    pub(in crate::search) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Bytes taken.
+    pub(in crate::search) fn bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>()
+    }
+
+    /// Adds a hash, if it is not there; gives whether it is new. 0 is taken for 1.
+    #[inline(always)]
+    pub(in crate::search) fn insert_hash(&mut self, hash: u64) -> bool {
+        let hash = hash.max(1);
+        self.find_or_insert_if(hash, |word| word == hash, |_| true).is_none()
+    }
+
+    /// The word with the same upper half that `is_same` tells; adds the given one if there is none.
+    #[inline]
+    pub(in crate::search) fn find_or_insert(&mut self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
+        self.find_or_insert_if(word, |other| (other ^ word) >> 32 == 0, is_same)
+    }
+
+    /// The word with the same upper half that `is_same` tells.
+    #[inline]
+    pub(in crate::search) fn find(&self, word: u64, mut is_same: impl FnMut(u64) -> bool) -> Option<u64> {
+        let is_like = |other: u64| (other ^ word) >> 32 == 0;
+        let mut at = home(word, self.lines.len());
+        while let Some(line) = self.lines.get(at) {
+            if line.has_any(is_like)
+                && let Some(&word) = line.0.iter().find(|&&word| is_like(word) && word != FREE && is_same(word))
+            {
+                return Some(word);
+            }
+            if line.length() < WORDS {
+                break;
+            }
+            at = after(at, self.lines.len());
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn find_or_insert_if(
+        &mut self,
+        word: u64,
+        is_like: impl Fn(u64) -> bool,
+        mut is_same: impl FnMut(u64) -> bool,
+    ) -> Option<u64> {
+        debug_assert_ne!(word, FREE);
+        self.reserve(1);
+        let mut at = home(word, self.lines.len());
+        loop {
+            let line = &mut self.lines[at];
+            if line.has_any(&is_like)
+                && let Some(&word) = line.0.iter().find(|&&word| is_like(word) && word != FREE && is_same(word))
+            {
+                return Some(word);
+            }
+            let length = line.length();
+            if length < WORDS {
+                line.0[length] = word;
+                self.length += 1;
+                return None;
+            }
+            at = after(at, self.lines.len());
+        }
+    }
+
+    /// Adds a word that is not there.
+    #[inline]
+    pub(in crate::search) fn insert_new(&mut self, word: u64) {
+        self.find_or_insert_if(word, |_| false, |_| false);
+    }
+
+    /// Makes room for so many more words.
+    #[inline(always)]
+    pub(in crate::search) fn reserve(&mut self, more: usize) {
+        if self.length + more > self.lines.len() * WORDS * FULL / 16 {
+            self.grow((self.length + more).div_ceil(WORDS * FULL / 16));
+        }
+    }
+
+    /// Has so many lines at least, and twice as many as before.
+    #[cold]
+    fn grow(&mut self, least: usize) {
+        let count = least.max(2 * self.lines.len());
+        let mut lines = Vec::with_capacity(count);
+        memory::use_large_pages(lines.spare_capacity_mut());
+        lines.resize(count, Line::EMPTY);
+        let mut lengths = vec![0; count];
+        for &word in self.lines.iter().flat_map(|line| line.0.iter().take_while(|&&word| word != FREE)) {
+            let mut at = home(word, count);
+            while usize::from(lengths[at]) == WORDS {
+                at = after(at, count);
+            }
+            lines[at].0[usize::from(lengths[at])] = word;
+            lengths[at] += 1u8;
+        }
+        self.lines = lines;
+    }
+
+    /// Has the line loaded where a word is looked for.
+    #[inline(always)]
+    pub(in crate::search) fn prefetch(&self, word: u64) {
+        if let Some(line) = self.lines.get(home(word, self.lines.len())) {
+            memory::prefetch(line);
+        }
+    }
+}
+
+/// The line where a word is looked for first, of so many.
+#[inline(always)]
+fn home(word: u64, lines: usize) -> usize {
+    (((word >> 32) * lines as u64) >> 32) as usize
+}
+
+#[inline]
+fn after(line: usize, lines: usize) -> usize {
+    if line + 1 == lines { 0 } else { line + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use std::collections::HashSet;
+
+    /// Hashes as they come, and such as are all in a few lines.
+    fn hashes() -> impl Iterator<Item = u64> {
+        let mut generator = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
+        (0..40_000).map(move |i| match i % 4 {
+            0 => generator.random(),
+            1 => generator.random_range(0..3000) << 32 | 7,
+            2 => u64::MAX - generator.random_range(0..3000),
+            _ => generator.random_range(0..3000),
+        })
+    }
+
+    #[test]
+    fn each_hash_is_new_once() {
+        let (mut table, mut expected) = (Table::default(), HashSet::new());
+        for hash in hashes() {
+            table.prefetch(hash);
+            assert_eq!(table.insert_hash(hash), expected.insert(hash.max(1)), "{hash:x}");
+            assert_eq!(table.len(), expected.len());
+        }
+        assert!(expected.len() > 10_000);
+        assert!(expected.iter().all(|&hash| !table.insert_hash(hash)));
+    }
+
+    #[test]
+    fn words_with_the_same_upper_half_are_told_apart() {
+        let mut table = Table::default();
+        let word = |tag: u64, low: u64| tag << 32 | low;
+        for low in 1..=100 {
+            for tag in [0, 5, u64::from(u32::MAX)] {
+                assert_eq!(table.find(word(tag, 0), |found| found == word(tag, low)), None);
+                let added = table.find_or_insert(word(tag, low), |found| found == word(tag, low));
+                assert_eq!(added, None);
+            }
+        }
+        table.reserve(10_000);
+        for low in 1..=100 {
+            let mut asked = 0;
+            let found = table.find(word(5, 0), |found| {
+                asked += 1;
+                found == word(5, low)
+            });
+            assert_eq!((found, table.len()), (Some(word(5, low)), 300));
+            assert!(asked <= 100, "other tags are never asked for");
+        }
+    }
+
+    #[test]
+    fn it_takes_at_most_twenty_bytes_a_word_once_it_is_large() {
+        let mut table = Table::default();
+        for hash in hashes() {
+            table.insert_hash(hash);
+            assert!(
+                table.len() < 1000 || table.bytes() <= 20 * table.len() + 1000,
+                "{} for {}",
+                table.bytes(),
+                table.len()
+            );
+        }
+    }
+}
