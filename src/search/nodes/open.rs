@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn many_enter_as_if_one_after_the_other() {
-        let priority = |id: NodeId| (id % 7 > 0).then(|| (id.wrapping_mul(0x9e37_79b9) >> 20) as f32 / 64.0);
+        let priority = |id: NodeId| (!id.is_multiple_of(7)).then(|| (id.wrapping_mul(0x9e37_79b9) >> 20) as f32 / 64.0);
         for ties in [Ties::NewestFirst, Ties::OldestFirst] {
             let mut expected = Open::new(ties);
             (0..40_000).for_each(|id| priority(id).into_iter().for_each(|f| expected.push(f, id)));
