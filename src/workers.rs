@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
-use std::thread;
+use std::{process, thread};
 
 /// What one thread is to do.
 pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
@@ -39,33 +39,41 @@ pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
 }
 
 /// The threads that wait for work, one fewer than there are cores: whoever has work for them works too. None where none can
-/// be started.
-static POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+/// be started. Beside them, the process that has them: they are not in its forks.
+static POOL: LazyLock<(u32, Option<ThreadPool>)> = LazyLock::new(|| {
     let helpers = thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
     let build = || ThreadPoolBuilder::new().num_threads(helpers).thread_name(|i| format!("worker-{i}")).build().ok();
-    if helpers > 0 { build() } else { None }
+    (process::id(), if helpers > 0 { build() } else { None })
 });
+
+fn pool() -> Option<&'static ThreadPool> {
+    let (owner, pool) = &*POOL;
+    pool.as_ref().filter(|_| *owner == process::id())
+}
 
 /// Calls `work` with each number below `count`, on at most so many threads, this one among them; a thread that has done one
 /// takes the next.
 fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
     let next = AtomicUsize::new(0);
-    let take_all = &|| {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
-                return;
-            }
-            work(number);
-        }
-    };
+    let take_all = &|| take_all(&next, count, work);
     let helpers = threads.min(count).saturating_sub(1);
-    match if helpers > 0 { POOL.as_ref() } else { None } {
+    match if helpers > 0 { pool() } else { None } {
         Some(pool) => pool.in_place_scope(|scope| {
             (0..helpers).for_each(|_| scope.spawn(|_| take_all()));
             take_all();
         }),
         None => take_all(),
+    }
+}
+
+/// Calls `work` with each number from `next` on, below `count`, that no other thread has taken.
+fn take_all(next: &AtomicUsize, count: usize, work: &(dyn Fn(usize) + Sync)) {
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= count {
+            return;
+        }
+        work(number);
     }
 }
 
@@ -89,17 +97,39 @@ impl<T> Slots<T> {
     }
 }
 
-/// Works on all things at once, on at most so many threads. The results are in the order of the things.
+/// Works on all things at once, on at most so many threads. The results are in the order of the things. The threads are shared
+/// with all of the process: each thing should take no longer than others may wait, some milliseconds.
 ///
 /// # Panics
 /// If `work` panics.
 pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    by_number(things, work, |count, work| for_all(threads, count, work))
+}
+
+/// The same with threads that are started for it: for work that takes longer.
+///
+/// # Panics
+/// If `work` panics.
+pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    by_number(things, work, |count, work| {
+        let next = AtomicUsize::new(0);
+        let take_all = &|| take_all(&next, count, work);
+        beside((1..threads.min(count)).map(|_| Box::new(take_all) as Job<'_>).collect(), Box::new(|_| take_all()));
+    })
+}
+
+/// Works on things that are numbered; `all` calls what it is given with each number.
+fn by_number<T: Send, R: Send>(
+    things: Vec<T>,
+    work: impl Fn(T) -> R + Sync,
+    all: impl FnOnce(usize, &(dyn Fn(usize) + Sync)),
+) -> Vec<R> {
     let count = things.len();
     let (given, done) = (Slots::empty(count), Slots::empty(count));
     for (i, thing) in things.into_iter().enumerate() {
         given.put(i, thing);
     }
-    for_all(threads, count, &|i| done.put(i, work(given.take(i))));
+    all(count, &|i| done.put(i, work(given.take(i))));
     (0..count).map(|i| done.take(i)).collect()
 }
 
@@ -208,6 +238,7 @@ mod tests {
         for bad in 0..4 {
             let work = |i: usize| assert_ne!(i, bad, "the bad one");
             assert!(std::panic::catch_unwind(|| on_each(2, (0..4).collect(), work)).is_err(), "thing {bad}");
+            assert!(std::panic::catch_unwind(|| on_own_threads(2, (0..4).collect(), work)).is_err(), "thing {bad}");
         }
     }
 

@@ -12,7 +12,7 @@ use crate::error::{Context as _, Error, Result, ensure};
 use crate::files::write_whole_with;
 use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible, Symmetries, move_names};
-use crate::workers::{cores, on_each};
+use crate::workers::{cores, on_own_threads};
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -133,7 +133,7 @@ impl<'a, P: Reversible> Shelf<'a, P> {
         let layer = |(layer, count): (&Layer, &Count)| LayerHeader {
             count: *count,
             lines: layer.lines().len(),
-            crc32: on_each(cores(), layer.lines().chunks(PIECE).collect(), |piece: &[Line]| {
+            crc32: on_own_threads(cores(), layer.lines().chunks(PIECE).collect(), |piece: &[Line]| {
                 crc32fast::hash(bytes_of(piece))
             }),
         };
@@ -319,7 +319,7 @@ fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Lines> {
         ensure!(layer.crc32.get(i) == Some(&crc32fast::hash(bytes_of(piece))), "it is damaged: a checksum is another");
         Ok(())
     };
-    on_each(cores(), lines.as_mut().chunks_mut(PIECE).enumerate().collect(), read)
+    on_own_threads(cores(), lines.as_mut().chunks_mut(PIECE).enumerate().collect(), read)
         .into_iter()
         .collect::<Result<()>>()?;
     Ok(lines)
@@ -328,7 +328,8 @@ fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Lines> {
 /// The lines of a layer in a file that is mapped; looking at the checksums also has them read.
 fn map_lines(map: &Arc<Mmap>, at: u64, layer: &LayerHeader) -> Result<Lines> {
     let lines = Lines::in_file(Arc::clone(map), at as usize, layer.lines);
-    let sums = on_each(cores(), lines.chunks(PIECE).collect(), |piece: &[Line]| crc32fast::hash(bytes_of(piece)));
+    let sums =
+        on_own_threads(cores(), lines.chunks(PIECE).collect(), |piece: &[Line]| crc32fast::hash(bytes_of(piece)));
     ensure!(sums == layer.crc32, "it is damaged: a checksum is another");
     Ok(lines)
 }

@@ -7,7 +7,7 @@
 use super::ends::Found;
 use super::layer::{Layer, PARTS, Share, part};
 use crate::puzzle::{Class, State};
-use crate::workers::on_each;
+use crate::workers::on_own_threads;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of things that are made before they are taken in: a share of what the layer takes, but at least and at most so
@@ -126,13 +126,13 @@ impl<'a, S: State> Filling<'a, S> {
         for (chunk, states) in states.chunks(each * threads).enumerate() {
             watch(chunk * each * threads);
             let shares = dealt.iter_mut().zip(states.chunks(states.len().div_ceil(threads))).collect();
-            on_each(threads, shares, |(dealt, states): (&mut Dealt<C>, &[S])| {
+            on_own_threads(threads, shares, |(dealt, states): (&mut Dealt<C>, &[S])| {
                 states.iter().take_while(|_| !stop.load(Ordering::Relaxed)).for_each(|state| make(state, dealt));
             });
             if stop.load(Ordering::Relaxed) {
                 return false;
             }
-            on_each(threads, self.takers.iter_mut().collect(), |taker: &mut Taker<'a, S>| {
+            on_own_threads(threads, self.takers.iter_mut().collect(), |taker: &mut Taker<'a, S>| {
                 let of_part = |part| dealt.iter().map(move |dealt| &dealt.things[part]);
                 for things in taker.share.parts().flat_map(of_part) {
                     for (k, thing) in things.iter().enumerate() {

@@ -5,7 +5,7 @@
 
 use crate::memory;
 use crate::puzzle::{Move, Reversible, State};
-use crate::workers::{cores, on_each};
+use crate::workers::{cores, on_own_threads};
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,7 +124,7 @@ impl Table {
         };
         let shares = self.parts.chunks_mut(share).enumerate().collect();
         let mut whole = Added { states: Vec::new(), count: 0, met_its_own: false };
-        for added in on_each(cores, shares, |(i, parts)| fill(i * share, parts)) {
+        for added in on_own_threads(cores, shares, |(i, parts)| fill(i * share, parts)) {
             whole.states.extend(added.states);
             whole.count += added.count;
             whole.met_its_own |= added.met_its_own;
