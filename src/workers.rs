@@ -39,7 +39,7 @@ pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
 }
 
 /// The threads that wait for work, one fewer than there are cores: whoever has work for them works too. None where none can
-/// be started. Beside them, the process that has them: they are not in its forks.
+/// be started. With the id of the process that started them, because a forked child has no threads.
 static POOL: LazyLock<(u32, Option<ThreadPool>)> = LazyLock::new(|| {
     let helpers = thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
     let build = || ThreadPoolBuilder::new().num_threads(helpers).thread_name(|i| format!("worker-{i}")).build().ok();
@@ -57,13 +57,19 @@ fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
     let next = AtomicUsize::new(0);
     let take_all = &|| take_all(&next, count, work);
     let helpers = threads.min(count).saturating_sub(1);
-    match if helpers > 0 { pool() } else { None } {
+    match pool() {
+        _ if helpers == 0 => take_all(),
         Some(pool) => pool.in_place_scope(|scope| {
             (0..helpers).for_each(|_| scope.spawn(|_| take_all()));
             take_all();
         }),
-        None => take_all(),
+        None => started_beside(helpers, take_all),
     }
+}
+
+/// Does the same on so many threads that are started for it, and on this one.
+fn started_beside(helpers: usize, work: &(dyn Fn() + Sync)) {
+    beside((0..helpers).map(|_| Box::new(work) as Job<'_>).collect(), Box::new(|_| work()));
 }
 
 /// Calls `work` with each number from `next` on, below `count`, that no other thread has taken.
@@ -114,7 +120,7 @@ pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, w
     by_number(things, work, |count, work| {
         let next = AtomicUsize::new(0);
         let take_all = &|| take_all(&next, count, work);
-        beside((1..threads.min(count)).map(|_| Box::new(take_all) as Job<'_>).collect(), Box::new(|_| take_all()));
+        started_beside(threads.min(count).saturating_sub(1), take_all);
     })
 }
 

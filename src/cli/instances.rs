@@ -1,6 +1,7 @@
 //! How instances stand in a file or on standard input: one a line, or, of puzzles that take several lines, a block
 //! each, with blank lines between; and behind a tab, the optimal length where it is known. Of puzzles that take one line,
-//! `#` begins a comment, and a line that begins with `//` is one; six lines of nine letters each are the faces of one cube.
+//! `#` begins a comment, and a line that begins with `//` is one; six lines of nine letters each, with six different
+//! letters in the middle, are the faces of one cube: such a line waits for the next.
 
 use anyhow::{Result, anyhow};
 use std::io::{self, BufRead};
@@ -62,9 +63,16 @@ impl Gatherer {
             if self.faces.len() < FACES {
                 return Vec::new();
             }
-            let text = self.faces.iter().map(|face| &*face.text).collect::<Vec<_>>().join(" ");
-            let line = self.faces.drain(..).next().map_or(self.line, |first| first.line);
-            return vec![Written { line, text }];
+            let faces = std::mem::take(&mut self.faces);
+            let mut centres: Vec<u8> =
+                faces.iter().map(|face| face.text.as_bytes()[FACELETS / 2].to_ascii_uppercase()).collect();
+            centres.sort_unstable();
+            centres.dedup();
+            if centres.len() < FACES {
+                return faces;
+            }
+            let text = faces.iter().map(|face| &*face.text).collect::<Vec<_>>().join(" ");
+            return vec![Written { line: faces[0].line, text }];
         }
         let mut instances = std::mem::take(&mut self.faces);
         if !text.is_empty() && !text.starts_with("//") {
@@ -168,10 +176,15 @@ mod tests {
     fn six_lines_of_nine_letters_are_one_cube() {
         let face = "UURFBLDDD";
         let written = |line, text: &str| Written { line, text: text.into() };
-        let cube = [face; 6].join(" ");
-        let lines = format!("{face}\n").repeat(6);
+        let faces = ["UUUUUUUUU", "rrrrrrrrr", "FFFFFFFFF", "DDDDDDDDD", "LLLLLLLLL", "BBBBBBBBB"];
+        let (cube, lines) = (faces.join(" "), faces.join("\n"));
         assert_eq!(all(&lines, false), [written(1, &cube)]);
-        assert_eq!(all(&format!("R\n{lines}{face}\nU F\n"), false).len(), 4);
+        assert_eq!(all(&format!("R\n{lines}\n{face}\nU F\n"), false).len(), 4);
+        assert_eq!(
+            all(&format!("{face}\n").repeat(6), false).len(),
+            6,
+            "six scrambles have the same letter in the middle"
+        );
         let five = format!("{face}\n").repeat(5);
         let alone: Vec<Written> = (1..=5).map(|line| written(line, face)).collect();
         assert_eq!(all(&five, false), alone);

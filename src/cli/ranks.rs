@@ -11,7 +11,7 @@ use crate::heuristic::HeuristicError;
 use crate::memory;
 use crate::neural::device::use_local_device;
 use crate::report::Solved;
-use crate::search::exchange::Exchange;
+use crate::search::exchange::{self, Exchange};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
         }
     };
     let local_rank = place.local_rank;
-    let version = concat!("costar ", env!("CARGO_PKG_VERSION")).to_owned();
+    let version = format!("costar {}, exchange {}", env!("CARGO_PKG_VERSION"), exchange::VERSION);
     let signature: Vec<String> = std::iter::once(version).chain(env::args().skip(1)).collect();
     let group = loop {
         let group = match Group::open(place.clone(), Arc::clone(stop)) {

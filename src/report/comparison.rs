@@ -53,6 +53,7 @@ impl Comparison {
             .iter()
             .zip(optima)
             .filter_map(|(result, optimum)| Some(([result, *others.get(result.instance.as_str())?], *optimum)))
+            .filter(|([here, there], _)| here.goal == there.goal)
             .collect();
         let same_move_costs = pairs.iter().all(|([here, there], _)| here.move_costs == there.move_costs);
         if !same_move_costs {

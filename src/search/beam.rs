@@ -477,10 +477,9 @@ impl<'a, P: Puzzle> Run<'a, P> {
 
     fn bytes(&self) -> u64 {
         let each = |behind: &Behind| 5 * behind.parents.len() + 2 * behind.owners.len();
-        self.behind.iter().map(each).sum::<usize>() as u64
-            + self.layer.bytes()
-            + self.room.bytes()
-            + self.evaluated.bytes()
+        let behind = self.behind.iter().map(each).sum::<usize>() as u64;
+        let made: u64 = self.made.iter().map(|piece| piece.children.bytes()).sum();
+        behind + self.layer.bytes() + self.room.bytes() + made + self.evaluated.bytes()
     }
 }
 

@@ -6,6 +6,10 @@ use crate::heuristic::HeuristicError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// The version of what ranks tell each other, and of which rank a state belongs to: those of another version do not work
+/// together.
+pub const VERSION: u32 = 2;
+
 /// The processes (ranks) that share a search, as one of them sees them.
 pub trait Exchange: Send + Sync {
     /// The number of this rank, from 0.
@@ -60,7 +64,7 @@ impl dyn Exchange + '_ {
         said.iter().map(|text| serde_json::from_slice(text).map_err(other_version)).collect()
     }
 
-    /// The rank that a state with this hash belongs to. Tables take the hash's upper half and its lowest bits; these are others.
+    /// The rank that a state with this hash belongs to. [`VERSION`] says how. Tables take the hash's upper half and its lowest bits; these are others.
     pub fn owner(&self, hash: u64) -> usize {
         ((u64::from(hash as u32) * self.size() as u64) >> 32) as usize
     }

@@ -55,7 +55,7 @@ pub(super) struct Frontier<'a, P: Puzzle> {
     entered: NodeId,
     /// Room for the estimates of a chunk.
     values: Vec<f32>,
-    /// How many threads sort moves.
+    /// How many threads sort moves, take in estimates, and fill the open list.
     pub(super) threads: usize,
 }
 

@@ -37,11 +37,11 @@ fn is_of_unsaved_run(path: &Path) -> bool {
     name == LOCK || is_metrics || checkpoint::is_half_written(path) || is_events(path)
 }
 
-/// Whether this is a file of events, or a folder of them and of nothing else.
+/// Whether this is a file of events, or a folder of nothing else, which may be empty.
 fn is_events(path: &Path) -> bool {
     if path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
         let inside = checkpoint::entries(path).unwrap_or_default();
-        return !inside.is_empty() && inside.iter().all(|path| is_events(path));
+        return inside.iter().all(|path| is_events(path));
     }
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(EVENTS))
 }

@@ -261,11 +261,11 @@ const AT_ONCE: usize = u64::BITS as usize;
 fn insert_own(first: usize, shards: &mut [Table], hashes: &[u64]) -> Vec<u64> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        #[target_feature(enable = "avx2")]
         fn with_avx2(first: usize, shards: &mut [Table], hashes: &[u64]) -> Vec<u64> {
             insert_own_by_any(first, shards, hashes)
         }
-        // SAFETY: processors with AVX2 have all of these.
+        // SAFETY: the processor has it.
         return unsafe { with_avx2(first, shards, hashes) };
     }
     insert_own_by_any(first, shards, hashes)

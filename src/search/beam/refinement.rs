@@ -10,7 +10,7 @@ use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
 use crate::search::exhaustive::Exhaustive;
 use crate::search::nodes::table::Table;
-use crate::workers::on_each;
+use crate::workers::on_own_threads;
 use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher as _;
 use std::sync::atomic::AtomicUsize;
@@ -210,7 +210,7 @@ fn search_together<P: Puzzle>(
     moves: usize,
 ) -> Option<(usize, Vec<Move>)> {
     let shares: Vec<_> = roots.chunks(AT_ONCE).zip(searches).collect();
-    let found = on_each(shares.len(), shares, |(roots, search)| {
+    let found = on_own_threads(shares.len(), shares, |(roots, search)| {
         let path = |(i, root): (usize, &Root<P::State>)| Some((i, search.search(&root.state, root.last, moves, 0)?));
         roots.iter().enumerate().find_map(path)
     });

@@ -1,4 +1,5 @@
-//! Which states are stored, and where: a hash table of node numbers, in shards, so that one grows at a time.
+//! Which states are stored, and where: hash tables of node numbers, each with half of its state's hash, in shards, so that one
+//! grows at a time.
 
 use super::arena::{Arena, Node, NodeId};
 use super::table::Table;
@@ -33,7 +34,11 @@ impl Default for Closed {
 
 impl Closed {
     /// Adds a node to the arena, unless one of its state is there. Gives its number (`Ok`), or that of the other (`Err`).
+    ///
+    /// # Panics
+    /// If the arena [is full](Arena::is_full).
     pub fn store<S: State>(&mut self, arena: &mut Arena<S>, node: Node<S>) -> Result<NodeId, NodeId> {
+        assert!(!arena.is_full(), "the arena is full");
         let hash = self.hash(&node.state);
         let next = arena.len() as NodeId;
         match self.shards[shard_of(hash)].find_or_insert(word(hash, next), |word| arena[id(word)].state == node.state) {
