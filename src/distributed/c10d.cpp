@@ -14,6 +14,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <string>
 
@@ -30,6 +31,17 @@ Store& store_of(void* store) {
 
 Group& group_of(void* group) {
   return *static_cast<Group*>(group);
+}
+
+// Begins a collective. c10d's flight recorder, one for the whole process, puts each new group into a std::map without a
+// lock of its own (FlightRecorder::recordWithResetEnabled, PyTorch 2.11): groups on several threads would break the map.
+template <typename Begin>
+char* begun(void** work, Begin begin) {
+  static std::mutex recording;
+  return guarded([&] {
+    std::lock_guard lock(recording);
+    *work = new Work(begin());
+  });
 }
 
 } // namespace
@@ -120,11 +132,11 @@ void costar_group_close(void* group) {
 
 // The sums over all ranks, in place.
 char* costar_group_sum(void* group, float* numbers, int64_t count, int64_t milliseconds, void** work) {
-  return guarded([&] {
+  return begun(work, [&] {
     std::vector<at::Tensor> tensors{at::from_blob(numbers, {count}, at::kFloat)};
     c10d::AllreduceOptions options;
     options.timeout = Milliseconds(milliseconds);
-    *work = new Work(group_of(group)->allreduce(tensors, options));
+    return group_of(group)->allreduce(tensors, options);
   });
 }
 
@@ -136,12 +148,12 @@ char* costar_group_broadcast(
     int root,
     int64_t milliseconds,
     void** work) {
-  return guarded([&] {
+  return begun(work, [&] {
     std::vector<at::Tensor> tensors{at::from_blob(bytes, {count}, at::kByte)};
     c10d::BroadcastOptions options;
     options.rootRank = root;
     options.timeout = Milliseconds(milliseconds);
-    *work = new Work(group_of(group)->broadcast(tensors, options));
+    return group_of(group)->broadcast(tensors, options);
   });
 }
 
@@ -155,7 +167,7 @@ char* costar_group_all_to_all(
     int size,
     int64_t milliseconds,
     void** work) {
-  return guarded([&] {
+  return begun(work, [&] {
     std::vector<int64_t> taken(counts_from, counts_from + size), sent(counts_to, counts_to + size);
     const auto total = [](const std::vector<int64_t>& counts) {
       return std::accumulate(counts.begin(), counts.end(), int64_t{0});
@@ -164,7 +176,7 @@ char* costar_group_all_to_all(
     auto input = at::from_blob(const_cast<uint8_t*>(to), {total(sent)}, at::kByte);
     c10d::AllToAllOptions options;
     options.timeout = Milliseconds(milliseconds);
-    *work = new Work(group_of(group)->alltoall_base(output, input, taken, sent, options));
+    return group_of(group)->alltoall_base(output, input, taken, sent, options);
   });
 }
 
