@@ -1,12 +1,14 @@
 //! Work on several threads at once. The results do not depend on the number of threads.
 
 use crate::memory;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use pool::Pool;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::{process, thread};
+
+mod pool;
 
 /// What one thread is to do.
 pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
@@ -40,13 +42,12 @@ pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
 
 /// The threads that wait for work, one fewer than there are cores: whoever has work for them works too. None where none can
 /// be started. With the id of the process that started them, because a forked child has no threads.
-static POOL: LazyLock<(u32, Option<ThreadPool>)> = LazyLock::new(|| {
-    let helpers = thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
-    let build = || ThreadPoolBuilder::new().num_threads(helpers).thread_name(|i| format!("worker-{i}")).build().ok();
-    (process::id(), if helpers > 0 { build() } else { None })
+static POOL: LazyLock<(u32, Option<Pool>)> = LazyLock::new(|| {
+    let others = thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
+    (process::id(), Pool::start(others))
 });
 
-fn pool() -> Option<&'static ThreadPool> {
+fn pool() -> Option<&'static Pool> {
     let (owner, pool) = &*POOL;
     pool.as_ref().filter(|_| *owner == process::id())
 }
@@ -59,10 +60,7 @@ fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
     let helpers = threads.min(count).saturating_sub(1);
     match pool() {
         _ if helpers == 0 => take_all(),
-        Some(pool) => pool.in_place_scope(|scope| {
-            (0..helpers).for_each(|_| scope.spawn(|_| take_all()));
-            take_all();
-        }),
+        Some(pool) => pool.call(helpers, take_all),
         None => started_beside(helpers, take_all),
     }
 }

@@ -12,6 +12,8 @@ use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::extend;
 
+mod moves;
+
 /// New nodes that a thread takes at least.
 const LEAST_EACH: usize = 1 << 11;
 
@@ -55,6 +57,8 @@ pub(super) struct Frontier<'a, P: Puzzle> {
     entered: NodeId,
     /// Room for the estimates of a chunk.
     values: Vec<f32>,
+    /// How many moves of a node were candidates when some were taken last.
+    moves_each: f32,
     /// How many threads sort moves, take in estimates, and fill the open list.
     pub(super) threads: usize,
 }
@@ -83,6 +87,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             nearest: None,
             entered: 0,
             values: Vec::new(),
+            moves_each: 1.0,
             threads: 1,
         }
     }
@@ -164,25 +169,23 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
-    /// Adds the nodes of so many states, each made from its number among them, with the hashes of the states, none of which
-    /// is stored; queues them for evaluation. Gives the number of the first.
-    pub(super) fn add_all(
+    /// Adds nodes of states that are not stored, so many, each made from its number among them; `words` gives those of the closed
+    /// list for a shard. Queues their states for evaluation.
+    pub(super) fn add_all<I: Iterator<Item = u64>>(
         &mut self,
         threads: usize,
         count: usize,
-        node: impl Fn(usize) -> (u64, Node<P::State>) + Sync,
-    ) -> NodeId {
-        let first = self.arena.extend(threads, count, |i| node(i).1);
-        let mut hashes = Vec::new();
-        extend(threads, &mut hashes, count, LEAST_EACH, |i| node(i).0);
-        self.closed.insert_all(threads, first, &hashes);
+        node: impl Fn(usize) -> Node<P::State> + Sync,
+        words: impl Fn(usize) -> I + Sync,
+    ) {
+        let first = self.arena.extend(threads, count, &node);
+        self.closed.insert_all(threads, count, words);
         if self.waiting.is_empty() {
             self.queue.next = first;
         }
-        extend(threads, &mut self.waiting, count, LEAST_EACH, |i| node(i).1.state);
+        extend(threads, &mut self.waiting, count, LEAST_EACH, |i| node(i).state);
         self.order.add(count);
         self.stats.stored += count as u64;
-        first
     }
 
     fn added(&mut self, id: NodeId, evaluate: bool) {
@@ -319,11 +322,24 @@ fn priority<P: Puzzle>(
     (lambda, expansion): (f32, Expansion),
     id: NodeId,
 ) -> Option<f32> {
-    let Node { state, g, h, closed, .. } = &arena[id];
-    let f = lambda * *g as f32 + h;
-    let Expansion::Partial { policy_weight } = expansion else { return (!closed).then_some(f) };
-    let (action, surprise) = order.next(id)?;
+    let node = &arena[id];
+    match expansion {
+        Expansion::Full => (!node.closed).then_some(lambda * node.g as f32 + node.h),
+        Expansion::Partial { policy_weight } => {
+            order.next(id).map(|next| priority_of_move(puzzle, node, (lambda, policy_weight), next))
+        }
+    }
+}
+
+/// The priority of a move of a node, with its surprise, by λ and the policy weight.
+fn priority_of_move<P: Puzzle>(
+    puzzle: &P,
+    node: &Node<P::State>,
+    (lambda, policy_weight): (f32, f32),
+    (action, surprise): (Move, f32),
+) -> f32 {
+    let Node { state, g, h, .. } = node;
     let cost = puzzle.move_cost(state, action);
     let expected = lambda * (g + cost) as f32 + h + cost as f32 * (policy_weight * surprise - 1.0);
-    Some(f.max(expected).max(0.0))
+    (lambda * *g as f32 + h).max(expected).max(0.0)
 }

@@ -10,12 +10,15 @@ use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State};
 use crate::search::Control;
 use crate::search::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
-use crate::search::nodes::closed::{AHEAD, Closed, SHARDS, id, shard_of, word};
+use crate::search::nodes::closed::{AHEAD, ByShard, Closed, SHARDS, id, word};
 use crate::search::nodes::table::Table;
 use crate::workers::{in_ranges, in_shards, on_each};
 
 /// Nodes that are expanded at once, at most: evaluation begins after each block.
 pub(super) const BLOCK: usize = 1 << 12;
+
+/// Moves that are made at once, at most.
+pub(super) const MOVES: usize = 1 << 14;
 
 /// Fewer are expanded one by one, which is sooner done.
 pub(super) const LEAST: usize = 32;
@@ -40,6 +43,8 @@ struct Child<S> {
 /// The children that one thread has made.
 struct Piece<S> {
     children: Vec<Child<S>>,
+    /// Those whose states are not stored.
+    unknown: ByShard,
     /// Those that the perimeter knows, with the costs from there.
     known: Vec<(usize, Cost)>,
     generated: u64,
@@ -89,19 +94,37 @@ impl<P: Puzzle> Run<'_, P> {
             return self.store_goals(pieces);
         }
         let children = Numbered::new(pieces);
-        let duplicates = duplicates(threads, &children);
-        let parts = on_each(threads, (0..pieces.len()).collect(), |piece| sift(&children, piece, &duplicates));
-        let (new, again): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let new = new.concat();
-        let first = self.nodes.add_all(threads, new.len(), |i| {
-            let &Child { state, hash, parent, cost: g, action, .. } = children.child(new[i]);
-            (hash, Node { state, parent, g, h: f32::NAN, action, closed: false })
+        let duplicates = duplicates(threads, &children, !self.settings.ends_with_first_batch());
+        let sifted = on_each(threads, (0..pieces.len()).collect(), |piece| sift(&children, piece, &duplicates));
+        let mut next = self.nodes.arena.len() as NodeId;
+        let mut firsts = Vec::with_capacity(sifted.len());
+        for piece in &sifted {
+            firsts.push(next);
+            next += piece.new.len() as NodeId;
+        }
+        let id_of = |piece: usize, i: u32| match sifted[piece].ranks[i as usize] {
+            NO_RANK => None,
+            rank => Some(firsts[piece] + rank),
+        };
+        let new: Vec<(u32, u32)> = sifted.iter().flat_map(|piece| &piece.new).copied().collect();
+        let node = |i: usize| {
+            let (piece, i) = new[i];
+            let &Child { state, parent, cost: g, action, .. } = &pieces[piece as usize].children[i as usize];
+            Node { state, parent, g, h: f32::NAN, action, closed: false }
+        };
+        self.nodes.add_all(threads, new.len(), node, |shard| {
+            let words = pieces.iter().enumerate().map(move |(i, piece)| (i, piece.unknown.of(shard)));
+            let words = words.flat_map(|(piece, words)| words.iter().map(move |&word| (piece, word)));
+            words.filter_map(|(piece, known)| Some(word(known, id_of(piece, id(known))?)))
         });
-        for (number, known) in again.into_iter().flatten() {
-            let &Child { parent, action, cost, .. } = children.child(number);
+        for (piece, i, known) in sifted.iter().flat_map(|piece| &piece.again).copied() {
+            let &Child { parent, action, cost, .. } = &pieces[piece as usize].children[i as usize];
             let id = match known {
                 Known::Stored(id) => id,
-                Known::Before(number) => first + new.partition_point(|&new| new < number) as NodeId,
+                Known::Before(number) => {
+                    let (piece, i) = children.place(number);
+                    id_of(piece, i).expect("the first child of a state is new")
+                }
             };
             self.nodes.reach_again(id, parent, action, cost);
         }
@@ -138,13 +161,15 @@ impl<'a, S> Numbered<'a, S> {
         Numbered { pieces, starts, count }
     }
 
-    fn child(&self, number: u32) -> &Child<S> {
+    /// The piece of a child, and its number there.
+    fn place(&self, number: u32) -> (usize, u32) {
         let piece = self.starts.partition_point(|&start| start <= number) - 1;
-        &self.pieces[piece].children[(number - self.starts[piece]) as usize]
+        (piece, number - self.starts[piece])
     }
 
-    fn of_piece(&self, piece: usize) -> impl Iterator<Item = (u32, &Child<S>)> {
-        (self.starts[piece]..).zip(&self.pieces[piece].children)
+    fn child(&self, number: u32) -> &Child<S> {
+        let (piece, i) = self.place(number);
+        &self.pieces[piece].children[i as usize]
     }
 }
 
@@ -152,25 +177,44 @@ impl<'a, S> Numbered<'a, S> {
 #[derive(Clone, Copy)]
 enum Known {
     Stored(NodeId),
-    /// The state of a new child before it.
+    /// The state of a new child before it, which has this number.
     Before(u32),
 }
 
-/// The children of a piece whose states are new, and those that reach a known one more cheaply.
-fn sift<S>(children: &Numbered<'_, S>, piece: usize, duplicates: &[(u32, u32)]) -> (Vec<u32>, Vec<(u32, Known)>) {
-    let start = children.starts[piece];
-    let mut duplicates = duplicates[duplicates.partition_point(|&(number, _)| number < start)..].iter().peekable();
-    let (mut new, mut again) = (Vec::with_capacity(children.pieces[piece].children.len()), Vec::new());
-    for (number, child) in children.of_piece(piece) {
-        if let Some((_, first)) = duplicates.next_if(|(duplicate, _)| *duplicate == number) {
-            again.push((number, Known::Before(*first)));
+/// The rank of a child whose state is not new.
+const NO_RANK: u32 = u32::MAX;
+
+/// What is to be done with the children of a piece.
+struct Sifted {
+    /// Those whose states are new: the piece, and their numbers there.
+    new: Vec<(u32, u32)>,
+    /// The place of each child among the new ones; [`NO_RANK`] for the others.
+    ranks: Vec<u32>,
+    /// Those that reach a known state more cheaply.
+    again: Vec<(u32, u32, Known)>,
+}
+
+/// Tells the children of a piece apart. Duplicates come as a list a thread.
+fn sift<S>(children: &Numbered<'_, S>, piece: usize, duplicates: &[Vec<(u32, u32)>]) -> Sifted {
+    let (start, own) = (children.starts[piece], &children.pieces[piece].children);
+    let is_own = |(number, _): &&(u32, u32)| number.checked_sub(start).is_some_and(|i| (i as usize) < own.len());
+    let mut duplicates: Vec<(u32, u32)> = duplicates.iter().flatten().filter(is_own).copied().collect();
+    duplicates.sort_unstable();
+    let mut duplicates = duplicates.into_iter().peekable();
+    let (mut new, mut ranks, mut again) = (Vec::with_capacity(own.len()), Vec::with_capacity(own.len()), Vec::new());
+    for (i, child) in (0..).zip(own) {
+        let mut rank = NO_RANK;
+        if let Some((_, first)) = duplicates.next_if(|(duplicate, _)| *duplicate == start + i) {
+            again.push((piece as u32, i, Known::Before(first)));
         } else if child.stays && child.known == NO_PARENT {
-            new.push(number);
+            rank = new.len() as u32;
+            new.push((piece as u32, i));
         } else if child.stays {
-            again.push((number, Known::Stored(child.known)));
+            again.push((piece as u32, i, Known::Stored(child.known)));
         }
+        ranks.push(rank);
     }
-    (new, again)
+    Sifted { new, ranks, again }
 }
 
 /// Makes the children of nodes, and looks them up. Those whose states are stored, and not at a greater cost, are left out.
@@ -183,9 +227,9 @@ fn make<P: Puzzle>(
 ) -> Piece<P::State> {
     let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
-    let mut piece =
-        Piece { children: Vec::new(), known: Vec::new(), generated: 0, free_moves: false, has_goals: false };
-    piece.children.reserve(if block.iter().any(|(_, action)| action.is_none()) {
+    let mut children = Vec::new();
+    let (mut generated, mut free_moves, mut has_goals) = (0, false, false);
+    children.reserve(if block.iter().any(|(_, action)| action.is_none()) {
         block.len() * usize::from(moves)
     } else {
         block.len()
@@ -198,29 +242,19 @@ fn make<P: Puzzle>(
         let before = (*before != NO_PARENT).then(|| &arena[*before].state);
         for action in action.map_or(0..moves, |action| action..action + 1) {
             let Some(child) = puzzle.apply(state, action) else { continue };
-            piece.generated += 1;
+            generated += 1;
             if before == Some(&child) {
                 continue; // stored already, and at no greater cost
             }
             let step = puzzle.move_cost(state, action);
-            piece.free_moves |= step == 0;
+            free_moves |= step == 0;
             let hash = closed.hash(&child);
             let is_goal = tests_goals && puzzle.is_goal(&child);
-            piece.has_goals |= is_goal;
+            has_goals |= is_goal;
             let cost = g + step;
-            piece.children.push(Child {
-                state: child,
-                hash,
-                parent,
-                cost,
-                known: NO_PARENT,
-                action,
-                is_goal,
-                stays: true,
-            });
+            children.push(Child { state: child, hash, parent, cost, known: NO_PARENT, action, is_goal, stays: true });
         }
     }
-    let Piece { children, known, .. } = &mut piece;
     children.iter().take(AHEAD).for_each(|child| closed.prefetch(child.hash));
     for i in 0..children.len() {
         if let Some(ahead) = children.get(i + AHEAD) {
@@ -230,30 +264,34 @@ fn make<P: Puzzle>(
         *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
     }
     children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
-    *known = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
-    piece
+    let known = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
+    let unknown = (0..).zip(&children).filter(|(_, child)| child.known == NO_PARENT);
+    let unknown = ByShard::new(unknown.map(|(i, child)| (i, child.hash)));
+    Piece { children, unknown, known, generated, free_moves, has_goals }
 }
 
-/// The children that stay, are not stored, and have the state of one before them, with the first that has it; in order.
-fn duplicates<S: State>(threads: usize, children: &Numbered<'_, S>) -> Vec<(u32, u32)> {
+/// The children that are not stored, and have the state of one before them, with the first that has it: by thread. With
+/// `some_leave`, those that do not stay are left out.
+fn duplicates<S: State>(threads: usize, children: &Numbered<'_, S>, some_leave: bool) -> Vec<Vec<(u32, u32)>> {
     let mut tables: Vec<Table> = (0..SHARDS).map(|_| Table::default()).collect();
     let threads = threads.min(children.count as usize / LEAST_EACH);
-    let found = in_shards(threads, &mut tables, |first_shard, shards| {
+    in_shards(threads, &mut tables, |first_shard, tables| {
         let mut found = Vec::new();
-        shards.iter_mut().for_each(|shard| shard.reserve(children.count as usize / SHARDS));
-        for (number, own) in (0..children.pieces.len()).flat_map(|piece| children.of_piece(piece)) {
-            if let Some(shard) = shards.get_mut(shard_of(own.hash).wrapping_sub(first_shard))
-                && own.known == NO_PARENT
-                && own.stays
-            {
-                let is_same = |word: u64| children.child(id(word)).state == own.state;
-                let first = shard.find_or_insert(word(own.hash, number), is_same);
-                found.extend(first.map(|word| (number, id(word))));
+        for (shard, table) in (first_shard..).zip(tables) {
+            table.reserve(children.pieces.iter().map(|piece| piece.unknown.of(shard).len()).sum());
+            for (piece, start) in children.pieces.iter().zip(&children.starts) {
+                for &own in piece.unknown.of(shard) {
+                    let child = &piece.children[id(own) as usize];
+                    if some_leave && !child.stays {
+                        continue;
+                    }
+                    let number = start + id(own);
+                    let is_same = |word: u64| children.child(id(word)).state == child.state;
+                    let first = table.find_or_insert(word(own, number), is_same);
+                    found.extend(first.map(|word| (number, id(word))));
+                }
             }
         }
         found
-    });
-    let mut found = found.concat();
-    found.sort_unstable();
-    found
+    })
 }

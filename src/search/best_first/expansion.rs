@@ -36,7 +36,7 @@ impl<P: Puzzle> Run<'_, P> {
             }
             let before = done;
             if by_blocks {
-                done = batch.len().min(before + self.room_for(children, control));
+                done = batch.len().min(before + self.room_for(children, blocks::BLOCK, control));
                 let block: Vec<_> = batch[before..done].iter().map(|&id| (id, None)).collect();
                 self.expand_block(&block, control);
             } else {
@@ -67,14 +67,11 @@ impl<P: Puzzle> Run<'_, P> {
                 return Err(limit.into());
             }
             block.clear();
-            while block.len() < wanted.min(self.room_for(1, control)) {
-                let Some(id) = self.nodes.take() else { break };
-                block.extend(self.take_move(id));
-                taken += 1;
-            }
+            self.nodes.take_moves(wanted.min(self.room_for(1, blocks::MOVES, control)), &mut block);
             if block.is_empty() {
                 return Ok(());
             }
+            taken += block.len();
             if block.len() >= blocks::LEAST {
                 self.expand_block(&block, control);
             } else {
@@ -84,11 +81,11 @@ impl<P: Puzzle> Run<'_, P> {
         }
     }
 
-    /// How many nodes may be expanded at once that have so many children: one at least.
-    fn room_for(&self, children: u64, control: &Control<'_>) -> usize {
+    /// How many nodes may be expanded at once, of at most so many, that have so many children: one at least.
+    fn room_for(&self, children: u64, most: usize, control: &Control<'_>) -> usize {
         let left = control.nodes_left(self.nodes.stats.generated);
         let left = left.min(u64::from(NO_PARENT).saturating_sub(self.nodes.arena.len() as u64));
-        (left / children.max(1)).clamp(1, blocks::BLOCK as u64) as usize
+        (left / children.max(1)).clamp(1, most as u64) as usize
     }
 
     /// The limit that so many more children would exceed.
@@ -112,16 +109,6 @@ impl<P: Puzzle> Run<'_, P> {
             }
             self.reach(id, action, &state, &child, g, control);
         }
-    }
-
-    /// Takes the best move of a node, and lets the next best one wait.
-    fn take_move(&mut self, id: NodeId) -> Option<(NodeId, Option<Move>)> {
-        let (action, _) = self.nodes.order.next(id)?;
-        if self.nodes.order.advance(id) == 1 {
-            self.nodes.stats.expanded += 1;
-        }
-        self.nodes.enter(id);
-        Some((id, Some(action)))
     }
 
     /// Generates the child of a node by a move.

@@ -64,17 +64,20 @@ impl Closed {
         self.shards[shard_of(hash)].prefetch(hash);
     }
 
-    /// Adds the nodes from `first_id` on by the hashes of their states, none of which is there, each thread some shards.
-    pub fn insert_all(&mut self, threads: usize, first_id: NodeId, hashes: &[u64]) {
-        in_shards(threads.min(hashes.len() / LEAST_EACH), &mut self.shards, |first, shards| {
-            for ((i, &hash), id) in hashes.iter().enumerate().zip(first_id..) {
-                if let Some(&ahead) = hashes.get(i + AHEAD)
-                    && let Some(shard) = shards.get(shard_of(ahead).wrapping_sub(first))
-                {
-                    shard.prefetch(ahead);
-                }
-                if let Some(shard) = shards.get_mut(shard_of(hash).wrapping_sub(first)) {
-                    shard.insert_new(word(hash, id));
+    /// Adds about so many nodes, none of whose states is there, each thread some shards: `words` gives those of a shard.
+    pub fn insert_all<I: Iterator<Item = u64>>(
+        &mut self,
+        threads: usize,
+        count: usize,
+        words: impl Fn(usize) -> I + Sync,
+    ) {
+        in_shards(threads.min(count / LEAST_EACH), &mut self.shards, |first, shards| {
+            for (number, shard) in (first..).zip(shards) {
+                let mut ahead = words(number);
+                ahead.by_ref().take(AHEAD).for_each(|word| shard.prefetch(word));
+                for word in words(number) {
+                    ahead.next().into_iter().for_each(|word| shard.prefetch(word));
+                    shard.insert_new(word);
                 }
             }
         });
@@ -122,7 +125,43 @@ impl Kept {
     }
 }
 
-/// A word of the table: its lower half is a number's complement, which is not 0, for no node has the highest number.
+/// Numbered hashes in the order of their shards, and within a shard, as they came.
+#[derive(Debug)]
+pub struct ByShard {
+    /// As the table has them.
+    words: Vec<u64>,
+    /// Where those of each shard begin, and where the last ones end.
+    starts: [u32; SHARDS + 1],
+}
+
+impl ByShard {
+    /// Sorts hashes: each with a number of its own, which is not the highest.
+    pub fn new(hashes: impl Iterator<Item = (NodeId, u64)> + Clone) -> Self {
+        let mut starts = [0; SHARDS + 1];
+        hashes.clone().for_each(|(_, hash)| starts[shard_of(hash) + 1] += 1);
+        for shard in 0..SHARDS {
+            starts[shard + 1] += starts[shard];
+        }
+        let (mut words, mut next) = (vec![0; starts[SHARDS] as usize], starts);
+        for (number, hash) in hashes {
+            let place = &mut next[shard_of(hash)];
+            words[*place as usize] = word(hash, number);
+            *place += 1;
+        }
+        ByShard { words, starts }
+    }
+
+    /// The words of a shard.
+    ///
+    /// # Panics
+    /// If there are not so many shards.
+    pub fn of(&self, shard: usize) -> &[u64] {
+        &self.words[self.starts[shard] as usize..self.starts[shard + 1] as usize]
+    }
+}
+
+/// A word of the table: the upper half of a hash, or of another word of it, and the complement of a number, which is not 0,
+/// for no node has the highest number.
 #[inline]
 pub fn word(hash: u64, id: NodeId) -> u64 {
     hash & !u64::from(NodeId::MAX) | u64::from(!id)

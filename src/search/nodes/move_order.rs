@@ -1,6 +1,7 @@
 //! The moves of every node in the order of their probabilities, for partial expansion.
 
 use super::arena::NodeId;
+use crate::memory;
 use crate::puzzle::Move;
 use crate::workers::on_each;
 use ndarray::{Array2, ArrayView1};
@@ -8,8 +9,9 @@ use ndarray::{Array2, ArrayView1};
 /// The moves of every node, most probable first, and how many of them were taken.
 pub(in crate::search) struct MoveOrder {
     count: usize,
-    /// For each node: how many moves were taken, the moves in their order, and the surprise of each: −ln of its
-    /// probability, in steps of 1/[`STEPS`].
+    /// For each node: how many moves are left, the moves in their order, and the surprise of each: −ln of its probability, in
+    /// steps of 1/[`STEPS`]. A node that has no moves yet has zeros, which nobody writes: the memory is first touched by the
+    /// thread that sorts the moves.
     segments: Vec<Vec<u8>>,
     nodes: usize,
 }
@@ -35,18 +37,10 @@ impl MoveOrder {
     /// Makes room for so many more nodes; they have no moves yet.
     pub(in crate::search) fn add(&mut self, nodes: usize) {
         if self.count > 0 {
-            (0..nodes).for_each(|_| self.add_one());
+            self.nodes += nodes;
+            let bytes = SEGMENT * self.width();
+            self.segments.resize_with(self.nodes.div_ceil(SEGMENT), || vec![0; bytes]);
         }
-    }
-
-    fn add_one(&mut self) {
-        if self.nodes.is_multiple_of(SEGMENT) {
-            self.segments.push(vec![0; SEGMENT * self.width()]);
-        }
-        let id = self.nodes as NodeId;
-        self.nodes += 1;
-        let count = self.count as u8;
-        self.of_mut(id)[0] = count;
     }
 
     fn of(&self, id: NodeId) -> &[u8] {
@@ -84,16 +78,31 @@ impl MoveOrder {
 
     /// The most probable move that was not taken, with its surprise.
     pub(in crate::search) fn next(&self, id: NodeId) -> Option<(Move, f32)> {
-        let room = self.of(id);
-        let taken = usize::from(room[0]);
-        (taken < self.count).then(|| (room[1 + taken], f32::from(room[1 + self.count + taken]) / STEPS))
+        self.at(id, self.taken(id))
+    }
+
+    /// How many moves of a node were taken; all, where it has none yet.
+    pub(in crate::search) fn taken(&self, id: NodeId) -> u8 {
+        self.count as u8 - self.of(id)[0]
+    }
+
+    /// The move at a place of a node's order, with its surprise.
+    pub(in crate::search) fn at(&self, id: NodeId, place: u8) -> Option<(Move, f32)> {
+        let (room, place) = (self.of(id), usize::from(place));
+        (place < self.count).then(|| (room[1 + place], f32::from(room[1 + self.count + place]) / STEPS))
+    }
+
+    /// Has the moves of a node loaded.
+    pub(in crate::search) fn prefetch(&self, id: NodeId) {
+        memory::prefetch(&self.of(id)[0]);
     }
 
     /// Takes it; gives how many were taken then.
     pub(in crate::search) fn advance(&mut self, id: NodeId) -> u8 {
-        let room = self.of_mut(id);
-        room[0] += 1;
-        room[0]
+        let count = self.count as u8;
+        let left = &mut self.of_mut(id)[0];
+        *left -= 1;
+        count - *left
     }
 
     /// None of them was taken.
@@ -101,7 +110,7 @@ impl MoveOrder {
         if self.count == 0 {
             return;
         }
-        self.of_mut(id)[0] = 0;
+        self.of_mut(id)[0] = self.count as u8;
     }
 
     /// Drops the moves of all nodes that are not kept; the others are numbered anew, in order.
@@ -117,6 +126,10 @@ impl MoveOrder {
         }
         self.nodes = next as usize;
         self.segments.truncate(self.nodes.div_ceil(SEGMENT));
+        let (end, width) = (self.nodes % SEGMENT, self.width());
+        if let Some(last) = self.segments.last_mut().filter(|_| end > 0) {
+            last[end * width..].fill(0);
+        }
     }
 
     /// Bytes taken.
@@ -127,7 +140,7 @@ impl MoveOrder {
 
 /// Writes the moves of a node in their order.
 fn sort(count: usize, room: &mut [u8], policy: Option<ArrayView1<'_, f32>>) {
-    room[0] = 0;
+    room[0] = count as u8;
     let (order, surprises) = room[1..].split_at_mut(count);
     let quantized = |action: usize| {
         let probability = policy.map_or(1.0 / count as f32, |policy| policy[action]);

@@ -28,7 +28,7 @@ const FIRST: usize = 0x3f00;
 const LEAST_EACH: usize = 1 << 11;
 
 /// What stands for a node that does not enter: no priority has these bits.
-const NONE: u64 = u64::MAX;
+pub const NONE: u64 = u64::MAX;
 
 /// So many bytes are kept in an empty bucket.
 const KEPT: u64 = 8192;
@@ -107,7 +107,10 @@ impl Open {
     /// # Panics
     /// In debug builds, if the priority is negative or NaN: the bits of other floats are in their order.
     pub fn push(&mut self, f: f32, id: NodeId) {
-        let waiting = self.entry(f, id);
+        self.add(self.entry(f, id));
+    }
+
+    fn add(&mut self, waiting: u64) {
         let bucket = bucket_of(waiting);
         if bucket >= self.buckets.len() {
             self.buckets.resize_with(bucket + 1, Bucket::default);
@@ -124,7 +127,11 @@ impl Open {
         self.length += 1;
     }
 
-    fn entry(&self, f: f32, id: NodeId) -> u64 {
+    /// A priority and a node as one number: the lesser one is taken first.
+    ///
+    /// # Panics
+    /// As [`Open::push`].
+    pub fn entry(&self, f: f32, id: NodeId) -> u64 {
         debug_assert!(f >= 0.0, "priority {f}");
         // -0.0 would be the largest of all.
         u64::from((f + 0.0).to_bits()) << 32 | u64::from(id ^ self.mask)
@@ -142,20 +149,21 @@ impl Open {
         count: usize,
         priority: impl Fn(NodeId) -> Option<f32> + Sync,
     ) {
-        let threads = threads.min(count / LEAST_EACH);
-        if threads < 2 {
-            for id in first..first + count as NodeId {
-                if let Some(f) = priority(id) {
-                    self.push(f, id);
-                }
-            }
-            return;
-        }
         let mut entries = Vec::new();
         extend(threads, &mut entries, count, LEAST_EACH, |i| {
             let id = first + i as NodeId;
             priority(id).map_or(NONE, |f| self.entry(f, id))
         });
+        self.add_all(threads, &entries);
+    }
+
+    /// Adds entries, as if one after the other: each thread has some of the buckets. Those that are [`NONE`] are left out.
+    pub fn add_all(&mut self, threads: usize, entries: &[u64]) {
+        let threads = threads.min(entries.len() / LEAST_EACH);
+        if threads < 2 {
+            entries.iter().filter(|&&entry| entry != NONE).for_each(|&entry| self.add(entry));
+            return;
+        }
         let last = entries.iter().filter(|&&entry| entry != NONE).max();
         let Some(last) = last.map(|&entry| bucket_of(entry)) else { return };
         if last >= self.buckets.len() {
@@ -186,14 +194,41 @@ impl Open {
     pub fn pop(&mut self) -> Option<NodeId> {
         self.advance()?;
         self.length -= 1;
+        let least = self.buckets[self.front].pop()?;
+        self.give_back();
+        Some(self.id(least))
+    }
+
+    /// Takes the entries that come first, so many if there are, and adds them in their order.
+    pub fn take(&mut self, mut count: usize, to: &mut Vec<u64>) {
+        while count > 0 && self.advance().is_some() {
+            let (bucket, start) = (&mut self.buckets[self.front], to.len());
+            let length = bucket.run.len() + bucket.heap.len();
+            if length <= count {
+                to.append(&mut bucket.run);
+                to.extend(bucket.heap.drain().map(|Reverse(waiting)| waiting));
+                to[start..].sort_unstable();
+            } else {
+                to.extend((0..count).map_while(|_| bucket.pop()));
+            }
+            self.length -= to.len() - start;
+            count -= to.len() - start;
+            self.give_back();
+        }
+    }
+
+    /// Gives back the memory of the first bucket, if it is empty: it is seldom filled again.
+    fn give_back(&mut self) {
         let bucket = &mut self.buckets[self.front];
-        let least = bucket.pop()?;
         if bucket.is_empty() && bucket.bytes() > KEPT {
-            // What was popped to the last is seldom filled again: give it back.
             self.bytes -= bucket.bytes();
             *bucket = Bucket::default();
         }
-        Some(least as NodeId ^ self.mask)
+    }
+
+    /// The node of an entry.
+    pub fn id(&self, entry: u64) -> NodeId {
+        entry as NodeId ^ self.mask
     }
 
     /// The least priority.
@@ -205,7 +240,7 @@ impl Open {
     pub fn first(&mut self) -> Option<(f32, NodeId)> {
         self.advance()?;
         let least = self.buckets[self.front].peek()?;
-        Some((f32::from_bits((least >> 32) as u32), least as NodeId ^ self.mask))
+        Some((f32::from_bits((least >> 32) as u32), self.id(least)))
     }
 
     /// Moves the front to the first bucket that holds something.
@@ -252,6 +287,17 @@ mod tests {
                 let popped: Vec<_> = std::iter::from_fn(|| open.pop()).collect();
                 assert!(popped == expected, "{threads} threads");
             }
+            let mut open = Open::new(ties);
+            open.extend(2, 0, 40_000, priority);
+            let mut taken = Vec::new();
+            for count in [0, 1, 3, 1000, 20_000, 50_000] {
+                let before = taken.len();
+                open.take(count, &mut taken);
+                assert_eq!(taken.len() - before, count.min(expected.len() - before));
+                assert_eq!(open.len(), expected.len() - taken.len());
+                assert!(open.bytes() >= 8 * open.len() as u64);
+            }
+            assert!(taken.iter().map(|&entry| open.id(entry)).eq(expected.iter().copied()));
             let mut open = Open::new(ties);
             open.extend(2, 0, 10_000, |_| None);
             assert!(open.is_empty() && open.pop().is_none());

@@ -1,0 +1,127 @@
+//! Partial expansion: the moves that come first of all that wait, many at once.
+//!
+//! Of a node, only the best move that was not taken waits in the open list. Many nodes are taken from it together; of each,
+//! all moves are looked at, on all cores, that come before the last of these nodes. The moves that are taken are the same as
+//! one after the other; those of a node follow one another.
+
+use super::{Expansion, Frontier, priority_of_move};
+use crate::memory;
+use crate::puzzle::{Move, Puzzle};
+use crate::search::nodes::arena::{Arena, NodeId};
+use crate::search::nodes::closed::AHEAD;
+use crate::search::nodes::move_order::MoveOrder;
+use crate::search::nodes::open::{NONE, Open};
+use crate::workers::in_ranges;
+
+/// Nodes whose moves a thread looks at, at least.
+const LEAST_EACH: usize = 1 << 9;
+
+/// A move that may be taken. Those of a node follow one another.
+#[derive(Clone, Copy)]
+struct Candidate {
+    /// Its place among all moves: its entry of the open list, or that of a move of the same node that comes before it.
+    key: u64,
+    id: NodeId,
+    action: Move,
+    entry: u64,
+    /// The entry of the next move of its node, if that is no candidate.
+    next: u64,
+}
+
+impl<P: Puzzle> Frontier<'_, P> {
+    /// Takes the moves that come first, so many if there are; the next move of each node waits.
+    pub(in crate::search) fn take_moves(&mut self, count: usize, taken: &mut Vec<(NodeId, Option<Move>)>) {
+        let Expansion::Partial { policy_weight } = self.expansion else { return };
+        let (mut waiting, mut back) = (Vec::new(), Vec::new());
+        while taken.len() < count {
+            let wanted = count - taken.len();
+            waiting.clear();
+            // As many as have about so many moves: what is left goes back.
+            self.open.take((wanted as f32 / self.moves_each).ceil() as usize, &mut waiting);
+            let Some(&last) = waiting.last() else { return };
+            waiting.dedup(); // a node may wait twice
+            let nodes = Nodes {
+                puzzle: self.puzzle,
+                arena: &self.arena,
+                order: &self.order,
+                open: &self.open,
+                weights: (self.lambda, policy_weight),
+            };
+            let candidates =
+                in_ranges(self.threads, waiting.len(), LEAST_EACH, |range| nodes.candidates(&waiting[range], last));
+            let found: usize = candidates.iter().map(Vec::len).sum();
+            self.moves_each = (found as f32 / waiting.len() as f32).max(1.0);
+            // Several moves of one node may have the key of the last one that is taken.
+            let (last, mut with_last) = last_of(wanted, candidates.iter().flatten().map(|candidate| candidate.key));
+            back.clear();
+            let mut before = None;
+            for &Candidate { key, id, action, entry, next } in candidates.iter().flatten() {
+                let is_chosen = key < last || key == last && with_last > 0;
+                if is_chosen {
+                    with_last -= usize::from(key == last);
+                    self.stats.expanded += u64::from(self.order.advance(id) == 1);
+                    taken.push((id, Some(action)));
+                    back.push(next);
+                } else if before != Some((id, false)) {
+                    back.push(entry); // of a node, the first that is left waits again
+                }
+                before = Some((id, is_chosen));
+            }
+            self.open.add_all(self.threads, &back);
+        }
+    }
+}
+
+/// Of some keys, the last of the `count` least, and how many of those are that one.
+fn last_of(count: usize, keys: impl Iterator<Item = u64>) -> (u64, usize) {
+    let mut keys: Vec<u64> = keys.collect();
+    if keys.len() <= count {
+        return (NONE, keys.len());
+    }
+    let (_, &mut last, _) = keys.select_nth_unstable(count - 1);
+    (last, keys[..count].iter().filter(|&&key| key == last).count())
+}
+
+/// The nodes of a search, as several threads look at them.
+struct Nodes<'a, P: Puzzle> {
+    puzzle: &'a P,
+    arena: &'a Arena<P::State>,
+    order: &'a MoveOrder,
+    open: &'a Open,
+    /// λ and the policy weight.
+    weights: (f32, f32),
+}
+
+impl<P: Puzzle> Nodes<'_, P> {
+    /// The moves of some nodes that come no later than `last`; entries that are outdated have none.
+    fn candidates(&self, entries: &[u64], last: u64) -> Vec<Candidate> {
+        let mut candidates = Vec::with_capacity(entries.len() + entries.len() / 2);
+        for (i, &waiting) in entries.iter().enumerate() {
+            if let Some(&ahead) = entries.get(i + AHEAD) {
+                memory::prefetch(&self.arena[self.open.id(ahead)]);
+                self.order.prefetch(self.open.id(ahead));
+            }
+            let id = self.open.id(waiting);
+            let node = &self.arena[id];
+            let at = |place: u8| {
+                let next = self.order.at(id, place)?;
+                Some((next.0, self.open.entry(priority_of_move(self.puzzle, node, self.weights, next), id)))
+            };
+            let mut place = self.order.taken(id);
+            let mut following = at(place).filter(|(_, entry)| *entry == waiting);
+            let mut key = waiting;
+            while let Some((action, entry)) = following {
+                following = at(place + 1);
+                let key_of_next = following.map_or(NONE, |(_, entry)| entry.max(key));
+                let is_candidate = following.is_some() && key_of_next <= last;
+                let next = if is_candidate { NONE } else { following.map_or(NONE, |(_, entry)| entry) };
+                candidates.push(Candidate { key, id, action, entry, next });
+                if !is_candidate {
+                    break;
+                }
+                (key, place) = (key_of_next, place + 1);
+            }
+        }
+        candidates
+    }
+}

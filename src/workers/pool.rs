@@ -1,0 +1,235 @@
+//! Threads that wait for work. A thread that has none looks for more for a moment before it sleeps, for to wake one takes as
+//! long as many a call: on two cores of a Zen 4, 40 to 70 µs, against 2 µs where it is awake.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// How long a thread looks for work, or for the end of that of others, before it sleeps.
+const AWAKE: Duration = Duration::from_micros(200);
+
+/// The threads, which live as long as the process.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    calls: Mutex<Calls>,
+    /// How many calls there were: a change is seen without the lock.
+    count: AtomicUsize,
+    called: Condvar,
+}
+
+#[derive(Default)]
+struct Calls {
+    /// Those that have room for another thread.
+    open: Vec<Arc<Call>>,
+    /// How many threads sleep.
+    sleeping: usize,
+}
+
+/// Work that threads join until the one that called for them has done its own part.
+struct Call {
+    work: Work,
+    /// How many more threads may join.
+    room: AtomicUsize,
+    /// How many have joined and not ended.
+    active: AtomicUsize,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    caller: Thread,
+}
+
+/// What each thread does.
+struct Work(*const (dyn Fn() + Sync));
+
+// SAFETY: what it points to may be called by several threads; the caller stays until none of them does.
+unsafe impl Send for Work {}
+// SAFETY: see above.
+unsafe impl Sync for Work {}
+
+impl Pool {
+    /// Starts so many threads, or as many of them as can be started; `None` if that is none.
+    pub(super) fn start(threads: usize) -> Option<Pool> {
+        let shared = Arc::new(Shared::default());
+        let start = |i: usize| {
+            let shared = Arc::clone(&shared);
+            thread::Builder::new().name(format!("worker-{i}")).spawn(move || shared.serve())
+        };
+        let started = (0..threads).map_while(|i| start(i).ok()).count();
+        (started > 0).then_some(Pool { shared })
+    }
+
+    /// Calls `work` on this thread, and meanwhile on at most so many others, those that have nothing else to do; returns when
+    /// all have returned.
+    ///
+    /// # Panics
+    /// If `work` panics.
+    pub(super) fn call(&self, threads: usize, work: &(dyn Fn() + Sync)) {
+        // SAFETY: the lifetime is left out, for nobody calls it once this function returns: `withdraw` comes before.
+        let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync), *const (dyn Fn() + Sync)>(work) };
+        let call = Arc::new(Call {
+            work: Work(erased),
+            room: AtomicUsize::new(threads),
+            active: AtomicUsize::new(0),
+            panic: Mutex::new(None),
+            caller: thread::current(),
+        });
+        self.shared.open(&call);
+        let own = catch_unwind(AssertUnwindSafe(work));
+        self.shared.withdraw(&call);
+        let others = call.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(panic) = own.err().or(others) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets threads join a call.
+    fn open(&self, call: &Arc<Call>) {
+        let mut calls = self.lock();
+        calls.open.push(Arc::clone(call));
+        self.count.fetch_add(1, Ordering::Release);
+        let sleeping = calls.sleeping;
+        drop(calls);
+        (0..sleeping.min(call.room.load(Ordering::Relaxed))).for_each(|_| self.called.notify_one());
+    }
+
+    /// Lets no more threads join a call, and returns when those that have are done.
+    fn withdraw(&self, call: &Arc<Call>) {
+        self.lock().open.retain(|other| !Arc::ptr_eq(other, call));
+        let is_done = || call.active.load(Ordering::Acquire) == 0;
+        if !look_for(is_done) {
+            while !is_done() {
+                thread::park();
+            }
+        }
+    }
+
+    /// Joins calls, for ever.
+    fn serve(&self) {
+        loop {
+            let before = self.count.load(Ordering::Acquire);
+            let joined = self.lock().join(); // the lock is held no longer
+            if let Some(call) = joined {
+                call.take_part();
+            } else if !look_for(|| self.count.load(Ordering::Acquire) != before) {
+                let mut calls = self.lock();
+                calls.sleeping += 1;
+                while calls.open.is_empty() {
+                    calls = self.called.wait(calls).unwrap_or_else(PoisonError::into_inner);
+                }
+                calls.sleeping -= 1;
+            }
+        }
+    }
+}
+
+impl Calls {
+    /// Joins the oldest call that has room.
+    fn join(&mut self) -> Option<Arc<Call>> {
+        let call = Arc::clone(self.open.first()?);
+        call.active.fetch_add(1, Ordering::Relaxed);
+        if call.room.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.open.remove(0);
+        }
+        Some(call)
+    }
+}
+
+impl Call {
+    fn take_part(&self) {
+        // SAFETY: the caller waits for this thread, which counts as active.
+        let work = unsafe { &*self.work.0 };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+        }
+        if self.active.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.caller.unpark();
+        }
+    }
+}
+
+/// Looks for something for a moment; gives whether it has come.
+fn look_for(has_come: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        for _ in 0..16 {
+            if has_come() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if begun.elapsed() > AWAKE {
+            return false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::Barrier;
+
+    #[test]
+    fn as_many_threads_as_were_called_work_at_once() {
+        let pool = Pool::start(3).expect("threads");
+        for threads in [1, 2, 3] {
+            // Each waits for the others, so none can take the part of another.
+            let (barrier, ids) = (Barrier::new(threads + 1), Mutex::new(HashSet::new()));
+            pool.call(threads, &|| {
+                ids.lock().expect("no panic").insert(thread::current().id());
+                barrier.wait();
+            });
+            assert_eq!(ids.into_inner().expect("no panic").len(), threads + 1);
+        }
+    }
+
+    #[test]
+    fn threads_that_sleep_are_woken() {
+        let pool = Pool::start(1).expect("a thread");
+        for _ in 0..20 {
+            thread::sleep(2 * AWAKE);
+            let barrier = Barrier::new(2);
+            pool.call(1, &|| drop(barrier.wait()));
+        }
+    }
+
+    #[test]
+    fn calls_from_several_threads_and_within_calls_all_end() {
+        let pool = Pool::start(2).expect("threads");
+        let count = AtomicUsize::new(0);
+        let one = || drop(count.fetch_add(1, Ordering::Relaxed));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..500).for_each(|_| pool.call(2, &|| pool.call(2, &one))));
+            }
+        });
+        // At least the caller works, at most the two with it.
+        assert!((2000..=2000 * 9).contains(&count.into_inner()));
+    }
+
+    #[test]
+    fn a_panic_leaves_the_threads_alive() {
+        let pool = Pool::start(1).expect("a thread");
+        for _ in 0..3 {
+            let barrier = Barrier::new(2);
+            let work = || {
+                barrier.wait();
+                panic!("on both threads");
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| pool.call(1, &work))).is_err());
+        }
+        let barrier = Barrier::new(2);
+        pool.call(1, &|| drop(barrier.wait()));
+    }
+}
