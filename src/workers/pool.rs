@@ -200,7 +200,9 @@ mod tests {
         for _ in 0..20 {
             thread::sleep(2 * AWAKE);
             let barrier = Barrier::new(2);
-            pool.call(1, &|| drop(barrier.wait()));
+            pool.call(1, &|| {
+                barrier.wait();
+            });
         }
     }
 
@@ -208,7 +210,9 @@ mod tests {
     fn calls_from_several_threads_and_within_calls_all_end() {
         let pool = Pool::start(2).expect("threads");
         let count = AtomicUsize::new(0);
-        let one = || drop(count.fetch_add(1, Ordering::Relaxed));
+        let one = || {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..500).for_each(|_| pool.call(2, &|| pool.call(2, &one))));
@@ -230,6 +234,8 @@ mod tests {
             assert!(catch_unwind(AssertUnwindSafe(|| pool.call(1, &work))).is_err());
         }
         let barrier = Barrier::new(2);
-        pool.call(1, &|| drop(barrier.wait()));
+        pool.call(1, &|| {
+            barrier.wait();
+        });
     }
 }
