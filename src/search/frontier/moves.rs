@@ -125,3 +125,85 @@ impl<P: Puzzle> Nodes<'_, P> {
         candidates
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+    use crate::puzzle::cube2::{Corners, Cube2};
+    use crate::search::nodes::arena::NO_PARENT;
+    use crate::search::nodes::open::Ties;
+    use foldhash::fast::FixedState;
+    use ndarray::Array2;
+    use std::hash::BuildHasher as _;
+
+    /// Estimates and move probabilities by the hashes of states: many are the same.
+    struct Hashed(Option<Estimates>);
+
+    impl Heuristic<Corners> for Hashed {
+        fn name(&self) -> &str {
+            "hashed"
+        }
+
+        fn chunk(&self) -> usize {
+            1 << 14
+        }
+
+        fn has_policy(&self) -> bool {
+            true
+        }
+
+        fn submit(&mut self, states: &[Corners], _: Ask) -> Result<(), HeuristicError> {
+            let hash = |i: usize, salt: usize| FixedState::default().hash_one((states[i], salt));
+            let values = (0..states.len()).map(|i| (hash(i, 99) % 9) as f32 / 2.0).collect();
+            let probability = |(i, action)| [0.6, 0.2, 0.02][(hash(i, action) % 3) as usize];
+            let policy = Array2::from_shape_fn((states.len(), Cube2.move_count()), probability);
+            self.0 = Some(Estimates { values, policy: Some(policy) });
+            Ok(())
+        }
+
+        fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+            Ok(self.0.take().expect("states were submitted"))
+        }
+    }
+
+    /// A frontier of the states of a walk, all of which wait.
+    fn filled(heuristic: &mut Hashed, threads: usize) -> Frontier<'_, Cube2> {
+        let expansion = Expansion::Partial { policy_weight: 1.0 };
+        let mut nodes = Frontier::new(&Cube2, heuristic, 0.6, expansion, Ties::NewestFirst);
+        nodes.threads = threads;
+        let mut state = Cube2.parse("R U").expect("two moves");
+        for i in 0..4000u64 {
+            let action = FixedState::default().hash_one(i) % Cube2.move_count() as u64;
+            state = Cube2.apply(&state, action as Move).expect("every move is legal");
+            nodes.store(&state, NO_PARENT, 0, (i % 5) as u32, true);
+        }
+        nodes.evaluate_rest().expect("it does not fail");
+        nodes
+    }
+
+    #[test]
+    fn many_moves_are_taken_as_one_after_the_other() {
+        for (threads, count) in [(1, 1), (1, 7), (1, 300), (3, 3000), (2, 100_000)] {
+            let (mut for_one, mut for_many) = (Hashed(None), Hashed(None));
+            let (mut one, mut many) = (filled(&mut for_one, 1), filled(&mut for_many, threads));
+            for _ in 0..5 {
+                let mut expected = Vec::new();
+                while expected.len() < count
+                    && let Some(id) = one.take()
+                {
+                    let (action, _) = one.order.next(id).expect("it waits");
+                    one.stats.expanded += u64::from(one.order.advance(id) == 1);
+                    one.enter(id);
+                    expected.push((id, Some(action)));
+                }
+                let mut taken = Vec::new();
+                many.take_moves(count, &mut taken);
+                taken.sort_unstable();
+                expected.sort_unstable();
+                assert_eq!(taken, expected, "{count} at once");
+                assert_eq!((many.open.len(), many.stats.expanded), (one.open.len(), one.stats.expanded));
+            }
+        }
+    }
+}
