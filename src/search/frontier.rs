@@ -122,14 +122,15 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         let mut popped = Vec::new();
         while taken.len() < count {
             popped.clear();
-            popped.extend((taken.len()..count).map_while(|_| self.open.pop()));
+            self.open.take(count - taken.len(), &mut popped);
             if popped.is_empty() {
                 return;
             }
-            for (i, &id) in popped.iter().enumerate() {
+            for (i, &entry) in popped.iter().enumerate() {
                 if let Some(&ahead) = popped.get(i + AHEAD) {
-                    memory::prefetch(&self.arena[ahead].closed);
+                    memory::prefetch(&self.arena[self.open.id(ahead)].closed);
                 }
+                let id = self.open.id(entry);
                 if !std::mem::replace(&mut self.arena[id].closed, true) {
                     taken.push(id);
                 }

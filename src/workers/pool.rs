@@ -26,8 +26,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Calls {
-    /// Those that have room for another thread.
-    open: Vec<Arc<Call>>,
+    /// Those that have room for more threads, and for how many.
+    open: Vec<(Arc<Call>, usize)>,
     /// How many threads sleep.
     sleeping: usize,
 }
@@ -35,8 +35,6 @@ struct Calls {
 /// Work that threads join until the one that called for them has done its own part.
 struct Call {
     work: Work,
-    /// How many more threads may join.
-    room: AtomicUsize,
     /// How many have joined and not ended.
     active: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -73,12 +71,11 @@ impl Pool {
         let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync), *const (dyn Fn() + Sync)>(work) };
         let call = Arc::new(Call {
             work: Work(erased),
-            room: AtomicUsize::new(threads),
             active: AtomicUsize::new(0),
             panic: Mutex::new(None),
             caller: thread::current(),
         });
-        self.shared.open(&call);
+        self.shared.open(&call, threads);
         let own = catch_unwind(AssertUnwindSafe(work));
         self.shared.withdraw(&call);
         let others = call.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -93,19 +90,19 @@ impl Shared {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets threads join a call.
-    fn open(&self, call: &Arc<Call>) {
+    /// Lets so many threads join a call.
+    fn open(&self, call: &Arc<Call>, threads: usize) {
         let mut calls = self.lock();
-        calls.open.push(Arc::clone(call));
+        calls.open.push((Arc::clone(call), threads));
         self.count.fetch_add(1, Ordering::Release);
         let sleeping = calls.sleeping;
         drop(calls);
-        (0..sleeping.min(call.room.load(Ordering::Relaxed))).for_each(|_| self.called.notify_one());
+        (0..sleeping.min(threads)).for_each(|_| self.called.notify_one());
     }
 
     /// Lets no more threads join a call, and returns when those that have are done.
     fn withdraw(&self, call: &Arc<Call>) {
-        self.lock().open.retain(|other| !Arc::ptr_eq(other, call));
+        self.lock().open.retain(|(other, _)| !Arc::ptr_eq(other, call));
         let is_done = || call.active.load(Ordering::Acquire) == 0;
         if !look_for(is_done) {
             while !is_done() {
@@ -136,9 +133,11 @@ impl Shared {
 impl Calls {
     /// Joins the oldest call that has room.
     fn join(&mut self) -> Option<Arc<Call>> {
-        let call = Arc::clone(self.open.first()?);
+        let (call, room) = self.open.first_mut()?;
+        let call = Arc::clone(call);
         call.active.fetch_add(1, Ordering::Relaxed);
-        if call.room.fetch_sub(1, Ordering::Relaxed) == 1 {
+        *room -= 1;
+        if *room == 0 {
             self.open.remove(0);
         }
         Some(call)

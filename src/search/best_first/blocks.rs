@@ -94,7 +94,7 @@ impl<P: Puzzle> Run<'_, P> {
             return self.store_goals(pieces);
         }
         let children = Numbered::new(pieces);
-        let duplicates = duplicates(threads, &children, !self.settings.ends_with_first_batch());
+        let duplicates = duplicates(threads, &children);
         let sifted = on_each(threads, (0..pieces.len()).collect(), |piece| sift(&children, piece, &duplicates));
         let mut next = self.nodes.arena.len() as NodeId;
         let mut firsts = Vec::with_capacity(sifted.len());
@@ -270,9 +270,8 @@ fn make<P: Puzzle>(
     Piece { children, unknown, known, generated, free_moves, has_goals }
 }
 
-/// The children that are not stored, and have the state of one before them, with the first that has it: by thread. With
-/// `some_leave`, those that do not stay are left out.
-fn duplicates<S: State>(threads: usize, children: &Numbered<'_, S>, some_leave: bool) -> Vec<Vec<(u32, u32)>> {
+/// The children that stay, are not stored, and have the state of one before them, with the first that has it: by thread.
+fn duplicates<S: State>(threads: usize, children: &Numbered<'_, S>) -> Vec<Vec<(u32, u32)>> {
     let mut tables: Vec<Table> = (0..SHARDS).map(|_| Table::default()).collect();
     let threads = threads.min(children.count as usize / LEAST_EACH);
     in_shards(threads, &mut tables, |first_shard, tables| {
@@ -282,7 +281,7 @@ fn duplicates<S: State>(threads: usize, children: &Numbered<'_, S>, some_leave: 
             for (piece, start) in children.pieces.iter().zip(&children.starts) {
                 for &own in piece.unknown.of(shard) {
                     let child = &piece.children[id(own) as usize];
-                    if some_leave && !child.stays {
+                    if !child.stays {
                         continue;
                     }
                     let number = start + id(own);

@@ -21,7 +21,6 @@ const LEAST_EACH: usize = 1 << 9;
 struct Candidate {
     /// Its place among all moves: its entry of the open list, or that of a move of the same node that comes before it.
     key: u64,
-    id: NodeId,
     action: Move,
     entry: u64,
     /// The entry of the next move of its node, if that is no candidate.
@@ -55,7 +54,8 @@ impl<P: Puzzle> Frontier<'_, P> {
             let (last, mut with_last) = last_of(wanted, candidates.iter().flatten().map(|candidate| candidate.key));
             back.clear();
             let mut before = None;
-            for &Candidate { key, id, action, entry, next } in candidates.iter().flatten() {
+            for &Candidate { key, action, entry, next } in candidates.iter().flatten() {
+                let id = self.open.id(entry);
                 let is_chosen = key < last || key == last && with_last > 0;
                 if is_chosen {
                     with_last -= usize::from(key == last);
@@ -115,7 +115,7 @@ impl<P: Puzzle> Nodes<'_, P> {
                 let key_of_next = following.map_or(NONE, |(_, entry)| entry.max(key));
                 let is_candidate = following.is_some() && key_of_next <= last;
                 let next = if is_candidate { NONE } else { following.map_or(NONE, |(_, entry)| entry) };
-                candidates.push(Candidate { key, id, action, entry, next });
+                candidates.push(Candidate { key, action, entry, next });
                 if !is_candidate {
                     break;
                 }

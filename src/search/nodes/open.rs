@@ -149,6 +149,14 @@ impl Open {
         count: usize,
         priority: impl Fn(NodeId) -> Option<f32> + Sync,
     ) {
+        if threads.min(count / LEAST_EACH) < 2 {
+            for id in first..first + count as NodeId {
+                if let Some(f) = priority(id) {
+                    self.push(f, id);
+                }
+            }
+            return;
+        }
         let mut entries = Vec::new();
         extend(threads, &mut entries, count, LEAST_EACH, |i| {
             let id = first + i as NodeId;
