@@ -26,7 +26,7 @@ const CHUNK: usize = 1 << 15;
 /// Children that a search makes in a round.
 const CHILDREN: u64 = 6_000_000;
 
-/// The same estimates for each place in a chunk, whatever state is there: those of whole chunks are made before the search.
+/// The same estimates for each place in a chunk, whatever state is there: they are made before the search.
 struct Free {
     done: VecDeque<Estimates>,
     ready: Vec<Estimates>,
@@ -48,7 +48,7 @@ impl Default for Free {
 }
 
 impl Free {
-    /// With estimates for so many whole chunks.
+    /// With estimates for so many chunks.
     fn with_ready(chunks: usize, ask: Ask) -> Self {
         let mut free = Free::default();
         free.ready = (0..chunks).map(|_| free.of(CHUNK, ask)).collect();
@@ -79,7 +79,11 @@ impl Heuristic<CubeState> for Free {
     }
 
     fn submit(&mut self, states: &[CubeState], ask: Ask) -> Result<(), HeuristicError> {
-        let ready = if states.len() == CHUNK { self.ready.pop() } else { None };
+        let part = |Estimates { mut values, policy }| {
+            values.truncate(states.len());
+            Estimates { values, policy: policy.map(|rows| rows.slice_move(s![..states.len(), ..])) }
+        };
+        let ready = self.ready.pop().map(part);
         self.done.push_back(ready.unwrap_or_else(|| self.of(states.len(), ask)));
         Ok(())
     }
@@ -91,7 +95,7 @@ impl Heuristic<CubeState> for Free {
 
 /// Children a second.
 fn rate(search: &dyn Search<Cube3>, ask: Ask, threads: usize) -> Result<f64> {
-    let mut free = Free::with_ready(CHILDREN as usize / CHUNK, ask);
+    let mut free = Free::with_ready(2 * CHILDREN as usize / CHUNK, ask);
     let start = Cube3.parse("U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D")?;
     let limits = Limits { nodes: Some(CHILDREN), ..Limits::default() };
     let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());

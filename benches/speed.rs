@@ -106,7 +106,7 @@ fn main() -> anyhow::Result<()> {
             let batch = stream.next().expect("the sampling threads go on");
             learner.step(&batch, 1e-3).expect("the device has room for a batch");
             if k % 8 == 7 {
-                learner.losses();
+                learner.losses().expect("the device works");
             }
         });
         let stages = learner.stages(&batch, seconds / 5.0)?;

@@ -47,6 +47,22 @@ pub fn use_large_pages<T>(memory: &[T]) {
     }
 }
 
+/// Has the C library keep freed memory for what is made next, instead of handing it back to the system and having fresh pages
+/// cleared a thousand times a second. Measured on two cores: a tenth of a training step.
+pub fn keep_freed() {
+    #[cfg(target_env = "gnu")]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        // 32 MiB is the largest threshold that glibc takes; larger blocks still go back at once.
+        // SAFETY: mallopt only sets numbers that malloc reads.
+        ONCE.call_once(|| unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+            libc::mallopt(libc::M_TOP_PAD, 64 << 20);
+        });
+    }
+}
+
 /// Has the processor load the line of the cache where something is: what is read a little later does not wait.
 #[inline]
 pub fn prefetch<T>(thing: &T) {

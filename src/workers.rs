@@ -137,7 +137,7 @@ fn by_number<T: Send, R: Send>(
     (0..count).map(|i| done.take(i)).collect()
 }
 
-/// Cuts `0..count` into a range a thread, none shorter than `least`, works on them at once, and gives the results in order.
+/// Cuts `0..count` into ranges, none shorter than `least`, works on them at once, and gives the results in order.
 pub(crate) fn in_ranges<T: Send>(
     threads: usize,
     count: usize,
@@ -147,13 +147,22 @@ pub(crate) fn in_ranges<T: Send>(
     on_each(threads, ranges(threads, count, least), work)
 }
 
-/// Cuts `0..count` into a range a thread, none shorter than `least`.
+/// Into so many parts a thread work is cut at most: a thread that is done sooner takes more of them.
+const PARTS: usize = 4;
+
+/// Into how many parts work on so many things is cut, none smaller than `least`.
+fn parts(threads: usize, count: usize, least: usize) -> usize {
+    let most = if threads > 1 { PARTS * threads } else { 1 };
+    (count / least.max(1)).clamp(1, most)
+}
+
+/// Cuts `0..count` into ranges for threads that work at once, none shorter than `least`.
 pub(crate) fn ranges(threads: usize, count: usize, least: usize) -> Vec<Range<usize>> {
-    let parts = (count / least.max(1)).clamp(1, threads.max(1));
+    let parts = parts(threads, count, least);
     (0..parts).map(|i| i * count / parts..(i + 1) * count / parts).collect()
 }
 
-/// Adds values to a vector, each made from its number: every thread writes a range of them, none shorter than `least`.
+/// Adds values to a vector, each made from its number: threads write ranges of them, none shorter than `least`.
 pub(crate) fn extend<T: Copy + Send>(
     threads: usize,
     to: &mut Vec<T>,
@@ -199,8 +208,7 @@ fn extend_by<T: Copy + Send>(
         return;
     }
     to.reserve(all);
-    let parts = (count / least.max(1)).clamp(1, threads.max(1));
-    let each = count.div_ceil(parts);
+    let each = count.div_ceil(parts(threads, count, least));
     let places = to.spare_capacity_mut()[..all].chunks_mut(each * width).enumerate().collect();
     on_each(threads, places, |(part, places): (usize, &mut [MaybeUninit<T>])| {
         places.chunks_mut(width).enumerate().for_each(|(i, row)| write(part * each + i, row));
@@ -231,7 +239,8 @@ mod tests {
         for threads in [1, 2, 3, 16] {
             for count in [0, 1, 5, 100] {
                 let ranges = in_ranges(threads, count, 2, |range| range.collect::<Vec<_>>());
-                assert!(ranges.len() <= threads, "{threads} threads");
+                assert!(ranges.len() <= if threads > 1 { PARTS * threads } else { 1 }, "{threads} threads");
+                assert!(ranges.len() == 1 || ranges.iter().all(|range| range.len() >= 2), "{count} in {ranges:?}");
                 assert_eq!(ranges.concat(), (0..count).collect::<Vec<_>>());
             }
         }

@@ -166,7 +166,7 @@ fn estimates_are_never_negative() {
         1,
     )
     .expect("a network");
-    assert_eq!(learner.losses(), None);
+    assert_eq!(learner.losses().expect("the device works"), None);
     let folder = tempfile::tempdir().expect("a folder");
     save(&learner, folder.path(), Precision::Bf16);
     assert!(estimate(folder.path(), Precision::F32, &states(20)).values.iter().all(|&value| value == 0.0));
@@ -186,7 +186,7 @@ fn it_learns_the_distances_near_the_goal() {
         let predicted = learner.predict(&batch.states);
         let error: f32 = predicted.iter().zip(&batch.labels).map(|(a, b)| (a - b).abs()).sum::<f32>() / 500.0;
         assert!(error < bound, "{kind}: mean error {error}");
-        let losses = learner.losses().expect("it has learned");
+        let losses = learner.losses().expect("the device works").expect("it has learned");
         assert!(losses.cross_entropy.expect("it has the head") < 2.0, "better than a guess among 12 (2.48)");
     }
 }

@@ -388,7 +388,7 @@ fn labels_are_exact_where_the_children_are_known() {
     let Settings { network, .. } = settings(1e-3);
     let mut learner =
         Learner::fresh(network, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
-    learner.update_target();
+    learner.update_target().expect("the device works");
     learner.relabel(&mut batch).expect("it labels");
     for (i, row) in batch.states.outer_iter().enumerate() {
         let text: String = row.iter().map(|&colour| "URFDLB".as_bytes()[usize::from(colour)] as char).collect();

@@ -63,9 +63,9 @@ impl Visitor for Evaluate {
                 Box::new(BufReader::new(file.or_input()?))
             }
         };
-        // The search is not run: one that wants no perimeter.
-        let astar = SearchConfig::from_given("astar", Map::new()).or_input()?;
-        let builder = args.puzzle.builder(entry, true).search(astar).heuristic(&args.heuristic);
+        // The search is not run: one that asks in batches, and wants no perimeter.
+        let bwas = SearchConfig::from_given("bwas", Map::from_iter([("perimeter".to_owned(), 0.into())])).or_input()?;
+        let builder = args.puzzle.builder(entry, true).search(bwas).heuristic(&args.heuristic);
         let mut solver = builder.stop(Arc::clone(&stop)).build().or_input()?;
         let written = instances::stream(input, solver.puzzle().takes_lines());
         let mut code = 0;

@@ -40,7 +40,7 @@ mod sokoban;
 pub mod tiles;
 
 pub use per_state::PerState;
-pub use shared::{Service, Shared, share, split};
+pub use shared::{PATIENCE, Service, Shared, share, split};
 
 use crate::puzzle::{Move, Puzzle, Reversible, State};
 use hashbrown::HashMap;
@@ -111,6 +111,11 @@ pub trait Heuristic<S>: Send {
     /// # Panics
     /// If nothing was submitted: that is a mistake in the search.
     fn collect(&mut self) -> Result<Estimates, HeuristicError>;
+
+    /// Whether the oldest chunk is done: whether [`Heuristic::collect`] would not wait. Also `true` where that cannot be told.
+    fn is_ready(&mut self) -> bool {
+        true
+    }
 
     /// Sets up all that the first chunk would set up, so that it costs a search neither time nor memory.
     ///

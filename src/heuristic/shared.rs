@@ -1,16 +1,21 @@
 //! One heuristic for several searches at once, each on a thread of its own: what they submit at about the same time is
 //! evaluated in one pass.
 //!
-//! A pass begins when its chunk is full, when every search waits, or when one has waited as long as it may. The estimates
-//! that a search gets do not depend on the other searches, as long as the heuristic looks at each state alone.
+//! A pass begins when its chunk is full, when every search waits, or when one has waited as long as it may; where the heuristic
+//! works while others go on, the next pass begins before it is done with one. The estimates that a search gets do not depend on
+//! the other searches, as long as the heuristic looks at each state alone.
 
 use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
 use crate::puzzle::State;
 use ndarray::{Array2, Axis, s};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long a search waits for others that are busy without the heuristic.
+pub const PATIENCE: Duration = Duration::from_millis(5);
 
 /// A part in a heuristic that several searches share.
 pub struct Shared<S> {
@@ -18,6 +23,20 @@ pub struct Shared<S> {
     number: usize,
     requests: Sender<Message<S>>,
     answers: Receiver<Result<Estimates, HeuristicError>>,
+    /// Where a thread of its own serves the parts.
+    _thread: Option<Arc<Thread>>,
+}
+
+/// A thread that ends when all parts are dropped.
+struct Thread(Option<JoinHandle<()>>);
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // If it has panicked, the searches that asked have been told.
+            let _ = thread.join();
+        }
+    }
 }
 
 /// The heuristic's description of itself.
@@ -42,10 +61,12 @@ struct Request<S> {
     ask: Ask,
 }
 
-/// Shares a heuristic between `searches`; it is dropped with the last part.
+/// Shares a heuristic between `searches`; it is dropped with the last part, which waits for that.
 pub fn share<S: State>(mut heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec<Shared<S>> {
-    let (parts, service) = split(&*heuristic, searches);
-    thread::spawn(move || service.serve(&mut *heuristic, None, &mut || ()));
+    let (mut parts, service) = split(&*heuristic, searches);
+    let serve = move || service.serve(&mut *heuristic, Some(PATIENCE), &mut || ());
+    let thread = Arc::new(Thread(Some(thread::spawn(serve))));
+    parts.iter_mut().for_each(|part| part._thread = Some(Arc::clone(&thread)));
     parts
 }
 
@@ -65,7 +86,7 @@ pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<Sh
         .map(|number| {
             let (outbox, answers) = channel();
             outboxes.push(outbox);
-            Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers }
+            Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers, _thread: None }
         })
         .collect();
     (parts, Service { chunk: facts.chunk, inbox, outboxes })
@@ -78,35 +99,91 @@ pub struct Service<S> {
     outboxes: Vec<Sender<Result<Estimates, HeuristicError>>>,
 }
 
+/// States that are evaluated together.
+struct Pass<S> {
+    requests: Vec<Request<S>>,
+    states: Vec<S>,
+    ask: Ask,
+    /// How many of the states were submitted, and how many chunks of them were not collected yet.
+    submitted: usize,
+    in_flight: usize,
+    told: Result<Estimates, HeuristicError>,
+}
+
 impl<S: State> Service<S> {
     /// Evaluates what the searches ask, until all parts are dropped. With `patience`, a search waits no longer than that for
     /// another that is busy with other things. `meanwhile` is called now and then.
     pub fn serve(self, heuristic: &mut dyn Heuristic<S>, patience: Option<Duration>, meanwhile: &mut dyn FnMut()) {
         /// How often `meanwhile` is called at least, where nothing is asked.
         const OFTEN: Duration = Duration::from_millis(50);
+        /// How often the heuristic is looked at while it works.
+        const SOON: Duration = Duration::from_micros(50);
         let mut searches = self.outboxes.len();
         let mut waiting: Vec<Request<S>> = Vec::new();
-        while searches > 0 {
+        let mut since = Instant::now();
+        let mut passes: VecDeque<Pass<S>> = VecDeque::new();
+        while searches > 0 || !passes.is_empty() {
             meanwhile();
-            let mut is_over = false;
-            let patience = patience.filter(|_| !waiting.is_empty());
-            match self.inbox.recv_timeout(patience.unwrap_or(OFTEN)) {
-                Ok(Message::Score(request)) => waiting.push(request),
-                Ok(Message::Leave) => searches -= 1,
-                Err(RecvTimeoutError::Timeout) => is_over = patience.is_some(),
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            let states: usize = waiting.iter().map(|request| request.states.len()).sum();
-            let is_due = is_over || waiting.len() >= searches || states >= self.chunk;
-            if waiting.is_empty() || !is_due {
+            let wait = match patience {
+                _ if passes.iter().any(|pass| pass.in_flight > 0) => SOON,
+                Some(patience) if !waiting.is_empty() => patience.saturating_sub(since.elapsed()),
+                _ => OFTEN,
+            };
+            let mut message = self.inbox.try_recv().ok();
+            if message.is_none() && collect_ready(heuristic, &mut passes) {
+                submit(heuristic, self.chunk, &mut passes);
+                self.answer(&mut passes);
                 continue;
             }
-            let together = evaluate(heuristic, self.chunk, &waiting);
+            if message.is_none() {
+                message = match self.inbox.recv_timeout(wait) {
+                    Ok(message) => Some(message),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => {
+                        searches = 0;
+                        None
+                    }
+                };
+            }
+            match message {
+                Some(Message::Score(request)) => {
+                    if waiting.is_empty() {
+                        since = Instant::now();
+                    }
+                    waiting.push(request);
+                }
+                Some(Message::Leave) => searches -= 1,
+                None => (),
+            }
+            let is_over = patience.is_some_and(|patience| since.elapsed() >= patience);
+            if !waiting.is_empty() && (is_over || self.is_due(searches, &waiting, &passes)) {
+                passes.push_back(Pass::new(std::mem::take(&mut waiting)));
+            }
+            submit(heuristic, self.chunk, &mut passes);
+            self.answer(&mut passes);
+        }
+        meanwhile();
+    }
+
+    /// Whether what waits fills a chunk, or no other search can ask for more now.
+    fn is_due(&self, searches: usize, waiting: &[Request<S>], passes: &VecDeque<Pass<S>>) -> bool {
+        let states: usize = waiting.iter().map(|request| request.states.len()).sum();
+        let mut is_served = vec![false; self.outboxes.len()];
+        let in_work = passes.iter().flat_map(|pass| &pass.requests);
+        waiting.iter().chain(in_work).for_each(|request| is_served[request.from] = true);
+        states >= self.chunk || is_served.iter().filter(|&&is_served| is_served).count() >= searches
+    }
+
+    /// Gives the searches what the oldest passes tell, those that are done.
+    fn answer(&self, passes: &mut VecDeque<Pass<S>>) {
+        while passes.front().is_some_and(Pass::is_done)
+            && let Some(pass) = passes.pop_front()
+        {
             let mut from = 0;
-            for request in waiting.drain(..) {
+            for request in pass.requests {
                 let rows = from..from + request.states.len();
                 from = rows.end;
-                let part = together.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
+                let part = pass.told.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
                     values: all.values[rows.clone()].to_vec(),
                     policy: match request.ask {
                         Ask::Values => None,
@@ -117,32 +194,29 @@ impl<S: State> Service<S> {
                 let _ = self.outboxes[request.from].send(part);
             }
         }
-        meanwhile();
     }
 }
 
-/// Scores all that was asked, in chunks, of which as many are submitted ahead as the heuristic takes.
-fn evaluate<S: State>(
-    heuristic: &mut dyn Heuristic<S>,
-    chunk: usize,
-    requests: &[Request<S>],
-) -> Result<Estimates, HeuristicError> {
-    let with_policy = requests.iter().any(|request| request.ask == Ask::ValuesAndPolicy);
-    let ask = if with_policy { Ask::ValuesAndPolicy } else { Ask::Values };
-    let states: Vec<S> = requests.iter().flat_map(|request| &request.states).copied().collect();
-    let mut all = Estimates { values: Vec::with_capacity(states.len()), policy: None };
-    let mut chunks = states.chunks(chunk);
-    let (ahead, mut in_flight) = (heuristic.overlap() + 1, 0);
-    loop {
-        for part in chunks.by_ref().take(ahead - in_flight) {
-            heuristic.submit(part, ask)?;
-            in_flight += 1;
-        }
-        if in_flight == 0 {
-            break;
-        }
-        let estimates = heuristic.collect()?;
-        in_flight -= 1;
+impl<S: State> Pass<S> {
+    fn new(requests: Vec<Request<S>>) -> Self {
+        let with_policy = requests.iter().any(|request| request.ask == Ask::ValuesAndPolicy);
+        let states: Vec<S> = requests.iter().flat_map(|request| &request.states).copied().collect();
+        let told = Ok(Estimates { values: Vec::with_capacity(states.len()), policy: None });
+        let ask = if with_policy { Ask::ValuesAndPolicy } else { Ask::Values };
+        Pass { requests, states, ask, submitted: 0, in_flight: 0, told }
+    }
+
+    /// Whether all that is worth submitting was submitted.
+    fn is_submitted(&self) -> bool {
+        self.submitted == self.states.len() || self.told.is_err()
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_submitted() && self.in_flight == 0
+    }
+
+    fn take_in(&mut self, estimates: Estimates) {
+        let Ok(all) = &mut self.told else { return };
         all.values.extend(estimates.values);
         if let Some(rows) = estimates.policy {
             let room = || Array2::zeros((0, rows.ncols()));
@@ -150,7 +224,41 @@ fn evaluate<S: State>(
             fits.expect("a heuristic prefers among as many moves in every chunk");
         }
     }
-    Ok(all)
+}
+
+/// Submits chunks of passes, as many ahead as the heuristic takes.
+fn submit<S: State>(heuristic: &mut dyn Heuristic<S>, chunk: usize, passes: &mut VecDeque<Pass<S>>) {
+    let mut in_flight: usize = passes.iter().map(|pass| pass.in_flight).sum();
+    for pass in passes {
+        while in_flight <= heuristic.overlap() && !pass.is_submitted() {
+            let states = &pass.states[pass.submitted..];
+            let states = &states[..states.len().min(chunk)];
+            match heuristic.submit(states, pass.ask) {
+                Ok(()) => {
+                    pass.submitted += states.len();
+                    pass.in_flight += 1;
+                    in_flight += 1;
+                }
+                Err(error) => pass.told = Err(error),
+            }
+        }
+    }
+}
+
+/// Collects the oldest chunk if it is done, or if the heuristic takes no more before; gives whether there is one to collect.
+fn collect_ready<S: State>(heuristic: &mut dyn Heuristic<S>, passes: &mut VecDeque<Pass<S>>) -> bool {
+    let in_flight: usize = passes.iter().map(|pass| pass.in_flight).sum();
+    if in_flight == 0 || in_flight <= heuristic.overlap() && !heuristic.is_ready() {
+        return false;
+    }
+    if let Some(pass) = passes.iter_mut().find(|pass| pass.in_flight > 0) {
+        pass.in_flight -= 1;
+        match heuristic.collect() {
+            Ok(estimates) => pass.take_in(estimates),
+            Err(error) => pass.told = Err(error),
+        }
+    }
+    true
 }
 
 impl<S: State> Heuristic<S> for Shared<S> {
@@ -203,6 +311,7 @@ fn gone() -> HeuristicError {
 mod tests {
     use super::*;
     use crate::heuristic::PerState;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     #[test]
     fn each_search_is_told_what_it_asked() {
@@ -224,5 +333,77 @@ mod tests {
         for thread in asking {
             thread.join().expect("every answer is right");
         }
+    }
+
+    /// Evaluates two chunks at a time, and is done when it is told to be.
+    struct Slow {
+        submitted: Arc<AtomicUsize>,
+        may_end: Arc<AtomicBool>,
+        chunks: VecDeque<Vec<u64>>,
+    }
+
+    impl Heuristic<u64> for Slow {
+        fn name(&self) -> &str {
+            "slow"
+        }
+
+        fn chunk(&self) -> usize {
+            4
+        }
+
+        fn overlap(&self) -> usize {
+            1
+        }
+
+        fn submit(&mut self, states: &[u64], _: Ask) -> Result<(), HeuristicError> {
+            assert!(states.len() <= 4 && self.chunks.len() < 2, "no more than it takes");
+            if states.contains(&13) {
+                return Err(HeuristicError("unlucky".into()));
+            }
+            self.submitted.fetch_add(1, Ordering::SeqCst);
+            self.chunks.push_back(states.to_vec());
+            Ok(())
+        }
+
+        fn is_ready(&mut self) -> bool {
+            self.may_end.load(Ordering::SeqCst)
+        }
+
+        fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+            while !self.is_ready() {
+                thread::yield_now();
+            }
+            let states = self.chunks.pop_front().expect("it was submitted");
+            Ok(Estimates { values: states.into_iter().map(|state| state as f32).collect(), policy: None })
+        }
+    }
+
+    #[test]
+    fn the_next_pass_begins_while_the_heuristic_works() {
+        let (submitted, may_end) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let slow = Slow { submitted: Arc::clone(&submitted), may_end: Arc::clone(&may_end), chunks: VecDeque::new() };
+        let mut parts = share::<u64>(Box::new(slow), 2);
+        assert!(parts.iter().all(|part| part.overlap() == 1 && part.chunk() == 4));
+        let wait_for = |count| {
+            let begun = Instant::now();
+            while submitted.load(Ordering::SeqCst) < count {
+                assert!(begun.elapsed() < Duration::from_secs(60), "chunk {count} waits for those before");
+                thread::yield_now();
+            }
+        };
+        parts[0].submit(&[1, 2, 3, 4], Ask::Values).expect("the thread lives");
+        wait_for(1);
+        parts[1].submit(&[5, 6, 7, 8, 9], Ask::Values).expect("the thread lives");
+        wait_for(2);
+        may_end.store(true, Ordering::SeqCst);
+        assert_eq!(parts[0].collect().expect("it evaluates").values, [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(parts[1].collect().expect("it evaluates").values, [5.0, 6.0, 7.0, 8.0, 9.0]);
+        // What fails is told to those who asked for it, and nobody else.
+        parts[0].submit(&[13], Ask::Values).expect("the thread lives");
+        let failed = parts[0].collect().expect_err("the chunk is refused");
+        assert_eq!(failed.0, "unlucky");
+        // The last part waits for the thread, and with it for the heuristic to be dropped.
+        drop(parts);
+        assert_eq!(Arc::strong_count(&submitted), 1);
     }
 }

@@ -1,5 +1,6 @@
 //! Where tensors live: the CPU or a CUDA device, chosen by name and never silently.
 
+use crate::error::{Error, Result};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -126,6 +127,14 @@ impl Device {
         if self.is_cuda() { cores.saturating_sub(2).clamp(1, 16) } else { 1 }
     }
 
+    /// Runs what uses the device.
+    ///
+    /// # Errors
+    /// If the device fails: the first line of what libtorch says.
+    pub(crate) fn run<T>(self, run: impl FnOnce() -> T) -> Result<T> {
+        caught(run).map_err(|error| Error::Device(format!("{self} failed: {error}")))
+    }
+
     /// Waits until the device has done all that it was given.
     pub fn synchronize(self) {
         if let tch::Device::Cuda(number) = self.0 {
@@ -137,9 +146,7 @@ impl Device {
 fn cuda(number: usize) -> Result<Device, NoCuda> {
     open_cuda_library()?;
     if !tch::utils::has_cuda() || !tch::Cuda::is_available() {
-        return Err(NoCuda(
-            "libtorch finds no usable GPU: is there one, and is the NVIDIA driver loaded (nvidia-smi)?".into(),
-        ));
+        return Err(no_gpu(number));
     }
     let count = tch::Cuda::device_count();
     if number as i64 >= count {
@@ -148,6 +155,15 @@ fn cuda(number: usize) -> Result<Device, NoCuda> {
     let device = Device(tch::Device::Cuda(number));
     try_out(device)?;
     Ok(device)
+}
+
+/// Why libtorch counts no GPU: only what uses one is told the reason.
+fn no_gpu(number: usize) -> NoCuda {
+    let why = match caught(|| small_product(Device(tch::Device::Cuda(number)))) {
+        Ok(_) => String::new(),
+        Err(message) => format!(": {}", cause_of(&message)),
+    };
+    NoCuda(format!("libtorch finds no usable GPU{why}"))
 }
 
 /// Runs a small product on a device, once: a device that is listed may still refuse to work.
@@ -179,7 +195,7 @@ fn small_product(device: Device) -> f64 {
 
 /// What an error of CUDA means, and what to do about it; the message itself where that is not known.
 fn cause_of(message: &str) -> String {
-    const CAUSES: [(&[&str], &str); 4] = [
+    const CAUSES: [(&[&str], &str); 5] = [
         (
             &["driver version is insufficient", "driver on your system is too old", "forward compatibility"],
             "the NVIDIA driver is older than these CUDA libraries need: CUDA 13 needs release 580 or newer (nvidia-smi shows \
@@ -198,6 +214,10 @@ fn cause_of(message: &str) -> String {
             &["busy or unavailable", "exclusive", "all cuda-capable devices are busy", "operation not permitted"],
             "another process has it for itself (nvidia-smi shows which): wait for that, or name another device",
         ),
+        (
+            &["no cuda gpus are available", "found no nvidia driver", "no cuda-capable device"],
+            "is there one, does CUDA_VISIBLE_DEVICES name it, and is the NVIDIA driver loaded (nvidia-smi)?",
+        ),
         (&["ecc error", "has fallen off the bus"], "the GPU has a fault: nvidia-smi says more"),
     ];
     if is_out_of_memory(message) {
@@ -210,15 +230,17 @@ fn cause_of(message: &str) -> String {
 
 /// Whether libtorch's message says, in one of its forms, that a device or the system has too little memory.
 pub(super) fn is_out_of_memory(message: &str) -> bool {
-    const FORMS: [&str; 6] = [
+    const FORMS: [&str; 7] = [
         "out of memory",
-        "CUBLAS_STATUS_ALLOC_FAILED",
-        "CUDNN_STATUS_ALLOC_FAILED",
-        "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED",
+        "alloc_failed", // of cuBLAS and cuDNN
+        "allocation_failed",
+        "cublas_status_not_initialized", // where its handle finds no room
         "can't allocate memory",
         "not enough memory",
+        "bad_alloc",
     ];
-    FORMS.iter().any(|form| message.contains(form))
+    let lower = message.to_lowercase();
+    FORMS.iter().any(|form| lower.contains(form))
 }
 
 /// Opens `libtorch_cuda.so`, once, before the first call that asks libtorch about CUDA: its hooks register then, and
@@ -241,7 +263,7 @@ fn open_cuda_library() -> Result<(), NoCuda> {
                     Ok(())
                 }
                 Err(error) => Err(NoCuda(format!(
-                    "the CUDA libraries do not load ({}): install them with scripts/setup",
+                    "the CUDA libraries do not load ({}): install them with scripts/setup --cuda",
                     root_cause(&error)
                 ))),
             }
@@ -269,20 +291,11 @@ pub fn set_cpu_threads(threads: usize) {
     tch::set_num_threads(threads.clamp(1, 1024) as i32);
 }
 
-/// Has the C library keep freed memory for the next tensors of the same size, instead of handing it back to the system
-/// and clearing fresh pages a thousand times a second; measured: a tenth of a training step on two cores.
-pub(super) fn tune_allocator() {
-    #[cfg(target_env = "gnu")]
-    {
-        static ONCE: std::sync::Once = std::sync::Once::new();
-        // 32 MiB is the largest threshold that glibc takes; larger blocks still go back at once.
-        // SAFETY: mallopt only sets numbers that malloc reads.
-        ONCE.call_once(|| unsafe {
-            libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
-            libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
-            libc::mallopt(libc::M_TOP_PAD, 64 << 20);
-        });
-    }
+/// Runs without recording gradients; whether they are recorded afterwards is as before, also where an error of libtorch breaks
+/// off, which the function of this name in tch forgets.
+pub(super) fn no_grad<T>(run: impl FnOnce() -> T) -> T {
+    let _guard = tch::no_grad_guard();
+    run()
 }
 
 /// Runs what calls libtorch, whose errors come as panics: gives the first line of the error, and prints nothing.
@@ -341,6 +354,15 @@ mod tests {
     }
 
     #[test]
+    fn gradients_are_recorded_after_an_error() {
+        let ones = tch::Tensor::ones([2], (tch::Kind::Float, tch::Device::Cpu)).set_requires_grad(true);
+        let failed = caught(|| no_grad(|| ones.view([3])));
+        assert!(failed.is_err(), "two numbers have no view of three");
+        assert!((&ones * 2.0).requires_grad());
+        assert!(!no_grad(|| &ones * 2.0).requires_grad());
+    }
+
+    #[test]
     fn errors_of_cuda_are_told_apart() {
         for (message, expected) in [
             ("CUDA driver version is insufficient for CUDA runtime version", "older than these CUDA libraries need"),
@@ -348,12 +370,26 @@ mod tests {
             ("CUDA error: CUDA-capable device(s) is/are busy or unavailable", "another process has it"),
             ("CUDA out of memory. Tried to allocate 20.00 MiB", "its memory is full"),
             ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "its memory is full"),
+            (
+                "The NVIDIA driver on your system is too old (found version 12020).",
+                "older than these CUDA libraries need",
+            ),
+            ("No CUDA GPUs are available", "is there one, does CUDA_VISIBLE_DEVICES name it"),
             ("CUDA error: something new", "CUDA error: something new"),
         ] {
             let cause = cause_of(message);
             assert!(cause.contains(expected) && cause.contains(message), "{message}: {cause}");
         }
         assert!(!is_out_of_memory("CUDA error: device-side assert triggered"));
-        assert!(is_out_of_memory("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"));
+        for message in [
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes",
+            "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+            "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+            "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+            "C10 Out of Memory",
+            "std::bad_alloc",
+        ] {
+            assert!(is_out_of_memory(message), "{message}");
+        }
     }
 }

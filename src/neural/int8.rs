@@ -16,7 +16,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use super::network::{Evaluation, Evaluator};
+use super::network::{Begun, Evaluation, Evaluator};
 use ndarray::{Array2, ArrayView2};
 use std::sync::Mutex;
 use std::thread;
@@ -136,7 +136,7 @@ impl Evaluator for Int8Mlp {
         self.operations
     }
 
-    fn evaluate(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Evaluation {
+    fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn Begun> {
         let outputs = self.outputs.policy.as_ref().filter(|_| with_policy);
         let count = outputs.map_or(0, |moves| moves.biases.len());
         let (samples, cells) = rows.dim();
@@ -165,7 +165,7 @@ impl Evaluator for Int8Mlp {
         }
         let policy = outputs
             .map(|_| Array2::from_shape_vec((samples, count), probabilities).expect("one row of moves a sample"));
-        Evaluation { values, policy }
+        Box::new(Evaluation { values, policy })
     }
 }
 

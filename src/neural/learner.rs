@@ -1,18 +1,19 @@
 //! A network that learns: parameters, optimizer, and one training step.
 
-use super::device::{Device, caught, is_out_of_memory, tune_allocator};
+use super::device::{Device, caught, no_grad};
 use super::encode::upload;
 use super::model::{self, ModelConfig};
-use super::network::{Evaluator, Network, NetworkConfig, NetworkError, evaluator};
+use super::network::{Network, NetworkConfig, NetworkError, evaluator};
 use super::operations::to_device;
 use super::optimizer::AdamW;
 use super::parameters::{Parameters, host_values};
 use super::precision::Precision;
+use super::worker::{Worker, chunk};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::puzzle::Encoding;
 use crate::random::generator;
 use crate::sampler::Batch;
-use ndarray::s;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Instant;
@@ -21,6 +22,9 @@ use tch::{Kind, Reduction, Tensor};
 /// The weight of the squared error of the cost-to-go, in units of the labels' spread, against the cross-entropy of the
 /// policy head in nats.
 const VALUE_WEIGHT: f64 = 2.0;
+
+/// Rows that the target network evaluates at a time on the CPU.
+const ROWS: usize = 1 << 14;
 
 /// The numbers that a step adds up, read seldom: the device need not wait for the host.
 const MEASURES: i64 = 4;
@@ -127,7 +131,7 @@ pub(super) struct Ema {
 /// The network as it was some steps ago, which says what labels are.
 pub(super) struct Target {
     pub(super) parameters: Parameters,
-    evaluator: Box<dyn Evaluator>,
+    worker: Worker,
 }
 
 impl Learner {
@@ -143,7 +147,7 @@ impl Learner {
         weight_decay: f64,
         seed: u64,
     ) -> Result<Learner, NetworkError> {
-        tune_allocator();
+        memory::keep_freed();
         let (network, layout) = config.build(encoding, device.0, precision.kind())?;
         let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);
         let optimizer = AdamW::new(&parameters, weight_decay);
@@ -173,14 +177,24 @@ impl Learner {
     }
 
     /// Lets labels come from the network as it is now, from here on ([`Learner::relabel`]).
-    pub fn update_target(&mut self) {
-        self.set_target(self.parameters.copy());
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn update_target(&mut self) -> Result<()> {
+        self.set_target(self.device.run(|| self.parameters.copy())?)
     }
 
-    pub(super) fn set_target(&mut self, parameters: Parameters) {
-        let precision = Precision::for_solving(self.device, self.config.kind);
-        let evaluator = evaluator(&*self.network, &parameters, self.device.0, precision);
-        self.target = Some(Target { parameters, evaluator });
+    pub(super) fn set_target(&mut self, parameters: Parameters) -> Result<()> {
+        let (device, before) = (self.device, self.target.take());
+        let precision = Precision::for_solving(device, self.config.kind);
+        let evaluator = device.run(|| evaluator(&*self.network, &parameters, device.0, precision))?;
+        let largest = match before {
+            Some(target) => target.worker.largest(), // it may have found that fewer fit
+            None if device.is_cuda() => chunk(&*evaluator, device),
+            None => ROWS,
+        };
+        self.target = Some(Target { parameters, worker: Worker::new(evaluator, device, largest) });
+        Ok(())
     }
 
     /// Labels a batch by one step of value iteration (Bellman 1957; on a cost-to-go: Agostinelli et al. 2019, Methods): a
@@ -192,22 +206,13 @@ impl Learner {
     ///
     /// # Panics
     /// If the batch has no children, or there is no target.
-    pub fn relabel(&self, batch: &mut Batch) -> Result<()> {
-        const ROWS: usize = 1 << 14;
+    pub fn relabel(&mut self, batch: &mut Batch) -> Result<()> {
         let mut children = batch.children.take().expect("the batch has children");
         let moves = children.costs.ncols();
-        let target = self.target.as_ref().expect("there is a target network");
-        let mut values: Vec<f32> = Vec::with_capacity(children.places.len());
-        let all = children.unknown.nrows();
-        let mut most = ROWS;
-        while values.len() < all {
-            let rows = children.unknown.slice(s![values.len()..all.min(values.len() + most), ..]);
-            match caught(|| target.evaluator.evaluate(rows, false).values) {
-                Ok(estimated) => values.extend(estimated),
-                Err(error) if is_out_of_memory(&error) && most > 1 => most /= 2,
-                Err(error) => return Err(Error::Device(format!("{} failed: {error}", self.device))),
-            }
-        }
+        let target = self.target.as_mut().expect("there is a target network");
+        let evaluated = target.worker.evaluate_parts(children.unknown.view(), false);
+        let evaluated = evaluated.map_err(|error| Error::Device(format!("{} failed: {error}", self.device)))?;
+        let values = evaluated.into_iter().flat_map(|part| part.values);
         let costs = children.costs.as_slice_mut().expect("costs are contiguous");
         for (&place, value) in children.places.iter().zip(values) {
             costs[place as usize] += value.max(children.least_unknown);
@@ -296,7 +301,7 @@ impl Learner {
     fn gradients(&self, batch: &Batch) -> (Vec<Tensor>, Tensor) {
         let pass = self.forward(&self.upload(batch));
         let gradients = self.backward(&pass);
-        let measures = tch::no_grad(|| {
+        let measures = no_grad(|| {
             let cross_entropy = pass.cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, self.device.0)));
             let absolute = pass.error.detach().abs().mean(Kind::Float);
             Tensor::stack(&[pass.loss.detach(), pass.squared.detach(), absolute, cross_entropy.detach()], 0)
@@ -312,7 +317,7 @@ impl Learner {
         if let Some(Ema { parameters, decay }) = &self.ema {
             // Of few steps, the mean of all: the first would count for long.
             let steps = self.optimizer.steps() as f64;
-            tch::no_grad(|| parameters.approach(&self.parameters, (1.0 - decay).max(1.0 / steps)));
+            no_grad(|| parameters.approach(&self.parameters, (1.0 - decay).max(1.0 / steps)));
         }
     }
 
@@ -374,7 +379,7 @@ impl Learner {
                 begun.elapsed().as_secs_f64() / f64::from(runs)
             };
             let transfer = time(&mut || drop(self.upload(batch)));
-            let encoding = tch::no_grad(|| time(&mut || drop(self.network.encode(&uploaded.rows))));
+            let encoding = no_grad(|| time(&mut || drop(self.network.encode(&uploaded.rows))));
             let forward = time(&mut || drop(self.forward(&uploaded)));
             let both = time(&mut || drop(self.backward(&self.forward(&uploaded))));
             let gradients = self.backward(&self.forward(&uploaded));
@@ -387,27 +392,33 @@ impl Learner {
     }
 
     /// The means since the last call, read from the device; `None` if nothing was learned since.
-    pub fn losses(&mut self) -> Option<Losses> {
+    ///
+    /// # Errors
+    /// If the device has failed, also in a step before.
+    pub fn losses(&mut self) -> Result<Option<Losses>> {
         if self.summed == 0 {
-            return None;
+            return Ok(None);
         }
-        let means: Vec<f64> =
-            host_values(&self.sums).iter().map(|sum| f64::from(*sum) / f64::from(self.summed)).collect();
-        let _ = self.sums.zero_();
+        let sums = self.device.run(|| {
+            let sums = host_values(&self.sums);
+            let _ = self.sums.zero_();
+            sums
+        })?;
+        let means: Vec<f64> = sums.iter().map(|sum| f64::from(*sum) / f64::from(self.summed)).collect();
         self.summed = 0;
-        Some(Losses {
+        Ok(Some(Losses {
             loss: means[0],
             squared_error: means[1],
             absolute_error: means[2],
             cross_entropy: self.config.policy.map(|_| means[3]),
-        })
+        }))
     }
 
     /// What the network says of rows, as a solver would see it: running statistics, clamped at 0.
     ///
     /// One number a row, in move-cost units.
     pub fn predict(&self, rows: &ndarray::Array2<u8>) -> Vec<f32> {
-        tch::no_grad(|| {
+        no_grad(|| {
             let weights = self.result().weights(self.precision.kind());
             let output = self.network.forward(&weights, &upload(rows.view(), self.device.0), false);
             host_values(&output.values.clamp_min(0.0))
@@ -415,13 +426,15 @@ impl Learner {
     }
 
     /// Whether every number of the network and the optimizer is finite.
-    pub fn is_finite(&self) -> bool {
+    ///
+    /// # Errors
+    /// If the device has failed, also in a step before.
+    pub fn is_finite(&self) -> Result<bool> {
         let [matrices, vectors] = self.parameters.trained();
         let moments = self.optimizer.moments.iter().flatten();
-        [matrices, vectors, self.parameters.statistics()].into_iter().chain(moments).all(|tensor| {
-            let sum = tch::no_grad(|| tensor.isfinite().all());
-            bool::try_from(sum).unwrap_or(false)
-        })
+        let mut all = [matrices, vectors, self.parameters.statistics()].into_iter().chain(moments);
+        let is_finite = |tensor: &Tensor| bool::try_from(no_grad(|| tensor.isfinite().all())).unwrap_or(false);
+        self.device.run(|| all.all(is_finite))
     }
 
     /// What the network is made from.

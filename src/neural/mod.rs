@@ -18,3 +18,4 @@ mod operations;
 mod optimizer;
 mod parameters;
 mod resnet;
+mod worker;

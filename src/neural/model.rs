@@ -1,11 +1,12 @@
 //! A model is a folder: `config.json`, `model.safetensors`, `README.md`.
 
-use super::device::{Device, tune_allocator};
+use super::device::{Device, caught};
 use super::network::{Evaluator, NetworkConfig, evaluator};
 use super::parameters::{Group, Layout, Parameters};
 use super::precision::Precision;
 use crate::error::{Context, Error, Result, bail, ensure, ensure_setting};
 use crate::files::write_synced;
+use crate::memory;
 use crate::puzzle::{Encoding, Puzzle};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
@@ -152,9 +153,9 @@ impl Model {
     ///
     /// # Errors
     /// If a file is missing, truncated or foreign: names the file and the tensor. If it is of another puzzle or
-    /// encoding, or its products cannot be done so here.
+    /// encoding, its products cannot be done so here, or the device fails.
     pub fn read<P: Puzzle>(folder: &Path, puzzle: &P, device: Device, precision: Option<Precision>) -> Result<Model> {
-        tune_allocator();
+        memory::keep_freed();
         let config = ModelConfig::read(folder)?;
         let precision = precision.unwrap_or(Precision::for_solving(device, config.network.kind));
         ensure_setting!(
@@ -168,8 +169,10 @@ impl Model {
         let (network, layout) =
             built.map_err(|error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display())))?;
         let (values, weights_crc32) = read_tensors_and_checksum(&folder.join(WEIGHTS), &layout)?;
-        let parameters = Parameters::from_values(layout, values, device.0);
-        let evaluator = evaluator(&*network, &parameters, device.0, precision);
+        let evaluator = device.run(|| {
+            let parameters = Parameters::from_values(layout, values, device.0);
+            evaluator(&*network, &parameters, device.0, precision)
+        })?;
         Ok(Model { config, weights_crc32, precision, evaluator })
     }
 }
@@ -184,9 +187,12 @@ pub(super) fn write(folder: &Path, config: &ModelConfig, parameters: &Parameters
 /// Writes parameters; matrices in the given precision, vectors and statistics in f32.
 pub(super) fn write_tensors(path: &Path, parameters: &Parameters, precision: Precision) -> Result<()> {
     let entries = parameters.layout().entries();
+    let values = caught(|| parameters.values());
+    let values =
+        values.map_err(|error| Error::Device(format!("the parameters cannot be read from the device: {error}")))?;
     let bytes: Vec<(Dtype, Vec<u8>)> = entries
         .iter()
-        .zip(parameters.values())
+        .zip(values)
         .map(|(entry, values)| match (entry.group, precision) {
             (Group::Matrix, Precision::Bf16) => {
                 (Dtype::BF16, values.iter().flat_map(|&value| half::bf16::from_f32(value).to_le_bytes()).collect())

@@ -1,6 +1,8 @@
 //! What every network is: a description that files name, a forward pass for training, and a folded one for solving.
 
+use super::device::no_grad;
 use super::encode::{OneHot, upload};
+use super::operations::Arriving;
 use super::parameters::{Group, Init, Layout, Parameters, Slot, Weights, host_values};
 use super::precision::Precision;
 use super::{int8, mlp, resnet};
@@ -132,13 +134,60 @@ pub(super) struct Evaluation {
     pub(super) policy: Option<Array2<f32>>,
 }
 
-/// The forward pass of a network that is only solved with, wherever it runs.
+/// The forward pass of a network that is only solved with, wherever it runs. Both functions panic, as libtorch does, if the
+/// device fails.
 pub(super) trait Evaluator: Send {
-    /// Evaluates rows of cells on the host; panics, as libtorch does, if the device fails.
-    fn evaluate(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Evaluation;
+    /// Begins to evaluate rows of cells on the host; a device goes on while the host does other things.
+    fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn Begun>;
+
+    /// Evaluates rows of cells on the host.
+    fn evaluate(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Evaluation {
+        self.begin(rows, with_policy).end()
+    }
 
     /// Multiply-adds of the matrix products for one state.
     fn operations(&self) -> u64;
+}
+
+/// An evaluation that was begun.
+pub(super) trait Begun {
+    /// Whether the results are there.
+    fn is_done(&self) -> bool;
+
+    /// Waits for the results; panics, as libtorch does, if the device fails.
+    fn end(self: Box<Self>) -> Evaluation;
+}
+
+impl Begun for Evaluation {
+    fn is_done(&self) -> bool {
+        true
+    }
+
+    fn end(self: Box<Self>) -> Evaluation {
+        *self
+    }
+}
+
+/// The results of a device on their way to the host. The values come last.
+struct Results {
+    values: Arriving,
+    policy: Option<Arriving>,
+}
+
+impl Begun for Results {
+    fn is_done(&self) -> bool {
+        self.values.is_done()
+    }
+
+    fn end(self: Box<Self>) -> Evaluation {
+        let values = host_values(&self.values.end());
+        let policy = self.policy.map(|policy| {
+            let rows = policy.end();
+            let moves = rows.size()[1] as usize;
+            Array2::from_shape_vec((values.len(), moves), host_values(&rows)).expect("a row of moves a state")
+        });
+        Evaluation { values, policy }
+    }
 }
 
 /// A folded network on its device.
@@ -149,20 +198,18 @@ struct OnDevice {
 }
 
 impl Evaluator for OnDevice {
-    fn evaluate(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Evaluation {
-        tch::no_grad(|| {
+    fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn Begun> {
+        no_grad(|| {
             let output = self.network.forward(&upload(rows, self.device), with_policy);
             let policy = output.policy.map(|logits| {
-                let size = (rows.nrows(), logits.size()[1] as usize);
                 // From a GPU in 16 bits: these are the most numbers that come back.
                 let kind = if self.device.is_cuda() { Kind::Half } else { Kind::Float };
                 // None becomes 0 there.
                 let probabilities =
                     logits.softmax(-1, Kind::Float).clamp_min(if kind == Kind::Half { 1e-7 } else { 0.0 });
-                let probabilities = host_values(&probabilities.to_kind(kind));
-                Array2::from_shape_vec(size, probabilities).expect("a row of moves a state")
+                Arriving::begin(&probabilities.to_kind(kind))
             });
-            Evaluation { values: host_values(&output.values), policy }
+            Box::new(Results { values: Arriving::begin(&output.values), policy })
         })
     }
 
@@ -179,7 +226,7 @@ pub(super) fn evaluator(
     device: tch::Device,
     precision: Precision,
 ) -> Box<dyn Evaluator> {
-    tch::no_grad(|| {
+    no_grad(|| {
         let weights = parameters.weights(Kind::Float);
         let rounded = (precision == Precision::Int8).then(|| network.round(&weights)).flatten();
         rounded.unwrap_or_else(|| {

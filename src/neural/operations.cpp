@@ -10,9 +10,13 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 namespace {
 
@@ -104,6 +108,16 @@ struct Convolution : torch::autograd::Function<Convolution> {
   }
 };
 
+// Numbers on their way to memory of the host, and what tells that they have arrived, unless they are there at once.
+struct Arriving {
+  at::Tensor host;
+  std::optional<c10::Event> arrived;
+};
+
+const Arriving& arriving(const void* pointer) {
+  return *static_cast<const Arriving*>(pointer);
+}
+
 } // namespace
 
 extern "C" {
@@ -159,6 +173,43 @@ char* costar_pinned(const void* like, int64_t count, void** made) {
     const auto options = at::TensorOptions().dtype(tensor(like).dtype()).pinned_memory(true);
     *made = new at::Tensor(at::empty({count}, options));
   });
+}
+
+// Begins to copy a tensor to memory of the host that its device writes by itself. What is made goes to
+// `costar_drop_arrival` in the end.
+char* costar_begin_arrival(const void* numbers, void** made) {
+  return guarded([&] {
+    const auto& from = tensor(numbers);
+    auto copy = std::make_unique<Arriving>();
+    if (from.is_cuda()) {
+      copy->host = at::empty(from.sizes(), at::TensorOptions().dtype(from.dtype()).pinned_memory(true));
+      copy->host.copy_(from, /*non_blocking=*/true);
+      copy->arrived.emplace(from.device().type());
+      copy->arrived->record(c10::impl::VirtualGuardImpl(from.device().type()).getStream(from.device()));
+    } else {
+      copy->host = from;
+    }
+    *made = copy.release();
+  });
+}
+
+// Whether all numbers are there.
+char* costar_has_arrived(const void* pointer, bool* has_arrived) {
+  return guarded([&] { *has_arrived = !arriving(pointer).arrived || arriving(pointer).arrived->query(); });
+}
+
+// Waits for the numbers.
+char* costar_end_arrival(const void* pointer, void** made) {
+  return guarded([&] {
+    if (arriving(pointer).arrived) {
+      arriving(pointer).arrived->synchronize();
+    }
+    *made = new at::Tensor(arriving(pointer).host);
+  });
+}
+
+void costar_drop_arrival(void* pointer) {
+  delete static_cast<Arriving*>(pointer);
 }
 
 } // extern "C"

@@ -36,6 +36,14 @@ unsafe extern "C" {
     ) -> *mut c_char;
 
     fn costar_pinned(like: *const c_void, count: i64, made: *mut *mut c_void) -> *mut c_char;
+
+    fn costar_begin_arrival(numbers: *const c_void, made: *mut *mut c_void) -> *mut c_char;
+
+    fn costar_has_arrived(arriving: *const c_void, has_arrived: *mut bool) -> *mut c_char;
+
+    fn costar_end_arrival(arriving: *const c_void, made: *mut *mut c_void) -> *mut c_char;
+
+    fn costar_drop_arrival(arriving: *mut c_void);
 }
 
 fn pointer(tensor: &Tensor) -> *const c_void {
@@ -135,4 +143,45 @@ pub(super) fn to_device<T: tch::kind::Element + Copy>(numbers: &[T], device: tch
         pinned
     };
     pinned.to_device_(device, T::KIND, true, false)
+}
+
+/// Numbers of a device on their way to the host, which need not wait: they go into memory that the device writes by itself, once
+/// all work is done that it was given before.
+pub(super) struct Arriving(*mut c_void);
+
+impl Arriving {
+    /// Begins to copy a tensor.
+    ///
+    /// # Panics
+    /// As operations of tch do.
+    pub(super) fn begin(numbers: &Tensor) -> Self {
+        let mut arriving = null_mut();
+        // SAFETY: it is a tensor, which lives as long as the call; the call writes what it has made.
+        unsafe { check(costar_begin_arrival(pointer(numbers), &mut arriving)) };
+        Arriving(arriving)
+    }
+
+    /// Whether all numbers are there; also where the device has failed, as [`Arriving::end`] will tell.
+    pub(super) fn is_done(&self) -> bool {
+        let mut has_arrived = true;
+        // SAFETY: it was made by `begin`, and the message is taken.
+        let told = unsafe { checked(costar_has_arrived(self.0, &mut has_arrived)) };
+        told.is_err() || has_arrived
+    }
+
+    /// Waits for the numbers: a tensor of the host.
+    ///
+    /// # Panics
+    /// As operations of tch do.
+    pub(super) fn end(&self) -> Tensor {
+        // SAFETY: it was made by `begin`; the call makes a tensor.
+        unsafe { made(|made| costar_end_arrival(self.0, made)) }
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        // SAFETY: it was made by `begin`, and is not used again.
+        unsafe { costar_drop_arrival(self.0) };
+    }
 }

@@ -36,7 +36,7 @@ impl AdamW {
     /// One step down the gradients of [`Parameters::trained`].
     pub(super) fn step(&mut self, parameters: &Parameters, gradients: &[Tensor], learning_rate: f64) {
         self.steps += 1;
-        tch::no_grad(|| {
+        super::device::no_grad(|| {
             let steps = Tensor::full([1], self.steps as f64, (Kind::Float, gradients[0].device()));
             let decays = [self.weight_decay, 0.0];
             for (((tensor, gradient), moments), weight_decay) in

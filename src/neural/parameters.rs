@@ -148,7 +148,7 @@ impl Parameters {
 
     /// The numbers of each entry, on the host.
     pub(super) fn values(&self) -> Vec<Vec<f32>> {
-        let weights = tch::no_grad(|| self.weights(Kind::Float));
+        let weights = super::device::no_grad(|| self.weights(Kind::Float));
         weights.tensors.iter().map(host_values).collect()
     }
 

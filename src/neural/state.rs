@@ -48,7 +48,7 @@ impl Learner {
         let target = folder.join(STATE_TARGET);
         if target.exists() {
             let target = self.read_tensors(&target)?;
-            self.set_target(target);
+            self.set_target(target)?;
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Learner {
     fn read_tensors(&self, path: &Path) -> Result<Parameters> {
         let layout = self.parameters.layout().clone();
         let values = model::read_tensors(path, &layout)?;
-        Ok(Parameters::from_values(layout, values, self.device.0))
+        self.device.run(|| Parameters::from_values(layout, values, self.device.0))
     }
 
     /// All that training goes on from, as bytes, for a learner of the same network in another process.
@@ -121,7 +121,7 @@ impl Learner {
             return Err(Error::Data("the state of the training is of another network".into()));
         }
         let mut rest = numbers.as_slice();
-        let target = tch::no_grad(|| {
+        let target = super::device::no_grad(|| {
             self.parameters.take_values(&mut rest);
             self.optimizer.take_values(steps, &mut rest);
             if let Some(ema) = &self.ema {
@@ -134,7 +134,7 @@ impl Learner {
             })
         });
         if let Some(target) = target {
-            self.set_target(target);
+            self.set_target(target)?;
         }
         Ok(())
     }

@@ -37,8 +37,9 @@ use super::perimeter::Perimeter;
 use super::settings::{Share, Weight, settings};
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
+use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
-use crate::workers::extend;
+use crate::workers::{extend, in_ranges};
 use cut::{Key, cut, sorted};
 use foldhash::fast::FixedState;
 use offspring::{Evaluated, Found, Made};
@@ -68,8 +69,9 @@ const FIRST: usize = 8;
 /// The beam of the first answer gives up after so many layers that came no nearer to the goal.
 const FIRST_PATIENCE: u32 = 12;
 
-/// Children that are made before those before them are evaluated, about. Some more are made while a device is busy.
+/// Children that are made before those before them are evaluated, about: the most, and the least where that goes on meanwhile.
 const BLOCK: usize = 1 << 17;
+const LEAST_BLOCK: usize = 1 << 15;
 
 /// Children whose ranks a thread takes at least.
 const SORTED: usize = 1 << 13;
@@ -138,6 +140,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
+        memory::keep_freed();
         let Some(first) = self.first_answer(puzzle, start, heuristic, control)? else {
             return Run::new(puzzle, self, start, Shared::of(control)).outcome(heuristic, control);
         };
@@ -345,7 +348,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
             children.reserve_with_estimates(count, self.puzzle.move_count());
         }
         let mut ended = Ok(());
-        for parents in self.blocks(&shortlist)? {
+        let together = if queue.overlap > 0 { queue.chunk.clamp(LEAST_BLOCK, BLOCK) } else { BLOCK };
+        for parents in self.blocks(together, &shortlist)? {
             match self.generate(parents, &shortlist, &mut children, &mut queue, control) {
                 Ok(()) => {}
                 // The other ranks still count on this one.
@@ -454,7 +458,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
         self.room = children;
         let Layer { states, hashes, costs, parents, owners, moves, values, ranks, policy, .. } = layer;
         self.behind.push(Behind { parents, owners, moves });
-        let nearest = values.iter().copied().zip(costs.iter().copied()).min_by(nearer);
+        let nearest_of = |range: Range<usize>| range.map(|i| (values[i], costs[i])).min_by(nearer);
+        let nearest = in_ranges(self.threads, costs.len(), SORTED, nearest_of).into_iter().flatten().min_by(nearer);
         self.layer = Layer { states, hashes, costs, values, ranks, policy, ..Layer::default() };
         let layers = self.exchange.gather((self.layer.len() as u64, nearest))?;
         self.width = layers.iter().map(|(width, _)| width).sum();

@@ -51,6 +51,7 @@ use super::perimeter::Perimeter;
 use super::settings::{Weight, settings};
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search};
 use crate::heuristic::{Heuristic, HeuristicError};
+use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use std::num::NonZeroUsize;
 
@@ -188,6 +189,7 @@ impl<P: Puzzle> Search<P> for BestFirst<P::State> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
+        memory::keep_freed();
         Run::new(puzzle, start, heuristic, self).search(control)
     }
 }

@@ -10,11 +10,10 @@
 //!   as long as an estimate does not depend on the states that are evaluated with it; last bits of a network's on a GPU may.
 
 use super::{Answer, Control, End, Outcome, Progress, Search, Stats};
-use crate::heuristic::{Heuristic, HeuristicError, split};
+use crate::heuristic::{Heuristic, HeuristicError, PATIENCE, split};
 use crate::puzzle::{Puzzle, SymmetricImage};
 use crate::workers::{Job, beside};
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 /// A search of the first `count` symmetric images of an instance; of a puzzle without symmetries, of the instance alone.
 pub struct Symmetries<P: Puzzle> {
@@ -95,9 +94,6 @@ impl<P: Puzzle> Symmetries<P> {
         Ok(outcome)
     }
 }
-
-/// How long one image waits for what others ask: they may be busy without the network.
-const PATIENCE: Duration = Duration::from_millis(5);
 
 /// What the search of an image tells the thread that it was started from.
 enum News {

@@ -296,7 +296,8 @@ fn narrow<T: TryFrom<u64>>(field: &str, number: u64) -> Result<T> {
     T::try_from(number).map_err(|_| SettingError::new(field, format!("{number} is too large")).into())
 }
 
-/// Refuses what does not fit into the available memory, before anything is allocated; on CUDA the device itself refuses.
+/// Refuses what does not fit into the available memory, before anything is allocated; on CUDA, weights that do not fit into that of
+/// the host, where they are drawn. What does not fit into its own, the device itself refuses.
 ///
 /// # Errors
 /// Says how much is needed.
@@ -311,9 +312,9 @@ pub(super) fn check_memory(
     // Weights, gradients, two moments and the EMA, in f32; and once more while the speed is measured.
     let held = 2 * 4 * (4 + u64::from(settings.ema > 0.0)) * parameters;
     let kept = settings.network.training_bytes(encoding, settings.batch_size as u64).map_err(in_net)?;
-    let needed = held.saturating_add(kept);
+    let needed = if device.is_cuda() { 2 * 4 * parameters } else { held.saturating_add(kept) };
     match available {
-        Some(available) if !device.is_cuda() && needed > available => Err(SettingError::new(
+        Some(available) if needed > available => Err(SettingError::new(
             "batch_size",
             format!(
                 "training {} parameters in batches of {} takes about {} of memory, and {} are available: expected a smaller \

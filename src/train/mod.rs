@@ -385,7 +385,7 @@ impl<P: Puzzle> Training<P> {
     fn label(&mut self, batch: &mut Batch) -> Result<()> {
         let Labels::Bellman { target_every, .. } = self.position.settings.labels else { return Ok(()) };
         if self.learner.steps().is_multiple_of(target_every) {
-            self.learner.update_target();
+            self.learner.update_target()?;
         }
         self.learner.relabel(batch)
     }
@@ -402,7 +402,7 @@ impl<P: Puzzle> Training<P> {
         watch: &mut dyn FnMut(&Event<'_>),
         predictions: Option<Vec<Prediction>>,
     ) -> Result<()> {
-        let Some(losses) = self.learner.losses() else { return Ok(()) };
+        let Some(losses) = self.learner.losses()? else { return Ok(()) };
         let samples = self.position.samples;
         if !losses.loss.is_finite() {
             return Err(self.diverged(&format!("the loss is {}", losses.loss)));
@@ -438,7 +438,7 @@ impl<P: Puzzle> Training<P> {
     fn save(&mut self, clock: &mut Clock, watch: &mut dyn FnMut(&Event<'_>)) -> Result<()> {
         let predictions = self.predictions();
         self.report(clock, watch, Some(predictions.clone()))?;
-        if !self.learner.is_finite() {
+        if !self.learner.is_finite()? {
             return Err(self.diverged("a weight is no longer finite"));
         }
         if let Some(group) = &self.group {
@@ -511,7 +511,7 @@ const NOT_WRITTEN: &str = "the checkpoint could not be written";
 fn new_learner<P: Puzzle>(puzzle: &P, settings: &Settings, device: Device) -> Result<Learner> {
     let network = settings.network.clone();
     let (decay, seed) = (settings.weight_decay, settings.seed);
-    let learner = Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed);
-    let learner = learner.map_err(|error| SettingError::new("net", error.0))?;
+    let fresh = || Learner::fresh(network, &puzzle.encoding(), device, settings.precision, decay, seed);
+    let learner = device.run(fresh)?.map_err(|error| SettingError::new("net", error.0))?;
     Ok(if settings.ema > 0.0 { learner.with_ema(settings.ema) } else { learner })
 }

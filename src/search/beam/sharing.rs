@@ -1,7 +1,7 @@
 //! What the ranks that share a beam agree on, and fetch from each other.
 
 use super::cut::Key;
-use super::{BLOCK, Place, Run, Shortlist};
+use super::{Place, Run, Shortlist};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
 use crate::search::limits::Interrupt;
@@ -31,9 +31,9 @@ struct FoundThere {
 impl<P: Puzzle> Run<'_, P> {
     /// The parents whose children are generated together, in the order of all ranks' parents: as many ranges on each rank,
     /// which need not be equally long.
-    pub(super) fn blocks(&self, shortlist: &Shortlist) -> Result<Vec<Range<usize>>, HeuristicError> {
+    pub(super) fn blocks(&self, children: usize, shortlist: &Shortlist) -> Result<Vec<Range<usize>>, HeuristicError> {
         let count = self.layer.len();
-        let each = (BLOCK / self.children_each(shortlist)).max(1);
+        let each = (children / self.children_each(shortlist)).max(1);
         if self.exchange.is_alone() {
             return Ok((0..count.div_ceil(each)).map(|block| block * each..count.min((block + 1) * each)).collect());
         }

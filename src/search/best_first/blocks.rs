@@ -10,7 +10,8 @@ use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State};
 use crate::search::Control;
 use crate::search::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
-use crate::search::nodes::closed::{AHEAD, ByShard, Closed, SHARDS, id, word};
+use crate::search::nodes::bins::Bins;
+use crate::search::nodes::closed::{AHEAD, Closed, SHARDS, by_shard, id, word};
 use crate::search::nodes::table::Table;
 use crate::workers::{in_ranges, in_shards, on_each};
 
@@ -44,7 +45,7 @@ struct Child<S> {
 struct Piece<S> {
     children: Vec<Child<S>>,
     /// Those whose states are not stored.
-    unknown: ByShard,
+    unknown: Bins,
     /// Those that the perimeter knows, with the costs from there.
     known: Vec<(usize, Cost)>,
     generated: u64,
@@ -266,7 +267,7 @@ fn make<P: Puzzle>(
     children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
     let known = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
     let unknown = (0..).zip(&children).filter(|(_, child)| child.known == NO_PARENT);
-    let unknown = ByShard::new(unknown.map(|(i, child)| (i, child.hash)));
+    let unknown = by_shard(unknown.map(|(i, child)| (i, child.hash)));
     Piece { children, unknown, known, generated, free_moves, has_goals }
 }
 

@@ -10,11 +10,14 @@ use crate::puzzle::{Move, Puzzle};
 use crate::search::nodes::arena::{Arena, NodeId};
 use crate::search::nodes::closed::AHEAD;
 use crate::search::nodes::move_order::MoveOrder;
-use crate::search::nodes::open::{NONE, Open};
-use crate::workers::in_ranges;
+use crate::search::nodes::open::Open;
+use crate::workers::{in_ranges, on_each};
 
 /// Nodes whose moves a thread looks at, at least.
 const LEAST_EACH: usize = 1 << 9;
+
+/// What stands for no entry: no priority has these bits.
+const NONE: u64 = u64::MAX;
 
 /// A move that may be taken. Those of a node follow one another.
 #[derive(Clone, Copy)]
@@ -50,22 +53,13 @@ impl<P: Puzzle> Frontier<'_, P> {
                 in_ranges(self.threads, waiting.len(), LEAST_EACH, |range| nodes.candidates(&waiting[range], last));
             let found: usize = candidates.iter().map(Vec::len).sum();
             self.moves_each = (found as f32 / waiting.len() as f32).max(1.0);
-            // Several moves of one node may have the key of the last one that is taken.
-            let (last, mut with_last) = last_of(wanted, candidates.iter().flatten().map(|candidate| candidate.key));
+            let (last, with_last) = last_of(wanted, candidates.iter().flatten().map(|candidate| candidate.key));
+            let chosen = on_each(self.threads, candidates, |candidates| nodes.choose(&candidates, last, with_last));
             back.clear();
-            let mut before = None;
-            for &Candidate { key, action, entry, next } in candidates.iter().flatten() {
-                let id = self.open.id(entry);
-                let is_chosen = key < last || key == last && with_last > 0;
-                if is_chosen {
-                    with_last -= usize::from(key == last);
-                    self.stats.expanded += u64::from(self.order.advance(id) == 1);
-                    taken.push((id, Some(action)));
-                    back.push(next);
-                } else if before != Some((id, false)) {
-                    back.push(entry); // of a node, the first that is left waits again
-                }
-                before = Some((id, is_chosen));
+            for Chosen { moves, left, begun } in &chosen {
+                taken.extend(moves);
+                back.extend(left);
+                self.stats.expanded += begun;
             }
             self.open.add_all(self.threads, &back);
         }
@@ -76,10 +70,20 @@ impl<P: Puzzle> Frontier<'_, P> {
 fn last_of(count: usize, keys: impl Iterator<Item = u64>) -> (u64, usize) {
     let mut keys: Vec<u64> = keys.collect();
     if keys.len() <= count {
-        return (NONE, keys.len());
+        return (NONE, 0); // all come before that
     }
+    // Only moves of one node may have the same key.
     let (_, &mut last, _) = keys.select_nth_unstable(count - 1);
     (last, keys[..count].iter().filter(|&&key| key == last).count())
+}
+
+/// The candidates of some nodes that are taken.
+struct Chosen {
+    moves: Vec<(NodeId, Option<Move>)>,
+    /// The entries of the moves that wait next.
+    left: Vec<u64>,
+    /// Of how many nodes the first move is taken.
+    begun: u64,
 }
 
 /// The nodes of a search, as several threads look at them.
@@ -123,6 +127,29 @@ impl<P: Puzzle> Nodes<'_, P> {
             }
         }
         candidates
+    }
+}
+
+impl<P: Puzzle> Nodes<'_, P> {
+    /// Takes the candidates of some nodes that come before the last one, and so many of those that have its key: those are of one
+    /// node.
+    fn choose(&self, candidates: &[Candidate], last: u64, mut with_last: usize) -> Chosen {
+        let mut chosen = Chosen { moves: Vec::with_capacity(candidates.len()), left: Vec::new(), begun: 0 };
+        let mut before = None;
+        for &Candidate { key, action, entry, next } in candidates {
+            let id = self.open.id(entry);
+            let is_chosen = key < last || key == last && with_last > 0;
+            if is_chosen {
+                with_last -= usize::from(key == last);
+                chosen.begun += u64::from(self.order.advance(id) == 1);
+                chosen.moves.push((id, Some(action)));
+                chosen.left.extend((next != NONE).then_some(next));
+            } else if before != Some((id, false)) {
+                chosen.left.push(entry); // of a node, the first that is left waits again
+            }
+            before = Some((id, is_chosen));
+        }
+        chosen
     }
 }
 

@@ -2,16 +2,15 @@
 //! grows at a time.
 
 use super::arena::{Arena, Node, NodeId};
+use super::bins::{BINS, Bins};
 use super::table::Table;
 use crate::puzzle::State;
 use crate::workers::in_shards;
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
-const SHARD_BITS: u32 = 6;
-
-/// How many shards there are.
-pub const SHARDS: usize = 1 << SHARD_BITS;
+/// How many shards there are: a power of two.
+pub const SHARDS: usize = BINS;
 
 /// Nodes that a thread adds at least.
 const LEAST_EACH: usize = 1 << 10;
@@ -125,39 +124,9 @@ impl Kept {
     }
 }
 
-/// Numbered hashes in the order of their shards, and within a shard, as they came.
-#[derive(Debug)]
-pub struct ByShard {
-    /// As the table has them.
-    words: Vec<u64>,
-    /// Where those of each shard begin, and where the last ones end.
-    starts: [u32; SHARDS + 1],
-}
-
-impl ByShard {
-    /// Sorts hashes: each with a number of its own, which is not the highest.
-    pub fn new(hashes: impl Iterator<Item = (NodeId, u64)> + Clone) -> Self {
-        let mut starts = [0; SHARDS + 1];
-        hashes.clone().for_each(|(_, hash)| starts[shard_of(hash) + 1] += 1);
-        for shard in 0..SHARDS {
-            starts[shard + 1] += starts[shard];
-        }
-        let (mut words, mut next) = (vec![0; starts[SHARDS] as usize], starts);
-        for (number, hash) in hashes {
-            let place = &mut next[shard_of(hash)];
-            words[*place as usize] = word(hash, number);
-            *place += 1;
-        }
-        ByShard { words, starts }
-    }
-
-    /// The words of a shard.
-    ///
-    /// # Panics
-    /// If there are not so many shards.
-    pub fn of(&self, shard: usize) -> &[u64] {
-        &self.words[self.starts[shard] as usize..self.starts[shard + 1] as usize]
-    }
+/// Numbered hashes in the order of their shards, as the table has them: each with a number of its own, which is not the highest.
+pub(in crate::search) fn by_shard(hashes: impl Iterator<Item = (NodeId, u64)> + Clone) -> Bins {
+    Bins::new(hashes.map(|(number, hash)| (shard_of(hash), word(hash, number))))
 }
 
 /// A word of the table: the upper half of a hash, or of another word of it, and the complement of a number, which is not 0,

@@ -5,7 +5,8 @@
 //! an entry takes 8 bytes, and the order is exact: by priority, and among equals by age.
 
 use super::arena::NodeId;
-use crate::workers::{extend, on_each};
+use super::bins::{BINS, Bins};
+use crate::workers::{in_ranges, on_each};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -26,9 +27,6 @@ const FIRST: usize = 0x3f00;
 
 /// Entries that a thread takes at least.
 const LEAST_EACH: usize = 1 << 11;
-
-/// What stands for a node that does not enter: no priority has these bits.
-pub const NONE: u64 = u64::MAX;
 
 /// So many bytes are kept in an empty bucket.
 const KEPT: u64 = 8192;
@@ -137,8 +135,7 @@ impl Open {
         u64::from((f + 0.0).to_bits()) << 32 | u64::from(id ^ self.mask)
     }
 
-    /// Adds so many nodes, those from `first` on that have a priority, as if one after the other: each thread has some of the
-    /// buckets.
+    /// Adds so many nodes, those from `first` on that have a priority, as if one after the other.
     ///
     /// # Panics
     /// As [`Open::push`].
@@ -157,43 +154,46 @@ impl Open {
             }
             return;
         }
-        let mut entries = Vec::new();
-        extend(threads, &mut entries, count, LEAST_EACH, |i| {
-            let id = first + i as NodeId;
-            priority(id).map_or(NONE, |f| self.entry(f, id))
+        let parts = in_ranges(threads, count, LEAST_EACH, |range| {
+            let entries = range.filter_map(|i| {
+                let id = first + i as NodeId;
+                Some(self.entry(priority(id)?, id))
+            });
+            binned(&entries.collect::<Vec<_>>())
         });
-        self.add_all(threads, &entries);
+        self.add_binned(threads, &parts);
     }
 
-    /// Adds entries, as if one after the other: each thread has some of the buckets. Those that are [`NONE`] are left out.
+    /// Adds entries, as if one after the other.
     pub fn add_all(&mut self, threads: usize, entries: &[u64]) {
-        let threads = threads.min(entries.len() / LEAST_EACH);
-        if threads < 2 {
-            entries.iter().filter(|&&entry| entry != NONE).for_each(|&entry| self.add(entry));
-            return;
+        if threads.min(entries.len() / LEAST_EACH) < 2 {
+            entries.iter().for_each(|&entry| self.add(entry));
+        } else {
+            let parts = in_ranges(threads, entries.len(), LEAST_EACH, |range| binned(&entries[range]));
+            self.add_binned(threads, &parts);
         }
-        let last = entries.iter().filter(|&&entry| entry != NONE).max();
-        let Some(last) = last.map(|&entry| bucket_of(entry)) else { return };
-        if last >= self.buckets.len() {
-            self.buckets.resize_with(last + 1, Bucket::default);
-        }
-        let mut shares: Vec<Vec<&mut Bucket>> = (0..threads).map(|_| Vec::new()).collect();
-        self.buckets.iter_mut().enumerate().for_each(|(i, bucket)| shares[i % threads].push(bucket));
-        let added = on_each(threads, shares.into_iter().enumerate().collect(), |(share, mut buckets)| {
-            let (mut front, mut added) = (usize::MAX, 0);
-            for &entry in entries.iter().filter(|&&entry| entry != NONE) {
+    }
+
+    /// Adds entries by the bins of their buckets, each thread some bins.
+    fn add_binned(&mut self, threads: usize, parts: &[Bins]) {
+        let Some(&last) = parts.iter().flat_map(Bins::all).max() else { return };
+        let most = self.buckets.len().max(bucket_of(last) + 1);
+        self.buckets.resize_with(most, Bucket::default);
+        let mut shares: Vec<Vec<&mut Bucket>> = Vec::new();
+        shares.resize_with(BINS, || Vec::with_capacity(most.div_ceil(BINS)));
+        self.buckets.iter_mut().enumerate().for_each(|(i, bucket)| shares[i % BINS].push(bucket));
+        let fronts = on_each(threads, shares.into_iter().enumerate().collect(), |(bin, mut buckets)| {
+            let mut front = usize::MAX;
+            for &entry in parts.iter().flat_map(|part| part.of(bin)) {
                 let bucket = bucket_of(entry);
-                if bucket % threads == share {
-                    buckets[bucket / threads].push(entry);
-                    front = front.min(bucket);
-                    added += 1;
-                }
+                buckets[bucket / BINS].push(entry);
+                front = front.min(bucket);
             }
-            (front, added)
+            front
         });
-        let front = added.iter().map(|(front, _)| *front).min().unwrap_or(usize::MAX);
+        let front = fronts.into_iter().min().unwrap_or(usize::MAX);
         self.front = if self.length == 0 { front } else { self.front.min(front) };
-        self.length += added.iter().map(|(_, added)| added).sum::<usize>();
+        self.length += parts.iter().map(|part| part.all().len()).sum::<usize>();
         self.bytes = self.buckets.iter().map(Bucket::bytes).sum();
         self.largest = self.buckets.iter().map(Bucket::bytes).max().unwrap_or(0).max(self.largest);
     }
@@ -266,6 +266,11 @@ impl Open {
     pub fn bytes(&self) -> u64 {
         self.bytes + self.largest + (self.buckets.len() * size_of::<Bucket>()) as u64
     }
+}
+
+/// Entries by the bins of their buckets.
+fn binned(entries: &[u64]) -> Bins {
+    Bins::new(entries.iter().map(|&entry| (bucket_of(entry) % BINS, entry)))
 }
 
 /// The bucket of an entry.
