@@ -38,13 +38,14 @@ fn every_command_opens_it_in_time() {
     std::fs::write(&instances, "R U F\n").expect("the folder can be written");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let model = root.join("models/cube3").to_str().expect("a plain path").to_owned();
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 7] = [
         &["train", "--puzzle", "puzzle8", "--net", "mlp", "--width", "64", "--steps", "1000", "--out", &run],
         &["train", "--puzzle", "cube3", "--width", "64", "--steps", "1000", "--out", &run],
         &["train", "--puzzle", "cube3", "--net", "mlp", "--init", &model, "--steps", "1000", "--out", &run],
         &["solve", "--puzzle", "cube3", "--model", &model, "R U F"],
         &["bench", "--puzzle", "cube3", "--model", &model, "--out", &results, &instances],
         &["evaluate", "--model", &model, &instances],
+        &["compare", "--puzzle", "cube3", "--model", &model, "R U F"],
     ];
     for command in commands {
         let output = Command::new(env!("CARGO_BIN_EXE_costar"))
@@ -58,6 +59,28 @@ fn every_command_opens_it_in_time() {
         assert!(said.contains("cuda:0 does not work"), "{command:?}: {said}");
         assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
     }
+}
+
+#[test]
+fn auto_goes_on_without_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let libraries = stand_ins(folder.path());
+    let solve = |flags: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_costar"))
+            .args(["-v", "solve", "--puzzle", "cube3", "--device", "auto", "--perimeter", "0", "R U F"])
+            .args(flags)
+            .env("LD_LIBRARY_PATH", &libraries)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = solve(&["--model", "models/cube3"]);
+    assert!(said.contains("auto takes the CPU: cuda:0 does not work: Could not run"), "{said}");
+    assert!(said.len() < 1500, "no more than the first line of what libtorch says: {said}");
+    let said = solve(&["--search", "astar", "--heuristic", "ball"]);
+    assert!(!said.contains("cuda:0"), "nothing is evaluated on a GPU: {said}");
 }
 
 #[test]

@@ -91,6 +91,9 @@ impl Device {
             }
             said.push(self);
             log::info!("running on {self}");
+            if !log::log_enabled!(log::Level::Debug) {
+                return; // it takes seconds to ask
+            }
             match cuda(LOCAL.load(Ordering::Relaxed)) {
                 Err(NoCuda(why)) => log::debug!("`device` auto takes the CPU: {why}"),
                 Ok(found) if found != self => {
@@ -319,8 +322,18 @@ pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     result.map_err(|panic| {
         let message = panic.downcast_ref::<String>().map(String::as_str);
         let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("libtorch failed");
-        message.lines().next().unwrap_or_default().to_owned()
+        first_line(message)
     })
+}
+
+/// The first line of an error of libtorch. Where tch panics with it, it is written as in a program: in quotes, on one line.
+fn first_line(message: &str) -> String {
+    let quoted = message.split_once("Torch(\"").map(|(_, text)| text.trim_end_matches("\")"));
+    let first = match quoted {
+        Some(text) => text.split("\\n").next().map(|line| line.replace("\\\"", "\"")),
+        None => message.lines().next().map(str::to_owned),
+    };
+    first.unwrap_or_default()
 }
 
 /// The rate of matrix products on a device, in floating-point operations a second: the limit of training and evaluation.
@@ -357,7 +370,8 @@ mod tests {
     fn gradients_are_recorded_after_an_error() {
         let ones = tch::Tensor::ones([2], (tch::Kind::Float, tch::Device::Cpu)).set_requires_grad(true);
         let failed = caught(|| no_grad(|| ones.view([3])));
-        assert!(failed.is_err(), "two numbers have no view of three");
+        let message = failed.expect_err("two numbers have no view of three");
+        assert_eq!(message, "shape '[3]' is invalid for input of size 2", "its first line, and nothing else");
         assert!((&ones * 2.0).requires_grad());
         assert!(!no_grad(|| &ones * 2.0).requires_grad());
     }

@@ -22,21 +22,21 @@ pub(super) struct OneHot {
 
 impl OneHot {
     /// For a network that reads a flat row: without the cells that never change.
-    pub(super) fn flat(encoding: &Encoding, device: tch::Device, kind: Kind) -> Self {
+    pub(super) fn flat(encoding: &Encoding, device: tch::Device, kind: Kind, aligned: i64) -> Self {
         let cells = moving_cells(encoding);
         let all = cells.len() == encoding.cells;
         OneHot {
             symbols: symbols(encoding, device).view([1, -1, 1]),
             cells: (!all).then(|| Tensor::from_slice(&cells).to_device(device)),
             kind,
-            aligned: aligned_on(device),
+            aligned,
         }
     }
 
     /// For a convolutional network: all cells, as planes.
-    pub(super) fn planes(encoding: &Encoding, device: tch::Device, kind: Kind) -> Self {
+    pub(super) fn planes(encoding: &Encoding, device: tch::Device, kind: Kind, aligned: i64) -> Self {
         let symbols = symbols(encoding, device).view([1, 1, 1, -1]);
-        OneHot { symbols, cells: None, kind, aligned: aligned_on(device) }
+        OneHot { symbols, cells: None, kind, aligned }
     }
 
     pub(super) fn shallow_clone(&self) -> Self {
@@ -102,7 +102,8 @@ pub(super) fn moving_cells(encoding: &Encoding) -> Vec<i64> {
     (0..encoding.cells).filter(|cell| !encoding.fixed.contains(cell)).map(|cell| cell as i64).collect()
 }
 
-fn aligned_on(device: tch::Device) -> i64 {
+/// To a multiple of what the one-hots of a device are filled up.
+pub(super) fn aligned_on(device: tch::Device) -> i64 {
     if device.is_cuda() { ALIGNED_ON_CUDA } else { 1 }
 }
 
@@ -128,8 +129,8 @@ mod tests {
         let encoding = Encoding { version: 1, cells: 3, symbols: 3, fixed: Vec::new(), grid: Some(grid) };
         let rows = Tensor::from_slice(&[0u8, 1, 2, 2, 0, 1]).view([2, 3]);
         let exact = (Kind::Double, tch::Device::Cpu);
-        let flat = OneHot::flat(&encoding, tch::Device::Cpu, Kind::Double);
-        let planes = OneHot::planes(&encoding, tch::Device::Cpu, Kind::Double);
+        let flat = OneHot::flat(&encoding, tch::Device::Cpu, Kind::Double, 1);
+        let planes = OneHot::planes(&encoding, tch::Device::Cpu, Kind::Double, 1);
         for (plain, inputs, width) in [(flat, 9, 16), (planes, 3, 8)] {
             let aligned = OneHot { aligned: 8, ..plain.shallow_clone() };
             let weights = Tensor::randn([5, inputs], exact);

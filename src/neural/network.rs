@@ -1,7 +1,7 @@
 //! What every network is: a description that files name, a forward pass for training, and a folded one for solving.
 
 use super::device::no_grad;
-use super::encode::{OneHot, upload};
+use super::encode::{OneHot, aligned_on, upload};
 use super::operations::Arriving;
 use super::parameters::{Group, Init, Layout, Parameters, Slot, Weights, host_values};
 use super::precision::Precision;
@@ -266,6 +266,17 @@ impl NetworkConfig {
         device: tch::Device,
         kind: Kind,
     ) -> Result<(Box<dyn Network>, Layout), NetworkError> {
+        self.build_aligned(encoding, device, kind, aligned_on(device))
+    }
+
+    /// The same, its one-hots filled up to a multiple of `aligned` numbers.
+    fn build_aligned(
+        &self,
+        encoding: &Encoding,
+        device: tch::Device,
+        kind: Kind,
+        aligned: i64,
+    ) -> Result<(Box<dyn Network>, Layout), NetworkError> {
         const LARGEST: usize = 1 << 16;
         if self.width < 2 || self.width > LARGEST || self.blocks > 1000 || !self.width.is_multiple_of(2) {
             return Err(NetworkError(format!(
@@ -277,7 +288,8 @@ impl NetworkConfig {
         let mut layout = Layout::default();
         let network: Box<dyn Network> = match self.kind {
             NetworkKind::Mlp => {
-                Box::new(mlp::Mlp::new(self, encoding, OneHot::flat(encoding, device, kind), &mut layout))
+                let one_hot = OneHot::flat(encoding, device, kind, aligned);
+                Box::new(mlp::Mlp::new(self, encoding, one_hot, &mut layout))
             }
             NetworkKind::Resnet => {
                 let grid = encoding.grid.ok_or_else(|| {
@@ -285,7 +297,8 @@ impl NetworkConfig {
                         "the network 'resnet' needs cells in a grid, and this puzzle has none: use 'mlp'".into(),
                     )
                 })?;
-                Box::new(resnet::ResNet::new(self, encoding, grid, OneHot::planes(encoding, device, kind), &mut layout))
+                let one_hot = OneHot::planes(encoding, device, kind, aligned);
+                Box::new(resnet::ResNet::new(self, encoding, grid, one_hot, &mut layout))
             }
         };
         Ok((network, layout))
@@ -431,5 +444,54 @@ fn apply_heads(
                 None => logits,
             }
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::Puzzle;
+    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::tiles::Puzzle8;
+    use crate::random::generator;
+
+    /// What a network with one-hots of a width gives in training, its gradients, and what it gives in solving.
+    fn results(config: &NetworkConfig, encoding: &Encoding, rows: &Tensor, aligned: i64) -> Vec<Tensor> {
+        let built = config.build_aligned(encoding, tch::Device::Cpu, Kind::Float, aligned);
+        let (network, layout) = built.expect("a network");
+        let parameters = Parameters::fresh(layout, &mut generator(1, 0), tch::Device::Cpu);
+        tch::manual_seed(5);
+        // The heads begin as zeros, which would hide what is below.
+        no_grad(|| drop(parameters.trained().map(|numbers| numbers.shallow_clone().normal_(0.0, 0.1))));
+        let weights = parameters.weights(Kind::Float);
+        let Output { values, policy } = network.forward(&weights, rows, true);
+        let policy = policy.expect("a policy head");
+        let loss = values.square().sum(Kind::Float) + policy.square().sum(Kind::Float);
+        let gradients = Tensor::run_backward(&[loss], &parameters.trained(), false, false);
+        let solved = no_grad(|| network.fold(&parameters.weights(Kind::Float), Kind::Float).forward(rows, true));
+        let mut results = vec![values, policy, solved.values, solved.policy.expect("a policy head")];
+        results.extend(gradients);
+        results
+    }
+
+    #[test]
+    fn one_hots_that_are_filled_up_change_nothing() {
+        let puzzle8 = Puzzle8::default();
+        for (kind, encoding, moves) in [
+            (NetworkKind::Mlp, puzzle8.encoding(), puzzle8.move_count()),
+            (NetworkKind::Resnet, Cube3.encoding(), Cube3.move_count()),
+        ] {
+            let config = NetworkConfig { kind, width: 16, blocks: 2, policy: Some(moves), offset: 9.0, scale: 3.0 };
+            let symbols = (0..20 * encoding.cells).map(|i| (i * i % encoding.symbols) as u8).collect::<Vec<_>>();
+            let rows = Tensor::from_slice(&symbols).view([20, encoding.cells as i64]);
+            let (narrow, wide) = (results(&config, &encoding, &rows, 1), results(&config, &encoding, &rows, 8));
+            assert_eq!(narrow.len(), wide.len());
+            for (narrow, wide) in narrow.iter().zip(&wide) {
+                assert_eq!(narrow.size(), wide.size());
+                let scale = narrow.abs().max().double_value(&[]);
+                let apart = (narrow - wide).abs().max().double_value(&[]);
+                assert!(scale > 0.0 && apart < 1e-5 * scale, "{kind}: {apart} of {scale}");
+            }
+        }
     }
 }

@@ -138,25 +138,24 @@ impl<P: Puzzle> Builder<P> {
 
     pub(super) fn decide(&self) -> Result<(Plan, Device)> {
         let puzzle = self.entry.facts();
-        let device = Device::resolve(self.device).map_err(in_device)?;
         let model = models::facts(self.model.as_deref(), &puzzle.name).map_err(models::missing);
         // A model that was named must be there, even where it turns out that none is needed.
         if self.model.is_some() {
             model.as_ref().map_err(Clone::clone)?;
         }
         let memory = self.limits.memory.or_else(memory::available);
-        let facts = Facts {
-            puzzle: &puzzle,
-            model: model.as_ref(),
-            on_cuda: device.is_cuda(),
-            room: Perimeter::<P::State>::room_in(memory),
+        let plan_for = |device: Device| {
+            let room = Perimeter::<P::State>::room_in(memory);
+            let facts = Facts { puzzle: &puzzle, model: model.as_ref(), on_cuda: device.is_cuda(), room };
+            Ok::<_, Error>((resolve(&self.request, &facts)?, device))
         };
-        let plan = resolve(&self.request, &facts)?;
-        let chosen = best_device(self.device, device, plan.search.name());
-        if chosen == device {
-            return Ok((plan, device));
+        if self.device == DeviceChoice::Auto {
+            let planned = plan_for(Device::CPU)?;
+            if !gains_from_cuda(&planned.0) {
+                return Ok(planned);
+            }
         }
-        Ok((resolve(&self.request, &Facts { on_cuda: chosen.is_cuda(), ..facts })?, chosen))
+        plan_for(Device::resolve(self.device).map_err(in_device)?)
     }
 
     /// Loads the heuristic, makes the perimeter, and builds the search.
@@ -216,11 +215,11 @@ impl<P: Puzzle> Builder<P> {
     }
 }
 
-/// The device for a search: `auto` takes the CPU where states are asked for a few at a time, for which a GPU takes as long as
-/// for thousands.
-fn best_device(choice: DeviceChoice, found: Device, search: &str) -> Device {
-    let in_batches = SearchConfig::needs_of(search).is_some_and(|needs| needs.batches);
-    if choice == DeviceChoice::Auto && !in_batches { Device::CPU } else { found }
+/// Whether `auto` looks for a GPU: not where no network is used, nor where states are asked for a few at a time, for which a GPU takes
+/// as long as for thousands.
+fn gains_from_cuda(plan: &Plan) -> bool {
+    let in_batches = SearchConfig::needs_of(plan.search.name()).is_some_and(|needs| needs.batches);
+    in_batches && matches!(plan.heuristic, HeuristicPlan::Network { .. })
 }
 
 fn in_device(error: crate::neural::device::NoCuda) -> Error {
@@ -334,10 +333,17 @@ mod tests {
 
     #[test]
     fn auto_takes_the_cpu_for_a_few_states_at_a_time() {
-        let gpu = Device::for_tests(2);
-        for (search, is_gpu) in [("beam", true), ("bwas", true), ("astar", false), ("idastar", false), ("nbs", false)] {
-            assert_eq!(best_device(DeviceChoice::Auto, gpu, search) == gpu, is_gpu, "{search}");
-            assert_eq!(best_device(DeviceChoice::Cuda(2), gpu, search), gpu, "{search}: what was asked for is taken");
+        let network = HeuristicPlan::Network { folder: "models/cube3".into(), name: "cube3".into() };
+        for (name, is_gpu) in [("beam", true), ("bwas", true), ("astar", false), ("idastar", false), ("nbs", false)] {
+            let search = SearchConfig::from_given(name, serde_json::Map::new()).expect("a search");
+            let plan = |heuristic| Plan {
+                search: search.clone(),
+                heuristic,
+                perimeter: PerimeterPlan::NONE,
+                images_together: false,
+            };
+            assert_eq!(gains_from_cuda(&plan(network.clone())), is_gpu, "{name}");
+            assert!(!gains_from_cuda(&plan(HeuristicPlan::Named("zero".into()))), "{name} without a network");
         }
     }
 }
