@@ -10,7 +10,7 @@ use super::nodes::open::{Open, Ties};
 use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::workers::extend;
+use crate::workers::{extend, in_ranges};
 
 mod moves;
 
@@ -281,11 +281,12 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     fn take_estimates(&mut self, first: NodeId, values: &[f32]) {
         debug_assert!(values.iter().all(|&h| h >= 0.0 && h.is_finite()), "an estimate is no cost");
         self.arena.set_estimates(self.threads, first, values);
-        let least = (first..).zip(values).min_by(|a, b| a.1.total_cmp(b.1));
-        if let Some((id, &h)) = least
-            && self.nearest.is_none_or(|(least, _)| h < least)
+        let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]).then(a.cmp(b));
+        let least = in_ranges(self.threads, values.len(), LEAST_EACH, |range| range.min_by(by_value));
+        if let Some(i) = least.into_iter().flatten().min_by(by_value)
+            && self.nearest.is_none_or(|(least, _)| values[i] < least)
         {
-            self.nearest = Some((h, self.arena[id].g));
+            self.nearest = Some((values[i], self.arena[first + i as NodeId].g));
         }
     }
 

@@ -46,8 +46,8 @@ struct Piece<S> {
     children: Vec<Child<S>>,
     /// Those whose states are not stored.
     unknown: Bins,
-    /// Those that the perimeter knows, with the costs from there.
-    known: Vec<(usize, Cost)>,
+    /// Those that are goals, or that the perimeter knows, with the costs from there.
+    answers: Vec<(usize, Cost)>,
     generated: u64,
     /// Whether some move cost nothing.
     free_moves: bool,
@@ -59,32 +59,43 @@ impl<P: Puzzle> Run<'_, P> {
     pub(super) fn expand_block(&mut self, block: &[(NodeId, Option<Move>)], control: &mut Control<'_>) {
         let (threads, puzzle, settings) = (control.threads(), self.puzzle, self.settings);
         let (arena, closed) = (&self.nodes.arena, &self.nodes.closed);
-        let mut pieces =
-            in_ranges(threads, block.len(), LEAST_EACH, |range| make(puzzle, settings, arena, closed, &block[range]));
-        for piece in &mut pieces {
-            self.nodes.stats.generated += piece.generated;
-            self.free_moves |= piece.free_moves;
-            self.take_answers(piece, control);
-        }
+        let too_costly = self.too_costly();
+        let mut pieces = in_ranges(threads, block.len(), LEAST_EACH, |range| {
+            make(puzzle, settings, arena, closed, &block[range], too_costly)
+        });
+        self.nodes.stats.generated += pieces.iter().map(|piece| piece.generated).sum::<u64>();
+        self.free_moves |= pieces.iter().any(|piece| piece.free_moves);
+        self.take_answers(&mut pieces, control);
         self.store_all(threads, &pieces);
     }
 
-    /// Takes the answers among children; they are not stored, nor are those that cannot become better than the best.
-    fn take_answers(&mut self, piece: &mut Piece<P::State>, control: &mut Control<'_>) {
+    /// Takes the answers among children; they are not stored, nor are those behind them that cannot become better any more.
+    fn take_answers(&mut self, pieces: &mut [Piece<P::State>], control: &mut Control<'_>) {
         if self.settings.ends_with_first_batch() {
             return; // goals are stored
         }
-        let mut known = piece.known.iter().copied().peekable();
-        for i in 0..piece.children.len() {
-            let child = &mut piece.children[i];
-            let rest = known.next_if(|(at, _)| *at == i).map(|(_, rest)| rest);
-            let rest = if child.is_goal { Some(0) } else { rest };
-            child.stays = rest.is_none() && self.is_of_use(child.cost);
-            if let Some(rest) = rest {
-                let Child { parent, action, state, cost, .. } = *child;
+        let before = self.too_costly();
+        for Piece { children, answers, .. } in pieces {
+            let mut from = 0;
+            for &(i, rest) in &*answers {
+                if self.too_costly() < before {
+                    self.leave_out(&mut children[from..i]);
+                }
+                let Child { parent, action, state, cost, .. } = children[i];
                 self.take_answer(parent, action, &state, cost + rest, control);
+                children[i].stays = false;
+                from = i + 1;
+            }
+            if self.too_costly() < before {
+                self.leave_out(&mut children[from..]);
             }
         }
+    }
+
+    /// Does not store those of some children that are of no use.
+    fn leave_out(&self, children: &mut [Child<P::State>]) {
+        let too_costly = self.too_costly();
+        children.iter_mut().for_each(|child| child.stays &= child.cost < too_costly);
     }
 
     /// Stores children: new states, and known ones that are reached more cheaply.
@@ -107,7 +118,7 @@ impl<P: Puzzle> Run<'_, P> {
             NO_RANK => None,
             rank => Some(firsts[piece] + rank),
         };
-        let new: Vec<(u32, u32)> = sifted.iter().flat_map(|piece| &piece.new).copied().collect();
+        let new = sifted.iter().map(|piece| piece.new.as_slice()).collect::<Vec<_>>().concat();
         let node = |i: usize| {
             let (piece, i) = new[i];
             let &Child { state, parent, cost: g, action, .. } = &pieces[piece as usize].children[i as usize];
@@ -225,6 +236,7 @@ fn make<P: Puzzle>(
     arena: &Arena<P::State>,
     closed: &Closed,
     block: &[(NodeId, Option<Move>)],
+    too_costly: Cost,
 ) -> Piece<P::State> {
     let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
@@ -253,7 +265,8 @@ fn make<P: Puzzle>(
             let is_goal = tests_goals && puzzle.is_goal(&child);
             has_goals |= is_goal;
             let cost = g + step;
-            children.push(Child { state: child, hash, parent, cost, known: NO_PARENT, action, is_goal, stays: true });
+            let stays = settings.ends_with_first_batch() || cost < too_costly;
+            children.push(Child { state: child, hash, parent, cost, known: NO_PARENT, action, is_goal, stays });
         }
     }
     children.iter().take(AHEAD).for_each(|child| closed.prefetch(child.hash));
@@ -265,10 +278,15 @@ fn make<P: Puzzle>(
         *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
     }
     children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
-    let known = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
+    let mut answers = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
+    if has_goals {
+        answers.retain(|&(i, _)| !children[i].is_goal);
+        answers.extend((0..children.len()).filter(|&i| children[i].is_goal).map(|i| (i, 0)));
+        answers.sort_unstable();
+    }
     let unknown = (0..).zip(&children).filter(|(_, child)| child.known == NO_PARENT);
     let unknown = by_shard(unknown.map(|(i, child)| (i, child.hash)));
-    Piece { children, unknown, known, generated, free_moves, has_goals }
+    Piece { children, unknown, answers, generated, free_moves, has_goals }
 }
 
 /// The children that stay, are not stored, and have the state of one before them, with the first that has it: by thread.

@@ -145,13 +145,14 @@ impl<P: Puzzle> Run<'_, P> {
                 self.goals.extend(goal);
             }
             Some(rest) => self.take_answer(id, action, child, cost + rest, control),
-            None if self.is_of_use(cost) => drop(self.nodes.store(child, id, action, cost, self.goals.is_empty())),
+            None if cost < self.too_costly() => drop(self.nodes.store(child, id, action, cost, self.goals.is_empty())),
             None => {}
         }
     }
 
-    /// Whether a path of this cost, to a state outside the perimeter, may become better than the best answer.
-    pub(super) fn is_of_use(&self, cost: Cost) -> bool {
-        self.best.as_ref().is_none_or(|best| cost + self.settings.perimeter.least_outside() < best.cost)
+    /// What a path costs, to a state outside the perimeter, that cannot become better than the best answer: so much or more.
+    pub(super) fn too_costly(&self) -> Cost {
+        let rest = self.settings.perimeter.least_outside();
+        self.best.as_ref().map_or(Cost::MAX, |best| best.cost.saturating_sub(rest))
     }
 }

@@ -51,10 +51,11 @@ impl<P: Puzzle> Frontier<'_, P> {
             };
             let candidates =
                 in_ranges(self.threads, waiting.len(), LEAST_EACH, |range| nodes.candidates(&waiting[range], last));
-            let found: usize = candidates.iter().map(Vec::len).sum();
-            self.moves_each = (found as f32 / waiting.len() as f32).max(1.0);
-            let (last, with_last) = last_of(wanted, candidates.iter().flatten().map(|candidate| candidate.key));
-            let chosen = on_each(self.threads, candidates, |candidates| nodes.choose(&candidates, last, with_last));
+            let keys = candidates.iter().map(|(_, keys)| keys.as_slice()).collect::<Vec<_>>().concat();
+            self.moves_each = (keys.len() as f32 / waiting.len() as f32).max(1.0);
+            let (last, with_last) = last_of(wanted, keys);
+            let chosen =
+                on_each(self.threads, candidates, |(candidates, _)| nodes.choose(&candidates, last, with_last));
             back.clear();
             for Chosen { moves, left, begun } in &chosen {
                 taken.extend(moves);
@@ -67,8 +68,7 @@ impl<P: Puzzle> Frontier<'_, P> {
 }
 
 /// Of some keys, the last of the `count` least, and how many of those are that one.
-fn last_of(count: usize, keys: impl Iterator<Item = u64>) -> (u64, usize) {
-    let mut keys: Vec<u64> = keys.collect();
+fn last_of(count: usize, mut keys: Vec<u64>) -> (u64, usize) {
     if keys.len() <= count {
         return (NONE, 0); // all come before that
     }
@@ -97,8 +97,8 @@ struct Nodes<'a, P: Puzzle> {
 }
 
 impl<P: Puzzle> Nodes<'_, P> {
-    /// The moves of some nodes that come no later than `last`; entries that are outdated have none.
-    fn candidates(&self, entries: &[u64], last: u64) -> Vec<Candidate> {
+    /// The moves of some nodes that come no later than `last`, and their keys; entries that are outdated have none.
+    fn candidates(&self, entries: &[u64], last: u64) -> (Vec<Candidate>, Vec<u64>) {
         let mut candidates = Vec::with_capacity(entries.len() + entries.len() / 2);
         for (i, &waiting) in entries.iter().enumerate() {
             if let Some(&ahead) = entries.get(i + AHEAD) {
@@ -126,7 +126,8 @@ impl<P: Puzzle> Nodes<'_, P> {
                 (key, place) = (key_of_next, place + 1);
             }
         }
-        candidates
+        let keys = candidates.iter().map(|candidate| candidate.key).collect();
+        (candidates, keys)
     }
 }
 

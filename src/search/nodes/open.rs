@@ -28,6 +28,9 @@ const FIRST: usize = 0x3f00;
 /// Entries that a thread takes at least.
 const LEAST_EACH: usize = 1 << 11;
 
+/// Of a bucket with so many times as many entries, those that come first are taken one by one.
+const MANY: usize = 16;
+
 /// So many bytes are kept in an empty bucket.
 const KEPT: u64 = 8192;
 
@@ -59,6 +62,20 @@ impl Bucket {
             (Some(_), _) => self.run.pop(),
             (None, _) => self.heap.pop().map(|Reverse(waiting)| waiting),
         }
+    }
+
+    /// Takes the entries that come first, in their order: so many, and fewer than there are. In one pass, and not one by one.
+    fn split(&mut self, count: usize, to: &mut Vec<u64>) {
+        let mut all = std::mem::take(&mut self.run);
+        all.extend(self.heap.drain().map(|Reverse(waiting)| waiting));
+        all.select_nth_unstable(count);
+        let start = to.len();
+        to.extend(all.drain(..count));
+        to[start..].sort_unstable();
+        let mut left = std::mem::take(&mut self.heap).into_vec();
+        left.extend(all.drain(..).map(Reverse));
+        self.heap = BinaryHeap::from(left);
+        self.run = all; // its room stays
     }
 
     fn is_empty(&self) -> bool {
@@ -211,14 +228,19 @@ impl Open {
     pub fn take(&mut self, mut count: usize, to: &mut Vec<u64>) {
         while count > 0 && self.advance().is_some() {
             let (bucket, start) = (&mut self.buckets[self.front], to.len());
-            let length = bucket.run.len() + bucket.heap.len();
+            let (length, before) = (bucket.run.len() + bucket.heap.len(), bucket.bytes());
             if length <= count {
                 to.append(&mut bucket.run);
                 to.extend(bucket.heap.drain().map(|Reverse(waiting)| waiting));
                 to[start..].sort_unstable();
-            } else {
+            } else if count < length / MANY {
                 to.extend((0..count).map_while(|_| bucket.pop()));
+            } else {
+                bucket.split(count, to);
             }
+            let size = bucket.bytes();
+            self.bytes = self.bytes - before + size;
+            self.largest = self.largest.max(size);
             self.length -= to.len() - start;
             count -= to.len() - start;
             self.give_back();
