@@ -21,8 +21,8 @@ use crate::train::{Ended, Event, RunOptions, Training, checkpoint, show_predicti
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
 
@@ -246,15 +246,22 @@ impl Visitor for Train {
         };
         let mut board = board.transpose().context(whose).or_input()?;
         let bar = TrainingBar::new(training.steps(), training.samples(), training.ranks());
-        let ended = AtomicBool::new(false);
+        let (ended, told) = (AtomicBool::new(false), Once::new());
+        let (stop_flag, ended_flag, told) = (&*stop, &ended, &told);
         let ended = thread::scope(|scope| {
-            if !stop.load(Ordering::Relaxed) {
-                scope.spawn(|| when_stopped(&stop, &ended, |said| bar.note(said)));
+            if stop.load(Ordering::Relaxed) {
+                told.call_once(|| ()); // while the speed was measured
             }
+            let bar = &bar;
+            let tell = move |said: &str| told.call_once(|| bar.note(said));
+            scope.spawn(move || when_stopped(stop_flag, ended_flag, tell));
             let _ends = Ends(&ended);
             training.run(&stop, &mut |event| {
-                show(&bar, event);
-                log_metrics(&mut board, event, &bar);
+                if stop.load(Ordering::Relaxed) {
+                    tell(STOPPING); // before it says that it has saved
+                }
+                show(bar, event);
+                log_metrics(&mut board, event, bar);
             })
         });
         drop(bar);
@@ -278,13 +285,15 @@ fn log_metrics(board: &mut Option<TensorBoard>, event: &Event<'_>, bar: &Trainin
     }
 }
 
+const STOPPING: &str = "costar: stopping after this step, then saving";
+
 /// Answers a signal at once: a step may take seconds.
 fn when_stopped(stop: &AtomicBool, ended: &AtomicBool, say: impl Fn(&str)) {
     while !ended.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(20));
     }
     if stop.load(Ordering::Relaxed) {
-        say("costar: stopping after this step, then saving");
+        say(STOPPING);
     }
 }
 
