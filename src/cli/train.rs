@@ -231,7 +231,7 @@ impl Visitor for Train {
         }
         let measured = AtomicBool::new(false);
         let speed = thread::scope(|scope| {
-            scope.spawn(|| when_stopped(&stop, &measured, |said| note!("{said}")));
+            scope.spawn(|| when_stopped(&stop, &measured, || note!("{STOPPING}")));
             let _ends = Ends(&measured);
             training.measure_speed(&stop)
         })?;
@@ -247,21 +247,19 @@ impl Visitor for Train {
         let mut board = board.transpose().context(whose).or_input()?;
         let bar = TrainingBar::new(training.steps(), training.samples(), training.ranks());
         let (ended, told) = (AtomicBool::new(false), Once::new());
-        let (stop_flag, ended_flag, told) = (&*stop, &ended, &told);
+        let tell = || told.call_once(|| bar.note(STOPPING));
+        if stop.load(Ordering::Relaxed) {
+            told.call_once(|| ()); // while the speed was measured
+        }
         let ended = thread::scope(|scope| {
-            if stop.load(Ordering::Relaxed) {
-                told.call_once(|| ()); // while the speed was measured
-            }
-            let bar = &bar;
-            let tell = move |said: &str| told.call_once(|| bar.note(said));
-            scope.spawn(move || when_stopped(stop_flag, ended_flag, tell));
+            scope.spawn(|| when_stopped(&stop, &ended, tell));
             let _ends = Ends(&ended);
             training.run(&stop, &mut |event| {
                 if stop.load(Ordering::Relaxed) {
-                    tell(STOPPING); // before it says that it has saved
+                    tell(); // before it says that it has saved
                 }
-                show(bar, event);
-                log_metrics(&mut board, event, bar);
+                show(&bar, event);
+                log_metrics(&mut board, event, &bar);
             })
         });
         drop(bar);
@@ -288,12 +286,12 @@ fn log_metrics(board: &mut Option<TensorBoard>, event: &Event<'_>, bar: &Trainin
 const STOPPING: &str = "costar: stopping after this step, then saving";
 
 /// Answers a signal at once: a step may take seconds.
-fn when_stopped(stop: &AtomicBool, ended: &AtomicBool, say: impl Fn(&str)) {
+fn when_stopped(stop: &AtomicBool, ended: &AtomicBool, say: impl Fn()) {
     while !ended.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(20));
     }
     if stop.load(Ordering::Relaxed) {
-        say(STOPPING);
+        say();
     }
 }
 

@@ -44,7 +44,7 @@ pub use shared::{PATIENCE, Service, Shared, share, split};
 
 use crate::puzzle::{Move, Puzzle, Reversible, State};
 use hashbrown::HashMap;
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 use std::sync::Arc;
 
 /// The estimates of a chunk of states.
@@ -55,6 +55,21 @@ pub struct Estimates {
     /// The move probabilities, `states × moves`: how probable it is that a move leads back towards the goal. A row adds
     /// up to 1 (of a network on CUDA, to 1 ± 0.001). `None` if nobody asked, or the heuristic has no policy.
     pub policy: Option<Array2<f32>>,
+}
+
+impl Estimates {
+    /// Adds the estimates of further states.
+    ///
+    /// # Panics
+    /// If their rows of move probabilities have another width: a heuristic has as many moves in every chunk.
+    pub(crate) fn append(&mut self, others: Estimates) {
+        self.values.extend(others.values);
+        match (&mut self.policy, others.policy) {
+            (Some(own), Some(rows)) => own.append(Axis(0), rows.view()).expect("as many moves in every chunk"),
+            (own, Some(rows)) => *own = Some(rows),
+            (_, None) => (),
+        }
+    }
 }
 
 /// What a search asks for.

@@ -7,7 +7,7 @@
 
 use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
 use crate::puzzle::State;
-use ndarray::{Array2, Axis, s};
+use ndarray::s;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -129,31 +129,21 @@ impl<S: State> Service<S> {
                 Some(patience) if !waiting.is_empty() => patience.saturating_sub(since.elapsed()),
                 _ => OFTEN,
             };
-            let mut message = self.inbox.try_recv().ok();
-            if message.is_none() && collect_ready(heuristic, &mut passes) {
-                submit(heuristic, self.chunk, &mut passes);
-                self.answer(&mut passes);
-                continue;
-            }
-            if message.is_none() {
-                message = match self.inbox.recv_timeout(wait) {
-                    Ok(message) => Some(message),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => {
-                        searches = 0;
-                        None
-                    }
-                };
-            }
+            let message = match self.inbox.try_recv() {
+                Err(_) if collect_ready(heuristic, &mut passes) => Err(RecvTimeoutError::Timeout),
+                Err(_) => self.inbox.recv_timeout(wait),
+                Ok(message) => Ok(message),
+            };
             match message {
-                Some(Message::Score(request)) => {
+                Ok(Message::Score(request)) => {
                     if waiting.is_empty() {
                         since = Instant::now();
                     }
                     waiting.push(request);
                 }
-                Some(Message::Leave) => searches -= 1,
-                None => (),
+                Ok(Message::Leave) => searches -= 1,
+                Err(RecvTimeoutError::Disconnected) => searches = 0,
+                Err(RecvTimeoutError::Timeout) => (),
             }
             let is_over = patience.is_some_and(|patience| since.elapsed() >= patience);
             if !waiting.is_empty() && (is_over || self.is_due(searches, &waiting, &passes)) {
@@ -214,16 +204,6 @@ impl<S: State> Pass<S> {
     fn is_done(&self) -> bool {
         self.is_submitted() && self.in_flight == 0
     }
-
-    fn take_in(&mut self, estimates: Estimates) {
-        let Ok(all) = &mut self.told else { return };
-        all.values.extend(estimates.values);
-        if let Some(rows) = estimates.policy {
-            let room = || Array2::zeros((0, rows.ncols()));
-            let fits = all.policy.get_or_insert_with(room).append(Axis(0), rows.view());
-            fits.expect("a heuristic prefers among as many moves in every chunk");
-        }
-    }
 }
 
 /// Submits chunks of passes, as many ahead as the heuristic takes.
@@ -253,9 +233,10 @@ fn collect_ready<S: State>(heuristic: &mut dyn Heuristic<S>, passes: &mut VecDeq
     }
     if let Some(pass) = passes.iter_mut().find(|pass| pass.in_flight > 0) {
         pass.in_flight -= 1;
-        match heuristic.collect() {
-            Ok(estimates) => pass.take_in(estimates),
-            Err(error) => pass.told = Err(error),
+        match (&mut pass.told, heuristic.collect()) {
+            (Ok(all), Ok(estimates)) => all.append(estimates),
+            (told, Err(error)) => *told = Err(error),
+            (Err(_), Ok(_)) => (), // of a pass that has failed, nothing is told
         }
     }
     true

@@ -363,9 +363,9 @@ impl Learner {
     /// # Errors
     /// If the device fails.
     pub fn stages(&mut self, batch: &Batch, seconds: f64) -> Result<Stages> {
-        let measured = caught(|| {
+        let device = self.device;
+        device.run(|| {
             let uploaded = self.upload(batch);
-            let device = self.device;
             let time = |part: &mut dyn FnMut()| {
                 part();
                 device.synchronize();
@@ -387,8 +387,7 @@ impl Learner {
             let rest = |whole: f64, part: f64| (whole - part).max(1e-9);
             let (forward, backward) = (rest(forward, encoding), rest(both, forward));
             Stages { transfer, encoding, forward, backward, optimizer }
-        });
-        measured.map_err(|error| Error::Device(format!("{} failed: {error}", self.device)))
+        })
     }
 
     /// The means since the last call, read from the device; `None` if nothing was learned since.

@@ -93,7 +93,7 @@ impl Worker {
 
     fn end(&mut self, Started { request: Request { rows, ask }, begun }: Started) -> Result<Estimates, HeuristicError> {
         match begun.map(|begun| begun.and_then(|begun| caught(|| begun.end()))) {
-            Some(Ok(evaluation)) => return estimates(rows.nrows(), vec![evaluation]),
+            Some(Ok(evaluation)) => return estimates(vec![evaluation]),
             Some(Err(message)) => self.halve(rows.nrows(), message).map_err(HeuristicError)?,
             None => (),
         }
@@ -102,8 +102,7 @@ impl Worker {
 
     /// The estimates of rows.
     pub(super) fn evaluate(&mut self, rows: ArrayView2<'_, u8>, ask: Ask) -> Result<Estimates, HeuristicError> {
-        let parts = self.evaluate_parts(rows, ask == Ask::ValuesAndPolicy).map_err(HeuristicError)?;
-        estimates(rows.nrows(), parts)
+        estimates(self.evaluate_parts(rows, ask == Ask::ValuesAndPolicy).map_err(HeuristicError)?)
     }
 
     /// What the network says of rows, as many at a time as fit.
@@ -149,29 +148,19 @@ impl Started {
     }
 }
 
-/// The estimates of `rows` states that were evaluated in parts.
-fn estimates(rows: usize, parts: Vec<Evaluation>) -> Result<Estimates, HeuristicError> {
-    let (mut values, mut probabilities, mut moves) = (Vec::new(), Vec::new(), 0);
-    for part in parts {
-        // The numbers of a single part are not copied.
-        if values.is_empty() {
-            values = part.values
-        } else {
-            values.extend(part.values)
-        }
-        if let Some(rows) = part.policy {
-            moves = rows.ncols();
-            let (rows, _) = rows.into_raw_vec_and_offset();
-            if probabilities.is_empty() { probabilities = rows } else { probabilities.extend(rows) }
-        }
-    }
-    if let Some(bad) = values.iter().find(|value| !value.is_finite()) {
+/// The estimates of states that were evaluated in parts.
+fn estimates(parts: Vec<Evaluation>) -> Result<Estimates, HeuristicError> {
+    let parts = parts.into_iter().map(|Evaluation { values, policy }| Estimates { values, policy });
+    let all = parts.reduce(|mut all, part| {
+        all.append(part);
+        all
+    });
+    let mut all = all.unwrap_or(Estimates { values: Vec::new(), policy: None });
+    if let Some(bad) = all.values.iter().find(|value| !value.is_finite()) {
         return Err(HeuristicError(format!("the network's estimate is {bad}: its weights are damaged")));
     }
-    values.iter_mut().for_each(|value| *value = value.max(0.0));
-    let policy = (moves > 0)
-        .then(|| Array2::from_shape_vec((rows, moves), probabilities).expect("a row of probabilities a state"));
-    Ok(Estimates { values, policy })
+    all.values.iter_mut().for_each(|value| *value = value.max(0.0));
+    Ok(all)
 }
 
 #[cfg(test)]

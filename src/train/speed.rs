@@ -12,8 +12,7 @@ use std::time::Instant;
 impl<P: Puzzle> Training<P> {
     /// Samples a second on this device, measured on a copy of the network for some seconds: by whole steps; where one
     /// takes long, extrapolated from smaller ones, of which the smallest gives the fixed cost of a step. `None` if `stop` is
-    /// set before it is known.
-    /// The parts of a step are measured too where the log takes details.
+    /// set before it is known. The parts of a step are measured too where the log takes details.
     ///
     /// # Errors
     /// If the network cannot be made a second time, or libtorch fails.
@@ -23,11 +22,11 @@ impl<P: Puzzle> Training<P> {
         if matches!(settings.labels, Labels::Bellman { .. }) {
             learner.update_target()?;
         }
-        let speed = self.steps_a_second(&mut learner, stop)?;
+        let speed = self.samples_a_second(&mut learner, stop)?;
         if log::log_enabled!(log::Level::Debug) && !stop.load(Ordering::Relaxed) {
             log::debug!("samples a second, of each part of a step alone: {}", self.stages(&mut learner)?);
         }
-        Ok(speed.map(|steps| steps * settings.batch_size as f64))
+        Ok(speed)
     }
 
     /// What the parts of a step could do on one batch, were there no others.
@@ -43,8 +42,8 @@ impl<P: Puzzle> Training<P> {
         Ok(parts.collect::<Vec<_>>().join(", "))
     }
 
-    /// Whole steps a second; `None` if `stop` is set before that is known.
-    fn steps_a_second(&self, learner: &mut Learner, stop: &AtomicBool) -> Result<Option<f64>> {
+    /// Samples a second by whole steps; `None` if `stop` is set before that is known.
+    fn samples_a_second(&self, learner: &mut Learner, stop: &AtomicBool) -> Result<Option<f64>> {
         const ENOUGH: f64 = 2.0;
         let settings = &self.position.settings;
         let mut step = |fresh: &Batch| -> Result<f64> {
@@ -76,7 +75,7 @@ impl<P: Puzzle> Training<P> {
             }
             seconds /= steps;
             if size == whole {
-                return Ok(Some(1.0 / seconds));
+                return Ok(Some(whole as f64 / seconds));
             }
             let fixed = *of_few.get_or_insert(seconds);
             if stop.load(Ordering::Relaxed) {
@@ -84,7 +83,7 @@ impl<P: Puzzle> Training<P> {
             }
             if last {
                 let each = (seconds - fixed).max(0.0) / (size - few).max(1) as f64;
-                return Ok(Some(1.0 / (seconds + each * (whole - size) as f64)));
+                return Ok(Some(whole as f64 / (seconds + each * (whole - size) as f64)));
             }
             size = (8 * size).min(whole);
         }

@@ -65,16 +65,16 @@ impl<P: Puzzle> Run<'_, P> {
         });
         self.nodes.stats.generated += pieces.iter().map(|piece| piece.generated).sum::<u64>();
         self.free_moves |= pieces.iter().any(|piece| piece.free_moves);
-        self.take_answers(&mut pieces, control);
+        self.take_answers(&mut pieces, too_costly, control);
         self.store_all(threads, &pieces);
     }
 
     /// Takes the answers among children; they are not stored, nor are those behind them that cannot become better any more.
-    fn take_answers(&mut self, pieces: &mut [Piece<P::State>], control: &mut Control<'_>) {
+    /// What was too costly `before` is left out already.
+    fn take_answers(&mut self, pieces: &mut [Piece<P::State>], before: Cost, control: &mut Control<'_>) {
         if self.settings.ends_with_first_batch() {
             return; // goals are stored
         }
-        let before = self.too_costly();
         for Piece { children, answers, .. } in pieces {
             let mut from = 0;
             for &(i, rest) in &*answers {
