@@ -48,6 +48,11 @@ impl OneHot {
         }
     }
 
+    /// The numbers of a row are filled up to a multiple of this.
+    pub(super) fn aligned(&self) -> i64 {
+        self.aligned
+    }
+
     /// So many numbers of zeros stand beside `width` numbers.
     fn zeros_beside(&self, width: i64) -> i64 {
         (self.aligned - width % self.aligned) % self.aligned

@@ -102,11 +102,16 @@ impl Network for Mlp {
 
     fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
         let FoldedLayer { weight, bias } = self.input.fold(weights, kind);
+        let aligned = self.one_hot.aligned();
         Box::new(FoldedMlp {
             one_hot: self.one_hot.shallow_clone(),
             input: FoldedLayer { weight: self.one_hot.widened(&weight), bias },
             hidden: self.hidden.fold(weights, kind),
-            blocks: self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.fold(weights, kind))).collect(),
+            blocks: self
+                .blocks
+                .iter()
+                .map(|block| FoldedBlock::new(block.each_ref().map(|layer| layer.fold(weights, kind)), aligned))
+                .collect(),
             heads: self.heads.fold(weights, kind),
         })
     }
@@ -140,12 +145,33 @@ struct FoldedLayer {
 }
 
 impl FoldedLayer {
-    fn forward(&self, input: &Tensor) -> Tensor {
-        input.linear(&self.weight, Some(&self.bias))
-    }
-
     fn forward_relu(&self, input: &Tensor) -> Tensor {
         linear_relu(input, &self.weight, &self.bias)
+    }
+}
+
+/// A residual block in three kernels: x ← ReLU(x + W₁ · ReLU(W₀ · x + b₀) + b₁). The first layer has an output more that is
+/// always 1, by its bias; its weight in the second is b₁, so that product, bias and sum are one matrix product. Zeros beside
+/// it fill the layer up to a width that the device is fast with.
+#[derive(Debug)]
+struct FoldedBlock {
+    first: FoldedLayer,
+    /// `outputs × (inputs + 1 + zeros)`.
+    second: Tensor,
+}
+
+impl FoldedBlock {
+    fn new([first, second]: [FoldedLayer; 2], aligned: i64) -> Self {
+        let added = aligned.max(1);
+        let bias = first.bias.constant_pad_nd([0, added]);
+        let _ = bias.narrow(0, first.bias.size()[0], 1).fill_(1.0);
+        let first = FoldedLayer { weight: first.weight.constant_pad_nd([0, 0, 0, added]), bias };
+        let with_bias = Tensor::cat(&[second.weight, second.bias.unsqueeze(1)], 1);
+        FoldedBlock { first, second: with_bias.constant_pad_nd([0, added - 1]) }
+    }
+
+    fn forward(&self, mut x: Tensor) -> Tensor {
+        x.addmm_(&self.first.forward_relu(&x), &self.second.tr()).relu_()
     }
 }
 
@@ -154,16 +180,15 @@ struct FoldedMlp {
     one_hot: OneHot,
     input: FoldedLayer,
     hidden: FoldedLayer,
-    blocks: Vec<[FoldedLayer; 2]>,
+    blocks: Vec<FoldedBlock>,
     heads: FoldedHeads,
 }
 
 impl Folded for FoldedMlp {
     fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
         let mut x = self.hidden.forward_relu(&self.input.forward_relu(&self.one_hot.rows(rows)));
-        for [first, second] in &self.blocks {
-            x += second.forward(&first.forward_relu(&x));
-            x = x.relu_();
+        for block in &self.blocks {
+            x = block.forward(x);
         }
         self.heads.forward(&x, with_policy)
     }

@@ -419,6 +419,16 @@ pub(super) struct FoldedHeads {
 }
 
 impl FoldedHeads {
+    /// For features that lack a constant, f32, which the biases make up for.
+    pub(super) fn shifted(self, constant: &Tensor) -> Self {
+        let layer = |(weight, bias): (Tensor, Option<Tensor>)| {
+            let share = weight.to_kind(Kind::Float).mv(constant);
+            let bias = bias.map_or_else(|| share.shallow_clone(), |bias| bias + &share);
+            (weight, Some(bias))
+        };
+        FoldedHeads { value: layer(self.value), policy: self.policy.map(layer), ..self }
+    }
+
     pub(super) fn forward(&self, features: &Tensor, with_policy: bool) -> Output {
         let policy = self.policy.as_ref().filter(|_| with_policy).map(|(weight, bias)| (weight, bias.as_ref()));
         apply_heads(features, (&self.value.0, self.value.1.as_ref()), policy, self.offset, self.scale)

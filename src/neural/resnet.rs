@@ -98,18 +98,22 @@ impl Kernel {
         Kernel { grid, inputs: weight.size()[1], columns: columns.collect() }
     }
 
-    /// `samples × (cells · inputs)` to `samples × (cells · outputs)`; `biases` are `cells × outputs`.
-    fn apply(&self, images: &Tensor, biases: &Tensor) -> Tensor {
-        self.apply_with(images, |cell, seen, taps| seen.linear(taps, Some(biases.get(cell))))
+    /// `samples × (cells · inputs)` to `samples × (cells · outputs)`, and ReLU; `biases` are `cells × outputs`.
+    fn apply_relu(&self, images: &Tensor, biases: &Tensor) -> Tensor {
+        let outputs = self.products(images, |cell, seen, taps| linear_relu(seen, taps, &biases.get(cell)));
+        Tensor::cat(&outputs, 1)
     }
 
-    /// The same, and ReLU.
-    fn apply_relu(&self, images: &Tensor, biases: &Tensor) -> Tensor {
-        self.apply_with(images, |cell, seen, taps| linear_relu(seen, taps, &biases.get(cell)))
+    /// Adds what it makes of images to others, `samples × (cells · outputs)`, within the products.
+    fn add_to(&self, sums: &Tensor, images: &Tensor) {
+        self.products(images, |cell, seen, taps| {
+            let outputs = taps.size()[0];
+            sums.narrow(1, cell * outputs, outputs).addmm_(seen, &taps.tr())
+        });
     }
 
     /// `product` is given the number of a cell, what it sees, and the taps that meet that.
-    fn apply_with(&self, images: &Tensor, product: impl Fn(i64, &Tensor, &Tensor) -> Tensor) -> Tensor {
+    fn products(&self, images: &Tensor, product: impl Fn(i64, &Tensor, &Tensor) -> Tensor) -> Vec<Tensor> {
         let Grid { rows, columns, .. } = self.grid;
         let cells = images.view([-1, rows as i64, columns as i64, self.inputs]);
         let strips: Vec<Tensor> = (0..columns as i64)
@@ -126,7 +130,7 @@ impl Kernel {
             let taps = self.columns[column].narrow(1, (top + 1 - row) * line, height * line);
             product(cell as i64, &seen, &taps)
         });
-        Tensor::cat(&outputs.collect::<Vec<_>>(), 1)
+        outputs.collect()
     }
 }
 
@@ -160,23 +164,26 @@ impl Network for ResNet {
     fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
         let weight = |slot: Slot| weights[slot].to_kind(Kind::Float);
         let cells = (self.grid.rows * self.grid.columns) as i64;
-        let blocks = self.blocks.iter().map(|Block { norms, convolutions }| {
+        // What the blocks so far add to each cell of every sample: it is left out of the images.
+        let mut constant = Tensor::zeros([weights[self.input].size()[0]], (Kind::Float, weights[self.input].device()));
+        let mut blocks = Vec::new();
+        for Block { norms, convolutions } in &self.blocks {
             let [before, between, after] = norms.each_ref().map(|norm| norm.scale_and_shift(weights));
             // The shift of the first norm meets zero padding at the border: convolve it as an image, once.
             let taps = weight(convolutions[0]).permute([0, 2, 3, 1]);
-            let shift = convolution(&before.1.tile([1, cells]), &taps, self.grid);
+            let shift = &before.1 + &before.0 * &constant;
+            let shift = convolution(&shift.tile([1, cells]), &taps, self.grid);
             let first = weight(convolutions[0]) * before.0.view([1, -1, 1, 1]) * between.0.view([-1, 1, 1, 1]);
             let second = weight(convolutions[1]) * after.0.view([-1, 1, 1, 1]);
-            FoldedBlock {
+            blocks.push(FoldedBlock {
                 kernels: [first, second].map(|weight| Kernel::new(&weight.to_kind(kind), self.grid)),
-                biases: [shift.view([cells, -1]) * &between.0 + &between.1, after.1.tile([cells, 1])]
-                    .map(|biases| biases.to_kind(kind)),
-            }
-        });
-        let blocks = blocks.collect();
+                biases: (shift.view([cells, -1]) * &between.0 + &between.1).to_kind(kind),
+            });
+            constant += after.1;
+        }
         let input = self.one_hot.widened(&weights[self.input].to_kind(kind).flatten(1, -1)).copy();
-        let one_hot = self.one_hot.shallow_clone();
-        Box::new(FoldedResNet { one_hot, grid: self.grid, input, blocks, heads: self.heads.fold(weights, kind) })
+        let (one_hot, heads) = (self.one_hot.shallow_clone(), self.heads.fold(weights, kind).shifted(&constant));
+        Box::new(FoldedResNet { one_hot, grid: self.grid, input, blocks, heads })
     }
 
     /// Taps beyond the border cost nothing.
@@ -198,7 +205,8 @@ impl Network for ResNet {
 #[derive(Debug)]
 struct FoldedBlock {
     kernels: [Kernel; 2],
-    biases: [Tensor; 2],
+    /// Of the first: `cells × outputs`.
+    biases: Tensor,
 }
 
 #[derive(Debug)]
@@ -212,10 +220,9 @@ struct FoldedResNet {
 
 impl Folded for FoldedResNet {
     fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
-        let mut x = widen(&self.one_hot.grid(rows, self.grid), &self.input);
-        for FoldedBlock { kernels, biases } in &self.blocks {
-            let inner = kernels[0].apply_relu(&x, &biases[0]);
-            x += kernels[1].apply(&inner, &biases[1]);
+        let x = widen(&self.one_hot.grid(rows, self.grid), &self.input);
+        for FoldedBlock { kernels: [first, second], biases } in &self.blocks {
+            second.add_to(&x, &first.apply_relu(&x, biases));
         }
         self.heads.forward(&pool(&x, self.input.size()[0]), with_policy)
     }
@@ -269,8 +276,10 @@ mod tests {
             let biases = bias.tile([(rows * columns) as i64, 1]);
             let flat = images.permute([0, 2, 3, 1]).flatten(1, -1);
             let as_images = |outputs: Tensor| outputs.view([11, rows as i64, columns as i64, 7]).permute([0, 3, 1, 2]);
-            near(&as_images(kernel.apply(&flat, &biases)), &expected, 1e-12);
             near(&as_images(kernel.apply_relu(&flat, &biases)), &expected.relu(), 1e-12);
+            let sums = bias.tile([11, (rows * columns) as i64]);
+            kernel.add_to(&sums, &flat);
+            near(&as_images(sums), &expected, 1e-12);
         }
     }
 }

@@ -140,7 +140,6 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
-        memory::keep_freed();
         let Some(first) = self.first_answer(puzzle, start, heuristic, control)? else {
             return Run::new(puzzle, self, start, Shared::of(control)).outcome(heuristic, control);
         };
@@ -155,15 +154,13 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         let best = if outcome.cost.is_some() || first.cost.is_none() { outcome } else { first };
         Ok(Outcome { stats, ..best })
     }
-}
 
-impl<S: State> Beam<S> {
     /// The answer of a narrower beam, where none is known and a perimeter can refine it.
-    fn first_answer<P: Puzzle<State = S>>(
+    fn first_answer(
         &self,
         puzzle: &P,
-        start: &S,
-        heuristic: &mut dyn Heuristic<S>,
+        start: &P::State,
+        heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Option<Outcome>, HeuristicError> {
         if self.perimeter.is_empty() || control.bound().is_some() || self.n < FIRST {
@@ -237,6 +234,7 @@ struct Run<'a, P: Puzzle> {
 
 impl<'a, P: Puzzle> Run<'a, P> {
     fn new(puzzle: &'a P, settings: &'a Beam<P::State>, start: &P::State, shared: Shared<'a>) -> Self {
+        memory::keep_freed();
         Run {
             puzzle,
             settings,

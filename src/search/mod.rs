@@ -82,4 +82,20 @@ pub trait Search<P: Puzzle>: Send + Sync {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError>;
+
+    /// A quick answer that [`Search::run`] begins with, to look for cheaper ones, where no answer is known; `None` where it
+    /// does not begin so. The outcome need not have one.
+    ///
+    /// # Errors
+    /// If the heuristic fails.
+    fn first_answer(
+        &self,
+        puzzle: &P,
+        start: &P::State,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Option<Outcome>, HeuristicError> {
+        let _ = (puzzle, start, heuristic, control);
+        Ok(None)
+    }
 }

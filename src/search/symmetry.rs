@@ -4,10 +4,11 @@
 //!
 //! - A later image is searched only for what is cheaper than the best answer so far, which a beam makes use of.
 //! - One after the other, the limits hold for all images together.
-//! - Together, the first image gives an answer, and then each of the others is searched on a thread of its own for a cheaper
-//!   one. What these searches ask at about the same time is evaluated in one pass, and a device is busy with one image while
-//!   the children of another are made. Each has an equal share of the limits. The answer does not depend on which is faster,
-//!   as long as an estimate does not depend on the states that are evaluated with it; last bits of a network's on a GPU may.
+//! - Together, each image is searched on a thread of its own; where the search has a quick [first
+//!   answer](Search::first_answer), each looks for a cheaper one than that of the first image. What these searches ask at
+//!   about the same time is evaluated in one pass, and a device is busy with one image while the children of another are
+//!   made. Each has an equal share of the limits. The answer does not depend on which is faster, as long as an estimate does
+//!   not depend on the states that are evaluated with it; last bits of a network's on a GPU may.
 
 use super::{Answer, Control, End, Outcome, Progress, Search, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, PATIENCE, split};
@@ -21,8 +22,7 @@ pub struct Symmetries<P: Puzzle> {
     pub search: Box<dyn Search<P>>,
     /// How many images, at least 1.
     pub count: usize,
-    /// Whether those after the first are searched at the same time. A search that several processes share takes one after
-    /// the other.
+    /// Whether they are searched at the same time. A search that several processes share takes one after the other.
     pub together: bool,
 }
 
@@ -43,31 +43,41 @@ impl<P: Puzzle> Search<P> for Symmetries<P> {
         if images.is_empty() {
             images.push(SymmetricImage::identity(*start, puzzle.move_count()));
         }
-        let (first, later) = images.split_at(1);
-        let mut best = self.run_image(puzzle, &first[0], None, Stats::default(), heuristic, control)?;
-        let mut stats = best.stats;
-        let mut is_decided = decides(&best);
-        let at_once = if self.together && control.exchange().is_alone() { later.len().max(1) } else { 1 };
-        for images in later.chunks(at_once) {
-            if is_decided
-                || control.is_enough(best.cost)
-                || control.too_many(stats.generated.saturating_add(1))
-                || control.agreed()?.is_some()
+        let at_once = if self.together && control.exchange().is_alone() { images.len() } else { 1 };
+        let mut best: Option<Outcome> = None;
+        let mut stats = Stats::default();
+        let mut is_decided = false;
+        if at_once > 1 {
+            let first = self.on_image(&images[0], None, stats, control, |start, control| {
+                self.search.first_answer(puzzle, start, heuristic, control)
+            })?;
+            stats = first.as_ref().map_or(stats, |first| first.stats);
+            is_decided = first.as_ref().is_some_and(decides);
+            best = first.filter(|first| is_decided || first.cost.is_some());
+        }
+        for images in images.chunks(at_once) {
+            let known = best.as_ref().and_then(|best| best.cost);
+            if best.is_some()
+                && (is_decided
+                    || control.is_enough(known)
+                    || control.too_many(stats.generated.saturating_add(1))
+                    || control.agreed()?.is_some())
             {
                 break;
             }
             let outcomes = match images {
-                [image] => vec![self.run_image(puzzle, image, best.cost, stats, heuristic, control)?],
-                _ => self.run_together(puzzle, images, best.cost, stats, heuristic, control)?,
+                [image] => vec![self.run_image(puzzle, image, known, stats, heuristic, control)?],
+                _ => self.run_together(puzzle, images, known, stats, heuristic, control)?,
             };
             for outcome in outcomes {
                 stats = stats.and(&outcome.stats);
                 is_decided |= decides(&outcome);
-                if is_better(&outcome, &best) {
-                    best = outcome;
+                if best.as_ref().is_none_or(|best| is_better(&outcome, best)) {
+                    best = Some(outcome);
                 }
             }
         }
+        let best = best.expect("an image was searched");
         Ok(Outcome { stats: Stats { seconds: control.seconds(), ..stats }, ..best })
     }
 }
@@ -83,15 +93,28 @@ impl<P: Puzzle> Symmetries<P> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Outcome, HeuristicError> {
+        let outcome = self.on_image(image, known, before, control, |start, control| {
+            self.search.run(puzzle, start, heuristic, control).map(Some)
+        })?;
+        Ok(outcome.expect("a search that is run has an outcome"))
+    }
+
+    /// What `search` says of an image, as it is of the instance itself.
+    fn on_image(
+        &self,
+        image: &SymmetricImage<P::State>,
+        known: Option<u32>,
+        before: Stats,
+        control: &mut Control<'_>,
+        search: impl FnOnce(&P::State, &mut Control<'_>) -> Result<Option<Outcome>, HeuristicError>,
+    ) -> Result<Option<Outcome>, HeuristicError> {
         let limits = control.limits().after(before.generated);
         let original = |answer: &Answer| {
             let is_better = known.is_none_or(|known| answer.cost < known);
             is_better.then(|| Answer { moves: image.solution(&answer.moves), cost: answer.cost })
         };
-        let mut control = control.child(&limits, known, original);
-        let mut outcome = self.search.run(puzzle, &image.start, heuristic, &mut control)?;
-        outcome.moves = outcome.moves.map(|moves| image.solution(&moves));
-        Ok(outcome)
+        let outcome = search(&image.start, &mut control.child(&limits, known, original))?;
+        Ok(outcome.map(|outcome| Outcome { moves: outcome.moves.map(|moves| image.solution(&moves)), ..outcome }))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::mocks::{Roundabout, scrambled};
 use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::puzzle::{Puzzle as _, SymmetricImage, replay};
+use costar::puzzle::{Cost, Puzzle as _, SymmetricImage, replay};
 use costar::random::generator;
 use costar::search::perimeter::Perimeter;
 use costar::search::symmetry::Symmetries;
@@ -12,6 +12,7 @@ use foldhash::fast::FixedState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -136,7 +137,72 @@ fn images_that_are_searched_together_share_passes() {
     }
     assert!(device.passes < other.passes, "{} passes, and {} one by one", device.passes, other.passes);
     assert!(device.most > other.most, "{} states in a pass, and {} one by one", device.most, other.most);
-    assert!(device.passes > other.passes / IMAGES, "the first image is searched alone");
+    // Ways differ in length: not every pass has something of all images.
+    assert!(2 * device.passes < other.passes, "all images are searched at the same time");
+}
+
+/// A search with a quick first answer that remembers what it was asked.
+#[derive(Clone)]
+struct Quick {
+    way: Arc<Roundabout>,
+    first: Arc<Mutex<Vec<CubeState>>>,
+    bounds: Arc<Mutex<Vec<(CubeState, Option<Cost>)>>>,
+}
+
+impl Search<Cube3> for Quick {
+    fn name(&self) -> &'static str {
+        "quick"
+    }
+
+    fn run(
+        &self,
+        _: &Cube3,
+        start: &CubeState,
+        _: &mut dyn Heuristic<CubeState>,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome, HeuristicError> {
+        self.bounds.lock().unwrap().push((*start, control.bound()));
+        Ok(self.way.answer(start, Stats::default(), control))
+    }
+
+    fn first_answer(
+        &self,
+        _: &Cube3,
+        start: &CubeState,
+        _: &mut dyn Heuristic<CubeState>,
+        control: &mut Control<'_>,
+    ) -> Result<Option<Outcome>, HeuristicError> {
+        self.first.lock().unwrap().push(*start);
+        let stats = Stats { generated: 1000, ..Stats::default() };
+        Ok(Some(self.way.answer(start, stats, control)))
+    }
+}
+
+#[test]
+fn images_that_are_searched_together_look_for_less_than_a_first_answer() {
+    let way = Arc::new(way_within_five_moves().0);
+    for number in 0..20 {
+        let start = scrambled(&Cube3, 5, &mut generator(31, number));
+        let quick = Quick { way: Arc::clone(&way), first: Arc::default(), bounds: Arc::default() };
+        let mut device = Device::default();
+        let (expected, ..) = run(&quick, &start, &mut device);
+        quick.bounds.lock().unwrap().clear();
+        let search = Symmetries { search: Box::new(quick.clone()), count: IMAGES, together: true };
+        let (outcome, told, _) = run(&search, &start, &mut device);
+        assert_eq!(*quick.first.lock().unwrap(), [start], "of the first image, once");
+        let mut bounds = std::mem::take(&mut *quick.bounds.lock().unwrap());
+        bounds.sort_by_key(|(image, _)| FixedState::default().hash_one(image));
+        let mut images: Vec<_> = Cube3.symmetric_images(&start).into_iter().take(IMAGES).collect();
+        images.sort_by_key(|image| FixedState::default().hash_one(image.start));
+        let expected_bounds: Vec<_> = images.iter().map(|image| (image.start, expected.cost)).collect();
+        assert_eq!(bounds, expected_bounds, "every image is searched once, below the first answer");
+        assert!(outcome.cost <= expected.cost && outcome.stats.generated == 1000);
+        assert_eq!(told.first().map(|answer| (answer.cost, &answer.moves)), expected.cost.zip(expected.moves.as_ref()));
+        // One by one, a search begins with its first answer by itself.
+        let search = Symmetries { search: Box::new(quick.clone()), count: IMAGES, together: false };
+        run(&search, &start, &mut device);
+        assert_eq!(quick.first.lock().unwrap().len(), 1);
+    }
 }
 
 /// A search that solves one image at once, and of the others never comes to an end by itself.
@@ -195,8 +261,8 @@ fn limits_and_failures_end_all_images() {
         let outcome = search.run(&Cube3, &first, &mut Device::default(), &mut control).expect("the device works");
         assert!(outcome.end == End::Solved && !control.was_stopped(), "{limits:?}: {:?}", outcome.end);
         let generated = outcome.stats.generated;
-        assert!((30..=most).contains(&generated), "{limits:?}: {generated} of three images, and of the first");
-        assert!(limits.nodes.is_none() || generated > 350, "each has its share: {generated}");
+        assert!((30..=most).contains(&generated), "{limits:?}: {generated} of all images");
+        assert!(limits.nodes.is_none() || generated > 290, "each has its share: {generated}");
     }
     let limits = Limits::default();
     let mut watch = |progress: &Progress| {
