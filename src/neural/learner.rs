@@ -81,8 +81,8 @@ struct Uploaded {
 /// What a forward pass in training gives.
 struct Pass {
     loss: Tensor,
-    error: Tensor,
     squared: Tensor,
+    absolute: Tensor,
     cross_entropy: Option<Tensor>,
 }
 
@@ -303,8 +303,7 @@ impl Learner {
         let gradients = self.backward(&pass);
         let measures = no_grad(|| {
             let cross_entropy = pass.cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, self.device.0)));
-            let absolute = pass.error.detach().abs().mean(Kind::Float);
-            Tensor::stack(&[pass.loss.detach(), pass.squared.detach(), absolute, cross_entropy.detach()], 0)
+            Tensor::stack(&[pass.loss, pass.squared, pass.absolute, cross_entropy], 0)
         });
         (gradients, measures)
     }
@@ -338,8 +337,8 @@ impl Learner {
     fn forward(&self, batch: &Uploaded) -> Pass {
         let weights = self.parameters.weights(self.precision.kind());
         let output = self.network.forward(&weights, &batch.rows, true);
-        let error = &output.values - &batch.labels;
-        let squared = error.square().mean(Kind::Float);
+        let squared = output.values.mse_loss(&batch.labels, Reduction::Mean);
+        let absolute = no_grad(|| output.values.l1_loss(&batch.labels, Reduction::Mean));
         let cross_entropy = output.policy.zip(batch.targets.as_ref()).map(|(logits, targets)| {
             let targets = targets.to_kind(Kind::Float);
             let shares = &targets / targets.sum_dim_intlist([1i64].as_slice(), true, Kind::Float).clamp_min(1.0);
@@ -350,7 +349,7 @@ impl Learner {
             Some(cross_entropy) => &value_loss + cross_entropy,
             None => value_loss,
         };
-        Pass { loss, error, squared, cross_entropy }
+        Pass { loss, squared, absolute, cross_entropy }
     }
 
     fn backward(&self, pass: &Pass) -> Vec<Tensor> {

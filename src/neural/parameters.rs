@@ -180,7 +180,9 @@ impl Parameters {
                 Group::Vector => vectors.next(),
                 Group::Statistic => statistics.next(),
             };
-            next.expect("the split has a piece an entry").view(&entry.shape[..])
+            let flat = next.expect("the split has a piece an entry");
+            // A view less for each vector, and in training its backward.
+            if entry.shape.len() == 1 { flat } else { flat.view(&entry.shape[..]) }
         });
         Weights { tensors: tensors.collect() }
     }
