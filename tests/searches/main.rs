@@ -5,6 +5,7 @@ mod best_first;
 mod every;
 mod images;
 mod mocks;
+mod overlap;
 mod pancakes;
 mod partial;
 mod prove;
