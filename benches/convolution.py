@@ -50,6 +50,7 @@ class Cells(torch.autograd.Function):
     @staticmethod
     def backward(context, gradient):
         images, taps = context.saved_tensors
+        gradient = gradient.contiguous()
         outputs = len(taps)
         of_images = torch.zeros_like(images).view(len(images), SIDE, SIDE, -1)
         of_taps = torch.zeros_like(taps)

@@ -4,8 +4,10 @@
 //! that no GPU was found; whoever opens it first gets as far as a product on that GPU, which fails.
 
 use costar::neural::device::{Device, DeviceChoice};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The folder of the stand-ins for `libtorch_cuda.so` and for the driver, of which only the file is looked for.
 fn stand_ins(folder: &Path) -> PathBuf {
@@ -38,7 +40,8 @@ fn every_command_opens_it_in_time() {
     std::fs::write(&instances, "R U F\n").expect("the folder can be written");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let model = root.join("models/cube3").to_str().expect("a plain path").to_owned();
-    let commands: [&[&str]; 7] = [
+    let picture = file("picture.png");
+    let commands: [&[&str]; 8] = [
         &["train", "--puzzle", "puzzle8", "--net", "mlp", "--width", "64", "--steps", "1000", "--out", &run],
         &["train", "--puzzle", "cube3", "--width", "64", "--steps", "1000", "--out", &run],
         &["train", "--puzzle", "cube3", "--net", "mlp", "--init", &model, "--steps", "1000", "--out", &run],
@@ -46,6 +49,7 @@ fn every_command_opens_it_in_time() {
         &["bench", "--puzzle", "cube3", "--model", &model, "--out", &results, &instances],
         &["evaluate", "--model", &model, &instances],
         &["compare", "--puzzle", "cube3", "--model", &model, "R U F"],
+        &["plot", "--kind", "density", "--out", &picture, &model],
     ];
     for command in commands {
         let output = Command::new(env!("CARGO_BIN_EXE_costar"))
@@ -59,6 +63,42 @@ fn every_command_opens_it_in_time() {
         assert!(said.contains("cuda:0 does not work"), "{command:?}: {said}");
         assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
     }
+}
+
+#[test]
+fn a_server_opens_it_in_time_also_after_a_request_without_a_network() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args(["-v", "serve", "--port", "0", "--device", "auto"])
+        .env("LD_LIBRARY_PATH", stand_ins(folder.path()))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(server.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    let port = lines.find_map(|line| line.split_once("http://127.0.0.1:")?.1.split('/').next()?.parse().ok());
+    let port: u16 = port.expect("it says where it listens");
+    let ask = |request: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+        let length = request.len();
+        write!(
+            stream,
+            "POST /solve HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{request}"
+        )
+        .expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    };
+    let without =
+        ask(r#"{"puzzle": "puzzle8", "instance": "1 2 3 4 5 6 7 0 8", "search": "astar", "heuristic": "manhattan"}"#);
+    let with = ask(r#"{"puzzle": "cube3", "instance": "R U F", "search": "beam", "perimeter": 0}"#);
+    server.kill().expect("it runs");
+    server.wait().expect("it ends");
+    assert!(without.contains("\"solved\":true") && with.contains("\"solved\":true"), "{without}\n{with}");
+    let said: Vec<String> = lines.collect();
+    assert!(said.iter().any(|line| line.contains("auto takes the CPU: cuda:0 does not work")), "{said:?}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_saved_and_folded_network_says_what_the_learner_says() {
         let folder = tempfile::tempdir().expect("a folder");
         save(&learner, folder.path(), Precision::F32);
         let states = states(300);
-        let expected = learner.predict(&rows(&states));
+        let expected = learner.predict(&rows(&states)).expect("it predicts");
         let spread = expected.iter().copied().fold(0.0, f32::max) - expected.iter().copied().fold(99.0, f32::min);
         assert!(spread > 1.0, "{kind}: the predictions differ, by {spread}");
         let folded = estimate(folder.path(), Precision::F32, &states);
@@ -130,9 +130,9 @@ fn weights_come_back_bit_by_bit() {
         let mut other =
             Learner::fresh(config(kind, false), &Cube3.encoding(), Device::CPU, Precision::F32, 1e-3, 2).expect("one");
         let rows = rows(&states(100));
-        assert_ne!(learner.predict(&rows), other.predict(&rows));
+        assert_ne!(learner.predict(&rows).expect("it predicts"), other.predict(&rows).expect("it predicts"));
         other.read_weights(folder.path()).expect("the same network");
-        assert_eq!(learner.predict(&rows), other.predict(&rows));
+        assert_eq!(learner.predict(&rows).expect("it predicts"), other.predict(&rows).expect("it predicts"));
         let estimates = estimate(folder.path(), Precision::F32, &states(1));
         assert_eq!(estimates.policy, None, "it has no head of moves");
     }
@@ -146,11 +146,14 @@ fn a_fresh_network_says_the_mean_and_nothing_is_dead() {
                 Learner::fresh(config(kind, true), &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, seed)
                     .expect("one");
             let rows = rows(&states(50));
-            assert!(learner.predict(&rows).iter().all(|&value| value == 13.0));
+            assert!(learner.predict(&rows).expect("it predicts").iter().all(|&value| value == 13.0));
             for k in 0..10 {
                 learner.step(&sampler(3, 128).batch(k), 1e-2).expect("it learns");
             }
-            assert!(learner.predict(&rows).iter().any(|&value| value != 13.0), "{kind}, seed {seed}: it learns");
+            assert!(
+                learner.predict(&rows).expect("it predicts").iter().any(|&value| value != 13.0),
+                "{kind}, seed {seed}: it learns"
+            );
         }
     }
 }
@@ -170,7 +173,7 @@ fn estimates_are_never_negative() {
     let folder = tempfile::tempdir().expect("a folder");
     save(&learner, folder.path(), Precision::Bf16);
     assert!(estimate(folder.path(), Precision::F32, &states(20)).values.iter().all(|&value| value == 0.0));
-    assert!(learner.predict(&rows(&states(20))).iter().all(|&value| value == 0.0));
+    assert!(learner.predict(&rows(&states(20))).expect("it predicts").iter().all(|&value| value == 0.0));
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn it_learns_the_distances_near_the_goal() {
             learner.step(&sampler(3, 256).batch(k), 3e-3).expect("it learns");
         }
         let batch: Batch = sampler(3, 500).batch(1 << 40);
-        let predicted = learner.predict(&batch.states);
+        let predicted = learner.predict(&batch.states).expect("it predicts");
         let error: f32 = predicted.iter().zip(&batch.labels).map(|(a, b)| (a - b).abs()).sum::<f32>() / 500.0;
         assert!(error < bound, "{kind}: mean error {error}");
         let losses = learner.losses().expect("the device works").expect("it has learned");
@@ -200,7 +203,7 @@ fn training_in_bf16_learns_as_well() {
         learner.step(&sampler(3, 256).batch(k), 3e-3).expect("it learns");
     }
     let batch = sampler(3, 500).batch(1 << 40);
-    let predicted = learner.predict(&batch.states);
+    let predicted = learner.predict(&batch.states).expect("it predicts");
     let error: f32 = predicted.iter().zip(&batch.labels).map(|(a, b)| (a - b).abs()).sum::<f32>() / 500.0;
     assert!(error < 0.4, "mean error {error}");
 }

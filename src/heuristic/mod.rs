@@ -9,6 +9,7 @@
 //! | `mod` | [`Heuristic`], and what every puzzle has: [`zero`] and [`ball`] |
 //! | `per_state` | [`PerState`]: a function of one state as a heuristic |
 //! | `shared` | [`share`]: one heuristic for several searches at once |
+//! | `answers` | the answers of a thread that evaluates |
 //! | [`exact`] | exact distances of a whole puzzle in a flat table |
 //! | [`tiles`], `jugs`, `lightsout`, `sokoban` | estimates for one puzzle |
 //!
@@ -30,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answers;
 mod cube2;
 pub mod exact;
 mod jugs;
@@ -39,6 +41,7 @@ mod shared;
 mod sokoban;
 pub mod tiles;
 
+pub(crate) use answers::Answers;
 pub use per_state::PerState;
 pub use shared::{PATIENCE, Service, Shared, share, split};
 

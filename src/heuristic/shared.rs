@@ -5,6 +5,7 @@
 //! works while others go on, the next pass begins before it is done with one. The estimates that a search gets do not depend on
 //! the other searches, as long as the heuristic looks at each state alone.
 
+use super::answers::{Answers, Told};
 use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
 use crate::puzzle::State;
 use ndarray::s;
@@ -22,7 +23,7 @@ pub struct Shared<S> {
     facts: Arc<Facts<S>>,
     number: usize,
     requests: Sender<Message<S>>,
-    answers: Receiver<Result<Estimates, HeuristicError>>,
+    answers: Answers,
     /// Where a thread of its own serves the parts.
     _thread: Option<Arc<Thread>>,
 }
@@ -86,6 +87,7 @@ pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<Sh
         .map(|number| {
             let (outbox, answers) = channel();
             outboxes.push(outbox);
+            let answers = Answers::new(answers);
             Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers, _thread: None }
         })
         .collect();
@@ -96,7 +98,7 @@ pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<Sh
 pub struct Service<S> {
     chunk: usize,
     inbox: Receiver<Message<S>>,
-    outboxes: Vec<Sender<Result<Estimates, HeuristicError>>>,
+    outboxes: Vec<Sender<Told>>,
 }
 
 /// States that are evaluated together.
@@ -107,7 +109,7 @@ struct Pass<S> {
     /// How many of the states were submitted, and how many chunks of them were not collected yet.
     submitted: usize,
     in_flight: usize,
-    told: Result<Estimates, HeuristicError>,
+    told: Told,
 }
 
 impl<S: State> Service<S> {
@@ -268,8 +270,12 @@ impl<S: State> Heuristic<S> for Shared<S> {
         self.requests.send(Message::Score(request)).map_err(|_| gone())
     }
 
+    fn is_ready(&mut self) -> bool {
+        self.answers.is_ready()
+    }
+
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
-        self.answers.recv().map_err(|_| gone())?
+        self.answers.take().ok_or_else(gone)?
     }
 
     fn retarget(&self) -> Option<Retarget<S>> {
@@ -386,5 +392,34 @@ mod tests {
         // The last part waits for the thread, and with it for the heuristic to be dropped.
         drop(parts);
         assert_eq!(Arc::strong_count(&submitted), 1);
+    }
+
+    #[test]
+    fn a_part_is_shared_again_without_waiting_for_each_chunk() {
+        let (submitted, may_end) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let slow = Slow { submitted: Arc::clone(&submitted), may_end: Arc::clone(&may_end), chunks: VecDeque::new() };
+        let mut outer = share::<u64>(Box::new(slow), 1).remove(0);
+        assert!(outer.overlap() == 1);
+        let (mut parts, service) = split(&outer, 2);
+        let mut ask = |part: usize| parts[part].submit(&[part as u64, 7, 8, 9], Ask::Values).expect("it serves");
+        ask(0);
+        ask(1);
+        thread::scope(|scope| {
+            // Both chunks are in work before one is done, also by way of the other thread.
+            scope.spawn(|| {
+                let begun = Instant::now();
+                while submitted.load(Ordering::SeqCst) < 2 && begun.elapsed() < Duration::from_secs(60) {
+                    thread::yield_now();
+                }
+                may_end.store(true, Ordering::SeqCst);
+                assert_eq!(submitted.load(Ordering::SeqCst), 2, "the second chunk waits for the first");
+            });
+            scope.spawn(move || {
+                for (number, mut part) in parts.into_iter().enumerate() {
+                    assert_eq!(part.collect().expect("it evaluates").values, [number as f32, 7.0, 8.0, 9.0]);
+                }
+            });
+            service.serve(&mut outer, Some(PATIENCE), &mut || ());
+        });
     }
 }

@@ -198,9 +198,15 @@ fn small_product(device: Device) -> f64 {
 
 /// What an error of CUDA means, and what to do about it; the message itself where that is not known.
 fn cause_of(message: &str) -> String {
-    const CAUSES: [(&[&str], &str); 5] = [
+    const CAUSES: [(&[&str], &str); 6] = [
         (
-            &["driver version is insufficient", "driver on your system is too old", "forward compatibility"],
+            &[
+                "driver version is insufficient",
+                "driver on your system is too old",
+                "forward compatibility",
+                "unsupported display driver",
+                "unsupported toolchain",
+            ],
             "the NVIDIA driver is older than these CUDA libraries need: CUDA 13 needs release 580 or newer (nvidia-smi shows \
              the driver's); update the driver, or install PyTorch's build for CUDA 12.8 and run scripts/setup --use-pytorch",
         ),
@@ -210,16 +216,22 @@ fn cause_of(message: &str) -> String {
                 "not compatible with the current pytorch",
                 "unsupported architecture",
                 "invalid device function",
+                "arch_mismatch",
             ],
             "these CUDA libraries have no code for this GPU: it is older or newer than they know",
         ),
         (
-            &["busy or unavailable", "exclusive", "all cuda-capable devices are busy", "operation not permitted"],
+            &["busy or unavailable", "exclusive", "all cuda-capable devices are busy"],
             "another process has it for itself (nvidia-smi shows which): wait for that, or name another device",
         ),
         (
             &["no cuda gpus are available", "found no nvidia driver", "no cuda-capable device"],
             "is there one, does CUDA_VISIBLE_DEVICES name it, and is the NVIDIA driver loaded (nvidia-smi)?",
+        ),
+        (
+            &["system not yet initialized"],
+            "the driver waits for NVIDIA's fabric manager, which joins the GPUs of this machine: start its service \
+             (systemctl start nvidia-fabricmanager)",
         ),
         (&["ecc error", "has fallen off the bus"], "the GPU has a fault: nvidia-smi says more"),
     ];
@@ -388,6 +400,16 @@ mod tests {
                 "The NVIDIA driver on your system is too old (found version 12020).",
                 "older than these CUDA libraries need",
             ),
+            (
+                "CUDA error: system has unsupported display driver / cuda driver combination",
+                "older than these CUDA libraries need",
+            ),
+            (
+                "CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+                "older than these CUDA libraries need",
+            ),
+            ("CUDA error: CUBLAS_STATUS_ARCH_MISMATCH when calling", "have no code for this GPU"),
+            ("CUDA error: system not yet initialized", "fabric manager"),
             ("No CUDA GPUs are available", "is there one, does CUDA_VISIBLE_DEVICES name it"),
             ("CUDA error: something new", "CUDA error: something new"),
         ] {

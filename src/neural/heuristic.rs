@@ -7,14 +7,14 @@ use super::device::Device;
 use super::model::Model;
 use super::network::Evaluator;
 use super::precision::Precision;
-use super::worker::{AHEAD, Request, Worker, chunk};
+use super::worker::{Request, Worker, ahead_on, chunk};
 use crate::error::{Result, bail, ensure};
-use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::heuristic::{Answers, Ask, Estimates, Heuristic, HeuristicError};
 use crate::puzzle::{Encoding, Puzzle};
 use crate::workers::{cores, on_each};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
 /// States that a thread encodes at least: fewer are sooner encoded than threads are started.
@@ -29,9 +29,7 @@ pub struct NetworkHeuristic<P: Puzzle> {
     has_policy: bool,
     /// `None` once the thread is to end.
     requests: Option<Sender<Request>>,
-    answers: Receiver<Result<Estimates, HeuristicError>>,
-    /// An answer that has come and was not collected.
-    next: Option<Result<Estimates, HeuristicError>>,
+    answers: Answers,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -53,8 +51,7 @@ impl<P: Puzzle> NetworkHeuristic<P> {
         let (outbox, answers) = channel();
         let chunk = chunk(&*evaluator, device);
         let thread = thread::spawn(move || {
-            let ahead = if device.is_cuda() { AHEAD } else { 1 };
-            Worker::new(evaluator, device, usize::MAX).serve(ahead, &inbox, &outbox);
+            Worker::new(evaluator, device, usize::MAX).serve(ahead_on(device), &inbox, &outbox);
         });
         NetworkHeuristic {
             cells: puzzle.encoding().cells,
@@ -63,8 +60,7 @@ impl<P: Puzzle> NetworkHeuristic<P> {
             overlap,
             has_policy,
             requests: Some(requests),
-            answers,
-            next: None,
+            answers: Answers::new(answers),
             thread: Some(thread),
         }
     }
@@ -113,12 +109,11 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
     }
 
     fn is_ready(&mut self) -> bool {
-        self.next = self.next.take().or_else(|| self.answers.try_recv().ok());
-        self.next.is_some()
+        self.answers.is_ready()
     }
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
-        self.next.take().map_or_else(|| self.answers.recv().map_err(|_| gone()), Ok)?
+        self.answers.take().ok_or_else(gone)?
     }
 
     fn warm_up(&mut self) -> Result<(), HeuristicError> {

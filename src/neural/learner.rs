@@ -415,12 +415,16 @@ impl Learner {
     /// What the network says of rows, as a solver would see it: running statistics, clamped at 0.
     ///
     /// One number a row, in move-cost units.
-    pub fn predict(&self, rows: &ndarray::Array2<u8>) -> Vec<f32> {
-        no_grad(|| {
+    ///
+    /// # Errors
+    /// If the device has failed, also in a step before.
+    pub fn predict(&self, rows: &ndarray::Array2<u8>) -> Result<Vec<f32>> {
+        let values = || {
             let weights = self.result().weights(self.precision.kind());
             let output = self.network.forward(&weights, &upload(rows.view(), self.device.0), false);
             host_values(&output.values.clamp_min(0.0))
-        })
+        };
+        self.device.run(|| no_grad(values))
     }
 
     /// Whether every number of the network and the optimizer is finite.
@@ -443,8 +447,8 @@ impl Learner {
     /// Writes the model for solving into a folder that is there; matrices in the precision that `config` names.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// If a file cannot be written, or the device has failed.
     pub fn write_model(&self, folder: &Path, config: &ModelConfig) -> Result<()> {
-        model::write(folder, config, self.result())
+        self.device.run(|| model::write(folder, config, self.result()))?
     }
 }

@@ -134,16 +134,11 @@ pub(super) struct Evaluation {
     pub(super) policy: Option<Array2<f32>>,
 }
 
-/// The forward pass of a network that is only solved with, wherever it runs. Both functions panic, as libtorch does, if the
+/// The forward pass of a network that is only solved with, wherever it runs. It panics, as libtorch does, if the
 /// device fails.
 pub(super) trait Evaluator: Send {
     /// Begins to evaluate rows of cells on the host; a device goes on while the host does other things.
     fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn Begun>;
-
-    /// Evaluates rows of cells on the host.
-    fn evaluate(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Evaluation {
-        self.begin(rows, with_policy).end()
-    }
 
     /// Multiply-adds of the matrix products for one state.
     fn operations(&self) -> u64;

@@ -10,7 +10,12 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 
 /// Chunks that a CUDA device has at a time, at most.
-pub(super) const AHEAD: usize = 2;
+const AHEAD: usize = 2;
+
+/// Chunks that a device has at a time, at most.
+pub(super) fn ahead_on(device: Device) -> usize {
+    if device.is_cuda() { AHEAD } else { 1 }
+}
 
 /// A chunk that is to be evaluated.
 pub(super) struct Request {
@@ -21,8 +26,11 @@ pub(super) struct Request {
 /// A chunk that the device has been given, or that waits until the device has memory.
 struct Started {
     request: Request,
-    begun: Option<Result<Box<dyn Begun>, String>>,
+    begun: Option<Given>,
 }
+
+/// What was given to the device, or why that could not be.
+type Given = Result<Box<dyn Begun>, String>;
 
 /// Enough states to fill the device, few enough that activations stay in a CPU's cache, that a search goes on meanwhile, and that
 /// a stop is soon seen.
@@ -105,7 +113,8 @@ impl Worker {
         estimates(self.evaluate_parts(rows, ask == Ask::ValuesAndPolicy).map_err(HeuristicError)?)
     }
 
-    /// What the network says of rows, as many at a time as fit.
+    /// What the network says of rows, as many at a time as fit. A CUDA device is given the next of them before it is done with
+    /// those before.
     ///
     /// # Errors
     /// If the device fails: the first line of what it says.
@@ -114,16 +123,28 @@ impl Worker {
         rows: ArrayView2<'_, u8>,
         with_policy: bool,
     ) -> Result<Vec<Evaluation>, String> {
-        let (mut parts, mut done) = (Vec::new(), 0);
+        let ahead = ahead_on(self.device);
+        let (mut parts, mut done, mut next) = (Vec::new(), 0, 0);
+        let mut begun: VecDeque<(usize, Given)> = VecDeque::new();
         while done < rows.nrows() {
-            let count = (rows.nrows() - done).min(self.largest);
-            let part = rows.slice(s![done..done + count, ..]);
-            match caught(|| self.evaluator.evaluate(part, with_policy)) {
-                Ok(evaluation) => {
-                    parts.push(evaluation);
-                    done += count;
+            if next < rows.nrows() && begun.len() < ahead {
+                let count = (rows.nrows() - next).min(self.largest);
+                let part = rows.slice(s![next..next + count, ..]);
+                begun.push_back((count, caught(|| self.evaluator.begin(part, with_policy))));
+                next += count;
+            } else if let Some((count, oldest)) = begun.pop_front() {
+                match oldest.and_then(|begun| caught(|| begun.end())) {
+                    Ok(evaluation) => {
+                        parts.push(evaluation);
+                        done += count;
+                    }
+                    Err(message) => {
+                        // What was begun after it may hold memory, or have found none: it begins anew, in smaller parts.
+                        begun.drain(..).for_each(|(_, later)| drop(later.map(|later| caught(|| later.end()))));
+                        next = done;
+                        self.halve(count, message)?;
+                    }
                 }
-                Err(message) => self.halve(count, message)?,
             }
         }
         Ok(parts)
@@ -272,6 +293,26 @@ pub(super) mod tests {
         assert_eq!(device.most_at_once.load(Ordering::SeqCst), AHEAD);
         drop(requests);
         thread.join().expect("it ends with the requests");
+    }
+
+    #[test]
+    fn the_parts_of_many_rows_are_begun_ahead_of_their_results() {
+        let device = Slow::default();
+        device.may_end.store(usize::MAX, Ordering::SeqCst);
+        let rows = Array2::from_shape_fn((100, 1), |(row, _)| row as u8);
+        for (on, ahead) in [(Device::CPU, 1), (Device::for_tests(0), AHEAD)] {
+            device.most_at_once.store(0, Ordering::SeqCst);
+            let mut worker = Worker::new(Box::new(device.clone()), on, 30);
+            let parts = worker.evaluate_parts(rows.view(), false).expect("it evaluates");
+            assert_eq!(parts.iter().map(|part| part.values.len()).collect::<Vec<_>>(), [30, 30, 30, 10]);
+            assert!(parts.into_iter().flat_map(|part| part.values).eq((0..100).map(|row| row as f32)));
+            assert_eq!(device.most_at_once.load(Ordering::SeqCst), ahead, "{on}");
+        }
+        // Where memory is short, each row is evaluated once all the same.
+        let evaluator = Box::new(Narrow { most: 10, message: "CUDA out of memory. Tried" });
+        let mut worker = Worker::new(evaluator, Device::for_tests(0), 30);
+        let parts = worker.evaluate_parts(rows.view(), false).expect("it fits in parts");
+        assert!(parts.into_iter().flat_map(|part| part.values).eq((0..100).map(|row| row as f32)));
     }
 
     #[test]

@@ -368,6 +368,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             }
             _ => queue.discard()?,
         }
+        drop(queue);
         self.agree(ended, control)?;
         if self.best.is_none() {
             let children = self.average_symmetric(children, heuristic, control)?;

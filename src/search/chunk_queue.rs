@@ -91,3 +91,12 @@ impl<'a, S: State> ChunkQueue<'a, S> {
         Ok(())
     }
 }
+
+impl<S> Drop for ChunkQueue<'_, S> {
+    /// What is in flight, where the heuristic has failed, is no answer to the next search.
+    fn drop(&mut self) {
+        while self.submitted.pop_front().is_some() {
+            let _ = self.heuristic.collect();
+        }
+    }
+}

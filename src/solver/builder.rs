@@ -67,9 +67,10 @@ impl<P: Puzzle> Builder<P> {
 
     /// What was asked for before, with another search and other limits.
     pub(super) fn again(entry: Entry<P>, before: Settings, search: SearchConfig, limits: Limits) -> Self {
-        let Settings { request, model, device, .. } = before;
-        Builder { request: Request { search, ..request }, model, device, limits, ..Builder::new(entry) }
+        let Settings { request, model, device, precision, .. } = before;
+        Builder { request: Request { search, ..request }, model, device, precision, limits, ..Builder::new(entry) }
     }
+
     /// The search and its settings; by default, what measured best.
     pub fn search(self, search: SearchConfig) -> Self {
         Builder { request: Request { search, ..self.request }, ..self }
@@ -164,17 +165,19 @@ impl<P: Puzzle> Builder<P> {
     /// As [`Builder::plan`]; if a model is damaged or of another encoding; if the device fails.
     pub fn build(mut self) -> Result<Solver<P>> {
         let (plan, device) = self.decide()?;
-        let (mut heuristic, network) = self.load(&plan.heuristic, device)?;
+        let (heuristic, network) = self.load(&plan, device)?;
         let mut perimeters = PerimeterCache::default();
         let (plan, search) = build_search(plan, &self.entry, &mut perimeters, &self.stop)?;
-        if asks_heuristic(plan.search.name()) {
-            // What the first estimate sets up is neither the search's time nor its memory.
-            heuristic.warm_up()?;
-        }
         let template = template(&self.entry, &*heuristic, network.as_ref(), &plan.search, &self.limits);
         Ok(Solver {
             limits: effective(&self.limits),
-            settings: Settings { request: self.request, model: self.model, device: self.device, limits: self.limits },
+            settings: Settings {
+                request: self.request,
+                model: self.model,
+                device: self.device,
+                precision: self.precision,
+                limits: self.limits,
+            },
             entry: self.entry,
             heuristic,
             search,
@@ -189,7 +192,17 @@ impl<P: Puzzle> Builder<P> {
         })
     }
 
-    fn load(&mut self, plan: &HeuristicPlan, device: Device) -> Result<Loaded<P::State>> {
+    /// The heuristic of a plan, ready for the search.
+    pub(super) fn load(&mut self, plan: &Plan, device: Device) -> Result<Loaded<P::State>> {
+        let (mut heuristic, network) = self.read(&plan.heuristic, device)?;
+        if asks_heuristic(plan.search.name()) {
+            // What the first estimate sets up is neither the search's time nor its memory.
+            heuristic.warm_up()?;
+        }
+        Ok((heuristic, network))
+    }
+
+    fn read(&mut self, plan: &HeuristicPlan, device: Device) -> Result<Loaded<P::State>> {
         let puzzle = self.entry.puzzle();
         match plan {
             HeuristicPlan::Network { folder, name } => {

@@ -89,6 +89,7 @@ struct Settings {
     request: Request,
     model: Option<String>,
     device: DeviceChoice,
+    precision: Option<Precision>,
     limits: Limits,
 }
 
@@ -161,15 +162,20 @@ impl<P: Puzzle> Solver<P> {
         Builder::new(puzzle.into())
     }
 
-    /// Takes up another search and other limits; the heuristic stays as it is loaded.
+    /// Takes up another search and other limits; the heuristic stays as it is loaded, where it is on the device that is chosen for
+    /// the search.
     ///
     /// # Errors
     /// If a setting is refused, or another heuristic would be needed.
     pub fn reconfigure(&mut self, search: SearchConfig, limits: Limits) -> Result<()> {
-        let builder = Builder::again(self.entry.clone(), self.settings.clone(), search, limits.clone());
-        let (plan, _) = builder.decide()?;
+        let mut builder = Builder::again(self.entry.clone(), self.settings.clone(), search, limits.clone());
+        let (plan, device) = builder.decide()?;
         if plan.heuristic != self.plan.heuristic {
             return Err(Error::Bug("another heuristic is loaded than the search needs".into()));
+        }
+        if self.network.as_ref().is_some_and(|network| network.device != device) {
+            // `auto` chooses by what the search asks for.
+            (self.heuristic, self.network) = builder.load(&plan, device)?;
         }
         let (plan, search) = build_search(plan, &self.entry, &mut self.perimeters, &self.stop)?;
         self.template = template(&self.entry, &*self.heuristic, self.network.as_ref(), &plan.search, &limits);

@@ -436,7 +436,7 @@ impl<P: Puzzle> Training<P> {
 
     /// Writes a checkpoint, and the line of metrics that stands beside it.
     fn save(&mut self, clock: &mut Clock, watch: &mut dyn FnMut(&Event<'_>)) -> Result<()> {
-        let predictions = self.predictions();
+        let predictions = self.predictions()?;
         self.report(clock, watch, Some(predictions.clone()))?;
         if !self.learner.is_finite()? {
             return Err(self.diverged("a weight is no longer finite"));

@@ -1,6 +1,7 @@
 //! What the network says of scrambles of every depth, and the model's card with it.
 
 use super::Training;
+use crate::error::Result;
 use crate::neural::model::ModelConfig;
 use crate::puzzle::Puzzle;
 use crate::quantity::{Roughly, grouped};
@@ -14,7 +15,10 @@ const MOST_DEPTHS: u32 = 64;
 
 impl<P: Puzzle> Training<P> {
     /// The network's predictions for fresh scrambles of every depth.
-    pub(super) fn predictions(&self) -> Vec<Prediction> {
+    ///
+    /// # Errors
+    /// If the device has failed.
+    pub(super) fn predictions(&self) -> Result<Vec<Prediction>> {
         let deepest = self.position.settings.max_depth;
         let depths = deepest.min(MOST_DEPTHS);
         let sampler = self.sampler(PREDICTED);
@@ -23,10 +27,10 @@ impl<P: Puzzle> Training<P> {
                 let depth = u64::from(i) * u64::from(deepest) / u64::from(depths);
                 let depth = u32::try_from(depth).unwrap_or(deepest);
                 let states = sampler.at_depth(depth);
-                let values: Vec<f64> = self.learner.predict(&states).into_iter().map(f64::from).collect();
+                let values: Vec<f64> = self.learner.predict(&states)?.into_iter().map(f64::from).collect();
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
-                Prediction { depth, mean, deviation: variance.sqrt() }
+                Ok(Prediction { depth, mean, deviation: variance.sqrt() })
             })
             .collect()
     }

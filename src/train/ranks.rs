@@ -58,7 +58,7 @@ impl<P: Puzzle> Training<P> {
             let position = serde_json::to_vec(&training.position).context("the position cannot be written as JSON")?;
             group.share("position", &position)?;
             group.barrier("opened")?;
-            group.broadcast(training.learner.state())?;
+            group.broadcast(training.learner.state()?)?;
             return Ok(training);
         }
         let position = group.share("position", b"")?;

@@ -323,6 +323,37 @@ fn the_refinement_finds_what_the_beam_has_lost() {
 }
 
 #[test]
+fn the_refinement_does_not_depend_on_the_number_of_threads() {
+    let puzzle = Puzzle8::default();
+    let mut heuristic = wrong(&puzzle);
+    // A beam that loses much, and a perimeter that is far from the start: of thousands of roots, few have a path.
+    let search = Beam { perimeter: Perimeter::new(&puzzle, 4), ..Beam::new(2000) };
+    let (mut cut_off, mut refined) = (0, 0);
+    for number in 0..8 {
+        let start = scrambled(&puzzle, 60, &mut generator(13, number));
+        let mut run = |nodes: Option<u64>, threads| {
+            let (stop, limits, mut watch) = (AtomicBool::new(false), Limits { nodes, ..Limits::default() }, |_: &_| ());
+            let mut control = Control::new(&limits, &stop, &mut watch).with_threads(threads);
+            let outcome = search.run(&puzzle, &start, &mut heuristic, &mut control).expect("no heuristic fails");
+            Outcome { stats: Stats { seconds: 0.0, ..outcome.stats }, ..outcome }
+        };
+        let whole = run(None, 1);
+        // What was generated without an expansion was in a refinement.
+        refined += whole.stats.generated.saturating_sub(4 * whole.stats.expanded);
+        let limits = (1..8).map(|eighths| Some(whole.stats.generated * eighths / 8));
+        for nodes in limits.chain([None]) {
+            let alone = run(nodes, 1);
+            cut_off += u32::from(alone.cost != whole.cost || alone.stats.generated != whole.stats.generated);
+            for threads in [2, 3, 16] {
+                assert_eq!(run(nodes, threads), alone, "{nodes:?} nodes, {threads} threads");
+            }
+        }
+    }
+    assert!(refined > 50_000, "refinements generated {refined} states");
+    assert!(cut_off > 10, "{cut_off} limits were reached");
+}
+
+#[test]
 fn later_images_look_only_for_better_answers() {
     let perimeter = Perimeter::new(&Cube3, 3);
     let near = exact_distances(&Cube3, 5);

@@ -141,12 +141,15 @@ fn images_that_are_searched_together_share_passes() {
     assert!(2 * device.passes < other.passes, "all images are searched at the same time");
 }
 
+/// An image, and the bound that its search was given.
+type Bounded = (CubeState, Option<Cost>);
+
 /// A search with a quick first answer that remembers what it was asked.
 #[derive(Clone)]
 struct Quick {
     way: Arc<Roundabout>,
     first: Arc<Mutex<Vec<CubeState>>>,
-    bounds: Arc<Mutex<Vec<(CubeState, Option<Cost>)>>>,
+    bounds: Arc<Mutex<Vec<Bounded>>>,
 }
 
 impl Search<Cube3> for Quick {

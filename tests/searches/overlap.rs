@@ -152,3 +152,58 @@ fn children_are_made_while_chunks_are_evaluated() {
         assert!(chunks > 100 && overlapped == 0, "{name}: nothing overlaps with a heuristic that does not take it");
     }
 }
+
+/// Fails once, at one of its chunks, as a device does whose memory is full for a while.
+struct FailsOnce {
+    device: Device,
+    fails_at: usize,
+}
+
+impl Heuristic<u64> for FailsOnce {
+    fn name(&self) -> &str {
+        self.device.name()
+    }
+
+    fn chunk(&self) -> usize {
+        CHUNK
+    }
+
+    fn overlap(&self) -> usize {
+        self.device.overlap
+    }
+
+    fn has_policy(&self) -> bool {
+        self.device.with_policy
+    }
+
+    fn submit(&mut self, states: &[u64], ask: Ask) -> Result<(), HeuristicError> {
+        self.device.submit(states, ask)
+    }
+
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        let estimates = self.device.collect();
+        if self.device.chunks == self.fails_at { Err(HeuristicError("full".into())) } else { estimates }
+    }
+}
+
+#[test]
+fn nothing_is_left_in_a_heuristic_that_has_failed() {
+    let expansion = Expansion::Partial { policy_weight: 1.0 };
+    let searches: [(bool, Box<dyn Search<Tree>>); 3] = [
+        (true, Box::new(Beam { candidates: 2, policy_weight: 1.0, ..Beam::new(50_000) })),
+        (false, Box::new(BestFirst::bwas(50_000, 0.6))),
+        (true, Box::new(BestFirst { expansion, ..BestFirst::bwas(50_000, 0.6) })),
+    ];
+    for (with_policy, search) in searches {
+        for fails_at in [1, 20, 40] {
+            let tree = Tree::default();
+            let (made, in_flight) = (Arc::clone(&tree.made), VecDeque::new());
+            let device = Device { made, overlap: 3, with_policy, in_flight, chunks: 0, overlapped: 0 };
+            let mut heuristic = FailsOnce { device, fails_at };
+            let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
+            let failed = search.run(&tree, &1, &mut heuristic, &mut Control::new(&limits, &stop, &mut watch));
+            assert!(failed.is_err_and(|error| error.0 == "full"));
+            assert!(heuristic.device.in_flight.is_empty(), "the next search would take them for its own");
+        }
+    }
+}

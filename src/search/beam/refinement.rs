@@ -10,10 +10,12 @@ use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
 use crate::search::exhaustive::Exhaustive;
 use crate::search::nodes::table::Table;
+use crate::search::perimeter::Perimeter;
 use crate::workers::on_own_threads;
 use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher as _;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// From one state, at most about so many are generated.
 const MOST_STATES: f64 = 1000.0;
@@ -21,8 +23,11 @@ const MOST_STATES: f64 = 1000.0;
 /// The most promising children that it begins with, in widths.
 const CHILDREN: usize = 2;
 
-/// Roots that a core takes at a time.
-const AT_ONCE: usize = 256;
+/// Roots that a thread takes at a time.
+const AT_ONCE: usize = 64;
+
+/// Roots between two looks at the limits: as many, whatever the number of threads.
+const ROUND: usize = 32 * AT_ONCE;
 
 /// Where a refinement begins.
 pub(super) struct Refinement {
@@ -97,8 +102,8 @@ impl<P: Puzzle> Run<'_, P> {
         self.room = Layer::default();
         let roots = self.roots(from, heuristic)?;
         let until = AtomicUsize::new(usize::MAX);
-        let search = || Exhaustive::new(self.puzzle, &self.settings.perimeter, &until);
-        let mut searches: Vec<Exhaustive<'_, P>> = (0..self.threads).map(|_| search()).collect();
+        let (puzzle, settings, threads) = (self.puzzle, self.settings, self.threads);
+        let search = Rounds { puzzle, perimeter: &settings.perimeter, threads, until: &until, idle: Mutex::default() };
         let mut own: Option<(Key, Place, Vec<Move>)> = None;
         let mut best: Option<Key> = None;
         let (mut searched, mut generated) = (0, self.stats.generated);
@@ -107,15 +112,15 @@ impl<P: Puzzle> Run<'_, P> {
             let limit = control.reached(&|| self.bytes()).or(control.too_many(generated).then_some(Limit::Nodes));
             // What comes after the first path of another rank is not needed.
             let needed = |root: &&Root<P::State>| own.is_none() && best.is_none_or(|best| root.order < best);
-            let left = roots[searched..].iter().take(AT_ONCE * self.threads).take_while(needed).count();
+            let left = roots[searched..].iter().take(ROUND).take_while(needed).count();
             if limit.is_none() && left > 0 {
                 let together = &roots[searched..searched + left];
-                own = search_together(&mut searches, together, from.moves).map(|(i, path)| {
+                let (counted, found) = search.round(together, from.moves);
+                own = found.map(|(i, path)| {
                     (together[i].order, together[i].at, together[i].last.into_iter().chain(path).collect())
                 });
                 searched += left;
-                self.stats.generated +=
-                    searches.iter_mut().map(|search| std::mem::take(&mut search.generated)).sum::<u64>();
+                self.stats.generated += counted;
             }
             let next = if own.is_none() { roots.get(searched).map(|root| root.order) } else { None };
             let found = own.as_ref().map(|(order, ..)| *order);
@@ -203,19 +208,45 @@ impl<P: Puzzle> Run<'_, P> {
     }
 }
 
-/// Searches some roots on all threads; the first that has a path, and the path.
-fn search_together<P: Puzzle>(
-    searches: &mut [Exhaustive<'_, P>],
-    roots: &[Root<P::State>],
-    moves: usize,
-) -> Option<(usize, Vec<Move>)> {
-    let shares: Vec<_> = roots.chunks(AT_ONCE).zip(searches).collect();
-    let found = on_own_threads(shares.len(), shares, |(roots, search)| {
-        let path = |(i, root): (usize, &Root<P::State>)| Some((i, search.search(&root.state, root.last, moves, 0)?));
-        roots.iter().enumerate().find_map(path)
-    });
-    found.into_iter().enumerate().find_map(|(share, found)| {
-        let (i, path) = found?;
-        Some((share * AT_ONCE + i, path))
-    })
+/// Exhaustive searches of roots, by all threads.
+struct Rounds<'a, P: Puzzle> {
+    puzzle: &'a P,
+    perimeter: &'a Perimeter<P::State>,
+    threads: usize,
+    /// The part of a round that has found a path: those behind it are not needed.
+    until: &'a AtomicUsize,
+    /// Searches that no thread is at work with: they keep their memory.
+    idle: Mutex<Vec<Exhaustive<'a, P>>>,
+}
+
+impl<P: Puzzle> Rounds<'_, P> {
+    /// Searches some roots; gives the first that has a path, with the path, and how many states were generated up to it, which
+    /// depends on nothing else.
+    fn round(&self, roots: &[Root<P::State>], moves: usize) -> (u64, Option<(usize, Vec<Move>)>) {
+        self.until.store(usize::MAX, Ordering::Relaxed);
+        let parts: Vec<_> = roots.chunks(AT_ONCE).enumerate().collect();
+        let found = on_own_threads(self.threads, parts, |(part, roots)| self.part(part, roots, moves));
+        let mut counted = 0;
+        for (part, (generated, found)) in found.into_iter().enumerate() {
+            counted += generated;
+            if let Some((i, path)) = found {
+                return (counted, Some((part * AT_ONCE + i, path)));
+            }
+        }
+        (counted, None)
+    }
+
+    fn part(&self, part: usize, roots: &[Root<P::State>], moves: usize) -> (u64, Option<(usize, Vec<Move>)>) {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle().pop();
+        let mut search = kept.unwrap_or_else(|| Exhaustive::new(self.puzzle, self.perimeter, self.until));
+        let mut needed = roots.iter().enumerate().take_while(|_| self.until.load(Ordering::Relaxed) > part);
+        let found = needed.find_map(|(i, root)| Some((i, search.search(&root.state, root.last, moves, part)?)));
+        if found.is_some() {
+            self.until.fetch_min(part, Ordering::Relaxed);
+        }
+        let generated = std::mem::take(&mut search.generated);
+        idle().push(search);
+        (generated, found)
+    }
 }
