@@ -7,7 +7,8 @@ use costar::neural::device::{Device, DeviceChoice};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// The folder of the stand-ins for `libtorch_cuda.so` and for the driver, of which only the file is looked for.
 fn stand_ins(folder: &Path) -> PathBuf {
@@ -65,21 +66,33 @@ fn every_command_opens_it_in_time() {
     }
 }
 
+/// A process that is killed in the end.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
 #[test]
 fn a_server_opens_it_in_time_also_after_a_request_without_a_network() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut server = Command::new(env!("CARGO_BIN_EXE_costar"))
-        .args(["-v", "serve", "--port", "0", "--device", "auto"])
-        .env("LD_LIBRARY_PATH", stand_ins(folder.path()))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut lines = BufReader::new(server.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    let mut server = Killed(
+        Command::new(env!("CARGO_BIN_EXE_costar"))
+            .args(["-v", "serve", "--port", "0", "--device", "auto"])
+            .env("LD_LIBRARY_PATH", stand_ins(folder.path()))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts"),
+    );
+    let mut lines = BufReader::new(server.0.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
     let port = lines.find_map(|line| line.split_once("http://127.0.0.1:")?.1.split('/').next()?.parse().ok());
     let port: u16 = port.expect("it says where it listens");
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout can be set");
         let length = request.len();
         write!(
             stream,
@@ -94,8 +107,7 @@ fn a_server_opens_it_in_time_also_after_a_request_without_a_network() {
     let without =
         ask(r#"{"puzzle": "puzzle8", "instance": "1 2 3 4 5 6 7 0 8", "search": "astar", "heuristic": "manhattan"}"#);
     let with = ask(r#"{"puzzle": "cube3", "instance": "R U F", "search": "beam", "perimeter": 0}"#);
-    server.kill().expect("it runs");
-    server.wait().expect("it ends");
+    drop(server);
     assert!(without.contains("\"solved\":true") && with.contains("\"solved\":true"), "{without}\n{with}");
     let said: Vec<String> = lines.collect();
     assert!(said.iter().any(|line| line.contains("auto takes the CPU: cuda:0 does not work")), "{said:?}");

@@ -401,20 +401,23 @@ mod tests {
         let mut outer = share::<u64>(Box::new(slow), 1).remove(0);
         assert!(outer.overlap() == 1);
         let (mut parts, service) = split(&outer, 2);
-        let mut ask = |part: usize| parts[part].submit(&[part as u64, 7, 8, 9], Ask::Values).expect("it serves");
-        ask(0);
-        ask(1);
         thread::scope(|scope| {
-            // Both chunks are in work before one is done, also by way of the other thread.
-            scope.spawn(|| {
-                let begun = Instant::now();
-                while submitted.load(Ordering::SeqCst) < 2 && begun.elapsed() < Duration::from_secs(60) {
-                    thread::yield_now();
-                }
-                may_end.store(true, Ordering::SeqCst);
-                assert_eq!(submitted.load(Ordering::SeqCst), 2, "the second chunk waits for the first");
-            });
+            // The second chunk is asked for, and is in work, before the first is done.
             scope.spawn(move || {
+                let wait_for = |count| {
+                    let begun = Instant::now();
+                    while submitted.load(Ordering::SeqCst) < count && begun.elapsed() < Duration::from_secs(60) {
+                        thread::yield_now();
+                    }
+                };
+                for part in [0, 1] {
+                    parts[part].submit(&[part as u64, 7, 8, 9], Ask::Values).expect("it serves");
+                    wait_for(part + 1);
+                    thread::sleep(Duration::from_millis(5)); // the service has time to wait for the wrong thing
+                }
+                let both = submitted.load(Ordering::SeqCst);
+                may_end.store(true, Ordering::SeqCst);
+                assert_eq!(both, 2, "the second chunk waits for the first");
                 for (number, mut part) in parts.into_iter().enumerate() {
                     assert_eq!(part.collect().expect("it evaluates").values, [number as f32, 7.0, 8.0, 9.0]);
                 }

@@ -452,3 +452,48 @@ impl Learner {
         self.device.run(|| model::write(folder, config, self.result()))?
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::NetworkKind;
+    use super::super::worker::tests::Narrow;
+    use super::*;
+    use crate::puzzle::Puzzle as _;
+    use crate::puzzle::tiles::Puzzle8;
+    use crate::sampler::Children;
+    use ndarray::{Array1, Array2};
+
+    #[test]
+    fn labels_of_value_iteration_are_made_in_parts_where_memory_is_short() {
+        let encoding = Puzzle8::default().encoding();
+        let config =
+            NetworkConfig { kind: NetworkKind::Mlp, width: 16, blocks: 0, policy: Some(4), offset: 9.0, scale: 3.0 };
+        let mut learner = Learner::fresh(config, &encoding, Device::CPU, Precision::F32, 0.0, 1).expect("a network");
+        // The target says the sum of a row, of ten rows at a time.
+        let evaluator = Box::new(Narrow { most: 10, message: "CUDA out of memory. Tried" });
+        let worker = Worker::new(evaluator, Device::CPU, ROWS);
+        learner.target = Some(Target { parameters: learner.parameters.copy(), worker });
+        let (samples, moves, cells) = (20, 4, encoding.cells);
+        let unknown = Array2::from_shape_fn((samples * moves, cells), |(row, _)| (row * row % 7) as u8);
+        let costs = Array2::from_elem((samples, moves), 1.0);
+        let places = (0..(samples * moves) as u32).collect();
+        let mut batch = Batch {
+            states: Array2::zeros((samples, cells)),
+            labels: Array1::from_elem(samples, 30.0),
+            policy_targets: Array2::zeros((samples, moves)),
+            children: Some(Children { costs, unknown, places, least_unknown: 5.0 }),
+        };
+        learner.relabel(&mut batch).expect("it fits in parts");
+        for (sample, (&label, targets)) in batch.labels.iter().zip(batch.policy_targets.outer_iter()).enumerate() {
+            let children = (0..moves).map(|action| sample * moves + action).map(|row| (row * row % 7 * cells) as f32);
+            let costs: Vec<f32> = children.map(|value| 1.0 + value.max(5.0)).collect();
+            let best = costs.iter().copied().fold(f32::INFINITY, f32::min);
+            assert_eq!(label, best.min(30.0), "sample {sample}");
+            assert!(targets.iter().zip(&costs).all(|(&target, &cost)| (target == 1) == (cost == best)));
+        }
+        // What fits is remembered for the next target.
+        assert_eq!(learner.target.as_ref().map(|target| target.worker.largest()), Some(10));
+        learner.update_target().expect("the device works");
+        assert_eq!(learner.target.as_ref().map(|target| target.worker.largest()), Some(10));
+    }
+}

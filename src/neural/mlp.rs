@@ -150,7 +150,7 @@ impl FoldedLayer {
     }
 }
 
-/// A residual block in three kernels: x ← ReLU(x + W₁ · ReLU(W₀ · x + b₀) + b₁). The first layer has an output more that is
+/// A residual block in three kernels: x ← ReLU(x + W₁ · ReLU(W₀ · x + b₀) + b₁). The first layer has one more output, which is
 /// always 1, by its bias; its weight in the second is b₁, so that product, bias and sum are one matrix product. Zeros beside
 /// it fill the layer up to a width that the device is fast with.
 #[derive(Debug)]

@@ -414,7 +414,7 @@ pub(super) struct FoldedHeads {
 }
 
 impl FoldedHeads {
-    /// For features that lack a constant, f32, which the biases make up for.
+    /// For features from which a constant, f32, was left out: it is added to the biases.
     pub(super) fn shifted(self, constant: &Tensor) -> Self {
         let layer = |(weight, bias): (Tensor, Option<Tensor>)| {
             let share = weight.to_kind(Kind::Float).mv(constant);

@@ -102,8 +102,8 @@ impl Worker {
     fn end(&mut self, Started { request: Request { rows, ask }, begun }: Started) -> Result<Estimates, HeuristicError> {
         match begun.map(|begun| begun.and_then(|begun| caught(|| begun.end()))) {
             Some(Ok(evaluation)) => return estimates(vec![evaluation]),
-            Some(Err(message)) => self.halve(rows.nrows(), message).map_err(HeuristicError)?,
-            None => (),
+            Some(Err(message)) if !is_out_of_memory(&message) => return Err(HeuristicError(message)),
+            Some(Err(_)) | None => (), // it may fit now, or in parts
         }
         self.evaluate(rows.view(), ask)
     }
@@ -123,7 +123,7 @@ impl Worker {
         rows: ArrayView2<'_, u8>,
         with_policy: bool,
     ) -> Result<Vec<Evaluation>, String> {
-        let ahead = ahead_on(self.device);
+        let mut ahead = ahead_on(self.device);
         let (mut parts, mut done, mut next) = (Vec::new(), 0, 0);
         let mut begun: VecDeque<(usize, Given)> = VecDeque::new();
         while done < rows.nrows() {
@@ -139,10 +139,14 @@ impl Worker {
                         done += count;
                     }
                     Err(message) => {
-                        // What was begun after it may hold memory, or have found none: it begins anew, in smaller parts.
+                        // What was begun after it may hold memory, or have found none: it begins anew.
                         begun.drain(..).for_each(|(_, later)| drop(later.map(|later| caught(|| later.end()))));
                         next = done;
-                        self.halve(count, message)?;
+                        if ahead > 1 && is_out_of_memory(&message) {
+                            ahead = 1; // it may fit where it is alone
+                        } else {
+                            self.halve(count, message)?;
+                        }
                     }
                 }
             }
@@ -196,9 +200,9 @@ pub(super) mod tests {
     }
 
     /// The sum of each row, of so many rows at a time.
-    struct Narrow {
-        most: usize,
-        message: &'static str,
+    pub(in crate::neural) struct Narrow {
+        pub(in crate::neural) most: usize,
+        pub(in crate::neural) message: &'static str,
     }
 
     impl Evaluator for Narrow {
@@ -308,11 +312,50 @@ pub(super) mod tests {
             assert!(parts.into_iter().flat_map(|part| part.values).eq((0..100).map(|row| row as f32)));
             assert_eq!(device.most_at_once.load(Ordering::SeqCst), ahead, "{on}");
         }
-        // Where memory is short, each row is evaluated once all the same.
+        // The values are the same where memory is short.
         let evaluator = Box::new(Narrow { most: 10, message: "CUDA out of memory. Tried" });
         let mut worker = Worker::new(evaluator, Device::for_tests(0), 30);
         let parts = worker.evaluate_parts(rows.view(), false).expect("it fits in parts");
         assert!(parts.into_iter().flat_map(|part| part.values).eq((0..100).map(|row| row as f32)));
+    }
+
+    /// A device that has room for one chunk at a time.
+    #[derive(Clone, Default)]
+    struct Crowded(Arc<AtomicUsize>);
+
+    impl Evaluator for Crowded {
+        fn begin(&self, rows: ArrayView2<'_, u8>, _: bool) -> Box<dyn Begun> {
+            assert!(self.0.load(Ordering::SeqCst) == 0, "CUDA out of memory. Tried");
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Box::new(InRoom(self.0.clone(), sums(rows)))
+        }
+
+        fn operations(&self) -> u64 {
+            1
+        }
+    }
+
+    struct InRoom(Arc<AtomicUsize>, Evaluation);
+
+    impl Begun for InRoom {
+        fn is_done(&self) -> bool {
+            true
+        }
+
+        fn end(self: Box<Self>) -> Evaluation {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+            self.1
+        }
+    }
+
+    #[test]
+    fn what_fits_alone_is_not_made_smaller() {
+        let rows = Array2::from_shape_fn((91, 1), |(row, _)| row as u8);
+        let mut worker = Worker::new(Box::new(Crowded::default()), Device::for_tests(0), 30);
+        let parts = worker.evaluate_parts(rows.view(), false).expect("it fits");
+        assert_eq!(parts.iter().map(|part| part.values.len()).collect::<Vec<_>>(), [30, 30, 30, 1]);
+        assert!(parts.into_iter().flat_map(|part| part.values).eq((0..91).map(|row| row as f32)));
+        assert_eq!(worker.largest(), 30);
     }
 
     #[test]

@@ -295,6 +295,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 break;
             }
             if self.stale > self.patience {
+                self.cut_off = true; // what is left was not seen
                 break;
             }
             self.stats.iterations += 1;
@@ -366,7 +367,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 queue.finish(&states, counted, |estimates| children.take_in(self.threads, estimates))?;
                 children.states = states;
             }
-            _ => queue.discard()?,
+            _ => queue.discard(),
         }
         drop(queue);
         self.agree(ended, control)?;

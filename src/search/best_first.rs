@@ -260,7 +260,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 return Err(error);
             }
             if let Some(answer) = self.cheapest_answer() {
-                self.nodes.discard()?;
+                self.nodes.discard();
                 let proven = self.proves(bound.unwrap_or(0.0), answer.cost);
                 self.best = Some(answer);
                 return Ok(self.outcome(End::Solved, proven, control));
@@ -275,7 +275,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
                     }
                 }
                 Err(Interrupt::Limit(limit)) => {
-                    self.nodes.discard()?;
+                    self.nodes.discard();
                     return Ok(self.end_at(limit, control));
                 }
                 _ => self.nodes.evaluate_rest()?,

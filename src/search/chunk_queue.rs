@@ -6,6 +6,7 @@ use super::nodes::arena::NodeId;
 use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use crate::puzzle::State;
 use std::collections::VecDeque;
+use std::thread;
 
 /// The chunks in flight to a heuristic.
 pub(super) struct ChunkQueue<'a, S> {
@@ -82,21 +83,22 @@ impl<'a, S: State> ChunkQueue<'a, S> {
         }
         Ok(())
     }
+}
 
-    /// Drops all that is in flight, so that the heuristic is free for the next search.
-    pub(super) fn discard(&mut self) -> Result<(), HeuristicError> {
-        while !self.submitted.is_empty() {
-            self.collect()?;
+impl<S> ChunkQueue<'_, S> {
+    /// Drops all that is in flight, errors too, so that the heuristic is free for the next search.
+    pub(super) fn discard(&mut self) {
+        while self.submitted.pop_front().is_some() {
+            let _ = self.heuristic.collect();
         }
-        Ok(())
     }
 }
 
 impl<S> Drop for ChunkQueue<'_, S> {
-    /// What is in flight, where the heuristic has failed, is no answer to the next search.
+    /// What is in flight where a search breaks off is no answer to the next one.
     fn drop(&mut self) {
-        while self.submitted.pop_front().is_some() {
-            let _ = self.heuristic.collect();
+        if !thread::panicking() {
+            self.discard();
         }
     }
 }

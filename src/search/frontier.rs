@@ -246,9 +246,9 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     }
 
     /// Drops all that waits for evaluation or is evaluated now.
-    pub(super) fn discard(&mut self) -> Result<(), HeuristicError> {
+    pub(super) fn discard(&mut self) {
         self.waiting.clear();
-        self.queue.discard()
+        self.queue.discard();
     }
 
     /// Submits what fills whole chunks.

@@ -84,7 +84,7 @@ pub trait Search<P: Puzzle>: Send + Sync {
     ) -> Result<Outcome, HeuristicError>;
 
     /// A quick answer that [`Search::run`] begins with, to look for cheaper ones, where no answer is known; `None` where it
-    /// does not begin so. The outcome need not have one.
+    /// does not begin so. It may hold no solution.
     ///
     /// # Errors
     /// If the heuristic fails.

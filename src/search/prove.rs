@@ -12,12 +12,13 @@
 //! - With a limit to the sequences, a proof that needs no more is made. Of one that needs more, the first 3 % of the
 //!   sequences of the greatest length are made, if the limit allows for them: what is not found there is seldom found soon.
 
+use super::chunk_queue::ChunkQueue;
 use super::exhaustive::{Exhaustive, sequences};
 use super::limits::Interrupt;
 use super::outcome::{Proof, ProofProgress};
 use super::perimeter::Perimeter;
 use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
-use crate::heuristic::{Ask, Heuristic, HeuristicError};
+use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{Job, Own, beside, cores};
 use hashbrown::HashMap;
@@ -308,15 +309,17 @@ impl<P: Puzzle> Run<'_, P> {
     fn order(&mut self, roots: &mut [Root<P::State>], control: &mut Control<'_>) -> Result<(), Interrupt> {
         let Some(heuristic) = &mut self.heuristic else { return Ok(()) };
         let mut values = Vec::with_capacity(roots.len());
-        for chunk in roots.chunks(heuristic.chunk().max(1)) {
+        let states: Vec<P::State> = roots.iter().map(|root| root.state).collect();
+        let mut queue = ChunkQueue::new(&mut **heuristic, Ask::Values);
+        let mut take = |estimates: Estimates| values.extend(estimates.values);
+        while (queue.next as usize) < states.len() {
             if let Some(limit) = control.reached(&|| 0) {
                 return Err(limit.into());
             }
-            let states: Vec<P::State> = chunk.iter().map(|root| root.state).collect();
-            heuristic.submit(&states, Ask::Values)?;
-            values.extend(heuristic.collect()?.values);
-            self.stats.evaluated += states.len() as u64;
+            queue.advance(&states, &mut self.stats.evaluated, &mut take)?;
         }
+        queue.finish(&states, &mut self.stats.evaluated, &mut take)?;
+        drop(queue);
         let mut ranked: Vec<(f32, Root<P::State>)> = values.into_iter().zip(roots.iter().copied()).collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         roots.iter_mut().zip(ranked).for_each(|(root, (_, ranked))| *root = ranked);

@@ -53,7 +53,8 @@ impl<P: Puzzle> Search<P> for Symmetries<P> {
             })?;
             stats = first.as_ref().map_or(stats, |first| first.stats);
             is_decided = first.as_ref().is_some_and(decides);
-            best = first.filter(|first| is_decided || first.cost.is_some());
+            let is_over = control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some();
+            best = first.filter(|first| is_decided || is_over || first.cost.is_some());
         }
         for images in images.chunks(at_once) {
             let known = best.as_ref().and_then(|best| best.cost);

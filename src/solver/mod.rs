@@ -166,18 +166,21 @@ impl<P: Puzzle> Solver<P> {
     /// the search.
     ///
     /// # Errors
-    /// If a setting is refused, or another heuristic would be needed.
+    /// If a setting is refused, or another heuristic would be needed; where a network moves, as [`Builder::build`]. The solver is
+    /// then as it was.
     pub fn reconfigure(&mut self, search: SearchConfig, limits: Limits) -> Result<()> {
         let mut builder = Builder::again(self.entry.clone(), self.settings.clone(), search, limits.clone());
         let (plan, device) = builder.decide()?;
         if plan.heuristic != self.plan.heuristic {
             return Err(Error::Bug("another heuristic is loaded than the search needs".into()));
         }
-        if self.network.as_ref().is_some_and(|network| network.device != device) {
-            // `auto` chooses by what the search asks for.
-            (self.heuristic, self.network) = builder.load(&plan, device)?;
-        }
+        // `auto` chooses the device by what the search asks for.
+        let is_elsewhere = self.network.as_ref().is_some_and(|network| network.device != device);
+        let moved = if is_elsewhere { Some(builder.load(&plan, device)?) } else { None };
         let (plan, search) = build_search(plan, &self.entry, &mut self.perimeters, &self.stop)?;
+        if let Some(moved) = moved {
+            (self.heuristic, self.network) = moved;
+        }
         self.template = template(&self.entry, &*self.heuristic, self.network.as_ref(), &plan.search, &limits);
         self.limits = effective(&limits);
         (self.plan, self.search, self.settings.limits) = (plan, search, limits);

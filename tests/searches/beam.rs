@@ -323,6 +323,18 @@ fn the_refinement_finds_what_the_beam_has_lost() {
 }
 
 #[test]
+fn a_narrow_beam_that_gives_up_proves_nothing() {
+    let puzzle = Puzzle8::default();
+    let mut heuristic = PerState::new("flat", false, |_: &<Puzzle8 as costar::puzzle::Puzzle>::State| 1.0);
+    // No layer is cut, and none comes nearer: the beam of the first answer gives up long before the goal.
+    let search = Beam { perimeter: Perimeter::new(&puzzle, 4), ..Beam::new(1 << 20) };
+    let start = puzzle.parse("8 6 7 2 5 4 3 0 1").expect("a board");
+    let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
+    let outcome = search.run(&puzzle, &start, &mut heuristic, &mut Control::new(&limits, &stop, &mut watch));
+    assert_eq!(outcome.expect("no heuristic fails").cost, Some(31));
+}
+
+#[test]
 fn the_refinement_does_not_depend_on_the_number_of_threads() {
     let puzzle = Puzzle8::default();
     let mut heuristic = wrong(&puzzle);

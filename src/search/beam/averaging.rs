@@ -50,7 +50,7 @@ impl<P: Puzzle> Run<'_, P> {
         }
         match ended {
             Ok(()) => queue.finish(&images, &mut self.stats.evaluated, |estimates| values.extend(estimates.values))?,
-            Err(_) => queue.discard()?,
+            Err(_) => queue.discard(),
         }
         self.agree(ended, control)?;
         for (i, other) in near.into_iter().zip(values) {

@@ -27,7 +27,7 @@ const CHILDREN: usize = 2;
 const AT_ONCE: usize = 64;
 
 /// Roots between two looks at the limits: as many, whatever the number of threads.
-const ROUND: usize = 32 * AT_ONCE;
+const ROUND: usize = 16 * AT_ONCE;
 
 /// Where a refinement begins.
 pub(super) struct Refinement {
