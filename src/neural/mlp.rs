@@ -4,8 +4,9 @@
 //! batch normalisation and ReLU after every dense layer; in a block the last ReLU comes after the sum.
 
 use super::encode::{OneHot, flat_inputs, moving_cells};
+use super::heads::{FoldedHeads, Heads};
 use super::int8::{self, Int8Mlp};
-use super::network::{Evaluator, Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, TrainingDefaults};
+use super::network::{Evaluator, Folded, Network, NetworkConfig, Norm, Output, TrainingDefaults};
 use super::operations::linear_relu;
 use super::parameters::{Group, Init, Layout, Slot, Weights, host_values};
 use crate::puzzle::Encoding;

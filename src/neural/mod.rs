@@ -10,6 +10,7 @@ pub mod precision;
 pub mod state;
 
 mod encode;
+mod heads;
 // Elsewhere there is no kernel, and nothing of it is used.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_variables, unused_imports))]
 mod int8;

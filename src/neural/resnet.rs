@@ -8,7 +8,8 @@
 //! beyond the border cost nothing: 49 of 81 are left on 3×3.
 
 use super::encode::OneHot;
-use super::network::{Folded, FoldedHeads, Heads, Network, NetworkConfig, Norm, Output, TrainingDefaults};
+use super::heads::{FoldedHeads, Heads};
+use super::network::{Folded, Network, NetworkConfig, Norm, Output, TrainingDefaults};
 use super::operations::{convolution, linear_relu};
 use super::parameters::{Group, Init, Layout, Slot, Weights};
 use crate::puzzle::{Encoding, Grid};

@@ -42,7 +42,7 @@ impl Learner {
     /// If a file is missing, damaged or of another network, or the device fails.
     pub fn read_state(&mut self, folder: &Path) -> Result<()> {
         self.device.run(|| {
-            self.read_parameters(&folder.join(STATE_WEIGHTS))?;
+            self.parameters = self.read_tensors(&folder.join(STATE_WEIGHTS))?;
             self.optimizer = AdamW::read(&folder.join(STATE_OPTIMIZER), &self.parameters, self.optimizer.weight_decay)?;
             if let Some(decay) = self.ema.as_ref().map(|ema| ema.decay) {
                 let parameters = self.read_tensors(&folder.join(STATE_EMA))?;
@@ -84,15 +84,10 @@ impl Learner {
         })?
     }
 
-    fn read_parameters(&mut self, path: &Path) -> Result<()> {
-        self.parameters = self.read_tensors(path)?;
-        Ok(())
-    }
-
     fn read_tensors(&self, path: &Path) -> Result<Parameters> {
         let layout = self.parameters.layout().clone();
         let values = model::read_tensors(path, &layout)?;
-        self.device.run(|| Parameters::from_values(layout, values, self.device.0))
+        Ok(Parameters::from_values(layout, values, self.device.0))
     }
 
     /// All that training goes on from, as bytes, for a learner of the same network in another process.

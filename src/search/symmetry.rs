@@ -53,17 +53,12 @@ impl<P: Puzzle> Search<P> for Symmetries<P> {
             })?;
             stats = first.as_ref().map_or(stats, |first| first.stats);
             is_decided = first.as_ref().is_some_and(decides);
-            let is_over = control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some();
+            let is_over = is_over(&stats, control)?;
             best = first.filter(|first| is_decided || is_over || first.cost.is_some());
         }
         for images in images.chunks(at_once) {
             let known = best.as_ref().and_then(|best| best.cost);
-            if best.is_some()
-                && (is_decided
-                    || control.is_enough(known)
-                    || control.too_many(stats.generated.saturating_add(1))
-                    || control.agreed()?.is_some())
-            {
+            if best.is_some() && (is_decided || control.is_enough(known) || is_over(&stats, control)?) {
                 break;
             }
             let outcomes = match images {
@@ -197,6 +192,11 @@ fn together<'a>(parts: impl Iterator<Item = &'a Progress>) -> Progress {
         least_f: all.least_f.into_iter().chain(part.least_f).min_by(f32::total_cmp),
         proof: None,
     })
+}
+
+/// Whether a limit leaves nothing for another search.
+fn is_over(stats: &Stats, control: &Control<'_>) -> Result<bool, HeuristicError> {
+    Ok(control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some())
 }
 
 /// Whether an outcome says all that there is to know.

@@ -83,6 +83,15 @@ struct Device {
     in_flight: VecDeque<(Estimates, usize)>,
     chunks: usize,
     overlapped: usize,
+    /// The chunk that fails, as one of a device does whose memory is full for a while; none is 0.
+    fails_at: usize,
+}
+
+impl Device {
+    fn new(tree: &Tree, with_policy: bool, overlap: usize) -> Self {
+        let (made, in_flight) = (Arc::clone(&tree.made), VecDeque::new());
+        Device { made, overlap, with_policy, in_flight, chunks: 0, overlapped: 0, fails_at: 0 }
+    }
 }
 
 const CHUNK: usize = 1 << 13;
@@ -116,15 +125,14 @@ impl Heuristic<u64> for Device {
         let (estimates, made) = self.in_flight.pop_front().expect("a chunk was submitted");
         self.chunks += 1;
         self.overlapped += usize::from(self.made.load(Ordering::SeqCst) > made);
-        Ok(estimates)
+        if self.chunks == self.fails_at { Err(HeuristicError("full".into())) } else { Ok(estimates) }
     }
 }
 
 /// Of the chunks that a search has evaluated, how many there are, and how many while children were made.
 fn chunks_of(search: &dyn Search<Tree>, with_policy: bool, overlap: usize) -> (usize, usize) {
     let tree = Tree::default();
-    let (made, in_flight) = (Arc::clone(&tree.made), VecDeque::new());
-    let mut device = Device { made, overlap, with_policy, in_flight, chunks: 0, overlapped: 0 };
+    let mut device = Device::new(&tree, with_policy, overlap);
     let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
     let limits = Limits { nodes: Some(1_500_000), ..Limits::default() };
     let outcome = search.run(&tree, &1, &mut device, &mut Control::new(&limits, &stop, &mut watch));
@@ -153,39 +161,6 @@ fn children_are_made_while_chunks_are_evaluated() {
     }
 }
 
-/// Fails once, at one of its chunks, as a device does whose memory is full for a while.
-struct FailsOnce {
-    device: Device,
-    fails_at: usize,
-}
-
-impl Heuristic<u64> for FailsOnce {
-    fn name(&self) -> &str {
-        self.device.name()
-    }
-
-    fn chunk(&self) -> usize {
-        CHUNK
-    }
-
-    fn overlap(&self) -> usize {
-        self.device.overlap
-    }
-
-    fn has_policy(&self) -> bool {
-        self.device.with_policy
-    }
-
-    fn submit(&mut self, states: &[u64], ask: Ask) -> Result<(), HeuristicError> {
-        self.device.submit(states, ask)
-    }
-
-    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
-        let estimates = self.device.collect();
-        if self.device.chunks == self.fails_at { Err(HeuristicError("full".into())) } else { estimates }
-    }
-}
-
 #[test]
 fn nothing_is_left_in_a_heuristic_that_has_failed() {
     let expansion = Expansion::Partial { policy_weight: 1.0 };
@@ -197,13 +172,11 @@ fn nothing_is_left_in_a_heuristic_that_has_failed() {
     for (with_policy, search) in searches {
         for fails_at in [1, 20, 40] {
             let tree = Tree::default();
-            let (made, in_flight) = (Arc::clone(&tree.made), VecDeque::new());
-            let device = Device { made, overlap: 3, with_policy, in_flight, chunks: 0, overlapped: 0 };
-            let mut heuristic = FailsOnce { device, fails_at };
+            let mut device = Device { fails_at, ..Device::new(&tree, with_policy, 3) };
             let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
-            let failed = search.run(&tree, &1, &mut heuristic, &mut Control::new(&limits, &stop, &mut watch));
+            let failed = search.run(&tree, &1, &mut device, &mut Control::new(&limits, &stop, &mut watch));
             assert!(failed.is_err_and(|error| error.0 == "full"));
-            assert!(heuristic.device.in_flight.is_empty(), "the next search would take them for its own");
+            assert!(device.in_flight.is_empty(), "the next search would take them for its own");
         }
     }
 }
