@@ -224,8 +224,7 @@ pub(crate) fn in_shards<T: Send, R: Send>(
     shards: &mut [T],
     work: impl Fn(usize, &mut [T]) -> R + Sync,
 ) -> Vec<R> {
-    let threads = threads.clamp(1, shards.len().max(1));
-    let each = shards.len().div_ceil(threads).max(1);
+    let each = shards.len().div_ceil(parts(threads, shards.len(), 1)).max(1);
     let runs = shards.chunks_mut(each).enumerate().collect();
     on_each(threads, runs, |(run, shards)| work(run * each, shards))
 }

@@ -28,6 +28,7 @@
 //!
 //! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as the cube article's repository.
 
+use super::children::Hashes;
 use super::chunk_queue::ChunkQueue;
 use super::exchange::Exchange;
 use super::limits::Interrupt;
@@ -42,7 +43,7 @@ use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use crate::workers::{extend, in_ranges};
 use cut::{Key, cut, sorted};
 use foldhash::fast::FixedState;
-use offspring::{Evaluated, Found, Made};
+use offspring::{Found, Made};
 use serde::{Deserialize, Serialize};
 use shortlist::Shortlist;
 use std::hash::BuildHasher as _;
@@ -217,7 +218,8 @@ struct Run<'a, P: Puzzle> {
     width: u64,
     /// Of each layer, the last one included.
     behind: Vec<Behind>,
-    evaluated: Evaluated,
+    /// Those of all states that were evaluated.
+    evaluated: Hashes,
     hasher: FixedState,
     stats: Stats,
     /// Whether any state was cut off.
@@ -247,7 +249,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             made: Vec::new(),
             width: 1,
             behind: Vec::new(),
-            evaluated: Evaluated::default(),
+            evaluated: Hashes::default(),
             hasher: FixedState::default(),
             stats: Stats::default(),
             cut_off: false,
@@ -403,7 +405,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
         self.take_goals(&made);
         let made = self.exchanged(made)?;
-        let fresh = self.evaluated.insert_all(self.threads, &made);
+        let hashes: Vec<&[u64]> = made.iter().map(|piece| piece.children.hashes.as_slice()).collect();
+        let fresh = self.evaluated.insert_all(self.threads, &hashes);
         self.look_up(&made, &fresh);
         if let Some(limit) = reached {
             return Err(limit.into());

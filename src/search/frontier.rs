@@ -4,6 +4,7 @@
 use super::Stats;
 use super::chunk_queue::ChunkQueue;
 use super::nodes::arena::{Arena, Node, NodeId};
+use super::nodes::bins::Bins;
 use super::nodes::closed::{AHEAD, Closed};
 use super::nodes::move_order::MoveOrder;
 use super::nodes::open::{Open, Ties};
@@ -11,6 +12,7 @@ use crate::heuristic::{Ask, Heuristic, HeuristicError};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{extend, in_ranges};
+use moves::MovesEach;
 
 mod moves;
 
@@ -57,8 +59,8 @@ pub(super) struct Frontier<'a, P: Puzzle> {
     entered: NodeId,
     /// Room for the estimates of a chunk.
     values: Vec<f32>,
-    /// How many moves of a node were candidates when some were taken last.
-    moves_each: f32,
+    /// How many moves of a node were candidates when some were taken.
+    moves_each: MovesEach,
     /// How many threads sort moves, take in estimates, and fill the open list.
     pub(super) threads: usize,
 }
@@ -87,7 +89,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             nearest: None,
             entered: 0,
             values: Vec::new(),
-            moves_each: 1.0,
+            moves_each: MovesEach::default(),
             threads: 1,
         }
     }
@@ -170,17 +172,18 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
-    /// Adds nodes of states that are not stored, so many, each made from its number among them; `words` gives those of the closed
-    /// list for a shard. Queues their states for evaluation.
-    pub(super) fn add_all<I: Iterator<Item = u64>>(
+    /// Adds nodes of states that are not stored, so many, each made from its number among them. `pieces` have the numbered hashes
+    /// of states, and `id_of` gives the node of a piece's number, if it is one of these. Queues their states for evaluation.
+    pub(super) fn add_all(
         &mut self,
         threads: usize,
         count: usize,
         node: impl Fn(usize) -> Node<P::State> + Sync,
-        words: impl Fn(usize) -> I + Sync,
+        pieces: &[&Bins],
+        id_of: impl Fn(usize, u32) -> Option<NodeId> + Sync,
     ) {
         let first = self.arena.extend(threads, count, &node);
-        self.closed.insert_all(threads, count, words);
+        self.closed.insert_all(threads, pieces, id_of);
         if self.waiting.is_empty() {
             self.queue.next = first;
         }

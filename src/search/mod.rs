@@ -12,6 +12,7 @@
 //! | `limits`, `control`, `outcome` | what every search shares |
 //! | [`exchange`] | the processes that share a search |
 //! | [`settings`] | how a search names its settings |
+//! | `children` | children of many nodes, made and freed of duplicates on all cores |
 //! | [`nodes`], `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
 //!
 //! # Example: A* with an admissible estimate
@@ -39,6 +40,7 @@ pub mod beam;
 pub mod best_first;
 pub mod bidirectional;
 pub mod breadth_first;
+mod children;
 mod chunk_queue;
 mod control;
 pub mod exchange;

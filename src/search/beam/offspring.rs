@@ -1,4 +1,4 @@
-//! The children of a layer: made, freed of duplicates, and looked up in the perimeter, all by ranges on all cores.
+//! The [children](super::super::children) of a layer, and which of them are answers.
 //!
 //! Children are taken in one order, which depends neither on the number of threads nor on that of ranks: that of their
 //! parents (by rank, and of equal rank, by hash), and of one parent's, that of the moves. Of several with the same state,
@@ -7,20 +7,12 @@
 use super::cut::Key;
 use super::{Place, Run, Shortlist};
 use crate::heuristic::HeuristicError;
-use crate::puzzle::{Cost, Move, Puzzle, State, StateBytes};
+use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
+use crate::search::children::{self, Parent, in_pieces};
 use crate::search::nodes::arena::NodeId;
-use crate::search::nodes::closed::{SHARDS, shard_of};
 use crate::search::nodes::layer::Layer;
-use crate::search::nodes::table::Table;
-use crate::workers::{in_shards, on_each, ranges};
 use std::hash::BuildHasher as _;
 use std::ops::Range;
-
-/// Parents that a thread takes at least.
-const PARENTS: usize = 256;
-
-/// Children that a thread takes at least.
-const CHILDREN: usize = 1 << 11;
 
 /// Children that were made together.
 pub(super) struct Made<S> {
@@ -74,39 +66,33 @@ impl<P: Puzzle> Run<'_, P> {
         &self,
         parents: Range<usize>,
         shortlist: &Shortlist,
-        mut room: Vec<Made<P::State>>,
+        room: Vec<Made<P::State>>,
     ) -> Vec<Made<P::State>> {
         let (puzzle, layer) = (self.puzzle, &self.layer);
         let each = self.children_each(shortlist);
-        let ranges = ranges(self.threads, parents.len(), PARENTS);
-        room.resize_with(ranges.len(), Made::default);
-        on_each(self.threads, ranges.into_iter().zip(room).collect(), |(range, mut made)| {
+        in_pieces(self.threads, parents, each, room, |range, made| {
             made.clear();
-            let Made { children, order, goals } = &mut made;
+            let Made { children, order, goals } = made;
             children.reserve(range.len() * each);
-            for parent in range.start + parents.start..range.end + parents.start {
-                let state = &layer.states[parent];
-                for action in 0..puzzle.move_count() as Move {
-                    if !shortlist.has(layer, parent, action) {
-                        continue;
-                    }
-                    let Some(child) = puzzle.apply(state, action) else { continue };
-                    if puzzle.is_goal(&child) {
+            for i in range {
+                let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: layer.costs[i] };
+                let moves = (0..puzzle.move_count() as Move).filter(|&action| shortlist.has(layer, i, action));
+                children::make(puzzle, &self.hasher, parent, moves, None, |child| {
+                    if puzzle.is_goal(&child.state) {
                         goals.push(children.len());
                     }
-                    children.states.push(child);
-                    children.hashes.push(self.hasher.hash_one(child));
-                    children.costs.push(layer.costs[parent] + puzzle.move_cost(state, action));
-                    children.parents.push(parent as NodeId);
-                    children.moves.push(action);
-                    let prior = shortlist.prior(parent, action).unwrap_or(0.0);
-                    children.priors.push(super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.ranks[parent]);
+                    let prior = shortlist.prior(i, child.action).unwrap_or(0.0);
+                    children.priors.push(super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.ranks[i]);
+                    children.states.push(child.state);
+                    children.hashes.push(child.hash);
+                    children.costs.push(child.cost);
+                    children.parents.push(child.parent);
+                    children.moves.push(child.action);
                     if !self.exchange.is_alone() {
-                        order.push(self.key(parent));
+                        order.push(self.key(i));
                     }
-                }
+                });
             }
-            made
         })
     }
 
@@ -209,112 +195,4 @@ fn read<S>(record: &[u8], bytes: &StateBytes<S>, to: &mut Made<S>) {
     to.children.costs.push(u32::from_le_bytes(word(17)));
     to.children.priors.push(f32::from_le_bytes(word(21)));
     to.children.states.push((bytes.read)(&record[RECORD..]));
-}
-
-/// Hashes of all states that were evaluated, in shards: a thread has some of them, and one grows at a time.
-pub(super) struct Evaluated {
-    shards: Vec<Table>,
-}
-
-impl Default for Evaluated {
-    fn default() -> Self {
-        Evaluated { shards: (0..SHARDS).map(|_| Table::default()).collect() }
-    }
-}
-
-impl Evaluated {
-    /// Whether a state is new; it is not any more.
-    pub(super) fn insert(&mut self, hash: u64) -> bool {
-        self.shards[shard_of(hash)].insert_hash(hash)
-    }
-
-    /// The children whose states are new, by piece and number, in order; they are not new any more.
-    pub(super) fn insert_all<S: State>(&mut self, threads: usize, made: &[Made<S>]) -> Vec<(u32, u32)> {
-        let count: usize = made.iter().map(|piece| piece.children.len()).sum();
-        let threads = (count / CHILDREN).clamp(1, threads.max(1));
-        // Of each run of shards, for each piece, a bit a child.
-        let new: Vec<Vec<Vec<u64>>> = in_shards(threads, &mut self.shards, |first, shards| {
-            made.iter().map(|piece| insert_own(first, shards, &piece.children.hashes)).collect()
-        });
-        let fresh = |piece: usize| {
-            let words = (0..made[piece].children.len().div_ceil(AT_ONCE))
-                .map(|at| new.iter().fold(0, |all, new| all | new[piece][at]));
-            let bits = (0..).step_by(AT_ONCE).zip(words).flat_map(|(first, word)| bits(word).map(move |i| first + i));
-            bits.map(|i| (piece as u32, i)).collect::<Vec<_>>()
-        };
-        on_each(threads, (0..made.len()).collect(), fresh).concat()
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.len() as u64).sum()
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.bytes() as u64).sum()
-    }
-}
-
-/// Hashes whose lines are loaded while those before are added: as many as a word has bits.
-const AT_ONCE: usize = u64::BITS as usize;
-
-/// Adds the hashes that belong to some shards, of which the first has this number; a bit for each hash, whether it is new.
-fn insert_own(first: usize, shards: &mut [Table], hashes: &[u64]) -> Vec<u64> {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn with_avx2(first: usize, shards: &mut [Table], hashes: &[u64]) -> Vec<u64> {
-            insert_own_by_any(first, shards, hashes)
-        }
-        // SAFETY: the processor has it.
-        return unsafe { with_avx2(first, shards, hashes) };
-    }
-    insert_own_by_any(first, shards, hashes)
-}
-
-/// The same, compiled for the processor of the function that it becomes part of: with plain loops, which do so too.
-#[inline(always)]
-fn insert_own_by_any(first: usize, shards: &mut [Table], hashes: &[u64]) -> Vec<u64> {
-    let mut blocks = hashes.chunks(AT_ONCE);
-    let mut new = Vec::with_capacity(blocks.len());
-    let mut block = blocks.next().unwrap_or_default();
-    let mut own = own_of(first, shards, block);
-    while !block.is_empty() {
-        let next = blocks.next().unwrap_or_default();
-        let own_next = own_of(first, shards, next);
-        let mut bits = 0;
-        while own != 0 {
-            let hash = block[own.trailing_zeros() as usize];
-            let is_new = shards[shard_of(hash) - first].insert_hash(hash);
-            bits |= u64::from(is_new) << own.trailing_zeros();
-            own &= own - 1;
-        }
-        new.push(bits);
-        (block, own) = (next, own_next);
-    }
-    new
-}
-
-/// Which of at most [`AT_ONCE`] hashes belong to some shards, of which the first has this number; has their lines loaded.
-#[inline(always)]
-fn own_of(first: usize, shards: &[Table], hashes: &[u64]) -> u64 {
-    let mut own = 0;
-    for (i, &hash) in hashes.iter().enumerate() {
-        own |= u64::from(shard_of(hash).wrapping_sub(first) < shards.len()) << i;
-    }
-    let mut left = own;
-    while left != 0 {
-        let hash = hashes[left.trailing_zeros() as usize];
-        shards[shard_of(hash) - first].prefetch(hash);
-        left &= left - 1;
-    }
-    own
-}
-
-/// The numbers of the bits that are set.
-fn bits(mut word: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let bit = word.trailing_zeros();
-        word &= word.wrapping_sub(1);
-        (bit < u64::BITS).then_some(bit)
-    })
 }

@@ -1,31 +1,27 @@
 //! Many nodes that are expanded at once, on all cores.
 //!
-//! Children are made by ranges of their parents, and looked up among the stored states and in the perimeter. Then, one after
-//! the other in the order of parents and moves: answers are taken, known states are opened again that are reached more
-//! cheaply, and new ones get their numbers. Of several children with one state, the first is the new one: each thread has
-//! some shards of the hashes. Nothing depends on the number of threads.
+//! [Children](super::super::children) are made in pieces, and looked up among the stored states and in the perimeter. Then, one
+//! after the other in their order: answers are taken, known states are opened again that are reached more cheaply, and new ones
+//! get their numbers. Of several children with one state, the first is the new one. Nothing depends on the number of threads.
 
 use super::{BestFirst, GoalTest, Run};
 use crate::memory;
-use crate::puzzle::{Cost, Move, Puzzle, State};
+use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::Control;
+use crate::search::children::{self, Parent, duplicates, in_pieces};
 use crate::search::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
 use crate::search::nodes::bins::Bins;
-use crate::search::nodes::closed::{AHEAD, Closed, SHARDS, by_shard, id, word};
-use crate::search::nodes::table::Table;
-use crate::workers::{in_ranges, in_shards, on_each};
+use crate::search::nodes::closed::{AHEAD, Closed, by_shard};
+use crate::workers::on_each;
 
 /// Nodes that are expanded at once, at most: evaluation begins after each block.
 pub(super) const BLOCK: usize = 1 << 12;
 
 /// Moves that are made at once, at most.
-pub(super) const MOVES: usize = 1 << 14;
+pub(super) const MOVES: usize = 1 << 15;
 
 /// Fewer are expanded one by one, which is sooner done.
 pub(super) const LEAST: usize = 32;
-
-/// Nodes that a thread takes at least.
-const LEAST_EACH: usize = 128;
 
 /// A child on its way to the stored nodes.
 struct Child<S> {
@@ -54,14 +50,28 @@ struct Piece<S> {
     has_goals: bool,
 }
 
+impl<S> Default for Piece<S> {
+    fn default() -> Self {
+        Piece {
+            children: Vec::new(),
+            unknown: Bins::default(),
+            answers: Vec::new(),
+            generated: 0,
+            free_moves: false,
+            has_goals: false,
+        }
+    }
+}
+
 impl<P: Puzzle> Run<'_, P> {
     /// Makes the children of nodes, by one move of each or by all, and takes them in.
     pub(super) fn expand_block(&mut self, block: &[(NodeId, Option<Move>)], control: &mut Control<'_>) {
         let (threads, puzzle, settings) = (control.threads(), self.puzzle, self.settings);
         let (arena, closed) = (&self.nodes.arena, &self.nodes.closed);
         let too_costly = self.too_costly();
-        let mut pieces = in_ranges(threads, block.len(), LEAST_EACH, |range| {
-            make(puzzle, settings, arena, closed, &block[range], too_costly)
+        let each = if block.iter().any(|(_, action)| action.is_none()) { puzzle.move_count() } else { 1 };
+        let mut pieces = in_pieces(threads, 0..block.len(), each, Vec::new(), |range, piece| {
+            make(puzzle, settings, arena, closed, &block[range], too_costly, piece)
         });
         self.nodes.stats.generated += pieces.iter().map(|piece| piece.generated).sum::<u64>();
         self.free_moves |= pieces.iter().any(|piece| piece.free_moves);
@@ -106,7 +116,10 @@ impl<P: Puzzle> Run<'_, P> {
             return self.store_goals(pieces);
         }
         let children = Numbered::new(pieces);
-        let duplicates = duplicates(threads, &children);
+        let unknown: Vec<&Bins> = pieces.iter().map(|piece| &piece.unknown).collect();
+        let stays = |piece: usize, i: u32| pieces[piece].children[i as usize].stays;
+        let is_same = |a: u32, b: u32| children.child(a).state == children.child(b).state;
+        let duplicates = duplicates(threads, &children.starts, &unknown, stays, is_same);
         let sifted = on_each(threads, (0..pieces.len()).collect(), |piece| sift(&children, piece, &duplicates));
         let mut next = self.nodes.arena.len() as NodeId;
         let mut firsts = Vec::with_capacity(sifted.len());
@@ -124,11 +137,7 @@ impl<P: Puzzle> Run<'_, P> {
             let &Child { state, parent, cost: g, action, .. } = &pieces[piece as usize].children[i as usize];
             Node { state, parent, g, h: f32::NAN, action, closed: false }
         };
-        self.nodes.add_all(threads, new.len(), node, |shard| {
-            let words = pieces.iter().enumerate().map(move |(i, piece)| (i, piece.unknown.of(shard)));
-            let words = words.flat_map(|(piece, words)| words.iter().map(move |&word| (piece, word)));
-            words.filter_map(|(piece, known)| Some(word(known, id_of(piece, id(known))?)))
-        });
+        self.nodes.add_all(threads, new.len(), node, &unknown, id_of);
         for (piece, i, known) in sifted.iter().flat_map(|piece| &piece.again).copied() {
             let &Child { parent, action, cost, .. } = &pieces[piece as usize].children[i as usize];
             let id = match known {
@@ -160,17 +169,17 @@ struct Numbered<'a, S> {
     pieces: &'a [Piece<S>],
     /// The number of the first of each piece.
     starts: Vec<u32>,
-    count: u32,
 }
 
 impl<'a, S> Numbered<'a, S> {
     fn new(pieces: &'a [Piece<S>]) -> Self {
-        let mut starts = Vec::with_capacity(pieces.len());
-        let count = pieces.iter().fold(0, |count, piece| {
-            starts.push(count);
-            count + piece.children.len() as u32
-        });
-        Numbered { pieces, starts, count }
+        let mut count = 0;
+        let start = |piece: &Piece<S>| {
+            count += piece.children.len() as u32;
+            count - piece.children.len() as u32
+        };
+        let starts = pieces.iter().map(start).collect();
+        Numbered { pieces, starts }
     }
 
     /// The piece of a child, and its number there.
@@ -206,17 +215,14 @@ struct Sifted {
     again: Vec<(u32, u32, Known)>,
 }
 
-/// Tells the children of a piece apart. Duplicates come as a list a thread.
-fn sift<S>(children: &Numbered<'_, S>, piece: usize, duplicates: &[Vec<(u32, u32)>]) -> Sifted {
+/// Tells the children of a piece apart.
+fn sift<S>(children: &Numbered<'_, S>, piece: usize, duplicates: &[(u32, u32)]) -> Sifted {
     let (start, own) = (children.starts[piece], &children.pieces[piece].children);
-    let is_own = |(number, _): &&(u32, u32)| number.checked_sub(start).is_some_and(|i| (i as usize) < own.len());
-    let mut duplicates: Vec<(u32, u32)> = duplicates.iter().flatten().filter(is_own).copied().collect();
-    duplicates.sort_unstable();
-    let mut duplicates = duplicates.into_iter().peekable();
+    let mut duplicates = duplicates[duplicates.partition_point(|&(number, _)| number < start)..].iter().peekable();
     let (mut new, mut ranks, mut again) = (Vec::with_capacity(own.len()), Vec::with_capacity(own.len()), Vec::new());
     for (i, child) in (0..).zip(own) {
         let mut rank = NO_RANK;
-        if let Some((_, first)) = duplicates.next_if(|(duplicate, _)| *duplicate == start + i) {
+        if let Some(&(_, first)) = duplicates.next_if(|(duplicate, _)| *duplicate == start + i) {
             again.push((piece as u32, i, Known::Before(first)));
         } else if child.stays && child.known == NO_PARENT {
             rank = new.len() as u32;
@@ -237,37 +243,33 @@ fn make<P: Puzzle>(
     closed: &Closed,
     block: &[(NodeId, Option<Move>)],
     too_costly: Cost,
-) -> Piece<P::State> {
+    piece: &mut Piece<P::State>,
+) {
     let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
-    let mut children = Vec::new();
-    let (mut generated, mut free_moves, mut has_goals) = (0, false, false);
+    let children = &mut piece.children;
     children.reserve(if block.iter().any(|(_, action)| action.is_none()) {
         block.len() * usize::from(moves)
     } else {
         block.len()
     });
-    for (i, &(parent, action)) in block.iter().enumerate() {
+    for (i, &(id, action)) in block.iter().enumerate() {
         if let Some(&(ahead, _)) = block.get(i + AHEAD) {
             memory::prefetch(&arena[ahead].state);
         }
-        let Node { state, g, parent: before, .. } = &arena[parent];
+        let Node { state, g, parent: before, .. } = &arena[id];
+        // It is stored already, and at no greater cost.
         let before = (*before != NO_PARENT).then(|| &arena[*before].state);
-        for action in action.map_or(0..moves, |action| action..action + 1) {
-            let Some(child) = puzzle.apply(state, action) else { continue };
-            generated += 1;
-            if before == Some(&child) {
-                continue; // stored already, and at no greater cost
-            }
-            let step = puzzle.move_cost(state, action);
-            free_moves |= step == 0;
-            let hash = closed.hash(&child);
-            let is_goal = tests_goals && puzzle.is_goal(&child);
-            has_goals |= is_goal;
-            let cost = g + step;
-            let stays = settings.ends_with_first_batch() || cost < too_costly;
-            children.push(Child { state: child, hash, parent, cost, known: NO_PARENT, action, is_goal, stays });
-        }
+        let parent = Parent { id, state, cost: *g };
+        let moves = action.map_or(0..moves, |action| action..action + 1);
+        piece.generated += children::make(puzzle, closed.hasher(), parent, moves, before, |child| {
+            piece.free_moves |= child.cost == *g;
+            let is_goal = tests_goals && puzzle.is_goal(&child.state);
+            piece.has_goals |= is_goal;
+            let stays = settings.ends_with_first_batch() || child.cost < too_costly;
+            let children::Child { state, hash, parent, action, cost } = child;
+            children.push(Child { state, hash, parent, cost, known: NO_PARENT, action, is_goal, stays });
+        });
     }
     children.iter().take(AHEAD).for_each(|child| closed.prefetch(child.hash));
     for i in 0..children.len() {
@@ -278,38 +280,12 @@ fn make<P: Puzzle>(
         *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
     }
     children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
-    let mut answers = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
-    if has_goals {
-        answers.retain(|&(i, _)| !children[i].is_goal);
-        answers.extend((0..children.len()).filter(|&i| children[i].is_goal).map(|i| (i, 0)));
-        answers.sort_unstable();
+    piece.answers = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
+    if piece.has_goals {
+        piece.answers.retain(|&(i, _)| !children[i].is_goal);
+        piece.answers.extend((0..children.len()).filter(|&i| children[i].is_goal).map(|i| (i, 0)));
+        piece.answers.sort_unstable();
     }
-    let unknown = (0..).zip(&children).filter(|(_, child)| child.known == NO_PARENT);
-    let unknown = by_shard(unknown.map(|(i, child)| (i, child.hash)));
-    Piece { children, unknown, answers, generated, free_moves, has_goals }
-}
-
-/// The children that stay, are not stored, and have the state of one before them, with the first that has it: by thread.
-fn duplicates<S: State>(threads: usize, children: &Numbered<'_, S>) -> Vec<Vec<(u32, u32)>> {
-    let mut tables: Vec<Table> = (0..SHARDS).map(|_| Table::default()).collect();
-    let threads = threads.min(children.count as usize / LEAST_EACH);
-    in_shards(threads, &mut tables, |first_shard, tables| {
-        let mut found = Vec::new();
-        for (shard, table) in (first_shard..).zip(tables) {
-            table.reserve(children.pieces.iter().map(|piece| piece.unknown.of(shard).len()).sum());
-            for (piece, start) in children.pieces.iter().zip(&children.starts) {
-                for &own in piece.unknown.of(shard) {
-                    let child = &piece.children[id(own) as usize];
-                    if !child.stays {
-                        continue;
-                    }
-                    let number = start + id(own);
-                    let is_same = |word: u64| children.child(id(word)).state == child.state;
-                    let first = table.find_or_insert(word(own, number), is_same);
-                    found.extend(first.map(|word| (number, id(word))));
-                }
-            }
-        }
-        found
-    })
+    let unknown = (0..).zip(&*children).filter(|(_, child)| child.known == NO_PARENT);
+    piece.unknown = by_shard(unknown.map(|(i, child)| (i, child.hash)));
 }

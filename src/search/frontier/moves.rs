@@ -14,7 +14,14 @@ use crate::search::nodes::open::Open;
 use crate::workers::{in_ranges, on_each};
 
 /// Nodes whose moves a thread looks at, at least.
-const LEAST_EACH: usize = 1 << 9;
+const LEAST_EACH: usize = 1 << 6;
+
+/// So many nodes tell how many candidates the next ones have: the last that were looked at.
+const TELLING: f32 = 1024.0;
+
+/// So many times the nodes are taken that are likely to have enough candidates: what is too many goes back, and what is missing
+/// takes another round.
+const SLACK: f32 = 1.1;
 
 /// What stands for no entry: no priority has these bits.
 const NONE: u64 = u64::MAX;
@@ -38,8 +45,7 @@ impl<P: Puzzle> Frontier<'_, P> {
         while taken.len() < count {
             let wanted = count - taken.len();
             waiting.clear();
-            // As many as have about so many moves: what is left goes back.
-            self.open.take((wanted as f32 / self.moves_each).ceil() as usize, &mut waiting);
+            self.open.take((SLACK * wanted as f32 / self.moves_each.mean()).ceil() as usize, &mut waiting);
             let Some(&last) = waiting.last() else { return };
             waiting.dedup(); // a node may wait twice
             let nodes = Nodes {
@@ -52,7 +58,7 @@ impl<P: Puzzle> Frontier<'_, P> {
             let candidates =
                 in_ranges(self.threads, waiting.len(), LEAST_EACH, |range| nodes.candidates(&waiting[range], last));
             let keys = candidates.iter().map(|(_, keys)| keys.as_slice()).collect::<Vec<_>>().concat();
-            self.moves_each = (keys.len() as f32 / waiting.len() as f32).max(1.0);
+            self.moves_each.add(waiting.len(), keys.len());
             let (last, with_last) = last_of(wanted, keys);
             let chosen =
                 on_each(self.threads, candidates, |(candidates, _)| nodes.choose(&candidates, last, with_last));
@@ -64,6 +70,26 @@ impl<P: Puzzle> Frontier<'_, P> {
             }
             self.open.add_all(self.threads, &back);
         }
+    }
+}
+
+/// How many moves of a node are candidates.
+#[derive(Default)]
+pub(super) struct MovesEach {
+    nodes: f32,
+    moves: f32,
+}
+
+impl MovesEach {
+    fn add(&mut self, nodes: usize, moves: usize) {
+        (self.nodes, self.moves) = (self.nodes + nodes as f32, self.moves + moves as f32);
+        let share = (TELLING / self.nodes).min(1.0);
+        (self.nodes, self.moves) = (share * self.nodes, share * self.moves);
+    }
+
+    /// The mean, at least 1.
+    fn mean(&self) -> f32 {
+        if self.nodes > 0.0 { (self.moves / self.nodes).max(1.0) } else { 1.0 }
     }
 }
 

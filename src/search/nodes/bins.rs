@@ -12,6 +12,12 @@ pub(in crate::search) struct Bins {
     starts: [u32; BINS + 1],
 }
 
+impl Default for Bins {
+    fn default() -> Self {
+        Bins { numbers: Vec::new(), starts: [0; BINS + 1] }
+    }
+}
+
 impl Bins {
     /// Sorts numbers, each with its bin.
     ///

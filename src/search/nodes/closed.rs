@@ -12,10 +12,10 @@ use std::hash::BuildHasher;
 /// How many shards there are: a power of two.
 pub const SHARDS: usize = BINS;
 
-/// Nodes that a thread adds at least.
-const LEAST_EACH: usize = 1 << 10;
+/// Words that a thread takes at least.
+const LEAST_EACH: usize = 1 << 8;
 
-/// Nodes whose places are loaded while those before are added.
+/// Words whose places are loaded while those before are looked for.
 pub const AHEAD: usize = 16;
 
 /// The index of an arena by state.
@@ -46,6 +46,11 @@ impl Closed {
         }
     }
 
+    /// What hashes states for this index.
+    pub fn hasher(&self) -> &FixedState {
+        &self.hasher
+    }
+
     /// The hash of a state, as this index has it.
     #[inline]
     pub fn hash<S: State>(&self, state: &S) -> u64 {
@@ -63,23 +68,25 @@ impl Closed {
         self.shards[shard_of(hash)].prefetch(hash);
     }
 
-    /// Adds about so many nodes, none of whose states is there, each thread some shards: `words` gives those of a shard.
-    pub fn insert_all<I: Iterator<Item = u64>>(
+    /// Adds nodes, none of whose states is there, each thread some shards. `pieces` have the numbered hashes of states; `id`
+    /// gives the node of a piece's number, or none.
+    pub(in crate::search) fn insert_all(
         &mut self,
         threads: usize,
-        count: usize,
-        words: impl Fn(usize) -> I + Sync,
+        pieces: &[&Bins],
+        id_of: impl Fn(usize, u32) -> Option<NodeId> + Sync,
     ) {
-        in_shards(threads.min(count / LEAST_EACH), &mut self.shards, |first, shards| {
-            for (number, shard) in (first..).zip(shards) {
-                let mut ahead = words(number);
-                ahead.by_ref().take(AHEAD).for_each(|word| shard.prefetch(word));
-                for word in words(number) {
-                    ahead.next().into_iter().for_each(|word| shard.prefetch(word));
-                    shard.insert_new(word);
+        visit(
+            threads,
+            &mut self.shards,
+            pieces,
+            || (),
+            |table, piece, known, ()| {
+                if let Some(node) = id_of(piece, id(known)) {
+                    table.insert_new(word(known, node));
                 }
-            }
-        });
+            },
+        );
     }
 
     /// Drops all nodes but the start, `ends` and what leads to them; those are numbered anew, in order.
@@ -127,6 +134,38 @@ impl Kept {
 /// Numbered hashes in the order of their shards, as the table has them: each with a number of its own, which is not the highest.
 pub(in crate::search) fn by_shard(hashes: impl Iterator<Item = (NodeId, u64)> + Clone) -> Bins {
     Bins::new(hashes.map(|(number, hash)| (shard_of(hash), word(hash, number))))
+}
+
+/// Visits words, as [`by_shard`] has them, each thread those of some shards: shard by shard, and within one, piece by piece, in
+/// order. Tells `visit` the shard's table, the piece and the word; gives what it has noted, for each run of shards.
+pub(in crate::search) fn visit<R: Send>(
+    threads: usize,
+    tables: &mut [Table],
+    pieces: &[&Bins],
+    nothing: impl Fn() -> R + Sync,
+    visit: impl Fn(&mut Table, usize, u64, &mut R) + Sync,
+) -> Vec<R> {
+    let count: usize = pieces.iter().map(|piece| piece.all().len()).sum();
+    in_shards(threads.min(count / LEAST_EACH), tables, |first, tables| {
+        let mut noted = nothing();
+        for (shard, table) in (first..).zip(tables) {
+            if table.len() == 0 {
+                table.reserve(pieces.iter().map(|piece| piece.of(shard).len()).sum());
+            }
+            let first = pieces.first().map_or(&[][..], |piece| piece.of(shard));
+            first.iter().take(AHEAD).for_each(|&word| table.prefetch(word));
+            for (piece, words) in pieces.iter().map(|piece| piece.of(shard)).enumerate() {
+                let after = pieces.get(piece + 1).map_or(&[][..], |next| next.of(shard));
+                for (i, &word) in words.iter().enumerate() {
+                    if let Some(&ahead) = words.get(i + AHEAD).or_else(|| after.get(i + AHEAD - words.len())) {
+                        table.prefetch(ahead);
+                    }
+                    visit(table, piece, word, &mut noted);
+                }
+            }
+        }
+        noted
+    })
 }
 
 /// A word of the table: the upper half of a hash, or of another word of it, and the complement of a number, which is not 0,

@@ -1,0 +1,254 @@
+//! Children on all cores: made, hashed and freed of duplicates. This is what the searches share that expand many nodes at once.
+//!
+//! The nodes are cut into ranges, and the children of a range are a piece, made by one thread. The order of children is that
+//! of pieces, which is the same however many there are. Duplicates are found by shards of the hash: a thread takes all
+//! children of its shards, in their order. So nothing depends on the number of threads.
+
+use super::nodes::arena::NodeId;
+use super::nodes::bins::Bins;
+use super::nodes::closed::{SHARDS, by_shard, id, shard_of, visit, word};
+use super::nodes::table::Table;
+use crate::puzzle::{Cost, Move, Puzzle};
+use crate::workers::{on_each, ranges};
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher as _;
+use std::ops::Range;
+
+/// Children that a thread makes at least, about.
+const LEAST_EACH: usize = 1 << 8;
+
+/// A node that is expanded.
+pub(super) struct Parent<'a, S> {
+    pub(super) id: NodeId,
+    pub(super) state: &'a S,
+    /// Its path cost.
+    pub(super) cost: Cost,
+}
+
+/// A child that was just made.
+pub(super) struct Child<S> {
+    pub(super) state: S,
+    pub(super) hash: u64,
+    pub(super) parent: NodeId,
+    pub(super) action: Move,
+    pub(super) cost: Cost,
+}
+
+/// Cuts nodes into ranges, and has a piece made of each, on at most so many threads. A node has about `each` children. The
+/// pieces are filled in the room of others, which `make` clears.
+pub(super) fn in_pieces<T: Default + Send>(
+    threads: usize,
+    nodes: Range<usize>,
+    each: usize,
+    mut room: Vec<T>,
+    make: impl Fn(Range<usize>, &mut T) + Sync,
+) -> Vec<T> {
+    let ranges = ranges(threads, nodes.len(), LEAST_EACH.div_ceil(each.max(1)));
+    room.resize_with(ranges.len(), T::default);
+    on_each(threads, ranges.into_iter().zip(room).collect(), |(range, mut piece)| {
+        make(range.start + nodes.start..range.end + nodes.start, &mut piece);
+        piece
+    })
+}
+
+/// Makes the children of a node by some of its moves, in order, and gives `take` each but those whose state is `left_out`;
+/// gives how many were made.
+#[inline(always)]
+pub(super) fn make<P: Puzzle>(
+    puzzle: &P,
+    hasher: &FixedState,
+    Parent { id, state, cost }: Parent<'_, P::State>,
+    moves: impl Iterator<Item = Move>,
+    left_out: Option<&P::State>,
+    mut take: impl FnMut(Child<P::State>),
+) -> u64 {
+    let mut made = 0;
+    for action in moves {
+        let Some(child) = puzzle.apply(state, action) else { continue };
+        made += 1;
+        if left_out != Some(&child) {
+            let cost = cost + puzzle.move_cost(state, action);
+            take(Child { state: child, hash: hasher.hash_one(child), parent: id, action, cost });
+        }
+    }
+    made
+}
+
+/// Hashes of states, by shards.
+pub(super) struct Hashes {
+    shards: Vec<Table>,
+}
+
+impl Default for Hashes {
+    fn default() -> Self {
+        Hashes { shards: tables() }
+    }
+}
+
+fn tables() -> Vec<Table> {
+    (0..SHARDS).map(|_| Table::default()).collect()
+}
+
+impl Hashes {
+    /// Whether a hash is new; it is not any more.
+    pub(super) fn insert(&mut self, hash: u64) -> bool {
+        self.shards[shard_of(hash)].insert_hash(hash)
+    }
+
+    /// The children whose hashes are new, by piece and number, in order; they are not new any more.
+    pub(super) fn insert_all(&mut self, threads: usize, pieces: &[&[u64]]) -> Vec<(u32, u32)> {
+        let sorted = on_each(threads, pieces.to_vec(), |hashes| by_shard((0..).zip(hashes.iter().copied())));
+        let sorted: Vec<&Bins> = sorted.iter().collect();
+        // A bit a child, whether it is new.
+        let none = || pieces.iter().map(|hashes| vec![0; hashes.len().div_ceil(BITS)]).collect::<Vec<Vec<u64>>>();
+        let new = visit(threads, &mut self.shards, &sorted, none, |table, piece, word, new| {
+            let i = id(word) as usize;
+            new[piece][i / BITS] |= u64::from(table.insert_hash(pieces[piece][i])) << (i % BITS);
+        });
+        let fresh = |piece: usize| {
+            let words =
+                (0..pieces[piece].len().div_ceil(BITS)).map(|at| new.iter().fold(0, |all, new| all | new[piece][at]));
+            let bits = (0..).step_by(BITS).zip(words).flat_map(|(first, word)| bits(word).map(move |i| first + i));
+            bits.map(|i| (piece as u32, i)).collect::<Vec<_>>()
+        };
+        on_each(threads, (0..pieces.len()).collect(), fresh).concat()
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.len() as u64).sum()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.bytes() as u64).sum()
+    }
+}
+
+const BITS: usize = u64::BITS as usize;
+
+/// The numbers of the bits that are set.
+fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (bit < u64::BITS).then_some(bit)
+    })
+}
+
+/// The children that have the state of one before them, with the first that has it, in order. Children are numbered through all
+/// pieces, of which `starts` has the first of each, and `sorted` has those to look at, by shard. Those that do not `count` are
+/// none, and `is_same` compares the states of two others.
+pub(super) fn duplicates(
+    threads: usize,
+    starts: &[u32],
+    sorted: &[&Bins],
+    counts: impl Fn(usize, u32) -> bool + Sync,
+    is_same: impl Fn(u32, u32) -> bool + Sync,
+) -> Vec<(u32, u32)> {
+    let found = visit(threads, &mut tables(), sorted, Vec::new, |table, piece, own, found| {
+        if counts(piece, id(own)) {
+            let number = starts[piece] + id(own);
+            let first = table.find_or_insert(word(own, number), |other| is_same(id(other), number));
+            found.extend(first.map(|first| (number, id(first))));
+        }
+    });
+    let mut found = found.concat();
+    found.sort_unstable();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::cube2::Cube2;
+    use std::collections::HashMap;
+    use std::collections::hash_map::Entry;
+
+    const THREADS: [usize; 4] = [1, 2, 3, 16];
+
+    /// Children of many states, of which some are the same, in pieces.
+    fn pieces(threads: usize) -> Vec<Vec<Child<<Cube2 as Puzzle>::State>>> {
+        let hasher = FixedState::default();
+        let mut states = vec![Cube2.parse("R U F").expect("three moves")];
+        for i in 0..400 {
+            let all = (0..Cube2.move_count() as Move).filter_map(|action| Cube2.apply(&states[i], action));
+            states.extend(all.collect::<Vec<_>>());
+        }
+        in_pieces(threads, 7..states.len(), Cube2.move_count(), Vec::new(), |range, piece: &mut Vec<_>| {
+            for i in range {
+                let parent = Parent { id: i as NodeId, state: &states[i], cost: 5 };
+                let made =
+                    make(&Cube2, &hasher, parent, 0..Cube2.move_count() as Move, Some(&states[i / 9]), |child| {
+                        piece.push(child);
+                    });
+                assert_eq!(made, Cube2.move_count() as u64);
+            }
+        })
+    }
+
+    #[test]
+    fn children_come_in_one_order_on_any_number_of_threads() {
+        let facts = |pieces: Vec<Vec<Child<_>>>| -> Vec<_> {
+            let facts = |child: Child<_>| (child.state, child.hash, child.parent, child.action, child.cost);
+            pieces.into_iter().flatten().map(facts).collect()
+        };
+        let expected = facts(pieces(1));
+        assert!(expected.windows(2).all(|pair| (pair[0].2, pair[0].3) < (pair[1].2, pair[1].3)), "by parent and move");
+        assert!(
+            expected
+                .iter()
+                .all(|&(state, hash, _, _, cost)| (hash, cost) == (FixedState::default().hash_one(state), 6))
+        );
+        for threads in THREADS {
+            assert_eq!(facts(pieces(threads)), expected, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_hash_is_new_once_and_that_is_its_first_child() {
+        for threads in THREADS {
+            let (mut hashes, mut one_by_one) = (Hashes::default(), Hashes::default());
+            let pieces = pieces(threads);
+            let columns: Vec<Vec<u64>> =
+                pieces.iter().map(|piece| piece.iter().map(|child| child.hash).collect()).collect();
+            let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
+            let (some, rest) = columns.split_at(columns.len() / 2);
+            for part in [some, rest, rest] {
+                let numbers =
+                    (0..).zip(part).flat_map(|(piece, hashes)| (0..hashes.len() as u32).map(move |i| (piece, i)));
+                let is_new = |&(piece, i): &(u32, u32)| one_by_one.insert(part[piece as usize][i as usize]);
+                let expected: Vec<(u32, u32)> = numbers.filter(is_new).collect();
+                assert_eq!(hashes.insert_all(threads, part), expected, "{threads} threads");
+                assert_eq!(hashes.len(), one_by_one.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_duplicate_names_the_first_child_of_its_state_that_counts() {
+        for threads in THREADS {
+            let pieces = pieces(threads);
+            let all: Vec<_> = pieces.iter().flatten().map(|child| child.state).collect();
+            let starts: Vec<u32> =
+                (0..pieces.len()).map(|i| pieces[..i].iter().map(Vec::len).sum::<usize>() as u32).collect();
+            let sorted: Vec<Bins> =
+                pieces.iter().map(|piece| by_shard((0..).zip(piece.iter().map(|child| child.hash)))).collect();
+            let counts = |number: u32| number % 3 != 0;
+            let (mut firsts, mut expected) = (HashMap::new(), Vec::new());
+            for number in (0..all.len() as u32).filter(|&number| counts(number)) {
+                match firsts.entry(all[number as usize]) {
+                    Entry::Vacant(entry) => drop(entry.insert(number)),
+                    Entry::Occupied(entry) => expected.push((number, *entry.get())),
+                }
+            }
+            assert!(expected.len() > 100);
+            let found = duplicates(
+                threads,
+                &starts,
+                &sorted.iter().collect::<Vec<_>>(),
+                |piece, i| counts(starts[piece] + i),
+                |a, b| all[a as usize] == all[b as usize],
+            );
+            assert_eq!(found, expected, "{threads} threads");
+        }
+    }
+}
