@@ -56,6 +56,16 @@ fn named_outside(word: &str, allowed: &[&str]) -> Vec<String> {
 
 const NOWHERE: &[String] = &[];
 
+/// What waits for a device is counted there, so that tests see who does.
+#[test]
+fn the_numbers_of_tensors_are_read_in_one_place() {
+    for word in
+        ["double_value", "int64_value", "copy_data", "bool::try_from", "f64::try_from(&", "Vec::<f32>::try_from"]
+    {
+        assert_eq!(named_outside(word, &["neural/parameters.rs"]), NOWHERE, "{word}");
+    }
+}
+
 #[test]
 fn only_the_command_line_parses_flags_prints_and_spells_them() {
     for word in

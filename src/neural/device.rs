@@ -1,5 +1,6 @@
 //! Where tensors live: the CPU or a CUDA device, chosen by name and never silently.
 
+use super::parameters::host_values;
 use crate::error::{Error, Result};
 use std::fmt;
 use std::path::PathBuf;
@@ -191,9 +192,9 @@ const SMALL_PRODUCT: f64 = 64.0 * 64.0 * 64.0;
 
 fn small_product(device: Device) -> f64 {
     let ones = tch::Tensor::ones([64, 64], (tch::Kind::BFloat16, device.0));
-    let sum = ones.matmul(&ones).sum(tch::Kind::Float).double_value(&[]);
+    let sum = host_values(&ones.matmul(&ones).sum(tch::Kind::Float));
     device.synchronize();
-    sum
+    f64::from(sum[0])
 }
 
 /// What an error of CUDA means, and what to do about it; the message itself where that is not known.

@@ -16,8 +16,9 @@ use crate::random::generator;
 use crate::sampler::Batch;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::time::Instant;
 use tch::{Kind, Reduction, Tensor};
+
+pub use super::stages::Stages;
 
 /// The weight of the squared error of the cost-to-go, in units of the labels' spread, against the cross-entropy of the
 /// policy head in nats.
@@ -42,44 +43,15 @@ pub struct Losses {
     pub cross_entropy: Option<f64>,
 }
 
-/// The seconds that the parts of a training step take on one batch, each over and over; forward and backward are
-/// differences, for they cannot run without what comes before.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stages {
-    /// The batch's way to the device.
-    pub transfer: f64,
-    /// The one-hot of its rows.
-    pub encoding: f64,
-    /// The forward pass, the casting of weights and the loss with it.
-    pub forward: f64,
-    /// The backward pass.
-    pub backward: f64,
-    /// The optimizer's step.
-    pub optimizer: f64,
-}
-
-impl Stages {
-    /// Each part with its name, in the order of a step.
-    pub fn named(&self) -> [(&'static str, f64); 5] {
-        [
-            ("transfer", self.transfer),
-            ("encoding", self.encoding),
-            ("forward", self.forward),
-            ("backward", self.backward),
-            ("optimizer", self.optimizer),
-        ]
-    }
-}
-
 /// A batch on the device.
-struct Uploaded {
-    rows: Tensor,
+pub(super) struct Uploaded {
+    pub(super) rows: Tensor,
     labels: Tensor,
     targets: Option<Tensor>,
 }
 
 /// What a forward pass in training gives.
-struct Pass {
+pub(super) struct Pass {
     loss: Tensor,
     squared: Tensor,
     absolute: Tensor,
@@ -111,7 +83,7 @@ pub trait Sums {
 /// A network in training.
 pub struct Learner {
     config: NetworkConfig,
-    network: Box<dyn Network>,
+    pub(super) network: Box<dyn Network>,
     pub(super) parameters: Parameters,
     pub(super) optimizer: AdamW,
     pub(super) device: Device,
@@ -325,7 +297,7 @@ impl Learner {
         self.optimizer.steps()
     }
 
-    fn upload(&self, batch: &Batch) -> Uploaded {
+    pub(super) fn upload(&self, batch: &Batch) -> Uploaded {
         let device = self.device.0;
         Uploaded {
             rows: upload(batch.states.view(), device),
@@ -334,7 +306,7 @@ impl Learner {
         }
     }
 
-    fn forward(&self, batch: &Uploaded) -> Pass {
+    pub(super) fn forward(&self, batch: &Uploaded) -> Pass {
         let weights = self.parameters.weights(self.precision.kind());
         let output = self.network.forward(&weights, &batch.rows, true);
         let squared = output.values.mse_loss(&batch.labels, Reduction::Mean);
@@ -352,41 +324,8 @@ impl Learner {
         Pass { loss, squared, absolute, cross_entropy }
     }
 
-    fn backward(&self, pass: &Pass) -> Vec<Tensor> {
+    pub(super) fn backward(&self, pass: &Pass) -> Vec<Tensor> {
         Tensor::run_backward(&[&pass.loss], &self.parameters.trained(), false, false)
-    }
-
-    /// Measures the parts of a step on one batch, each over and over for about so many seconds. It disturbs the
-    /// optimizer's moments and the running statistics: not for a network that is to be used.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub fn stages(&mut self, batch: &Batch, seconds: f64) -> Result<Stages> {
-        let device = self.device;
-        device.run(|| {
-            let uploaded = self.upload(batch);
-            let time = |part: &mut dyn FnMut()| {
-                part();
-                device.synchronize();
-                let begun = Instant::now();
-                let mut runs = 0;
-                while runs == 0 || begun.elapsed().as_secs_f64() < seconds {
-                    (0..4).for_each(|_| part());
-                    device.synchronize();
-                    runs += 4;
-                }
-                begun.elapsed().as_secs_f64() / f64::from(runs)
-            };
-            let transfer = time(&mut || drop(self.upload(batch)));
-            let encoding = no_grad(|| time(&mut || drop(self.network.encode(&uploaded.rows))));
-            let forward = time(&mut || drop(self.forward(&uploaded)));
-            let both = time(&mut || drop(self.backward(&self.forward(&uploaded))));
-            let gradients = self.backward(&self.forward(&uploaded));
-            let optimizer = time(&mut || self.optimizer.step(&self.parameters, &gradients, 0.0));
-            let rest = |whole: f64, part: f64| (whole - part).max(1e-9);
-            let (forward, backward) = (rest(forward, encoding), rest(both, forward));
-            Stages { transfer, encoding, forward, backward, optimizer }
-        })
     }
 
     /// The means since the last call, read from the device; `None` if nothing was learned since.
@@ -435,7 +374,7 @@ impl Learner {
         let [matrices, vectors] = self.parameters.trained();
         let moments = self.optimizer.moments.iter().flatten();
         let mut all = [matrices, vectors, self.parameters.statistics()].into_iter().chain(moments);
-        let is_finite = |tensor: &Tensor| bool::try_from(no_grad(|| tensor.isfinite().all())).unwrap_or(false);
+        let is_finite = |tensor: &Tensor| host_values(&no_grad(|| tensor.isfinite().all())) == [1.0];
         self.device.run(|| all.all(is_finite))
     }
 
@@ -456,12 +395,37 @@ impl Learner {
 #[cfg(test)]
 mod tests {
     use super::super::network::NetworkKind;
+    use super::super::parameters::tests::reads;
     use super::super::worker::tests::Narrow;
     use super::*;
     use crate::puzzle::Puzzle as _;
     use crate::puzzle::tiles::Puzzle8;
     use crate::sampler::Children;
     use ndarray::{Array1, Array2};
+
+    #[test]
+    fn steps_leave_their_losses_on_the_device_until_they_are_asked_for() {
+        let encoding = Puzzle8::default().encoding();
+        for (kind, policy) in [(NetworkKind::Mlp, Some(4)), (NetworkKind::Resnet, None)] {
+            let config = NetworkConfig { kind, width: 16, blocks: 1, policy, offset: 9.0, scale: 3.0 };
+            let learner = Learner::fresh(config, &encoding, Device::CPU, Precision::F32, 0.1, 1).expect("a network");
+            let mut learner = learner.with_ema(0.9);
+            let batch = Batch {
+                states: Array2::from_shape_fn((20, encoding.cells), |(row, cell)| ((row + cell) % 9) as u8),
+                labels: Array1::from_elem(20, 3.0),
+                policy_targets: Array2::ones((20, 4)),
+                children: None,
+            };
+            let before = reads();
+            for _ in 0..3 {
+                learner.step(&batch, 1e-3).expect("the device works");
+            }
+            assert_eq!(reads(), before, "a step waits for what the device tells");
+            let losses = learner.losses().expect("the device works").expect("it has learned");
+            assert!(losses.squared_error > 0.0 && losses.cross_entropy.is_some() == policy.is_some(), "{losses:?}");
+            assert_eq!(reads(), before + 1, "all losses come at once");
+        }
+    }
 
     #[test]
     fn labels_of_value_iteration_are_made_in_parts_where_memory_is_short() {

@@ -19,4 +19,5 @@ mod operations;
 mod optimizer;
 mod parameters;
 mod resnet;
+mod stages;
 mod worker;

@@ -202,8 +202,10 @@ impl Index<Slot> for Weights {
     }
 }
 
-/// The numbers of a tensor, as f32 on the host.
+/// The numbers of a tensor, as f32 on the host, which waits for the device.
 pub(super) fn host_values(tensor: &Tensor) -> Vec<f32> {
+    #[cfg(test)]
+    tests::count_read();
     let tensor = tensor.detach().to_device(tch::Device::Cpu).to_kind(Kind::Float).contiguous();
     let mut values = vec![0f32; tensor.numel()];
     let count = values.len();
@@ -247,5 +249,23 @@ impl<R: RngCore> Normal<'_, R> {
 
     fn signed(&mut self) -> f64 {
         (self.generator.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        static READS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count_read() {
+        READS.set(READS.get() + 1);
+    }
+
+    /// How often this thread has read a tensor's numbers.
+    pub(in crate::neural) fn reads() -> usize {
+        READS.get()
     }
 }
