@@ -1,0 +1,131 @@
+//! The set-up of libtorch, with a pip that installs small libraries in place of large ones.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// In place of Python: what pip is asked for is made at once, and everything else is Python's.
+const PYTHON: &str = r#"#!/bin/sh
+case "$*" in
+    "-m pip --version" | "-m pip download --help") ;;
+    "-m pip download"*) ;;
+    "-m pip install"*)
+        while [ "$1" != --target ]; do shift; done
+        mkdir -p "$2/torch/lib"
+        cp "$LIBRARIES"/*.so "$2/torch/lib" ;;
+    *) exec python3 "$@" ;;
+esac
+"#;
+
+/// In place of `df`: there is room for everything.
+const DF: &str = "#!/bin/sh\necho\necho / 90000 0 90000 0 /\n";
+
+/// A checkout with the script, and the libraries that are to be installed.
+struct Checkout {
+    folder: tempfile::TempDir,
+}
+
+impl Checkout {
+    fn new() -> Self {
+        let checkout = Checkout { folder: tempfile::tempdir().expect("a folder") };
+        for folder in ["scripts", "tools", "libraries"] {
+            fs::create_dir(checkout.path(folder)).expect("a folder");
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/setup");
+        fs::copy(script, checkout.path("scripts/setup")).expect("the script is there");
+        for (name, text) in [("python", PYTHON), ("df", DF)] {
+            let path = checkout.path("tools").join(name);
+            fs::write(&path, text).expect("a tool");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be run");
+        }
+        checkout
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A library that is empty, or that cannot be loaded.
+    fn library(&self, path: &Path, loads: bool) {
+        fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("a folder");
+        let _ = fs::remove_file(path);
+        if loads {
+            let made = Command::new("c++").args(["-shared", "-x", "c++", "/dev/null", "-o"]).arg(path).status();
+            assert!(made.expect("there is a compiler").success());
+        } else {
+            fs::write(path, "no library").expect("a file");
+        }
+    }
+
+    /// Runs the script, where pip would install libraries for the CPU, and for CUDA one that loads, or does not.
+    fn set_up(&self, flag: &str, cuda_loads: bool) -> Output {
+        self.library(&self.path("libraries/libtorch_cpu.so"), true);
+        self.library(&self.path("libraries/libtorch_cuda.so"), cuda_loads);
+        let tools = [self.path("tools").display().to_string(), std::env::var("PATH").expect("a path")].join(":");
+        let mut command = Command::new(self.path("scripts/setup"));
+        command.arg(flag).env("PATH", tools).env("PYTHON", self.path("tools/python"));
+        command.env("LIBRARIES", self.path("libraries")).env("PYTHONPATH", self.path("packages"));
+        command.output().expect("it runs")
+    }
+
+    fn installed(&self) -> Option<String> {
+        fs::read_to_string(self.path("libtorch/FLAVOUR")).ok()
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn libraries_for_cuda_are_installed_if_they_load() {
+    let checkout = Checkout::new();
+    let failed = checkout.set_up("--cuda", false);
+    assert!(!failed.status.success() && said(&failed).contains("the new libtorch does not load"), "{}", said(&failed));
+    assert!(said(&failed).contains("libtorch_cuda.so"), "the error names the library: {}", said(&failed));
+    assert_eq!(checkout.installed(), None);
+    // For the CPU alone, nobody needs it.
+    let done = checkout.set_up("--cpu", false);
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(checkout.installed().as_deref(), Some("cpu 2.11.0\n"));
+    // What is there stays until something better is whole.
+    assert!(!checkout.set_up("--cuda", false).status.success());
+    assert_eq!(checkout.installed().as_deref(), Some("cpu 2.11.0\n"));
+    let done = checkout.set_up("--cuda", true);
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(checkout.installed().as_deref(), Some("cuda 2.11.0\n"));
+    // It is there now; what no longer loads is installed again.
+    assert!(said(&checkout.set_up("--cuda", true)).contains("already"));
+    checkout.library(&checkout.path("libtorch/torch/lib/libtorch_cuda.so"), false);
+    let again = checkout.set_up("--cuda", true);
+    assert!(again.status.success() && !said(&again).contains("already"), "{}", said(&again));
+}
+
+#[test]
+fn a_pytorch_for_an_older_driver_is_used_if_its_libraries_load() {
+    let checkout = Checkout::new();
+    let torch = checkout.path("packages/torch");
+    checkout.library(&torch.join("lib/libtorch_cpu.so"), true);
+    let package = |version: &str, cuda: &str| {
+        let text = format!("class version: cuda = {cuda}\n__version__ = '{version}'\n");
+        fs::write(torch.join("__init__.py"), text).expect("a package");
+        let _ = fs::remove_dir_all(torch.join("__pycache__"));
+    };
+    package("2.10.0+cu128", "'12.8'");
+    let failed = checkout.set_up("--use-pytorch", true);
+    assert!(said(&failed).contains("has PyTorch 2.10.0, and 2.11.0 is needed"), "{}", said(&failed));
+    package("2.11.0+cu128", "'12.8'");
+    checkout.library(&torch.join("lib/libtorch_cuda.so"), false);
+    let failed = checkout.set_up("--use-pytorch", true);
+    assert!(!failed.status.success() && said(&failed).contains("libtorch_cuda.so"), "{}", said(&failed));
+    checkout.library(&torch.join("lib/libtorch_cuda.so"), true);
+    let done = checkout.set_up("--use-pytorch", true);
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(checkout.installed().as_deref(), Some("pytorch 2.11.0\n"));
+    // One for the CPU has no library for CUDA.
+    package("2.11.0+cpu", "None");
+    fs::remove_file(torch.join("lib/libtorch_cuda.so")).expect("it was there");
+    let done = checkout.set_up("--use-pytorch", true);
+    assert!(done.status.success(), "{}", said(&done));
+}
