@@ -151,7 +151,7 @@ pub(crate) fn in_ranges<T: Send>(
 const PARTS: usize = 4;
 
 /// Into how many parts work on so many things is cut, none smaller than `least`.
-fn parts(threads: usize, count: usize, least: usize) -> usize {
+pub(crate) fn parts(threads: usize, count: usize, least: usize) -> usize {
     let most = if threads > 1 { PARTS * threads } else { 1 };
     (count / least.max(1)).clamp(1, most)
 }
@@ -217,8 +217,8 @@ fn extend_by<T: Copy + Send>(
     unsafe { to.set_len(to.len() + all) };
 }
 
-/// Works on shards at once, each thread on a run of them: `work` is given the number of the first, and the run. The results
-/// are in the order of the runs.
+/// Works on shards at once, cut into runs, of which a thread takes one after the other: `work` is given the number of the
+/// first, and the run. The results are in the order of the runs.
 pub(crate) fn in_shards<T: Send, R: Send>(
     threads: usize,
     shards: &mut [T],
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn every_shard_is_worked_on_once() {
-        for threads in [1, 2, 3, 16, 100] {
+        for threads in [0, 1, 2, 3, 16, 100] {
             let mut shards = vec![0; 64];
             in_shards(threads, &mut shards, |first, shards| {
                 shards.iter_mut().enumerate().for_each(|(i, shard)| *shard += first + i + 1);

@@ -21,6 +21,13 @@ esac
 /// In place of `df`: there is room for everything.
 const DF: &str = "#!/bin/sh\necho\necho / 90000 0 90000 0 /\n";
 
+/// The version that the script installs.
+fn version() -> String {
+    let script = include_str!("../scripts/setup");
+    let version = script.lines().find_map(|line| line.strip_prefix("TORCH=")).expect("it names the version");
+    version.split_whitespace().next().expect("it is not empty").to_owned()
+}
+
 /// A checkout with the script, and the libraries that are to be installed.
 struct Checkout {
     folder: tempfile::TempDir,
@@ -88,13 +95,13 @@ fn libraries_for_cuda_are_installed_if_they_load() {
     // For the CPU alone, nobody needs it.
     let done = checkout.set_up("--cpu", false);
     assert!(done.status.success(), "{}", said(&done));
-    assert_eq!(checkout.installed().as_deref(), Some("cpu 2.11.0\n"));
+    assert_eq!(checkout.installed(), Some(format!("cpu {}\n", version())));
     // What is there stays until something better is whole.
     assert!(!checkout.set_up("--cuda", false).status.success());
-    assert_eq!(checkout.installed().as_deref(), Some("cpu 2.11.0\n"));
+    assert_eq!(checkout.installed(), Some(format!("cpu {}\n", version())));
     let done = checkout.set_up("--cuda", true);
     assert!(done.status.success(), "{}", said(&done));
-    assert_eq!(checkout.installed().as_deref(), Some("cuda 2.11.0\n"));
+    assert_eq!(checkout.installed(), Some(format!("cuda {}\n", version())));
     // It is there now; what no longer loads is installed again.
     assert!(said(&checkout.set_up("--cuda", true)).contains("already"));
     checkout.library(&checkout.path("libtorch/torch/lib/libtorch_cuda.so"), false);
@@ -112,19 +119,19 @@ fn a_pytorch_for_an_older_driver_is_used_if_its_libraries_load() {
         fs::write(torch.join("__init__.py"), text).expect("a package");
         let _ = fs::remove_dir_all(torch.join("__pycache__"));
     };
-    package("2.10.0+cu128", "'12.8'");
+    package("2.0.0+cu128", "'12.8'");
     let failed = checkout.set_up("--use-pytorch", true);
-    assert!(said(&failed).contains("has PyTorch 2.10.0, and 2.11.0 is needed"), "{}", said(&failed));
-    package("2.11.0+cu128", "'12.8'");
+    assert!(said(&failed).contains(&format!("has PyTorch 2.0.0, and {} is needed", version())), "{}", said(&failed));
+    package(&format!("{}+cu128", version()), "'12.8'");
     checkout.library(&torch.join("lib/libtorch_cuda.so"), false);
     let failed = checkout.set_up("--use-pytorch", true);
     assert!(!failed.status.success() && said(&failed).contains("libtorch_cuda.so"), "{}", said(&failed));
     checkout.library(&torch.join("lib/libtorch_cuda.so"), true);
     let done = checkout.set_up("--use-pytorch", true);
     assert!(done.status.success(), "{}", said(&done));
-    assert_eq!(checkout.installed().as_deref(), Some("pytorch 2.11.0\n"));
+    assert_eq!(checkout.installed(), Some(format!("pytorch {}\n", version())));
     // One for the CPU has no library for CUDA.
-    package("2.11.0+cpu", "None");
+    package(&format!("{}+cpu", version()), "None");
     fs::remove_file(torch.join("lib/libtorch_cuda.so")).expect("it was there");
     let done = checkout.set_up("--use-pytorch", true);
     assert!(done.status.success(), "{}", said(&done));

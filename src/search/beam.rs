@@ -218,7 +218,7 @@ struct Run<'a, P: Puzzle> {
     width: u64,
     /// Of each layer, the last one included.
     behind: Vec<Behind>,
-    /// Those of all states that were evaluated.
+    /// The hashes of all states that were evaluated.
     evaluated: Hashes,
     hasher: FixedState,
     stats: Stats,

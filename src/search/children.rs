@@ -135,8 +135,8 @@ fn bits(mut word: u64) -> impl Iterator<Item = u32> {
 }
 
 /// The children that have the state of one before them, with the first that has it, in order. Children are numbered through all
-/// pieces, of which `starts` has the first of each, and `sorted` has those to look at, by shard. Those that do not `count` are
-/// none, and `is_same` compares the states of two others.
+/// pieces: `starts` has the number of the first of each. `sorted` has those to look at, by shard; of these, those for which
+/// `counts` is false are ignored. `is_same` compares the states of two children.
 pub(super) fn duplicates(
     threads: usize,
     starts: &[u32],
@@ -167,20 +167,18 @@ mod tests {
 
     /// Children of many states, of which some are the same, in pieces.
     fn pieces(threads: usize) -> Vec<Vec<Child<<Cube2 as Puzzle>::State>>> {
-        let hasher = FixedState::default();
+        let (hasher, moves) = (FixedState::default(), Cube2.move_count());
         let mut states = vec![Cube2.parse("R U F").expect("three moves")];
         for i in 0..400 {
             let all = (0..Cube2.move_count() as Move).filter_map(|action| Cube2.apply(&states[i], action));
             states.extend(all.collect::<Vec<_>>());
         }
-        in_pieces(threads, 7..states.len(), Cube2.move_count(), Vec::new(), |range, piece: &mut Vec<_>| {
+        in_pieces(threads, 7..states.len(), moves, Vec::new(), |range, piece: &mut Vec<_>| {
             for i in range {
-                let parent = Parent { id: i as NodeId, state: &states[i], cost: 5 };
-                let made =
-                    make(&Cube2, &hasher, parent, 0..Cube2.move_count() as Move, Some(&states[i / 9]), |child| {
-                        piece.push(child);
-                    });
-                assert_eq!(made, Cube2.move_count() as u64);
+                let (parent, all) = (Parent { id: i as NodeId, state: &states[i], cost: 5 }, 0..moves as Move);
+                let before = Some(&states[(i - 1) / moves]);
+                let made = make(&Cube2, &hasher, parent, all, before, |child| piece.push(child));
+                assert_eq!(made, moves as u64, "the one that is left out was made too");
             }
         })
     }
@@ -188,16 +186,16 @@ mod tests {
     #[test]
     fn children_come_in_one_order_on_any_number_of_threads() {
         let facts = |pieces: Vec<Vec<Child<_>>>| -> Vec<_> {
-            let facts = |child: Child<_>| (child.state, child.hash, child.parent, child.action, child.cost);
+            let facts = |child: Child<_>| (child.parent, child.action, child.state, child.hash, child.cost);
             pieces.into_iter().flatten().map(facts).collect()
         };
         let expected = facts(pieces(1));
-        assert!(expected.windows(2).all(|pair| (pair[0].2, pair[0].3) < (pair[1].2, pair[1].3)), "by parent and move");
-        assert!(
-            expected
-                .iter()
-                .all(|&(state, hash, _, _, cost)| (hash, cost) == (FixedState::default().hash_one(state), 6))
-        );
+        // All but the way back.
+        let moves = Cube2.move_count();
+        assert_eq!(expected.len(), (1 + 400 * moves - 7) * (moves - 1));
+        assert!(expected.windows(2).all(|pair| (pair[0].0, pair[0].1) < (pair[1].0, pair[1].1)), "by parent and move");
+        let is_right = |state: &_, hash: u64, cost: Cost| (hash, cost) == (FixedState::default().hash_one(state), 6);
+        assert!(expected.iter().all(|(_, _, state, hash, cost)| is_right(state, *hash, *cost)));
         for threads in THREADS {
             assert_eq!(facts(pieces(threads)), expected, "{threads} threads");
         }
@@ -232,7 +230,7 @@ mod tests {
                 (0..pieces.len()).map(|i| pieces[..i].iter().map(Vec::len).sum::<usize>() as u32).collect();
             let sorted: Vec<Bins> =
                 pieces.iter().map(|piece| by_shard((0..).zip(piece.iter().map(|child| child.hash)))).collect();
-            let counts = |number: u32| number % 3 != 0;
+            let counts = |number: u32| !number.is_multiple_of(3);
             let (mut firsts, mut expected) = (HashMap::new(), Vec::new());
             for number in (0..all.len() as u32).filter(|&number| counts(number)) {
                 match firsts.entry(all[number as usize]) {

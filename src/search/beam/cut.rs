@@ -3,7 +3,8 @@
 use crate::heuristic::HeuristicError;
 use crate::search::exchange::Exchange;
 use crate::search::nodes::arena::NodeId;
-use crate::workers::{in_ranges, on_each};
+use crate::workers::{in_ranges, on_each, parts};
+use std::ops::Range;
 
 /// A place in a total order: by a number, and of equal numbers, by a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -35,8 +36,13 @@ impl Key {
         Key { number: u32::from_le_bytes(number), tie: u64::from_le_bytes(tie) }
     }
 
+    /// As a number, in the same order.
     fn bits(self) -> u128 {
         u128::from(self.number) << 64 | u128::from(self.tie)
+    }
+
+    fn from_bits(bits: u128) -> Self {
+        Key { number: (bits >> 64) as u32, tie: bits as u64 }
     }
 }
 
@@ -48,8 +54,18 @@ const DIGIT: u32 = 12;
 /// Keys that a thread takes at least.
 const LEAST: usize = 1 << 14;
 
-/// The greatest of the `count` least keys of all ranks, of which this one has `own`; `None` if there are not more. Of many,
-/// by one histogram of all ranks for each twelve bits, until the bin that the cut falls into ends there.
+/// Keys that are looked at first, to tell about where others are.
+const SAMPLED: usize = 1 << 12;
+
+/// Some keys of so many, from everywhere: their numbers are multiples of the golden ratio, modulo 1, of the count.
+fn sample(count: usize, key: impl Fn(usize) -> Key) -> Vec<Key> {
+    let number = |i: u32| (u128::from(i.wrapping_mul(0x9e37_79b9)) * count as u128) >> 32;
+    (0..SAMPLED.min(count) as u32).map(|i| key(number(i) as usize)).collect()
+}
+
+/// What the `count` least keys of all ranks, of which this one has `own`, do not exceed, and all others do; `None` if there are
+/// not more. A process alone first looks [near that of a sample](near_sample). Otherwise, one histogram of all ranks is made for
+/// each twelve bits, until the bin that the cut falls into ends there.
 pub(super) fn cut(
     exchange: &dyn Exchange,
     threads: usize,
@@ -63,6 +79,11 @@ pub(super) fn cut(
     if exchange.is_alone() && own < LEAST {
         let mut keys: Vec<Key> = (0..own).map(key).collect();
         return Ok(Some(*keys.select_nth_unstable(count.max(1) as usize - 1).1));
+    }
+    if exchange.is_alone()
+        && let Some(last) = near_sample(threads, count.max(1) as usize, own, &key)
+    {
+        return Ok(Some(last));
     }
     let digit = |key: u128, shift: u32| (key >> shift) as usize & ((1 << DIGIT) - 1);
     let (mut rest, mut prefix, mut shift) = (count.max(1), 0, BITS - DIGIT);
@@ -87,7 +108,7 @@ pub(super) fn cut(
         prefix = prefix << DIGIT | bin as u128;
         if bins[bin] == rest || shift == 0 {
             let last = ((prefix + 1) << shift) - 1;
-            return Ok(Some(Key { number: (last >> 64) as u32, tie: last as u64 }));
+            return Ok(Some(Key::from_bits(last)));
         }
         let is_left = |key: &u128| digit(*key, shift) == bin;
         left = Some(match left.take() {
@@ -96,7 +117,7 @@ pub(super) fn cut(
                 left
             }
             None => {
-                let part = |range: std::ops::Range<usize>| range.map(|i| key(i).bits()).filter(is_left).collect();
+                let part = |range: Range<usize>| range.map(|i| key(i).bits()).filter(is_left).collect();
                 in_ranges(threads, own, LEAST, part).into_iter().flat_map(|part: Vec<u128>| part).collect()
             }
         });
@@ -104,8 +125,32 @@ pub(super) fn cut(
     }
 }
 
-/// Keys of which one is looked at, to cut the rest into parts of about the same size.
-const SAMPLED: usize = 64;
+/// The greatest of the `count` least of `own` keys, if it lies between two keys of a sample that very likely have it between
+/// them: only what lies there is looked at closely (Floyd and Rivest, "Expected time bounds for selection", 1975).
+fn near_sample(threads: usize, count: usize, own: usize, key: &(impl Fn(usize) -> Key + Sync)) -> Option<Key> {
+    // As numbers, keys are compared without a branch.
+    let mut sample: Vec<u128> = sample(own, key).into_iter().map(Key::bits).collect();
+    // Four standard deviations of how many of a sample lie below the cut.
+    let length = sample.len() as f64;
+    let (place, apart) = (length * count as f64 / own as f64, 2.0 * length.sqrt());
+    let mut at = |place: f64| *sample.select_nth_unstable(place as usize).1;
+    let from = if place > apart { at(place - apart) } else { 0 };
+    let to = if place + apart < length { at(place + apart) } else { u128::MAX };
+    let look = |range: Range<usize>| {
+        let (mut before, mut between) = (0, Vec::new());
+        for key in range.map(|i| key(i).bits()) {
+            before += usize::from(key < from);
+            if (key >= from) & (key <= to) {
+                between.push(key);
+            }
+        }
+        (before, between)
+    };
+    let (before, between): (Vec<usize>, Vec<Vec<u128>>) = in_ranges(threads, own, LEAST, look).into_iter().unzip();
+    let mut between = between.concat();
+    let place = count.checked_sub(before.iter().sum::<usize>() + 1)?;
+    (place < between.len()).then(|| Key::from_bits(*between.select_nth_unstable(place).1))
+}
 
 /// The numbers of the keys below `count` up to `last`, the least key first. No two keys are the same.
 pub(super) fn sorted(
@@ -114,25 +159,28 @@ pub(super) fn sorted(
     last: Option<Key>,
     key: impl Fn(usize) -> Key + Sync,
 ) -> Vec<NodeId> {
-    let kept = |range: std::ops::Range<usize>| {
-        let keys = range.map(|i| (key(i), i as NodeId));
-        keys.filter(|(key, _)| last.is_none_or(|last| *key <= last)).collect::<Vec<_>>()
-    };
-    let kept = in_ranges(threads, count, LEAST, kept);
-    let mut sample: Vec<Key> = kept.iter().flat_map(|kept| kept.iter().step_by(SAMPLED)).map(|(key, _)| *key).collect();
+    let is_kept = |key: &Key| last.is_none_or(|last| *key <= last);
+    let parts = parts(threads, count, LEAST);
+    // Where each part but the first begins: they are about equally long.
+    let mut sample = if parts > 1 { sample(count, &key) } else { Vec::new() };
+    sample.retain(is_kept);
     sample.sort_unstable();
-    let parts = threads.clamp(1, sample.len().max(1));
-    // Each part has the keys from a start up to the next one.
-    let start = |part: usize| (part > 0).then(|| sample[part * sample.len() / parts]);
-    let ends: Vec<_> =
-        (0..parts).map(|part| (start(part), (part + 1 < parts).then(|| start(part + 1)).flatten())).collect();
-    let parts = on_each(threads, ends, |(from, to)| {
-        let is_within = |key: &Key| from.is_none_or(|from| *key >= from) && to.is_none_or(|to| *key < to);
-        let mut keys: Vec<(Key, NodeId)> = kept.iter().flatten().filter(|(key, _)| is_within(key)).copied().collect();
+    let start = |part: usize| sample.get(part * sample.len() / parts).map(|key| key.bits());
+    let starts: Vec<u128> = (1..parts).filter_map(start).collect();
+    let kept = in_ranges(threads, count, LEAST, |range| {
+        let mut kept = vec![Vec::new(); parts];
+        for (key, i) in range.map(|i| (key(i), i as NodeId)).filter(|(key, _)| is_kept(key)) {
+            let bits = key.bits();
+            kept[starts.partition_point(|start| *start <= bits)].push((key, i));
+        }
+        kept
+    });
+    let of_part = |part: usize| {
+        let mut keys = kept.iter().map(|kept| kept[part].as_slice()).collect::<Vec<&[(Key, NodeId)]>>().concat();
         keys.sort_unstable();
         keys.into_iter().map(|(_, i)| i).collect::<Vec<NodeId>>()
-    });
-    parts.concat()
+    };
+    on_each(threads, (0..parts).collect(), of_part).concat()
 }
 
 fn sum(histograms: Vec<Vec<u64>>) -> Vec<u64> {
@@ -162,6 +210,35 @@ mod tests {
             let last = cut(&Alone, 2, count, keys.len(), |i| keys[i]).expect("nobody else is asked");
             let kept = keys.iter().filter(|key| last.is_none_or(|last| **key <= last)).count();
             assert_eq!(kept as u64, count.min(500));
+        }
+    }
+
+    #[test]
+    fn the_cut_of_many_keys_is_exact_wherever_it_lies() {
+        let of = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let scattered = |i: usize| Key::new((of(i as u64) >> 58) as f32, of(i as u64));
+        let ascending = |i: usize| Key::new(i as f32, i as u64);
+        // Those that a sample sees are the least: it tells nothing of the others.
+        let own = 3 * LEAST;
+        let seen = std::cell::RefCell::new(std::collections::HashSet::new());
+        sample(own, |i| {
+            seen.borrow_mut().insert(i);
+            ascending(i)
+        });
+        let seen = seen.into_inner();
+        assert!(seen.len() > SAMPLED / 2);
+        let misleading = |i: usize| Key::new(if seen.contains(&i) { 0.0 } else { 1.0 + i as f32 }, i as u64);
+        let keys: [&(dyn Fn(usize) -> Key + Sync); 3] = [&scattered, &ascending, &misleading];
+        for (which, key) in keys.into_iter().enumerate() {
+            for count in [1, 2, 100, SAMPLED, own / 2, own - 100, own - 1] {
+                for threads in [1, 3] {
+                    let last = cut(&Alone, threads, count as u64, own, key).expect("nobody else is asked");
+                    let kept = (0..own).map(key).filter(|key| last.is_some_and(|last| *key <= last)).count();
+                    assert_eq!(kept, count, "order {which}");
+                }
+            }
+            let near = |count| near_sample(2, count, own, &key);
+            assert_eq!(near(own / 2).is_some(), which < 2, "order {which}");
         }
     }
 

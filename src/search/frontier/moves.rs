@@ -16,7 +16,7 @@ use crate::workers::{in_ranges, on_each};
 /// Nodes whose moves a thread looks at, at least.
 const LEAST_EACH: usize = 1 << 6;
 
-/// So many nodes tell how many candidates the next ones have: the last that were looked at.
+/// About so many nodes, the last that were looked at, tell how many candidates the next ones have.
 const TELLING: f32 = 1024.0;
 
 /// So many times the nodes are taken that are likely to have enough candidates: what is too many goes back, and what is missing

@@ -68,7 +68,7 @@ impl Closed {
         self.shards[shard_of(hash)].prefetch(hash);
     }
 
-    /// Adds nodes, none of whose states is there, each thread some shards. `pieces` have the numbered hashes of states; `id`
+    /// Adds nodes, none of whose states is there, each thread some shards. `pieces` have the numbered hashes of states; `id_of`
     /// gives the node of a piece's number, or none.
     pub(in crate::search) fn insert_all(
         &mut self,
@@ -137,7 +137,8 @@ pub(in crate::search) fn by_shard(hashes: impl Iterator<Item = (NodeId, u64)> + 
 }
 
 /// Visits words, as [`by_shard`] has them, each thread those of some shards: shard by shard, and within one, piece by piece, in
-/// order. Tells `visit` the shard's table, the piece and the word; gives what it has noted, for each run of shards.
+/// order. Tells `visit` the shard's table, the piece and the word; gives what it has noted, for each run of shards. A table that is
+/// empty gets room for all of its words.
 pub(in crate::search) fn visit<R: Send>(
     threads: usize,
     tables: &mut [Table],
@@ -152,8 +153,8 @@ pub(in crate::search) fn visit<R: Send>(
             if table.len() == 0 {
                 table.reserve(pieces.iter().map(|piece| piece.of(shard).len()).sum());
             }
-            let first = pieces.first().map_or(&[][..], |piece| piece.of(shard));
-            first.iter().take(AHEAD).for_each(|&word| table.prefetch(word));
+            let begin = pieces.first().map_or(&[][..], |piece| piece.of(shard));
+            begin.iter().take(AHEAD).for_each(|&word| table.prefetch(word));
             for (piece, words) in pieces.iter().map(|piece| piece.of(shard)).enumerate() {
                 let after = pieces.get(piece + 1).map_or(&[][..], |next| next.of(shard));
                 for (i, &word) in words.iter().enumerate() {
