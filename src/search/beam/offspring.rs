@@ -1,4 +1,4 @@
-//! The [children](super::super::children) of a layer, and which of them are answers.
+//! The [`children`] of a layer, and which of them are answers.
 //!
 //! Children are taken in one order, which depends neither on the number of threads nor on that of ranks: that of their
 //! parents (by rank, and of equal rank, by hash), and of one parent's, that of the moves. Of several with the same state,

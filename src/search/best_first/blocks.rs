@@ -1,6 +1,6 @@
 //! Many nodes that are expanded at once, on all cores.
 //!
-//! [Children](super::super::children) are made in pieces, and looked up among the stored states and in the perimeter. Then, one
+//! [Children](children) are made in pieces, and looked up among the stored states and in the perimeter. Then, one
 //! after the other in their order: answers are taken, known states are opened again that are reached more cheaply, and new ones
 //! get their numbers. Of several children with one state, the first is the new one. Nothing depends on the number of threads.
 
