@@ -11,6 +11,7 @@
 //! | [`checkpoint`] | the state of a run on disk |
 //! | `folder` | the run's folder: claimed by one training, metrics cut back to a checkpoint |
 //! | `clock` | when metrics and checkpoints are due |
+//! | `options` | what may change when a run is resumed |
 //! | `predictions` | what the network says of scrambles of every depth, and the model's card |
 //! | `ranks` | several processes that train one network together |
 //! | `speed` | the speed of a training, measured before it begins |
@@ -39,6 +40,7 @@ pub mod checkpoint;
 mod clock;
 pub mod config;
 mod folder;
+mod options;
 mod predictions;
 mod ranks;
 pub mod settings;
@@ -52,7 +54,7 @@ use crate::neural::device::Device;
 use crate::neural::learner::Learner;
 use crate::neural::model::{ModelConfig, PUZZLE};
 use crate::puzzle::Puzzle;
-use crate::quantity::{Interval, grouped};
+use crate::quantity::grouped;
 use crate::registry::Entry;
 use crate::report::{Metrics, Prediction, append_line};
 use crate::sampler::{Batch, Labels, Sampler, Samples, Source};
@@ -70,6 +72,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use folder::claim;
+pub use options::RunOptions;
 pub use predictions::show_predictions;
 pub use ranks::RankSpan;
 
@@ -120,49 +123,6 @@ pub enum Event<'a> {
     },
     /// A checkpoint could not be written; the training goes on, and the last one stays.
     NotSaved(&'a Error),
-}
-
-/// What may change when a run is resumed. The run keeps it: what is left out then is as it was last asked for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunOptions {
-    /// The run's folder.
-    pub out: PathBuf,
-    /// Samples in all; `None`: those of the run, or [`DEFAULT_STEPS`].
-    pub steps: Option<u64>,
-    /// Whether the run in that folder goes on, if there is one.
-    pub resume: bool,
-    /// How often the run is saved; `None`: as the run was, or every ten minutes.
-    pub checkpoint_every: Option<Interval>,
-    /// Keep a copy of the model whenever so many more samples are seen, 0 for never; `None`: as the run did, or never.
-    pub snapshot_every: Option<u64>,
-    /// The folder that metrics go to for TensorBoard; `None`: that of the run, if it has one. Whoever watches the run
-    /// writes them ([`Training::tensorboard`]).
-    pub tensorboard: Option<PathBuf>,
-}
-
-impl RunOptions {
-    /// A new run in a folder, saved every ten minutes.
-    pub fn new(out: impl Into<PathBuf>) -> Self {
-        RunOptions {
-            out: out.into(),
-            steps: None,
-            resume: false,
-            checkpoint_every: None,
-            snapshot_every: None,
-            tensorboard: None,
-        }
-    }
-
-    /// A position with what is asked for in place of what it has.
-    fn applied(&self, mut position: Position) -> Position {
-        position.steps = self.steps.unwrap_or(position.steps);
-        position.checkpoint_every = self.checkpoint_every.unwrap_or(position.checkpoint_every);
-        position.snapshot_every = self.snapshot_every.or(position.snapshot_every).filter(|&every| every > 0);
-        if let Some(folder) = &self.tensorboard {
-            position.tensorboard = folder::seen_from(&self.out, folder);
-        }
-        position
-    }
 }
 
 /// A training that can run: on a device, in a folder of its own, fresh or from its last checkpoint.
