@@ -8,8 +8,7 @@ use std::process::{Command, Output};
 /// In place of Python: what pip is asked for is made at once, and everything else is Python's.
 const PYTHON: &str = r#"#!/bin/sh
 case "$*" in
-    "-m pip --version" | "-m pip download --help") ;;
-    "-m pip download"*) ;;
+    "-m pip --version" | "-m pip download"*) ;;
     "-m pip install"*)
         while [ "$1" != --target ]; do shift; done
         mkdir -p "$2/torch/lib"

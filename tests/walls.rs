@@ -59,10 +59,12 @@ const NOWHERE: &[String] = &[];
 /// What waits for a device is counted there, so that tests see who does.
 #[test]
 fn the_numbers_of_tensors_are_read_in_one_place() {
-    for word in
-        ["double_value", "int64_value", "copy_data", "bool::try_from", "f64::try_from(&", "Vec::<f32>::try_from"]
-    {
-        assert_eq!(named_outside(word, &["neural/parameters.rs"]), NOWHERE, "{word}");
+    let types = ["bool", "i64", "f32", "f64", "Vec::<bool>", "Vec::<i64>", "Vec::<f32>", "Vec::<f64>"];
+    let conversions = types.map(|to| format!("{to}::try_from(&"));
+    let reads = ["double_value", "int64_value", "copy_data", "bool::try_from", "Vec::<f32>::try_from"];
+    let reads = reads.into_iter().chain(["to_device(tch::Device::Cpu)"]).map(str::to_owned);
+    for word in reads.chain(conversions) {
+        assert_eq!(named_outside(&word, &["neural/parameters.rs"]), NOWHERE, "{word}");
     }
 }
 

@@ -70,7 +70,8 @@ impl<P: Puzzle> Run<'_, P> {
         let (arena, closed) = (&self.nodes.arena, &self.nodes.closed);
         let too_costly = self.too_costly();
         let each = if block.iter().any(|(_, action)| action.is_none()) { puzzle.move_count() } else { 1 };
-        let mut pieces = in_pieces(threads, 0..block.len(), each, Vec::new(), |range, piece| {
+        let mut pieces = in_pieces(threads, 0..block.len(), each, Vec::new(), |range, piece: &mut Piece<P::State>| {
+            piece.children.reserve(range.len() * each);
             make(puzzle, settings, arena, closed, &block[range], too_costly, piece)
         });
         self.nodes.stats.generated += pieces.iter().map(|piece| piece.generated).sum::<u64>();
@@ -248,11 +249,6 @@ fn make<P: Puzzle>(
     let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
     let children = &mut piece.children;
-    children.reserve(if block.iter().any(|(_, action)| action.is_none()) {
-        block.len() * usize::from(moves)
-    } else {
-        block.len()
-    });
     for (i, &(id, action)) in block.iter().enumerate() {
         if let Some(&(ahead, _)) = block.get(i + AHEAD) {
             memory::prefetch(&arena[ahead].state);
