@@ -46,9 +46,10 @@ impl Browser {
         self.visit(&format!("file://{}", path.display()));
     }
 
-    /// Opens an address.
+    /// Opens an address, and waits until the page is drawn: Chromium drops keys that come before.
     pub fn visit(&self, address: &str) {
         self.command("POST", "/url", &json!({ "url": address }));
+        self.run_until_done("requestAnimationFrame(() => requestAnimationFrame(() => done(true)))");
     }
 
     /// Types a text into what has the focus.
@@ -73,6 +74,7 @@ impl Browser {
     ///
     /// # Panics
     /// If it does not within half a minute.
+    #[track_caller]
     pub fn wait(&self, script: &str) {
         let begun = Instant::now();
         while self.run(script) != Value::Bool(true) {
