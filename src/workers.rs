@@ -52,32 +52,56 @@ fn pool() -> Option<&'static Pool> {
     pool.as_ref().filter(|_| *owner == process::id())
 }
 
-/// Calls `work` with each number below `count`, on at most so many threads, this one among them; a thread that has done one
-/// takes the next.
+/// Calls `work` with each number below `count`, on at most so many threads, this one among them. A thread begins with the same
+/// share of the numbers in each call, so that what it has written is in its own cache when it comes to the same part again;
+/// then it takes what is left of others.
 fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
-    let next = AtomicUsize::new(0);
-    let take_all = &|| take_all(&next, count, work);
-    let helpers = threads.min(count).saturating_sub(1);
+    let shares = Shares::new(threads, count);
+    let take_part = &|thread| shares.take_all(thread, work);
+    let helpers = shares.next.len() - 1;
     match pool() {
-        _ if helpers == 0 => take_all(),
-        Some(pool) => pool.call(helpers, take_all),
-        None => started_beside(helpers, take_all),
+        _ if helpers == 0 => take_part(0),
+        Some(pool) => pool.call(helpers, take_part),
+        None => started_beside(helpers, take_part),
     }
 }
 
-/// Does the same on so many threads that are started for it, and on this one.
-fn started_beside(helpers: usize, work: &(dyn Fn() + Sync)) {
-    beside((0..helpers).map(|_| Box::new(work) as Job<'_>).collect(), Box::new(|_| work()));
+/// Does the same on so many threads that are started for it, and on this one. `work` is given the number of the thread: 0 is
+/// this one.
+fn started_beside(helpers: usize, work: &(dyn Fn(usize) + Sync)) {
+    beside((1..=helpers).map(|thread| Box::new(move || work(thread)) as Job<'_>).collect(), Box::new(|_| work(0)));
 }
 
-/// Calls `work` with each number from `next` on, below `count`, that no other thread has taken.
-fn take_all(next: &AtomicUsize, count: usize, work: &(dyn Fn(usize) + Sync)) {
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= count {
-            return;
+/// The numbers below a count, a share of them for each thread.
+struct Shares {
+    count: usize,
+    /// The next number of each share.
+    next: Vec<Next>,
+}
+
+/// On a cache line of its own, for its thread alone writes it until others come to help.
+#[repr(align(128))]
+struct Next(AtomicUsize);
+
+impl Shares {
+    fn new(threads: usize, count: usize) -> Self {
+        let shares = threads.clamp(1, count.max(1));
+        Shares { count, next: (0..shares).map(|share| Next(AtomicUsize::new(share * count / shares))).collect() }
+    }
+
+    /// Calls `work` with each number that no other thread has taken, those of this thread's share first.
+    fn take_all(&self, thread: usize, work: &(dyn Fn(usize) + Sync)) {
+        let shares = self.next.len();
+        for share in (thread..thread + shares).map(|share| share % shares) {
+            let end = (share + 1) * self.count / shares;
+            loop {
+                let number = self.next[share].0.fetch_add(1, Ordering::Relaxed);
+                if number >= end {
+                    break;
+                }
+                work(number);
+            }
         }
-        work(number);
     }
 }
 
@@ -110,15 +134,14 @@ pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: im
     by_number(things, work, |count, work| for_all(threads, count, work))
 }
 
-/// The same with threads that are started for it: for work that takes longer.
+/// The same with threads that are started for it: for work that takes longer. A thread takes the first thing that nobody has.
 ///
 /// # Panics
 /// If `work` panics.
 pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     by_number(things, work, |count, work| {
-        let next = AtomicUsize::new(0);
-        let take_all = &|| take_all(&next, count, work);
-        started_beside(threads.min(count).saturating_sub(1), take_all);
+        let all = Shares::new(1, count);
+        started_beside(threads.min(count).saturating_sub(1), &|_| all.take_all(0, work));
     })
 }
 
@@ -170,9 +193,26 @@ pub(crate) fn extend<T: Copy + Send>(
     least: usize,
     value: impl Fn(usize) -> T + Sync,
 ) {
-    extend_by(threads, to, (count, 1), least, &|i, place| {
-        place[0].write(value(i));
+    let ranges = ranges(threads, count, least);
+    extend_by(threads, to, &lengths(&ranges), 1, &|part, i, place| {
+        place[0].write(value(ranges[part].start + i));
     });
+}
+
+/// Adds the values of parts, in order; a thread writes a part, or several. `value` is given the part and a number below its length.
+pub(crate) fn extend_parts<T: Copy + Send>(
+    threads: usize,
+    to: &mut Vec<T>,
+    lengths: &[usize],
+    value: impl Fn(usize, usize) -> T + Sync,
+) {
+    extend_by(threads, to, lengths, 1, &|part, i, place| {
+        place[0].write(value(part, i));
+    });
+}
+
+fn lengths(ranges: &[Range<usize>]) -> Vec<usize> {
+    ranges.iter().map(Range::len).collect()
 }
 
 /// Adds rows of `width` values to a vector, as [`extend`] adds values.
@@ -186,8 +226,9 @@ pub(crate) fn extend_rows<'a, T: Copy + Send + Sync + 'a>(
     least: usize,
     row: impl Fn(usize) -> &'a [T] + Sync,
 ) {
-    extend_by(threads, to, (count, width), least, &|i, places| {
-        let row = row(i);
+    let ranges = ranges(threads, count, least);
+    extend_by(threads, to, &lengths(&ranges), width, &|part, i, places| {
+        let row = row(ranges[part].start + i);
         assert_eq!(row.len(), places.len());
         places.iter_mut().zip(row).for_each(|(place, &value)| {
             place.write(value);
@@ -195,25 +236,27 @@ pub(crate) fn extend_rows<'a, T: Copy + Send + Sync + 'a>(
     });
 }
 
-/// Adds rows to a vector; `write` is given the number of a row and its places, and must write each of them.
+/// Adds parts of so many rows to a vector; `write` is given the part, the number of a row in it, and its places, and must write
+/// each of them.
 fn extend_by<T: Copy + Send>(
     threads: usize,
     to: &mut Vec<T>,
-    (count, width): (usize, usize),
-    least: usize,
-    write: &(impl Fn(usize, &mut [MaybeUninit<T>]) + Sync),
+    lengths: &[usize],
+    width: usize,
+    write: &(impl Fn(usize, usize, &mut [MaybeUninit<T>]) + Sync),
 ) {
-    let all = count * width;
+    let all = lengths.iter().sum::<usize>() * width;
     if all == 0 {
         return;
     }
     to.reserve(all);
-    let each = count.div_ceil(parts(threads, count, least));
-    let places = to.spare_capacity_mut()[..all].chunks_mut(each * width).enumerate().collect();
+    let mut rest = &mut to.spare_capacity_mut()[..all];
+    let mut take = |length: &usize| rest.split_off_mut(..length * width).expect("the lengths were summed");
+    let places = lengths.iter().map(&mut take).enumerate().collect();
     on_each(threads, places, |(part, places): (usize, &mut [MaybeUninit<T>])| {
-        places.chunks_mut(width).enumerate().for_each(|(i, row)| write(part * each + i, row));
+        places.chunks_mut(width).enumerate().for_each(|(i, row)| write(part, i, row));
     });
-    // SAFETY: there is room for them, and both callers write every place of a row; a panic does not come here.
+    // SAFETY: there is room for them, and all callers write every place of a row; a panic does not come here.
     unsafe { to.set_len(to.len() + all) };
 }
 
@@ -243,6 +286,23 @@ mod tests {
                 assert_eq!(ranges.concat(), (0..count).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn a_thread_takes_its_share_first_and_then_what_others_left() {
+        for (threads, thread, expected) in [
+            (3, 1, vec![2, 3, 4, 5, 6, 0, 1]),
+            (3, 5, vec![4, 5, 6, 0, 1, 2, 3]), // there may be more threads than are called
+            (1, 0, (0..7).collect()),
+            (100, 2, vec![2, 3, 4, 5, 6, 0, 1]),
+        ] {
+            let (shares, taken) = (Shares::new(threads, 7), Mutex::new(Vec::new()));
+            let take = |number| taken.lock().expect("no panic").push(number);
+            shares.take_all(thread, &take);
+            shares.take_all(0, &take);
+            assert_eq!(taken.into_inner().expect("no panic"), expected, "{threads} threads");
+        }
+        Shares::new(4, 0).take_all(0, &|_| panic!("there is nothing"));
     }
 
     #[test]
@@ -278,6 +338,9 @@ mod tests {
                 let (mut values, mut rows) = (vec![7], vec![7, 7]);
                 extend(threads, &mut values, count, 2, |i| i);
                 assert_eq!(values, [vec![7], (0..count).collect()].concat());
+                extend_parts(threads, &mut values, &[0, count, 0, 2], |part, i| 1000 * part + i);
+                let parts = [(1000..1000 + count).collect(), vec![3000, 3001]].concat();
+                assert_eq!(values[1 + count..], parts);
                 let table: Vec<usize> = (0..3 * count).collect();
                 extend_rows(threads, &mut rows, (count, 3), 2, |i| &table[3 * i..3 * i + 3]);
                 assert_eq!(rows, [vec![7, 7], table].concat());

@@ -43,7 +43,7 @@ use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use crate::workers::{extend, in_ranges};
 use cut::{Key, cut, sorted};
 use foldhash::fast::FixedState;
-use offspring::{Found, Made};
+use offspring::{Found, Made, hashes};
 use serde::{Deserialize, Serialize};
 use shortlist::Shortlist;
 use std::hash::BuildHasher as _;
@@ -405,8 +405,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
         self.take_goals(&made);
         let made = self.exchanged(made)?;
-        let hashes: Vec<&[u64]> = made.iter().map(|piece| piece.children.hashes.as_slice()).collect();
-        let fresh = self.evaluated.insert_all(self.threads, &hashes);
+        let fresh = self.evaluated.insert_all(self.threads, &hashes(&made));
         self.look_up(&made, &fresh);
         if let Some(limit) = reached {
             return Err(limit.into());
@@ -414,7 +413,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
         if self.found.is_some() {
             return Ok(()); // an answer ends the layers: nothing is worth an evaluation any more
         }
-        children.add_children(self.threads, &fresh, |piece| &made[piece as usize].children);
+        let fresh: Vec<_> = made.iter().zip(&fresh).map(|(made, fresh)| (&made.children, fresh.as_slice())).collect();
+        children.add_children(self.threads, &fresh);
         self.made = made;
         while queue.is_full(&children.states) {
             if let Some(limit) = self.reached(children, control) {

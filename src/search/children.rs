@@ -6,7 +6,7 @@
 
 use super::nodes::arena::NodeId;
 use super::nodes::bins::Bins;
-use super::nodes::closed::{SHARDS, by_shard, id, shard_of, visit, word};
+use super::nodes::closed::{SHARDS, id, shard_of, visit, word};
 use super::nodes::table::Table;
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{on_each, ranges};
@@ -95,23 +95,27 @@ impl Hashes {
         self.shards[shard_of(hash)].insert_hash(hash)
     }
 
-    /// The children whose hashes are new, by piece and number, in order; they are not new any more.
-    pub(super) fn insert_all(&mut self, threads: usize, pieces: &[&[u64]]) -> Vec<(u32, u32)> {
-        let sorted = on_each(threads, pieces.to_vec(), |hashes| by_shard((0..).zip(hashes.iter().copied())));
-        let sorted: Vec<&Bins> = sorted.iter().collect();
+    /// The children of each piece whose hashes are new, by number, in order; they are not new any more.
+    pub(super) fn insert_all(&mut self, threads: usize, pieces: &[&[u64]]) -> Vec<Vec<u32>> {
+        let sorted = on_each(threads, pieces.to_vec(), |hashes| {
+            Bins::new((0..).zip(hashes).map(|(child, &hash)| (shard_of(hash), Numbered { hash, child })))
+        });
+        let sorted: Vec<&Bins<Numbered>> = sorted.iter().collect();
         // A bit a child, whether it is new.
         let none = || pieces.iter().map(|hashes| vec![0; hashes.len().div_ceil(BITS)]).collect::<Vec<Vec<u64>>>();
-        let new = visit(threads, &mut self.shards, &sorted, none, |table, piece, word, new| {
-            let i = id(word) as usize;
-            new[piece][i / BITS] |= u64::from(table.insert_hash(pieces[piece][i])) << (i % BITS);
-        });
+        let hash = |numbered: Numbered| numbered.hash;
+        let new =
+            visit(threads, &mut self.shards, &sorted, hash, none, |table, piece, Numbered { hash, child }, new| {
+                let i = child as usize;
+                new[piece][i / BITS] |= u64::from(table.insert_hash(hash)) << (i % BITS);
+            });
         let fresh = |piece: usize| {
             let words =
                 (0..pieces[piece].len().div_ceil(BITS)).map(|at| new.iter().fold(0, |all, new| all | new[piece][at]));
             let bits = (0..).step_by(BITS).zip(words).flat_map(|(first, word)| bits(word).map(move |i| first + i));
-            bits.map(|i| (piece as u32, i)).collect::<Vec<_>>()
+            bits.collect()
         };
-        on_each(threads, (0..pieces.len()).collect(), fresh).concat()
+        on_each(threads, (0..pieces.len()).collect(), fresh)
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -121,6 +125,15 @@ impl Hashes {
     pub(super) fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.bytes() as u64).sum()
     }
+}
+
+/// A hash with the number of its child. Both are read in the order of shards: a look at what another core has written, child by
+/// child, takes longer than all the rest.
+#[derive(Clone, Copy, Default)]
+#[repr(Rust, packed(4))]
+struct Numbered {
+    hash: u64,
+    child: u32,
 }
 
 const BITS: usize = u64::BITS as usize;
@@ -144,13 +157,20 @@ pub(super) fn duplicates(
     counts: impl Fn(usize, u32) -> bool + Sync,
     is_same: impl Fn(u32, u32) -> bool + Sync,
 ) -> Vec<(u32, u32)> {
-    let found = visit(threads, &mut tables(), sorted, Vec::new, |table, piece, own, found| {
-        if counts(piece, id(own)) {
-            let number = starts[piece] + id(own);
-            let first = table.find_or_insert(word(own, number), |other| is_same(id(other), number));
-            found.extend(first.map(|first| (number, id(first))));
-        }
-    });
+    let found = visit(
+        threads,
+        &mut tables(),
+        sorted,
+        |word| word,
+        Vec::new,
+        |table, piece, own, found| {
+            if counts(piece, id(own)) {
+                let number = starts[piece] + id(own);
+                let first = table.find_or_insert(word(own, number), |other| is_same(id(other), number));
+                found.extend(first.map(|first| (number, id(first))));
+            }
+        },
+    );
     let mut found = found.concat();
     found.sort_unstable();
     found
@@ -160,6 +180,7 @@ pub(super) fn duplicates(
 mod tests {
     use super::*;
     use crate::puzzle::cube2::Cube2;
+    use crate::search::nodes::closed::by_shard;
     use std::collections::HashMap;
     use std::collections::hash_map::Entry;
 
@@ -211,10 +232,10 @@ mod tests {
             let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
             let (some, rest) = columns.split_at(columns.len() / 2);
             for part in [some, rest, rest] {
-                let numbers =
-                    (0..).zip(part).flat_map(|(piece, hashes)| (0..hashes.len() as u32).map(move |i| (piece, i)));
-                let is_new = |&(piece, i): &(u32, u32)| one_by_one.insert(part[piece as usize][i as usize]);
-                let expected: Vec<(u32, u32)> = numbers.filter(is_new).collect();
+                let new = |hashes: &&[u64]| {
+                    (0..hashes.len() as u32).filter(|&i| one_by_one.insert(hashes[i as usize])).collect()
+                };
+                let expected: Vec<Vec<u32>> = part.iter().map(new).collect();
                 assert_eq!(hashes.insert_all(threads, part), expected, "{threads} threads");
                 assert_eq!(hashes.len(), one_by_one.len());
             }

@@ -41,8 +41,8 @@ struct Call {
     caller: Thread,
 }
 
-/// What each thread does.
-struct Work(*const (dyn Fn() + Sync));
+/// What each thread does, given its number.
+struct Work(*const (dyn Fn(usize) + Sync));
 
 // SAFETY: what it points to may be called by several threads; the caller stays until none of them does.
 unsafe impl Send for Work {}
@@ -55,20 +55,21 @@ impl Pool {
         let shared = Arc::new(Shared::default());
         let start = |i: usize| {
             let shared = Arc::clone(&shared);
-            thread::Builder::new().name(format!("worker-{i}")).spawn(move || shared.serve())
+            thread::Builder::new().name(format!("worker-{i}")).spawn(move || shared.serve(i + 1))
         };
         let started = (0..threads).map_while(|i| start(i).ok()).count();
         (started > 0).then_some(Pool { shared })
     }
 
     /// Calls `work` on this thread, and meanwhile on at most so many others, those that have nothing else to do; returns when
-    /// all have returned.
+    /// all have returned. `work` is given the number of the thread: 0 is this one, and the others keep theirs in all calls.
     ///
     /// # Panics
     /// If `work` panics.
-    pub(super) fn call(&self, threads: usize, work: &(dyn Fn() + Sync)) {
+    pub(super) fn call(&self, threads: usize, work: &(dyn Fn(usize) + Sync)) {
         // SAFETY: the lifetime is left out, for nobody calls it once this function returns: `withdraw` comes before.
-        let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync), *const (dyn Fn() + Sync)>(work) };
+        let erased =
+            unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync), *const (dyn Fn(usize) + Sync)>(work) };
         let call = Arc::new(Call {
             work: Work(erased),
             active: AtomicUsize::new(0),
@@ -76,7 +77,7 @@ impl Pool {
             caller: thread::current(),
         });
         self.shared.open(&call, threads);
-        let own = catch_unwind(AssertUnwindSafe(work));
+        let own = catch_unwind(AssertUnwindSafe(|| work(0)));
         self.shared.withdraw(&call);
         let others = call.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(panic) = own.err().or(others) {
@@ -111,13 +112,13 @@ impl Shared {
         }
     }
 
-    /// Joins calls, for ever.
-    fn serve(&self) {
+    /// Joins calls, for ever, as the thread of this number.
+    fn serve(&self, thread: usize) {
         loop {
             let before = self.count.load(Ordering::Acquire);
             let joined = self.lock().join(); // the lock is held no longer
             if let Some(call) = joined {
-                call.take_part();
+                call.take_part(thread);
             } else if !look_for(|| self.count.load(Ordering::Acquire) != before) {
                 let mut calls = self.lock();
                 calls.sleeping += 1;
@@ -145,10 +146,10 @@ impl Calls {
 }
 
 impl Call {
-    fn take_part(&self) {
+    fn take_part(&self, thread: usize) {
         // SAFETY: the caller waits for this thread, which counts as active.
         let work = unsafe { &*self.work.0 };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(thread))) {
             self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
         }
         if self.active.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -185,7 +186,7 @@ mod tests {
         for threads in [1, 2, 3] {
             // Each waits for the others, so none can take the part of another.
             let (barrier, ids) = (Barrier::new(threads + 1), Mutex::new(HashSet::new()));
-            pool.call(threads, &|| {
+            pool.call(threads, &|_| {
                 ids.lock().expect("no panic").insert(thread::current().id());
                 barrier.wait();
             });
@@ -199,7 +200,7 @@ mod tests {
         for _ in 0..20 {
             thread::sleep(2 * AWAKE);
             let barrier = Barrier::new(2);
-            pool.call(1, &|| {
+            pool.call(1, &|_| {
                 barrier.wait();
             });
         }
@@ -209,12 +210,12 @@ mod tests {
     fn calls_from_several_threads_and_within_calls_all_end() {
         let pool = Pool::start(2).expect("threads");
         let count = AtomicUsize::new(0);
-        let one = || {
+        let one = |_| {
             count.fetch_add(1, Ordering::Relaxed);
         };
         thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..500).for_each(|_| pool.call(2, &|| pool.call(2, &one))));
+                scope.spawn(|| (0..500).for_each(|_| pool.call(2, &|_| pool.call(2, &one))));
             }
         });
         // At least the caller works, at most the two with it.
@@ -226,14 +227,14 @@ mod tests {
         let pool = Pool::start(1).expect("a thread");
         for _ in 0..3 {
             let barrier = Barrier::new(2);
-            let work = || {
+            let work = |_| {
                 barrier.wait();
                 panic!("on both threads");
             };
             assert!(catch_unwind(AssertUnwindSafe(|| pool.call(1, &work))).is_err());
         }
         let barrier = Barrier::new(2);
-        pool.call(1, &|| {
+        pool.call(1, &|_| {
             barrier.wait();
         });
     }

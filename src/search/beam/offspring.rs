@@ -11,6 +11,7 @@ use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
 use crate::search::children::{self, Parent, in_pieces};
 use crate::search::nodes::arena::NodeId;
 use crate::search::nodes::layer::Layer;
+use crate::workers::on_each;
 use std::hash::BuildHasher as _;
 use std::ops::Range;
 
@@ -37,17 +38,25 @@ impl<S: Copy> Made<S> {
         self.goals.clear();
     }
 
-    /// Brings the children into their order.
-    pub(super) fn sort(&mut self, threads: usize)
+    /// The children in their order, in pieces.
+    pub(super) fn sorted(&self, threads: usize) -> Vec<Self>
     where
         S: Send + Sync,
     {
         let mut ids: Vec<NodeId> = (0..self.children.len() as NodeId).collect();
         // Stable, and so soon done where sorted parts were put together.
         ids.sort_by_key(|&id| (self.order[id as usize], self.children.moves[id as usize]));
-        self.children = self.children.pick(threads, &ids);
-        self.order = ids.iter().map(|&id| self.order[id as usize]).collect();
+        in_pieces(threads, 0..ids.len(), 1, Vec::new(), |range, piece: &mut Self| {
+            let ids = &ids[range];
+            piece.children = self.children.pick(1, ids);
+            piece.order = ids.iter().map(|&id| self.order[id as usize]).collect();
+        })
     }
+}
+
+/// The hashes of children, piece by piece.
+pub(super) fn hashes<S>(made: &[Made<S>]) -> Vec<&[u64]> {
+    made.iter().map(|piece| piece.children.hashes.as_slice()).collect()
 }
 
 /// A child that is a goal or in the perimeter.
@@ -147,20 +156,17 @@ impl<P: Puzzle> Run<'_, P> {
         }
         let hash = |state| self.hasher.hash_one(state);
         arrived.children.hashes = arrived.children.states.iter().map(hash).collect();
-        arrived.sort(self.threads);
-        Ok(vec![arrived])
+        Ok(arrived.sorted(self.threads))
     }
 
     /// Looks up children in the perimeter.
-    pub(super) fn look_up(&mut self, made: &[Made<P::State>], fresh: &[(u32, u32)]) {
+    pub(super) fn look_up(&mut self, made: &[Made<P::State>], fresh: &[Vec<u32>]) {
         let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
-        let state = |i: usize| {
-            let (piece, i) = fresh[i];
-            &made[piece as usize].children.states[i as usize]
-        };
-        for (i, rest) in perimeter.costs(puzzle, self.threads, fresh.len(), state) {
-            let (piece, i) = fresh[i];
-            let (Made { children, order, .. }, i) = (&made[piece as usize], i as usize);
+        let known = on_each(self.threads, made.iter().zip(fresh).collect(), |(made, fresh)| {
+            let known = perimeter.costs(puzzle, fresh.len(), |i| &made.children.states[fresh[i] as usize]);
+            known.into_iter().map(|(i, rest)| (made, fresh[i] as usize, rest)).collect::<Vec<_>>()
+        });
+        for (Made { children, order, .. }, i, rest) in known.into_iter().flatten() {
             let (rank, id) = (children.owners.get(i).copied().unwrap_or(0), children.parents[i]);
             let order = order.get(i).copied().unwrap_or_else(|| self.key(id as usize));
             self.take_found(Found {

@@ -1,15 +1,15 @@
 //! The refinement of an answer: exhaustive search for a cheaper one, from a layer into the perimeter.
 
 use super::cut::Key;
-use super::offspring::Made;
+use super::offspring::{Made, hashes};
 use super::{
     Answer, ChunkQueue, Control, Cost, Heuristic, HeuristicError, Layer, Limit, Move, NodeId, Place, Puzzle, Run,
     replay,
 };
 use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
+use crate::search::children::Hashes;
 use crate::search::exhaustive::Exhaustive;
-use crate::search::nodes::table::Table;
 use crate::search::perimeter::Perimeter;
 use crate::workers::on_own_threads;
 use serde::{Deserialize, Serialize};
@@ -178,19 +178,16 @@ impl<P: Puzzle> Run<'_, P> {
             }
         }
         drop(again);
-        made.sort(self.threads);
-        let mut seen = Table::default();
-        let mut roots = Vec::new();
-        for Made { children, order, .. } in self.exchanged(vec![made])? {
-            let first = (0..children.len()).filter(|&i| seen.insert_hash(children.hashes[i]));
-            roots.extend(first.map(|i| Root {
-                state: children.states[i],
-                order: order[i],
-                at: Place { rank: children.owners.get(i).copied().unwrap_or(0), id: children.parents[i] },
-                last: Some(children.moves[i]),
-            }));
-        }
-        Ok(roots)
+        let made = self.exchanged(made.sorted(self.threads))?;
+        let fresh = Hashes::default().insert_all(self.threads, &hashes(&made));
+        let root = |(Made { children, order, .. }, i): (&Made<P::State>, usize)| Root {
+            state: children.states[i],
+            order: order[i],
+            at: Place { rank: children.owners.get(i).copied().unwrap_or(0), id: children.parents[i] },
+            last: Some(children.moves[i]),
+        };
+        let firsts = made.iter().zip(&fresh).flat_map(|(made, fresh)| fresh.iter().map(move |&i| (made, i as usize)));
+        Ok(firsts.map(root).collect())
     }
 
     /// The states of a layer, generated and evaluated again.

@@ -40,7 +40,7 @@ struct Child<S> {
 /// The children that one thread has made.
 struct Piece<S> {
     children: Vec<Child<S>>,
-    /// Those whose states are not stored.
+    /// Those that are to be stored, and whose states are not.
     unknown: Bins,
     /// Those that are goals, or that the perimeter knows, with the costs from there.
     answers: Vec<(usize, Cost)>,
@@ -48,6 +48,9 @@ struct Piece<S> {
     /// Whether some move cost nothing.
     free_moves: bool,
     has_goals: bool,
+    /// Whether some are not to be stored that were when they were made. Threads look at each child for that only then: it was
+    /// another that wrote it.
+    some_left_out: bool,
 }
 
 impl<S> Default for Piece<S> {
@@ -59,6 +62,7 @@ impl<S> Default for Piece<S> {
             generated: 0,
             free_moves: false,
             has_goals: false,
+            some_left_out: false,
         }
     }
 }
@@ -86,7 +90,7 @@ impl<P: Puzzle> Run<'_, P> {
         if self.settings.ends_with_first_batch() {
             return; // goals are stored
         }
-        for Piece { children, answers, .. } in pieces {
+        for Piece { children, answers, some_left_out, .. } in pieces {
             let mut from = 0;
             for &(i, rest) in &*answers {
                 if self.too_costly() < before {
@@ -100,6 +104,7 @@ impl<P: Puzzle> Run<'_, P> {
             if self.too_costly() < before {
                 self.leave_out(&mut children[from..]);
             }
+            *some_left_out = !answers.is_empty() || self.too_costly() < before;
         }
     }
 
@@ -118,7 +123,7 @@ impl<P: Puzzle> Run<'_, P> {
         }
         let children = Numbered::new(pieces);
         let unknown: Vec<&Bins> = pieces.iter().map(|piece| &piece.unknown).collect();
-        let stays = |piece: usize, i: u32| pieces[piece].children[i as usize].stays;
+        let stays = |piece: usize, i: u32| !pieces[piece].some_left_out || pieces[piece].children[i as usize].stays;
         let is_same = |a: u32, b: u32| children.child(a).state == children.child(b).state;
         let duplicates = duplicates(threads, &children.starts, &unknown, stays, is_same);
         let sifted = on_each(threads, (0..pieces.len()).collect(), |piece| sift(&children, piece, &duplicates));
@@ -276,12 +281,12 @@ fn make<P: Puzzle>(
         *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
     }
     children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
-    piece.answers = settings.perimeter.costs(puzzle, 1, children.len(), |i| &children[i].state);
+    piece.answers = settings.perimeter.costs(puzzle, children.len(), |i| &children[i].state);
     if piece.has_goals {
         piece.answers.retain(|&(i, _)| !children[i].is_goal);
         piece.answers.extend((0..children.len()).filter(|&i| children[i].is_goal).map(|i| (i, 0)));
         piece.answers.sort_unstable();
     }
-    let unknown = (0..).zip(&*children).filter(|(_, child)| child.known == NO_PARENT);
+    let unknown = (0..).zip(&*children).filter(|(_, child)| child.known == NO_PARENT && child.stays);
     piece.unknown = by_shard(unknown.map(|(i, child)| (i, child.hash)));
 }

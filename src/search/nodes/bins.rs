@@ -6,30 +6,30 @@ pub(in crate::search) const BINS: usize = 64;
 
 /// Numbers by bin, and within a bin, as they came.
 #[derive(Debug)]
-pub(in crate::search) struct Bins {
-    numbers: Vec<u64>,
+pub(in crate::search) struct Bins<T = u64> {
+    numbers: Vec<T>,
     /// Where those of each bin begin, and where the last ones end.
     starts: [u32; BINS + 1],
 }
 
-impl Default for Bins {
+impl<T> Default for Bins<T> {
     fn default() -> Self {
         Bins { numbers: Vec::new(), starts: [0; BINS + 1] }
     }
 }
 
-impl Bins {
+impl<T: Copy + Default> Bins<T> {
     /// Sorts numbers, each with its bin.
     ///
     /// # Panics
     /// If there are not so many bins.
-    pub(in crate::search) fn new(numbers: impl Iterator<Item = (usize, u64)> + Clone) -> Self {
+    pub(in crate::search) fn new(numbers: impl Iterator<Item = (usize, T)> + Clone) -> Self {
         let mut starts = [0; BINS + 1];
         numbers.clone().for_each(|(bin, _)| starts[bin + 1] += 1);
         for bin in 0..BINS {
             starts[bin + 1] += starts[bin];
         }
-        let (mut sorted, mut next) = (vec![0; starts[BINS] as usize], starts);
+        let (mut sorted, mut next) = (vec![T::default(); starts[BINS] as usize], starts);
         for (bin, number) in numbers {
             let place = &mut next[bin];
             sorted[*place as usize] = number;
@@ -42,12 +42,12 @@ impl Bins {
     ///
     /// # Panics
     /// If there are not so many bins.
-    pub(in crate::search) fn of(&self, bin: usize) -> &[u64] {
+    pub(in crate::search) fn of(&self, bin: usize) -> &[T] {
         &self.numbers[self.starts[bin] as usize..self.starts[bin + 1] as usize]
     }
 
     /// All numbers.
-    pub(in crate::search) fn all(&self) -> &[u64] {
+    pub(in crate::search) fn all(&self) -> &[T] {
         &self.numbers
     }
 }
@@ -65,6 +65,6 @@ mod tests {
             assert_eq!(bins.of(bin), expected);
         }
         assert_eq!(bins.all().len(), 1000);
-        assert!(Bins::new([].into_iter()).all().is_empty());
+        assert!(Bins::<u64>::new([].into_iter()).all().is_empty());
     }
 }

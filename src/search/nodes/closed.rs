@@ -80,6 +80,7 @@ impl Closed {
             threads,
             &mut self.shards,
             pieces,
+            |word| word,
             || (),
             |table, piece, known, ()| {
                 if let Some(node) = id_of(piece, id(known)) {
@@ -136,15 +137,16 @@ pub(in crate::search) fn by_shard(hashes: impl Iterator<Item = (NodeId, u64)> + 
     Bins::new(hashes.map(|(number, hash)| (shard_of(hash), word(hash, number))))
 }
 
-/// Visits words, as [`by_shard`] has them, each thread those of some shards: shard by shard, and within one, piece by piece, in
-/// order. Tells `visit` the shard's table, the piece and the word; gives what it has noted, for each run of shards. A table that is
-/// empty gets room for all of its words.
-pub(in crate::search) fn visit<R: Send>(
+/// Visits words, or whatever `word` gives a word of the table for, each thread those of some shards: shard by shard, and within
+/// one, piece by piece, in order. Tells `visit` the shard's table, the piece and the word; gives what it has noted, for each run of
+/// shards. A table that is empty gets room for all of its words.
+pub(in crate::search) fn visit<T: Copy + Default + Sync, R: Send>(
     threads: usize,
     tables: &mut [Table],
-    pieces: &[&Bins],
+    pieces: &[&Bins<T>],
+    word: impl Fn(T) -> u64 + Sync,
     nothing: impl Fn() -> R + Sync,
-    visit: impl Fn(&mut Table, usize, u64, &mut R) + Sync,
+    visit: impl Fn(&mut Table, usize, T, &mut R) + Sync,
 ) -> Vec<R> {
     let count: usize = pieces.iter().map(|piece| piece.all().len()).sum();
     in_shards(threads.min(count / LEAST_EACH), tables, |first, tables| {
@@ -154,14 +156,14 @@ pub(in crate::search) fn visit<R: Send>(
                 table.reserve(pieces.iter().map(|piece| piece.of(shard).len()).sum());
             }
             let begin = pieces.first().map_or(&[][..], |piece| piece.of(shard));
-            begin.iter().take(AHEAD).for_each(|&word| table.prefetch(word));
+            begin.iter().take(AHEAD).for_each(|&first| table.prefetch(word(first)));
             for (piece, words) in pieces.iter().map(|piece| piece.of(shard)).enumerate() {
                 let after = pieces.get(piece + 1).map_or(&[][..], |next| next.of(shard));
-                for (i, &word) in words.iter().enumerate() {
+                for (i, &this) in words.iter().enumerate() {
                     if let Some(&ahead) = words.get(i + AHEAD).or_else(|| after.get(i + AHEAD - words.len())) {
-                        table.prefetch(ahead);
+                        table.prefetch(word(ahead));
                     }
-                    visit(table, piece, word, &mut noted);
+                    visit(table, piece, this, &mut noted);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::arena::NodeId;
 use crate::heuristic::Estimates;
 use crate::puzzle::{Cost, Move};
-use crate::workers::{extend, extend_rows};
+use crate::workers::{extend, extend_parts, extend_rows};
 
 /// States that a thread takes at least.
 const STATES: usize = 1 << 12;
@@ -83,30 +83,22 @@ impl<S: Copy> Layer<S> {
         }
     }
 
-    /// Adds children of other layers, which have no estimates yet, by piece and number.
-    pub(in crate::search) fn add_children<'a>(
-        &mut self,
-        threads: usize,
-        places: &[(u32, u32)],
-        piece: impl Fn(u32) -> &'a Self + Sync,
-    ) where
-        S: Send + Sync + 'a,
+    /// Adds children of other layers, which have no estimates yet: of each, those of these numbers.
+    pub(in crate::search) fn add_children(&mut self, threads: usize, pieces: &[(&Self, &[u32])])
+    where
+        S: Send + Sync,
     {
-        let count = places.len();
-        let place = |i: usize| {
-            let (at, i) = places[i];
-            (piece(at), i as usize)
-        };
+        let lengths: Vec<usize> = pieces.iter().map(|(_, numbers)| numbers.len()).collect();
         macro_rules! add {
             ($($column:ident)*) => {
-                $(extend(threads, &mut self.$column, count, STATES, |i| {
-                    let (piece, i) = place(i);
-                    piece.$column[i]
+                $(extend_parts(threads, &mut self.$column, &lengths, |piece, i| {
+                    let (piece, numbers) = pieces[piece];
+                    piece.$column[numbers[i] as usize]
                 });)*
             };
         }
         add!(states hashes costs parents moves priors);
-        if places.first().is_some_and(|&(at, _)| !piece(at).owners.is_empty()) {
+        if pieces.iter().any(|(piece, _)| !piece.owners.is_empty()) {
             add!(owners);
         }
     }
