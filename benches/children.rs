@@ -17,7 +17,9 @@ use foldhash::fast::FixedState;
 use ndarray::{Array2, s};
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
 
 const ROUNDS: usize = 5;
 
@@ -117,21 +119,55 @@ fn main() -> Result<()> {
         ("bwas", values, Box::new(BestFirst::bwas(10_000, 0.6))),
         ("bwas, deferred", policy, Box::new(BestFirst { expansion: deferred, ..BestFirst::bwas(20_000, 0.6) })),
     ];
-    println!("medians of {ROUNDS} rounds, million children a second\n");
-    println!("{:<28} {:>10} {:>12} {:>6}", "search", "1 thread", format!("{cores} threads"), "ratio");
+    println!(
+        "medians of {ROUNDS} rounds, million children a second; and how long a cache line goes between two threads\n"
+    );
+    println!("{:<28} {:>10} {:>12} {:>6} {:>9}", "search", "1 thread", format!("{cores} threads"), "ratio", "and back");
     let named = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
     for (name, ask, search) in searches.iter().filter(|(name, ..)| name.contains(&named)) {
-        let (mut one, mut all, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut one, mut all, mut ratios, mut trips) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let (single, together) = (rate(&**search, *ask, 1)? / 1e6, rate(&**search, *ask, cores)? / 1e6);
             one.push(single);
             all.push(together);
             ratios.push(together / single);
+            trips.push(if cores > 1 { nanoseconds_there_and_back() } else { 0.0 });
         }
-        let [one, all, ratio] = [one, all, ratios].map(median);
-        println!("{name:<28} {one:>10.2} {all:>12.2} {ratio:>6.2}");
+        let [one, all, ratio, trip] = [one, all, ratios, trips].map(median);
+        println!("{name:<28} {one:>10.2} {all:>12.2} {ratio:>6.2} {trip:>6.0} ns");
     }
     Ok(())
+}
+
+/// How long a cache line goes from one thread to another and back, at best: some 50 ns between cores that share a cache, 300
+/// between others. A virtual machine may have either, now this, now that.
+fn nanoseconds_there_and_back() -> f64 {
+    const TRIPS: usize = 20_000;
+    let turn = AtomicUsize::new(0);
+    let take_turns = |mine: usize| {
+        let turns = (mine..).step_by(2).take(TRIPS);
+        turns.for_each(|own| {
+            for look in 1.. {
+                if turn.load(Ordering::Acquire) == own {
+                    break;
+                }
+                if look % 4096 == 0 {
+                    thread::yield_now(); // both may have the same core
+                }
+            }
+            turn.store(own + 1, Ordering::Release);
+        });
+    };
+    let trial = |_| {
+        turn.store(0, Ordering::Release);
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| take_turns(1));
+            take_turns(0);
+        });
+        begun.elapsed().as_nanos() as f64 / TRIPS as f64
+    };
+    (0..5).map(trial).fold(f64::INFINITY, f64::min)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
