@@ -3,7 +3,7 @@
 use crate::heuristic::HeuristicError;
 use crate::search::exchange::Exchange;
 use crate::search::nodes::arena::NodeId;
-use crate::workers::{in_ranges, on_each, parts};
+use crate::workers::{extend, in_ranges, on_each, parts, ranges};
 use std::ops::Range;
 
 /// A place in a total order: by a number, and of equal numbers, by a hash.
@@ -57,10 +57,15 @@ const LEAST: usize = 1 << 14;
 /// Keys that are looked at first, to tell about where others are.
 const SAMPLED: usize = 1 << 12;
 
+/// Of these, a thread takes at least so many.
+const LEAST_SAMPLED: usize = 1 << 9;
+
 /// Some keys of so many, from everywhere: their numbers are multiples of the golden ratio, modulo 1, of the count.
-fn sample(count: usize, key: impl Fn(usize) -> Key) -> Vec<Key> {
-    let number = |i: u32| (u128::from(i.wrapping_mul(0x9e37_79b9)) * count as u128) >> 32;
-    (0..SAMPLED.min(count) as u32).map(|i| key(number(i) as usize)).collect()
+fn sample(threads: usize, count: usize, key: &(impl Fn(usize) -> Key + Sync)) -> Vec<Key> {
+    let number = |i: usize| (u128::from((i as u32).wrapping_mul(0x9e37_79b9)) * count as u128) >> 32;
+    let mut sample = Vec::new();
+    extend(threads, &mut sample, SAMPLED.min(count), LEAST_SAMPLED, |i| key(number(i) as usize));
+    sample
 }
 
 /// What the `count` least keys of all ranks, of which this one has `own`, do not exceed, and all others do; `None` if there are
@@ -129,7 +134,7 @@ pub(super) fn cut(
 /// them: only what lies there is looked at closely (Floyd and Rivest, "Expected time bounds for selection", 1975).
 fn near_sample(threads: usize, count: usize, own: usize, key: &(impl Fn(usize) -> Key + Sync)) -> Option<Key> {
     // As numbers, keys are compared without a branch.
-    let mut sample: Vec<u128> = sample(own, key).into_iter().map(Key::bits).collect();
+    let mut sample: Vec<u128> = sample(threads, own, key).into_iter().map(Key::bits).collect();
     // Four standard deviations of how many of a sample lie below the cut.
     let length = sample.len() as f64;
     let (place, apart) = (length * count as f64 / own as f64, 2.0 * length.sqrt());
@@ -146,7 +151,9 @@ fn near_sample(threads: usize, count: usize, own: usize, key: &(impl Fn(usize) -
         }
         (before, between)
     };
-    let (before, between): (Vec<usize>, Vec<Vec<u128>>) = in_ranges(threads, own, LEAST, look).into_iter().unzip();
+    // The children of the best parents take longer, and they come first: so smaller ranges.
+    let ranges = ranges(4 * threads, own, LEAST);
+    let (before, between): (Vec<usize>, Vec<Vec<u128>>) = on_each(threads, ranges, look).into_iter().unzip();
     let mut between = between.concat();
     let place = count.checked_sub(before.iter().sum::<usize>() + 1)?;
     (place < between.len()).then(|| Key::from_bits(*between.select_nth_unstable(place).1))
@@ -162,7 +169,7 @@ pub(super) fn sorted(
     let is_kept = |key: &Key| last.is_none_or(|last| *key <= last);
     let parts = parts(threads, count, LEAST);
     // Where each part but the first begins: they are about equally long.
-    let mut sample = if parts > 1 { sample(count, &key) } else { Vec::new() };
+    let mut sample = if parts > 1 { sample(threads, count, &key) } else { Vec::new() };
     sample.retain(is_kept);
     sample.sort_unstable();
     let start = |part: usize| sample.get(part * sample.len() / parts).map(|key| key.bits());
@@ -220,12 +227,13 @@ mod tests {
         let ascending = |i: usize| Key::new(i as f32, i as u64);
         // Those that a sample sees are the least: it tells nothing of the others.
         let own = 3 * LEAST;
-        let seen = std::cell::RefCell::new(std::collections::HashSet::new());
-        sample(own, |i| {
-            seen.borrow_mut().insert(i);
+        let seen = std::sync::Mutex::new(std::collections::HashSet::new());
+        let of_one_thread = sample(1, own, &|i| {
+            seen.lock().expect("no panic").insert(i);
             ascending(i)
         });
-        let seen = seen.into_inner();
+        assert!(sample(3, own, &ascending) == of_one_thread);
+        let seen = seen.into_inner().expect("no panic");
         assert!(seen.len() > SAMPLED / 2);
         let misleading = |i: usize| Key::new(if seen.contains(&i) { 0.0 } else { 1.0 + i as f32 }, i as u64);
         let keys: [&(dyn Fn(usize) -> Key + Sync); 3] = [&scattered, &ascending, &misleading];
