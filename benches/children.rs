@@ -1,5 +1,6 @@
 //! How many children the batch searches make a second on one thread and on all cores, with a heuristic that costs next to
-//! nothing: what is left for the host where a GPU does the rest.
+//! nothing: what is left for the host where a GPU does the rest. Beside each rate, how long a cache line goes from one thread to
+//! another and back: cores that share no cache are slower together.
 //!
 //! ```sh
 //! cargo bench --bench children             # or some: -- shortlist
@@ -107,7 +108,7 @@ fn rate(search: &dyn Search<Cube3>, ask: Ask, threads: usize) -> Result<f64> {
 }
 
 fn main() -> Result<()> {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     let perimeter = Perimeter::new(&Cube3, 6);
     let shortlist = Beam { candidates: 2, policy_weight: 1.5, ..Beam::new(100_000) };
     let deferred = Expansion::Partial { policy_weight: 1.0 };
@@ -119,10 +120,8 @@ fn main() -> Result<()> {
         ("bwas", values, Box::new(BestFirst::bwas(10_000, 0.6))),
         ("bwas, deferred", policy, Box::new(BestFirst { expansion: deferred, ..BestFirst::bwas(20_000, 0.6) })),
     ];
-    println!(
-        "medians of {ROUNDS} rounds, million children a second; and how long a cache line goes between two threads\n"
-    );
-    println!("{:<28} {:>10} {:>12} {:>6} {:>9}", "search", "1 thread", format!("{cores} threads"), "ratio", "and back");
+    println!("medians of {ROUNDS} rounds: million children a second; a cache line to another thread and back\n");
+    println!("{:<28} {:>10} {:>12} {:>6} {:>9}", "search", "1 thread", format!("{cores} threads"), "ratio", "line");
     let named = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
     for (name, ask, search) in searches.iter().filter(|(name, ..)| name.contains(&named)) {
         let (mut one, mut all, mut ratios, mut trips) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -139,8 +138,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// How long a cache line goes from one thread to another and back, at best: some 50 ns between cores that share a cache, 300
-/// between others. A virtual machine may have either, now this, now that.
+/// How long a cache line goes from one thread to another and back, at best: less than 100 ns between cores that share a cache,
+/// 300 between others. A virtual machine may have now the one, now the other.
 fn nanoseconds_there_and_back() -> f64 {
     const TRIPS: usize = 20_000;
     let turn = AtomicUsize::new(0);

@@ -4,7 +4,7 @@ use crate::memory;
 use pool::Pool;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::{process, thread};
 
@@ -52,15 +52,17 @@ fn pool() -> Option<&'static Pool> {
     pool.as_ref().filter(|_| *owner == process::id())
 }
 
-/// Calls `work` with each number below `count`, on at most so many threads, this one among them. A thread begins with the same
-/// share of the numbers in each call, so that what it has written is in its own cache when it comes to the same part again;
-/// then it takes what is left of others.
+/// Calls `work` with each number below `count`, on at most so many threads, this one among them. A thread begins with a share
+/// of the numbers, if it can with the same in each call: what it has written is then in its own cache when it comes to the same
+/// part again. Then it takes what is left of others.
 fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
-    let shares = Shares::new(threads, count);
+    let helpers = threads.min(count).saturating_sub(1);
+    if helpers == 0 {
+        return (0..count).for_each(work);
+    }
+    let shares = Shares::new(helpers + 1, count);
     let take_part = &|thread| shares.take_all(thread, work);
-    let helpers = shares.next.len() - 1;
     match pool() {
-        _ if helpers == 0 => take_part(0),
         Some(pool) => pool.call(helpers, take_part),
         None => started_beside(helpers, take_part),
     }
@@ -72,30 +74,46 @@ fn started_beside(helpers: usize, work: &(dyn Fn(usize) + Sync)) {
     beside((1..=helpers).map(|thread| Box::new(move || work(thread)) as Job<'_>).collect(), Box::new(|_| work(0)));
 }
 
-/// The numbers below a count, a share of them for each thread.
+/// The numbers below a count, in shares.
 struct Shares {
     count: usize,
-    /// The next number of each share.
-    next: Vec<Next>,
+    shares: Vec<Share>,
 }
 
-/// On a cache line of its own, for its thread alone writes it until others come to help.
+/// On cache lines of its own, for its thread alone writes it until others come to help.
 #[repr(align(128))]
-struct Next(AtomicUsize);
+struct Share {
+    /// The first number that was not taken.
+    next: AtomicUsize,
+    /// Whether some thread has begun with it.
+    has_thread: AtomicBool,
+}
 
 impl Shares {
-    fn new(threads: usize, count: usize) -> Self {
-        let shares = threads.clamp(1, count.max(1));
-        Shares { count, next: (0..shares).map(|share| Next(AtomicUsize::new(share * count / shares))).collect() }
+    /// # Panics
+    /// If there are no shares.
+    fn new(shares: usize, count: usize) -> Self {
+        let next = |share: usize| AtomicUsize::new(share * count / shares);
+        let share = |share: usize| Share { next: next(share), has_thread: AtomicBool::new(false) };
+        Shares { count, shares: (0..shares).map(share).collect() }
+    }
+
+    /// The share that a thread begins with. The first is that of thread 0, which calls the others; of these, each has one of
+    /// its own, for there are no more of them.
+    fn of(&self, thread: usize) -> usize {
+        let others = self.shares.len() - 1;
+        let Some(thread) = thread.checked_sub(1).filter(|_| others > 0) else { return 0 };
+        let is_free = |&share: &usize| !self.shares[share].has_thread.swap(true, Ordering::Relaxed);
+        (0..others).map(|i| 1 + (thread + i) % others).find(is_free).unwrap_or(0)
     }
 
     /// Calls `work` with each number that no other thread has taken, those of this thread's share first.
     fn take_all(&self, thread: usize, work: &(dyn Fn(usize) + Sync)) {
-        let shares = self.next.len();
-        for share in (thread..thread + shares).map(|share| share % shares) {
+        let (shares, own) = (self.shares.len(), self.of(thread));
+        for share in (own..own + shares).map(|share| share % shares) {
             let end = (share + 1) * self.count / shares;
             loop {
-                let number = self.next[share].0.fetch_add(1, Ordering::Relaxed);
+                let number = self.shares[share].next.fetch_add(1, Ordering::Relaxed);
                 if number >= end {
                     break;
                 }
@@ -199,7 +217,8 @@ pub(crate) fn extend<T: Copy + Send>(
     });
 }
 
-/// Adds the values of parts, in order; a thread writes a part, or several. `value` is given the part and a number below its length.
+/// Adds the values of parts, in order; a thread writes a part, or several. `value` is given the part and a number below its
+/// length.
 pub(crate) fn extend_parts<T: Copy + Send>(
     threads: usize,
     to: &mut Vec<T>,
@@ -290,19 +309,33 @@ mod tests {
 
     #[test]
     fn a_thread_takes_its_share_first_and_then_what_others_left() {
-        for (threads, thread, expected) in [
-            (3, 1, vec![2, 3, 4, 5, 6, 0, 1]),
-            (3, 5, vec![4, 5, 6, 0, 1, 2, 3]), // there may be more threads than are called
-            (1, 0, (0..7).collect()),
-            (100, 2, vec![2, 3, 4, 5, 6, 0, 1]),
+        for (shares, thread, expected) in [
+            (3, 1, [2, 3, 4, 5, 6, 0, 1]),
+            (3, 2, [4, 5, 6, 0, 1, 2, 3]),
+            (1, 0, [0, 1, 2, 3, 4, 5, 6]),
+            (7, 2, [2, 3, 4, 5, 6, 0, 1]),
         ] {
-            let (shares, taken) = (Shares::new(threads, 7), Mutex::new(Vec::new()));
+            let (all, taken) = (Shares::new(shares, 7), Mutex::new(Vec::new()));
             let take = |number| taken.lock().expect("no panic").push(number);
-            shares.take_all(thread, &take);
-            shares.take_all(0, &take);
-            assert_eq!(taken.into_inner().expect("no panic"), expected, "{threads} threads");
+            all.take_all(thread, &take);
+            all.take_all(0, &take);
+            assert_eq!(taken.into_inner().expect("no panic"), expected, "{shares} shares");
         }
         Shares::new(4, 0).take_all(0, &|_| panic!("there is nothing"));
+    }
+
+    #[test]
+    fn each_thread_has_a_share_of_its_own() {
+        // Some of many threads come, in any order; the caller's share is left to it.
+        for came in [[1, 2, 3], [15, 7, 3], [4, 8, 12], [3, 2, 1]] {
+            let all = Shares::new(4, 100);
+            let mut shares = came.map(|thread| all.of(thread));
+            assert_eq!(all.of(0), 0);
+            shares.sort_unstable();
+            assert_eq!(shares, [1, 2, 3], "{came:?}");
+        }
+        assert_eq!([3, 1, 2].map(|thread| Shares::new(4, 100).of(thread)), [3, 1, 2]);
+        assert_eq!(Shares::new(1, 100).of(5), 0);
     }
 
     #[test]

@@ -98,14 +98,14 @@ impl Hashes {
     /// The children of each piece whose hashes are new, by number, in order; they are not new any more.
     pub(super) fn insert_all(&mut self, threads: usize, pieces: &[&[u64]]) -> Vec<Vec<u32>> {
         let sorted = on_each(threads, pieces.to_vec(), |hashes| {
-            Bins::new((0..).zip(hashes).map(|(child, &hash)| (shard_of(hash), Numbered { hash, child })))
+            Bins::new((0..).zip(hashes).map(|(child, &hash)| (shard_of(hash), NumberedHash { hash, child })))
         });
-        let sorted: Vec<&Bins<Numbered>> = sorted.iter().collect();
+        let sorted: Vec<&Bins<NumberedHash>> = sorted.iter().collect();
         // A bit a child, whether it is new.
         let none = || pieces.iter().map(|hashes| vec![0; hashes.len().div_ceil(BITS)]).collect::<Vec<Vec<u64>>>();
-        let hash = |numbered: Numbered| numbered.hash;
+        let hash = |numbered: NumberedHash| numbered.hash;
         let new =
-            visit(threads, &mut self.shards, &sorted, hash, none, |table, piece, Numbered { hash, child }, new| {
+            visit(threads, &mut self.shards, &sorted, hash, none, |table, piece, NumberedHash { hash, child }, new| {
                 let i = child as usize;
                 new[piece][i / BITS] |= u64::from(table.insert_hash(hash)) << (i % BITS);
             });
@@ -127,11 +127,11 @@ impl Hashes {
     }
 }
 
-/// A hash with the number of its child. Both are read in the order of shards: a look at what another core has written, child by
-/// child, takes longer than all the rest.
+/// A hash with the number of its child. Both stand in the order of shards and are read one after the other: to fetch each hash
+/// from its piece, which another core may have written, takes longer than all the rest.
 #[derive(Clone, Copy, Default)]
 #[repr(Rust, packed(4))]
-struct Numbered {
+struct NumberedHash {
     hash: u64,
     child: u32,
 }

@@ -49,6 +49,11 @@ impl Browser {
     /// Opens an address, and waits until the page is drawn: Chromium drops keys that come before.
     pub fn visit(&self, address: &str) {
         self.command("POST", "/url", &json!({ "url": address }));
+        self.wait_until_drawn();
+    }
+
+    /// Waits until the page is drawn, as it is now.
+    pub fn wait_until_drawn(&self) {
         self.run_until_done("requestAnimationFrame(() => requestAnimationFrame(() => done(true)))");
     }
 

@@ -15,6 +15,7 @@ fn visit(browser: &Browser, server: &Server, fragment: &str) {
 fn reload(browser: &Browser, script: &str) {
     browser.run("window.isOld = true; location.reload()");
     browser.wait("return window.isOld === undefined");
+    browser.wait_until_drawn();
     browser.wait(script);
 }
 
@@ -52,6 +53,7 @@ fn the_address_holds_the_form_and_an_answer_goes_with_its_instance() {
     assert!(text("chosen").starts_with("Auto chose "), "{}", text("chosen"));
     browser.run("history.back()");
     browser.wait("return document.querySelector('#search')?.value === 'astar'");
+    browser.wait_until_drawn();
     server.signal("-INT");
     server.child.wait().expect("it ends");
     type_instance(&browser, board);

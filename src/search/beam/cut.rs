@@ -151,8 +151,8 @@ fn near_sample(threads: usize, count: usize, own: usize, key: &(impl Fn(usize) -
         }
         (before, between)
     };
-    // The children of the best parents take longer, and they come first: so smaller ranges.
-    let ranges = ranges(4 * threads, own, LEAST);
+    // Of the children of the best parents, which come first, more lie between. Smaller ranges are more even.
+    let ranges = ranges(if threads > 1 { 4 * threads } else { 1 }, own, LEAST);
     let (before, between): (Vec<usize>, Vec<Vec<u128>>) = on_each(threads, ranges, look).into_iter().unzip();
     let mut between = between.concat();
     let place = count.checked_sub(before.iter().sum::<usize>() + 1)?;

@@ -39,7 +39,7 @@ impl<S: Copy> Made<S> {
     }
 
     /// The children in their order, in pieces.
-    pub(super) fn sorted(&self, threads: usize) -> Vec<Self>
+    pub(super) fn sorted(self, threads: usize) -> Vec<Self>
     where
         S: Send + Sync,
     {
@@ -162,6 +162,9 @@ impl<P: Puzzle> Run<'_, P> {
     /// Looks up children in the perimeter.
     pub(super) fn look_up(&mut self, made: &[Made<P::State>], fresh: &[Vec<u32>]) {
         let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
+        if perimeter.is_empty() {
+            return;
+        }
         let known = on_each(self.threads, made.iter().zip(fresh).collect(), |(made, fresh)| {
             let known = perimeter.costs(puzzle, fresh.len(), |i| &made.children.states[fresh[i] as usize]);
             known.into_iter().map(|(i, rest)| (made, fresh[i] as usize, rest)).collect::<Vec<_>>()

@@ -48,8 +48,8 @@ struct Piece<S> {
     /// Whether some move cost nothing.
     free_moves: bool,
     has_goals: bool,
-    /// Whether some are not to be stored that were when they were made. Threads look at each child for that only then: it was
-    /// another that wrote it.
+    /// Whether some no longer stay that did when they were made. Otherwise, `unknown` has none to leave out, and no thread need
+    /// look at children that another has written.
     some_left_out: bool,
 }
 

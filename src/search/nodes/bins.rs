@@ -1,54 +1,56 @@
-//! Numbers in the order of bins: what is to go to different places is sorted by place first, each range of it by a thread, so that
-//! no thread passes over what others take.
+//! Entries in the order of bins: what is to go to different places is sorted by place first, each range of it by a thread, so
+//! that no thread passes over what others take.
 
 /// How many bins there are.
 pub(in crate::search) const BINS: usize = 64;
 
-/// Numbers by bin, and within a bin, as they came.
+/// Entries by bin, and within a bin, as they came.
 #[derive(Debug)]
 pub(in crate::search) struct Bins<T = u64> {
-    numbers: Vec<T>,
+    entries: Vec<T>,
     /// Where those of each bin begin, and where the last ones end.
     starts: [u32; BINS + 1],
 }
 
 impl<T> Default for Bins<T> {
     fn default() -> Self {
-        Bins { numbers: Vec::new(), starts: [0; BINS + 1] }
+        Bins { entries: Vec::new(), starts: [0; BINS + 1] }
     }
 }
 
 impl<T: Copy + Default> Bins<T> {
-    /// Sorts numbers, each with its bin.
+    /// Sorts entries, each with its bin.
     ///
     /// # Panics
     /// If there are not so many bins.
-    pub(in crate::search) fn new(numbers: impl Iterator<Item = (usize, T)> + Clone) -> Self {
+    pub(in crate::search) fn new(entries: impl Iterator<Item = (usize, T)> + Clone) -> Self {
         let mut starts = [0; BINS + 1];
-        numbers.clone().for_each(|(bin, _)| starts[bin + 1] += 1);
+        entries.clone().for_each(|(bin, _)| starts[bin + 1] += 1);
         for bin in 0..BINS {
             starts[bin + 1] += starts[bin];
         }
         let (mut sorted, mut next) = (vec![T::default(); starts[BINS] as usize], starts);
-        for (bin, number) in numbers {
+        for (bin, entry) in entries {
             let place = &mut next[bin];
-            sorted[*place as usize] = number;
+            sorted[*place as usize] = entry;
             *place += 1;
         }
-        Bins { numbers: sorted, starts }
+        Bins { entries: sorted, starts }
     }
+}
 
-    /// The numbers of a bin.
+impl<T> Bins<T> {
+    /// The entries of a bin.
     ///
     /// # Panics
     /// If there are not so many bins.
     pub(in crate::search) fn of(&self, bin: usize) -> &[T] {
-        &self.numbers[self.starts[bin] as usize..self.starts[bin + 1] as usize]
+        &self.entries[self.starts[bin] as usize..self.starts[bin + 1] as usize]
     }
 
-    /// All numbers.
+    /// All entries.
     pub(in crate::search) fn all(&self) -> &[T] {
-        &self.numbers
+        &self.entries
     }
 }
 

@@ -137,14 +137,14 @@ pub(in crate::search) fn by_shard(hashes: impl Iterator<Item = (NodeId, u64)> + 
     Bins::new(hashes.map(|(number, hash)| (shard_of(hash), word(hash, number))))
 }
 
-/// Visits words, or whatever `word` gives a word of the table for, each thread those of some shards: shard by shard, and within
-/// one, piece by piece, in order. Tells `visit` the shard's table, the piece and the word; gives what it has noted, for each run of
-/// shards. A table that is empty gets room for all of its words.
-pub(in crate::search) fn visit<T: Copy + Default + Sync, R: Send>(
+/// Visits entries that are sorted by shard, each thread those of some shards: shard by shard, and within one, piece by piece,
+/// in order. `word_of` gives the word of the table that an entry stands for. Tells `visit` the shard's table, the piece and the
+/// entry; gives what it has noted, for each run of shards. A table that is empty gets room for all of its entries.
+pub(in crate::search) fn visit<T: Copy + Sync, R: Send>(
     threads: usize,
     tables: &mut [Table],
     pieces: &[&Bins<T>],
-    word: impl Fn(T) -> u64 + Sync,
+    word_of: impl Fn(T) -> u64 + Sync,
     nothing: impl Fn() -> R + Sync,
     visit: impl Fn(&mut Table, usize, T, &mut R) + Sync,
 ) -> Vec<R> {
@@ -156,14 +156,14 @@ pub(in crate::search) fn visit<T: Copy + Default + Sync, R: Send>(
                 table.reserve(pieces.iter().map(|piece| piece.of(shard).len()).sum());
             }
             let begin = pieces.first().map_or(&[][..], |piece| piece.of(shard));
-            begin.iter().take(AHEAD).for_each(|&first| table.prefetch(word(first)));
-            for (piece, words) in pieces.iter().map(|piece| piece.of(shard)).enumerate() {
+            begin.iter().take(AHEAD).for_each(|&first| table.prefetch(word_of(first)));
+            for (piece, entries) in pieces.iter().map(|piece| piece.of(shard)).enumerate() {
                 let after = pieces.get(piece + 1).map_or(&[][..], |next| next.of(shard));
-                for (i, &this) in words.iter().enumerate() {
-                    if let Some(&ahead) = words.get(i + AHEAD).or_else(|| after.get(i + AHEAD - words.len())) {
-                        table.prefetch(word(ahead));
+                for (i, &entry) in entries.iter().enumerate() {
+                    if let Some(&ahead) = entries.get(i + AHEAD).or_else(|| after.get(i + AHEAD - entries.len())) {
+                        table.prefetch(word_of(ahead));
                     }
-                    visit(table, piece, this, &mut noted);
+                    visit(table, piece, entry, &mut noted);
                 }
             }
         }

@@ -89,6 +89,7 @@ impl<S: Copy> Layer<S> {
         S: Send + Sync,
     {
         let lengths: Vec<usize> = pieces.iter().map(|(_, numbers)| numbers.len()).collect();
+        let threads = threads.min(lengths.iter().sum::<usize>() / STATES);
         macro_rules! add {
             ($($column:ident)*) => {
                 $(extend_parts(threads, &mut self.$column, &lengths, |piece, i| {
