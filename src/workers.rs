@@ -212,9 +212,7 @@ pub(crate) fn extend<T: Copy + Send>(
     value: impl Fn(usize) -> T + Sync,
 ) {
     let ranges = ranges(threads, count, least);
-    extend_by(threads, to, &lengths(&ranges), 1, &|part, i, place| {
-        place[0].write(value(ranges[part].start + i));
-    });
+    extend_parts(threads, to, &lengths(&ranges), |part, i| value(ranges[part].start + i));
 }
 
 /// Adds the values of parts, in order; a thread writes a part, or several. `value` is given the part and a number below its
