@@ -2,6 +2,7 @@
 
 mod bench;
 mod costs;
+mod evaluating;
 mod other;
 mod perimeter;
 mod program;

@@ -6,8 +6,11 @@
 use super::FACES;
 use super::turns::Turn;
 use crate::puzzle::ParseError;
+use surroundings::without_comments;
+pub(super) use surroundings::{inside, is_space};
 
 mod groups;
+mod surroundings;
 
 /// The most turns of a scramble.
 const MOST_TURNS: usize = 1_000_000;
@@ -45,20 +48,6 @@ pub(super) fn parse(text: &str, size: usize) -> Result<Vec<Turn>, ParseError> {
     Ok(as_held_in_the_end(&steps))
 }
 
-/// What is left of a text without comments, a title, and quotation marks and brackets around all of it.
-pub(super) fn inside(text: &str) -> String {
-    let reader = Reader::new(text, 3);
-    let mut inside = reader.characters[reader.at..].iter().collect::<String>();
-    loop {
-        let bare = inside.trim_matches(is_space);
-        let pairs = [('(', ')'), ('[', ']'), ('{', '}')];
-        match pairs.iter().find_map(|&(open, close)| bare.strip_prefix(open)?.strip_suffix(close)) {
-            Some(bracketed) => inside = bracketed.into(),
-            None => return bare.into(),
-        }
-    }
-}
-
 /// The turns of the faces, named as the cube is held after the last step.
 fn as_held_in_the_end(steps: &[Step]) -> Vec<Turn> {
     // For each letter, the face that it stands for, by the name that it has at first.
@@ -79,32 +68,6 @@ fn as_held_in_the_end(steps: &[Step]) -> Vec<Turn> {
     }
     let name = |face: u8| held.iter().position(|&first| first == usize::from(face)).expect("every face has a letter");
     turns.iter().map(|turn| Turn { face: name(turn.face) as u8, ..*turn }).collect()
-}
-
-fn without_comments(text: &str) -> Vec<char> {
-    let plain = |c| match c {
-        '²' => '2',
-        '³' => '3',
-        c => c,
-    };
-    text.lines().flat_map(|line| line[..comment(line)].chars().map(plain).chain(['\n'])).collect()
-}
-
-/// Where a line's comment begins: at `//`, or at a `#` that does not number a scramble, as in `#3:` and `Scramble #3:`.
-fn comment(line: &str) -> usize {
-    let numbers = |at: usize| {
-        let has_number = line[at + 1..].starts_with(|c: char| c.is_ascii_digit());
-        has_number || line[..at].trim_end().to_lowercase().ends_with("scramble")
-    };
-    let hash = line.match_indices('#').map(|(at, _)| at).find(|&at| !numbers(at)).unwrap_or(line.len());
-    line.find("//").map_or(hash, |slashes| slashes.min(hash))
-}
-
-/// Whether a character between turns means nothing.
-pub(super) fn is_space(character: char) -> bool {
-    // Pasted text may hold no-break and zero-width spaces, and a byte-order mark.
-    character.is_whitespace()
-        || matches!(character, ',' | ';' | '|' | '·' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{feff}')
 }
 
 fn is_prime(character: char) -> bool {
@@ -186,42 +149,6 @@ impl Reader {
     /// Whether `text`, in small letters, comes next, whatever its case.
     fn has(&self, text: &str) -> bool {
         text.chars().enumerate().all(|(i, c)| self.peek(i).is_some_and(|other| other.to_ascii_lowercase() == c))
-    }
-
-    /// Passes over quotation marks around all that is left.
-    fn skip_quotes(&mut self) -> bool {
-        let is_quote = |&c: &char| matches!(c, '\'' | '‘' | '’' | '‚' | '"' | '“' | '”' | '„' | '«' | '»');
-        let inside = self.characters.iter().rposition(|&c| !is_space(c)).unwrap_or(0);
-        let quoted = inside > self.at + 1
-            && self.peek(0).is_some_and(|c| is_quote(&c))
-            && self.characters.get(inside).is_some_and(is_quote);
-        if quoted {
-            self.characters.truncate(inside);
-            self.at += 1;
-        }
-        quoted
-    }
-
-    /// Passes over `1.`, `2)`, `[3]`, `#3:`, `Scramble:` and `Scramble #3:`.
-    fn skip_title(&mut self) {
-        loop {
-            self.skip_spaces();
-            let start = self.at;
-            let named = self.has("scramble");
-            if named {
-                self.at += "scramble".len();
-                self.skip_spaces();
-            }
-            let is_bracketed = !named && self.take_if(|c| c == '[').is_some();
-            self.take_if(|c| c == '#');
-            let number = self.take_number();
-            let ends = |c| if is_bracketed { c == ']' } else { matches!(c, '.' | ':' | ')') };
-            let marked = self.take_if(ends).is_some();
-            if !(named || number.is_some() && marked) {
-                self.at = start;
-                return;
-            }
-        }
     }
 
     /// Reads steps to the end of the text, or of the part of a group.
