@@ -5,7 +5,7 @@ use super::progress::{SearchLine, note};
 use super::puzzle_flags::PuzzleFlags;
 use super::signal;
 use super::solver_flags::{SolverFlags, why_not_solved};
-use super::{Ending, OrInput as _, SUCCESS, ranks};
+use super::{Ending, OrInput as _, SUCCESS, ranks, with_flags};
 use crate::distributed::Group;
 use crate::memory;
 use crate::puzzle::Puzzle;
@@ -182,7 +182,7 @@ impl Visitor for Bench {
         } else {
             writeln!(io::stdout(), "\n{}", show(&summary))?;
             if let Some(comparison) = &summary.against {
-                writeln!(io::stdout(), "\n{comparison}")?;
+                writeln!(io::stdout(), "\n{}", with_flags(&comparison.to_string()))?;
             }
         }
         Ok(SUCCESS)

@@ -143,7 +143,7 @@ impl fmt::Display for Comparison {
             writeln!(f, "length   {}; shorter on {less}, the same on {same}, longer on {more}{}", length.0, length.1)?;
         }
         if !self.same_move_costs {
-            writeln!(f, "cost     not compared: the other file is not of the same --move-costs")?;
+            writeln!(f, "cost     not compared: the other file is not of the same `move_costs`")?;
         }
         writeln!(
             f,
