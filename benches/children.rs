@@ -144,18 +144,16 @@ fn nanoseconds_there_and_back() -> f64 {
     const TRIPS: usize = 20_000;
     let turn = AtomicUsize::new(0);
     let take_turns = |mine: usize| {
-        let turns = (mine..).step_by(2).take(TRIPS);
-        turns.for_each(|own| {
-            for look in 1.. {
-                if turn.load(Ordering::Acquire) == own {
-                    break;
-                }
-                if look % 4096 == 0 {
+        for own in (mine..).step_by(2).take(TRIPS) {
+            let mut looks = 0u64;
+            while turn.load(Ordering::Acquire) != own {
+                looks += 1;
+                if looks.is_multiple_of(4096) {
                     thread::yield_now(); // both may have the same core
                 }
             }
             turn.store(own + 1, Ordering::Release);
-        });
+        }
     };
     let trial = |_| {
         turn.store(0, Ordering::Release);

@@ -38,6 +38,11 @@ impl<S: Copy> Made<S> {
         self.goals.clear();
     }
 
+    /// Whose child one is, among those of all ranks.
+    pub(super) fn parent(&self, i: usize) -> Place {
+        Place { rank: self.children.owners.get(i).copied().unwrap_or(0), id: self.children.parents[i] }
+    }
+
     /// The children in their order, in pieces.
     pub(super) fn sorted(self, threads: usize) -> Vec<Self>
     where
@@ -169,12 +174,12 @@ impl<P: Puzzle> Run<'_, P> {
             let known = perimeter.costs(puzzle, fresh.len(), |i| &made.children.states[fresh[i] as usize]);
             known.into_iter().map(|(i, rest)| (made, fresh[i] as usize, rest)).collect::<Vec<_>>()
         });
-        for (Made { children, order, .. }, i, rest) in known.into_iter().flatten() {
-            let (rank, id) = (children.owners.get(i).copied().unwrap_or(0), children.parents[i]);
-            let order = order.get(i).copied().unwrap_or_else(|| self.key(id as usize));
+        for (made @ Made { children, order, .. }, i, rest) in known.into_iter().flatten() {
+            let parent = made.parent(i);
+            let order = order.get(i).copied().unwrap_or_else(|| self.key(parent.id as usize));
             self.take_found(Found {
                 cost: children.costs[i] + rest,
-                parent: Place { rank, id },
+                parent,
                 order: (order, children.moves[i]),
                 state: children.states[i],
             });

@@ -180,11 +180,11 @@ impl<P: Puzzle> Run<'_, P> {
         drop(again);
         let made = self.exchanged(made.sorted(self.threads))?;
         let fresh = Hashes::default().insert_all(self.threads, &hashes(&made));
-        let root = |(Made { children, order, .. }, i): (&Made<P::State>, usize)| Root {
-            state: children.states[i],
-            order: order[i],
-            at: Place { rank: children.owners.get(i).copied().unwrap_or(0), id: children.parents[i] },
-            last: Some(children.moves[i]),
+        let root = |(made, i): (&Made<P::State>, usize)| Root {
+            state: made.children.states[i],
+            order: made.order[i],
+            at: made.parent(i),
+            last: Some(made.children.moves[i]),
         };
         let firsts = made.iter().zip(&fresh).flat_map(|(made, fresh)| fresh.iter().map(move |&i| (made, i as usize)));
         Ok(firsts.map(root).collect())
