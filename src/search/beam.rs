@@ -56,6 +56,7 @@ mod offspring;
 mod refinement;
 mod sharing;
 mod shortlist;
+mod travel;
 
 /// The share of the policy prior that still counts once a child has been evaluated.
 const PRIOR_WEIGHT: f32 = 0.2;

@@ -27,7 +27,7 @@
 //! for a move of probability p from a node of path cost g and cost-to-go h: a sure move is expected to bring the
 //! cost-to-go down by 1, and no move comes before its node. c is the policy weight. Of each node only the best move waits;
 //! when it is taken, the next best takes its place (partial expansion: Yoshizumi, Miura and Ishida 2000). A step takes
-//! moves until `n` new states are generated, and evaluates these. Dropped duplicates cost no evaluation.
+//! moves until `n` new states are generated, or up to 1/64 fewer, and evaluates these. Dropped duplicates cost no evaluation.
 //!
 //! # Guarantees
 //!

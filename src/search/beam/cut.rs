@@ -46,6 +46,20 @@ impl Key {
     }
 }
 
+/// The first of so many that is not before some place, where all that are before it come first.
+pub(super) fn first_after(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
 const BITS: u32 = 96;
 
 /// Bits that are looked at in a round.

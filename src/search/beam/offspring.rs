@@ -4,15 +4,13 @@
 //! parents (by rank, and of equal rank, by hash), and of one parent's, that of the moves. Of several with the same state,
 //! the first counts.
 
-use super::cut::Key;
+use super::cut::{Key, first_after};
 use super::{Place, Run, Shortlist};
-use crate::heuristic::HeuristicError;
-use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
+use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::children::{self, Parent, in_pieces};
 use crate::search::nodes::arena::NodeId;
 use crate::search::nodes::layer::Layer;
-use crate::workers::on_each;
-use std::hash::BuildHasher as _;
+use crate::workers::{on_each, parts};
 use std::ops::Range;
 
 /// Children that were made together.
@@ -43,20 +41,48 @@ impl<S: Copy> Made<S> {
         Place { rank: self.children.owners.get(i).copied().unwrap_or(0), id: self.children.parents[i] }
     }
 
-    /// The children in their order, in pieces.
-    pub(super) fn sorted(self, threads: usize) -> Vec<Self>
-    where
-        S: Send + Sync,
-    {
-        let mut ids: Vec<NodeId> = (0..self.children.len() as NodeId).collect();
-        // Stable, and so soon done where sorted parts were put together.
-        ids.sort_by_key(|&id| (self.order[id as usize], self.children.moves[id as usize]));
-        in_pieces(threads, 0..ids.len(), 1, Vec::new(), |range, piece: &mut Self| {
-            let ids = &ids[range];
-            piece.children = self.children.pick(1, ids);
-            piece.order = ids.iter().map(|&id| self.order[id as usize]).collect();
-        })
+    /// The place of one in the order of children.
+    fn place(&self, i: usize) -> (Key, Move) {
+        (self.order[i], self.children.moves[i])
     }
+
+    /// The children in their order.
+    pub(super) fn sorted(self) -> Self {
+        let mut ids: Vec<(usize, usize)> = (0..self.children.len()).map(|i| (0, i)).collect();
+        ids.sort_unstable_by_key(|&(_, i)| self.place(i));
+        Made::collected(&[self], &ids)
+    }
+
+    /// Children of other pieces: the piece and the number there of each.
+    fn collected(pieces: &[Self], ids: &[(usize, usize)]) -> Self {
+        let order = ids.iter().map(|&(piece, i)| pieces[piece].order[i]).collect();
+        Made { children: Layer::collected(ids, |piece| &pieces[piece].children), order, goals: Vec::new() }
+    }
+}
+
+/// Children that a thread merges at least.
+const MERGED: usize = 1 << 10;
+
+/// The children of pieces that are each in order, in pieces that follow one another in it. They are no longer marked as goals.
+pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Made<S>]) -> Vec<Made<S>> {
+    let lengths: Vec<usize> = pieces.iter().map(|piece| piece.children.len()).collect();
+    let parts = parts(threads, lengths.iter().sum(), MERGED);
+    let Some(longest) = pieces.iter().max_by_key(|piece| piece.children.len()) else { return Vec::new() };
+    // Where each part begins in each piece: the longest tells about where others are.
+    let start = |piece: &Made<S>, part: usize| {
+        let first = longest.place(part * longest.children.len() / parts);
+        first_after(piece.children.len(), |i| piece.place(i) < first)
+    };
+    let mut starts = vec![vec![0; pieces.len()]];
+    starts.extend((1..parts).map(|part| pieces.iter().map(|piece| start(piece, part)).collect()));
+    starts.push(lengths);
+    on_each(threads, starts.windows(2).collect(), |ends: &[Vec<usize>]| {
+        let of_piece = |piece: usize| (ends[0][piece]..ends[1][piece]).map(move |i| (piece, i));
+        let mut ids: Vec<(usize, usize)> = (0..pieces.len()).flat_map(of_piece).collect();
+        // Stable, and so soon done where sorted parts follow one another.
+        ids.sort_by_key(|&(piece, i)| pieces[piece].place(i));
+        Made::collected(pieces, &ids)
+    })
 }
 
 /// The hashes of children, piece by piece.
@@ -139,31 +165,6 @@ impl<P: Puzzle> Run<'_, P> {
         }
     }
 
-    /// Sends the children to the ranks that their states belong to; gives those that belong to this one.
-    pub(super) fn exchanged(&self, made: Vec<Made<P::State>>) -> Result<Vec<Made<P::State>>, HeuristicError> {
-        if self.exchange.is_alone() {
-            return Ok(made);
-        }
-        let bytes = self.state_bytes()?;
-        let mut to = vec![Vec::new(); self.exchange.size()];
-        for Made { children, order, .. } in &made {
-            for (i, &hash) in children.hashes.iter().enumerate() {
-                write(children, i, order[i], &bytes, &mut to[self.exchange.owner(hash)]);
-            }
-        }
-        drop(made);
-        let mut arrived = Made::default();
-        for (rank, from) in self.exchange.all_to_all(to)?.into_iter().enumerate() {
-            for record in from.chunks_exact(RECORD + bytes.size) {
-                read(record, &bytes, &mut arrived);
-                arrived.children.owners.push(rank as u16);
-            }
-        }
-        let hash = |state| self.hasher.hash_one(state);
-        arrived.children.hashes = arrived.children.states.iter().map(hash).collect();
-        Ok(arrived.sorted(self.threads))
-    }
-
     /// Looks up children in the perimeter.
     pub(super) fn look_up(&mut self, made: &[Made<P::State>], fresh: &[Vec<u32>]) {
         let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
@@ -187,26 +188,51 @@ impl<P: Puzzle> Run<'_, P> {
     }
 }
 
-/// The bytes of a child that travels, beside those of its state.
-const RECORD: usize = 12 + 1 + 4 + 4 + 4;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn write<S>(children: &Layer<S>, i: usize, order: Key, bytes: &StateBytes<S>, to: &mut Vec<u8>) {
-    let start = to.len();
-    to.extend_from_slice(&order.to_bytes());
-    to.push(children.moves[i]);
-    to.extend_from_slice(&children.parents[i].to_le_bytes());
-    to.extend_from_slice(&children.costs[i].to_le_bytes());
-    to.extend_from_slice(&children.priors[i].to_le_bytes());
-    (bytes.write)(&children.states[i], to);
-    debug_assert_eq!(to.len() - start, RECORD + bytes.size);
-}
+    /// Children in any order, each with a state that tells its place.
+    fn piece(places: impl Iterator<Item = u64>) -> Made<u64> {
+        let mut made = Made::default();
+        for place in places {
+            made.order.push(Key::new((place / 100) as f32, place / 10));
+            made.children.moves.push((place % 10) as Move);
+            made.children.states.push(place);
+            made.children.hashes.push(!place);
+            made.children.costs.push(3);
+            made.children.parents.push(place as NodeId / 2);
+            made.children.priors.push(place as f32);
+        }
+        made
+    }
 
-fn read<S>(record: &[u8], bytes: &StateBytes<S>, to: &mut Made<S>) {
-    let word = |at: usize| [record[at], record[at + 1], record[at + 2], record[at + 3]];
-    to.order.push(Key::from_bytes(&record[..12]));
-    to.children.moves.push(record[12]);
-    to.children.parents.push(u32::from_le_bytes(word(13)));
-    to.children.costs.push(u32::from_le_bytes(word(17)));
-    to.children.priors.push(f32::from_le_bytes(word(21)));
-    to.children.states.push((bytes.read)(&record[RECORD..]));
+    #[test]
+    fn sorted_pieces_are_merged_on_any_number_of_threads() {
+        let scattered = |from: u64, count: u64| piece((from..from + count).map(|i| i * 7919 % 100_003));
+        let lengths: [&[u64]; 4] = [&[], &[0, 0], &[9000, 0, 400, 1], &[3000; 6]];
+        for lengths in lengths {
+            let starts = (0..lengths.len()).map(|i| lengths[..i].iter().sum());
+            let pieces: Vec<Made<u64>> =
+                starts.zip(lengths).map(|(start, &count)| scattered(start, count).sorted()).collect();
+            let mut expected: Vec<u64> = pieces.iter().flat_map(|piece| piece.children.states.clone()).collect();
+            expected.sort_unstable();
+            assert_eq!(expected.len() as u64, lengths.iter().sum::<u64>());
+            for threads in [1, 2, 3, 16] {
+                let merged = merged(threads, &pieces);
+                assert!(merged.len() <= 1 || threads > 1);
+                let states: Vec<u64> = merged.iter().flat_map(|piece| piece.children.states.clone()).collect();
+                assert!(states == expected, "{threads} threads");
+                for Made { children, order, .. } in &merged {
+                    assert_eq!((order.len(), children.owners.len()), (children.len(), 0));
+                    for (i, &state) in children.states.iter().enumerate() {
+                        let facts = (children.hashes[i], children.parents[i], children.priors[i]);
+                        assert_eq!(facts, (!state, state as NodeId / 2, state as f32));
+                        let place = (order[i], children.moves[i]);
+                        assert_eq!(place, (Key::new((state / 100) as f32, state / 10), (state % 10) as Move));
+                    }
+                }
+            }
+        }
+    }
 }

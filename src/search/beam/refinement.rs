@@ -1,14 +1,14 @@
 //! The refinement of an answer: exhaustive search for a cheaper one, from a layer into the perimeter.
 
 use super::cut::Key;
-use super::offspring::{Made, hashes};
+use super::offspring::{Made, hashes, merged};
 use super::{
     Answer, ChunkQueue, Control, Cost, Heuristic, HeuristicError, Layer, Limit, Move, NodeId, Place, Puzzle, Run,
     replay,
 };
 use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
-use crate::search::children::Hashes;
+use crate::search::children::{Hashes, in_pieces};
 use crate::search::exhaustive::Exhaustive;
 use crate::search::perimeter::Perimeter;
 use crate::workers::on_own_threads;
@@ -164,21 +164,25 @@ impl<P: Puzzle> Run<'_, P> {
         let mut shortlist = Shortlist::new(self.puzzle, self.settings, self.threads, layer);
         let count = CHILDREN.saturating_mul(self.settings.n.max(1)) as u64;
         shortlist.last = shortlist.cut(self.exchange, self.threads, layer, count)?;
-        let mut made = Made::default();
-        for (parent, state) in layer.states.iter().enumerate() {
-            for action in (0..self.puzzle.move_count() as Move).filter(|&action| shortlist.has(layer, parent, action)) {
-                let Some(child) = self.puzzle.apply(state, action) else { continue };
-                made.order.push(shortlist.key(layer, parent, action));
-                made.children.states.push(child);
-                made.children.hashes.push(self.hasher.hash_one(child));
-                made.children.costs.push(0);
-                made.children.parents.push(parent as NodeId);
-                made.children.moves.push(action);
-                made.children.priors.push(0.0);
-            }
-        }
+        let moves = self.puzzle.move_count() as Move;
+        let made =
+            in_pieces(self.threads, 0..layer.len(), CHILDREN, Vec::new(), |range, piece: &mut Made<P::State>| {
+                for parent in range {
+                    for action in (0..moves).filter(|&action| shortlist.has(layer, parent, action)) {
+                        let Some(child) = self.puzzle.apply(&layer.states[parent], action) else { continue };
+                        piece.order.push(shortlist.key(layer, parent, action));
+                        piece.children.states.push(child);
+                        piece.children.hashes.push(self.hasher.hash_one(child));
+                        piece.children.costs.push(0);
+                        piece.children.parents.push(parent as NodeId);
+                        piece.children.moves.push(action);
+                        piece.children.priors.push(0.0);
+                    }
+                }
+                *piece = std::mem::take(piece).sorted();
+            });
         drop(again);
-        let made = self.exchanged(made.sorted(self.threads))?;
+        let made = self.exchanged(merged(self.threads, &made))?;
         let fresh = Hashes::default().insert_all(self.threads, &hashes(&made));
         let root = |(made, i): (&Made<P::State>, usize)| Root {
             state: made.children.states[i],

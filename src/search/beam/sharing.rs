@@ -1,6 +1,6 @@
 //! What the ranks that share a beam agree on, and fetch from each other.
 
-use super::cut::Key;
+use super::cut::{Key, first_after};
 use super::{Place, Run, Shortlist};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
@@ -42,24 +42,11 @@ impl<P: Puzzle> Run<'_, P> {
         let own: Vec<Key> =
             (1..).map(|block| block * each).take_while(|&i| is_first && i < count).map(|i| self.key(i)).collect();
         let bounds: Vec<Key> = self.exchange.gather(own)?.concat();
-        let mut starts: Vec<usize> = bounds.iter().map(|&bound| self.first_from(bound)).collect();
+        let first_from = |&bound| first_after(self.layer.len(), |i| self.key(i) < bound);
+        let mut starts: Vec<usize> = bounds.iter().map(first_from).collect();
         starts.insert(0, 0);
         starts.push(count);
         Ok(starts.windows(2).map(|ends| ends[0]..ends[1]).collect())
-    }
-
-    /// The first state of this rank's part that is not before a place in the order of all.
-    fn first_from(&self, bound: Key) -> usize {
-        let (mut low, mut high) = (0, self.layer.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.key(middle) < bound {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
     }
 
     /// Has all ranks agree on the answer of this layer, or on the limit that one of them has reached. An answer that was

@@ -6,6 +6,10 @@ use crate::search::limits::Interrupt;
 use crate::search::nodes::arena::{NO_PARENT, Node, NodeId};
 use crate::search::{Control, Limit};
 
+/// A step of partial expansion ends where no more than this part of its new states is missing: to take the last few would be
+/// several rounds on one thread.
+const MISSING: usize = 64;
+
 impl<P: Puzzle> Run<'_, P> {
     /// Expands, and queues the new states for evaluation.
     pub(super) fn step(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<(), Interrupt> {
@@ -52,15 +56,15 @@ impl<P: Puzzle> Run<'_, P> {
         Ok(())
     }
 
-    /// Takes moves from the open list until enough new states are generated.
+    /// Takes moves from the open list until enough new states are generated: the batch size, but for a small part.
     fn expand_partially(&mut self, control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let before = self.nodes.arena.len();
+        let (n, before) = (self.settings.n.max(1), self.nodes.arena.len());
         let (mut taken, mut block) = (0, Vec::new());
         loop {
-            let new = self.nodes.arena.len() - before;
-            let Some(wanted) = self.settings.n.max(1).checked_sub(new).filter(|&wanted| wanted > 0) else {
+            let wanted = n - (self.nodes.arena.len() - before);
+            if wanted <= n / MISSING {
                 return Ok(());
-            };
+            }
             let checks = wanted >= blocks::LEAST || taken % CHECK_EVERY == 0;
             let reached = if checks { control.reached(&|| self.nodes.bytes()) } else { None };
             if let Some(limit) = reached.or_else(|| self.too_many(1, control)) {

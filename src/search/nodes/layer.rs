@@ -83,6 +83,29 @@ impl<S: Copy> Layer<S> {
         }
     }
 
+    /// Children of other layers, which have no estimates yet: the layer and the number there of each.
+    pub(in crate::search) fn collected<'a>(ids: &[(usize, usize)], layer: impl Fn(usize) -> &'a Self) -> Self
+    where
+        S: 'a,
+    {
+        macro_rules! column {
+            ($column:ident) => {
+                ids.iter().map(|&(of, i)| layer(of).$column[i]).collect()
+            };
+        }
+        let has_owners = ids.first().is_some_and(|&(of, _)| !layer(of).owners.is_empty());
+        Layer {
+            states: column!(states),
+            hashes: column!(hashes),
+            costs: column!(costs),
+            parents: column!(parents),
+            moves: column!(moves),
+            priors: column!(priors),
+            owners: if has_owners { column!(owners) } else { Vec::new() },
+            ..Layer::default()
+        }
+    }
+
     /// Adds children of other layers, which have no estimates yet: of each, those of these numbers.
     pub(in crate::search) fn add_children(&mut self, threads: usize, pieces: &[(&Self, &[u32])])
     where
