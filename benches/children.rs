@@ -1,6 +1,7 @@
 //! How many children the batch searches make a second on one thread and on all cores, with a heuristic that costs next to
-//! nothing: what is left for the host where a GPU does the rest. Beside each rate, how long a cache line goes from one thread to
-//! another and back: cores that share no cache are slower together.
+//! nothing: what is left for the host where a GPU does the rest. Beside that, what the machine allows: as many searches side by
+//! side that share nothing, with a thread each, and how long a cache line goes from one thread to another and back: cores that
+//! share no cache are slower together.
 //!
 //! ```sh
 //! cargo bench --bench children             # or some: -- shortlist
@@ -18,6 +19,7 @@ use foldhash::fast::FixedState;
 use ndarray::{Array2, s};
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -25,6 +27,9 @@ use std::time::Instant;
 const ROUNDS: usize = 5;
 
 const CHUNK: usize = 1 << 15;
+
+/// So many searches run side by side at most: the estimates of each take 0.6 GB.
+const MOST_SIDE_BY_SIDE: usize = 8;
 
 /// Children that a search makes in a round.
 const CHILDREN: u64 = 6_000_000;
@@ -96,15 +101,32 @@ impl Heuristic<CubeState> for Free {
     }
 }
 
-/// Children a second.
-fn rate(search: &dyn Search<Cube3>, ask: Ask, threads: usize) -> Result<f64> {
+/// Children a second of one of some searches that begin together.
+fn rate(search: &dyn Search<Cube3>, ask: Ask, threads: usize, begin: &Barrier) -> Result<f64> {
     let mut free = Free::with_ready(2 * CHILDREN as usize / CHUNK, ask);
     let start = Cube3.parse("U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D")?;
     let limits = Limits { nodes: Some(CHILDREN), ..Limits::default() };
     let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
+    begin.wait();
     let mut control = Control::new(&limits, &stop, &mut watch).with_threads(threads);
     let outcome = search.run(&Cube3, &start, &mut free, &mut control).map_err(|error| anyhow!("{error}"))?;
     Ok(outcome.stats.generated as f64 / outcome.stats.seconds)
+}
+
+/// Children a second of one search.
+fn rate_alone(search: &dyn Search<Cube3>, ask: Ask, threads: usize) -> Result<f64> {
+    rate(search, ask, threads, &Barrier::new(1))
+}
+
+/// Children a second of so many searches side by side, with a thread each, by how many one makes among the others.
+fn rate_side_by_side(search: &dyn Search<Cube3>, ask: Ask, searches: usize) -> Result<f64> {
+    let measured = searches.min(MOST_SIDE_BY_SIDE);
+    let begin = Barrier::new(measured);
+    let rates: Result<Vec<f64>> = thread::scope(|scope| {
+        let running: Vec<_> = (0..measured).map(|_| scope.spawn(|| rate(search, ask, 1, &begin))).collect();
+        running.into_iter().map(|search| search.join().map_err(|_| anyhow!("a search has panicked"))?).collect()
+    });
+    Ok(rates?.iter().sum::<f64>() * searches as f64 / measured as f64)
 }
 
 fn main() -> Result<()> {
@@ -120,20 +142,26 @@ fn main() -> Result<()> {
         ("bwas", values, Box::new(BestFirst::bwas(10_000, 0.6))),
         ("bwas, deferred", policy, Box::new(BestFirst { expansion: deferred, ..BestFirst::bwas(20_000, 0.6) })),
     ];
-    println!("medians of {ROUNDS} rounds: million children a second; a cache line to another thread and back\n");
-    println!("{:<28} {:>10} {:>12} {:>6} {:>9}", "search", "1 thread", format!("{cores} threads"), "ratio", "line");
+    println!(
+        "medians of {ROUNDS} rounds: million children a second on one thread and on all, how many times as many that are,"
+    );
+    println!("and those of {cores} searches with a thread each; a cache line to another thread and back\n");
+    let threads = format!("{cores} threads");
+    println!("{:<28} {:>10} {threads:>12} {:>6} {:>12} {:>9}", "search", "1 thread", "times", "side by side", "line");
     let named = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
     for (name, ask, search) in searches.iter().filter(|(name, ..)| name.contains(&named)) {
-        let (mut one, mut all, mut ratios, mut trips) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut one, mut all, mut times, mut side_by_side, mut trips) = (vec![], vec![], vec![], vec![], vec![]);
         for _ in 0..ROUNDS {
-            let (single, together) = (rate(&**search, *ask, 1)? / 1e6, rate(&**search, *ask, cores)? / 1e6);
-            one.push(single);
-            all.push(together);
-            ratios.push(together / single);
+            let (search, ask) = (&**search, *ask);
+            let (single, together) = (rate_alone(search, ask, 1)?, rate_alone(search, ask, cores)?);
+            one.push(single / 1e6);
+            all.push(together / 1e6);
+            times.push(together / single);
+            side_by_side.push(rate_side_by_side(search, ask, cores)? / single);
             trips.push(if cores > 1 { nanoseconds_there_and_back() } else { 0.0 });
         }
-        let [one, all, ratio, trip] = [one, all, ratios, trips].map(median);
-        println!("{name:<28} {one:>10.2} {all:>12.2} {ratio:>6.2} {trip:>6.0} ns");
+        let [one, all, times, side_by_side, trip] = [one, all, times, side_by_side, trips].map(median);
+        println!("{name:<28} {one:>10.2} {all:>12.2} {times:>6.2} {side_by_side:>12.2} {trip:>6.0} ns");
     }
     Ok(())
 }

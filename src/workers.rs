@@ -232,6 +232,9 @@ fn lengths(ranges: &[Range<usize>]) -> Vec<usize> {
     ranges.iter().map(Range::len).collect()
 }
 
+/// Rows that are loaded before they are copied: they may lie anywhere.
+const ROWS_AHEAD: usize = 16;
+
 /// Adds rows of `width` values to a vector, as [`extend`] adds values.
 ///
 /// # Panics
@@ -245,7 +248,14 @@ pub(crate) fn extend_rows<'a, T: Copy + Send + Sync + 'a>(
 ) {
     let ranges = ranges(threads, count, least);
     extend_by(threads, to, &lengths(&ranges), width, &|part, i, places| {
-        let row = row(ranges[part].start + i);
+        let i = ranges[part].start + i;
+        if i + ROWS_AHEAD < ranges[part].end
+            && let [first, .., last] = row(i + ROWS_AHEAD)
+        {
+            memory::prefetch(first);
+            memory::prefetch(last); // it may lie on the next cache line
+        }
+        let row = row(i);
         assert_eq!(row.len(), places.len());
         places.iter_mut().zip(row).for_each(|(place, &value)| {
             place.write(value);

@@ -180,26 +180,26 @@ pub(super) fn sorted(
     last: Option<Key>,
     key: impl Fn(usize) -> Key + Sync,
 ) -> Vec<NodeId> {
-    let is_kept = |key: &Key| last.is_none_or(|last| *key <= last);
+    let last = last.map_or(u128::MAX, Key::bits);
     let parts = parts(threads, count, LEAST);
     // Where each part but the first begins: they are about equally long.
-    let mut sample = if parts > 1 { sample(threads, count, &key) } else { Vec::new() };
-    sample.retain(is_kept);
+    let sample = if parts > 1 { sample(threads, count, &key) } else { Vec::new() };
+    let mut sample: Vec<u128> = sample.into_iter().map(Key::bits).filter(|&key| key <= last).collect();
     sample.sort_unstable();
-    let start = |part: usize| sample.get(part * sample.len() / parts).map(|key| key.bits());
-    let starts: Vec<u128> = (1..parts).filter_map(start).collect();
+    let start = |part: usize| sample.get(part * sample.len() / parts);
+    let starts: Vec<u128> = (1..parts).filter_map(start).copied().collect();
+    // A key with its number behind it fills 128 bits: what is sorted is small, and compared without a branch.
     let kept = in_ranges(threads, count, LEAST, |range| {
         let mut kept = vec![Vec::new(); parts];
-        for (key, i) in range.map(|i| (key(i), i as NodeId)).filter(|(key, _)| is_kept(key)) {
-            let bits = key.bits();
-            kept[starts.partition_point(|start| *start <= bits)].push((key, i));
+        for (key, i) in range.map(|i| (key(i).bits(), i)).filter(|&(key, _)| key <= last) {
+            kept[starts.partition_point(|&start| start <= key)].push(key << NodeId::BITS | i as u128);
         }
         kept
     });
     let of_part = |part: usize| {
-        let mut keys = kept.iter().map(|kept| kept[part].as_slice()).collect::<Vec<&[(Key, NodeId)]>>().concat();
+        let mut keys = kept.iter().map(|kept| kept[part].as_slice()).collect::<Vec<&[u128]>>().concat();
         keys.sort_unstable();
-        keys.into_iter().map(|(_, i)| i).collect::<Vec<NodeId>>()
+        keys.into_iter().map(|key| key as NodeId).collect::<Vec<NodeId>>()
     };
     on_each(threads, (0..parts).collect(), of_part).concat()
 }
