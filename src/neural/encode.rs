@@ -39,11 +39,12 @@ impl OneHot {
         OneHot { symbols, cells: None, kind, aligned }
     }
 
-    pub(super) fn shallow_clone(&self) -> Self {
+    /// The same one-hots, in another kind.
+    pub(super) fn in_kind(&self, kind: Kind) -> Self {
         OneHot {
             symbols: self.symbols.shallow_clone(),
             cells: self.cells.as_ref().map(Tensor::shallow_clone),
-            kind: self.kind,
+            kind,
             aligned: self.aligned,
         }
     }
@@ -137,7 +138,7 @@ mod tests {
         let flat = OneHot::flat(&encoding, tch::Device::Cpu, Kind::Double, 1);
         let planes = OneHot::planes(&encoding, tch::Device::Cpu, Kind::Double, 1);
         for (plain, inputs, width) in [(flat, 9, 16), (planes, 3, 8)] {
-            let aligned = OneHot { aligned: 8, ..plain.shallow_clone() };
+            let aligned = OneHot { aligned: 8, ..plain.in_kind(Kind::Double) };
             let weights = Tensor::randn([5, inputs], exact);
             let one_hot = |one_hot: &OneHot| if inputs == 9 { one_hot.rows(&rows) } else { one_hot.grid(&rows, grid) };
             let (narrow, wide) = (one_hot(&plain), one_hot(&aligned));

@@ -105,7 +105,7 @@ impl Network for Mlp {
         let FoldedLayer { weight, bias } = self.input.fold(weights, kind);
         let aligned = self.one_hot.aligned();
         Box::new(FoldedMlp {
-            one_hot: self.one_hot.shallow_clone(),
+            one_hot: self.one_hot.in_kind(kind),
             input: FoldedLayer { weight: self.one_hot.widened(&weight), bias },
             hidden: self.hidden.fold(weights, kind),
             blocks: self

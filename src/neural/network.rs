@@ -372,23 +372,53 @@ mod tests {
         results
     }
 
-    #[test]
-    fn one_hots_that_are_filled_up_change_nothing() {
+    /// A network of each kind, with the encoding of its puzzle and twenty rows.
+    fn networks() -> [(NetworkConfig, Encoding, Array2<u8>); 2] {
         let puzzle8 = Puzzle8::default();
-        for (kind, encoding, moves) in [
+        [
             (NetworkKind::Mlp, puzzle8.encoding(), puzzle8.move_count()),
             (NetworkKind::Resnet, Cube3.encoding(), Cube3.move_count()),
-        ] {
+        ]
+        .map(|(kind, encoding, moves)| {
             let config = NetworkConfig { kind, width: 16, blocks: 2, policy: Some(moves), offset: 9.0, scale: 3.0 };
-            let symbols = (0..20 * encoding.cells).map(|i| (i * i % encoding.symbols) as u8).collect::<Vec<_>>();
-            let rows = Tensor::from_slice(&symbols).view([20, encoding.cells as i64]);
+            let symbol = |(row, cell): (usize, usize)| ((row * row + cell * (row + 1)) % encoding.symbols) as u8;
+            let rows = Array2::from_shape_fn((20, encoding.cells), symbol);
+            (config, encoding, rows)
+        })
+    }
+
+    #[test]
+    fn a_network_is_evaluated_in_another_precision_than_it_was_built_for() {
+        for (config, encoding, rows) in networks() {
+            let values = |built: Kind, precision: Precision| {
+                let network = config.build(&encoding, tch::Device::Cpu, built);
+                let (network, layout) = network.expect("a network");
+                let parameters = Parameters::fresh(layout, &mut generator(1, 0), tch::Device::Cpu);
+                tch::manual_seed(5);
+                no_grad(|| drop(parameters.trained().map(|numbers| numbers.shallow_clone().normal_(0.0, 0.3))));
+                evaluator(&*network, &parameters, tch::Device::Cpu, precision).begin(rows.view(), true).end().values
+            };
+            let exact = values(Kind::Float, Precision::F32);
+            let scale = exact.iter().fold(0.0f32, |most, value| most.max((value - exact[0]).abs()));
+            for (built, precision) in [(Kind::Float, Precision::Bf16), (Kind::BFloat16, Precision::F32)] {
+                let apart = exact.iter().zip(values(built, precision)).map(|(a, b)| (a - b).abs());
+                let apart = apart.fold(0.0f32, f32::max);
+                assert!(apart < 0.1 * scale, "{} {built:?} {precision}: {apart} of {scale}", config.kind);
+            }
+        }
+    }
+
+    #[test]
+    fn one_hots_that_are_filled_up_change_nothing() {
+        for (config, encoding, rows) in networks() {
+            let rows = upload(rows.view(), tch::Device::Cpu);
             let (narrow, wide) = (results(&config, &encoding, &rows, 1), results(&config, &encoding, &rows, 8));
             assert_eq!(narrow.len(), wide.len());
             for (narrow, wide) in narrow.iter().zip(&wide) {
                 assert_eq!(narrow.size(), wide.size());
                 let scale = narrow.abs().max().double_value(&[]);
                 let apart = (narrow - wide).abs().max().double_value(&[]);
-                assert!(scale > 0.0 && apart < 1e-5 * scale, "{kind}: {apart} of {scale}");
+                assert!(scale > 0.0 && apart < 1e-5 * scale, "{}: {apart} of {scale}", config.kind);
             }
         }
     }

@@ -183,7 +183,7 @@ impl Network for ResNet {
             constant += after.1;
         }
         let input = self.one_hot.widened(&weights[self.input].to_kind(kind).flatten(1, -1)).copy();
-        let (one_hot, heads) = (self.one_hot.shallow_clone(), self.heads.fold(weights, kind).shifted(&constant));
+        let (one_hot, heads) = (self.one_hot.in_kind(kind), self.heads.fold(weights, kind).shifted(&constant));
         Box::new(FoldedResNet { one_hot, grid: self.grid, input, blocks, heads })
     }
 
