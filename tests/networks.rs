@@ -4,10 +4,12 @@ use costar::heuristic::{Ask, Estimates, Heuristic as _};
 use costar::neural::device::{Device, DeviceChoice, set_cpu_threads};
 use costar::neural::heuristic::NetworkHeuristic;
 use costar::neural::learner::Learner;
-use costar::neural::model::{CONFIG, Model, ModelConfig, WEIGHTS};
+use costar::neural::model::{CONFIG, Model, ModelConfig, PUZZLE, WEIGHTS};
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::neural::precision::Precision;
+use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::{Encoding, Puzzle as _};
 use costar::random::generator;
 use costar::sampler::{Batch, Sampler, Walker, Walks};
@@ -262,18 +264,29 @@ fn what_is_damaged_or_foreign_is_refused_by_name() {
 fn a_model_of_another_puzzle_or_encoding_is_refused() {
     let config = ModelConfig::new("cube3".into(), Cube3.encoding(), config(NetworkKind::Mlp, false), Precision::F32);
     let folder = Path::new("somewhere");
-    assert!(config.check_puzzle("cube3", &Cube3.encoding(), 12, folder).is_ok());
-    let refusal =
-        config.check_puzzle("puzzle15", &Cube3.encoding(), 12, folder).expect_err("another puzzle").to_string();
-    assert!(refusal.contains("cube3") && refusal.contains("puzzle15"));
-    let newer = Encoding { version: 2, ..Cube3.encoding() };
-    assert!(
-        config
-            .check_puzzle("cube3", &newer, 12, folder)
-            .expect_err("another version")
-            .to_string()
-            .contains("version 2")
-    );
+    assert!(config.check_puzzle(&Cube3, folder).is_ok());
+    let refusal = config.check_puzzle(&Cube2, folder).expect_err("another puzzle").to_string();
+    assert!(refusal.contains("cube3") && refusal.contains("cube2"));
+    let newer = ModelConfig { encoding: Encoding { version: 2, ..Cube3.encoding() }, ..config };
+    assert!(newer.check_puzzle(&Cube3, folder).expect_err("another version").to_string().contains("version 2"));
+}
+
+#[test]
+fn a_model_of_other_rules_under_the_same_name_is_refused() {
+    let rules =
+        |turn: &str| format!(r#"{{ "name": "ring", "goal": "abcd", "moves": {{ "R": {turn} }}, "symmetric": true }}"#);
+    let puzzle = |turn: &str| Permutation::<4>::new(Description::parse(&rules(turn)).expect("a puzzle"));
+    let (ring, other) = (puzzle("[1, 2, 3, 0]"), puzzle("[3, 2, 1, 0]"));
+    let config = ModelConfig::new("ring".into(), ring.encoding(), config(NetworkKind::Mlp, false), Precision::F32);
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(config.check_puzzle(&ring, folder.path()).is_ok(), "there is no file");
+    // What does not change the rules does not count.
+    let kept = rules("[1,  2,  3,  0]").replace("\"symmetric\"", "\n  \"symmetric\"");
+    fs::write(folder.path().join(PUZZLE), kept).expect("it can be written");
+    assert!(config.check_puzzle(&ring, folder.path()).is_ok());
+    let refusal = config.check_puzzle(&other, folder.path()).expect_err("other rules").to_string();
+    assert!(refusal.contains("other rules") && refusal.contains(PUZZLE), "{refusal}");
+    assert!(config.check_init(&other, folder.path()).is_ok(), "weights may begin with those of other rules");
 }
 
 #[test]

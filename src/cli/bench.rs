@@ -14,7 +14,7 @@ use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
 use crate::solver::{Solution, Solver, Watch};
 use crate::workers::{Job, Own, beside};
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -29,7 +29,7 @@ mod shared;
 use shared::{Sent, check_alike, collect, share_todo};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "bench measures the search: unlike solve, it does not fall back on the scramble undone.")]
+#[command(after_help = "bench measures the search: unlike solve, it takes no scramble undone as a first bound.")]
 pub(super) struct Args {
     /// One instance a line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
     /// with blank lines between the levels)
@@ -91,13 +91,14 @@ impl Visitor for Bench {
             check_alike(group, &instances, &solver).or_input()?;
         }
         let PuzzleFlags { goal, move_costs, .. } = &args.flags.puzzle;
-        let mut results = match &args.out {
+        let (mut results, _lock) = match &args.out {
             Some(out) if is_first => {
                 let (goal, move_costs) = (goal.clone(), move_costs.clone());
                 let template = Solved { goal, move_costs, ..solver.template().clone() };
-                earlier(out, &instances, &beyond, &template).or_input()?
+                let (results, lock) = earlier(out, &instances, &beyond, &template).or_input()?;
+                (results, Some(lock))
             }
-            _ => vec![None; instances.len()],
+            _ => (vec![None; instances.len()], None),
         };
         let mut todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
         if let Some(group) = &group {
@@ -180,7 +181,8 @@ impl Visitor for Bench {
             let text = serde_json::to_string(&summary).context("the summary cannot be written as JSON")?;
             writeln!(io::stdout(), "{text}")?;
         } else {
-            writeln!(io::stdout(), "\n{}", show(&summary))?;
+            let known = optima.iter().flatten().count();
+            writeln!(io::stdout(), "\n{}", show(&summary, known))?;
             if let Some(comparison) = &summary.against {
                 writeln!(io::stdout(), "\n{}", with_flags(&comparison.to_string()))?;
             }
@@ -287,17 +289,22 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
     Ok(instances)
 }
 
-/// The results of an earlier run with the same file, instances and settings: one for each instance that has one.
+/// The results of an earlier run with the same file, instances and settings: one for each instance that has one. As long as the
+/// file is open that comes with them, no other bench writes it.
 fn earlier<S>(
     out: &Path,
     instances: &[Instance<S>],
     beyond: &[Instance<S>],
     template: &Solved,
-) -> Result<Vec<Option<Solved>>> {
+) -> Result<(Vec<Option<Solved>>, fs::File)> {
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     ensure!(parent.is_dir(), "--out: there is no folder {}", parent.display());
-    let writable = fs::File::options().create(true).append(true).open(out);
-    writable.with_context(|| format!("--out: cannot write {}", out.display()))?;
+    let file = fs::File::options().create(true).append(true).open(out);
+    let file = file.with_context(|| format!("--out: cannot write {}", out.display()))?;
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    if is_file && matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+        bail!("--out: another bench is writing {}: wait for it, or choose another file", out.display());
+    }
     let lines: Vec<Solved> = read_lines(out).context("--out goes on with the results of an earlier run")?;
     // Instances that are searched at the same time end in any order, and one may be in the file twice.
     let mut places: HashMap<&str, VecDeque<usize>> = HashMap::new();
@@ -315,7 +322,7 @@ fn earlier<S>(
         }
     }
     results.truncate(instances.len());
-    Ok(results)
+    Ok((results, file))
 }
 
 /// The results to compare with.
@@ -338,13 +345,15 @@ fn describe(optimum: Option<u32>, done: &Done) -> String {
     )
 }
 
-fn show(summary: &Summary) -> String {
+/// A summary as text; of so many instances, the optimum is known.
+fn show(summary: &Summary, known: usize) -> String {
     let number = |value: Option<f64>, digits: usize| value.map_or("-".into(), |value| format!("{value:.digits$}"));
     let rate = |value: Option<f64>| value.map_or("-".into(), |value| grouped(value as u64));
-    let share = |count: usize| 100.0 * count as f64 / summary.instances.max(1) as f64;
-    let optimal = summary
-        .optimal
-        .map_or("optimum unknown".into(), |optimal| format!("{optimal} optimal ({:.1} %)", share(optimal)));
+    let share = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
+    let optimal = summary.optimal.map_or("optimum unknown".into(), |optimal| {
+        let of = if known < summary.instances { format!(" of {known}") } else { String::new() };
+        format!("{optimal}{of} optimal ({:.1} %)", share(optimal, known))
+    });
     let proof = summary.mean_proof_seconds.map(|seconds| {
         let searched = summary.mean_seconds.unwrap_or(0.0) - seconds;
         let (proven, unproven) = (summary.proven, summary.unproven);
@@ -366,7 +375,7 @@ fn show(summary: &Summary) -> String {
          memory   {} at most",
         summary.instances,
         summary.solved,
-        share(summary.solved),
+        share(summary.solved, summary.instances),
         proof.unwrap_or_default(),
         number(summary.mean_seconds, 2),
         number(summary.median_seconds, 2),

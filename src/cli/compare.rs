@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "compare measures the searches: unlike solve, it does not fall back on the scramble undone.")]
+#[command(after_help = "compare measures the searches: unlike solve, it takes no scramble undone as a first bound.")]
 pub(super) struct Args {
     #[command(flatten)]
     puzzle: PuzzleFlags,

@@ -93,12 +93,14 @@ impl Gatherer {
 const FACES: usize = 6;
 const FACELETS: usize = 9;
 
-/// A line up to the `#` that begins a comment: the first character, or behind a space and before no number, which names a
-/// scramble.
+/// A line up to the `#` that begins a comment: the first character, unless it numbers a scramble (`#1: R U`), or behind a space
+/// and before no number.
 fn without_comment(line: &str) -> &str {
     let begins = |&(at, _): &(usize, &str)| {
-        let is_first = line[..at].trim_start().is_empty();
-        let numbers = line[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+        let behind = &line[at + 1..];
+        let numbers = behind.starts_with(|c: char| c.is_ascii_digit());
+        let is_title = numbers && behind.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with([':', '.', ')']);
+        let is_first = line[..at].trim_start().is_empty() && !is_title;
         is_first || line[..at].ends_with(char::is_whitespace) && !numbers
     };
     line.match_indices('#').find(begins).map_or(line, |(at, _)| &line[..at])
@@ -189,6 +191,8 @@ mod tests {
         let alone: Vec<Written> = (1..=5).map(|line| written(line, face)).collect();
         assert_eq!(all(&five, false), alone);
         assert_eq!(all(&format!("{five}# the end"), false), alone);
+        let titled = all("#1: R U\n#2 a comment\n#12) F # another\n", false);
+        assert_eq!(titled, [written(1, "#1: R U"), written(3, "#12) F")]);
     }
 
     #[test]

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 const TABLE_BYTES: f64 = 2.7;
 /// Bytes more of a class of the last layer but one, whose classes are told apart for certain while it is made.
 const MADE_BYTES: f64 = 5.4;
+/// No machine has so many bytes: 10¹⁵.
+const BEYOND: f64 = 1e15;
 /// Bytes of keys that wait to be taken in.
 const WAITING: f64 = (64 << 20) as f64;
 
@@ -154,6 +156,10 @@ fn announce<S: crate::puzzle::State>(shelf: &dyn PerimeterShelf<S>, name: &str, 
         false => classes / growth * (1.0 + 1.0 / growth),
     };
     let bytes = TABLE_BYTES * classes * growth / (growth - 1.0);
+    if bytes > BEYOND {
+        note!("costar: depth {depth} of {name} is far beyond what fits into memory: the deepest that fits is made");
+        return;
+    }
     note!(
         "costar: the perimeter of {name} to depth {depth} will have about {} classes of up to {} states: about {} in the \
          cache, {} of memory while it is made, and {:.0} s",

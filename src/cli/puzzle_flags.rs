@@ -109,5 +109,5 @@ impl<V: Visitor<Output = Ending>> Visitor for Checked<'_, V> {
 /// Refuses a model of another puzzle.
 fn check_model<P: Puzzle>(puzzle: &P, model: &str) -> crate::Result<()> {
     let folder = models::find(model)?;
-    ModelConfig::read(&folder)?.check_puzzle(&puzzle.name(), &puzzle.encoding(), puzzle.move_count(), &folder)
+    ModelConfig::read(&folder)?.check_puzzle(puzzle, &folder)
 }

@@ -167,7 +167,7 @@ fn present<P: Puzzle>(
     if args.explain && !args.flags.json {
         explain::print(&mut io::stdout().lock(), solver, solution, style())?;
     }
-    write_page(entry, args, instance, moves)?;
+    write_page(entry, args, instance, moves).or_input()?;
     Ok(SUCCESS)
 }
 

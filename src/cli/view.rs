@@ -45,7 +45,7 @@ impl Visitor for View<'_> {
         let Args { instance, solution, out, .. } = self.0;
         let moves = puzzle.parse_moves(solution).context("the solution").or_input()?;
         let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?;
-        write(out, &playback)?;
+        write(out, &playback).or_input()?;
         if playback.solves {
             return Ok(SUCCESS);
         }

@@ -7,6 +7,7 @@ use super::precision::Precision;
 use crate::error::{Context, Error, Result, bail, ensure, ensure_setting};
 use crate::files::write_synced;
 use crate::memory;
+use crate::puzzle::permutation::Description;
 use crate::puzzle::{Encoding, Puzzle};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
@@ -98,13 +99,14 @@ impl ModelConfig {
     ///
     /// # Errors
     /// Names what differs.
-    pub fn check_init(&self, puzzle: &str, encoding: &Encoding, moves: usize, folder: &Path) -> Result<()> {
-        if self.puzzle == puzzle {
-            return self.check_puzzle(puzzle, encoding, moves, folder);
+    pub fn check_init<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
+        let name = puzzle.name();
+        if self.puzzle == name && has_rules_of(puzzle, folder)? {
+            return self.check_puzzle(puzzle, folder);
         }
         ensure!(
-            self.encoding == *encoding,
-            "the model in {} is for {}, not for {puzzle}, and the encodings of their states differ: leave it out, or name a \
+            self.encoding == puzzle.encoding(),
+            "the model in {} is for {}, not for {name}, and the encodings of their states differ: leave it out, or name a \
              model of a puzzle with the same encoding",
             folder.display(),
             self.puzzle
@@ -112,15 +114,17 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// Refuses a model of another puzzle or another encoding.
+    /// Refuses a model of another puzzle, of other rules or of another encoding.
     ///
     /// # Errors
     /// Names what differs.
-    pub fn check_puzzle(&self, puzzle: &str, encoding: &Encoding, moves: usize, folder: &Path) -> Result<()> {
-        ensure!(self.puzzle == puzzle, "the model in {} is for {}, not for {puzzle}", folder.display(), self.puzzle);
+    pub fn check_puzzle<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
+        let (name, encoding, moves) = (puzzle.name(), puzzle.encoding(), puzzle.move_count());
+        ensure!(self.puzzle == name, "the model in {} is for {}, not for {name}", folder.display(), self.puzzle);
+        check_rules(puzzle, folder)?;
         ensure!(
-            self.encoding == *encoding,
-            "the model in {} reads encoding version {} of {puzzle}, and this version of costar writes version {}: \
+            self.encoding == encoding,
+            "the model in {} reads encoding version {} of {name}, and this version of costar writes version {}: \
              train it anew, or use the version of costar that it came with ({})",
             folder.display(),
             self.encoding.version,
@@ -129,12 +133,34 @@ impl ModelConfig {
         );
         ensure!(
             self.network.policy.is_none_or(|policy| policy == moves),
-            "the model in {} has a policy of {} moves, and {puzzle} has {moves}",
+            "the model in {} has a policy of {} moves, and {name} has {moves}",
             folder.display(),
             self.network.policy.unwrap_or(0)
         );
         Ok(())
     }
+}
+
+/// Refuses a puzzle from a file with other rules than that of a model, or a run's, which has the same name.
+///
+/// # Errors
+/// If the rules differ, or the file beside the model is no puzzle.
+pub fn check_rules<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<()> {
+    ensure!(
+        has_rules_of(puzzle, folder)?,
+        "the model in {} is for a puzzle {} with other rules, those of its {PUZZLE}: give yours another name, or take that file",
+        folder.display(),
+        puzzle.name()
+    );
+    Ok(())
+}
+
+/// Whether a puzzle has the rules of the file beside a model, where both are from files.
+fn has_rules_of<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<bool> {
+    let file = folder.join(PUZZLE);
+    let Some(rules) = puzzle.rules_crc32().filter(|_| file.is_file()) else { return Ok(true) };
+    let kept = Description::read(&file).map_err(|error| Error::Data(error.to_string()))?;
+    Ok(kept.rules_crc32() == rules)
 }
 
 /// A trained network that evaluates encoded states.
@@ -164,7 +190,7 @@ impl Model {
             "{precision} is for networks of the kind mlp, on a CPU with AVX-512 VNNI or AVX2; leave it out for the fastest that \
              this machine has"
         );
-        config.check_puzzle(&puzzle.name(), &puzzle.encoding(), puzzle.move_count(), folder)?;
+        config.check_puzzle(puzzle, folder)?;
         let built = config.network.build(&config.encoding, device.0, precision.kind());
         let (network, layout) =
             built.map_err(|error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display())))?;

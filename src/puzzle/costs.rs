@@ -163,6 +163,10 @@ impl<P: Reversible> Puzzle for WithCosts<P> {
         self.puzzle.file()
     }
 
+    fn rules_crc32(&self) -> Option<u32> {
+        self.puzzle.rules_crc32()
+    }
+
     fn encoding(&self) -> Encoding {
         self.puzzle.encoding()
     }

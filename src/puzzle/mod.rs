@@ -228,6 +228,11 @@ pub trait Puzzle: Send + Sync + 'static {
         None
     }
 
+    /// A checksum of its rules, for a puzzle from a file: it tells two of one name apart.
+    fn rules_crc32(&self) -> Option<u32> {
+        None
+    }
+
     /// How a network reads a state.
     fn encoding(&self) -> Encoding;
 

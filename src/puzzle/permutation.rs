@@ -97,6 +97,15 @@ impl Description {
         &self.name
     }
 
+    /// A checksum of the symbols, the goal and the moves with their names.
+    pub fn rules_crc32(&self) -> u32 {
+        let mut sum = crc32fast::Hasher::new();
+        let names = self.moves.iter().map(|(name, _)| name);
+        names.chain(&self.symbols).for_each(|text| sum.update(format!("{text}\n").as_bytes()));
+        self.moves.iter().map(|(_, permutation)| permutation).chain([&self.goal]).for_each(|bytes| sum.update(bytes));
+        sum.finalize()
+    }
+
     /// How many positions there are.
     pub fn positions(&self) -> usize {
         self.goal.len()
@@ -354,6 +363,10 @@ impl<const N: usize> Puzzle for Permutation<N> {
 
     fn file(&self) -> Option<&str> {
         Some(&self.description.text)
+    }
+
+    fn rules_crc32(&self) -> Option<u32> {
+        Some(self.description.rules_crc32())
     }
 
     /// A cell a position; positions that no move changes are fixed.

@@ -72,6 +72,9 @@ pub struct Solved {
     /// Why there is no solution: `no solution`, `time`, `nodes`, `memory`, `width` (a beam without states left),
     /// `moves` (of a random walk) or `stopped`.
     pub ended_by: Option<String>,
+    /// CRC-32 of the rules of a puzzle from a file: tells two of one name apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_crc32: Option<u32>,
     /// CRC-32 of the model's weights: tells two states of a model of the same name apart.
     pub weights_crc32: Option<u32>,
     /// The limit of time, where one was given.
@@ -123,6 +126,10 @@ impl Solved {
             if ours == theirs { Ok(()) } else { Err(format!("{name} is {ours} there, and {theirs} here")) }
         };
         differs("the puzzle", self.puzzle.clone(), other.puzzle.clone())?;
+        if self.rules_crc32.is_some() {
+            // Results of earlier versions have none.
+            differs("the checksum of the puzzle's rules", show(&self.rules_crc32), show(&other.rules_crc32))?;
+        }
         differs("`goal`", show(&self.goal), show(&other.goal))?;
         differs("`move_costs`", show(&self.move_costs), show(&other.move_costs))?;
         differs("the search", self.search.clone(), other.search.clone())?;

@@ -250,18 +250,25 @@ impl<P: Puzzle> Run<'_, P> {
         if all >= WORTH_ORDER {
             self.order(&mut roots, control)?;
         }
-        let mut room = self.room.unwrap_or(u64::MAX);
+        let (mut room, mut nodes) = (self.room.unwrap_or(u64::MAX), control.nodes_left(self.stats.generated));
         let taken = roots.iter().take_while(|root| {
-            let fits = room > 0;
-            room = room.saturating_sub(size(root));
+            let size = size(root);
+            let fits = room > 0 && size <= nodes;
+            if fits {
+                (room, nodes) = (room.saturating_sub(size), nodes - size);
+            }
             fits
         });
         let taken = taken.count();
+        let are_nodes_short = taken < roots.len() && room > 0;
         self.room = self.room.map(|_| room);
         if taken < roots.len() {
             self.room = Some(0);
         }
         let found = self.search_all(&roots[..taken], rest, all, target, control)?;
+        if found.is_none() && are_nodes_short {
+            return Err(Limit::Nodes.into());
+        }
         Ok(found.map(|(at, path)| {
             let mut moves = path_to(&behind, roots[at].number);
             moves.extend(path);
@@ -285,6 +292,9 @@ impl<P: Puzzle> Run<'_, P> {
                 {
                     return Err(limit.into());
                 }
+                if control.too_many(self.stats.generated + next.len() as u64) {
+                    return Err(Limit::Nodes.into());
+                }
                 for &action in self.perimeter.following(root.last) {
                     let Some(child) = self.puzzle.apply(&root.state, action) else { continue };
                     let place = *places.entry(class(&child)).or_insert(next.len());
@@ -299,6 +309,9 @@ impl<P: Puzzle> Run<'_, P> {
                 }
             }
             self.stats.generated += next.len() as u64;
+            if control.too_many(self.stats.generated) {
+                return Err(Limit::Nodes.into());
+            }
             behind.push(origins);
             roots = next;
         }

@@ -427,6 +427,7 @@ fn template<P: Puzzle>(
     let number = |name: &str| config.get(name).cloned();
     Solved {
         puzzle: entry.puzzle().name(),
+        rules_crc32: entry.puzzle().rules_crc32(),
         device: network.map(|network| network.device.to_string()),
         precision: network.map(|network| network.precision.to_string()),
         weights_crc32: network.map(|network| network.weights_crc32),

@@ -52,7 +52,7 @@ use crate::files::create_folder_whole;
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Learner;
-use crate::neural::model::{ModelConfig, PUZZLE};
+use crate::neural::model::{ModelConfig, PUZZLE, check_rules};
 use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
 use crate::registry::Entry;
@@ -188,6 +188,7 @@ impl<P: Puzzle> Training<P> {
                 let lock = claim(&options.out, true)?;
                 let position = checkpoint::read(&folder)?;
                 config.check_same(&puzzle.name(), &position.settings)?;
+                check_rules(&*puzzle, &folder.join(MODEL))?;
                 let Settings { labels, sparse_states, .. } = position.settings;
                 let Source { samples, .. } = source(labels, sparse_states)?;
                 let training = Training::resumed(puzzle, samples, &folder, position, options.clone(), device)?;
@@ -212,8 +213,7 @@ impl<P: Puzzle> Training<P> {
     ) -> Result<Self> {
         let mut learner = new_learner(&*puzzle, &settings, device)?;
         if let Some(model) = init {
-            let (encoding, moves) = (puzzle.encoding(), puzzle.move_count());
-            ModelConfig::read(model)?.check_init(&settings.puzzle, &encoding, moves, model)?;
+            ModelConfig::read(model)?.check_init(&*puzzle, model)?;
             learner.read_weights(model)?;
         }
         checkpoint::sweep(&options.out)?;

@@ -15,6 +15,13 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
     assert!(ran.out.contains("2 moves (optimal 2)") && ran.out.contains("2 instances, 2 solved"), "{}", ran.out);
     let first = fs::read_to_string(&out).expect("results");
     assert_eq!(first.lines().count(), 2);
+    // Another bench is at work.
+    let other = fs::File::open(&out).expect("results");
+    other.lock().expect("nobody has it");
+    let ran = run(&words);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("another bench"), "{}", ran.err);
+    drop(other);
     // A kill in the middle of a line.
     fs::write(&out, format!("{first}{{\"puzzle\": \"cu")).expect("it can be written");
     let ran = run(&[&words[..], &["--json"]].concat());
@@ -179,7 +186,7 @@ fn a_measured_search_does_not_use_the_scramble_that_was_typed() {
     assert_eq!(lengths, [Value::from(1), Value::from(1)], "{}{}", solved.out, solved.err);
     for command in ["bench", "compare"] {
         let help = run(&[command, "--help"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(help.contains("unlike solve, it does not fall back on the scramble undone"), "{help}");
+        assert!(help.contains("unlike solve, it takes no scramble undone as a first bound"), "{help}");
     }
 }
 

@@ -225,6 +225,12 @@ fn a_proof_that_is_ended_says_what_it_has_excluded() {
     // the parity of the corners tells.
     assert_eq!((proof.excluded, proof.target), (Some(12), Some(14)));
     assert!(proof.share > 0.1 && proof.share < 1.0, "{proof:?}");
+    for nodes in [100, 1000, 100_000] {
+        let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+        let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
+        assert_eq!((outcome.end, outcome.moves), (End::Limit(Limit::Nodes), None));
+        assert!(outcome.stats.generated <= nodes + 200, "{} of {nodes}", outcome.stats.generated);
+    }
     let limits = Limits { time: Some(Duration::from_millis(300)), ..Limits::default() };
     let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
     assert_eq!(outcome.end, End::Limit(Limit::Time));

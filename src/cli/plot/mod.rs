@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args) -> Ending {
     let format = Format::of(&out).or_input()?;
     let frames = draw(args, kind, given, format).or_input()?;
     let bytes = format.encode(&frames, args.width)?;
-    write(&out, &bytes)?;
+    write(&out, &bytes).or_input()?;
     let frames = if frames.len() > 1 { format!(" of {} frames", frames.len()) } else { String::new() };
     note!("costar: the picture{frames} is {}", out.display());
     Ok(SUCCESS)

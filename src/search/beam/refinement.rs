@@ -9,7 +9,7 @@ use super::{
 use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
 use crate::search::children::{Hashes, in_pieces};
-use crate::search::exhaustive::Exhaustive;
+use crate::search::exhaustive::{Exhaustive, sequences};
 use crate::search::perimeter::Perimeter;
 use crate::workers::on_own_threads;
 use serde::{Deserialize, Serialize};
@@ -107,12 +107,24 @@ impl<P: Puzzle> Run<'_, P> {
         let mut own: Option<(Key, Place, Vec<Move>)> = None;
         let mut best: Option<Key> = None;
         let (mut searched, mut generated) = (0, self.stats.generated);
+        let sizes = sequences(&settings.perimeter, from.moves, puzzle.move_count());
+        let size = |root: &Root<P::State>| sizes[root.last.map_or(sizes.len() - 1, usize::from)];
         loop {
             self.report(control);
-            let limit = control.reached(&|| self.bytes()).or(control.too_many(generated).then_some(Limit::Nodes));
+            let mut limit = control.reached(&|| self.bytes()).or(control.too_many(generated).then_some(Limit::Nodes));
             // What comes after the first path of another rank is not needed.
             let needed = |root: &&Root<P::State>| own.is_none() && best.is_none_or(|best| root.order < best);
-            let left = roots[searched..].iter().take(ROUND).take_while(needed).count();
+            let needed = roots[searched..].iter().take(ROUND).take_while(needed);
+            let mut room = if self.exchange.is_alone() { control.nodes_left(generated) } else { u64::MAX };
+            let fits = |root: &&Root<P::State>| {
+                let fits = size(root) <= room;
+                room = room.saturating_sub(size(root));
+                fits
+            };
+            let left = needed.clone().take_while(fits).count();
+            if left == 0 && needed.count() > 0 {
+                limit = limit.or(Some(Limit::Nodes));
+            }
             if limit.is_none() && left > 0 {
                 let together = &roots[searched..searched + left];
                 let (counted, found) = search.round(together, from.moves);
