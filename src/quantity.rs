@@ -9,13 +9,17 @@ use std::time::Duration;
 /// # Errors
 /// If it is not a whole number, or too large.
 pub fn count(text: &str) -> Result<u64, String> {
+    const MOST: f64 = 9e15;
     let refusal = || format!("'{text}' is not a count: expected 10000, 1e4 or 1_000_000");
     let plain = plain_number(text).ok_or_else(refusal)?;
     if let Ok(number) = plain.parse::<u64>() {
         return Ok(number);
     }
     let number: f64 = plain.parse().map_err(|_| refusal())?;
-    if number.fract() == 0.0 && (0.0..=9e15).contains(&number) { Ok(number as u64) } else { Err(refusal()) }
+    if number > MOST {
+        return Err(format!("'{text}' is too large: expected at most {MOST:e}"));
+    }
+    if number.fract() == 0.0 && number >= 0.0 { Ok(number as u64) } else { Err(refusal()) }
 }
 
 /// Reads a count that is at least 1.
@@ -89,10 +93,14 @@ impl std::str::FromStr for Interval {
             Some('s') => 1.0,
             Some('m') => 60.0,
             Some('h') => 3600.0,
-            _ => return positive_count(text).map(Interval::Samples),
+            _ if count(text).is_ok() => return positive_count(text).map(Interval::Samples),
+            _ => 0.0,
         };
-        match plain_number(&text[..text.len() - 1]).and_then(|plain| plain.parse::<f64>().ok()) {
-            Some(number) if number > 0.0 && number < 1e8 => Ok(Interval::Time(Duration::from_secs_f64(number * unit))),
+        let number = text.strip_suffix(['s', 'm', 'h']).unwrap_or(text);
+        match plain_number(number).and_then(|plain| plain.parse::<f64>().ok()) {
+            Some(number) if number > 0.0 && number < 1e8 && unit > 0.0 => {
+                Ok(Interval::Time(Duration::from_secs_f64(number * unit)))
+            }
             _ => Err(format!("'{text}' is not an interval: expected 30s, 10m, 2h or a count of samples")),
         }
     }
@@ -168,9 +176,11 @@ mod tests {
         for text in ["", "G", "-8G", "8Q", "1e400G", "8 GB x"] {
             assert!(size(text).is_err(), "{text}");
         }
-        for text in ["", "m", "0m", "-1s", "0", "1d"] {
+        for text in ["", "m", "0m", "-1s", "0", "1d", "1.5"] {
             assert!(text.parse::<Interval>().is_err(), "{text}");
         }
+        assert!("5min".parse::<Interval>().is_err_and(|why| why.contains("10m")));
+        assert!(count("1e30").is_err_and(|why| why.contains("too large")));
     }
 
     #[test]

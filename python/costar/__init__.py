@@ -96,6 +96,8 @@ class Solution:
     version: str | None
     date: str | None
     processor: str | None
+    #: Of a puzzle from a file: a checksum of its symbols, goal and moves.
+    rules_crc32: int | None = None
 
     def __str__(self) -> str:
         return " ".join(self.moves) if self.moves is not None else f"not solved: {self.ended_by}"

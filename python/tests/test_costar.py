@@ -92,6 +92,7 @@ def test_own_puzzles_are_made_from_permutations():
     assert (puzzle.name, puzzle.moves, puzzle.cells, puzzle.symbols) == ("lx6", ["L", "L'", "X"], 6, 6)
     solution = costar.Solver(puzzle).solve("L X L X L' X")
     assert solution.solved and solution.proven_optimal
+    assert solution.rules_crc32 is not None
     assert puzzle.play("L X L X L' X", solution.moves) == ("012345", True)
     assert costar.Solver(PYRAMINX).solve("U L' R b").length == 4
     with pytest.raises(ValueError, match="twice"):

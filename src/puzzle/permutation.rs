@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 mod drawing;
 mod symmetry;
+mod unique;
 
 /// The most positions.
 pub const LARGEST: usize = 256;
@@ -54,8 +55,10 @@ impl Description {
     /// # Errors
     /// If it is malformed: names the line and the reason.
     pub fn parse(text: &str) -> Result<Description, ParseError> {
-        let value: Value = serde_json::from_str(text)
-            .map_err(|error| ParseError(format!("line {}: this is not JSON: {error}", error.line())))?;
+        let value = unique::from_str(text).map_err(|error| {
+            let what = if error.is_data() { "" } else { "this is not JSON: " };
+            ParseError(format!("line {}: {what}{error}", error.line()))
+        })?;
         let refuse = |key: &str, why: String| ParseError(format!("line {}: {why}", line_of(text, key)));
         let object = value.as_object().ok_or_else(|| ParseError("line 1: a puzzle is an object { … }".into()))?;
         const KEYS: [&str; 6] = ["name", "goal", "moves", "symmetric", "faces", "geometry"];

@@ -1,0 +1,89 @@
+//! JSON in which no name is given twice: with a plain reader, the last would count, and the others be lost.
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Reads a text.
+///
+/// # Errors
+/// If it is no JSON, or an object has two values of one name: the error has the line.
+pub(super) fn from_str(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).map(|Unique(value)| value)
+}
+
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Values).map(Unique)
+    }
+}
+
+struct Values;
+
+impl<'de> Visitor<'de> for Values {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Unique(item)) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            if all.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("\"{name}\" is given twice")));
+            }
+            let Unique(value) = entries.next_value()?;
+            all.insert(name, value);
+        }
+        Ok(Value::Object(all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_a_plain_reader_and_names_are_given_once() {
+        let text = r#"{ "a": [1, -2, 2.5, null, true, "x"], "b": { "a": {}, "c": [] } }"#;
+        assert_eq!(from_str(text).expect("JSON"), serde_json::from_str::<Value>(text).expect("JSON"));
+        let twice = from_str("{ \"a\": 1,\n  \"b\": { \"c\": 1,\n    \"c\": 2 } }").expect_err("c is there twice");
+        assert!(twice.is_data() && twice.line() == 3 && twice.to_string().contains("\"c\" is given twice"), "{twice}");
+        assert!(from_str("{").is_err_and(|error| !error.is_data()));
+    }
+}
