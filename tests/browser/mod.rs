@@ -21,7 +21,8 @@ pub struct Browser {
 impl Browser {
     /// Starts a browser, or says that there is none and that the test is skipped.
     pub fn start() -> Option<Browser> {
-        match start_driver() {
+        // Another process may take the port that the driver has chosen.
+        match start_driver().or_else(|_| start_driver()) {
             Ok((driver, port)) => Browser { driver, port, session: String::new() }.with_session(),
             Err(why) => skip(&why),
         }

@@ -377,12 +377,15 @@ fn a_benchmark_goes_on_whichever_rank_is_killed() {
     });
 }
 
+/// Boards of a benchmark: each takes a tenth of a second, so that a rank is killed in the middle.
+const BOARDS: usize = 100;
+
 /// Two ranks measure, one of them is killed, and three go on.
 fn the_file_goes_on_without(killed: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("boards.txt");
     let board = |i: usize| format!("{}\n", ["8 6 7 2 5 4 3 0 1", "6 4 7 8 5 0 3 2 1"][i % 2]);
-    fs::write(&file, (0..300).map(board).collect::<String>()).expect("boards");
+    fs::write(&file, (0..BOARDS).map(board).collect::<String>()).expect("boards");
     let out = folder.path().join("out.jsonl");
     let words = ["bench", "--puzzle", "puzzle8", "--search", "astar", "--heuristic", "manhattan", "--out", text(&out)];
     let words = [&words[..], &[text(&file)]].concat();
@@ -401,5 +404,5 @@ fn the_file_goes_on_without(killed: usize) {
     let text = fs::read_to_string(&out).expect("results");
     assert!(text.ends_with('\n') && text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
     run(3, &words);
-    assert_eq!(lines(), 300);
+    assert_eq!(lines(), BOARDS);
 }

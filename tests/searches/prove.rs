@@ -98,7 +98,7 @@ fn a_perimeter_of_any_extent_has_all_classes_within_it() {
             Perimeter::of_classes(puzzle, symmetries, extent, &stop, &mut |_| ()).expect("it was not stopped")
         };
         let whole = classes(puzzle, depth);
-        let mut reached = HashSet::new();
+        let (mut reached, exact) = (HashSet::new(), exact_distances(puzzle, depth));
         let depths = (1..=depth).map(|depth| Extent { count_last: false, ..extent(depth) });
         let rooms = (10..24).map(|bits| Extent { bytes: 1 << bits, ..extent(depth) });
         let times = (0..4).map(|k| Extent { time: Some(Duration::from_millis(1 << (2 * k))), ..extent(depth) });
@@ -111,8 +111,8 @@ fn a_perimeter_of_any_extent_has_all_classes_within_it() {
                 let is_right = made == expected || (made.states.is_none() && is_near);
                 assert!(is_right, "{} {extent:?}: {made:?}", puzzle.name());
             }
-            for (state, distance) in exact_distances(puzzle, made.depth()) {
-                assert_eq!(made.cost(puzzle, &state), Some(distance.into()), "{} {extent:?}", puzzle.name());
+            for (state, &distance) in exact.iter().filter(|(_, distance)| u32::from(**distance) <= made.depth()) {
+                assert_eq!(made.cost(puzzle, state), Some(distance.into()), "{} {extent:?}", puzzle.name());
             }
         }
         assert!(reached.len() >= 3, "{}: {reached:?}", puzzle.name());

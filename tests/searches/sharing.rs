@@ -248,9 +248,9 @@ fn a_beam_gives_the_same_answer_by_any_number_of_threads() {
 #[test]
 fn ranks_agree_where_a_layer_is_generated_in_blocks() {
     let goal = Cube3.parse("").expect("solved");
-    let start = Cube3.parse("R U F2 L' D B2 R2 U' F L2 B D'").expect("a scramble");
-    // A rank of two generates the children of some 30,000 states, 10,922 at a time.
-    let beam = Beam { perimeter: Perimeter::new(&Cube3, 3), ..Beam::new(60_000) };
+    let start = Cube3.parse("R U F2 L' D B2 R2 U' F").expect("a scramble");
+    // Children are generated of 10,922 states at a time: a rank of three has some 12,000.
+    let beam = Beam { perimeter: Perimeter::new(&Cube3, 3), ..Beam::new(36_000) };
     let run = |ranks| shared(&Cube3, &beam, &start, &goal, &Limits::default(), (ranks, 1));
     let alone = run(1).remove(0);
     assert!(alone.moves.is_some() && alone.stats.generated > 1_000_000, "{:?}", alone.stats);
