@@ -1,7 +1,7 @@
 //! Files and folders that appear whole or not at all.
 
 use crate::error::{Context, Result};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,12 @@ fn write_synced_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Resu
         file.sync_all()
     });
     written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Takes the lock of a file, for as long as it is open; `false` where another process has it. Some file systems have no locks:
+/// then nobody is kept out.
+pub fn try_lock(file: &File) -> bool {
+    !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 fn beside(path: &Path) -> PathBuf {

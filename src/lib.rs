@@ -62,6 +62,7 @@ mod error;
 pub mod files;
 mod guarded;
 pub mod heuristic;
+mod json;
 mod machine;
 pub mod memory;
 pub mod neural;

@@ -89,19 +89,15 @@ impl std::str::FromStr for Interval {
 
     /// `30s`, `10m`, `2h`, or a count of samples.
     fn from_str(text: &str) -> Result<Self, String> {
-        let unit = match text.chars().last() {
-            Some('s') => 1.0,
-            Some('m') => 60.0,
-            Some('h') => 3600.0,
-            _ if count(text).is_ok() => return positive_count(text).map(Interval::Samples),
-            _ => 0.0,
+        let refusal = || format!("'{text}' is not an interval: expected 30s, 10m, 2h or a count of samples");
+        let units = [('s', 1.0), ('m', 60.0), ('h', 3600.0)];
+        let Some((number, unit)) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(*name)?, unit))) else {
+            count(text).map_err(|_| refusal())?;
+            return positive_count(text).map(Interval::Samples);
         };
-        let number = text.strip_suffix(['s', 'm', 'h']).unwrap_or(text);
         match plain_number(number).and_then(|plain| plain.parse::<f64>().ok()) {
-            Some(number) if number > 0.0 && number < 1e8 && unit > 0.0 => {
-                Ok(Interval::Time(Duration::from_secs_f64(number * unit)))
-            }
-            _ => Err(format!("'{text}' is not an interval: expected 30s, 10m, 2h or a count of samples")),
+            Some(number) if number > 0.0 && number < 1e8 => Ok(Interval::Time(Duration::from_secs_f64(number * unit))),
+            _ => Err(refusal()),
         }
     }
 }

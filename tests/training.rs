@@ -183,7 +183,7 @@ fn a_damaged_checkpoint_is_refused_by_name() {
         for bytes in [&damaged[..], &whole[..middle]] {
             fs::write(&path, bytes).expect("it can be written");
             let error = resume(folder.path(), 640).err().expect("it is refused").to_string();
-            assert!(error.contains(file) && error.contains("damaged"), "{error}");
+            assert!(error.contains(file) && error.contains("damaged") && error.contains("`init`"), "{error}");
         }
         fs::remove_file(&path).expect("it is there");
         let error = resume(folder.path(), 640).err().expect("it is refused").to_string();

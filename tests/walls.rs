@@ -99,7 +99,7 @@ fn a_library_belongs_to_one_module() {
 
 /// What each module of the library may use of the others; `cli` and `server` may use all.
 const MAY_USE: [(&str, &[&str]); 12] = [
-    ("puzzle", &["random"]),
+    ("puzzle", &["random", "json"]),
     ("heuristic", &["puzzle", "random", "cache", "files", "memory", "quantity"]),
     ("search", &["puzzle", "heuristic", "random", "cache", "files", "memory", "quantity", "workers"]),
     ("sampler", &["puzzle", "heuristic", "search", "random", "memory"]),

@@ -7,6 +7,7 @@ use super::signal;
 use super::solver_flags::{SolverFlags, why_not_solved};
 use super::{Ending, OrInput as _, SUCCESS, ranks, with_flags};
 use crate::distributed::Group;
+use crate::files::try_lock;
 use crate::memory;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
@@ -79,7 +80,13 @@ impl Visitor for Bench {
         let Bench { args, group, stop } = self;
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
         let mut instances = read(&**entry.puzzle(), &args.file).or_input()?;
-        instances.drain(..usize::try_from(args.skip).unwrap_or(usize::MAX).min(instances.len()));
+        let skipped = usize::try_from(args.skip).unwrap_or(usize::MAX);
+        if skipped >= instances.len() {
+            let (file, count) = (args.file.display(), instances.len());
+            let refusal = anyhow!("--skip {}: no instance is left of the {count} in {file}", args.skip);
+            return Err(refusal).or_input();
+        }
+        instances.drain(..skipped);
         let limit = args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         // An earlier run may have had a larger limit.
         let beyond = instances.split_off(limit.min(instances.len()));
@@ -302,7 +309,7 @@ fn earlier<S>(
     let file = fs::File::options().create(true).append(true).open(out);
     let file = file.with_context(|| format!("--out: cannot write {}", out.display()))?;
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    if is_file && matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+    if is_file && !try_lock(&file) {
         bail!("--out: another bench is writing {}: wait for it, or choose another file", out.display());
     }
     let lines: Vec<Solved> = read_lines(out).context("--out goes on with the results of an earlier run")?;

@@ -5,8 +5,10 @@ use crate::error::Error;
 use crate::solver::models;
 use progress::note;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use std::any::TypeId;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod bench;
@@ -125,10 +127,23 @@ const NOT_SOLVED: u8 = 1;
 /// Bad input or bad usage.
 const BAD_INPUT: u8 = 2;
 
+/// The command line. A negative number behind a flag that takes a number is its value, and refused as such.
+fn parser() -> clap::Command {
+    Cli::command().mut_subcommands(|command| {
+        command.mut_args(|arg| {
+            let kind = arg.get_value_parser().type_id();
+            let is_text = kind == TypeId::of::<String>() || kind == TypeId::of::<PathBuf>();
+            let takes_number = arg.get_long().is_some() && arg.get_action().takes_values() && !is_text;
+            arg.allow_negative_numbers(takes_number)
+        })
+    })
+}
+
 /// Parses the arguments, does the work, and gives the exit code.
 pub fn main() -> ExitCode {
     // What the library logs goes to the standard error stream. If a logger is there already, it stays.
-    let Cli { command, verbose } = match Cli::try_parse() {
+    let parsed = parser().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let Cli { command, verbose } = match parsed {
         Ok(cli) => cli,
         // Help and the version are no errors, and go to the standard output.
         Err(error) if !error.use_stderr() || ranks::may_say_usage() => error.exit(),
@@ -161,6 +176,9 @@ pub fn main() -> ExitCode {
         Err(Failure::Other(error)) => (error, NOT_SOLVED),
     };
     let is_broken_pipe = is_broken_pipe(&error);
+    // Of a file, a context names it.
+    let is_bare = error.chain().next().is_some_and(|cause| cause.is::<io::Error>());
+    let error = if is_bare { error.context("the standard output cannot be written") } else { error };
     let Verdict { speaks, code } = ranks::end(&error, code);
     if !speaks {
         return ExitCode::from(signal::exit_code().unwrap_or(code));
@@ -223,6 +241,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        parser().debug_assert();
     }
 }

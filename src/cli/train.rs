@@ -156,7 +156,10 @@ fn puzzle(args: &Args) -> Result<String> {
     if let Some(run) = run
         && let Some(checkpoint) = checkpoint::newest(run)?
     {
-        return models::puzzle_of(&checkpoint.join(checkpoint::MODEL));
+        return models::puzzle_of(&checkpoint.join(checkpoint::MODEL)).or_else(|refusal| {
+            checkpoint::read(&checkpoint)?; // it says what is damaged
+            Err(refusal)
+        });
     }
     puzzle_name(args.puzzle.as_deref(), args.init.as_deref())
 }

@@ -13,13 +13,13 @@ use super::{
     Encoding, Geometry, Move, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style, SymmetricImage,
     Symmetries, is_odd,
 };
+use crate::json;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 mod drawing;
 mod symmetry;
-mod unique;
 
 /// The most positions.
 pub const LARGEST: usize = 256;
@@ -55,7 +55,7 @@ impl Description {
     /// # Errors
     /// If it is malformed: names the line and the reason.
     pub fn parse(text: &str) -> Result<Description, ParseError> {
-        let value = unique::from_str(text).map_err(|error| {
+        let value = json::from_slice(text.as_bytes()).map_err(|error| {
             let what = if error.is_data() { "" } else { "this is not JSON: " };
             ParseError(format!("line {}: {what}{error}", error.line()))
         })?;
@@ -66,7 +66,7 @@ impl Description {
             return Err(refuse(key, format!("'{key}' is unknown: expected {}", KEYS.join(", "))));
         }
         let name = object.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
-        let name = name.ok_or_else(|| refuse("name", "\"name\" must be a text".into()))?;
+        let name = name.ok_or_else(|| refuse("name", "\"name\" must be a text that is not empty".into()))?;
         let (symbols, goal) = goal(object).map_err(|why| refuse("goal", why))?;
         let symmetric = match object.get("symmetric") {
             None => false,

@@ -80,7 +80,7 @@ impl ServerConfig {
             offers::describe(file)?;
         }
         for model in &self.models {
-            offers::puzzle_of(model)?;
+            offers::check_puzzle_of(model, &self.puzzles)?;
         }
         self.searches = self.searches.min(Semaphore::MAX_PERMITS / 2);
         self.queue = self.queue.min(Semaphore::MAX_PERMITS / 2);

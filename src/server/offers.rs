@@ -3,6 +3,7 @@
 use super::ServerConfig;
 use super::error::ApiError;
 use crate::error::Result;
+use crate::neural::model::PUZZLE;
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, NAMES, Visitor, has_own_rules, takes_goal, visit};
 use crate::solver::{SearchConfig, models};
@@ -66,6 +67,21 @@ pub(super) fn puzzle_of(model: &str) -> Result<Option<(String, String)>> {
     Ok(Some((visit(&file, None, Name)?, file)))
 }
 
+/// Refuses a model that cannot be read, or whose puzzle neither comes with costar, nor is kept beside it, nor is among these
+/// files.
+///
+/// # Errors
+/// Says which it is.
+pub(super) fn check_puzzle_of(model: &str, files: &[String]) -> Result<()> {
+    let name = models::facts(Some(model), "")?.puzzle;
+    let is_given = files.iter().any(|file| visit(file, None, Name).is_ok_and(|given| given == name));
+    let is_kept = models::find(model)?.join(PUZZLE).exists();
+    match puzzle_of(model) {
+        Err(_) if is_given && !is_kept => Ok(()),
+        found => found.map(drop),
+    }
+}
+
 /// The puzzles that only models bring along: their names, and their files. The file of a run is another one after each
 /// checkpoint; the name stays.
 fn kept_beside_models(config: &ServerConfig) -> Vec<(String, String)> {
@@ -116,15 +132,18 @@ impl Visitor for Describe<'_> {
 /// What [`visit`] knows a puzzle by that a request names. Files that the server was not started with are refused: a
 /// request cannot have it read any file.
 pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> Result<String, ApiError> {
-    if !has_own_rules(name) {
-        let kept = kept_beside_models(config).into_iter().find(|(kept, _)| kept == name);
-        if let Some((_, file)) = kept {
-            return Ok(file);
-        }
+    let kept = if has_own_rules(name) { Vec::new() } else { kept_beside_models(config) };
+    if let Some((_, file)) = kept.iter().find(|(kept, _)| kept == name) {
+        return Ok(file.clone());
     }
     if name.ends_with(".json") && !config.puzzles.iter().any(|puzzle| puzzle == name) {
         let reason = format!("the file '{name}' is not offered; costar serve offers it if it is started with it");
         return Err(ApiError::of("puzzle", reason));
+    }
+    if !has_own_rules(name) && !name.ends_with(".json") {
+        let own = NAMES.iter().copied().chain(config.puzzles.iter().map(String::as_str));
+        let offered: Vec<&str> = own.chain(kept.iter().map(|(kept, _)| kept.as_str())).collect();
+        return Err(ApiError::of("puzzle", format!("unknown puzzle '{name}': expected {}", offered.join(", "))));
     }
     visit(name, None, Name)?;
     Ok(name.into())

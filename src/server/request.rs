@@ -3,6 +3,7 @@
 use super::ServerConfig;
 use super::error::ApiError;
 use super::offers::{check_model, find_puzzle};
+use crate::json;
 use crate::neural::device::DeviceChoice;
 use crate::puzzle::Puzzle;
 use crate::registry::Entry;
@@ -82,12 +83,13 @@ impl Fields {
     /// The fields of a JSON object.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is none, or names a field twice.
     pub(super) fn read(body: &[u8]) -> Result<Fields, ApiError> {
         let refuse = |why: String| ApiError::new(StatusCode::BAD_REQUEST, why);
-        match serde_json::from_slice(body) {
+        match json::from_slice(body) {
             Ok(Value::Object(left)) => Ok(Fields { left, known: Vec::new() }),
             Ok(_) => Err(refuse("the body is JSON, but not an object: expected {\"instance\": …}".into())),
+            Err(error) if error.is_data() => Err(refuse(format!("the body: {error}"))),
             Err(error) => Err(refuse(format!("the body is not JSON: {error}"))),
         }
     }
@@ -218,6 +220,7 @@ mod tests {
             assert_eq!(refusal.field.as_deref(), Some(field), "{body}: {refusal:?}");
             assert!(refusal.error.contains(field) && refusal.status.is_client_error(), "{body}: {refusal:?}");
         }
+        assert!(refusal(r#"{"instance": "R", "n": 1, "n": 2}"#).error.contains("\"n\" is given twice"));
         assert_eq!(refusal("[1]").status, StatusCode::BAD_REQUEST);
         assert!(refusal("{\"instance\": ").error.contains("line 1 column"), "{:?}", refusal("{"));
     }

@@ -4,6 +4,8 @@ use super::config::SearchConfig;
 use super::plan::ModelFacts;
 use crate::error::{Context, Error, Result, SettingError};
 use crate::neural::model::{CONFIG, ModelConfig, PUZZLE};
+use crate::registry::has_own_rules;
+use crate::train::METRICS;
 use crate::train::checkpoint::{self, MODEL};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +32,13 @@ pub fn search_path() -> Vec<PathBuf> {
 /// If there is none.
 pub fn find(name: &str) -> Result<PathBuf> {
     let by_name = search_path().into_iter().map(|folder| folder.join(name));
-    find_among(name, std::iter::once(PathBuf::from(name)).chain(by_name).collect())
+    let candidates = std::iter::once(PathBuf::from(name)).chain(by_name).collect();
+    find_among(candidates, || {
+        format!(
+            "there is no model '{name}', neither as a folder nor in {}: expected a folder that holds one, or a name that costar puzzles lists",
+            places()
+        )
+    })
 }
 
 /// The folder of a puzzle's own model, which has the puzzle's name, with `-` for `:`: on the search path, whatever folder
@@ -40,10 +48,22 @@ pub fn find(name: &str) -> Result<PathBuf> {
 /// If there is none.
 pub fn find_for(puzzle: &str) -> Result<PathBuf> {
     let own = puzzle.replace(':', "-");
-    find_among(puzzle, search_path().into_iter().map(|folder| folder.join(&own)).collect())
+    find_among(search_path().into_iter().map(|folder| folder.join(&own)).collect(), || {
+        format!(
+            "there is no model '{own}' in {}: train one with costar train, name one with `model`, or name another \
+             `heuristic` (costar puzzles lists those of each puzzle)",
+            places()
+        )
+    })
 }
 
-fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {
+/// The folders that models are looked for in, as text.
+fn places() -> String {
+    search_path().iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The first folder that holds a model; `missing` says that no folder is there.
+fn find_among(candidates: Vec<PathBuf>, missing: impl FnOnce() -> String) -> Result<PathBuf> {
     for candidate in &candidates {
         if candidate.join(CONFIG).is_file() {
             return Ok(candidate.clone());
@@ -55,30 +75,37 @@ fn find_among(name: &str, candidates: Vec<PathBuf>) -> Result<PathBuf> {
     }
     let refuse = |reason| Err(SettingError::new("model", reason).into());
     if let Some(there) = candidates.iter().find(|candidate| candidate.is_dir()) {
+        if there.join(METRICS).is_file() && checkpoint::newest(there)?.is_none() {
+            return refuse(format!("the run in {} has saved no checkpoint yet", there.display()));
+        }
         return refuse(format!(
             "{} holds no model: expected a folder with a {CONFIG}, or the folder of a run",
             there.display()
         ));
     }
-    let places: Vec<String> = search_path().iter().map(|folder| folder.display().to_string()).collect();
-    refuse(format!(
-        "there is no model '{name}', neither as a folder nor in {}: train one with costar train, name one with `model`, or \
-         name another `heuristic` (costar puzzles lists those of each puzzle)",
-        places.join(", ")
-    ))
+    refuse(missing())
 }
 
 /// The puzzle of the model in a folder, as [`visit`](crate::registry::visit()) takes it: its name, or the file that is kept
 /// beside the model.
 ///
 /// # Errors
-/// If its `config.json` cannot be read.
+/// If its `config.json` cannot be read, or the puzzle's file is missing.
 pub fn puzzle_of(folder: &Path) -> Result<String> {
     let file = folder.join(PUZZLE);
     if file.is_file() {
         return Ok(file.display().to_string());
     }
-    Ok(ModelConfig::read(folder)?.puzzle)
+    let name = ModelConfig::read(folder)?.puzzle;
+    if !has_own_rules(&name) {
+        let reason = format!(
+            "{} is of the puzzle {name}, which does not come with costar, and there is no {PUZZLE} beside it: put the puzzle's \
+             file there, or name it as `puzzle`",
+            folder.display()
+        );
+        return Err(SettingError::new("model", reason).into());
+    }
+    Ok(name)
 }
 
 /// What a configuration is resolved by, of the model that is named, or else of the puzzle's own.

@@ -4,6 +4,7 @@
 use super::config::{Given, SearchConfig};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
 use crate::error::SettingError;
+use crate::registry::PuzzleFacts;
 use crate::search::beam::BeamSettings;
 use crate::search::best_first::BwasSettings;
 use crate::search::settings::{Common, Share, Weight};
@@ -99,9 +100,11 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
     if let Some(proof) = proof.filter(|_| perimeter.depth == 0) {
         perimeter = proof;
     } else if perimeter.depth == 0 && common.perimeter.is_some_and(|depth| depth > 0) {
-        let reason = match facts.puzzle.has_own_costs {
-            true => "a perimeter counts moves, and `move_costs` gives them other costs: expected 0".into(),
-            false => {
+        let PuzzleFacts { name, has_own_costs, is_reversible, .. } = facts.puzzle;
+        let reason = match (*has_own_costs, *is_reversible) {
+            (true, _) => "a perimeter counts moves, and `move_costs` gives them other costs: expected 0".into(),
+            (_, false) => format!("the moves of {name} cannot be undone: expected 0"),
+            _ => {
                 format!("{} uses it only with `prove` or `sequences`: add one of these, or leave it out", search.name())
             }
         };
@@ -382,7 +385,6 @@ fn complete_beam(
 mod tests {
     use super::super::plan::ModelFacts;
     use super::*;
-    use crate::registry::PuzzleFacts;
 
     fn puzzle() -> PuzzleFacts {
         PuzzleFacts {

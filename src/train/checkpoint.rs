@@ -125,27 +125,34 @@ pub fn newest(run: &Path) -> Result<Option<PathBuf>> {
 /// If one is missing, damaged or foreign: names it.
 pub fn read(checkpoint: &Path) -> Result<Position> {
     let path = checkpoint.join(POSITION);
-    let text = fs::read_to_string(&path)
-        .with_context(|| format!("{} is no checkpoint of costar: {POSITION} cannot be read", checkpoint.display()))?;
+    let remedy = || {
+        let model = checkpoint.join(MODEL);
+        format!("put a copy of it back, or start another run with `init` {}, if that is whole", model.display())
+    };
+    let text = fs::read_to_string(&path).with_context(|| {
+        format!("{} is no checkpoint of costar ({}): {POSITION} cannot be read", checkpoint.display(), remedy())
+    })?;
     let Sealed { position, crc32 } = serde_json::from_str(&text)
-        .with_context(|| format!("{} is damaged, or of another version of costar", path.display()))?;
+        .with_context(|| format!("{} is damaged ({}), or of another version of costar", path.display(), remedy()))?;
     let expected_batches = position.samples.checked_div(position.settings.batch_size as u64);
     ensure!(
         seal(&position)? == crc32
             && Some(position.batches) == expected_batches
             && folder_of(checkpoint.parent().unwrap_or(Path::new("")), position.samples) == checkpoint
             && REQUIRED.iter().all(|name| position.checksums.contains_key(*name)),
-        "{} is damaged: it is not as it was written",
-        path.display()
+        "{} is damaged: it is not as it was written: {}",
+        path.display(),
+        remedy()
     );
     let found = checksums(checkpoint)?;
     for (name, expected) in &position.checksums {
         match found.get(name) {
-            None => bail!("the checkpoint {} is not whole: {name} is missing", checkpoint.display()),
+            None => bail!("the checkpoint {} is not whole: {name} is missing: {}", checkpoint.display(), remedy()),
             Some(actual) => ensure!(
                 actual == expected,
-                "the checkpoint {} is damaged: {name} is not as it was written (checksum {actual:08x}, not {expected:08x})",
-                checkpoint.display()
+                "the checkpoint {} is damaged: {name} is not as it was written (checksum {actual:08x}, not {expected:08x}): {}",
+                checkpoint.display(),
+                remedy()
             ),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{METRICS, checkpoint};
 use crate::error::{Context, Result, bail};
+use crate::files::{try_lock, write_whole};
 use crate::report::Metrics;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,12 +59,8 @@ pub fn claim(out: &Path, resume: bool) -> Result<fs::File> {
     let lock_path = out.join(LOCK);
     let lock = fs::File::options().create(true).truncate(false).write(true).open(&lock_path);
     let lock = lock.with_context(|| format!("cannot write {}", lock_path.display()))?;
-    match lock.try_lock() {
-        Err(fs::TryLockError::WouldBlock) => {
-            bail!("another training is at work in {}: wait for it, or choose another `out`", out.display())
-        }
-        // Some file systems have no locks: then nobody looks after us.
-        Err(fs::TryLockError::Error(_)) | Ok(()) => {}
+    if !try_lock(&lock) {
+        bail!("another training is at work in {}: wait for it, or choose another `out`", out.display());
     }
     let mut others = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.flatten();
     if let Some(other) = others.find(|entry| entry.file_name() != LOCK).filter(|_| !resume) {
@@ -94,7 +91,7 @@ pub(super) fn cut_metrics(path: &Path, samples: u64) -> Result<()> {
     let text = String::from_utf8_lossy(&text);
     let known = |line: &&str| serde_json::from_str::<Metrics>(line).is_ok_and(|line| line.samples <= samples);
     let kept: String = text.lines().filter(known).flat_map(|line| [line, "\n"]).collect();
-    if kept == text { Ok(()) } else { crate::files::write_whole(path, kept.as_bytes()) }
+    if kept == text { Ok(()) } else { write_whole(path, kept.as_bytes()) }
 }
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
     assert_eq!(fs::read_to_string(&out).expect("results"), all);
     let skipped = json(&run(&["bench", &file, "--heuristic", "ball", "--skip", "3", "--json"]).out);
     assert_eq!((&skipped["instances"], &skipped["mean_length"]), (&1.into(), &3.0.into()));
+    assert!(refused(&["bench", &file, "--heuristic", "ball", "--skip", "4"]).contains("no instance is left of the 4"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `costar scramble`, `costar puzzles`, `costar view`, and the puzzle of a model.
 
-use crate::program::{checkpoints, costar, json, model, refused, run, run_with, temporary};
+use crate::program::{checkpoints, costar, json, model, refused, run, run_in_shell, run_with, temporary};
 use std::fs;
 use std::path::Path;
 
@@ -13,6 +13,13 @@ fn scrambles_come_from_their_seed() {
     assert_eq!(run(&words).out, ran.out);
     assert_ne!(run(&["scramble"]).out, run(&["scramble"]).out);
     assert_eq!(run(&["scramble", "--depth", "0"]).out, "\n");
+    let full = run_in_shell("costar scramble --count 1000 > /dev/full");
+    assert!(
+        full.code == 1 && full.err.contains("the standard output cannot be written"),
+        "{}: {}",
+        full.code,
+        full.err
+    );
 }
 
 #[test]

@@ -70,6 +70,13 @@ fn a_puzzle_of_ones_own_is_trained_and_solved() {
     assert!(format!("{}{}", said.out, said.err).contains("toy"), "{}{}", said.out, said.err);
     let ran = run(&["train", "--resume", "--out", &out, "--steps", "25000", "--device", "cpu"]);
     assert!(ran.code == 0 && ran.err.contains("for toy"), "{}", ran.err);
+    let model = checkpoints(&out)[0].join("model");
+    fs::remove_file(model.join("puzzle.json")).expect("it was there");
+    let refusal = refused(&["solve", "--model", model.to_str().expect("a plain path"), "L"]);
+    assert!(refusal.contains("toy") && refusal.contains("no puzzle.json"), "{refusal}");
+    let unsaved = path("unsaved");
+    fs::create_dir(&unsaved).and_then(|()| fs::write(path("unsaved/metrics.jsonl"), "")).expect("a folder");
+    assert!(refused(&["solve", "--model", &unsaved, "U"]).contains("no checkpoint yet"));
     let taken = r#"{"name": "puzzle8", "goal": "AB", "moves": {"a": [1,0]}}"#;
     fs::write(&file, taken).expect("it can be written");
     assert!(refused(&["solve", "--puzzle", &file, "a"]).contains("there is a puzzle puzzle8 already"));

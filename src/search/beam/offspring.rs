@@ -7,7 +7,7 @@
 use super::cut::{Key, first_after};
 use super::{Place, Run, Shortlist};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::search::children::{self, Parent, in_pieces};
+use crate::search::children::{self, Child, Parent, in_pieces};
 use crate::search::nodes::arena::NodeId;
 use crate::search::nodes::layer::Layer;
 use crate::workers::{on_each, parts};
@@ -34,6 +34,17 @@ impl<S: Copy> Made<S> {
         self.children.clear();
         self.order.clear();
         self.goals.clear();
+    }
+
+    /// Adds a child, with its prior.
+    #[inline(always)]
+    pub(super) fn push(&mut self, child: Child<S>, prior: f32) {
+        self.children.states.push(child.state);
+        self.children.hashes.push(child.hash);
+        self.children.costs.push(child.cost);
+        self.children.parents.push(child.parent);
+        self.children.moves.push(child.action);
+        self.children.priors.push(prior);
     }
 
     /// Whose child one is, among those of all ranks.
@@ -112,25 +123,19 @@ impl<P: Puzzle> Run<'_, P> {
         let each = self.children_each(shortlist);
         in_pieces(self.threads, parents, each, room, |range, made| {
             made.clear();
-            let Made { children, order, goals } = made;
-            children.reserve(range.len() * each);
+            made.children.reserve(range.len() * each);
             for i in range {
                 let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: layer.costs[i] };
                 let moves = (0..puzzle.move_count() as Move).filter(|&action| shortlist.has(layer, i, action));
                 children::make(puzzle, &self.hasher, parent, moves, None, |child| {
                     if puzzle.is_goal(&child.state) {
-                        goals.push(children.len());
+                        made.goals.push(made.children.len());
+                    }
+                    if !self.exchange.is_alone() {
+                        made.order.push(self.key(i));
                     }
                     let prior = shortlist.prior(i, child.action).unwrap_or(0.0);
-                    children.priors.push(super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.ranks[i]);
-                    children.states.push(child.state);
-                    children.hashes.push(child.hash);
-                    children.costs.push(child.cost);
-                    children.parents.push(child.parent);
-                    children.moves.push(child.action);
-                    if !self.exchange.is_alone() {
-                        order.push(self.key(i));
-                    }
+                    made.push(child, super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.ranks[i]);
                 });
             }
         })

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::heuristic::Ask;
 use crate::search::beam::shortlist::Shortlist;
-use crate::search::children::{Hashes, in_pieces};
+use crate::search::children::{self, Hashes, Parent, in_pieces};
 use crate::search::exhaustive::{Exhaustive, sequences};
 use crate::search::perimeter::Perimeter;
 use crate::workers::on_own_threads;
@@ -180,16 +180,12 @@ impl<P: Puzzle> Run<'_, P> {
         let made =
             in_pieces(self.threads, 0..layer.len(), CHILDREN, Vec::new(), |range, piece: &mut Made<P::State>| {
                 for parent in range {
-                    for action in (0..moves).filter(|&action| shortlist.has(layer, parent, action)) {
-                        let Some(child) = self.puzzle.apply(&layer.states[parent], action) else { continue };
-                        piece.order.push(shortlist.key(layer, parent, action));
-                        piece.children.states.push(child);
-                        piece.children.hashes.push(self.hasher.hash_one(child));
-                        piece.children.costs.push(0);
-                        piece.children.parents.push(parent as NodeId);
-                        piece.children.moves.push(action);
-                        piece.children.priors.push(0.0);
-                    }
+                    let of = Parent { id: parent as NodeId, state: &layer.states[parent], cost: 0 };
+                    let moves = (0..moves).filter(|&action| shortlist.has(layer, parent, action));
+                    children::make(self.puzzle, &self.hasher, of, moves, None, |child| {
+                        piece.order.push(shortlist.key(layer, parent, child.action));
+                        piece.push(child, 0.0);
+                    });
                 }
                 *piece = std::mem::take(piece).sorted();
             });

@@ -8,8 +8,8 @@ use std::fmt;
 ///
 /// # Errors
 /// If it is no JSON, or an object has two values of one name: the error has the line.
-pub(super) fn from_str(text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(text).map(|Unique(value)| value)
+pub(crate) fn from_slice(text: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(text).map(|Unique(value)| value)
 }
 
 struct Unique(Value);
@@ -81,9 +81,9 @@ mod tests {
     #[test]
     fn values_are_those_of_a_plain_reader_and_names_are_given_once() {
         let text = r#"{ "a": [1, -2, 2.5, null, true, "x"], "b": { "a": {}, "c": [] } }"#;
-        assert_eq!(from_str(text).expect("JSON"), serde_json::from_str::<Value>(text).expect("JSON"));
-        let twice = from_str("{ \"a\": 1,\n  \"b\": { \"c\": 1,\n    \"c\": 2 } }").expect_err("c is there twice");
+        assert_eq!(from_slice(text.as_bytes()).expect("JSON"), serde_json::from_str::<Value>(text).expect("JSON"));
+        let twice = from_slice(b"{ \"a\": 1,\n  \"b\": { \"c\": 1,\n    \"c\": 2 } }").expect_err("c is there twice");
         assert!(twice.is_data() && twice.line() == 3 && twice.to_string().contains("\"c\" is given twice"), "{twice}");
-        assert!(from_str("{").is_err_and(|error| !error.is_data()));
+        assert!(from_slice(b"{").is_err_and(|error| !error.is_data()));
     }
 }
