@@ -197,10 +197,28 @@ pub(crate) fn parts(threads: usize, count: usize, least: usize) -> usize {
     (count / least.max(1)).clamp(1, most)
 }
 
-/// Cuts `0..count` into ranges for threads that work at once, none shorter than `least`.
+/// Cuts `0..count` into ranges for threads that work at once, none shorter than `least`. Of a thread's share, each range but the
+/// last takes half of what is left, if there is enough: what is taken last is small, and the threads end at about the same time
+/// (guided self-scheduling: Polychronopoulos and Kuck, 1987).
 pub(crate) fn ranges(threads: usize, count: usize, least: usize) -> Vec<Range<usize>> {
-    let parts = parts(threads, count, least);
-    (0..parts).map(|i| i * count / parts..(i + 1) * count / parts).collect()
+    const LAST: usize = 1 << PARTS;
+    if threads < 2 || count < threads * LAST * least.max(1) {
+        let parts = parts(threads, count, least);
+        return (0..parts).map(|i| i * count / parts..(i + 1) * count / parts).collect();
+    }
+    let (mut ranges, mut start) = (Vec::with_capacity(threads * (PARTS + 1)), 0);
+    for share in 1..=threads {
+        let end = share * count / threads;
+        let mut left = end - start;
+        for _ in 0..PARTS {
+            left /= 2;
+            ranges.push(start..end - left);
+            start = end - left;
+        }
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
 }
 
 /// Adds values to a vector, each made from its number: threads write ranges of them, none shorter than `least`.
@@ -294,9 +312,10 @@ pub(crate) fn in_shards<T: Send, R: Send>(
     shards: &mut [T],
     work: impl Fn(usize, &mut [T]) -> R + Sync,
 ) -> Vec<R> {
-    let each = shards.len().div_ceil(parts(threads, shards.len(), 1)).max(1);
-    let runs = shards.chunks_mut(each).enumerate().collect();
-    on_each(threads, runs, |(run, shards)| work(run * each, shards))
+    let (ranges, mut rest) = (ranges(threads, shards.len(), 1), shards);
+    let run = |range: Range<usize>| (range.start, rest.split_off_mut(..range.len()).expect("ranges cover all"));
+    let runs = ranges.into_iter().map(run).collect();
+    on_each(threads, runs, |(first, shards)| work(first, shards))
 }
 
 #[cfg(test)]
@@ -306,13 +325,22 @@ mod tests {
     #[test]
     fn ranges_cover_everything_in_order() {
         for threads in [1, 2, 3, 16] {
-            for count in [0, 1, 5, 100] {
+            for count in [0, 1, 5, 100, 1000] {
                 let ranges = in_ranges(threads, count, 2, |range| range.collect::<Vec<_>>());
-                assert!(ranges.len() <= if threads > 1 { PARTS * threads } else { 1 }, "{threads} threads");
+                assert!(ranges.len() <= if threads > 1 { (PARTS + 1) * threads } else { 1 }, "{threads} threads");
                 assert!(ranges.len() == 1 || ranges.iter().all(|range| range.len() >= 2), "{count} in {ranges:?}");
                 assert_eq!(ranges.concat(), (0..count).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn the_ranges_of_a_share_become_smaller() {
+        let lengths = |threads, count, least| lengths(&ranges(threads, count, least));
+        assert_eq!(lengths(1, 1000, 1), [1000]);
+        assert_eq!(lengths(2, 320, 10), [80, 40, 20, 10, 10, 80, 40, 20, 10, 10]);
+        assert_eq!(lengths(2, 319, 10), [39, 40, 40, 40, 40, 40, 40, 40], "too few for that");
+        assert_eq!(lengths(3, 64, 1), [11, 5, 3, 1, 1, 11, 5, 3, 1, 1, 11, 6, 3, 1, 1]);
     }
 
     #[test]

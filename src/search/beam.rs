@@ -75,6 +75,9 @@ const FIRST_PATIENCE: u32 = 12;
 const BLOCK: usize = 1 << 17;
 const LEAST_BLOCK: usize = 1 << 15;
 
+/// A layer gets room for a part more children than the layer before it has led to: one in so many.
+const MORE_ROOM: usize = 8;
+
 /// Children whose ranks a thread takes at least.
 const SORTED: usize = 1 << 13;
 
@@ -344,11 +347,8 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let shortlist = self.shortlist()?;
         let mut queue = ChunkQueue::new(heuristic, self.ask);
         let mut children = std::mem::take(&mut self.room);
-        children.clear();
-        if shortlist.last.is_some() {
-            let count = self.layer.len() * self.children_each(&shortlist);
-            children.reserve_with_estimates(count, self.puzzle.move_count());
-        }
+        let policy = if self.ask == Ask::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
+        children.make_room_with_estimates(self.likely_children(&children, &shortlist), policy);
         let mut ended = Ok(());
         let together = if queue.overlap > 0 { queue.chunk.clamp(LEAST_BLOCK, BLOCK) } else { BLOCK };
         for parents in self.blocks(together, &shortlist)? {
@@ -379,6 +379,14 @@ impl<'a, P: Puzzle> Run<'a, P> {
             self.keep_best(children)?;
         }
         Ok(())
+    }
+
+    /// How many new children the layer is likely to have, where `before` are those of the layer before it.
+    fn likely_children(&self, before: &Layer<P::State>, shortlist: &Shortlist) -> usize {
+        let all = self.layer.len() * self.children_each(shortlist);
+        let parents = self.behind.len().checked_sub(2).map_or(1, |layer| self.behind[layer].parents.len());
+        let as_before = self.layer.len() * before.len() / parents.max(1);
+        all.min(as_before + as_before / MORE_ROOM)
     }
 
     /// Generates children, and submits those that are new for evaluation; on a device, the next are generated meanwhile.
@@ -454,6 +462,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let mut ranks = Vec::new();
         extend(self.threads, &mut ranks, children.len(), SORTED, |i| children.rank(i));
         children.ranks = ranks;
+        children.priors.clear();
         let key = |i: usize| Key::new(children.ranks[i], children.hashes[i]);
         let last = cut(self.exchange, self.threads, self.settings.n.max(1) as u64, children.len(), key)?;
         let best = sorted(self.threads, children.len(), last, key);

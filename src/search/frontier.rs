@@ -19,6 +19,9 @@ mod moves;
 /// New nodes that a thread takes at least.
 const LEAST_EACH: usize = 1 << 11;
 
+/// Submitted states are dropped when no more than this part of them is left behind them.
+const FEW: usize = 8;
+
 /// How a node is expanded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Expansion {
@@ -49,8 +52,10 @@ pub(super) struct Frontier<'a, P: Puzzle> {
     /// The moves of every node in the order of their probabilities, for partial expansion.
     pub(super) order: MoveOrder,
     pub(super) queue: ChunkQueue<'a, P::State>,
-    /// New states that were not submitted yet; their nodes are numbered one after the other.
-    waiting: Vec<P::State>,
+    /// New states, the first of which were submitted; their nodes are numbered one after the other.
+    new: Vec<P::State>,
+    /// How many of them were submitted.
+    submitted: usize,
     pub(super) stats: Stats,
     /// The least cost-to-go so far, and the path cost of its node.
     pub(super) nearest: Option<(f32, Cost)>,
@@ -84,7 +89,8 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             open: Open::new(ties),
             order: MoveOrder::new(if is_partial { puzzle.move_count() } else { 0 }),
             queue: ChunkQueue::new(heuristic, if is_partial { Ask::ValuesAndPolicy } else { Ask::Values }),
-            waiting: Vec::new(),
+            new: Vec::new(),
+            submitted: 0,
             stats: Stats::default(),
             nearest: None,
             entered: 0,
@@ -184,10 +190,10 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     ) {
         let first = self.arena.extend(threads, count, &node);
         self.closed.insert_all(threads, pieces, id_of);
-        if self.waiting.is_empty() {
+        if self.waiting().is_empty() {
             self.queue.next = first;
         }
-        extend(threads, &mut self.waiting, count, LEAST_EACH, |i| node(i).state);
+        extend(threads, &mut self.new, count, LEAST_EACH, |i| node(i).state);
         self.order.add(count);
         self.stats.stored += count as u64;
     }
@@ -196,10 +202,10 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         self.stats.stored += 1;
         self.order.add(1);
         if evaluate {
-            if self.waiting.is_empty() {
+            if self.waiting().is_empty() {
                 self.queue.next = id;
             }
-            self.waiting.push(self.arena[id].state);
+            self.new.push(self.arena[id].state);
         }
     }
 
@@ -220,16 +226,16 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Ends a step: all that is queued is evaluated, and the new nodes enter the open list.
     pub(super) fn evaluate_rest(&mut self) -> Result<(), HeuristicError> {
-        let fits_one_chunk = self.queue.in_flight() == 0 && (1..=self.queue.chunk).contains(&self.waiting.len());
+        let fits_one_chunk = self.queue.in_flight() == 0 && (1..=self.queue.chunk).contains(&self.waiting().len());
         if !self.expansion.is_partial() && fits_one_chunk {
             let (mut values, first) = (std::mem::take(&mut self.values), self.queue.next);
-            self.queue.heuristic.estimate_all(&self.waiting, &mut values)?;
-            self.waiting.clear();
+            self.queue.heuristic.estimate_all(&self.new[self.submitted..], &mut values)?;
+            self.submitted_some(values.len());
             self.stats.evaluated += values.len() as u64;
             self.take_estimates(first, &values);
             self.values = values;
         } else {
-            while !self.waiting.is_empty() {
+            while !self.waiting().is_empty() {
                 self.submit()?;
             }
             while self.queue.in_flight() > 0 {
@@ -243,14 +249,28 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         Ok(())
     }
 
+    /// The new states that were not submitted yet.
+    fn waiting(&self) -> &[P::State] {
+        &self.new[self.submitted..]
+    }
+
+    /// So many more new states were submitted. They are dropped once few are left behind them, which are then moved.
+    fn submitted_some(&mut self, count: usize) {
+        self.submitted += count;
+        if self.waiting().len() <= self.submitted / FEW {
+            self.new.drain(..self.submitted);
+            self.submitted = 0;
+        }
+    }
+
     /// Whether what waits for evaluation fills a chunk.
     pub(super) fn has_full_chunk(&self) -> bool {
-        self.waiting.len() >= self.queue.chunk
+        self.waiting().len() >= self.queue.chunk
     }
 
     /// Drops all that waits for evaluation or is evaluated now.
     pub(super) fn discard(&mut self) {
-        self.waiting.clear();
+        self.submitted_some(self.waiting().len());
         self.queue.discard();
     }
 
@@ -264,8 +284,8 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Submits one chunk, and collects the oldest if too many are in flight.
     fn submit(&mut self) -> Result<(), HeuristicError> {
-        let count = self.queue.submit(&self.waiting)?;
-        self.waiting.drain(..count);
+        let count = self.queue.submit(&self.new[self.submitted..])?;
+        self.submitted_some(count);
         self.stats.evaluated += count as u64;
         if self.queue.in_flight() > self.queue.overlap { self.collect() } else { Ok(()) }
     }

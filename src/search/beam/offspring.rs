@@ -29,9 +29,9 @@ impl<S> Default for Made<S> {
 }
 
 impl<S: Copy> Made<S> {
-    /// Drops all children; their room stays.
-    fn clear(&mut self) {
-        self.children.clear();
+    /// Drops all children, and makes room for so many.
+    fn make_room(&mut self, count: usize) {
+        self.children.make_room(count);
         self.order.clear();
         self.goals.clear();
     }
@@ -122,8 +122,7 @@ impl<P: Puzzle> Run<'_, P> {
         let (puzzle, layer) = (self.puzzle, &self.layer);
         let each = self.children_each(shortlist);
         in_pieces(self.threads, parents, each, room, |range, made| {
-            made.clear();
-            made.children.reserve(range.len() * each);
+            made.make_room(range.len() * each);
             for i in range {
                 let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: layer.costs[i] };
                 let moves = (0..puzzle.move_count() as Move).filter(|&action| shortlist.has(layer, i, action));

@@ -42,10 +42,13 @@ impl<P: Puzzle> Frontier<'_, P> {
     pub(in crate::search) fn take_moves(&mut self, count: usize, taken: &mut Vec<(NodeId, Option<Move>)>) {
         let Expansion::Partial { policy_weight } = self.expansion else { return };
         let (mut waiting, mut back) = (Vec::new(), Vec::new());
+        taken.reserve(count.min(self.open.len()));
         while taken.len() < count {
             let wanted = count - taken.len();
+            let likely = (SLACK * wanted as f32 / self.moves_each.mean()).ceil() as usize;
             waiting.clear();
-            self.open.take((SLACK * wanted as f32 / self.moves_each.mean()).ceil() as usize, &mut waiting);
+            waiting.reserve(likely.min(self.open.len()));
+            self.open.take(likely, &mut waiting);
             let Some(&last) = waiting.last() else { return };
             waiting.dedup(); // a node may wait twice
             let nodes = Nodes {
@@ -63,6 +66,7 @@ impl<P: Puzzle> Frontier<'_, P> {
             let chosen =
                 on_each(self.threads, candidates, |(candidates, _)| nodes.choose(&candidates, last, with_last));
             back.clear();
+            back.reserve(chosen.iter().map(|chosen| chosen.left.len()).sum());
             for Chosen { moves, left, begun } in &chosen {
                 taken.extend(moves);
                 back.extend(left);

@@ -127,21 +127,22 @@ impl<S: Copy> Layer<S> {
         }
     }
 
-    /// Makes room for children and their estimates, of which so many are move probabilities each.
-    pub(in crate::search) fn reserve_with_estimates(&mut self, count: usize, policy: usize) {
-        self.reserve(count);
-        self.values.reserve(count);
-        self.policy.reserve(count * policy);
+    /// Drops all states, and makes room for so many children.
+    pub(in crate::search) fn make_room(&mut self, count: usize) {
+        self.clear();
+        make_room(&mut self.states, count);
+        make_room(&mut self.hashes, count);
+        make_room(&mut self.costs, count);
+        make_room(&mut self.parents, count);
+        make_room(&mut self.moves, count);
+        make_room(&mut self.priors, count);
     }
 
-    /// Makes room for children.
-    pub(in crate::search) fn reserve(&mut self, count: usize) {
-        self.states.reserve(count);
-        self.hashes.reserve(count);
-        self.costs.reserve(count);
-        self.parents.reserve(count);
-        self.moves.reserve(count);
-        self.priors.reserve(count);
+    /// Drops all states, and makes room for so many children and their estimates, of which so many are move probabilities each.
+    pub(in crate::search) fn make_room_with_estimates(&mut self, count: usize, policy: usize) {
+        self.make_room(count);
+        make_room(&mut self.values, count);
+        make_room(&mut self.policy, count * policy);
     }
 
     /// Drops all states; their room stays.
@@ -164,7 +165,7 @@ impl<S: Copy> Layer<S> {
     }
 
     pub(in crate::search) fn take_in(&mut self, threads: usize, estimates: Estimates) {
-        self.values.extend(estimates.values);
+        extend(threads, &mut self.values, estimates.values.len(), STATES, |i| estimates.values[i]);
         if let Some(policy) = estimates.policy {
             let policy = policy.as_standard_layout();
             let row = |i: usize| policy.row(i).to_slice().expect("rows in standard layout are slices");
@@ -176,5 +177,14 @@ impl<S: Copy> Layer<S> {
         let numbers = self.values.capacity() + self.priors.capacity() + self.ranks.capacity() + self.policy.capacity();
         let each = size_of::<S>() + 17 + if self.owners.is_empty() { 0 } else { 2 };
         (self.states.capacity() * each + 4 * numbers) as u64
+    }
+}
+
+/// Makes room in an empty vector: nothing is copied, as it is where one grows.
+fn make_room<T>(empty: &mut Vec<T>, count: usize) {
+    debug_assert!(empty.is_empty());
+    if empty.capacity() < count {
+        *empty = Vec::new(); // what is there goes first
+        empty.reserve_exact(count);
     }
 }

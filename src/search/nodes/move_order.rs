@@ -5,14 +5,15 @@ use crate::memory;
 use crate::puzzle::Move;
 use crate::workers::on_each;
 use ndarray::Array2;
+use std::ops::Range;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The moves of every node, most probable first, and how many of them were taken.
 pub(in crate::search) struct MoveOrder {
     count: usize,
-    /// For each node: the moves in their order, and the surprise of each: −ln of its probability, in steps of 1/[`STEPS`]. The memory
-    /// is first touched by the thread that sorts the moves.
+    /// For each node: the moves in their order, and the surprise of each: −ln of its probability, in steps of 1/[`STEPS`]. Of
+    /// nodes that have no moves yet, a segment may have no memory: it gets it from the thread that sorts their moves.
     segments: Vec<Vec<u8>>,
     /// For each node, how many moves are left: none where it has no moves yet.
     left: Vec<Vec<AtomicU8>>,
@@ -22,10 +23,8 @@ pub(in crate::search) struct MoveOrder {
 /// A byte then tells probabilities from 1 to 1/12,000 apart, to 4 %.
 const STEPS: f32 = 27.0;
 
-const SEGMENT: usize = 1 << 14;
-
-/// Nodes whose moves a thread sorts at least.
-const TOGETHER: usize = 1 << 11;
+/// Nodes whose moves are in one place, and are sorted by one thread.
+const SEGMENT: usize = 1 << 10;
 
 impl MoveOrder {
     /// Of so many moves a node; of none, it keeps nothing.
@@ -41,8 +40,8 @@ impl MoveOrder {
     pub(in crate::search) fn add(&mut self, nodes: usize) {
         if self.count > 0 {
             self.nodes += nodes;
-            let (segments, bytes) = (self.nodes.div_ceil(SEGMENT), SEGMENT * self.width());
-            self.segments.resize_with(segments, || vec![0; bytes]);
+            let segments = self.nodes.div_ceil(SEGMENT);
+            self.segments.resize_with(segments, Vec::new);
             self.left.resize_with(segments, || (0..SEGMENT).map(|_| AtomicU8::new(0)).collect());
         }
     }
@@ -59,25 +58,22 @@ impl MoveOrder {
     /// Gives `count` nodes their moves, those from `first` on; without policy, all are as probable, in the puzzle's order.
     pub(in crate::search) fn set(&mut self, threads: usize, first: NodeId, count: usize, policy: Option<&Array2<f32>>) {
         let (moves, width) = (self.count, self.width());
-        let mut shares = Vec::new();
-        let mut done = 0;
-        while done < count {
-            let from = (first as usize + done) % SEGMENT;
-            let end = SEGMENT.min(from + count - done);
-            shares.push((from..end, done));
-            done += end - from;
-        }
-        let segment = first as usize / SEGMENT;
-        let of_segments = self.segments[segment..].iter_mut().zip(&self.left[segment..]).zip(shares);
-        let rooms = of_segments.flat_map(|((segment, left), (nodes, row))| {
-            let rooms = segment[nodes.start * width..nodes.end * width].chunks_mut(TOGETHER * width);
-            let rooms = rooms.zip(left[nodes].chunks(TOGETHER)).enumerate();
-            rooms.map(move |(i, (rooms, left))| (row + i * TOGETHER, rooms, left))
-        });
         let policy = policy.map(|policy| policy.as_standard_layout());
         let policy = policy.as_ref().map(|policy| policy.as_slice().expect("in standard layout"));
-        on_each(threads, rooms.collect(), |(row, rooms, left): (usize, &mut [u8], &[AtomicU8])| {
-            for (i, (room, left)) in rooms.chunks_exact_mut(width).zip(left).enumerate() {
+        let (first, mut row) = (first as usize, 0);
+        let segments = self.segments[first / SEGMENT..].iter_mut().zip(&self.left[first / SEGMENT..]);
+        let parts = segments.enumerate().map_while(|(i, (segment, left))| {
+            let from = if i == 0 { first % SEGMENT } else { 0 };
+            let nodes = from..SEGMENT.min(from + count - row);
+            row += nodes.len();
+            (!nodes.is_empty()).then(|| (row - nodes.len(), nodes, segment, left))
+        });
+        on_each(threads, parts.collect(), |(row, nodes, segment, left): (_, Range<usize>, &mut Vec<u8>, &Vec<_>)| {
+            if segment.is_empty() {
+                *segment = vec![0; SEGMENT * width];
+            }
+            let rooms = segment[nodes.start * width..nodes.end * width].chunks_exact_mut(width);
+            for (i, (room, left)) in rooms.zip(&left[nodes]).enumerate() {
                 sort(room, policy.map(|policy| &policy[(row + i) * moves..][..moves]));
                 left.store(moves as u8, Ordering::Relaxed);
             }
@@ -96,13 +92,18 @@ impl MoveOrder {
 
     /// The move at a place of a node's order, with its surprise.
     pub(in crate::search) fn at(&self, id: NodeId, place: u8) -> Option<(Move, f32)> {
-        let (room, place) = (self.of(id), usize::from(place));
-        (place < self.count).then(|| (room[place], f32::from(room[self.count + place]) / STEPS))
+        let place = usize::from(place);
+        (place < self.count).then(|| {
+            let room = self.of(id);
+            (room[place], f32::from(room[self.count + place]) / STEPS)
+        })
     }
 
     /// Has the moves of a node loaded.
     pub(in crate::search) fn prefetch(&self, id: NodeId) {
-        memory::prefetch(&self.of(id)[0]);
+        if let Some(first) = self.segments[id as usize / SEGMENT].get(id as usize % SEGMENT * self.width()) {
+            memory::prefetch(first);
+        }
         memory::prefetch(self.left(id));
     }
 
@@ -128,8 +129,14 @@ impl MoveOrder {
         let width = self.width();
         let mut next = 0;
         for (id, _) in kept.iter().enumerate().filter(|(_, kept)| **kept) {
-            let moves = self.of(id as NodeId).to_vec();
-            self.segments[next / SEGMENT][next % SEGMENT * width..][..width].copy_from_slice(&moves);
+            if !self.segments[id / SEGMENT].is_empty() {
+                let moves = self.of(id as NodeId).to_vec();
+                let segment = &mut self.segments[next / SEGMENT];
+                if segment.is_empty() {
+                    *segment = vec![0; SEGMENT * width];
+                }
+                segment[next % SEGMENT * width..][..width].copy_from_slice(&moves);
+            }
             let left = self.left(id as NodeId).load(Ordering::Relaxed);
             self.left[next / SEGMENT][next % SEGMENT].store(left, Ordering::Relaxed);
             next += 1;
@@ -222,6 +229,28 @@ mod tests {
             assert_eq!(of_table, surprise(probability), "{probability}");
         }
         assert_eq!((SURPRISES.of(1.01), SURPRISES.of(0.0)), (0, 255));
+    }
+
+    #[test]
+    fn nodes_get_their_moves_on_any_number_of_threads() {
+        let (first, count) = (100, 3 * SEGMENT);
+        let policy = Array2::from_shape_fn((count, 4), |(i, action)| [0.4, 0.3, 0.2, 0.1][(i / 7 + action) % 4]);
+        for threads in [1, 2, 3, 16] {
+            let mut order = MoveOrder::new(4);
+            order.add(first + count + SEGMENT);
+            order.set(threads, first as NodeId, count, Some(&policy));
+            let first_move = |id: usize| order.next(id as NodeId).map(|(action, _)| usize::from(action));
+            assert!((0..first).all(|id| first_move(id).is_none()));
+            assert!((0..count).all(|i| first_move(first + i) == Some((4 - i / 7 % 4) % 4)), "{threads} threads");
+            assert!((first + count..first + count + SEGMENT).all(|id| first_move(id).is_none()));
+            order.prefetch((first + count + SEGMENT - 1) as NodeId);
+            // The nodes without moves go first: those with moves come to places that had none.
+            let kept: Vec<bool> = (0..first + count).map(|id| id >= first && id % 3 == 0).collect();
+            let expected: Vec<_> =
+                (0..first + count).filter(|&id| kept[id]).map(|id| order.at(id as NodeId, 0)).collect();
+            order.retain(&kept);
+            assert!((0..).zip(&expected).all(|(id, first)| order.at(id, 0) == *first));
+        }
     }
 
     #[test]
