@@ -27,10 +27,11 @@ pub fn count(text: &str) -> Result<u64, String> {
 /// # Errors
 /// If it is not one.
 pub fn positive_count(text: &str) -> Result<u64, String> {
-    match count(text)? {
-        0 => Err("0 is too small: expected at least 1".into()),
-        number => Ok(number),
-    }
+    at_least_one(count(text)?)
+}
+
+fn at_least_one(number: u64) -> Result<u64, String> {
+    if number == 0 { Err("0 is too small: expected at least 1".into()) } else { Ok(number) }
 }
 
 /// Reads a number from 0 to 1.
@@ -92,8 +93,7 @@ impl std::str::FromStr for Interval {
         let refusal = || format!("'{text}' is not an interval: expected 30s, 10m, 2h or a count of samples");
         let units = [('s', 1.0), ('m', 60.0), ('h', 3600.0)];
         let Some((number, unit)) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(*name)?, unit))) else {
-            count(text).map_err(|_| refusal())?;
-            return positive_count(text).map(Interval::Samples);
+            return at_least_one(count(text).map_err(|_| refusal())?).map(Interval::Samples);
         };
         match plain_number(number).and_then(|plain| plain.parse::<f64>().ok()) {
             Some(number) if number > 0.0 && number < 1e8 => Ok(Interval::Time(Duration::from_secs_f64(number * unit))),

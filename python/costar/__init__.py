@@ -390,13 +390,25 @@ class Model:
         self.puzzle = Puzzle._of(inner.puzzle)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str = "auto", precision: str | None = None) -> Model:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        puzzle: Puzzle | str | os.PathLike[str] | None = None,
+        device: str = "auto",
+        precision: str | None = None,
+    ) -> Model:
         """Reads a model: a folder, the folder of a run, or a name on the search path.
 
+        ``puzzle`` is the puzzle that it was trained for: by default the one that it names, or whose file is beside it.
+
         Raises:
-            ValueError: there is no model, or it is damaged.
+            ValueError: there is no model, it is damaged, or it is one of another puzzle.
         """
-        return cls(_costar.Model.load(os.fspath(path), device, precision))
+        if puzzle is not None and not isinstance(puzzle, Puzzle):
+            puzzle = Puzzle(puzzle)
+        inner = None if puzzle is None else puzzle._inner
+        return cls(_costar.Model.load(os.fspath(path), device, precision, inner))
 
     def evaluate(self, rows: npt.ArrayLike) -> Estimates:
         """The estimates of rows, ``states × cells``, such as :meth:`Puzzle.encode` makes.

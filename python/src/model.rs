@@ -27,14 +27,25 @@ type Evaluated<'py> = (Bound<'py, PyBytes>, Option<(Bound<'py, PyBytes>, usize)>
 
 #[pymethods]
 impl Model {
-    /// Reads the model of a folder, of a run, or of a name on the search path.
+    /// Reads the model of a folder, of a run, or of a name on the search path, for this puzzle, or else for the one that the
+    /// model names.
     #[staticmethod]
-    fn load(py: Python<'_>, name: &str, device: &str, precision: Option<&str>) -> PyResult<Self> {
+    fn load(
+        py: Python<'_>,
+        name: &str,
+        device: &str,
+        precision: Option<&str>,
+        puzzle: Option<&Bound<'_, Puzzle>>,
+    ) -> PyResult<Self> {
         let device: DeviceChoice = device.parse().map_err(refusal)?;
         let precision: Option<Precision> = precision.map(str::parse).transpose().map_err(refusal)?;
+        let given = puzzle.map(|puzzle| Arc::clone(&puzzle.get().puzzle));
         let load = || -> Result<_> {
             let folder = models::find(name)?;
-            let puzzle = visit(&models::puzzle_of(&folder)?, None, Boxed)?;
+            let puzzle = match given {
+                Some(given) => given,
+                None => visit(&models::puzzle_of(&folder)?, None, Boxed)?,
+            };
             let device = Device::resolve(device).map_err(|error| Error::Device(error.to_string()))?;
             Ok((puzzle.model(&folder, device, precision)?, puzzle))
         };

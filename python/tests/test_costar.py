@@ -176,6 +176,18 @@ def test_a_model_evaluates_rows():
         costar.Model.load("nothing-of-this-name")
 
 
+def test_a_model_is_loaded_for_a_puzzle_that_is_given():
+    rows = costar.Puzzle("cube3").encode(["R"])
+    of_name, of_puzzle = (costar.Model.load("cube3", puzzle=puzzle, device="cpu") for puzzle in ("cube3", costar.Puzzle("cube3")))
+    assert of_name.puzzle.name == of_puzzle.puzzle.name == "cube3"
+    assert of_name.evaluate(rows).h == of_puzzle.evaluate(rows).h
+    with pytest.raises(ValueError, match="is for cube3, not for cube2"):
+        costar.Model.load("cube3", puzzle="cube2")
+    other_goal = costar.Puzzle("puzzle15", goal="1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0")
+    with pytest.raises(ValueError, match="goal"):
+        costar.Model.load("puzzle15", puzzle=other_goal)
+
+
 @pytest.mark.parametrize(
     ("make", "named"),
     [

@@ -141,7 +141,7 @@ fn present<P: Puzzle>(
     solver: &mut Solver<P>,
     solution: &Solution<P::State>,
 ) -> Ending {
-    if args.flags.json && args.explain && solution.moves.is_some() {
+    if args.flags.json && args.explain {
         explain::print_json(solver, solution)?;
     } else if args.flags.json {
         print_line(&solution.report)?;

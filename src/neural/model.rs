@@ -102,7 +102,7 @@ impl ModelConfig {
     pub fn check_init<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
         let name = puzzle.name();
         if self.puzzle == name && has_rules_of(puzzle, folder)? {
-            return self.check_puzzle(puzzle, folder);
+            return self.check_inputs(puzzle, folder);
         }
         ensure!(
             self.encoding == puzzle.encoding(),
@@ -114,14 +114,24 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// Refuses a model of another puzzle, of other rules or of another encoding.
+    /// Refuses a model of another puzzle, of other rules, of another goal or of another encoding.
     ///
     /// # Errors
     /// Names what differs.
     pub fn check_puzzle<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
-        let (name, encoding, moves) = (puzzle.name(), puzzle.encoding(), puzzle.move_count());
+        let name = puzzle.name();
         ensure!(self.puzzle == name, "the model in {} is for {}, not for {name}", folder.display(), self.puzzle);
         check_rules(puzzle, folder)?;
+        ensure!(
+            puzzle.has_own_goal(),
+            "a network estimates the way to the goal that it was trained for, and to no other: leave out the goal of {name}"
+        );
+        self.check_inputs(puzzle, folder)
+    }
+
+    /// Refuses a model of this puzzle that reads another encoding, or gives other moves.
+    fn check_inputs<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
+        let (name, encoding, moves) = (puzzle.name(), puzzle.encoding(), puzzle.move_count());
         ensure!(
             self.encoding == encoding,
             "the model in {} reads encoding version {} of {name}, and this version of costar writes version {}: \

@@ -3,9 +3,9 @@
 use super::ServerConfig;
 use super::error::ApiError;
 use crate::error::Result;
-use crate::neural::model::PUZZLE;
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, NAMES, Visitor, has_own_rules, takes_goal, visit};
+use crate::solver::plan::ModelFacts;
 use crate::solver::{SearchConfig, models};
 use serde::Serialize;
 
@@ -73,12 +73,12 @@ pub(super) fn puzzle_of(model: &str) -> Result<Option<(String, String)>> {
 /// # Errors
 /// Says which it is.
 pub(super) fn check_puzzle_of(model: &str, files: &[String]) -> Result<()> {
-    let name = models::facts(Some(model), "")?.puzzle;
-    let is_given = files.iter().any(|file| visit(file, None, Name).is_ok_and(|given| given == name));
-    let is_kept = models::find(model)?.join(PUZZLE).exists();
-    match puzzle_of(model) {
-        Err(_) if is_given && !is_kept => Ok(()),
-        found => found.map(drop),
+    let ModelFacts { puzzle, folder, .. } = models::facts(Some(model), "")?;
+    let is_given = || files.iter().any(|file| visit(file, None, Name).is_ok_and(|given| given == puzzle));
+    match models::puzzle_of(&folder) {
+        Ok(own) => visit(&own, None, Name).map(drop),
+        Err(_) if is_given() => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -132,18 +132,20 @@ impl Visitor for Describe<'_> {
 /// What [`visit`] knows a puzzle by that a request names. Files that the server was not started with are refused: a
 /// request cannot have it read any file.
 pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> Result<String, ApiError> {
-    let kept = if has_own_rules(name) { Vec::new() } else { kept_beside_models(config) };
-    if let Some((_, file)) = kept.iter().find(|(kept, _)| kept == name) {
-        return Ok(file.clone());
-    }
-    if name.ends_with(".json") && !config.puzzles.iter().any(|puzzle| puzzle == name) {
-        let reason = format!("the file '{name}' is not offered; costar serve offers it if it is started with it");
-        return Err(ApiError::of("puzzle", reason));
-    }
-    if !has_own_rules(name) && !name.ends_with(".json") {
-        let own = NAMES.iter().copied().chain(config.puzzles.iter().map(String::as_str));
-        let offered: Vec<&str> = own.chain(kept.iter().map(|(kept, _)| kept.as_str())).collect();
-        return Err(ApiError::of("puzzle", format!("unknown puzzle '{name}': expected {}", offered.join(", "))));
+    if !has_own_rules(name) {
+        let (kept, given) = (kept_beside_models(config), &config.puzzles);
+        if let Some((_, file)) = kept.iter().find(|(kept, _)| kept == name) {
+            return Ok(file.clone());
+        }
+        if !name.ends_with(".json") {
+            let own = NAMES.iter().copied().chain(given.iter().map(String::as_str));
+            let offered: Vec<&str> = own.chain(kept.iter().map(|(kept, _)| kept.as_str())).collect();
+            return Err(ApiError::of("puzzle", format!("unknown puzzle '{name}': expected {}", offered.join(", "))));
+        }
+        if !given.iter().any(|puzzle| puzzle == name) {
+            let reason = format!("the file '{name}' is not offered; costar serve offers it if it is started with it");
+            return Err(ApiError::of("puzzle", reason));
+        }
     }
     visit(name, None, Name)?;
     Ok(name.into())

@@ -220,6 +220,11 @@ mod tests {
             assert_eq!(refusal.field.as_deref(), Some(field), "{body}: {refusal:?}");
             assert!(refusal.error.contains(field) && refusal.status.is_client_error(), "{body}: {refusal:?}");
         }
+        // No file is read that the server was not started with, whatever its name begins with.
+        for file in ["/etc/secret.json", "sokoban/../secret.json", "lightsout.json"] {
+            let refusal = refusal(&format!(r#"{{"instance": "R", "puzzle": "{file}"}}"#));
+            assert!(refusal.error.contains("is not offered"), "{refusal:?}");
+        }
         assert!(refusal(r#"{"instance": "R", "n": 1, "n": 2}"#).error.contains("\"n\" is given twice"));
         assert_eq!(refusal("[1]").status, StatusCode::BAD_REQUEST);
         assert!(refusal("{\"instance\": ").error.contains("line 1 column"), "{:?}", refusal("{"));

@@ -4,7 +4,6 @@
 use super::config::{Given, SearchConfig};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
 use crate::error::SettingError;
-use crate::registry::PuzzleFacts;
 use crate::search::beam::BeamSettings;
 use crate::search::best_first::BwasSettings;
 use crate::search::settings::{Common, Share, Weight};
@@ -100,14 +99,9 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
     if let Some(proof) = proof.filter(|_| perimeter.depth == 0) {
         perimeter = proof;
     } else if perimeter.depth == 0 && common.perimeter.is_some_and(|depth| depth > 0) {
-        let PuzzleFacts { name, has_own_costs, is_reversible, .. } = facts.puzzle;
-        let reason = match (*has_own_costs, *is_reversible) {
-            (true, _) => "a perimeter counts moves, and `move_costs` gives them other costs: expected 0".into(),
-            (_, false) => format!("the moves of {name} cannot be undone: expected 0"),
-            _ => {
-                format!("{} uses it only with `prove` or `sequences`: add one of these, or leave it out", search.name())
-            }
-        };
+        plan_perimeter(common.perimeter, None, 0, facts)?; // where no search can use one, that is the reason
+        let name = search.name();
+        let reason = format!("{name} uses it only with `prove` or `sequences`: add one of these, or leave it out");
         return Err(SettingError::new("perimeter", reason));
     }
     perimeter.not_whole = request.names_model && proof.is_none() && !perimeter.asked && perimeter.depth > 0;
@@ -385,6 +379,7 @@ fn complete_beam(
 mod tests {
     use super::super::plan::ModelFacts;
     use super::*;
+    use crate::registry::PuzzleFacts;
 
     fn puzzle() -> PuzzleFacts {
         PuzzleFacts {

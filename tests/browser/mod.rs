@@ -9,11 +9,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// A browser with one page; it ends when this is dropped.
 pub struct Browser {
     driver: Child,
     port: u16,
+    /// For what the driver and the browser write, some of which they leave behind.
+    _folder: TempDir,
     /// The path of the session: `/session/…`.
     session: String,
 }
@@ -23,7 +26,7 @@ impl Browser {
     pub fn start() -> Option<Browser> {
         // Another process may take the port that the driver has chosen.
         match start_driver().or_else(|_| start_driver()) {
-            Ok((driver, port)) => Browser { driver, port, session: String::new() }.with_session(),
+            Ok((driver, port, _folder)) => Browser { driver, port, _folder, session: String::new() }.with_session(),
             Err(why) => skip(&why),
         }
     }
@@ -206,10 +209,12 @@ impl Drop for Browser {
     }
 }
 
-/// The driver, and the port that it listens on.
-fn start_driver() -> Result<(Child, u16), String> {
+/// The driver, the port that it listens on, and its folder for temporary files.
+fn start_driver() -> Result<(Child, u16, TempDir), String> {
+    let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let mut driver = Command::new("chromedriver")
         .arg("--port=0")
+        .env("TMPDIR", folder.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -219,7 +224,7 @@ fn start_driver() -> Result<(Child, u16), String> {
     let port =
         lines.find_map(|line| line.split_once("on port ")?.1.trim_end_matches('.').parse().ok().filter(|&p| p > 0));
     thread::spawn(move || lines.for_each(drop));
-    port.map(|port| (driver, port)).ok_or_else(|| "chromedriver does not listen".to_owned())
+    port.map(|port| (driver, port, folder)).ok_or_else(|| "chromedriver does not listen".to_owned())
 }
 
 /// Says that a test is skipped; not by `eprintln!`, which the test harness keeps to itself.

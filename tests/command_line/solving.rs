@@ -380,6 +380,12 @@ fn an_explanation_shows_what_the_search_thinks_of_each_state() {
     assert_eq!((&object["length"], steps.as_array().map(Vec::len)), (&2.into(), Some(3)), "{object}");
     let second = serde_json::json!({ "state": "1 2 3 4 5 6 7 0 8", "g": 1, "h": 1.0, "f": 2.0 });
     assert_eq!(steps[1], second);
+    // Where there is no solution, the instance alone.
+    let ran = run(&["solve", "--puzzle", "puzzle8", "--explain", "--json", "--max-nodes", "1", "8 6 7 2 5 4 3 0 1"]);
+    let object = json(&ran.out);
+    assert_eq!((ran.code, &object["length"]), (1, &Value::Null), "{object}");
+    let steps = object["steps"].as_array().expect("the instance");
+    assert_eq!((steps.len(), &steps[0]["state"], &steps[0]["g"]), (1, &"8 6 7 2 5 4 3 0 1".into(), &0.into()));
 }
 
 #[test]
