@@ -475,9 +475,8 @@ pub fn visit_description<V: Visitor>(description: Description, visitor: V) -> V:
 
 /// Whether a name is that of a puzzle that comes with costar, and not that of a file.
 pub fn has_own_rules(name: &str) -> bool {
-    let families = ["jugs:", "lightsout", "sokoban"];
-    let is_own = NAMES.contains(&name) || families.iter().any(|family| name.starts_with(family));
-    is_own && !name.ends_with(".json")
+    let has_family = ["lightsout", "sokoban"].iter().any(|family| name.starts_with(family));
+    NAMES.contains(&name) || name.starts_with("jugs:") || has_family && !name.ends_with(".json")
 }
 
 fn in_puzzle(error: ParseError) -> Error {

@@ -188,7 +188,8 @@ pub(crate) fn in_ranges<T: Send>(
     on_each(threads, ranges(threads, count, least), work)
 }
 
-/// Into so many parts a thread work is cut at most: a thread that is done sooner takes more of them.
+/// Into so many equal parts a thread work is cut at most, and so often a thread's share of a range is halved: a thread that is
+/// done sooner takes more of them.
 const PARTS: usize = 4;
 
 /// Into how many parts work on so many things is cut, none smaller than `least`.

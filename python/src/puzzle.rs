@@ -93,6 +93,11 @@ impl<P: Rules> AnyPuzzle for Entry<P> {
     }
 
     fn model(&self, folder: &Path, device: Device, precision: Option<Precision>) -> Result<RowEvaluator> {
+        if !self.puzzle().has_own_goal() {
+            let reason =
+                "a network estimates the way to the goal that it was trained for, and to no other: leave it out";
+            return Err(SettingError::new("goal", reason).into());
+        }
         Ok(RowEvaluator::new(Model::read(folder, &**self.puzzle(), device, precision)?, device))
     }
 }

@@ -114,7 +114,7 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// Refuses a model of another puzzle, of other rules, of another goal or of another encoding.
+    /// Refuses a model of another puzzle, of other rules or of another encoding.
     ///
     /// # Errors
     /// Names what differs.
@@ -122,10 +122,6 @@ impl ModelConfig {
         let name = puzzle.name();
         ensure!(self.puzzle == name, "the model in {} is for {}, not for {name}", folder.display(), self.puzzle);
         check_rules(puzzle, folder)?;
-        ensure!(
-            puzzle.has_own_goal(),
-            "a network estimates the way to the goal that it was trained for, and to no other: leave out the goal of {name}"
-        );
         self.check_inputs(puzzle, folder)
     }
 

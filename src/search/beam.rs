@@ -218,6 +218,8 @@ struct Run<'a, P: Puzzle> {
     /// again costs more than what is done with it.
     room: Layer<P::State>,
     made: Vec<Made<P::State>>,
+    /// How many states the layer before had on this rank, and how many new children.
+    before: (usize, usize),
     /// How many states the layer has on all ranks.
     width: u64,
     /// Of each layer, the last one included.
@@ -251,6 +253,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             layer: Layer::default(),
             room: Layer::default(),
             made: Vec::new(),
+            before: (0, 0),
             width: 1,
             behind: Vec::new(),
             evaluated: Hashes::default(),
@@ -348,7 +351,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let mut queue = ChunkQueue::new(heuristic, self.ask);
         let mut children = std::mem::take(&mut self.room);
         let policy = if self.ask == Ask::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
-        children.make_room_with_estimates(self.likely_children(&children, &shortlist), policy);
+        children.make_room_with_estimates(self.likely_children(&shortlist), policy);
         let mut ended = Ok(());
         let together = if queue.overlap > 0 { queue.chunk.clamp(LEAST_BLOCK, BLOCK) } else { BLOCK };
         for parents in self.blocks(together, &shortlist)? {
@@ -374,6 +377,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
         drop(queue);
         self.agree(ended, control)?;
+        self.before = (self.layer.len(), children.len());
         if self.best.is_none() {
             let children = self.average_symmetric(children, heuristic, control)?;
             self.keep_best(children)?;
@@ -381,11 +385,11 @@ impl<'a, P: Puzzle> Run<'a, P> {
         Ok(())
     }
 
-    /// How many new children the layer is likely to have, where `before` are those of the layer before it.
-    fn likely_children(&self, before: &Layer<P::State>, shortlist: &Shortlist) -> usize {
+    /// How many new children the layer is likely to have.
+    fn likely_children(&self, shortlist: &Shortlist) -> usize {
         let all = self.layer.len() * self.children_each(shortlist);
-        let parents = self.behind.len().checked_sub(2).map_or(1, |layer| self.behind[layer].parents.len());
-        let as_before = self.layer.len() * before.len() / parents.max(1);
+        let (parents, children) = self.before;
+        let as_before = self.layer.len() * children / parents.max(1);
         all.min(as_before + as_before / MORE_ROOM)
     }
 

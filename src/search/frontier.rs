@@ -230,7 +230,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         if !self.expansion.is_partial() && fits_one_chunk {
             let (mut values, first) = (std::mem::take(&mut self.values), self.queue.next);
             self.queue.heuristic.estimate_all(&self.new[self.submitted..], &mut values)?;
-            self.submitted_some(values.len());
+            self.submitted_some(self.waiting().len());
             self.stats.evaluated += values.len() as u64;
             self.take_estimates(first, &values);
             self.values = values;

@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn nodes_get_their_moves_on_any_number_of_threads() {
-        let (first, count) = (100, 3 * SEGMENT);
+        let (first, count) = (SEGMENT + 100, 3 * SEGMENT);
         let policy = Array2::from_shape_fn((count, 4), |(i, action)| [0.4, 0.3, 0.2, 0.1][(i / 7 + action) % 4]);
         for threads in [1, 2, 3, 16] {
             let mut order = MoveOrder::new(4);
@@ -244,12 +244,13 @@ mod tests {
             assert!((0..count).all(|i| first_move(first + i) == Some((4 - i / 7 % 4) % 4)), "{threads} threads");
             assert!((first + count..first + count + SEGMENT).all(|id| first_move(id).is_none()));
             order.prefetch((first + count + SEGMENT - 1) as NodeId);
-            // The nodes without moves go first: those with moves come to places that had none.
-            let kept: Vec<bool> = (0..first + count).map(|id| id >= first && id % 3 == 0).collect();
-            let expected: Vec<_> =
-                (0..first + count).filter(|&id| kept[id]).map(|id| order.at(id as NodeId, 0)).collect();
+            // Nodes with moves come to the first segment, which had no memory; one without moves stays.
+            let kept: Vec<bool> = (0..first + count).map(|id| id == 7 || id >= first && id % 3 == 0).collect();
+            let left: Vec<NodeId> = (0..).zip(&kept).filter(|(_, kept)| **kept).map(|(id, _)| id).collect();
+            let expected: Vec<_> = left.into_iter().map(|id| order.next(id)).collect();
+            assert!(expected[0].is_none() && expected[1..].iter().all(Option::is_some));
             order.retain(&kept);
-            assert!((0..).zip(&expected).all(|(id, first)| order.at(id, 0) == *first));
+            assert!((0..).zip(&expected).all(|(id, next)| order.next(id) == *next));
         }
     }
 
