@@ -183,7 +183,7 @@ def test_a_model_is_loaded_for_a_puzzle_that_is_given():
     assert of_name.evaluate(rows).h == of_puzzle.evaluate(rows).h
     with pytest.raises(ValueError, match="is for cube3, not for cube2"):
         costar.Model.load("cube3", puzzle="cube2")
-    other_goal = costar.Puzzle("puzzle15", goal="1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0")
+    other_goal = costar.Puzzle("puzzle15", goal="15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0")
     with pytest.raises(ValueError, match="goal"):
         costar.Model.load("puzzle15", puzzle=other_goal)
 
