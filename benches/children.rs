@@ -8,7 +8,7 @@
 //! ```
 
 use anyhow::{Result, anyhow};
-use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::search::beam::Beam;
@@ -57,14 +57,14 @@ impl Default for Free {
 
 impl Free {
     /// With estimates for so many chunks.
-    fn with_ready(chunks: usize, ask: Ask) -> Self {
+    fn with_ready(chunks: usize, ask: Query) -> Self {
         let mut free = Free::default();
         free.ready = (0..chunks).map(|_| free.of(CHUNK, ask)).collect();
         free
     }
 
-    fn of(&self, count: usize, ask: Ask) -> Estimates {
-        let policy = (ask == Ask::ValuesAndPolicy).then(|| self.policy.slice(s![..count, ..]).to_owned());
+    fn of(&self, count: usize, ask: Query) -> Estimates {
+        let policy = (ask == Query::ValuesAndPolicy).then(|| self.policy.slice(s![..count, ..]).to_owned());
         Estimates { values: self.values[..count].to_vec(), policy }
     }
 }
@@ -86,7 +86,7 @@ impl Heuristic<CubeState> for Free {
         true
     }
 
-    fn submit(&mut self, states: &[CubeState], ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[CubeState], ask: Query) -> Result<(), HeuristicError> {
         let part = |Estimates { mut values, policy }| {
             values.truncate(states.len());
             Estimates { values, policy: policy.map(|rows| rows.slice_move(s![..states.len(), ..])) }
@@ -102,7 +102,7 @@ impl Heuristic<CubeState> for Free {
 }
 
 /// Children a second of one of some searches that begin together.
-fn rate(search: &dyn Search<Cube3>, ask: Ask, threads: usize, begin: &Barrier) -> Result<f64> {
+fn rate(search: &dyn Search<Cube3>, ask: Query, threads: usize, begin: &Barrier) -> Result<f64> {
     let mut free = Free::with_ready(2 * CHILDREN as usize / CHUNK, ask);
     let start = Cube3.parse("U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D")?;
     let limits = Limits { nodes: Some(CHILDREN), ..Limits::default() };
@@ -114,12 +114,12 @@ fn rate(search: &dyn Search<Cube3>, ask: Ask, threads: usize, begin: &Barrier) -
 }
 
 /// Children a second of one search.
-fn rate_alone(search: &dyn Search<Cube3>, ask: Ask, threads: usize) -> Result<f64> {
+fn rate_alone(search: &dyn Search<Cube3>, ask: Query, threads: usize) -> Result<f64> {
     rate(search, ask, threads, &Barrier::new(1))
 }
 
 /// Children a second of so many searches side by side, with a thread each, by how many one makes among the others.
-fn rate_side_by_side(search: &dyn Search<Cube3>, ask: Ask, searches: usize) -> Result<f64> {
+fn rate_side_by_side(search: &dyn Search<Cube3>, ask: Query, searches: usize) -> Result<f64> {
     let measured = searches.min(MOST_SIDE_BY_SIDE);
     let begin = Barrier::new(measured);
     let rates: Result<Vec<f64>> = thread::scope(|scope| {
@@ -134,8 +134,8 @@ fn main() -> Result<()> {
     let perimeter = Perimeter::new(&Cube3, 6);
     let shortlist = Beam { candidates: 2, policy_weight: 1.5, ..Beam::new(100_000) };
     let deferred = Expansion::Partial { policy_weight: 1.0 };
-    let (values, policy) = (Ask::Values, Ask::ValuesAndPolicy);
-    let searches: [(&str, Ask, Box<dyn Search<Cube3>>); 5] = [
+    let (values, policy) = (Query::Values, Query::ValuesAndPolicy);
+    let searches: [(&str, Query, Box<dyn Search<Cube3>>); 5] = [
         ("beam, all children", values, Box::new(Beam::new(100_000))),
         ("beam, shortlist", policy, Box::new(shortlist.clone())),
         ("beam, shortlist, perimeter", policy, Box::new(Beam { perimeter, ..shortlist })),

@@ -15,7 +15,7 @@ use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
 use costar::search::idastar::IterativeDeepening;
-use costar::search::{Control, Limits, Outcome, Search};
+use costar::search::{Control, Limits, Search, SearchResult};
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -140,7 +140,7 @@ fn numbered(row: &Row) -> Counts {
     breadth_first(row.start, row.puzzle.goal(), |board, action| board.slide(action), is_new)
 }
 
-fn run(row: &Row, search: &dyn Search<Puzzle8>, heuristic: &mut dyn Heuristic<Packed8>) -> Outcome {
+fn run(row: &Row, search: &dyn Search<Puzzle8>, heuristic: &mut dyn Heuristic<Packed8>) -> SearchResult {
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
     let outcome = search.run(&row.puzzle, &row.start, heuristic, &mut Control::new(&limits, &stop, &mut watch));

@@ -9,7 +9,7 @@
 //! policy head prefers, where it has one. Goals are left out. Then the same by exact distance.
 
 use costar::heuristic::exact::Exact;
-use costar::heuristic::{Ask, Heuristic as _};
+use costar::heuristic::{Heuristic as _, Query};
 use costar::neural::device::{Device, DeviceChoice};
 use costar::neural::heuristic::NetworkHeuristic;
 use costar::neural::model::{CONFIG, Model};
@@ -105,7 +105,7 @@ fn ask<P: Ranked>(puzzle: &P, heuristic: &mut NetworkHeuristic<P>, every: usize)
     };
     for chunk in ranks.chunks(heuristic.chunk()) {
         let states: Vec<P::State> = chunk.iter().map(|&rank| puzzle.unrank(rank)).collect();
-        heuristic.submit(&states, Ask::ValuesAndPolicy)?;
+        heuristic.submit(&states, Query::ValuesAndPolicy)?;
         let answer = heuristic.collect()?;
         for (&rank, &value) in chunk.iter().zip(&answer.values) {
             said.estimates[rank] = value;

@@ -8,7 +8,7 @@
 
 use anyhow::{Context as _, anyhow, ensure};
 use clap::Parser as _;
-use costar::heuristic::{Ask, Heuristic, PerState};
+use costar::heuristic::{Heuristic, PerState, Query};
 use costar::neural::device::{Device, DeviceChoice, product_rate};
 use costar::neural::heuristic::NetworkHeuristic;
 use costar::neural::learner::{Learner, Stages};
@@ -20,7 +20,7 @@ use costar::puzzle::{Encoding, Puzzle as _};
 use costar::random::generator;
 use costar::sampler::{Sampler, Walker, Walks};
 use costar::search::best_first::BestFirst;
-use costar::search::{Control, Limits, Outcome, Search as _};
+use costar::search::{Control, Limits, Search as _, SearchResult};
 use std::hash::BuildHasher as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -111,7 +111,7 @@ fn main() -> anyhow::Result<()> {
         });
         let stages = learner.stages(&batch, seconds / 5.0)?;
         let evaluation = rate(seconds, chunk, |_| {
-            heuristic.submit(&states, Ask::Values).and_then(|()| heuristic.collect()).expect("the device evaluates");
+            heuristic.submit(&states, Query::Values).and_then(|()| heuristic.collect()).expect("the device evaluates");
         });
         let outcome = search(10_000, &mut heuristic, &limits)?;
         let searching = outcome.stats.evaluated as f64 / outcome.stats.seconds;
@@ -225,7 +225,7 @@ fn scrambled(count: usize) -> Vec<CubeState> {
 }
 
 /// The hardest position: a search that goes on until its limit.
-fn search(expand: usize, heuristic: &mut dyn Heuristic<CubeState>, limits: &Limits) -> anyhow::Result<Outcome> {
+fn search(expand: usize, heuristic: &mut dyn Heuristic<CubeState>, limits: &Limits) -> anyhow::Result<SearchResult> {
     let hardest = include_str!("../test-data/cube3.hardest");
     let scramble = hardest.lines().find(|line| !line.starts_with('#')).expect("the file names a position");
     let start = Cube3.parse(scramble)?;

@@ -9,7 +9,7 @@
 
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Move, Puzzle};
-use costar::report::{Solved, read_lines, statistics};
+use costar::report::{Record, read_lines, statistics};
 use costar::solver::{SearchConfig, Solver};
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
@@ -38,8 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("expected a model, a file of proven results, how many of them, and the last layer".into()),
     };
     let (count, deepest): (usize, usize) = (count.parse()?, deepest.parse()?);
-    let results: Vec<Solved> = read_lines(Path::new(results))?;
-    let proven: Vec<&Solved> = results.iter().filter(|result| result.proven_optimal).take(count).collect();
+    let results: Vec<Record> = read_lines(Path::new(results))?;
+    let proven: Vec<&Record> = results.iter().filter(|result| result.proven_optimal).take(count).collect();
     let search: SearchConfig = serde_json::from_str(r#"{ "search": "beam", "perimeter": 0 }"#)?;
     let mut solver = Solver::builder(Cube3).search(search).model(model).build()?;
     let mut shares: Vec<[Vec<f64>; ORDERS.len()]> = vec![Default::default(); deepest];
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// For each layer, and each way to order it: the share of its states that come before the one on the result's solution.
 fn shares_of(
     solver: &mut Solver<Cube3>,
-    result: &Solved,
+    result: &Record,
     deepest: usize,
     images: usize,
 ) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {

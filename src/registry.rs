@@ -163,15 +163,15 @@ impl<P: Puzzle> Entry<P> {
     /// The names of the estimates that need no model, the default last.
     pub fn heuristics(&self) -> Vec<&'static str> {
         let own = self.own.as_ref().map_or(&[][..], |own| (own.names)(&self.puzzle));
-        let ball = self.reverse.map(|_| "ball");
-        std::iter::once("zero").chain(ball).chain(own.iter().copied()).collect()
+        let perimeter = self.reverse.map(|_| "perimeter");
+        std::iter::once("zero").chain(perimeter).chain(own.iter().copied()).collect()
     }
 
     /// One of [`Entry::heuristics`]; `None` if there is none of that name.
     pub fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<P::State>>> {
         match (name, self.reverse) {
             ("zero", _) => Some(Box::new(zero())),
-            ("ball", reverse) => reverse.map(|reverse| reverse.ball(&self.puzzle)),
+            ("perimeter", reverse) => reverse.map(|reverse| reverse.perimeter_heuristic(&self.puzzle)),
             _ => (self.own.as_ref()?.make)(&self.puzzle, name),
         }
     }

@@ -131,7 +131,7 @@ fn auto_goes_on_without_it() {
     let said = solve(&["--model", "models/cube3"]);
     assert!(said.contains("auto takes the CPU: cuda:0 does not work: Could not run"), "{said}");
     assert!(said.len() < 1500, "no more than the first line of what libtorch says: {said}");
-    let said = solve(&["--search", "astar", "--heuristic", "ball"]);
+    let said = solve(&["--search", "astar", "--heuristic", "perimeter"]);
     assert!(!said.contains("cuda:0"), "nothing is evaluated on a GPU: {said}");
 }
 

@@ -7,7 +7,7 @@ use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
 use costar::search::idastar::IterativeDeepening;
-use costar::search::{Control, Limits, Outcome, Search};
+use costar::search::{Control, Limits, Search, SearchResult};
 use std::sync::atomic::AtomicBool;
 
 const START: &str = "0 1 2 3 4 5 6 7 8";
@@ -23,7 +23,7 @@ fn rows() -> Vec<(String, [u64; 5])> {
         .collect()
 }
 
-fn solve(puzzle: &Puzzle8, search: &dyn Search<Puzzle8>, heuristic: &str) -> Outcome {
+fn solve(puzzle: &Puzzle8, search: &dyn Search<Puzzle8>, heuristic: &str) -> SearchResult {
     let start = puzzle.parse(START).expect("it can be solved");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();

@@ -1,6 +1,6 @@
 //! The programs of `examples/`, run as a reader would.
 
-use costar::report::{Solved, append_line};
+use costar::report::{Record, append_line};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -49,7 +49,7 @@ fn a_network_puts_a_shortest_solution_first_near_the_goal() {
     let names = |moves: &[&str]| Some(moves.iter().map(|name| (*name).to_owned()).collect());
     for (instance, moves) in [("R U F", ["F'", "U'", "R'"]), ("L D' B", ["B'", "D", "L'"])] {
         let (instance, moves) = (instance.to_owned(), names(&moves));
-        let result = Solved { instance, moves, solved: true, proven_optimal: true, ..Solved::default() };
+        let result = Record { instance, moves, solved: true, proven_optimal: true, ..Record::default() };
         append_line(&results, &result).expect("a file");
     }
     let text = output("early_layers", &["cube3", results.to_str().expect("a plain path"), "2", "2"]);

@@ -1,6 +1,6 @@
 //! Networks: what is saved, folded and loaded says the same; what is damaged is refused by name.
 
-use costar::heuristic::{Ask, Estimates, Heuristic as _};
+use costar::heuristic::{Estimates, Heuristic as _, Query};
 use costar::neural::device::{Device, DeviceChoice, set_cpu_threads};
 use costar::neural::heuristic::NetworkHeuristic;
 use costar::neural::learner::Learner;
@@ -62,7 +62,7 @@ fn rows(states: &[CubeState]) -> ndarray::Array2<u8> {
 fn estimate(folder: &Path, precision: Precision, states: &[CubeState]) -> Estimates {
     let model = Model::read(folder, &Cube3, Device::CPU, Some(precision)).expect("a model");
     let mut heuristic = NetworkHeuristic::new(Arc::new(Cube3), model, Device::CPU);
-    heuristic.submit(states, Ask::ValuesAndPolicy).expect("the thread lives");
+    heuristic.submit(states, Query::ValuesAndPolicy).expect("the thread lives");
     heuristic.collect().expect("it evaluates")
 }
 

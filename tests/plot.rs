@@ -5,7 +5,7 @@ use costar::plot::{
     Axis, By, Canvas, Density, Format, Histogram, MOST_SERIES, Results, Run, cumulative, densities, effort, lengths,
     mean, pairs, points, settings, share, training,
 };
-use costar::report::{Metrics, Solved};
+use costar::report::{Metrics, Record};
 use std::fs;
 use std::io::Cursor;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn run(name: &str) -> Run {
 const PUBLISHED: &str = r#"{"search":"bwas","n":0,"lambda":0.6}"#;
 
 /// A result of the optimal length 20; no length, no solution.
-fn solved(instance: usize, length: Option<u32>, seconds: f64, n: usize, config: &str) -> Solved {
+fn solved(instance: usize, length: Option<u32>, seconds: f64, n: usize, config: &str) -> Record {
     let config = config.replace("\"n\":0", &format!("\"n\":{n}"));
     let text = format!(
         r#"{{"puzzle":"cube3","instance":"{instance}","solved":{},"moves":null,"length":{length},"cost":{length},
@@ -296,7 +296,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     let mut mixed = found.clone();
     mixed.extend(results("", &[Some(20)], 1000, PUBLISHED).records);
     write(&folder, "mixed.jsonl", &mixed);
-    let unknown: Vec<Solved> = found.iter().map(|record| Solved { optimal_length: None, ..record.clone() }).collect();
+    let unknown: Vec<Record> = found.iter().map(|record| Record { optimal_length: None, ..record.clone() }).collect();
     write(&folder, "unknown.jsonl", &unknown);
     has(&["empty.jsonl"], &["empty.jsonl is empty"]);
     has(&["broken.jsonl"], &["line 21 of broken.jsonl"]);
@@ -330,7 +330,7 @@ fn bench_writes_down_the_optimum_that_it_knows() {
     assert_eq!(code, 0, "{err}");
     let text = fs::read_to_string(folder.path().join("results.jsonl")).expect("results");
     let known: Vec<Option<u32>> =
-        text.lines().map(|line| serde_json::from_str::<Solved>(line).expect("a record").optimal_length).collect();
+        text.lines().map(|line| serde_json::from_str::<Record>(line).expect("a record").optimal_length).collect();
     assert_eq!(known, [Some(2), None]);
     plot(&folder, &["results.jsonl", "--out", "a.png"]);
 }

@@ -1,7 +1,7 @@
 //! A function in Python as a heuristic.
 
 use crate::convert::floats_of_bytes;
-use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use costar::puzzle::Puzzle;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -54,7 +54,7 @@ impl<P: Puzzle> Heuristic<P::State> for PythonHeuristic<P> {
         self.function.chunk
     }
 
-    fn submit(&mut self, states: &[P::State], _: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[P::State], _: Query) -> Result<(), HeuristicError> {
         let mut rows = vec![0; states.len() * self.cells];
         for (state, row) in states.iter().zip(rows.chunks_exact_mut(self.cells)) {
             self.puzzle.encode(state, row);

@@ -3,7 +3,7 @@
 use crate::convert::{bytes_of_floats, exception, refusal};
 use crate::interrupt::interruptible;
 use crate::puzzle::{Boxed, Puzzle};
-use costar::heuristic::Ask;
+use costar::heuristic::Query;
 use costar::neural::device::{Device, DeviceChoice};
 use costar::neural::heuristic::RowEvaluator;
 use costar::neural::precision::Precision;
@@ -63,7 +63,7 @@ impl Model {
     fn evaluate<'py>(&self, py: Python<'py>, rows: &[u8], count: usize, cells: usize) -> PyResult<Evaluated<'py>> {
         let rows = ArrayView2::from_shape((count, cells), rows).map_err(refusal)?;
         let evaluated = interruptible(py, |_| {
-            self.evaluator.lock().unwrap_or_else(PoisonError::into_inner).evaluate(rows, Ask::ValuesAndPolicy)
+            self.evaluator.lock().unwrap_or_else(PoisonError::into_inner).evaluate(rows, Query::ValuesAndPolicy)
         });
         let estimates = evaluated?.map_err(|error| exception(&error))?;
         let policy = estimates.policy.map(|policy| {

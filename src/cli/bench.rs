@@ -12,7 +12,7 @@ use crate::memory;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
-use crate::report::{Comparison, Solved, Summary, append_line, read_lines};
+use crate::report::{Comparison, Record, Summary, append_line, read_lines};
 use crate::solver::{Solution, Solver, Watch};
 use crate::workers::{Job, Own, beside};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
@@ -101,7 +101,7 @@ impl Visitor for Bench {
         let (mut results, _lock) = match &args.out {
             Some(out) if is_first => {
                 let (goal, move_costs) = (goal.clone(), move_costs.clone());
-                let template = Solved { goal, move_costs, ..solver.template().clone() };
+                let template = Record { goal, move_costs, ..solver.template().clone() };
                 let (results, lock) = earlier(out, &instances, &beyond, &template).or_input()?;
                 (results, Some(lock))
             }
@@ -125,7 +125,7 @@ impl Visitor for Bench {
             let why = why_not_solved(&solution.report, solution.end);
             let optimal_length = instances[i].optimum;
             let (goal, move_costs) = (goal.clone(), move_costs.clone());
-            let report = Solved { optimal_length, goal, move_costs, ..solution.report };
+            let report = Record { optimal_length, goal, move_costs, ..solution.report };
             Some(Done { instance: i, report, moves, why })
         };
         let mut take_in = |done: Done| -> Result<()> {
@@ -179,7 +179,7 @@ impl Visitor for Bench {
         }
         let known =
             results.into_iter().zip(&instances).filter_map(|(result, instance)| Some((result?, instance.optimum)));
-        let (results, optima): (Vec<Solved>, Vec<Option<u32>>) = known.unzip();
+        let (results, optima): (Vec<Record>, Vec<Option<u32>>) = known.unzip();
         let summary = Summary {
             against: others.map(|others| Comparison::new(&results, &optima, &others)),
             ..Summary::new(&results, &optima, memory::peak())
@@ -203,7 +203,7 @@ impl Visitor for Bench {
 pub(super) struct Done {
     /// The place of its instance.
     instance: usize,
-    report: Solved,
+    report: Record,
     /// The moves as people write them.
     moves: Option<String>,
     /// Why there are none.
@@ -302,8 +302,8 @@ fn earlier<S>(
     out: &Path,
     instances: &[Instance<S>],
     beyond: &[Instance<S>],
-    template: &Solved,
-) -> Result<(Vec<Option<Solved>>, fs::File)> {
+    template: &Record,
+) -> Result<(Vec<Option<Record>>, fs::File)> {
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     ensure!(parent.is_dir(), "--out: there is no folder {}", parent.display());
     let file = fs::File::options().create(true).append(true).open(out);
@@ -312,7 +312,7 @@ fn earlier<S>(
     if is_file && !try_lock(&file) {
         bail!("--out: another bench is writing {}: wait for it, or choose another file", out.display());
     }
-    let lines: Vec<Solved> = read_lines(out).context("--out goes on with the results of an earlier run")?;
+    let lines: Vec<Record> = read_lines(out).context("--out goes on with the results of an earlier run")?;
     // Instances that are searched at the same time end in any order, and one may be in the file twice.
     let mut places: HashMap<&str, VecDeque<usize>> = HashMap::new();
     for (i, instance) in instances.iter().chain(beyond).enumerate() {
@@ -333,7 +333,7 @@ fn earlier<S>(
 }
 
 /// The results to compare with.
-fn others(path: &Path) -> Result<Vec<Solved>> {
+fn others(path: &Path) -> Result<Vec<Record>> {
     ensure!(path.is_file(), "--against: there is no file {}", path.display());
     read_lines(path).context("--against")
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
-use crate::report::Solved;
+use crate::report::Record;
 use crate::search::{End, Limit, Limits};
 use crate::solver::{SearchConfig, Solution, Solver, Watch};
 use anyhow::Context as _;
@@ -108,7 +108,7 @@ fn row(cells: [&str; 6]) -> String {
 
 /// Prints the line of a search.
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> anyhow::Result<()> {
-    let report: &Solved = &solution.report;
+    let report: &Record = &solution.report;
     if json {
         return print_line(report);
     }

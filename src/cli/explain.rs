@@ -2,7 +2,7 @@
 
 use super::solve::print_line;
 use crate::puzzle::{Puzzle, Style};
-use crate::report::{Solved, whole};
+use crate::report::{Record, whole};
 use crate::solver::{Solution, Solver, shown};
 use serde::Serialize;
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug, Serialize)]
 struct Explained<'a> {
     #[serde(flatten)]
-    report: &'a Solved,
+    report: &'a Record,
     /// The start, and the state after each move.
     steps: Vec<JsonStep>,
 }

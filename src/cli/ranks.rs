@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::heuristic::HeuristicError;
 use crate::memory;
 use crate::neural::device::use_local_device;
-use crate::report::Solved;
+use crate::report::Record;
 use crate::search::exchange::{self, Exchange};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -128,7 +128,7 @@ impl Exchange for SearchRanks {
 }
 
 /// The weights that all ranks must have alike.
-pub(super) fn weights(template: &Solved) -> String {
+pub(super) fn weights(template: &Record) -> String {
     match template.weights_crc32 {
         Some(checksum) => format!("a model with the checksum {checksum:08x}"),
         None => "no model".into(),

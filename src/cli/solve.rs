@@ -13,7 +13,7 @@ use crate::puzzle::{Move, Puzzle, Style, replay};
 use crate::quantity::grouped;
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
-use crate::search::{Answer, Progress};
+use crate::search::{Incumbent, Progress};
 use crate::solver::{Builder, HeuristicPlan, Solution, Solver, Watch};
 #[cfg(feature = "view")]
 use crate::view::Playback;
@@ -196,7 +196,7 @@ fn print_each_answer<P: Puzzle>(
     let line = RefCell::new(SearchLine::new());
     let begun = Instant::now();
     let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
-    let mut answers = |answer: &Answer| {
+    let mut answers = |answer: &Incumbent| {
         line.borrow_mut().clear();
         let (moves, length) = (puzzle.written(&answer.moves).join(" "), puzzle.counted(&answer.moves));
         // A reader that is gone is noticed again when the last answer is printed.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::Entry;
-use crate::report::Solved;
+use crate::report::Record;
 use crate::search::random::MOST_MOVES;
 use crate::search::{End, Limit, Limits};
 use crate::solver::{Builder, Solver};
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub(super) struct SolverFlags {
     #[command(flatten)]
     pub(super) puzzle: PuzzleFlags,
-    /// What estimates the cost-to-go: network, zero (nothing known), ball (exact within 5 moves of the goal), or one of
+    /// What estimates the cost-to-go: network, zero (nothing known), perimeter (exact within 5 moves of the goal), or one of
     /// the puzzle's own [auto: what measured best for the puzzle]
     #[arg(long, default_value = "auto", value_name = "NAME")]
     heuristic: String,
@@ -66,13 +66,13 @@ impl SolverFlags {
 }
 
 /// That nodes were pruned, in words, if some were.
-pub(super) fn pruned(report: &Solved) -> Option<String> {
+pub(super) fn pruned(report: &Record) -> Option<String> {
     let pruned = report.nodes_pruned;
     (pruned > 0).then(|| format!("the {} worst pruned for lack of memory (--max-memory)", grouped(pruned)))
 }
 
 /// What a proof that was ended early has excluded, in words.
-pub(super) fn unproven(report: &Solved) -> Option<String> {
+pub(super) fn unproven(report: &Record) -> Option<String> {
     let proof = report.proof.filter(|_| !report.proven_optimal)?;
     let mut said = report.length.map_or("no solution yet".into(), |length| format!("{length} moves"));
     if let Some(excluded) = proof.excluded {
@@ -85,7 +85,7 @@ pub(super) fn unproven(report: &Solved) -> Option<String> {
 }
 
 /// Why there is no answer, in words.
-pub(super) fn why_not_solved(report: &Solved, end: End) -> String {
+pub(super) fn why_not_solved(report: &Record, end: End) -> String {
     let counted = format!(
         "{} nodes generated, {} stored{}, {:.1} s",
         grouped(report.nodes_generated),

@@ -6,7 +6,7 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `mod` | [`Heuristic`], and what every puzzle has: [`zero`] and [`ball`] |
+//! | `mod` | [`Heuristic`], and what every puzzle has: [`zero`] and [`perimeter_heuristic`] |
 //! | `per_state` | [`PerState`]: a function of one state as a heuristic |
 //! | `shared` | [`share`]: one heuristic for several searches at once |
 //! | `answers` | the answers of a thread that evaluates |
@@ -77,7 +77,7 @@ impl Estimates {
 
 /// What a search asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum Query {
     /// The cost-to-go alone.
     Values,
     /// The cost-to-go, and the move probabilities where the heuristic has them.
@@ -119,7 +119,7 @@ pub trait Heuristic<S>: Send {
     ///
     /// # Errors
     /// If the device has failed.
-    fn submit(&mut self, states: &[S], ask: Ask) -> Result<(), HeuristicError>;
+    fn submit(&mut self, states: &[S], ask: Query) -> Result<(), HeuristicError>;
 
     /// Waits for the estimates of the oldest chunk that was not collected yet.
     ///
@@ -149,7 +149,7 @@ pub trait Heuristic<S>: Send {
     /// # Errors
     /// If the device has failed.
     fn estimate_all(&mut self, states: &[S], values: &mut Vec<f32>) -> Result<(), HeuristicError> {
-        self.submit(states, Ask::Values)?;
+        self.submit(states, Query::Values)?;
         *values = self.collect()?.values;
         Ok(())
     }
@@ -159,7 +159,7 @@ pub trait Heuristic<S>: Send {
     /// # Errors
     /// If the device has failed.
     fn estimate(&mut self, state: &S) -> Result<f32, HeuristicError> {
-        self.submit(std::slice::from_ref(state), Ask::Values)?;
+        self.submit(std::slice::from_ref(state), Query::Values)?;
         Ok(self.collect()?.values[0])
     }
 
@@ -188,14 +188,16 @@ pub fn zero<S: State>() -> PerState<S> {
 
 /// The distance in moves within `depth` moves of the goals, by breadth-first search, and `depth + 1` beyond, times what the
 /// cheapest move costs there: admissible, and exact where all moves cost the same and the table holds the whole puzzle.
-pub fn ball<P: Reversible>(puzzle: &P, depth: u32) -> PerState<P::State> {
+pub fn perimeter_heuristic<P: Reversible>(puzzle: &P, depth: u32) -> PerState<P::State> {
     let table = exact_distances(puzzle, depth);
     let goal = puzzle.goals()[0];
     let legal = (0..puzzle.move_count() as Move).filter(|&action| puzzle.apply(&goal, action).is_some());
     // All costs are 1, or a user's, which are the same in all states.
     let least = legal.map(|action| puzzle.move_cost(&goal, action)).min().unwrap_or(1) as f32;
     let beyond = (depth + 1) as f32;
-    PerState::new("ball", true, move |state| least * table.get(state).map_or(beyond, |&distance| f32::from(distance)))
+    PerState::new("perimeter", true, move |state| {
+        least * table.get(state).map_or(beyond, |&distance| f32::from(distance))
+    })
 }
 
 /// The distance, in moves, of every state within `depth` moves of a goal.

@@ -1,6 +1,6 @@
 //! A function of one state as a heuristic.
 
-use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
+use super::{Estimates, Heuristic, HeuristicError, Query, Retarget};
 use crate::puzzle::State;
 use std::cell::LazyCell;
 use std::collections::VecDeque;
@@ -52,7 +52,7 @@ impl<S: State> Heuristic<S> for PerState<S> {
         self.admissible
     }
 
-    fn submit(&mut self, states: &[S], _ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[S], _ask: Query) -> Result<(), HeuristicError> {
         let values = states.iter().map(&**self.estimate).collect();
         self.done.push_back(Estimates { values, policy: None });
         Ok(())

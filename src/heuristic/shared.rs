@@ -6,7 +6,7 @@
 //! the other searches, as long as the heuristic looks at each state alone.
 
 use super::answers::{Answers, Told};
-use super::{Ask, Estimates, Heuristic, HeuristicError, Retarget};
+use super::{Estimates, Heuristic, HeuristicError, Query, Retarget};
 use crate::puzzle::State;
 use ndarray::s;
 use std::collections::VecDeque;
@@ -59,7 +59,7 @@ enum Message<S> {
 struct Request<S> {
     from: usize,
     states: Vec<S>,
-    ask: Ask,
+    ask: Query,
 }
 
 /// Shares a heuristic between `searches`; it is dropped with the last part, which waits for that.
@@ -105,7 +105,7 @@ pub struct Service<S> {
 struct Pass<S> {
     requests: Vec<Request<S>>,
     states: Vec<S>,
-    ask: Ask,
+    ask: Query,
     /// How many of the states were submitted, and how many chunks of them were not collected yet.
     submitted: usize,
     in_flight: usize,
@@ -178,8 +178,8 @@ impl<S: State> Service<S> {
                 let part = pass.told.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
                     values: all.values[rows.clone()].to_vec(),
                     policy: match request.ask {
-                        Ask::Values => None,
-                        Ask::ValuesAndPolicy => all.policy.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
+                        Query::Values => None,
+                        Query::ValuesAndPolicy => all.policy.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
                     },
                 });
                 // A search that is gone needs no answer.
@@ -191,10 +191,10 @@ impl<S: State> Service<S> {
 
 impl<S: State> Pass<S> {
     fn new(requests: Vec<Request<S>>) -> Self {
-        let with_policy = requests.iter().any(|request| request.ask == Ask::ValuesAndPolicy);
+        let with_policy = requests.iter().any(|request| request.ask == Query::ValuesAndPolicy);
         let states: Vec<S> = requests.iter().flat_map(|request| &request.states).copied().collect();
         let told = Ok(Estimates { values: Vec::with_capacity(states.len()), policy: None });
-        let ask = if with_policy { Ask::ValuesAndPolicy } else { Ask::Values };
+        let ask = if with_policy { Query::ValuesAndPolicy } else { Query::Values };
         Pass { requests, states, ask, submitted: 0, in_flight: 0, told }
     }
 
@@ -265,7 +265,7 @@ impl<S: State> Heuristic<S> for Shared<S> {
         self.facts.has_policy
     }
 
-    fn submit(&mut self, states: &[S], ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[S], ask: Query) -> Result<(), HeuristicError> {
         let request = Request { from: self.number, states: states.to_vec(), ask };
         self.requests.send(Message::Score(request)).map_err(|_| gone())
     }
@@ -308,7 +308,7 @@ mod tests {
             let number = part.number as u64;
             for round in 0..40 * (number + 1) {
                 let states: Vec<u64> = (0..1 + round % 7).map(|i| 1000 * number + 10 * round + i).collect();
-                part.submit(&states, Ask::ValuesAndPolicy).expect("the thread lives");
+                part.submit(&states, Query::ValuesAndPolicy).expect("the thread lives");
                 let told = part.collect().expect("it evaluates");
                 assert!(told.policy.is_none());
                 let expected: Vec<f32> = states.iter().map(|&state| state as f32 / 2.0).collect();
@@ -342,7 +342,7 @@ mod tests {
             1
         }
 
-        fn submit(&mut self, states: &[u64], _: Ask) -> Result<(), HeuristicError> {
+        fn submit(&mut self, states: &[u64], _: Query) -> Result<(), HeuristicError> {
             assert!(states.len() <= 4 && self.chunks.len() < 2, "no more than it takes");
             if states.contains(&13) {
                 return Err(HeuristicError("unlucky".into()));
@@ -378,15 +378,15 @@ mod tests {
                 thread::yield_now();
             }
         };
-        parts[0].submit(&[1, 2, 3, 4], Ask::Values).expect("the thread lives");
+        parts[0].submit(&[1, 2, 3, 4], Query::Values).expect("the thread lives");
         wait_for(1);
-        parts[1].submit(&[5, 6, 7, 8, 9], Ask::Values).expect("the thread lives");
+        parts[1].submit(&[5, 6, 7, 8, 9], Query::Values).expect("the thread lives");
         wait_for(2);
         may_end.store(true, Ordering::SeqCst);
         assert_eq!(parts[0].collect().expect("it evaluates").values, [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(parts[1].collect().expect("it evaluates").values, [5.0, 6.0, 7.0, 8.0, 9.0]);
         // What fails is told to those who asked for it, and nobody else.
-        parts[0].submit(&[13], Ask::Values).expect("the thread lives");
+        parts[0].submit(&[13], Query::Values).expect("the thread lives");
         let failed = parts[0].collect().expect_err("the chunk is refused");
         assert_eq!(failed.0, "unlucky");
         // The last part waits for the thread, and with it for the heuristic to be dropped.
@@ -411,7 +411,7 @@ mod tests {
                     }
                 };
                 for part in [0, 1] {
-                    parts[part].submit(&[part as u64, 7, 8, 9], Ask::Values).expect("it serves");
+                    parts[part].submit(&[part as u64, 7, 8, 9], Query::Values).expect("it serves");
                     wait_for(part + 1);
                     thread::sleep(Duration::from_millis(5)); // the service has time to wait for the wrong thing
                 }

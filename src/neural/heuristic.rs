@@ -9,7 +9,7 @@ use super::network::Evaluator;
 use super::precision::Precision;
 use super::worker::{Request, Worker, ahead_on, chunk};
 use crate::error::{Result, bail, ensure};
-use crate::heuristic::{Answers, Ask, Estimates, Heuristic, HeuristicError};
+use crate::heuristic::{Answers, Estimates, Heuristic, HeuristicError, Query};
 use crate::puzzle::{Encoding, Puzzle};
 use crate::workers::{cores, on_each};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
@@ -65,7 +65,7 @@ impl<P: Puzzle> NetworkHeuristic<P> {
         }
     }
 
-    fn request(&self, rows: Array2<u8>, ask: Ask) -> Result<(), HeuristicError> {
+    fn request(&self, rows: Array2<u8>, ask: Query) -> Result<(), HeuristicError> {
         self.requests.as_ref().ok_or_else(gone)?.send(Request { rows, ask }).map_err(|_| gone())
     }
 }
@@ -97,7 +97,7 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
         self.has_policy
     }
 
-    fn submit(&mut self, states: &[P::State], ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[P::State], ask: Query) -> Result<(), HeuristicError> {
         let mut rows = Array2::zeros((states.len(), self.cells));
         let parts = states.chunks(ENCODED_BY_ONE).zip(rows.axis_chunks_iter_mut(Axis(0), ENCODED_BY_ONE)).collect();
         on_each(cores(), parts, |(states, mut rows): (&[P::State], ArrayViewMut2<'_, u8>)| {
@@ -117,7 +117,7 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
     }
 
     fn warm_up(&mut self) -> Result<(), HeuristicError> {
-        self.request(Array2::zeros((self.chunk, self.cells)), Ask::Values)?;
+        self.request(Array2::zeros((self.chunk, self.cells)), Query::Values)?;
         self.collect().map(drop)
     }
 }
@@ -143,7 +143,7 @@ impl RowEvaluator {
     ///
     /// # Errors
     /// If a row has another length or a symbol that is none of the encoding, libtorch fails, or an estimate is not finite.
-    pub fn evaluate(&mut self, rows: ArrayView2<'_, u8>, ask: Ask) -> Result<Estimates> {
+    pub fn evaluate(&mut self, rows: ArrayView2<'_, u8>, ask: Query) -> Result<Estimates> {
         let Encoding { cells, symbols, .. } = self.encoding;
         ensure!(rows.ncols() == cells, "the rows have {} cells: expected {cells}", rows.ncols());
         if let Some(bad) = rows.iter().find(|&&symbol| usize::from(symbol) >= symbols) {

@@ -3,7 +3,7 @@
 
 use super::device::{Device, caught, is_out_of_memory};
 use super::network::{Begun, Evaluation, Evaluator};
-use crate::heuristic::{Ask, Estimates, HeuristicError};
+use crate::heuristic::{Estimates, HeuristicError, Query};
 use ndarray::{Array2, ArrayView2, s};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
@@ -20,7 +20,7 @@ pub(super) fn ahead_on(device: Device) -> usize {
 /// A chunk that is to be evaluated.
 pub(super) struct Request {
     pub(super) rows: Array2<u8>,
-    pub(super) ask: Ask,
+    pub(super) ask: Query,
 }
 
 /// A chunk that the device has been given, or that waits until the device has memory.
@@ -93,7 +93,7 @@ impl Worker {
     }
 
     fn begin(&self, request: Request) -> Started {
-        let (rows, with_policy) = (request.rows.view(), request.ask == Ask::ValuesAndPolicy);
+        let (rows, with_policy) = (request.rows.view(), request.ask == Query::ValuesAndPolicy);
         let fits = rows.nrows() <= self.largest;
         let begun = fits.then(|| caught(|| self.evaluator.begin(rows, with_policy)));
         Started { request, begun }
@@ -109,8 +109,8 @@ impl Worker {
     }
 
     /// The estimates of rows.
-    pub(super) fn evaluate(&mut self, rows: ArrayView2<'_, u8>, ask: Ask) -> Result<Estimates, HeuristicError> {
-        estimates(self.evaluate_parts(rows, ask == Ask::ValuesAndPolicy).map_err(HeuristicError)?)
+    pub(super) fn evaluate(&mut self, rows: ArrayView2<'_, u8>, ask: Query) -> Result<Estimates, HeuristicError> {
+        estimates(self.evaluate_parts(rows, ask == Query::ValuesAndPolicy).map_err(HeuristicError)?)
     }
 
     /// What the network says of rows, as many at a time as fit. A CUDA device is given the next of them before it is done with
@@ -220,7 +220,7 @@ pub(super) mod tests {
         let evaluator = Box::new(Narrow { most: 10, message });
         let mut worker = Worker { evaluator, device: Device::CPU, largest: usize::MAX };
         let rows = Array2::from_shape_fn((100, 2), |(row, _)| row as u8);
-        let values = worker.evaluate(rows.view(), Ask::Values).map(|estimates| estimates.values);
+        let values = worker.evaluate(rows.view(), Query::Values).map(|estimates| estimates.values);
         assert!(values.is_err() || worker.largest <= 10, "it remembers what fits");
         values
     }
@@ -284,7 +284,7 @@ pub(super) mod tests {
         let (outbox, answers) = channel();
         let thread = thread::spawn(move || worker.serve(AHEAD, &inbox, &outbox));
         let rows = |chunk: usize| Array2::from_elem((3, 1), chunk as u8);
-        (0..6).for_each(|chunk| requests.send(Request { rows: rows(chunk), ask: Ask::Values }).expect("it serves"));
+        (0..6).for_each(|chunk| requests.send(Request { rows: rows(chunk), ask: Query::Values }).expect("it serves"));
         while device.begun.load(Ordering::SeqCst) < AHEAD {
             thread::yield_now(); // without end, were chunks begun one after the other
         }
@@ -363,14 +363,16 @@ pub(super) mod tests {
         let evaluator = Box::new(Narrow { most: 10, message: "CUDA out of memory. Tried" });
         let mut worker = Worker { evaluator, device: Device::CPU, largest: usize::MAX };
         let rows = |count| Array2::from_shape_fn((count, 1), |(row, _)| row as u8);
-        let started: Vec<_> =
-            [8, 30, 9].into_iter().map(|count| worker.begin(Request { rows: rows(count), ask: Ask::Values })).collect();
+        let started: Vec<_> = [8, 30, 9]
+            .into_iter()
+            .map(|count| worker.begin(Request { rows: rows(count), ask: Query::Values }))
+            .collect();
         for (started, count) in started.into_iter().zip([8, 30, 9]) {
             let values = worker.end(started).expect("it fits in parts").values;
             assert!(values.into_iter().eq((0..count).map(|row| row as f32)));
         }
         assert_eq!(worker.largest, 7);
-        assert!(worker.begin(Request { rows: rows(8), ask: Ask::Values }).begun.is_none(), "it is too large");
+        assert!(worker.begin(Request { rows: rows(8), ask: Query::Values }).begun.is_none(), "it is too large");
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use super::axis::{Axis, Panel};
 use super::canvas::{Canvas, WIDTH, series_color};
 use super::results::{KEY_PITCH, Results, common, key, names};
-use crate::report::Solved;
+use crate::report::Record;
 
 /// Less time than this is not told apart.
 const LEAST_SECONDS: f64 = 1e-4;
 
 /// What each solved instance took, from least to most, with the share of all instances that took no more: from above 0
 /// to the share that was solved.
-pub fn cumulative(results: &Results, effort: impl Fn(&Solved) -> f64) -> Vec<(f64, f64)> {
+pub fn cumulative(results: &Results, effort: impl Fn(&Record) -> f64) -> Vec<(f64, f64)> {
     let mut efforts: Vec<f64> = results.records.iter().filter(|record| record.solved).map(effort).collect();
     efforts.sort_by(f64::total_cmp);
     let all = results.records.len() as f64;
@@ -66,7 +66,7 @@ fn stairs(curve: &[(f64, f64)], panel: &Panel) -> Vec<(f64, f64)> {
 }
 
 fn describe(results: &Results, name: &str) -> String {
-    let median = |effort: fn(&Solved) -> f64| {
+    let median = |effort: fn(&Record) -> f64| {
         let curve = cumulative(results, effort);
         let half = curve.iter().find(|(_, share)| *share >= 0.5);
         half.map(|(effort, _)| super::axis::short(*effort))

@@ -3,7 +3,7 @@
 use super::canvas::series_color;
 use super::canvas::{Anchor, Canvas, TEXT};
 use super::font;
-use crate::report::Solved;
+use crate::report::Record;
 use std::collections::BTreeSet;
 
 /// The results of one run of `costar bench`: of the same settings all.
@@ -12,7 +12,7 @@ pub struct Results {
     /// What the file is called.
     pub name: String,
     /// At least one.
-    pub records: Vec<Solved>,
+    pub records: Vec<Record>,
 }
 
 impl Results {
@@ -42,7 +42,7 @@ impl Results {
 type Setting = (String, String);
 
 /// The settings of results, one by one.
-fn settings(record: &Solved) -> Vec<Setting> {
+fn settings(record: &Record) -> Vec<Setting> {
     let known = [
         ("", Some(record.search.clone())),
         ("", record.heuristic.clone().filter(|heuristic| heuristic != "network")),
@@ -104,7 +104,7 @@ pub(super) fn names(all: &[&Results]) -> Vec<String> {
 
 /// What all results are of: the puzzle, the search and the model where there is but one.
 pub(super) fn common(all: &[&Results]) -> String {
-    let only = |value: fn(&Solved) -> Option<String>| {
+    let only = |value: fn(&Record) -> Option<String>| {
         let values: BTreeSet<Option<String>> = all.iter().map(|results| value(&results.records[0])).collect();
         if values.len() == 1 { values.into_iter().next().flatten() } else { None }
     };

@@ -1,7 +1,7 @@
 //! What only puzzles have whose moves can be undone: goals, scrambles, searches from both ends, perimeters.
 
 use crate::error::Result;
-use crate::heuristic::{Heuristic, PerState, ball};
+use crate::heuristic::{Heuristic, PerState, perimeter_heuristic};
 use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible};
 use crate::random::Generator;
@@ -14,8 +14,8 @@ use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf, Shelf, states_
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The depth of the heuristic `ball`: 100,000 states of the cube.
-const BALL_DEPTH: u32 = 5;
+/// The depth of the heuristic `perimeter`: 100,000 states of the cube.
+const PERIMETER_DEPTH: u32 = 5;
 
 /// What only puzzles have whose moves can be undone, for those who know a puzzle as a [`Puzzle`].
 pub trait Reverse<P: Puzzle>: Send + Sync {
@@ -34,8 +34,8 @@ pub trait Reverse<P: Puzzle>: Send + Sync {
     /// The search `nbs`.
     fn nbs(&self) -> Box<dyn Search<P>>;
 
-    /// The heuristic `ball`.
-    fn ball(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>>;
+    /// The heuristic `perimeter`.
+    fn perimeter_heuristic(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>>;
 
     /// [`Perimeter::within`].
     fn perimeter(&self, puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State>;
@@ -83,13 +83,13 @@ impl<P: Reversible> Reverse<P> for ByInverses {
         Box::new(NearOptimalBidirectional)
     }
 
-    fn ball(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>> {
+    fn perimeter_heuristic(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>> {
         let room = memory::available().unwrap_or(u64::MAX) / 2;
         let kept = Shelf::new(&**puzzle, None).and_then(|shelf| shelf.load(u32::MAX, room));
-        let Some(perimeter) = kept else { return Box::new(ball(&**puzzle, BALL_DEPTH)) };
+        let Some(perimeter) = kept else { return Box::new(perimeter_heuristic(&**puzzle, PERIMETER_DEPTH)) };
         let (puzzle, beyond) = (Arc::clone(puzzle), perimeter.least_outside() as f32);
         let estimate = move |state: &P::State| perimeter.cost(&*puzzle, state).map_or(beyond, |cost| cost as f32);
-        Box::new(PerState::new("ball", true, estimate))
+        Box::new(PerState::new("perimeter", true, estimate))
     }
 
     fn perimeter(&self, puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State> {

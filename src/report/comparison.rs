@@ -1,7 +1,7 @@
 //! Two files of results beside each other.
 
 use super::statistics::{Difference, difference};
-use super::{Solved, mean};
+use super::{Record, mean};
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -47,9 +47,9 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares results instance by instance; `optima` are the known optimal costs of those here, in their order.
-    pub fn new(here: &[Solved], optima: &[Option<u32>], there: &[Solved]) -> Comparison {
-        let others: HashMap<&str, &Solved> = there.iter().map(|result| (result.instance.as_str(), result)).collect();
-        let mut pairs: Vec<([&Solved; 2], Option<u32>)> = here
+    pub fn new(here: &[Record], optima: &[Option<u32>], there: &[Record]) -> Comparison {
+        let others: HashMap<&str, &Record> = there.iter().map(|result| (result.instance.as_str(), result)).collect();
+        let mut pairs: Vec<([&Record; 2], Option<u32>)> = here
             .iter()
             .zip(optima)
             .filter_map(|(result, optimum)| Some(([result, *others.get(result.instance.as_str())?], *optimum)))
@@ -60,13 +60,13 @@ impl Comparison {
             pairs.iter_mut().for_each(|(_, optimum)| *optimum = None);
         }
         let has_costs = same_move_costs && pairs.iter().any(|(pair, _)| pair.iter().any(|result| result.has_costs()));
-        let both = |of: &dyn Fn(&Solved) -> f64| {
+        let both = |of: &dyn Fn(&Record) -> f64| {
             let side = |side: usize| mean(pairs.iter().map(|(pair, _)| of(pair[side])));
             side(0).zip(side(1)).map(|(here, there)| [here, there])
         };
         let ratio =
-            |of: &dyn Fn(&Solved) -> f64| both(of).filter(|[_, there]| *there > 0.0).map(|[here, there]| here / there);
-        let count = |holds: &dyn Fn(&Solved, Option<u32>) -> bool| {
+            |of: &dyn Fn(&Record) -> f64| both(of).filter(|[_, there]| *there > 0.0).map(|[here, there]| here / there);
+        let count = |holds: &dyn Fn(&Record, Option<u32>) -> bool| {
             [0, 1].map(|side| pairs.iter().filter(|(pair, optimum)| holds(pair[side], *optimum)).count())
         };
         let costs: Vec<[f64; 2]> =
@@ -81,7 +81,7 @@ impl Comparison {
         let compare = |order: Ordering| compared.iter().filter(|[here, there]| here.total_cmp(there) == order).count();
         let seconds: Vec<[f64; 2]> = pairs.iter().map(|([here, there], _)| [here.seconds, there.seconds]).collect();
         let is_optimal =
-            |result: &Solved, optimum: u32| f64::from(result.cost.is_some_and(|cost| cost <= optimum.into()));
+            |result: &Record, optimum: u32| f64::from(result.cost.is_some_and(|cost| cost <= optimum.into()));
         let optimal = pairs.iter().filter_map(|([here, there], optimum)| {
             Some([is_optimal(here, (*optimum)?), is_optimal(there, (*optimum)?)])
         });
@@ -166,14 +166,14 @@ impl fmt::Display for Comparison {
 mod tests {
     use super::*;
 
-    fn row(instance: &str, length: usize, cost: f64, move_costs: Option<&str>) -> Solved {
-        Solved {
+    fn row(instance: &str, length: usize, cost: f64, move_costs: Option<&str>) -> Record {
+        Record {
             instance: instance.into(),
             solved: true,
             length: Some(length),
             cost: Some(cost),
             move_costs: move_costs.map(str::to_owned),
-            ..Solved::default()
+            ..Record::default()
         }
     }
 

@@ -16,7 +16,7 @@ pub use tensorboard::TensorBoard;
 
 /// What `solve --json` prints of an instance. `null` where a field does not apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Solved {
+pub struct Record {
     /// The puzzle's name.
     pub puzzle: String,
     /// The instance as it was given.
@@ -111,7 +111,7 @@ pub(crate) fn whole<S: serde::Serializer>(number: &Option<f64>, serializer: S) -
     }
 }
 
-impl Solved {
+impl Record {
     /// Whether its cost is no length: moves were given costs, or have other costs than 1.
     pub fn has_costs(&self) -> bool {
         self.move_costs.is_some() || self.cost.zip(self.length).is_some_and(|(cost, length)| cost != length as f64)
@@ -121,7 +121,7 @@ impl Solved {
     ///
     /// # Errors
     /// Names the first setting that differs.
-    pub fn check_same_settings(&self, other: &Solved) -> Result<(), String> {
+    pub fn check_same_settings(&self, other: &Record) -> Result<(), String> {
         let differs = |name: &str, ours: String, theirs: String| {
             if ours == theirs { Ok(()) } else { Err(format!("{name} is {ours} there, and {theirs} here")) }
         };
@@ -138,7 +138,7 @@ impl Solved {
         differs("the checksum of the model's weights", show(&self.weights_crc32), show(&other.weights_crc32))?;
         differs("the device", show(&self.device), show(&other.device))?;
         differs("`precision`", show(&self.precision), show(&other.precision))?;
-        let settings = |record: &Solved| record.config.as_object().cloned().unwrap_or_default();
+        let settings = |record: &Record| record.config.as_object().cloned().unwrap_or_default();
         let (ours, theirs) = (settings(self), settings(other));
         for name in ours.keys().chain(theirs.keys()) {
             let value = |of: &serde_json::Map<String, Value>| of.get(name).map_or("none".into(), Value::to_string);
@@ -226,15 +226,15 @@ impl Summary {
     ///
     /// # Panics
     /// If there are not as many optima as results.
-    pub fn new(results: &[Solved], optima: &[Option<u32>], peak_memory_bytes: u64) -> Summary {
+    pub fn new(results: &[Record], optima: &[Option<u32>], peak_memory_bytes: u64) -> Summary {
         assert_eq!(results.len(), optima.len());
         let both = || results.iter().zip(optima).filter_map(|(result, optimum)| Some((result.cost?, (*optimum)?)));
-        let has_costs = results.iter().any(Solved::has_costs);
+        let has_costs = results.iter().any(Record::has_costs);
         let mut seconds: Vec<f64> = results.iter().map(|result| result.seconds).collect();
         seconds.sort_by(f64::total_cmp);
         let total: f64 = seconds.iter().sum();
         let rate =
-            |count: fn(&Solved) -> u64| (total > 0.0).then(|| results.iter().map(count).sum::<u64>() as f64 / total);
+            |count: fn(&Record) -> u64| (total > 0.0).then(|| results.iter().map(count).sum::<u64>() as f64 / total);
         Summary {
             instances: results.len(),
             solved: results.iter().filter(|result| result.solved).count(),
@@ -399,13 +399,13 @@ mod tests {
 
     #[test]
     fn results_of_other_goals_and_costs_are_told_apart() {
-        let plain = Solved { puzzle: "cube3".into(), ..Solved::default() };
-        let row = |goal: Option<&str>, move_costs: Option<&str>| Solved {
+        let plain = Record { puzzle: "cube3".into(), ..Record::default() };
+        let row = |goal: Option<&str>, move_costs: Option<&str>| Record {
             goal: goal.map(str::to_owned),
             move_costs: move_costs.map(str::to_owned),
             ..plain.clone()
         };
-        let refusal = |one: &Solved, other: &Solved| one.check_same_settings(other).expect_err("they differ");
+        let refusal = |one: &Record, other: &Record| one.check_same_settings(other).expect_err("they differ");
         let (two, three) = (row(None, Some("U=2")), row(None, Some("U=3")));
         assert_eq!(refusal(&two, &three), "`move_costs` is U=2 there, and U=3 here");
         assert_eq!(refusal(&plain, &two), "`move_costs` is none there, and U=2 here");
@@ -414,7 +414,7 @@ mod tests {
         // What was not given is not written, and rows without it are read.
         let text = serde_json::to_string(&plain).expect("JSON");
         assert!(!text.contains("goal") && !text.contains("move_costs"), "{text}");
-        assert_eq!(serde_json::from_str::<Solved>(&text).expect("a row"), plain);
+        assert_eq!(serde_json::from_str::<Record>(&text).expect("a row"), plain);
     }
 
     #[test]
@@ -422,7 +422,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/http.md");
         let document = fs::read_to_string(path).expect("the document");
         let all =
-            Solved { ranks: Some(2), goal: Some("2".into()), move_costs: Some("U=2".into()), ..Solved::default() };
+            Record { ranks: Some(2), goal: Some("2".into()), move_costs: Some("U=2".into()), ..Record::default() };
         let row = serde_json::to_value(&all).expect("JSON");
         for name in row.as_object().expect("an object").keys() {
             let is_named = |line: &str| line.starts_with("| `") && line.contains(&format!("`{name}`"));

@@ -36,8 +36,8 @@ use super::nodes::arena::NodeId;
 use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
 use super::settings::{Share, Weight, settings};
-use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
-use crate::heuristic::{Ask, Heuristic, HeuristicError};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
+use crate::heuristic::{Heuristic, HeuristicError, Query};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
 use crate::workers::{extend, in_ranges};
@@ -144,7 +144,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let Some(first) = self.first_answer(puzzle, start, heuristic, control)? else {
             return Run::new(puzzle, self, start, Shared::of(control)).outcome(heuristic, control);
         };
@@ -157,7 +157,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         let outcome = Run::new(puzzle, self, start, Shared::of(&control)).outcome(heuristic, &mut control)?;
         let stats = Stats { seconds: control.seconds(), ..first.stats.and(&outcome.stats) };
         let best = if outcome.cost.is_some() || first.cost.is_none() { outcome } else { first };
-        Ok(Outcome { stats, ..best })
+        Ok(SearchResult { stats, ..best })
     }
 
     /// The answer of a narrower beam, where none is known and a perimeter can refine it.
@@ -167,7 +167,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Option<Outcome>, HeuristicError> {
+    ) -> Result<Option<SearchResult>, HeuristicError> {
         if self.perimeter.is_empty() || control.bound().is_some() || self.n < FIRST {
             return Ok(None);
         }
@@ -209,7 +209,7 @@ struct Run<'a, P: Puzzle> {
     puzzle: &'a P,
     settings: &'a Beam<P::State>,
     start: P::State,
-    ask: Ask,
+    ask: Query,
     exchange: &'a dyn Exchange,
     threads: usize,
     /// This rank's part.
@@ -237,7 +237,7 @@ struct Run<'a, P: Puzzle> {
     stale: u32,
     /// This rank's best answer in the layer that is being generated.
     found: Option<Found<P::State>>,
-    best: Option<Answer>,
+    best: Option<Incumbent>,
 }
 
 impl<'a, P: Puzzle> Run<'a, P> {
@@ -247,7 +247,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             puzzle,
             settings,
             start: *start,
-            ask: Ask::Values,
+            ask: Query::Values,
             exchange: shared.exchange,
             threads: shared.threads,
             layer: Layer::default(),
@@ -272,13 +272,13 @@ impl<'a, P: Puzzle> Run<'a, P> {
         mut self,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let end = self.search(heuristic, control)?;
         self.stats.stored = self.evaluated.len();
         let stats = Stats { seconds: control.seconds(), ..self.stats_of_all()? };
         let (moves, cost) = self.best.map(|answer| (answer.moves, answer.cost)).unzip();
         let proven_optimal = end == End::Solved && stats.iterations == 0;
-        Ok(Outcome { end, moves, cost, proven_optimal, stats, proof: None })
+        Ok(SearchResult { end, moves, cost, proven_optimal, stats, proof: None })
     }
 
     fn search(
@@ -288,11 +288,11 @@ impl<'a, P: Puzzle> Run<'a, P> {
     ) -> Result<End, HeuristicError> {
         let start = self.start;
         if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &start) {
-            self.best = Some(Answer { cost: moves.len() as Cost, moves });
+            self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
             return Ok(End::Solved);
         }
         if self.settings.candidates > 0 && heuristic.has_policy() {
-            self.ask = Ask::ValuesAndPolicy;
+            self.ask = Query::ValuesAndPolicy;
         }
         self.begin(&start, heuristic)?;
         while self.width > 0 {
@@ -336,7 +336,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         self.evaluated.insert(hash);
         self.layer =
             Layer { states: vec![*start], hashes: vec![hash], costs: vec![0], ranks: vec![0.0], ..Layer::default() };
-        if self.ask == Ask::ValuesAndPolicy {
+        if self.ask == Query::ValuesAndPolicy {
             heuristic.submit(&[*start], self.ask)?;
             let estimates = heuristic.collect()?;
             self.stats.evaluated += 1;
@@ -350,7 +350,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let shortlist = self.shortlist()?;
         let mut queue = ChunkQueue::new(heuristic, self.ask);
         let mut children = std::mem::take(&mut self.room);
-        let policy = if self.ask == Ask::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
+        let policy = if self.ask == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
         children.make_room_with_estimates(self.likely_children(&shortlist), policy);
         let mut ended = Ok(());
         let together = if queue.overlap > 0 { queue.chunk.clamp(LEAST_BLOCK, BLOCK) } else { BLOCK };
@@ -453,7 +453,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
     fn shortlist(&mut self) -> Result<Shortlist, HeuristicError> {
         let room = self.settings.candidates.saturating_mul(self.settings.n.max(1));
         let mut shortlist = Shortlist::new(self.puzzle, self.settings, self.threads, &self.layer);
-        if self.ask == Ask::Values {
+        if self.ask == Query::Values {
             return Ok(shortlist);
         }
         shortlist.last = shortlist.cut(self.exchange, self.threads, &self.layer, room as u64)?;

@@ -49,7 +49,7 @@ use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::open::Ties;
 use super::perimeter::Perimeter;
 use super::settings::{Weight, settings};
-use super::{Answer, Control, End, Limit, Outcome, Progress, Search};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
@@ -188,7 +188,7 @@ impl<P: Puzzle> Search<P> for BestFirst<P::State> {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         memory::keep_freed();
         Run::new(puzzle, start, heuristic, self).search(control)
     }
@@ -203,7 +203,7 @@ struct Run<'a, P: Puzzle> {
     /// Where the first batch with an answer is the last: the goals that it has reached, in the order of generation.
     goals: Vec<NodeId>,
     /// The best answer so far.
-    best: Option<Answer>,
+    best: Option<Incumbent>,
     /// Whether some move cost nothing: then a state may be worth as much as its parent.
     free_moves: bool,
 }
@@ -227,12 +227,12 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
     }
 
-    fn search(mut self, control: &mut Control<'_>) -> Result<Outcome, HeuristicError> {
+    fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult, HeuristicError> {
         let start = self.start;
         self.nodes.threads = control.threads();
         if let Some(moves) = self.path_from(&start) {
             self.nodes.stats.stored = 1;
-            self.best = Some(Answer { cost: moves.len() as Cost, moves });
+            self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
             return Ok(self.outcome(End::Solved, true, control));
         }
         self.nodes.store(&start, NO_PARENT, 0, 0, true);
@@ -259,7 +259,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
             if let Err(Interrupt::Failed(error)) = step {
                 return Err(error);
             }
-            if let Some(answer) = self.cheapest_answer() {
+            if let Some(answer) = self.cheapest_incumbent() {
                 self.nodes.discard();
                 let proven = self.proves(bound.unwrap_or(0.0), answer.cost);
                 self.best = Some(answer);
@@ -334,15 +334,15 @@ impl<'a, P: Puzzle> Run<'a, P> {
     }
 
     /// The cheapest path to a goal that this batch has reached; of equals, the first that was generated.
-    fn cheapest_answer(&self) -> Option<Answer> {
+    fn cheapest_incumbent(&self) -> Option<Incumbent> {
         self.goals.iter().map(|&goal| self.answer(self.nodes.arena.path(goal))).min_by_key(|answer| answer.cost)
     }
 
     /// Moves with their cost. It is added up along the path: an ancestor may have found a cheaper parent since its
     /// descendants were stored.
-    fn answer(&self, moves: Vec<Move>) -> Answer {
+    fn answer(&self, moves: Vec<Move>) -> Incumbent {
         let replayed = replay(self.puzzle, &self.start, &moves);
-        Answer { cost: replayed.expect("the moves were legal when they were stored").1, moves }
+        Incumbent { cost: replayed.expect("the moves were legal when they were stored").1, moves }
     }
 
     /// Whether a solution of this cost is a cheapest one, where `bound` was the least priority before the batch: with
@@ -359,7 +359,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
     }
 
     /// Ends with the open list empty, or with the patience used up.
-    fn end(self, control: &Control<'_>) -> Outcome {
+    fn end(self, control: &Control<'_>) -> SearchResult {
         // If nothing is left that could be better, and nothing was pruned, nothing better exists.
         let exhausted = self.nodes.open.is_empty() && self.nodes.stats.pruned == 0;
         let end = match self.best {
@@ -372,15 +372,15 @@ impl<'a, P: Puzzle> Run<'a, P> {
     }
 
     /// Ends at a limit.
-    fn end_at(self, limit: Limit, control: &Control<'_>) -> Outcome {
+    fn end_at(self, limit: Limit, control: &Control<'_>) -> SearchResult {
         let end = if self.best.is_some() { End::Solved } else { End::Limit(limit) };
         self.outcome(end, false, control)
     }
 
-    fn outcome(mut self, end: End, proven: bool, control: &Control<'_>) -> Outcome {
+    fn outcome(mut self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
         self.nodes.stats.seconds = control.seconds();
         let proven_optimal = proven && self.best.is_some();
         let (moves, cost) = self.best.map(|answer| (answer.moves, answer.cost)).unzip();
-        Outcome { end, moves, cost, proven_optimal, stats: self.nodes.stats, proof: None }
+        SearchResult { end, moves, cost, proven_optimal, stats: self.nodes.stats, proof: None }
     }
 }

@@ -13,7 +13,7 @@
 use super::breadth_first::BreadthFirst;
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::tree::Tree;
-use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
+use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Reversible, State, replay};
 
@@ -42,7 +42,7 @@ impl<P: Reversible> Search<P> for Bidirectional<P::State> {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         if !self.forward.perimeter.is_empty() {
             return self.forward.run(puzzle, start, heuristic, control);
         }
@@ -51,7 +51,7 @@ impl<P: Reversible> Search<P> for Bidirectional<P::State> {
         let (end, moves) = run.search(start, control);
         run.stats.stored = run.tree.len() as u64;
         run.stats.seconds = control.seconds();
-        Ok(Outcome {
+        Ok(SearchResult {
             end,
             cost: moves.as_ref().map(|moves| replay(puzzle, start, moves).expect("both halves were legal").1),
             proven_optimal: moves.is_some() && run.unit_costs,

@@ -15,7 +15,7 @@
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::tree::Tree;
 use super::perimeter::Perimeter;
-use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
+use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Numbers, Puzzle, State};
 
@@ -44,7 +44,7 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
         start: &P::State,
         _heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let has_perimeter = !self.perimeter.is_empty();
         if !has_perimeter
             && let Some(numbers) = puzzle.numbers()
@@ -107,7 +107,7 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
         let outcome = tree.outcome(end, goal, unit_costs, stats);
         Ok(match inside {
             Some(moves) => {
-                Outcome { cost: Some(moves.len() as Cost), moves: Some(moves), proven_optimal: true, ..outcome }
+                SearchResult { cost: Some(moves.len() as Cost), moves: Some(moves), proven_optimal: true, ..outcome }
             }
             None => outcome,
         })
@@ -120,7 +120,7 @@ const UNREACHED: Move = Move::MAX;
 const START: Move = Move::MAX - 1;
 
 /// The same search over the numbers of states, each move at a cost of 1.
-fn by_number<S>(numbers: &dyn Numbers<S>, start: usize, moves: usize, control: &mut Control<'_>) -> Outcome {
+fn by_number<S>(numbers: &dyn Numbers<S>, start: usize, moves: usize, control: &mut Control<'_>) -> SearchResult {
     let goals = numbers.goals();
     let mut reached_by = vec![UNREACHED; numbers.count()];
     let mut queue: Vec<u32> = vec![start as u32];
@@ -155,7 +155,7 @@ fn by_number<S>(numbers: &dyn Numbers<S>, start: usize, moves: usize, control: &
     stats.seconds = control.seconds();
     let goal = (end == End::Solved).then(|| queue[stats.expanded as usize - 1] as usize);
     let moves = goal.map(|goal| way_to(numbers, goal, &reached_by));
-    Outcome {
+    SearchResult {
         end,
         cost: moves.as_ref().map(|moves| moves.len() as Cost),
         proven_optimal: goal.is_some(),

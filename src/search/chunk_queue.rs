@@ -3,7 +3,7 @@
 //! The states stay where the search has them, in the order of their numbers; the queue knows which of them it has submitted.
 
 use super::nodes::arena::NodeId;
-use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::puzzle::State;
 use std::collections::VecDeque;
 use std::thread;
@@ -14,7 +14,7 @@ pub(super) struct ChunkQueue<'a, S> {
     pub(super) chunk: usize,
     /// How many chunks may be in flight while the search goes on.
     pub(super) overlap: usize,
-    ask: Ask,
+    ask: Query,
     /// The first state that was not submitted.
     pub(super) next: NodeId,
     /// The first state of each chunk in flight.
@@ -22,7 +22,7 @@ pub(super) struct ChunkQueue<'a, S> {
 }
 
 impl<'a, S: State> ChunkQueue<'a, S> {
-    pub(super) fn new(heuristic: &'a mut dyn Heuristic<S>, ask: Ask) -> Self {
+    pub(super) fn new(heuristic: &'a mut dyn Heuristic<S>, ask: Query) -> Self {
         let chunk = heuristic.chunk().max(1);
         let overlap = heuristic.overlap();
         ChunkQueue { heuristic, chunk, overlap, ask, next: 0, submitted: VecDeque::new() }

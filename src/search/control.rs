@@ -2,7 +2,7 @@
 
 use super::exchange::{Alone, Exchange};
 use super::limits::{Limit, Limits};
-use super::outcome::{Answer, Progress, Stats};
+use super::result::{Incumbent, Progress, Stats};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Cost;
 use crate::workers;
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// A callback for better answers.
-type OnAnswer<'a> = Box<dyn FnMut(&Answer) + 'a>;
+type OnIncumbent<'a> = Box<dyn FnMut(&Incumbent) + 'a>;
 
 /// What a search runs under: limits, the flag that stops it, and the callbacks that watch it.
 pub struct Control<'a> {
     limits: &'a Limits,
     stop: &'a AtomicBool,
     watch: &'a mut dyn FnMut(&Progress),
-    answers: Option<OnAnswer<'a>>,
+    answers: Option<OnIncumbent<'a>>,
     begun: Instant,
     /// An answer is of use only if it costs less than this.
     bound: Option<Cost>,
@@ -47,13 +47,13 @@ impl<'a> Beside<'a> {
         self,
         limits: &'b Limits,
         watch: &'b mut dyn FnMut(&Progress),
-        answers: &'b mut dyn FnMut(&Answer),
+        answers: &'b mut dyn FnMut(&Incumbent),
     ) -> Control<'b>
     where
         'a: 'b,
     {
         let Beside { stop, begun, bound, enough, threads } = self;
-        Control { begun, bound, enough, threads, ..Control::new(limits, stop, watch) }.with_answers(answers)
+        Control { begun, bound, enough, threads, ..Control::new(limits, stop, watch) }.with_incumbents(answers)
     }
 }
 
@@ -75,7 +75,7 @@ impl<'a> Control<'a> {
     }
 
     /// Also reports every answer that is better than those before, as soon as it is found.
-    pub fn with_answers(self, answers: &'a mut dyn FnMut(&Answer)) -> Self {
+    pub fn with_incumbents(self, answers: &'a mut dyn FnMut(&Incumbent)) -> Self {
         Control { answers: Some(Box::new(answers)), ..self }
     }
 
@@ -100,15 +100,15 @@ impl<'a> Control<'a> {
         &'b mut self,
         limits: &'b Limits,
         bound: Option<Cost>,
-        translate: impl Fn(&Answer) -> Option<Answer> + 'b,
+        translate: impl Fn(&Incumbent) -> Option<Incumbent> + 'b,
     ) -> Control<'b> {
         let answers = self.answers.as_mut().map(|answers| {
-            let report = move |answer: &Answer| {
+            let report = move |answer: &Incumbent| {
                 if let Some(answer) = translate(answer) {
                     answers(&answer);
                 }
             };
-            Box::new(report) as Box<dyn FnMut(&Answer) + 'b>
+            Box::new(report) as Box<dyn FnMut(&Incumbent) + 'b>
         });
         Control {
             limits,
@@ -161,7 +161,7 @@ impl<'a> Control<'a> {
     }
 
     /// Reports an answer that is better than those before.
-    pub fn answer(&mut self, answer: &Answer) {
+    pub fn answer(&mut self, answer: &Incumbent) {
         if let Some(answers) = &mut self.answers {
             answers(answer);
         }

@@ -8,7 +8,7 @@ use super::nodes::bins::Bins;
 use super::nodes::closed::{AHEAD, Closed};
 use super::nodes::move_order::MoveOrder;
 use super::nodes::open::{Open, Ties};
-use crate::heuristic::{Ask, Heuristic, HeuristicError};
+use crate::heuristic::{Heuristic, HeuristicError, Query};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{extend, in_ranges};
@@ -88,7 +88,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             closed: Closed::default(),
             open: Open::new(ties),
             order: MoveOrder::new(if is_partial { puzzle.move_count() } else { 0 }),
-            queue: ChunkQueue::new(heuristic, if is_partial { Ask::ValuesAndPolicy } else { Ask::Values }),
+            queue: ChunkQueue::new(heuristic, if is_partial { Query::ValuesAndPolicy } else { Query::Values }),
             new: Vec::new(),
             submitted: 0,
             stats: Stats::default(),

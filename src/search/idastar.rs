@@ -10,7 +10,7 @@
 //!
 //! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
 
-use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
+use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
 use std::time::Instant;
@@ -40,7 +40,7 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let admissible = heuristic.is_admissible();
         let mut run = Run {
             puzzle,
@@ -66,7 +66,7 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
         run.stats.seconds = run.control.seconds();
         run.stats.stored = run.stats.stored.max(run.path.len() as u64 + 1);
         let whole = self.bucket <= 1.0;
-        Ok(Outcome {
+        Ok(SearchResult {
             end,
             moves: cost.map(|_| run.path),
             cost,

@@ -7,9 +7,9 @@
 //! | [`best_first`], `frontier` | batch-weighted A*, A* and greedy best-first search in one loop; its nodes |
 //! | [`beam`], `exhaustive` | beam search; exhaustive search into the perimeter, which shortens its solution |
 //! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random`] | the classical searches |
-//! | [`perimeter`] | exact costs of all states near the goals |
+//! | [`perimeter_heuristic`] | exact costs of all states near the goals |
 //! | [`symmetry`] | any search on several symmetric images of an instance |
-//! | `limits`, `control`, `outcome` | what every search shares |
+//! | `limits`, `control`, `result` | what every search shares |
 //! | [`exchange`] | the processes that share a search |
 //! | [`settings`] | how a search names its settings |
 //! | `children` | children of many nodes, made and freed of duplicates on all cores |
@@ -50,16 +50,16 @@ pub mod idastar;
 mod limits;
 pub mod nbs;
 pub mod nodes;
-mod outcome;
 pub mod perimeter;
 pub mod prove;
 pub mod random;
+mod result;
 pub mod settings;
 pub mod symmetry;
 
 pub use control::Control;
 pub use limits::{Limit, Limits};
-pub use outcome::{Answer, End, Outcome, Progress, Proof, ProofProgress, Stats};
+pub use result::{End, Incumbent, Progress, Proof, ProofProgress, SearchResult, Stats};
 
 /// Expanded nodes between two checks of the clock and the memory.
 const CHECK_EVERY: u64 = 1024;
@@ -83,7 +83,7 @@ pub trait Search<P: Puzzle>: Send + Sync {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError>;
+    ) -> Result<SearchResult, HeuristicError>;
 
     /// A quick answer that [`Search::run`] begins with, to look for cheaper ones, where no answer is known; `None` where it
     /// does not begin so. It may hold no solution.
@@ -96,7 +96,7 @@ pub trait Search<P: Puzzle>: Send + Sync {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Option<Outcome>, HeuristicError> {
+    ) -> Result<Option<SearchResult>, HeuristicError> {
         let _ = (puzzle, start, heuristic, control);
         Ok(None)
     }

@@ -17,7 +17,7 @@
 
 use super::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::nodes::closed::Closed;
-use super::{Control, End, Limit, Outcome, Progress, Search, Stats};
+use super::{Control, End, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
 use crate::puzzle::{Cost, Move, Reversible, replay};
 use std::cmp::Reverse;
@@ -41,7 +41,7 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         // The same estimate, towards the start.
         let back = heuristic.retarget().and_then(|retarget| retarget(start));
         let mut back = back.unwrap_or_else(|| Box::new(zero()));
@@ -53,7 +53,7 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
         let moves = run.answer().filter(|_| solved);
         run.stats.stored = run.stored();
         run.stats.seconds = control.seconds();
-        Ok(Outcome {
+        Ok(SearchResult {
             end,
             cost: moves.as_ref().map(|moves| replay(puzzle, start, moves).expect("both halves were legal").1),
             proven_optimal: moves.as_ref().is_some_and(|moves| moves.is_empty() || admissible),

@@ -15,10 +15,10 @@
 use super::chunk_queue::ChunkQueue;
 use super::exhaustive::{Exhaustive, sequences};
 use super::limits::Interrupt;
-use super::outcome::{Proof, ProofProgress};
 use super::perimeter::Perimeter;
-use super::{Answer, Control, End, Limit, Outcome, Progress, Search, Stats};
-use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use super::result::{Proof, ProofProgress};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
+use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{Job, Own, beside, cores};
 use hashbrown::HashMap;
@@ -100,7 +100,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let first = match &self.search {
             Some(search) => {
                 let limits = control.limits();
@@ -108,7 +108,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
                 let mut control = control.child(limits, None, |answer| Some(answer.clone())).with_enough(enough);
                 search.run(puzzle, start, heuristic, &mut control)?
             }
-            None => Outcome::none(),
+            None => SearchResult::none(),
         };
         if control.exchange().rank() > 0 {
             return Ok(first); // what follows is the first rank's alone
@@ -128,7 +128,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             start: *start,
             heuristic: self.search.is_some().then_some(heuristic),
             room,
-            best: first.moves.zip(first.cost).map(|(moves, cost)| Answer { moves, cost }),
+            best: first.moves.zip(first.cost).map(|(moves, cost)| Incumbent { moves, cost }),
             stats: first.stats,
             excluded: None,
             current: None,
@@ -155,7 +155,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
         };
         let (moves, cost) = run.best.map(|answer| (answer.moves, answer.cost)).unzip();
         let stats = Stats { seconds, ..run.stats };
-        Ok(Outcome { end, moves, cost, proven_optimal: proven, stats, proof: Some(proof) })
+        Ok(SearchResult { end, moves, cost, proven_optimal: proven, stats, proof: Some(proof) })
     }
 }
 
@@ -167,7 +167,7 @@ struct Run<'a, P: Puzzle> {
     heuristic: Option<&'a mut dyn Heuristic<P::State>>,
     /// How many sequences are left; `None`: as many as it takes.
     room: Option<u64>,
-    best: Option<Answer>,
+    best: Option<Incumbent>,
     stats: Stats,
     /// The greatest cost of which it is proven that there is no solution of it, nor of less.
     excluded: Option<Cost>,
@@ -227,7 +227,7 @@ impl<P: Puzzle> Run<'_, P> {
     }
 
     fn take(&mut self, moves: Vec<Move>, control: &mut Control<'_>) {
-        let answer = Answer { cost: moves.len() as Cost, moves };
+        let answer = Incumbent { cost: moves.len() as Cost, moves };
         if self.best.as_ref().is_none_or(|best| answer.cost < best.cost) {
             control.answer(&answer);
             self.best = Some(answer);
@@ -323,7 +323,7 @@ impl<P: Puzzle> Run<'_, P> {
         let Some(heuristic) = &mut self.heuristic else { return Ok(()) };
         let mut values = Vec::with_capacity(roots.len());
         let states: Vec<P::State> = roots.iter().map(|root| root.state).collect();
-        let mut queue = ChunkQueue::new(&mut **heuristic, Ask::Values);
+        let mut queue = ChunkQueue::new(&mut **heuristic, Query::Values);
         let mut take = |estimates: Estimates| values.extend(estimates.values);
         while (queue.next as usize) < states.len() {
             if let Some(limit) = control.reached(&|| 0) {

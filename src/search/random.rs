@@ -4,7 +4,7 @@
 //! starts again.
 
 use super::settings::settings;
-use super::{CHECK_EVERY, Control, End, Limit, Outcome, Search, Stats};
+use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Puzzle};
 use rand::Rng as _;
@@ -47,7 +47,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
         start: &P::State,
         _heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let mut generator = crate::random::generator(self.seed, 0);
         let mut stats = Stats { stored: 1, ..Stats::default() };
         let (mut state, mut moves, mut cost) = (*start, Vec::new(), 0);
@@ -89,7 +89,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
         };
         stats.seconds = control.seconds();
         let solved = end == End::Solved;
-        Ok(Outcome {
+        Ok(SearchResult {
             end,
             proven_optimal: solved && moves.is_empty(),
             moves: solved.then_some(moves),

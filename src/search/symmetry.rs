@@ -10,7 +10,7 @@
 //!   made. Each has an equal share of the limits. The answer does not depend on which is faster, as long as an estimate does
 //!   not depend on the states that are evaluated with it; last bits of a network's on a GPU may.
 
-use super::{Answer, Control, End, Outcome, Progress, Search, Stats};
+use super::{Control, End, Incumbent, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, PATIENCE, split};
 use crate::puzzle::{Puzzle, SymmetricImage};
 use crate::workers::{Job, beside};
@@ -37,14 +37,14 @@ impl<P: Puzzle> Search<P> for Symmetries<P> {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let mut images = puzzle.symmetric_images(start);
         images.truncate(self.count.max(1));
         if images.is_empty() {
             images.push(SymmetricImage::identity(*start, puzzle.move_count()));
         }
         let at_once = if self.together && control.exchange().is_alone() { images.len() } else { 1 };
-        let mut best: Option<Outcome> = None;
+        let mut best: Option<SearchResult> = None;
         let mut stats = Stats::default();
         let mut is_decided = false;
         if at_once > 1 {
@@ -74,7 +74,7 @@ impl<P: Puzzle> Search<P> for Symmetries<P> {
             }
         }
         let best = best.expect("an image was searched");
-        Ok(Outcome { stats: Stats { seconds: control.seconds(), ..stats }, ..best })
+        Ok(SearchResult { stats: Stats { seconds: control.seconds(), ..stats }, ..best })
     }
 }
 
@@ -88,7 +88,7 @@ impl<P: Puzzle> Symmetries<P> {
         before: Stats,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let outcome = self.on_image(image, known, before, control, |start, control| {
             self.search.run(puzzle, start, heuristic, control).map(Some)
         })?;
@@ -102,23 +102,23 @@ impl<P: Puzzle> Symmetries<P> {
         known: Option<u32>,
         before: Stats,
         control: &mut Control<'_>,
-        search: impl FnOnce(&P::State, &mut Control<'_>) -> Result<Option<Outcome>, HeuristicError>,
-    ) -> Result<Option<Outcome>, HeuristicError> {
+        search: impl FnOnce(&P::State, &mut Control<'_>) -> Result<Option<SearchResult>, HeuristicError>,
+    ) -> Result<Option<SearchResult>, HeuristicError> {
         let limits = control.limits().after(before.generated);
-        let original = |answer: &Answer| {
+        let original = |answer: &Incumbent| {
             let is_better = known.is_none_or(|known| answer.cost < known);
-            is_better.then(|| Answer { moves: image.solution(&answer.moves), cost: answer.cost })
+            is_better.then(|| Incumbent { moves: image.solution(&answer.moves), cost: answer.cost })
         };
         let outcome = search(&image.start, &mut control.child(&limits, known, original))?;
-        Ok(outcome.map(|outcome| Outcome { moves: outcome.moves.map(|moves| image.solution(&moves)), ..outcome }))
+        Ok(outcome.map(|outcome| SearchResult { moves: outcome.moves.map(|moves| image.solution(&moves)), ..outcome }))
     }
 }
 
 /// What the search of an image tells the thread that it was started from.
 enum News {
     Progress(usize, Progress),
-    Answer(Answer),
-    Done(usize, Box<Result<Outcome, HeuristicError>>, bool),
+    Incumbent(Incumbent),
+    Done(usize, Box<Result<SearchResult, HeuristicError>>, bool),
 }
 
 impl<P: Puzzle> Symmetries<P> {
@@ -131,7 +131,7 @@ impl<P: Puzzle> Symmetries<P> {
         before: Stats,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Vec<Outcome>, HeuristicError> {
+    ) -> Result<Vec<SearchResult>, HeuristicError> {
         let limits = control.limits().after(before.generated).divided(images.len() as u64);
         let common = control.beside_others(images.len());
         let (sender, receiver) = channel();
@@ -143,7 +143,7 @@ impl<P: Puzzle> Symmetries<P> {
                 // The receiver outlives the threads.
                 let tell = |news: News| drop(sender.send(news));
                 let mut watch = |progress: &Progress| tell(News::Progress(number, *progress));
-                let mut answers = |answer: &Answer| tell(News::Answer(answer.clone()));
+                let mut answers = |answer: &Incumbent| tell(News::Incumbent(answer.clone()));
                 let mut control = common.control(limits, &mut watch, &mut answers);
                 let outcome = self.run_image(puzzle, image, known, Stats::default(), &mut part, &mut control);
                 tell(News::Done(number, Box::new(outcome), control.was_stopped()));
@@ -162,11 +162,11 @@ impl<P: Puzzle> Symmetries<P> {
                         let stats = Stats { seconds: control.seconds(), ..before.and(&all.stats) };
                         control.report(&Progress { stats, ..all });
                     }
-                    News::Answer(answer) if least.is_none_or(|least| answer.cost < least) => {
+                    News::Incumbent(answer) if least.is_none_or(|least| answer.cost < least) => {
                         least = Some(answer.cost);
                         control.answer(&answer);
                     }
-                    News::Answer(_) => {}
+                    News::Incumbent(_) => {}
                     News::Done(number, outcome, was_stopped) => {
                         outcomes[number] = Some(*outcome);
                         if was_stopped {
@@ -200,11 +200,11 @@ fn is_over(stats: &Stats, control: &Control<'_>) -> Result<bool, HeuristicError>
 }
 
 /// Whether an outcome says all that there is to know.
-fn decides(outcome: &Outcome) -> bool {
+fn decides(outcome: &SearchResult) -> bool {
     outcome.proven_optimal || outcome.end == End::NoSolution
 }
 
-fn is_better(new: &Outcome, old: &Outcome) -> bool {
+fn is_better(new: &SearchResult, old: &SearchResult) -> bool {
     match (new.cost, old.cost) {
         (Some(new), Some(old)) => new < old,
         (new, old) => new.is_some() && old.is_none(),

@@ -5,8 +5,8 @@ use super::request::SolveRequest;
 use crate::error::{Error, Result};
 use crate::puzzle::{Cost, Puzzle, move_names};
 use crate::registry::{Entry, Visitor, visit};
-use crate::report::Solved;
-use crate::search::{Answer, Progress};
+use crate::report::Record;
+use crate::search::{Incumbent, Progress};
 use crate::solver::{Solution, Solver, Watch};
 use crate::view::Playback;
 use serde::Serialize;
@@ -99,7 +99,7 @@ pub(super) struct Better {
 #[derive(Debug, Serialize)]
 pub(super) struct Done {
     #[serde(flatten)]
-    report: Solved,
+    report: Record,
     playback: Option<Playback>,
 }
 
@@ -163,7 +163,7 @@ impl<P: Puzzle> Worker<P> {
                 let _ = events.try_send(Event::Progress(progress.into()));
             }
         };
-        let mut answers = |answer: &Answer| {
+        let mut answers = |answer: &Incumbent| {
             let _ = events.try_send(Event::Better(Better {
                 moves: move_names(&*puzzle, &answer.moves),
                 length: answer.moves.len(),

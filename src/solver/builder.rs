@@ -5,7 +5,7 @@ use super::models;
 use super::parts::Parts;
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
 use super::resolve::{asks_heuristic, resolve};
-use super::{Network, OnAnswer, OnProgress, Settings, Solver, effective, template};
+use super::{Network, OnIncumbent, OnProgress, Settings, Solver, effective, template};
 use crate::error::{Error, Result};
 use crate::heuristic::Heuristic;
 use crate::memory;
@@ -21,7 +21,7 @@ use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf};
 use crate::search::prove::Prove;
 use crate::search::settings::Common;
 use crate::search::symmetry::Symmetries;
-use crate::search::{Answer, Limits, Progress, Search};
+use crate::search::{Incumbent, Limits, Progress, Search};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ pub struct Builder<P: Puzzle> {
     limits: Limits,
     stop: Arc<AtomicBool>,
     on_progress: OnProgress,
-    on_answer: OnAnswer,
+    on_incumbent: OnIncumbent,
 }
 
 impl<P: Puzzle> Builder<P> {
@@ -61,7 +61,7 @@ impl<P: Puzzle> Builder<P> {
             limits: Limits::default(),
             stop: Arc::default(),
             on_progress: Box::new(|_| ()),
-            on_answer: Box::new(|_| ()),
+            on_incumbent: Box::new(|_| ()),
         }
     }
 
@@ -125,8 +125,8 @@ impl<P: Puzzle> Builder<P> {
     }
 
     /// Is told of each answer that is better than those before, by searches that go on after the first.
-    pub fn on_answer(self, watch: impl FnMut(&Answer) + Send + 'static) -> Self {
-        Builder { on_answer: Box::new(watch), ..self }
+    pub fn on_incumbent(self, watch: impl FnMut(&Incumbent) + Send + 'static) -> Self {
+        Builder { on_incumbent: Box::new(watch), ..self }
     }
 
     /// Decides what will be done. Nothing is loaded or built: what [`Builder::build`] would refuse is refused here.
@@ -188,7 +188,7 @@ impl<P: Puzzle> Builder<P> {
             stop: self.stop,
             exchange: Arc::new(Alone),
             on_progress: self.on_progress,
-            on_answer: self.on_answer,
+            on_incumbent: self.on_incumbent,
         })
     }
 

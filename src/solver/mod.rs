@@ -49,16 +49,16 @@ pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
 pub use resolve::resolve;
 
 use crate::error::{Error, Result, SettingError};
-use crate::heuristic::{Ask, Estimates, Heuristic, share};
+use crate::heuristic::{Estimates, Heuristic, Query, share};
 use crate::machine;
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::precision::Precision;
 use crate::puzzle::{Cost, Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
-use crate::report::{ProofRecord, Solved};
+use crate::report::{ProofRecord, Record};
 use crate::search::exchange::Exchange;
-use crate::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Proof, Search};
+use crate::search::{Control, End, Incumbent, Limit, Limits, Progress, Proof, Search, SearchResult};
 use builder::{PerimeterCache, build_search};
 use resolve::asks_heuristic;
 use std::collections::HashMap;
@@ -72,7 +72,7 @@ const MEMORY_SHARE: f64 = 0.8;
 /// A progress callback.
 type OnProgress = Box<dyn FnMut(&Progress) + Send>;
 /// A callback for better answers.
-type OnAnswer = Box<dyn FnMut(&Answer) + Send>;
+type OnIncumbent = Box<dyn FnMut(&Incumbent) + Send>;
 
 /// Where a network runs, and which one it is.
 #[derive(Debug, Clone)]
@@ -104,11 +104,11 @@ pub struct Solver<P: Puzzle> {
     limits: Limits,
     perimeters: PerimeterCache<P::State>,
     /// What all results have in common.
-    template: Solved,
+    template: Record,
     stop: Arc<AtomicBool>,
     exchange: Arc<dyn Exchange>,
     on_progress: OnProgress,
-    on_answer: OnAnswer,
+    on_incumbent: OnIncumbent,
 }
 
 /// An instance after its search.
@@ -124,7 +124,7 @@ pub struct Solution<S> {
     /// have given.
     pub stopped: bool,
     /// The record: the moves by name, counts, and settings.
-    pub report: Solved,
+    pub report: Record,
 }
 
 impl<S> fmt::Display for Solution<S> {
@@ -144,7 +144,7 @@ pub struct Watch<'a> {
     /// Is told now and then where the search is.
     pub progress: &'a mut dyn FnMut(&Progress),
     /// Is told of each answer that is better than those before, by searches that go on after the first.
-    pub answers: &'a mut dyn FnMut(&Answer),
+    pub answers: &'a mut dyn FnMut(&Incumbent),
 }
 
 impl<P: Puzzle> Solver<P> {
@@ -228,7 +228,7 @@ impl<P: Puzzle> Solver<P> {
             stop: Arc::clone(&self.stop),
             exchange: Arc::clone(&self.exchange),
             on_progress: Box::new(|_| ()),
-            on_answer: Box::new(|_| ()),
+            on_incumbent: Box::new(|_| ()),
         };
         parts.map(solver).collect()
     }
@@ -244,7 +244,7 @@ impl<P: Puzzle> Solver<P> {
     }
 
     /// A record of no instance yet: what all results have in common.
-    pub fn template(&self) -> &Solved {
+    pub fn template(&self) -> &Record {
         &self.template
     }
 
@@ -271,7 +271,7 @@ impl<P: Puzzle> Solver<P> {
     /// # Errors
     /// If the heuristic fails.
     pub fn evaluate(&mut self, states: &[P::State]) -> Result<Estimates> {
-        self.heuristic.submit(states, Ask::ValuesAndPolicy)?;
+        self.heuristic.submit(states, Query::ValuesAndPolicy)?;
         Ok(self.heuristic.collect()?)
     }
 
@@ -302,10 +302,10 @@ impl<P: Puzzle> Solver<P> {
         let start = self.parse(text)?;
         let stop = Arc::clone(&self.stop);
         let mut progress: OnProgress = std::mem::replace(&mut self.on_progress, Box::new(|_| ()));
-        let mut answers: OnAnswer = std::mem::replace(&mut self.on_answer, Box::new(|_| ()));
+        let mut answers: OnIncumbent = std::mem::replace(&mut self.on_incumbent, Box::new(|_| ()));
         let watch = Watch { stop: &stop, progress: &mut *progress, answers: &mut *answers };
         let solution = self.solve_typed(text, start, watch);
-        (self.on_progress, self.on_answer) = (progress, answers);
+        (self.on_progress, self.on_incumbent) = (progress, answers);
         solution
     }
 
@@ -325,7 +325,7 @@ impl<P: Puzzle> Solver<P> {
         {
             let cost = shown(puzzle, cost);
             let (names, length) = (move_names(puzzle, &moves), moves.len());
-            solution.report = Solved { moves: Some(names), length: Some(length), cost: Some(cost), ..solution.report };
+            solution.report = Record { moves: Some(names), length: Some(length), cost: Some(cost), ..solution.report };
             solution.moves = Some(moves);
         }
         Ok(solution)
@@ -338,7 +338,7 @@ impl<P: Puzzle> Solver<P> {
     pub fn solve_watched(&mut self, text: &str, start: P::State, watch: Watch<'_>) -> Result<Solution<P::State>> {
         let puzzle = Arc::clone(self.puzzle());
         let mut control = Control::new(&self.limits, watch.stop, watch.progress)
-            .with_answers(watch.answers)
+            .with_incumbents(watch.answers)
             .with_exchange(&*self.exchange);
         let outcome = self.search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
         let stopped = control.was_stopped();
@@ -385,10 +385,10 @@ fn check_answer<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move], cost: O
     if solves { Ok(()) } else { Err(Error::Bug("a search gave a wrong answer, which is not shown".into())) }
 }
 
-fn report<P: Puzzle>(puzzle: &P, text: &str, outcome: &Outcome, template: &Solved) -> Solved {
+fn report<P: Puzzle>(puzzle: &P, text: &str, outcome: &SearchResult, template: &Record) -> Record {
     let stats = &outcome.stats;
     let moves = outcome.moves.as_deref();
-    Solved {
+    Record {
         instance: text.into(),
         solved: moves.is_some(),
         moves: moves.map(|moves| move_names(puzzle, moves)),
@@ -422,10 +422,10 @@ fn template<P: Puzzle>(
     network: Option<&Network>,
     search: &SearchConfig,
     limits: &Limits,
-) -> Solved {
+) -> Record {
     let config = serde_json::to_value(search).unwrap_or_default();
     let number = |name: &str| config.get(name).cloned();
-    Solved {
+    Record {
         puzzle: entry.puzzle().name(),
         rules_crc32: entry.puzzle().rules_crc32(),
         device: network.map(|network| network.device.to_string()),
@@ -442,7 +442,7 @@ fn template<P: Puzzle>(
         max_memory: limits.memory,
         version: Some(env!("CARGO_PKG_VERSION").into()),
         processor: Some(machine::processor()),
-        ..Solved::default()
+        ..Record::default()
     }
 }
 

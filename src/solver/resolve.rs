@@ -138,12 +138,14 @@ fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPla
         HeuristicChoice::Auto if prefers_network(request, facts) => "network",
         // With nothing better, an error is better that says how to get a model.
         HeuristicChoice::Auto
-            if best == "ball" && !facts.puzzle.has_own_costs && asks_heuristic(search_name(request, facts, false)) =>
+            if best == "perimeter"
+                && !facts.puzzle.has_own_costs
+                && asks_heuristic(search_name(request, facts, false)) =>
         {
             "network"
         }
         // A search that asks no heuristic loads no perimeter for one.
-        HeuristicChoice::Auto if best == "ball" && !asks_heuristic(search_name(request, facts, false)) => "zero",
+        HeuristicChoice::Auto if best == "perimeter" && !asks_heuristic(search_name(request, facts, false)) => "zero",
         HeuristicChoice::Auto => best,
     };
     if name == "network" {
@@ -393,7 +395,7 @@ mod tests {
             has_own_costs: false,
             search: "bwas",
             prefers_network: true,
-            heuristics: vec!["zero", "ball"],
+            heuristics: vec!["zero", "perimeter"],
         }
     }
 

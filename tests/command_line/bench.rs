@@ -9,7 +9,7 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
     let (_folder, path) = temporary();
     let (file, out) = (path("cubes.tsv"), path("results.jsonl"));
     fs::write(&file, "# scramble\toptimal\nR U\t2\nR\t1\n\nF2 # by hand\nR U F\t3\n").expect("it can be written");
-    let words = ["bench", &file, "--heuristic", "ball", "--n", "10", "--out", &out];
+    let words = ["bench", &file, "--heuristic", "perimeter", "--n", "10", "--out", &out];
     let ran = run(&[&words[..], &["--limit", "2"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("2 moves (optimal 2)") && ran.out.contains("2 instances, 2 solved"), "{}", ran.out);
@@ -57,11 +57,12 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
     };
     let beside = path("parallel.jsonl");
     fs::write(&beside, format!("{}\n", all.lines().nth(2).expect("a result"))).expect("it can be written");
-    let words = ["bench", &file, "--heuristic", "ball", "--n", "10", "--out", &beside, "--parallel", "3", "--json"];
+    let words =
+        ["bench", &file, "--heuristic", "perimeter", "--n", "10", "--out", &beside, "--parallel", "3", "--json"];
     let together = json(&run(&words).out);
     assert_eq!(together["mean_length"], summary["mean_length"]);
     assert_eq!(moves(&fs::read_to_string(&beside).expect("results")), moves(&all));
-    let words = ["bench", &file, "--heuristic", "ball", "--n", "10", "--out", &out];
+    let words = ["bench", &file, "--heuristic", "perimeter", "--n", "10", "--out", &out];
     // Other settings and other instances are refused, and the file is kept.
     for other in [vec!["--lambda", "0.7"], vec!["--n", "11"], vec!["--max-nodes", "9999"], vec!["--skip", "1"]] {
         let mut words = words.to_vec();
@@ -74,9 +75,11 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
         assert!(message.contains("results.jsonl"), "{other:?}: {message}");
     }
     assert_eq!(fs::read_to_string(&out).expect("results"), all);
-    let skipped = json(&run(&["bench", &file, "--heuristic", "ball", "--skip", "3", "--json"]).out);
+    let skipped = json(&run(&["bench", &file, "--heuristic", "perimeter", "--skip", "3", "--json"]).out);
     assert_eq!((&skipped["instances"], &skipped["mean_length"]), (&1.into(), &3.0.into()));
-    assert!(refused(&["bench", &file, "--heuristic", "ball", "--skip", "4"]).contains("no instance is left of the 4"));
+    assert!(
+        refused(&["bench", &file, "--heuristic", "perimeter", "--skip", "4"]).contains("no instance is left of the 4")
+    );
 }
 
 #[test]
@@ -197,7 +200,7 @@ fn a_bad_line_of_a_bench_file_is_named() {
     let file = path("cubes.tsv");
     for (text, named) in [("R\nR Q\n", "line 2"), ("R\tten\n", "'ten'"), ("# nothing\n", "no instance")] {
         fs::write(&file, text).expect("it can be written");
-        let message = refused(&["bench", &file, "--heuristic", "ball"]);
+        let message = refused(&["bench", &file, "--heuristic", "perimeter"]);
         assert!(message.contains(named), "{message}");
     }
 }

@@ -53,7 +53,7 @@ fn without_a_model_of_the_puzzle_another_heuristic_is_advised() {
     {
         let message = refused(&["evaluate", "--puzzle", puzzle, "-"]);
         let advice = ["costar train", "--model", "another --heuristic", "costar puzzles"];
-        assert!(advice.iter().all(|part| message.contains(part)) && !message.contains("ball"), "{message}");
+        assert!(advice.iter().all(|part| message.contains(part)) && !message.contains("perimeter"), "{message}");
         let ran = run_with(&["evaluate", "--puzzle", puzzle, "--heuristic", heuristic, "-"], instance);
         assert_eq!((ran.code, ran.out.lines().count()), (0, 1), "{puzzle}: {}{}", ran.out, ran.err);
     }
@@ -61,7 +61,7 @@ fn without_a_model_of_the_puzzle_another_heuristic_is_advised() {
 
 #[test]
 fn a_line_is_evaluated_whole() {
-    let ran = run_with(&["evaluate", "--heuristic", "ball", "-"], "R\tU\tF\nR U F\t3\n1.\tR U\n");
+    let ran = run_with(&["evaluate", "--heuristic", "perimeter", "-"], "R\tU\tF\nR U F\t3\n1.\tR U\n");
     let estimates: Vec<_> = ran.out.lines().map(|line| json(line)["h"].clone()).collect();
     assert_eq!(estimates, [3.0, 3.0, 2.0], "{}", ran.out);
 }

@@ -124,7 +124,7 @@ fn a_page_is_written_where_it_is_asked_for() {
     // Wrong, and still a page.
     let ran = run(&["view", "R U", "R'", "--out", &page]);
     assert!(ran.code == 1 && ran.err.contains("wrong") && ran.err.contains(&page), "{}", ran.err);
-    let solved = run(&["solve", "--heuristic", "ball", "R U", "--view", &page]);
+    let solved = run(&["solve", "--heuristic", "perimeter", "R U", "--view", &page]);
     assert!(solved.code == 0 && solved.out.contains("U' R'") && solved.err.contains(&page), "{}", solved.err);
     assert!(fs::read_to_string(&page).expect("a page").contains(r#""solves":true"#));
     let before = fs::read_to_string(&page).expect("a page");

@@ -131,7 +131,7 @@ fn an_interrupted_bench_keeps_what_was_finished_and_no_more() {
 #[test]
 fn a_signal_ends_a_wait_for_input() {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
-        .args(["solve", "--heuristic", "ball", "-"])
+        .args(["solve", "--heuristic", "perimeter", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

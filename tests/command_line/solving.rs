@@ -136,7 +136,7 @@ fn tables_that_cannot_be_kept_are_built_all_the_same() {
 fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
     for (words, named) in [
         (vec!["--puzzle", "jugs:8,5,3", "--search", "bidirectional", "8,0,0"], "cannot be undone"),
-        (vec!["--puzzle", "jugs:8,5,3", "--heuristic", "ball", "8,0,0"], "'ball'"),
+        (vec!["--puzzle", "jugs:8,5,3", "--heuristic", "perimeter", "8,0,0"], "'perimeter'"),
         (vec!["--puzzle", "puzzle8", "--search", "bfs", "--n", "7", "1 2 3 4 5 6 7 8 0"], "--n"),
         (vec!["--puzzle", "puzzle8", "--search", "astar", "--lambda", "0.5", "1 2 3 4 5 6 7 8 0"], "--lambda"),
         (
@@ -144,7 +144,17 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
             "--symmetry-averaging",
         ),
         (
-            vec!["--puzzle", "cube2", "--search", "beam", "--heuristic", "ball", "--symmetry-averaging", "0.5", "R"],
+            vec![
+                "--puzzle",
+                "cube2",
+                "--search",
+                "beam",
+                "--heuristic",
+                "perimeter",
+                "--symmetry-averaging",
+                "0.5",
+                "R",
+            ],
             "no symmetric states",
         ),
         (vec!["--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0"], "parity"),
@@ -165,7 +175,7 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
 #[test]
 fn a_solved_cube_needs_no_move() {
     for instance in ["", "R R'", "(R U R' U')6", &"URFDLB".chars().flat_map(|face| [face; 9]).collect::<String>()] {
-        let ran = run(&["solve", "--heuristic", "ball", "--json", instance]);
+        let ran = run(&["solve", "--heuristic", "perimeter", "--json", instance]);
         let object = json(&ran.out);
         assert_eq!(
             (ran.code, &object["length"], &object["proven_optimal"]),
@@ -195,8 +205,8 @@ fn bad_input_is_refused_by_name() {
         (vec!["solve", "--device", "gpu", "U"], "'gpu'"),
         (vec!["solve", "--device", "cuda:77", "--model", model(), "U"], "--device cuda"),
         (vec!["solve", "--goal", "U", "U"], "--goal"),
-        (vec!["solve", "--heuristic", "ball", "--device", "cuda:77", "U"], "--device cuda"),
-        (vec!["solve", "--heuristic", "ball", "--model", model(), "U"], "--model"),
+        (vec!["solve", "--heuristic", "perimeter", "--device", "cuda:77", "U"], "--device cuda"),
+        (vec!["solve", "--heuristic", "perimeter", "--model", model(), "U"], "--model"),
         (vec!["train", "--width", "65536", "--blocks", "1000", "--net", "mlp"], "memory"),
         (vec!["train", "--max-depth", "1e6"], "10000"),
         (vec!["train", "--batch-size", "1"], "--batch-size"),
@@ -224,7 +234,7 @@ fn limits_end_with_code_1_and_say_what_was_reached() {
     for (flag, value, ended_by) in
         [("--max-nodes", "5000", "nodes"), ("--max-seconds", "0.3", "time"), ("--max-memory", "1M", "memory")]
     {
-        let words = ["solve", "--heuristic", "ball", flag, value, hard];
+        let words = ["solve", "--heuristic", "perimeter", flag, value, hard];
         let ran = run(&words);
         assert_eq!(ran.code, 1, "{}", ran.err);
         assert!(ran.err.contains("not solved") && ran.err.contains(flag), "{}", ran.err);
@@ -237,7 +247,7 @@ fn limits_end_with_code_1_and_say_what_was_reached() {
 
 #[test]
 fn standard_input_goes_on_after_a_bad_line() {
-    let words = ["solve", "--heuristic", "ball", "-"];
+    let words = ["solve", "--heuristic", "perimeter", "-"];
     let ran = run_with(&words, "R U\n\nR Q\nF'\n");
     assert_eq!(ran.code, 2);
     let lines: Vec<&str> = ran.out.lines().collect();
@@ -370,7 +380,7 @@ fn an_explanation_shows_what_the_search_thinks_of_each_state() {
         ["the instance: g 0, h 2.00, f 2.00", "move 1, D: g 1, h 1.00, f 2.00", "move 2, R: g 2, h 0.00, f 2.00"];
     assert_eq!(said, expected);
     assert!(ran.out.contains("h is what linear-conflict estimates; g is the path cost; f = 1·g + h"), "{}", ran.out);
-    let ran = run(&["solve", "--heuristic", "ball", "--n", "10", "--explain", "R U"]);
+    let ran = run(&["solve", "--heuristic", "perimeter", "--n", "10", "--explain", "R U"]);
     assert!(ran.out.contains("f = 0.6·g + h") && ran.out.contains("move 2, R': g 2, h 0.00, f 1.20"), "{}", ran.out);
     let ran = run(&["solve", "--puzzle", "cube2", "--explain", "R"]);
     assert!(ran.out.contains("which the search did not ask"), "{}", ran.out);

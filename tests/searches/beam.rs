@@ -2,7 +2,7 @@
 
 use crate::mocks::{Knowing, Misleading, Roundabout, scrambled, solve_with};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, exact_distances, zero};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query, exact_distances, zero};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::tiles::Puzzle8;
@@ -11,7 +11,7 @@ use costar::random::generator;
 use costar::search::beam::Beam;
 use costar::search::perimeter::Perimeter;
 use costar::search::symmetry::Symmetries;
-use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Search, Stats};
+use costar::search::{Control, End, Incumbent, Limit, Limits, Search, SearchResult, Stats};
 use foldhash::fast::FixedState;
 use ndarray::Array2;
 use std::hash::BuildHasher as _;
@@ -60,7 +60,7 @@ impl Heuristic<[u8; 6]> for Pointing {
         true
     }
 
-    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[[u8; 6]], ask: Query) -> Result<(), HeuristicError> {
         self.0.submit(states, ask)
     }
 
@@ -109,7 +109,7 @@ impl Search<Cube3> for Roundabout {
         start: &CubeState,
         _: &mut dyn Heuristic<CubeState>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         Ok(self.answer(start, Stats { generated: 10, ..Stats::default() }, control))
     }
 }
@@ -118,9 +118,9 @@ impl Search<Cube3> for Roundabout {
 fn of_several_images_the_best_answer_counts() {
     let perimeter = Perimeter::new(&Cube3, 5);
     let stop = AtomicBool::new(false);
-    let run = |search: &dyn Search<Cube3>, start: &CubeState, limits: &Limits, told: &mut dyn FnMut(&Answer)| {
+    let run = |search: &dyn Search<Cube3>, start: &CubeState, limits: &Limits, told: &mut dyn FnMut(&Incumbent)| {
         let mut watch = |_: &_| ();
-        let mut control = Control::new(limits, &stop, &mut watch).with_answers(told);
+        let mut control = Control::new(limits, &stop, &mut watch).with_incumbents(told);
         search.run(&Cube3, start, &mut zero(), &mut control).expect("no heuristic fails")
     };
     let mut better = 0;
@@ -137,7 +137,7 @@ fn of_several_images_the_best_answer_counts() {
         assert_eq!(outcome.cost, costs.iter().copied().min());
         assert_eq!(outcome.stats.generated, 80);
         better += u32::from(outcome.cost < Some(costs[0]));
-        told.push(Answer { moves: outcome.moves.expect("solved"), cost: outcome.cost.expect("solved") });
+        told.push(Incumbent { moves: outcome.moves.expect("solved"), cost: outcome.cost.expect("solved") });
         for answer in &told {
             let (end, cost) = replay(&Cube3, &start, &answer.moves).expect("legal moves");
             assert!(Cube3.is_goal(&end) && cost == answer.cost);
@@ -158,8 +158,8 @@ fn an_image_that_was_not_searched_is_no_answer() {
     let search = Symmetries { search: Box::new(Roundabout(Perimeter::new(&Cube3, 5))), count: 8, together: false };
     let start = scrambled(&Cube3, 5, &mut generator(6, 0));
     let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
-    let mut tell = |_: &Answer| stop.store(true, Ordering::Relaxed);
-    let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut tell);
+    let mut tell = |_: &Incumbent| stop.store(true, Ordering::Relaxed);
+    let mut control = Control::new(&limits, &stop, &mut watch).with_incumbents(&mut tell);
     let outcome = search.run(&Cube3, &start, &mut zero(), &mut control).expect("no heuristic fails");
     assert_eq!((outcome.stats.generated, outcome.moves.is_some(), control.was_stopped()), (10, true, true));
 }
@@ -231,8 +231,8 @@ impl Heuristic<[u8; 6]> for Stopping<'_> {
         true
     }
 
-    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
-        if ask == Ask::Values {
+    fn submit(&mut self, states: &[[u8; 6]], ask: Query) -> Result<(), HeuristicError> {
+        if ask == Query::Values {
             self.symmetric += states.len();
             self.stop.store(true, Ordering::Relaxed);
         }
@@ -347,7 +347,7 @@ fn the_refinement_does_not_depend_on_the_number_of_threads() {
             let (stop, limits, mut watch) = (AtomicBool::new(false), Limits { nodes, ..Limits::default() }, |_: &_| ());
             let mut control = Control::new(&limits, &stop, &mut watch).with_threads(threads);
             let outcome = search.run(&puzzle, &start, &mut heuristic, &mut control).expect("no heuristic fails");
-            Outcome { stats: Stats { seconds: 0.0, ..outcome.stats }, ..outcome }
+            SearchResult { stats: Stats { seconds: 0.0, ..outcome.stats }, ..outcome }
         };
         let whole = run(None, 1);
         // What was generated without an expansion was in a refinement.
@@ -382,7 +382,7 @@ fn later_images_look_only_for_better_answers() {
             let mut control = Control::new(&limits, &stop, &mut watch);
             search.run(&Cube3, start, &mut heuristic, &mut control).expect("no heuristic fails")
         };
-        let outcomes: Vec<Outcome> =
+        let outcomes: Vec<SearchResult> =
             Cube3.symmetric_images(&start).iter().take(4).map(|image| solved(&beam(), &image.start)).collect();
         let outcome = solved(&Symmetries { search: Box::new(beam()), count: 4, together: false }, &start);
         let least = outcomes.iter().filter_map(|outcome| outcome.cost).min();

@@ -2,17 +2,17 @@
 
 use crate::mocks::{Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, ball, exact_distances, zero};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, exact_distances, perimeter_heuristic, zero};
 use costar::puzzle::cube2::{Corners, Cube2};
 use costar::puzzle::{Puzzle as _, replay};
 use costar::random::generator;
 use costar::search::Search as _;
 use costar::search::best_first::BestFirst;
-use costar::search::{Control, End, Limit, Limits, Outcome};
+use costar::search::{Control, End, Limit, Limits, SearchResult};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-fn solve(search: BestFirst<[u8; 6]>, start: &[u8; 6], heuristic: &mut dyn Heuristic<[u8; 6]>) -> Outcome {
+fn solve(search: BestFirst<[u8; 6]>, start: &[u8; 6], heuristic: &mut dyn Heuristic<[u8; 6]>) -> SearchResult {
     solve_with(&search, Pancakes::ALL, start, heuristic, &Limits::default())
 }
 
@@ -22,7 +22,7 @@ fn with_exact_estimates_every_answer_is_shortest() {
     assert_eq!(table.len(), 720);
     for (start, &distance) in &table {
         for (expand, lambda) in [(1, 1.0), (1, 0.6), (1, 0.0)] {
-            let outcome = solve(BestFirst::bwas(expand, lambda), start, &mut ball(&Pancakes::ALL, 20));
+            let outcome = solve(BestFirst::bwas(expand, lambda), start, &mut perimeter_heuristic(&Pancakes::ALL, 20));
             assert_eq!(outcome.cost, Some(distance.into()), "{start:?} N = {expand} λ = {lambda}");
             assert!(outcome.stats.expanded <= u64::from(distance), "it walks straight to the goal");
         }
@@ -35,13 +35,13 @@ fn what_is_claimed_as_proven_is_optimal() {
     let mut proven = 0;
     for (start, &distance) in &table {
         for (expand, depth) in [(1, 0), (1, 3), (7, 3), (50, 2), (1000, 4)] {
-            let outcome = solve(BestFirst::bwas(expand, 1.0), start, &mut ball(&Pancakes::ALL, depth));
+            let outcome = solve(BestFirst::bwas(expand, 1.0), start, &mut perimeter_heuristic(&Pancakes::ALL, depth));
             assert!(outcome.cost >= Some(distance.into()));
             if outcome.proven_optimal {
                 proven += 1;
                 assert_eq!(outcome.cost, Some(distance.into()));
             }
-            let weighted = solve(BestFirst::bwas(expand, 0.5), start, &mut ball(&Pancakes::ALL, depth));
+            let weighted = solve(BestFirst::bwas(expand, 0.5), start, &mut perimeter_heuristic(&Pancakes::ALL, depth));
             assert!(!weighted.proven_optimal || distance == 0, "nothing is proven for λ below 1");
         }
     }
@@ -142,7 +142,7 @@ fn the_answer_does_not_depend_on_how_the_batch_is_cut() {
     for start in [b"fedbca", b"ebdafc", b"cfadbe"] {
         for (expand, lambda) in [(1, 0.6), (8, 0.6), (100, 0.2), (8, 1.0)] {
             let search = BestFirst::bwas(expand, lambda);
-            let outcomes: Vec<Outcome> = [1, 3, 4096]
+            let outcomes: Vec<SearchResult> = [1, 3, 4096]
                 .map(|chunk| {
                     let mut heuristic = Misleading::new(chunk);
                     let mut outcome = solve(search.clone(), start, &mut heuristic);
@@ -200,7 +200,7 @@ fn a_failing_heuristic_ends_the_search_with_its_reason() {
         fn chunk(&self) -> usize {
             8
         }
-        fn submit(&mut self, _: &[[u8; 6]], _: Ask) -> Result<(), HeuristicError> {
+        fn submit(&mut self, _: &[[u8; 6]], _: Query) -> Result<(), HeuristicError> {
             Ok(())
         }
         fn collect(&mut self) -> Result<Estimates, HeuristicError> {

@@ -3,7 +3,7 @@
 use crate::mocks::{Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
 use crate::partial::patient;
-use costar::heuristic::{PuzzleHeuristics as _, ball, exact_distances, zero};
+use costar::heuristic::{PuzzleHeuristics as _, exact_distances, perimeter_heuristic, zero};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::costs::{MoveCosts, WithCosts};
 use costar::puzzle::cube2::Cube2;
@@ -102,8 +102,13 @@ fn optimal_searches_agree_with_breadth_first_search() {
         ] {
             let depths: &[u32] = if admissible { &[2, 4] } else { &[0] };
             for &depth in depths {
-                let outcome =
-                    solve_with(&*search, Pancakes::ALL, start, &mut ball(&Pancakes::ALL, depth), &Limits::default());
+                let outcome = solve_with(
+                    &*search,
+                    Pancakes::ALL,
+                    start,
+                    &mut perimeter_heuristic(&Pancakes::ALL, depth),
+                    &Limits::default(),
+                );
                 assert_eq!(outcome.cost, Some(distance.into()), "{} of {start:?}", search.name());
                 let proves = search.name() != "beam" || distance == 0;
                 assert_eq!(outcome.proven_optimal, proves, "{} of {start:?}", search.name());
@@ -170,7 +175,7 @@ fn costs_that_a_user_gives_are_minimized() {
         let solve = |search: &dyn Search<WithCosts<Cube3HalfTurns>>, depth: u32| {
             let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
             let mut control = Control::new(&limits, &stop, &mut watch);
-            search.run(&puzzle, &start, &mut ball(&puzzle, depth), &mut control).expect("nothing fails")
+            search.run(&puzzle, &start, &mut perimeter_heuristic(&puzzle, depth), &mut control).expect("nothing fails")
         };
         let least = solve(&BestFirst::a_star(), 0);
         assert!(least.proven_optimal, "{least:?} {start:?}");

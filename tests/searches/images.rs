@@ -1,13 +1,13 @@
 //! Symmetric images that are searched at the same time.
 
 use crate::mocks::{Roundabout, scrambled};
-use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Cost, Puzzle as _, SymmetricImage, replay};
 use costar::random::generator;
 use costar::search::perimeter::Perimeter;
 use costar::search::symmetry::Symmetries;
-use costar::search::{Answer, Control, End, Limit, Limits, Outcome, Progress, Search, Stats};
+use costar::search::{Control, End, Incumbent, Limit, Limits, Progress, Search, SearchResult, Stats};
 use foldhash::fast::FixedState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
@@ -44,7 +44,7 @@ impl Heuristic<CubeState> for Device {
         4
     }
 
-    fn submit(&mut self, states: &[CubeState], _: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[CubeState], _: Query) -> Result<(), HeuristicError> {
         if self.fails_after.is_some_and(|passes| self.passes >= passes) {
             return Err(HeuristicError("the device is gone".into()));
         }
@@ -78,10 +78,10 @@ impl Search<Cube3> for Asking {
         start: &CubeState,
         heuristic: &mut dyn Heuristic<CubeState>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         let (mut state, mut stats) = (*start, Stats::default());
         for action in self.0.way(start) {
-            heuristic.submit(&[state, *start], Ask::Values)?;
+            heuristic.submit(&[state, *start], Query::Values)?;
             assert_eq!(heuristic.collect()?.values, [guess(&state), guess(start)]);
             state = Cube3.apply(&state, action).expect("a cube can be turned");
             stats.generated += 1;
@@ -95,13 +95,17 @@ fn asking(together: bool) -> Symmetries<Cube3> {
     Symmetries { search: Box::new(way_within_five_moves()), count: IMAGES, together }
 }
 
-fn run(search: &dyn Search<Cube3>, start: &CubeState, device: &mut Device) -> (Outcome, Vec<Answer>, Vec<Progress>) {
+fn run(
+    search: &dyn Search<Cube3>,
+    start: &CubeState,
+    device: &mut Device,
+) -> (SearchResult, Vec<Incumbent>, Vec<Progress>) {
     let (mut told, mut seen) = (Vec::new(), Vec::new());
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let outcome = {
-        let mut tell = |answer: &Answer| told.push(answer.clone());
+        let mut tell = |answer: &Incumbent| told.push(answer.clone());
         let mut watch = |progress: &Progress| seen.push(*progress);
-        let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut tell);
+        let mut control = Control::new(&limits, &stop, &mut watch).with_incumbents(&mut tell);
         search.run(&Cube3, start, device, &mut control).expect("the device works")
     };
     (outcome, told, seen)
@@ -162,11 +166,11 @@ impl Search<Cube3> for Quick {
         start: &CubeState,
         _: &mut dyn Heuristic<CubeState>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         self.bounds.lock().unwrap().push((*start, control.bound()));
         if control.bound().is_some_and(|bound| self.way.way(start).len() as Cost >= bound) {
             let end = End::Limit(Limit::Width);
-            return Ok(Outcome {
+            return Ok(SearchResult {
                 end,
                 moves: None,
                 cost: None,
@@ -184,7 +188,7 @@ impl Search<Cube3> for Quick {
         start: &CubeState,
         _: &mut dyn Heuristic<CubeState>,
         control: &mut Control<'_>,
-    ) -> Result<Option<Outcome>, HeuristicError> {
+    ) -> Result<Option<SearchResult>, HeuristicError> {
         self.first.lock().unwrap().push(*start);
         let stats = Stats { generated: 1000, ..Stats::default() };
         Ok(Some(self.way.answer(start, stats, control)))
@@ -238,7 +242,7 @@ impl Search<Cube3> for Endless {
         start: &CubeState,
         heuristic: &mut dyn Heuristic<CubeState>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         if *start == self.first {
             return self.asking.run(puzzle, start, heuristic, control);
         }
@@ -252,11 +256,11 @@ impl Search<Cube3> for Endless {
             if let Some(limit) = control.reached(&|| 1 << 20) {
                 break limit;
             }
-            heuristic.submit(&[*start], Ask::Values)?;
+            heuristic.submit(&[*start], Query::Values)?;
             heuristic.collect()?;
         };
         let end = End::Limit(limit);
-        Ok(Outcome { end, moves: None, cost: None, proven_optimal: false, stats, proof: None })
+        Ok(SearchResult { end, moves: None, cost: None, proven_optimal: false, stats, proof: None })
     }
 }
 

@@ -1,14 +1,14 @@
 //! Heuristics that stand in for a network, and how searches are run with them.
 
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, PerState, exact_distances};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query, exact_distances};
 use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Move, Reversible, replay};
 use costar::random::Generator;
 use costar::sampler::Walker;
 use costar::search::perimeter::Perimeter;
-use costar::search::{Answer, Control, End, Limits, Outcome, Search, Stats};
+use costar::search::{Control, End, Incumbent, Limits, Search, SearchResult, Stats};
 use foldhash::fast::FixedState;
 use ndarray::Array2;
 use std::collections::{HashMap, VecDeque};
@@ -22,7 +22,7 @@ pub(crate) fn solve_with(
     start: &[u8; 6],
     heuristic: &mut dyn Heuristic<[u8; 6]>,
     limits: &Limits,
-) -> Outcome {
+) -> SearchResult {
     let stop = AtomicBool::new(false);
     let outcome = search.run(&puzzle, start, heuristic, &mut Control::new(limits, &stop, &mut |_| ()));
     let outcome = outcome.expect("these heuristics do not fail");
@@ -69,7 +69,7 @@ impl Heuristic<[u8; 6]> for Misleading {
         self.chunk % 4
     }
 
-    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[[u8; 6]], ask: Query) -> Result<(), HeuristicError> {
         assert!(!states.is_empty() && states.len() <= self.chunk);
         self.out += 1;
         self.most_out = self.most_out.max(self.out);
@@ -108,13 +108,13 @@ impl Heuristic<[u8; 6]> for Knowing {
         true
     }
 
-    fn submit(&mut self, states: &[[u8; 6]], ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[[u8; 6]], ask: Query) -> Result<(), HeuristicError> {
         let values = states.iter().map(|state| f32::from(self.table[state])).collect();
         let nearer = |(i, action): (usize, usize)| {
             let child = Pancakes::ALL.apply(&states[i], action as Move).expect("every flip is legal");
             if self.table[&child] < self.table[&states[i]] { 0.9 } else { 0.1 / 5.0 }
         };
-        let policy = (ask == Ask::ValuesAndPolicy).then(|| Array2::from_shape_fn((states.len(), 5), nearer));
+        let policy = (ask == Query::ValuesAndPolicy).then(|| Array2::from_shape_fn((states.len(), 5), nearer));
         self.done.push_back(Estimates { values, policy });
         Ok(())
     }
@@ -144,11 +144,11 @@ impl Roundabout {
     }
 
     /// What a search answers that has found this way.
-    pub(crate) fn answer(&self, start: &CubeState, stats: Stats, control: &mut Control<'_>) -> Outcome {
+    pub(crate) fn answer(&self, start: &CubeState, stats: Stats, control: &mut Control<'_>) -> SearchResult {
         let moves = self.way(start);
-        let answer = Answer { cost: moves.len() as u32, moves };
+        let answer = Incumbent { cost: moves.len() as u32, moves };
         control.answer(&answer);
         let (moves, cost) = (Some(answer.moves), Some(answer.cost));
-        Outcome { end: End::Solved, moves, cost, proven_optimal: false, stats, proof: None }
+        SearchResult { end: End::Solved, moves, cost, proven_optimal: false, stats, proof: None }
     }
 }

@@ -1,6 +1,6 @@
 //! Batch searches make children while a device evaluates those before.
 
-use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Style};
 use costar::search::beam::Beam;
 use costar::search::best_first::{BestFirst, Expansion};
@@ -113,9 +113,9 @@ impl Heuristic<u64> for Device {
         self.with_policy
     }
 
-    fn submit(&mut self, states: &[u64], ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[u64], ask: Query) -> Result<(), HeuristicError> {
         let policy = Array2::from_elem((states.len(), MOVES), 1.0 / MOVES as f32);
-        let policy = (ask == Ask::ValuesAndPolicy).then_some(policy);
+        let policy = (ask == Query::ValuesAndPolicy).then_some(policy);
         let values = states.iter().map(|state| (state % 64) as f32).collect();
         self.in_flight.push_back((Estimates { values, policy }, self.made.load(Ordering::SeqCst)));
         Ok(())

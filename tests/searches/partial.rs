@@ -10,7 +10,7 @@ use costar::random::generator;
 use costar::search::Search as _;
 use costar::search::best_first::{BestFirst, Expansion};
 use costar::search::perimeter::Perimeter;
-use costar::search::{Answer, Control, End, Limits, Outcome};
+use costar::search::{Control, End, Incumbent, Limits, SearchResult};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// BWAS with partial expansion, or with full expansion and patience, with a perimeter of `depth` moves.
@@ -51,7 +51,7 @@ fn a_deferred_answer_does_not_depend_on_how_the_batch_is_cut_either() {
     for start in [b"fedbca", b"ebdafc", b"cfadbe"] {
         for full in [false, true] {
             let search = patient(Pancakes::ALL, 30, full, 0);
-            let outcomes: Vec<Outcome> = [1, 3, 4096]
+            let outcomes: Vec<SearchResult> = [1, 3, 4096]
                 .map(|chunk| {
                     let mut outcome =
                         solve_with(&search, Pancakes::ALL, start, &mut Misleading::new(chunk), &Limits::default());
@@ -75,11 +75,11 @@ fn a_patient_search_gives_its_best_answer_and_tells_of_each() {
             let search = BestFirst { patience: None, ..patient(Pancakes::ALL, 3, false, perimeter) };
             let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
             let mut costs = Vec::new();
-            let mut answers = |answer: &Answer| {
+            let mut answers = |answer: &Incumbent| {
                 assert_eq!(replay(&Pancakes::ALL, start, &answer.moves).expect("legal").1, answer.cost);
                 costs.push(answer.cost);
             };
-            let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut answers);
+            let mut control = Control::new(&limits, &stop, &mut watch).with_incumbents(&mut answers);
             let outcome =
                 search.run(&Pancakes::ALL, start, &mut Misleading::new(64), &mut control).expect("no failure");
             assert_eq!((outcome.cost, outcome.proven_optimal), (Some(distance.into()), true), "{start:?}");
@@ -98,8 +98,8 @@ fn an_answer_of_a_search_that_was_stopped_is_known_as_such() {
     for stops in [true, false] {
         let search = BestFirst { patience: None, ..patient(Pancakes::ALL, 1, false, 0) };
         let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
-        let mut answers = |_: &Answer| stop.store(stops, Ordering::Relaxed);
-        let mut control = Control::new(&limits, &stop, &mut watch).with_answers(&mut answers);
+        let mut answers = |_: &Incumbent| stop.store(stops, Ordering::Relaxed);
+        let mut control = Control::new(&limits, &stop, &mut watch).with_incumbents(&mut answers);
         let outcome = search.run(&Pancakes::ALL, start, &mut Misleading::new(64), &mut control).expect("no failure");
         assert!(outcome.moves.is_some());
         assert_eq!((control.was_stopped(), outcome.proven_optimal), (stops, !stops));

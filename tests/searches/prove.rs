@@ -15,7 +15,7 @@ use costar::search::breadth_first::BreadthFirst;
 use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterShelf as _, Shelf};
 use costar::search::prove::Prove;
 use costar::search::symmetry::Symmetries;
-use costar::search::{Control, End, Limit, Limits, Outcome, Progress, Search};
+use costar::search::{Control, End, Limit, Limits, Progress, Search, SearchResult};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -42,7 +42,7 @@ fn run<P: Puzzle>(
     start: &P::State,
     heuristic: &mut dyn Heuristic<P::State>,
     limits: &Limits,
-) -> Outcome {
+) -> SearchResult {
     let stop = AtomicBool::new(false);
     let mut watch = |_: &Progress| ();
     let mut control = Control::new(limits, &stop, &mut watch);
@@ -194,7 +194,7 @@ impl<P: Reversible> Search<P> for Long<P::State> {
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Outcome, HeuristicError> {
+    ) -> Result<SearchResult, HeuristicError> {
         assert_eq!(*start, self.start);
         let found = Bidirectional::default().run(puzzle, start, heuristic, control)?;
         let moves = found.moves.map(|moves| {
@@ -203,7 +203,7 @@ impl<P: Reversible> Search<P> for Long<P::State> {
             [&[there, puzzle.inverse(there), there, puzzle.inverse(there)], &moves[..]].concat()
         });
         let cost = found.cost.map(|cost| cost + 4);
-        Ok(Outcome { moves, cost, proven_optimal: false, ..found })
+        Ok(SearchResult { moves, cost, proven_optimal: false, ..found })
     }
 }
 

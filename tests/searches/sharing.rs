@@ -1,6 +1,6 @@
 //! Searches that several ranks share, or several threads work at: the answer is the same.
 
-use costar::heuristic::{Ask, Estimates, Heuristic, HeuristicError, zero};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, zero};
 use costar::puzzle::cube3::Cube3;
 use costar::puzzle::{Puzzle, replay};
 use costar::random::generator;
@@ -10,7 +10,7 @@ use costar::search::best_first::{BestFirst, Expansion};
 use costar::search::exchange::Exchange;
 use costar::search::perimeter::{Extent, Perimeter};
 use costar::search::symmetry::Symmetries;
-use costar::search::{Control, End, Limit, Limits, Outcome, Search, Stats};
+use costar::search::{Control, End, Limit, Limits, Search, SearchResult, Stats};
 use foldhash::fast::FixedState;
 use ndarray::Array2;
 use std::collections::VecDeque;
@@ -104,11 +104,11 @@ impl<P: Puzzle> Heuristic<P::State> for Erring<'_, P> {
         self.has_policy
     }
 
-    fn submit(&mut self, states: &[P::State], ask: Ask) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[P::State], ask: Query) -> Result<(), HeuristicError> {
         let values = states.iter().map(|state| self.guess(state)).collect();
         let probability =
             |(i, action): (usize, usize)| (FixedState::default().hash_one((&states[i], action)) % 1000) as f32 / 1000.0;
-        let policy = (self.has_policy && ask == Ask::ValuesAndPolicy)
+        let policy = (self.has_policy && ask == Query::ValuesAndPolicy)
             .then(|| Array2::from_shape_fn((states.len(), self.puzzle.move_count()), probability));
         self.done.push_back(Estimates { values, policy });
         Ok(())
@@ -127,7 +127,7 @@ fn shared<P: Puzzle>(
     goal: &P::State,
     limits: &Limits,
     (ranks, threads): (usize, usize),
-) -> Vec<Outcome> {
+) -> Vec<SearchResult> {
     let post = Post::new(ranks);
     let run = |rank: usize| {
         let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
@@ -274,7 +274,7 @@ fn a_batch_search_gives_the_same_answer_by_any_number_of_threads() {
         let limits = Limits { nodes: Some(200_000), ..Limits::default() };
         let run = |threads| {
             let outcome = shared(&Cube3, &search, &start, &goal, &limits, (1, threads)).remove(0);
-            Outcome { stats: Stats { seconds: 0.0, ..outcome.stats }, ..outcome }
+            SearchResult { stats: Stats { seconds: 0.0, ..outcome.stats }, ..outcome }
         };
         let alone = run(1);
         assert!(alone.stats.generated > 100_000, "kind {kind}: {} generated", alone.stats.generated);

@@ -166,7 +166,7 @@ fn a_scramble_is_solved_and_its_playback_solves() {
         (200, &true.into(), &"manhattan".into()),
         "{report}"
     );
-    let limit = json!({ "instance": HARD, "heuristic": "ball", "search": "astar", "max_nodes": 1000 });
+    let limit = json!({ "instance": HARD, "heuristic": "perimeter", "search": "astar", "max_nodes": 1000 });
     let (status, report) = server.post("/solve", &limit);
     assert_eq!((status, &report["solved"], &report["ended_by"]), (200, &false.into(), &"nodes".into()), "{report}");
     assert_eq!(report["playback"], Value::Null);
@@ -297,7 +297,7 @@ fn one_search_a_model_then_the_queue_then_no_more() {
     let (second, _) = server.watch(&hard, "queued");
     server.wait_for(1, 1);
     // Another model, or none, need not wait.
-    let other = json!({ "instance": HARD, "heuristic": "ball", "search": "astar" });
+    let other = json!({ "instance": HARD, "heuristic": "perimeter", "search": "astar" });
     let (mut third, _) = server.watch(&other, "started");
     server.wait_for(2, 1);
     let (status, refusal) = server.post("/solve", &hard);

@@ -91,7 +91,7 @@ fn settings_alone_mean_deferred_evaluation_where_the_model_has_a_policy() {
         ("cube3:htm", "lambda=0.7", json!({ "lambda": 0.7, "deferred": true })),
         ("cube3:htm", "anytime=1", json!({ "search": "bwas", "anytime": true, "deferred": true })),
         ("cube3:htm", "n=100&search=bwas", json!({ "n": 100, "search": "bwas" })),
-        ("cube3:htm", "n=100&estimate=heuristic+ball", json!({ "n": 100, "heuristic": "ball" })),
+        ("cube3:htm", "n=100&estimate=heuristic+perimeter", json!({ "n": 100, "heuristic": "perimeter" })),
         ("cube3:htm", "n=100&estimate=model+cube3-htm", json!({ "n": 100, "model": "cube3-htm", "deferred": true })),
         ("cube3:htm", "", json!({})),
     ] {

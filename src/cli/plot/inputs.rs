@@ -3,7 +3,7 @@
 use super::super::instances::{self, Written};
 use crate::neural::model::CONFIG;
 use crate::plot::{Results, Run};
-use crate::report::{Metrics, Solved, parse_lines};
+use crate::report::{Metrics, Record, parse_lines};
 use crate::solver::models;
 use crate::train::checkpoint::{self, MODEL};
 use crate::train::{METRICS, SNAPSHOTS};
@@ -168,7 +168,7 @@ fn read_file(path: &Path) -> Result<Given> {
     match sort_of(&text, path)? {
         Sort::Metrics => Ok(Given::Runs(vec![Folder::of_metrics(path, parse_lines(&text, path)?)])),
         Sort::Results => {
-            let records = parse_lines::<Solved>(&text, path)?;
+            let records = parse_lines::<Record>(&text, path)?;
             for (i, record) in records.iter().enumerate() {
                 let refuse = |why| anyhow::anyhow!("line {} of {} has other settings: {why}", i + 1, path.display());
                 record.check_same_settings(&records[0]).map_err(refuse)?;

@@ -1,6 +1,6 @@
 //! A model's predictions for fresh scrambles: the data of the picture of density.
 
-use crate::heuristic::Ask;
+use crate::heuristic::Query;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::RowEvaluator;
 use crate::neural::model::{Model, ModelConfig};
@@ -82,7 +82,7 @@ impl Visitor for AskModel<'_> {
             for (state, mut row) in states.iter().zip(rows.outer_iter_mut()) {
                 puzzle.encode(state, row.as_slice_mut().context("rows are contiguous")?);
             }
-            let values = RowEvaluator::new(model, device).evaluate(rows.view(), Ask::Values)?.values;
+            let values = RowEvaluator::new(model, device).evaluate(rows.view(), Query::Values)?.values;
             let deepest = distances.iter().copied().max().unwrap_or(1).max(1);
             let predictions: Vec<(u32, f32)> = distances.into_iter().zip(values).collect();
             return Ok(picture(&predictions, deepest));
@@ -93,7 +93,7 @@ impl Visitor for AskModel<'_> {
         let rows: Vec<_> = (1..=max_depth).map(|depth| sampler.at_depth(depth)).collect();
         let views: Vec<_> = rows.iter().map(|rows| rows.view()).collect();
         let rows = concatenate(Axis(0), &views).context("rows of a puzzle are of one length")?;
-        let values = RowEvaluator::new(model, device).evaluate(rows.view(), Ask::Values)?.values;
+        let values = RowEvaluator::new(model, device).evaluate(rows.view(), Query::Values)?.values;
         let depths = (1..=max_depth).flat_map(|depth| std::iter::repeat_n(depth, each));
         let predictions: Vec<(u32, f32)> = depths.zip(values).collect();
         Ok(picture(&predictions, max_depth))

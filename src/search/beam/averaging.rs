@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::cut::{Key, cut};
-use crate::heuristic::{Ask, Heuristic};
+use crate::heuristic::{Heuristic, Query};
 use crate::puzzle::Puzzle;
 use crate::search::Control;
 use crate::search::chunk_queue::ChunkQueue;
@@ -39,7 +39,7 @@ impl<P: Puzzle> Run<'_, P> {
         let mut values = Vec::with_capacity(near.len());
         let images: Vec<P::State> =
             near.iter().filter_map(|&i| self.puzzle.symmetric_state(&chosen.states[i])).collect();
-        let mut queue = ChunkQueue::new(heuristic, Ask::Values);
+        let mut queue = ChunkQueue::new(heuristic, Query::Values);
         let mut ended = Ok(());
         while queue.is_full(&images) {
             if let Some(limit) = self.reached(&chosen, control) {

@@ -3,10 +3,10 @@
 use super::cut::Key;
 use super::offspring::{Made, hashes, merged};
 use super::{
-    Answer, ChunkQueue, Control, Cost, Heuristic, HeuristicError, Layer, Limit, Move, NodeId, Place, Puzzle, Run,
+    ChunkQueue, Control, Cost, Heuristic, HeuristicError, Incumbent, Layer, Limit, Move, NodeId, Place, Puzzle, Run,
     replay,
 };
-use crate::heuristic::Ask;
+use crate::heuristic::Query;
 use crate::search::beam::shortlist::Shortlist;
 use crate::search::children::{self, Hashes, Parent, in_pieces};
 use crate::search::exhaustive::{Exhaustive, sequences};
@@ -67,7 +67,7 @@ impl<P: Puzzle> Run<'_, P> {
         }
         let before_perimeter = bound.checked_sub(perimeter.step() + perimeter.depth())? as usize;
         let most_moves = (MOST_STATES.ln() / perimeter.branching().max(1.5).ln()) as usize;
-        let children = self.ask == Ask::ValuesAndPolicy && before_perimeter > 0;
+        let children = self.ask == Query::ValuesAndPolicy && before_perimeter > 0;
         let moves = (before_perimeter - usize::from(children)).min(most_moves);
         Some(Refinement { layer: before_perimeter - moves - usize::from(children), children, moves })
     }
@@ -98,7 +98,7 @@ impl<P: Puzzle> Run<'_, P> {
         from: &Refinement,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<Option<Answer>, HeuristicError> {
+    ) -> Result<Option<Incumbent>, HeuristicError> {
         self.room = Layer::default();
         let roots = self.roots(from, heuristic)?;
         let until = AtomicUsize::new(usize::MAX);
@@ -150,7 +150,7 @@ impl<P: Puzzle> Run<'_, P> {
         let Some((at, path)) = self.exchange.gather(own)?.into_iter().flatten().next() else { return Ok(None) };
         let mut moves = self.path_to(from.layer, at)?;
         moves.extend(path);
-        Ok(replay(self.puzzle, &self.start, &moves).ok().map(|(_, cost)| Answer { moves, cost }))
+        Ok(replay(self.puzzle, &self.start, &moves).ok().map(|(_, cost)| Incumbent { moves, cost }))
     }
 
     /// What the refinement begins with on this rank, the most promising first.

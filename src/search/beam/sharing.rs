@@ -6,7 +6,7 @@ use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
 use crate::search::limits::Interrupt;
 use crate::search::nodes::arena::NodeId;
-use crate::search::{Answer, Control, Limit, Stats};
+use crate::search::{Control, Incumbent, Limit, Stats};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -69,7 +69,7 @@ impl<P: Puzzle> Run<'_, P> {
             let mut moves = self.path_to(self.behind.len(), parent)?;
             moves.push(action);
             moves.extend(rest);
-            self.best = Some(Answer { moves, cost });
+            self.best = Some(Incumbent { moves, cost });
             return Ok(());
         }
         match limit {

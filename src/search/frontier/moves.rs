@@ -187,7 +187,7 @@ impl<P: Puzzle> Nodes<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heuristic::{Ask, Estimates, Heuristic, HeuristicError};
+    use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
     use crate::puzzle::cube2::{Corners, Cube2};
     use crate::search::nodes::arena::NO_PARENT;
     use crate::search::nodes::open::Ties;
@@ -211,7 +211,7 @@ mod tests {
             true
         }
 
-        fn submit(&mut self, states: &[Corners], _: Ask) -> Result<(), HeuristicError> {
+        fn submit(&mut self, states: &[Corners], _: Query) -> Result<(), HeuristicError> {
             let hash = |i: usize, salt: usize| FixedState::default().hash_one((states[i], salt));
             let values = (0..states.len()).map(|i| (hash(i, 99) % 9) as f32 / 2.0).collect();
             let probability = |(i, action)| [0.6, 0.2, 0.02][(hash(i, action) % 3) as usize];

@@ -3,7 +3,7 @@
 use super::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::closed::Closed;
 use crate::puzzle::{Cost, Move, State};
-use crate::search::{End, Outcome, Stats};
+use crate::search::{End, SearchResult, Stats};
 use std::ops::Index;
 
 /// A tree of distinct states.
@@ -59,8 +59,8 @@ impl<S: State> Tree<S> {
     }
 
     /// What a search found that ends here.
-    pub fn outcome(&self, end: End, goal: Option<NodeId>, proven_optimal: bool, stats: Stats) -> Outcome {
-        Outcome {
+    pub fn outcome(&self, end: End, goal: Option<NodeId>, proven_optimal: bool, stats: Stats) -> SearchResult {
+        SearchResult {
             end,
             moves: goal.map(|goal| self.path(goal)),
             cost: goal.map(|goal| self[goal].g),

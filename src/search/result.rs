@@ -50,7 +50,7 @@ impl Stats {
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct SearchResult {
     /// How it ended.
     pub end: End,
     /// The solution, if there is one.
@@ -65,11 +65,11 @@ pub struct Outcome {
     pub proof: Option<Proof>,
 }
 
-impl Outcome {
+impl SearchResult {
     /// Of no search at all.
     pub(super) fn none() -> Self {
         let stats = Stats::default();
-        Outcome { end: End::NoSolution, moves: None, cost: None, proven_optimal: false, stats, proof: None }
+        SearchResult { end: End::NoSolution, moves: None, cost: None, proven_optimal: false, stats, proof: None }
     }
 }
 
@@ -118,7 +118,7 @@ pub struct Progress {
 
 /// A solution that a search has met on its way to a better one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Incumbent {
     /// The solution.
     pub moves: Vec<Move>,
     /// What it costs.
