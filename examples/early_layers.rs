@@ -10,7 +10,7 @@
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Move, Puzzle};
 use costar::report::{Record, read_lines, statistics};
-use costar::solver::{SearchConfig, Solver};
+use costar::solver::{SearchOptions, Solver};
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (count, deepest): (usize, usize) = (count.parse()?, deepest.parse()?);
     let results: Vec<Record> = read_lines(Path::new(results))?;
     let proven: Vec<&Record> = results.iter().filter(|result| result.proven_optimal).take(count).collect();
-    let search: SearchConfig = serde_json::from_str(r#"{ "search": "beam", "perimeter": 0 }"#)?;
+    let search = SearchOptions { perimeter: Some(0), ..SearchOptions::of("beam") };
     let mut solver = Solver::builder(Cube3).search(search).model(model).build()?;
     let mut shares: Vec<[Vec<f64>; ORDERS.len()]> = vec![Default::default(); deepest];
     for result in &proven {

@@ -4,7 +4,7 @@
 use costar::heuristic::PerState;
 use costar::puzzle::Puzzle;
 use costar::puzzle::tiles::{Board as _, Puzzle8};
-use costar::solver::{SearchConfig, Solver};
+use costar::solver::{SearchOptions, Solver};
 use std::error::Error;
 
 const BOARD: &str = "8 6 7 2 5 4 3 0 1";
@@ -15,11 +15,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let misplaced = PerState::new("misplaced", true, move |board: &<Puzzle8 as Puzzle>::State| {
         board.tiles().iter().zip(&goal).filter(|(tile, goal)| **tile != 0 && tile != goal).count() as f32
     });
-    let a_star: SearchConfig = serde_json::from_str(r#"{ "search": "astar" }"#)?;
+    let a_star = SearchOptions::of("astar");
     let builder = || Solver::builder(Puzzle8::default()).search(a_star.clone());
     let mut solvers = [builder().own_heuristic(misplaced).build()?, builder().heuristic("manhattan").build()?];
     for solver in &mut solvers {
-        let report = solver.solve(BOARD)?.report;
+        let report = solver.solve(BOARD)?.record;
         let (name, length) = (solver.heuristic_name(), report.length.unwrap_or_default());
         println!("{name}: {length} moves, {} states stored", report.nodes_stored);
     }

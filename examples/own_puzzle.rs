@@ -136,7 +136,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut solver = Solver::builder(puzzle).model(folder.to_string_lossy()).heuristic("network").build()?;
     for instance in ["3210456789", "9876543210", "0246813579"] {
         let solution = solver.solve(instance)?;
-        let report = &solution.report;
+        let report = &solution.record;
         let length = report.length.unwrap_or_default();
         println!("{instance}: {solution}  ({length} moves, {} states evaluated)", report.nodes_evaluated);
     }

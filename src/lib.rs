@@ -5,9 +5,9 @@
 //!
 //! ```
 //! use costar::puzzle::cube3::Cube3;
-//! use costar::solver::{SearchConfig, Solver};
+//! use costar::solver::{SearchOptions, Solver};
 //!
-//! let solution = Solver::new(Cube3, SearchConfig::default())?.solve("R U F'")?;
+//! let solution = Solver::new(Cube3, SearchOptions::default())?.solve("R U F'")?;
 //! assert_eq!(solution.to_string(), "F U' R'");
 //! # Ok::<(), costar::Error>(())
 //! ```

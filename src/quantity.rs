@@ -34,6 +34,23 @@ fn at_least_one(number: u64) -> Result<u64, String> {
     if number == 0 { Err("0 is too small: expected at least 1".into()) } else { Ok(number) }
 }
 
+/// Reads a depth in moves.
+///
+/// # Errors
+/// If it is not a count, or too large.
+pub fn depth(text: &str) -> Result<u32, String> {
+    u32::try_from(count(text)?).map_err(|_| format!("'{text}' is too large: expected at most {}", u32::MAX))
+}
+
+/// Reads a weight: a number of at least 0.
+///
+/// # Errors
+/// If it is not one.
+pub fn weight(text: &str) -> Result<f64, String> {
+    let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0);
+    weight.ok_or_else(|| format!("'{text}' is not a weight: expected a number of at least 0"))
+}
+
 /// Reads a number from 0 to 1.
 ///
 /// # Errors

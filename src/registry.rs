@@ -183,7 +183,6 @@ impl<P: Puzzle> Entry<P> {
             name: self.puzzle.name(),
             is_reversible: self.reverse.is_some(),
             symmetries: goal.map_or(0, |goal| self.puzzle.symmetric_images(&goal).len()),
-            has_symmetric_states: goal.is_some_and(|goal| self.puzzle.symmetric_state(&goal).is_some()),
             has_classes: self.reverse.is_some() && self.puzzle.symmetries().is_some(),
             has_unit_costs: goal.is_some_and(|goal| has_unit_costs(&*self.puzzle, goal)),
             has_own_goal: self.puzzle.has_own_goal(),
@@ -242,8 +241,6 @@ pub struct PuzzleFacts {
     pub is_reversible: bool,
     /// How many symmetric images an instance has, itself included; 0 where the puzzle knows no symmetries.
     pub symmetries: usize,
-    /// Whether states have a symmetric state, for symmetry averaging.
-    pub has_symmetric_states: bool,
     /// Whether a perimeter holds classes of states.
     pub has_classes: bool,
     /// Whether every move costs 1.

@@ -124,7 +124,7 @@ fn intervals_are_those_of_wilson_and_student() {
 
 #[test]
 fn points_of_settings_come_from_the_results() {
-    let deferred = r#"{"search":"bwas","n":0,"lambda":0.6,"deferred":true,"policy_weight":3.0,"patience":4}"#;
+    let deferred = r#"{"search":"bwas","n":0,"lambda":0.6,"deferred":true,"policy_weight":3.0,"max_stale_steps":4}"#;
     let few = results("few", &[Some(20), Some(22), None, Some(24)], 100, deferred);
     let many = results("many", &[Some(20), Some(20), Some(20), Some(22)], 1000, deferred);
     let published = results("published", &[Some(24); 4], 1000, PUBLISHED);

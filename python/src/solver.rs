@@ -9,7 +9,7 @@ use costar::neural::precision::Precision;
 use costar::puzzle::Puzzle as Rules;
 use costar::registry::Entry;
 use costar::search::Limits;
-use costar::solver::{SearchConfig, Solver as Library, Watch};
+use costar::solver::{SearchOptions, Solver as Library, Watch};
 use costar::{Error, Result};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(5);
 
 /// What a solver is built from, but for the puzzle.
 pub(crate) struct Settings {
-    search: SearchConfig,
+    search: SearchOptions,
     heuristic: Option<String>,
     model: Option<String>,
     device: DeviceChoice,
@@ -42,12 +42,12 @@ pub(crate) trait AnySolver: Send {
 impl<P: Rules> AnySolver for Library<P> {
     fn solve(&mut self, instance: &str, stop: &AtomicBool) -> Result<String> {
         let start = self.parse(instance)?;
-        let watch = Watch { stop, progress: &mut |_| (), answers: &mut |_| () };
-        json(&self.solve_typed(instance, start, watch)?.report)
+        let watch = Watch { stop, progress: &mut |_| (), incumbents: &mut |_| () };
+        json(&self.solve_typed(instance, start, watch)?.record)
     }
 
     fn config(&self) -> Result<String> {
-        json(&self.plan().search)
+        json(&self.plan().options(self.perimeter_depth()).to_json())
     }
 }
 
@@ -105,10 +105,11 @@ impl Solver {
         max_nodes: Option<u64>,
         max_memory: Option<u64>,
     ) -> PyResult<Self> {
-        let given = serde_json::from_str(settings).map_err(refusal)?;
+        let mut given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(settings).map_err(refusal)?;
+        given.insert("search".into(), search.into());
         let seconds = max_seconds.map(Duration::try_from_secs_f64).transpose();
         let settings = Settings {
-            search: SearchConfig::from_given(search, given).map_err(refusal)?,
+            search: SearchOptions::from_json(given).map_err(refusal)?,
             heuristic,
             model,
             device: device.parse().map_err(|error: String| refusal(format!("`device`: {error}")))?,

@@ -122,20 +122,20 @@ impl Visitor for Bench {
                 return None; // an interrupted search says nothing of the instance
             }
             let moves = solution.moves.as_deref().map(|moves| puzzle.written(moves).join(" "));
-            let why = why_not_solved(&solution.report, solution.end);
+            let why = why_not_solved(&solution.record, solution.end);
             let optimal_length = instances[i].optimum;
             let (goal, move_costs) = (goal.clone(), move_costs.clone());
-            let report = Record { optimal_length, goal, move_costs, ..solution.report };
-            Some(Done { instance: i, report, moves, why })
+            let record = Record { optimal_length, goal, move_costs, ..solution.record };
+            Some(Done { instance: i, record, moves, why })
         };
         let mut take_in = |done: Done| -> Result<()> {
             if let Some(out) = &args.out {
-                append_line(out, &done.report)?;
+                append_line(out, &done.record)?;
             }
             if !args.flags.json {
                 writeln!(io::stdout(), "{}", describe(instances[done.instance].optimum, &done))?;
             }
-            results[done.instance] = Some(done.report);
+            results[done.instance] = Some(done.record);
             Ok(())
         };
         let parallel = usize::try_from(args.parallel).unwrap_or(usize::MAX).clamp(1, todo.len().max(1));
@@ -168,7 +168,7 @@ impl Visitor for Bench {
                 line.instances(format!("{}/{}: ", i + 1, instances.len()));
                 let Instance { text, start, .. } = &instances[i];
                 let mut progress = |progress: &_| line.show(progress);
-                let watch = Watch { stop: &stop, progress: &mut progress, answers: &mut |_| () };
+                let watch = Watch { stop: &stop, progress: &mut progress, incumbents: &mut |_| () };
                 let solution = solver.solve_watched(text, *start, watch);
                 line.clear();
                 done(i, solution?).map_or(Ok(()), &mut take_in)?;
@@ -203,7 +203,7 @@ impl Visitor for Bench {
 pub(super) struct Done {
     /// The place of its instance.
     instance: usize,
-    report: Record,
+    record: Record,
     /// The moves as people write them.
     moves: Option<String>,
     /// Why there are none.
@@ -238,7 +238,7 @@ fn in_parallel<P: Puzzle>(
     let search_all = |mut solver: Solver<P>, sender: Sender<Result<Done>>| {
         let mut solve_next = || -> Result<Option<Option<Done>>> {
             let Some(i) = (work.next)()? else { return Ok(None) };
-            let watch = Watch { stop, progress: &mut |_| (), answers: &mut |_| () };
+            let watch = Watch { stop, progress: &mut |_| (), incumbents: &mut |_| () };
             let Instance { text, start, .. } = &work.instances[i];
             Ok(Some((work.done)(i, solver.solve_watched(text, *start, watch)?)))
         };
@@ -339,16 +339,16 @@ fn others(path: &Path) -> Result<Vec<Record>> {
 }
 
 fn describe(optimum: Option<u32>, done: &Done) -> String {
-    let Done { instance, report, moves, why } = done;
-    let (Some(moves), Some(length)) = (moves, report.length) else { return format!("{:>4}  {why}", instance + 1) };
-    let cost = report.cost.filter(|_| report.has_costs()).map(|cost| format!("cost {cost}, ")).unwrap_or_default();
+    let Done { instance, record, moves, why } = done;
+    let (Some(moves), Some(length)) = (moves, record.length) else { return format!("{:>4}  {why}", instance + 1) };
+    let cost = record.cost.filter(|_| record.has_costs()).map(|cost| format!("cost {cost}, ")).unwrap_or_default();
     let optimum = optimum.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
     format!(
         "{:>4}  {cost}{length} moves{optimum}{}  {:.2} s  {} evaluated  {moves}",
         instance + 1,
-        if report.proven_optimal { ", proven" } else { "" },
-        report.seconds,
-        grouped(report.nodes_evaluated)
+        if record.proven_optimal { ", proven" } else { "" },
+        record.seconds,
+        grouped(record.nodes_evaluated)
     )
 }
 

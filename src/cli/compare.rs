@@ -10,20 +10,21 @@ use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::Record;
 use crate::search::{End, Limit, Limits};
-use crate::solver::{SearchConfig, Solution, Solver, Watch};
+use crate::solver::{SearchInfo, SearchOptions, Solution, Solver, Watch};
 use anyhow::Context as _;
-use serde_json::Map;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "compare measures the searches: unlike solve, it takes no scramble undone as a first bound.")]
+#[command(
+    after_help = "compare measures the searches: unlike solve, it does not use the inverted scramble as a bound."
+)]
 pub(super) struct Args {
     #[command(flatten)]
     puzzle: PuzzleFlags,
-    /// What each search gets, in seconds
+    /// Seconds for each search
     #[arg(long, default_value = "5", value_name = "S", value_parser = quantity::seconds)]
     max_seconds: f64,
     /// Give up on a search when the process would hold more memory than this: 8G, 512M
@@ -59,31 +60,30 @@ impl Visitor for Compare {
             let worth = if entry.puzzle().own_costs().is_some() { "cost" } else { "length" };
             writeln!(out, "{}\n", row(["search", "heuristic", worth, "proven", "nodes", "seconds"]))?;
         }
-        let names = SearchConfig::allowed(entry.reverse().is_some());
-        let asks = |name: &&str| SearchConfig::needs_of(name).is_some_and(|needs| needs.heuristic);
-        let (asking, blind): (Vec<&str>, Vec<&str>) = names.into_iter().partition(asks);
+        let searches = SearchInfo::allowed(entry.reverse().is_some());
+        let (asking, blind): (Vec<&SearchInfo>, Vec<&SearchInfo>) = searches.partition(|search| search.asks_heuristic);
         let heuristics = entry.heuristics().into_iter().chain(["network"]).map(|name| (name, &asking));
         for (heuristic, searches) in [("zero", &blind)].into_iter().chain(heuristics) {
             let mut solver: Option<Solver<P>> = None;
-            for name in searches {
+            for search in searches {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(SUCCESS);
                 }
-                let search = SearchConfig::from_given(name, Map::new()).or_input()?;
+                let options = SearchOptions::of(search.name);
                 let limits = Limits {
                     time: Some(Duration::from_secs_f64(args.max_seconds)),
                     memory: args.max_memory,
                     ..Limits::default()
                 };
                 let ready = match &mut solver {
-                    Some(solver) => solver.reconfigure(search, limits),
+                    Some(solver) => solver.reconfigure(options, limits),
                     None => {
                         let builder = args.puzzle.builder(entry.clone(), heuristic == "network");
-                        let builder = builder.search(search).heuristic(heuristic).limits(limits);
+                        let builder = builder.search(options).heuristic(heuristic).limits(limits);
                         builder.stop(Arc::clone(&stop)).build().map(|built| solver = Some(built))
                     }
                 };
-                // A model that is named is to be used; others may be missing, and a search may not fit.
+                // A named model must work; others may be missing, and a search may not fit.
                 let is_named = heuristic == "network" && args.puzzle.model.is_some() && solver.is_none();
                 let fits = match ready {
                     Ok(()) => true,
@@ -91,7 +91,7 @@ impl Visitor for Compare {
                     Err(error) => return Err(error).or_input(),
                 };
                 if let Some(solver) = solver.as_mut().filter(|solver| fits && solver.check(&start).is_ok()) {
-                    let watch = Watch { stop: &stop, progress: &mut |_| (), answers: &mut |_| () };
+                    let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
                     let solution = solver.solve_watched(&instance, start, watch)?;
                     show(&**entry.puzzle(), &solution, args.json)?;
                 }
@@ -108,7 +108,7 @@ fn row(cells: [&str; 6]) -> String {
 
 /// Prints the line of a search.
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> anyhow::Result<()> {
-    let report: &Record = &solution.report;
+    let report: &Record = &solution.record;
     if json {
         return print_line(report);
     }

@@ -1,4 +1,4 @@
-//! `costar evaluate`: what a network says of many states, as JSON lines.
+//! `costar evaluate`: a network's estimates of many states, as JSON lines.
 
 use super::instances;
 use super::puzzle_flags::PuzzleFlags;
@@ -7,7 +7,7 @@ use super::{BAD_INPUT, Ending, OrInput as _, signal};
 use crate::puzzle::{Move, Puzzle};
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
-use crate::solver::{SearchConfig, Solver};
+use crate::solver::{SearchOptions, Solver};
 use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Map;
@@ -26,18 +26,18 @@ pub(super) struct Args {
     file: PathBuf,
     #[command(flatten)]
     puzzle: PuzzleFlags,
-    /// What estimates the cost-to-go: network, or one of those that costar puzzles lists
+    /// The estimate of the cost-to-go: network, or one that costar puzzles lists
     #[arg(long, default_value = "network", value_name = "NAME")]
     heuristic: String,
 }
 
-/// What is printed of an instance.
+/// The line of an instance.
 #[derive(Debug, Serialize)]
 struct Evaluation<'a> {
     instance: &'a str,
     /// The estimated cost-to-go.
     h: f32,
-    /// By the name of each move, how probable it is that it leads back towards the goal; `null` without a policy head.
+    /// The probability, by move name, that the move leads back towards the goal; `null` without a policy head.
     moves: Option<Map<String, serde_json::Value>>,
 }
 
@@ -63,16 +63,16 @@ impl Visitor for Evaluate {
                 Box::new(BufReader::new(file.or_input()?))
             }
         };
-        // The search is not run: one that asks in batches, and wants no perimeter.
-        let bwas = SearchConfig::from_given("bwas", Map::from_iter([("perimeter".to_owned(), 0.into())])).or_input()?;
+        // The search is not run: it only has to ask in batches, without a perimeter.
+        let bwas = SearchOptions { perimeter: Some(0), ..SearchOptions::of("bwas") };
         let builder = args.puzzle.builder(entry, true).search(bwas).heuristic(&args.heuristic);
         let mut solver = builder.stop(Arc::clone(&stop)).build().or_input()?;
         let written = instances::stream(input, solver.puzzle().takes_lines());
         let mut code = 0;
         let mut waiting: Vec<(String, P::State)> = Vec::new();
         while !stop.load(Ordering::Relaxed) {
-            // Whoever types the instances gets each answer at once; a file is evaluated in chunks.
-            let next = written.recv_timeout(if waiting.is_empty() { PATIENT } else { IMPATIENT });
+            // A person who types instances gets each answer at once; a file is evaluated in chunks.
+            let next = written.recv_timeout(if waiting.is_empty() { SIGNAL_CHECK } else { CHUNK_TIMEOUT });
             match next {
                 Ok(instance) => {
                     let instance = instance.context("the instances cannot be read")?.text;
@@ -105,11 +105,12 @@ impl Visitor for Evaluate {
     }
 }
 
-/// How long the next instance is waited for: with none in hand, until a signal may have come.
-const PATIENT: Duration = Duration::from_millis(50);
-const IMPATIENT: Duration = Duration::from_millis(5);
+/// Time between two looks for a signal, while no instance waits.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+/// Time that an unfinished chunk waits for the next instance.
+const CHUNK_TIMEOUT: Duration = Duration::from_millis(5);
 
-/// Evaluates the states that wait, and prints a line of each.
+/// Evaluates the waiting states, and prints a line for each.
 fn print_all<P: Puzzle>(solver: &mut Solver<P>, waiting: &mut Vec<(String, P::State)>) -> anyhow::Result<()> {
     if waiting.is_empty() {
         return Ok(());

@@ -46,11 +46,11 @@ pub(super) fn print<P: Puzzle>(
     solution: &Solution<P::State>,
     style: Style,
 ) -> anyhow::Result<()> {
-    let lambda = solution.report.lambda.unwrap_or(1.0);
-    let asked = if solution.report.heuristic.is_some() { "" } else { ", which the search did not ask" };
+    let lambda = solution.record.lambda.unwrap_or(1.0);
+    let asked = if solution.record.heuristic.is_some() { "" } else { ", which the search did not ask" };
     let name = solver.heuristic_name().to_owned();
     writeln!(out, "\nh is what {name} estimates{asked}; g is the path cost; f = {lambda}·g + h\n")?;
-    let names = solution.report.moves.iter().flatten();
+    let names = solution.record.moves.iter().flatten();
     let headings = std::iter::once("the instance".to_owned())
         .chain(names.enumerate().map(|(i, name)| format!("move {}, {name}", i + 1)));
     for (heading, Step { state, g, h }) in headings.zip(steps(solver, solution)?) {
@@ -65,13 +65,13 @@ pub(super) fn print<P: Puzzle>(
 /// # Errors
 /// If the heuristic fails, or nothing can be printed.
 pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<()> {
-    let lambda = solution.report.lambda.unwrap_or(1.0);
+    let lambda = solution.record.lambda.unwrap_or(1.0);
     let steps = steps(solver, solution)?.into_iter();
     let steps = steps.map(|Step { state, g, h }| {
         let state = solver.puzzle().format(&state);
         JsonStep { state, g: Some(g), h: h as f32, f: (f64::from(lambda) * g + h) as f32 }
     });
-    print_line(&Explained { report: &solution.report, steps: steps.collect() })
+    print_line(&Explained { report: &solution.record, steps: steps.collect() })
 }
 
 fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<Vec<Step<P::State>>> {

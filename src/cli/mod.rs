@@ -15,7 +15,6 @@ mod bench;
 mod compare;
 mod evaluate;
 mod explain;
-mod flags;
 mod instances;
 mod perimeter;
 #[cfg(feature = "plot")]

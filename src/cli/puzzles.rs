@@ -3,7 +3,7 @@
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, NAMES, Visitor, visit};
-use crate::solver::{SearchConfig, models};
+use crate::solver::{SearchInfo, models};
 use std::io::{self, Write as _};
 
 pub(super) fn run() -> Ending {
@@ -26,7 +26,7 @@ impl Visitor for Describe {
         format!(
             "{name}\n  notation: {}\n  searches: {}\n  heuristics: network, {}\n  models: {models}",
             entry.puzzle().notation(),
-            SearchConfig::allowed(entry.reverse().is_some()).join(", "),
+            SearchInfo::allowed_names(entry.reverse().is_some()).join(", "),
             entry.heuristics().join(", "),
         )
     }

@@ -144,23 +144,23 @@ fn present<P: Puzzle>(
     if args.flags.json && args.explain {
         explain::print_json(solver, solution)?;
     } else if args.flags.json {
-        print_line(&solution.report)?;
+        print_line(&solution.record)?;
     } else {
         show(&**solver.puzzle(), solution)?;
-        if let Some(said) = pruned(&solution.report).filter(|_| solution.moves.is_some()) {
-            note!("costar: {} nodes stored, {said}", grouped(solution.report.nodes_stored));
+        if let Some(said) = pruned(&solution.record).filter(|_| solution.moves.is_some()) {
+            note!("costar: {} nodes stored, {said}", grouped(solution.record.nodes_stored));
         }
     }
-    let is_answered = solution.report.length.is_some_and(|length| length > 0) && solution.report.nodes_evaluated == 0;
+    let is_answered = solution.record.length.is_some_and(|length| length > 0) && solution.record.nodes_evaluated == 0;
     if is_answered && args.flags.puzzle.model.is_some() && !args.flags.json {
         note!("costar: what is known around the goal was enough: the model was not asked");
     }
-    if let Some(said) = unproven(&solution.report).filter(|_| !args.flags.json) {
+    if let Some(said) = unproven(&solution.record).filter(|_| !args.flags.json) {
         note!("costar: {said}");
     }
     let Some(moves) = &solution.moves else {
         if !args.flags.json {
-            note!("costar: {}", why_not_solved(&solution.report, solution.end));
+            note!("costar: {}", why_not_solved(&solution.record, solution.end));
         }
         return Ok(ExitCode::from(NOT_SOLVED));
     };
@@ -179,7 +179,7 @@ fn solve_with_line<P: Puzzle>(
     line: &mut SearchLine,
     stop: &AtomicBool,
 ) -> crate::Result<Solution<P::State>> {
-    let watch = Watch { stop, progress: &mut |progress| line.show(progress), answers: &mut |_| () };
+    let watch = Watch { stop, progress: &mut |progress| line.show(progress), incumbents: &mut |_| () };
     let solution = solver.solve_typed(instance, start, watch);
     line.clear();
     solution
@@ -196,14 +196,14 @@ fn print_each_answer<P: Puzzle>(
     let line = RefCell::new(SearchLine::new());
     let begun = Instant::now();
     let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
-    let mut answers = |answer: &Incumbent| {
+    let mut incumbents = |answer: &Incumbent| {
         line.borrow_mut().clear();
         let (moves, length) = (puzzle.written(&answer.moves).join(" "), puzzle.counted(&answer.moves));
         // A reader that is gone is noticed again when the last answer is printed.
         let seconds = begun.elapsed().as_secs_f64();
         let _ = writeln!(io::stdout(), "{length} after {seconds:.1} s: {moves}");
     };
-    let watch = Watch { stop, progress: &mut progress, answers: &mut answers };
+    let watch = Watch { stop, progress: &mut progress, incumbents: &mut incumbents };
     let solution = solver.solve_typed(instance, start, watch);
     line.borrow_mut().clear();
     writeln!(io::stdout())?;
@@ -233,7 +233,7 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
             }
         };
         let mut solution = solve_with_line(&mut solver, text, start, &mut line, stop)?;
-        solution.report.optimal_length = optimum;
+        solution.record.optimal_length = optimum;
         worst = worst.max(print_solution(&**solver.puzzle(), &solution, json)?);
     }
     Ok(ExitCode::from(worst))
@@ -265,11 +265,11 @@ fn print_refusal<P: Puzzle>(
 /// A line or an object for one of many instances; the exit code that it stands for.
 fn print_solution<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> anyhow::Result<u8> {
     if json {
-        print_line(&solution.report)?;
+        print_line(&solution.record)?;
     } else {
         match &solution.moves {
             Some(moves) => writeln!(io::stdout(), "{}", puzzle.written(moves).join(" "))?,
-            None => writeln!(io::stdout(), "{}", why_not_solved(&solution.report, solution.end))?,
+            None => writeln!(io::stdout(), "{}", why_not_solved(&solution.record, solution.end))?,
         }
     }
     Ok(if solution.moves.is_none() { NOT_SOLVED } else { 0 })
@@ -291,7 +291,7 @@ fn style() -> Style {
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}\n", puzzle.draw(&solution.start, style()))?;
-    let report = &solution.report;
+    let report = &solution.record;
     let Some(moves) = &solution.moves else { return Ok(()) };
     if moves.is_empty() {
         return writeln!(out, "already solved: 0 moves");

@@ -1,6 +1,5 @@
-//! The flags that `solve` and `bench` share, and the solver that they ask for.
+//! The flags that `solve` and `bench` share.
 
-use super::flags::SearchFlags;
 use super::puzzle_flags::PuzzleFlags;
 use crate::error::Result;
 use crate::puzzle::Puzzle;
@@ -9,7 +8,7 @@ use crate::registry::Entry;
 use crate::report::Record;
 use crate::search::random::MOST_MOVES;
 use crate::search::{End, Limit, Limits};
-use crate::solver::{Builder, Solver};
+use crate::solver::{Builder, SearchOptions, Solver};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -18,16 +17,16 @@ use std::time::Duration;
 pub(super) struct SolverFlags {
     #[command(flatten)]
     pub(super) puzzle: PuzzleFlags,
-    /// What estimates the cost-to-go: network, zero (nothing known), perimeter (exact within 5 moves of the goal), or one of
-    /// the puzzle's own [auto: what measured best for the puzzle]
+    /// The estimate of the cost-to-go: network, zero (nothing known), perimeter (exact within 5 moves of the goal), or one
+    /// of the puzzle's own; auto takes the one that measured best for the puzzle
     #[arg(long, default_value = "auto", value_name = "NAME")]
     heuristic: String,
     #[command(flatten)]
-    search: SearchFlags,
-    /// Give up on an instance after so many seconds
+    search: SearchOptions,
+    /// Give up on an instance after this many seconds
     #[arg(long, value_name = "S", value_parser = quantity::seconds)]
     max_seconds: Option<f64>,
-    /// Give up on an instance after so many generated nodes
+    /// Give up on an instance after this many generated nodes
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     max_nodes: Option<u64>,
     /// Give up on an instance when the process would hold more memory than this: 8G, 512M
@@ -45,7 +44,7 @@ impl SolverFlags {
         self.heuristic != "auto"
     }
 
-    /// The solver that the flags ask for; `stop` ends a search.
+    /// The builder of a solver for these flags; `stop` ends a search.
     ///
     /// # Errors
     /// If a setting is refused.
@@ -55,23 +54,23 @@ impl SolverFlags {
             nodes: self.max_nodes,
             memory: self.max_memory,
         };
-        let builder = self.puzzle.builder(entry, true).search(self.search.config()?);
+        let builder = self.puzzle.builder(entry, true).search(self.search.clone());
         Ok(builder.heuristic(&self.heuristic).limits(limits).stop(Arc::clone(stop)))
     }
 
-    /// Whether each better answer is to be printed as soon as it is found.
+    /// Whether each better solution is printed as soon as it is found.
     pub(super) fn is_anytime<P: Puzzle>(&self, solver: &Solver<P>) -> bool {
         solver.template().config.get("anytime").is_some() && !self.json
     }
 }
 
-/// That nodes were pruned, in words, if some were.
+/// The number of pruned nodes, in words; `None` if there are none.
 pub(super) fn pruned(report: &Record) -> Option<String> {
     let pruned = report.nodes_pruned;
     (pruned > 0).then(|| format!("the {} worst pruned for lack of memory (--max-memory)", grouped(pruned)))
 }
 
-/// What a proof that was ended early has excluded, in words.
+/// The lengths that an unfinished proof has excluded, in words.
 pub(super) fn unproven(report: &Record) -> Option<String> {
     let proof = report.proof.filter(|_| !report.proven_optimal)?;
     let mut said = report.length.map_or("no solution yet".into(), |length| format!("{length} moves"));
@@ -84,7 +83,7 @@ pub(super) fn unproven(report: &Record) -> Option<String> {
     Some(said)
 }
 
-/// Why there is no answer, in words.
+/// The reason for no solution, in words.
 pub(super) fn why_not_solved(report: &Record, end: End) -> String {
     let counted = format!(
         "{} nodes generated, {} stored{}, {:.1} s",

@@ -35,7 +35,6 @@ use super::limits::Interrupt;
 use super::nodes::arena::NodeId;
 use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
-use super::settings::{Share, Weight, settings};
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, Query};
 use crate::memory;
@@ -47,7 +46,6 @@ use offspring::{Found, Made, hashes};
 use serde::{Deserialize, Serialize};
 use shortlist::Shortlist;
 use std::hash::BuildHasher as _;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 
 mod averaging;
@@ -81,23 +79,6 @@ const MORE_ROOM: usize = 8;
 /// Children whose ranks a thread takes at least.
 const SORTED: usize = 1 << 13;
 
-settings! {
-    /// The settings of `beam`.
-    pub struct BeamSettings {
-        /// The width, the number of states that a layer keeps [default: the model's own, or 24000 (on CUDA 100000) divided
-        /// by the symmetric images, by 4 at most; with `candidates` 0 or without a policy head 1000 (10000)]
-        n: NonZeroUsize,
-        /// Children evaluated in a layer, as a multiple of its width, in the order of the move probabilities; 0 for all;
-        /// needs a model with a policy head [default: 2]
-        candidates: u64,
-        /// The weight of −ln p, in moves, for a move of probability p [default: the model's own, or 1.5]
-        policy_weight: Weight,
-        /// Share of the width, on either side of the cut-off of a layer, in which states are evaluated again as their
-        /// symmetric state (a cube's inverse, a board's mirror image), and the mean is taken [default: 0]
-        symmetry_averaging: Share,
-    }
-}
-
 /// The search `beam`.
 #[derive(Debug, Clone)]
 pub struct Beam<S> {
@@ -117,19 +98,6 @@ impl<S: State> Beam<S> {
     /// A beam of width `n` that evaluates all children.
     pub fn new(n: usize) -> Self {
         Beam { n, candidates: 0, policy_weight: 0.0, symmetry_averaging: 0.0, perimeter: Perimeter::none() }
-    }
-}
-
-impl<S: State> Beam<S> {
-    /// With settings; one that is left out has no effect.
-    pub fn from_settings(settings: &BeamSettings, perimeter: Perimeter<S>) -> Self {
-        Beam {
-            n: settings.n.map_or(1, NonZeroUsize::get),
-            candidates: usize::try_from(settings.candidates.unwrap_or(0)).unwrap_or(usize::MAX),
-            policy_weight: settings.policy_weight.map_or(0.0, |weight| weight.get() as f32),
-            symmetry_averaging: settings.symmetry_averaging.map_or(0.0, |share| share.get() as f32),
-            perimeter,
-        }
     }
 }
 

@@ -48,12 +48,10 @@ use super::limits::Interrupt;
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::open::Ties;
 use super::perimeter::Perimeter;
-use super::settings::{Weight, settings};
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
-use std::num::NonZeroUsize;
 
 mod blocks;
 mod expansion;
@@ -65,34 +63,6 @@ const CHECK_EVERY: usize = 512;
 
 /// The same where a batch is one node, each of which may take a pass of a network.
 const CHECK_BETWEEN: u64 = 16;
-
-settings! {
-    /// The settings of `bwas`.
-    pub struct BwasSettings {
-        /// Nodes expanded a step: more of them find shorter solutions, later [default: 1000 on the CPU, 10000 on CUDA; with
-        /// `deferred` 20000 and 100000]
-        n: NonZeroUsize,
-        /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first [default: 0.6]
-        lambda: Weight,
-        /// Deferred evaluation: generate and evaluate a child only when its turn comes, in the order of the move
-        /// probabilities; needs a model with a policy head
-        deferred: bool,
-        /// With `deferred`: the weight of −ln p, in moves, for a move of probability p [default: 1]
-        policy_weight: Weight,
-        /// Go on for so many steps after the first answer, and give the best [default: 4 with a perimeter, else 0]
-        patience: u64,
-        /// Go on after the first answer, print each better one, until a limit is reached or nothing better can exist
-        anytime: bool,
-    }
-}
-
-settings! {
-    /// The settings of `best-first`.
-    pub struct BestFirstSettings {
-        /// The weight λ of the path cost in f = λ·g + h: 1 is A*, 0 is greedy best-first [default: 0]
-        lambda: Weight,
-    }
-}
 
 /// When a state is tested for the goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,26 +119,6 @@ impl<S: State> BestFirst<S> {
     /// greedy.
     pub fn one_by_one(lambda: f32) -> Self {
         BestFirst { name: "best-first", ties: Ties::OldestFirst, ..Self::bwas(1, lambda) }
-    }
-
-    /// `bwas` with settings; one that is left out has no effect.
-    pub fn from_settings(settings: &BwasSettings, perimeter: Perimeter<S>) -> Self {
-        let weight = |weight: Option<Weight>| weight.map_or(0.0, |weight| weight.get() as f32);
-        let is_partial = settings.deferred == Some(true);
-        BestFirst {
-            expansion: match is_partial {
-                true => Expansion::Partial { policy_weight: weight(settings.policy_weight) },
-                false => Expansion::Full,
-            },
-            patience: if settings.anytime == Some(true) { None } else { Some(settings.patience.unwrap_or(0)) },
-            perimeter,
-            ..Self::bwas(settings.n.map_or(1, NonZeroUsize::get), weight(settings.lambda))
-        }
-    }
-
-    /// `best-first` with settings; λ is 0 if it is left out.
-    pub fn from_one_by_one(settings: &BestFirstSettings) -> Self {
-        Self::one_by_one(settings.lambda.map_or(0.0, |lambda| lambda.get() as f32))
     }
 
     /// Whether the first batch with an answer is the last: it is finished then, for its paths may become cheaper.

@@ -11,7 +11,6 @@
 //! | [`symmetry`] | any search on several symmetric images of an instance |
 //! | `limits`, `control`, `result` | what every search shares |
 //! | [`exchange`] | the processes that share a search |
-//! | [`settings`] | how a search names its settings |
 //! | `children` | children of many nodes, made and freed of duplicates on all cores |
 //! | [`nodes`], `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
 //!
@@ -54,7 +53,6 @@ pub mod perimeter;
 pub mod prove;
 pub mod random;
 mod result;
-pub mod settings;
 pub mod symmetry;
 
 pub use control::Control;

@@ -3,19 +3,10 @@
 //! A baseline for the other searches. The same seed gives the same walk. A walk that comes to a state without legal moves
 //! starts again.
 
-use super::settings::settings;
 use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Puzzle};
 use rand::Rng as _;
-
-settings! {
-    /// The settings of `random`.
-    pub struct RandomSettings {
-        /// The same seed gives the same walk [default: 1]
-        seed: u64,
-    }
-}
 
 /// The search `random`; it asks no heuristic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +19,6 @@ pub struct RandomWalk {
 
 /// Moves of a walk before it gives up.
 pub const MOST_MOVES: u64 = 10_000;
-
-impl RandomWalk {
-    /// With settings; the seed is 1 if it is left out.
-    pub fn from_settings(settings: &RandomSettings) -> Self {
-        RandomWalk { seed: settings.seed.unwrap_or(1), most_moves: MOST_MOVES }
-    }
-}
 
 impl<P: Puzzle> Search<P> for RandomWalk {
     fn name(&self) -> &'static str {

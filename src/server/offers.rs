@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, NAMES, Visitor, has_own_rules, takes_goal, visit};
 use crate::solver::plan::ModelFacts;
-use crate::solver::{SearchConfig, models};
+use crate::solver::{SearchInfo, models};
 use serde::Serialize;
 
 /// A puzzle, as `GET /puzzles` lists it.
@@ -118,7 +118,7 @@ impl Visitor for Describe<'_> {
             puzzle: self.0.into(),
             name,
             notation: puzzle.notation(),
-            searches: SearchConfig::allowed(entry.reverse().is_some()),
+            searches: SearchInfo::allowed_names(entry.reverse().is_some()),
             heuristics: entry.heuristics(),
             models: models.map(|(model, policy)| ModelOffer { model, policy }).collect(),
             own_model: own_model.map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }),

@@ -134,8 +134,8 @@ impl Visitor for CheckRequest<'_> {
         let start = puzzle.parse(&request.instance).map_err(in_instance)?;
         Playback::new(puzzle, &[], &request.instance, &[]).map_err(in_instance)?;
         let plan = request.builder(entry.clone()).plan()?;
-        let asked = request.search.common().perimeter.unwrap_or(0);
-        let kept = if asked > MADE_PERIMETER { entry.kept_perimeter(plan.perimeter.bytes) } else { None };
+        let asked = request.search.perimeter.unwrap_or(0);
+        let kept = if asked > MADE_PERIMETER { entry.kept_perimeter(plan.perimeter.class_bytes()) } else { None };
         let most = kept.map_or(MADE_PERIMETER, |kept| kept.max(MADE_PERIMETER));
         if asked > most {
             let reason = "none deeper is kept that fits `max_memory`, and to make one takes long; `costar perimeter` makes and keeps it";

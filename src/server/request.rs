@@ -1,4 +1,4 @@
-//! A request to solve: its JSON, field by field, and each refused by name.
+//! A request to solve, read from JSON; a refusal names the field.
 
 use super::ServerConfig;
 use super::error::ApiError;
@@ -8,17 +8,16 @@ use crate::neural::device::DeviceChoice;
 use crate::puzzle::Puzzle;
 use crate::registry::Entry;
 use crate::search::Limits;
-use crate::solver::{Builder, SearchConfig, Solver};
+use crate::solver::{Builder, SearchOptions, Solver};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// The greatest values that requests may give to settings: more nodes a step, say, are no help, and the step would be too
-/// long to be stopped.
-const MOST: [(&str, f64); 5] =
+/// The largest values of settings in a request: with more nodes, a step takes too long to be stopped.
+const LARGEST: [(&str, f64); 5] =
     [("n", 1e6), ("lambda", 1000.0), ("policy_weight", 1000.0), ("candidates", 1000.0), ("symmetries", 96.0)];
 
-/// An instance, and how it is to be searched.
+/// An instance, and its search.
 #[derive(Debug)]
 pub(super) struct SolveRequest {
     /// The puzzle, as [`visit`](crate::registry::visit()) knows it.
@@ -28,7 +27,7 @@ pub(super) struct SolveRequest {
     model: Option<String>,
     heuristic: String,
     device: DeviceChoice,
-    pub(super) search: SearchConfig,
+    pub(super) search: SearchOptions,
     pub(super) limits: Limits,
     /// Bytes for the nodes of the search.
     pub(super) memory: u64,
@@ -44,14 +43,12 @@ impl SolveRequest {
         let instance = fields.required_text("instance")?;
         let puzzle = fields.puzzle(config)?;
         let (goal, model) = (fields.text("goal")?, fields.text("model")?);
-        let search = fields.text("search")?.unwrap_or_else(|| "auto".into());
         let heuristic = fields.text("heuristic")?.unwrap_or_else(|| "auto".into());
-        let settings = fields.settings()?;
+        let search = fields.search()?;
         let seconds = fields.number("max_seconds", 0.001, config.max_seconds)?.unwrap_or(config.max_seconds);
         let nodes = fields.count("max_nodes", 1, u64::MAX)?;
         let memory = fields.count("max_memory", 1, config.node_memory())?.unwrap_or(config.node_memory());
         fields.end()?;
-        let search = SearchConfig::from_given(&search, settings)?;
         if let Some(model) = &model {
             check_model(model, &puzzle, config)?;
         }
@@ -59,7 +56,7 @@ impl SolveRequest {
         Ok(SolveRequest { puzzle, goal, instance, model, heuristic, device: config.device, search, limits, memory })
     }
 
-    /// The solver that it asks for.
+    /// The builder of its solver.
     pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>) -> Builder<P> {
         let builder = Solver::builder(entry)
             .search(self.search.clone())
@@ -73,10 +70,10 @@ impl SolveRequest {
     }
 }
 
-/// The fields of a request that were not read yet.
+/// The fields of a request that are not read yet.
 pub(super) struct Fields {
     left: Map<String, Value>,
-    known: Vec<&'static str>,
+    known: Vec<String>,
 }
 
 impl Fields {
@@ -94,19 +91,18 @@ impl Fields {
         }
     }
 
-    fn take(&mut self, name: &'static str) -> Option<Value> {
-        self.known.push(name);
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.known.push(name.into());
         self.left.remove(name).filter(|value| !value.is_null())
     }
 
-    /// The puzzle: one that costar knows, or one that the server was started with; as
-    /// [`visit`](crate::registry::visit()) knows it.
+    /// The puzzle, as [`visit`](crate::registry::visit()) takes it: one of costar's, or one that the server was started with.
     pub(super) fn puzzle(&mut self, config: &ServerConfig) -> Result<String, ApiError> {
         let name = self.text("puzzle")?.unwrap_or_else(|| "cube3".into());
         find_puzzle(&name, config)
     }
 
-    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, ApiError> {
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -114,33 +110,30 @@ impl Fields {
         }
     }
 
-    pub(super) fn required_text(&mut self, name: &'static str) -> Result<String, ApiError> {
+    pub(super) fn required_text(&mut self, name: &str) -> Result<String, ApiError> {
         let missing = || ApiError::of(name, "it is missing: expected a text");
         self.text(name)?.ok_or_else(missing)
     }
 
-    /// The settings of searches, by name.
-    fn settings(&mut self) -> Result<Map<String, Value>, ApiError> {
-        let mut given = Map::new();
-        for (setting, _) in SearchConfig::all_settings() {
-            let Some(value) = self.take(setting.name) else { continue };
-            setting.kind.check(&value).map_err(|reason| ApiError::of(setting.name, reason))?;
-            let most = MOST.iter().find(|(name, _)| *name == setting.name).map(|(_, most)| *most);
-            if let Some(most) = most.filter(|most| value.as_f64().is_some_and(|number| number > *most)) {
-                return Err(wrong(setting.name, &value, &format!("at most {most}")));
+    /// The search and its settings.
+    fn search(&mut self) -> Result<SearchOptions, ApiError> {
+        let given: Map<String, Value> =
+            SearchOptions::fields().into_iter().filter_map(|name| Some((name.clone(), self.take(&name)?))).collect();
+        for (name, most) in LARGEST {
+            if let Some(value) = given.get(name).filter(|value| value.as_f64().is_some_and(|number| number > most)) {
+                return Err(wrong(name, value, &format!("at most {most}")));
             }
-            given.insert(setting.name.into(), value);
         }
-        Ok(given)
+        Ok(SearchOptions::from_json(given)?)
     }
 
-    fn number(&mut self, name: &'static str, least: f64, most: f64) -> Result<Option<f64>, ApiError> {
+    fn number(&mut self, name: &str, least: f64, most: f64) -> Result<Option<f64>, ApiError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let number = value.as_f64().filter(|number| (least..=most).contains(number));
         number.map(Some).ok_or_else(|| wrong(name, &value, &format!("a number from {least} to {most}")))
     }
 
-    fn count(&mut self, name: &'static str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
+    fn count(&mut self, name: &str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let number = value.as_u64().filter(|number| (least..=most).contains(number));
         let expected = match most {
@@ -150,7 +143,7 @@ impl Fields {
         number.map(Some).ok_or_else(|| wrong(name, &value, &expected))
     }
 
-    /// Refuses fields that nobody asked for.
+    /// Refuses the fields that are left.
     pub(super) fn end(self) -> Result<(), ApiError> {
         match self.left.keys().next() {
             None => Ok(()),
@@ -195,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_not_said_has_a_default() {
         let request = SolveRequest::read(br#"{"instance": "R U", "n": null}"#, &config()).expect("a request");
-        assert_eq!((request.puzzle.as_str(), &request.search), ("cube3", &SearchConfig::default()));
+        assert_eq!((request.puzzle.as_str(), &request.search), ("cube3", &SearchOptions::default()));
         assert_eq!((request.limits.time, request.memory), (Some(Duration::from_secs(60)), 1 << 30));
     }
 

@@ -99,7 +99,7 @@ pub(super) struct Better {
 #[derive(Debug, Serialize)]
 pub(super) struct Done {
     #[serde(flatten)]
-    report: Record,
+    record: Record,
     playback: Option<Playback>,
 }
 
@@ -163,7 +163,7 @@ impl<P: Puzzle> Worker<P> {
                 let _ = events.try_send(Event::Progress(progress.into()));
             }
         };
-        let mut answers = |answer: &Incumbent| {
+        let mut incumbents = |answer: &Incumbent| {
             let _ = events.try_send(Event::Better(Better {
                 moves: move_names(&*puzzle, &answer.moves),
                 length: answer.moves.len(),
@@ -172,9 +172,9 @@ impl<P: Puzzle> Worker<P> {
                 playback: play(&answer.moves),
             }));
         };
-        let watch = Watch { stop, progress: &mut progress, answers: &mut answers };
-        let Solution { moves, report, .. } = solver.solve_typed(&request.instance, start, watch)?;
-        Ok(Done { report, playback: moves.and_then(|moves| play(&moves)) })
+        let watch = Watch { stop, progress: &mut progress, incumbents: &mut incumbents };
+        let Solution { moves, record, .. } = solver.solve_typed(&request.instance, start, watch)?;
+        Ok(Done { record, playback: moves.and_then(|moves| play(&moves)) })
     }
 
     /// The solver with a request's settings; its heuristic is loaded when it is first needed.

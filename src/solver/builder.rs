@@ -1,9 +1,9 @@
 //! What a solver is asked for, and how one is made of it.
 
-use super::config::SearchConfig;
 use super::models;
-use super::parts::Parts;
-use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
+use super::options::{SearchInfo, SearchOptions};
+use super::perimeters::PerimeterCache;
+use super::plan::{Facts, HeuristicChoice, HeuristicPlan, Plan, ProofPlan, Request, SearchPlan};
 use super::resolve::{asks_heuristic, resolve};
 use super::{Network, OnIncumbent, OnProgress, Settings, Solver, effective, template};
 use crate::error::{Error, Result};
@@ -13,27 +13,23 @@ use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::NetworkHeuristic;
 use crate::neural::model::Model;
 use crate::neural::precision::Precision;
-use crate::puzzle::{Puzzle, State};
-use crate::quantity;
+use crate::puzzle::Puzzle;
 use crate::registry::Entry;
+use crate::search::beam::Beam;
+use crate::search::best_first::{BestFirst, Expansion};
+use crate::search::breadth_first::BreadthFirst;
 use crate::search::exchange::Alone;
-use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf};
+use crate::search::idastar::IterativeDeepening;
+use crate::search::perimeter::Perimeter;
 use crate::search::prove::Prove;
-use crate::search::settings::Common;
+use crate::search::random::{MOST_MOVES, RandomWalk};
 use crate::search::symmetry::Symmetries;
 use crate::search::{Incumbent, Limits, Progress, Search};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 /// A heuristic, and the network behind it, if it is one.
 type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
-
-/// Without a perimeter in the cache, the first solver makes what takes no longer than this.
-const PERIMETER_TIME: Duration = Duration::from_secs(5);
-
-/// A kept perimeter of fewer classes than this was asked for on purpose once; a default one is made, in a second.
-const WORTH_KEEPING: usize = 500_000;
 
 /// What a [`Solver`] is made from.
 pub struct Builder<P: Puzzle> {
@@ -65,18 +61,18 @@ impl<P: Puzzle> Builder<P> {
         }
     }
 
-    /// What was asked for before, with another search and other limits.
-    pub(super) fn again(entry: Entry<P>, before: Settings, search: SearchConfig, limits: Limits) -> Self {
+    /// The same builder with another search and other limits.
+    pub(super) fn again(entry: Entry<P>, before: Settings, options: SearchOptions, limits: Limits) -> Self {
         let Settings { request, model, device, precision, .. } = before;
-        Builder { request: Request { search, ..request }, model, device, precision, limits, ..Builder::new(entry) }
+        Builder { request: Request { options, ..request }, model, device, precision, limits, ..Builder::new(entry) }
     }
 
-    /// The search and its settings; by default, what measured best.
-    pub fn search(self, search: SearchConfig) -> Self {
-        Builder { request: Request { search, ..self.request }, ..self }
+    /// The search and its settings; by default, the search that measured best.
+    pub fn search(self, options: SearchOptions) -> Self {
+        Builder { request: Request { options, ..self.request }, ..self }
     }
 
-    /// What estimates the cost-to-go, by name: `auto`, `network`, or one of [`Entry::heuristics`].
+    /// The estimate of the cost-to-go, by name: `auto`, `network`, or one of [`Entry::heuristics`].
     pub fn heuristic(self, name: &str) -> Self {
         let heuristic = match name {
             "auto" => HeuristicChoice::Auto,
@@ -85,7 +81,7 @@ impl<P: Puzzle> Builder<P> {
         Builder { request: Request { heuristic, ..self.request }, own_heuristic: None, ..self }
     }
 
-    /// A heuristic of one's own.
+    /// A heuristic of the caller.
     pub fn own_heuristic(self, heuristic: impl Heuristic<P::State> + 'static) -> Self {
         let choice = HeuristicChoice::Given { has_policy: heuristic.has_policy() };
         let own_heuristic = Some(Box::new(heuristic) as Box<dyn Heuristic<P::State>>);
@@ -98,38 +94,38 @@ impl<P: Puzzle> Builder<P> {
         Builder { model: Some(name.into()), request, ..self }
     }
 
-    /// Where the network runs.
+    /// The device that the network runs on.
     pub fn device(self, device: DeviceChoice) -> Self {
         Builder { device, ..self }
     }
 
-    /// How the network's products are done; by default, what is fastest.
+    /// The precision of the network's products; by default, the fastest.
     pub fn precision(self, precision: Precision) -> Self {
         Builder { precision: Some(precision), ..self }
     }
 
-    /// When a search gives up. Without a limit of memory, it takes at most 80 % of what is available; a given one is
-    /// that of the whole process.
+    /// The limits of a search. A limit of memory is that of the whole process; without one, a search takes at most 80 % of
+    /// what is available.
     pub fn limits(self, limits: Limits) -> Self {
         Builder { limits, ..self }
     }
 
-    /// A flag that ends a search soon once it is set.
+    /// The flag that stops a search.
     pub fn stop(self, stop: Arc<AtomicBool>) -> Self {
         Builder { stop, ..self }
     }
 
-    /// Is told now and then where a search is.
+    /// Receives the progress of a search, now and then.
     pub fn on_progress(self, watch: impl FnMut(&Progress) + Send + 'static) -> Self {
         Builder { on_progress: Box::new(watch), ..self }
     }
 
-    /// Is told of each answer that is better than those before, by searches that go on after the first.
+    /// Receives each better solution, from searches that go on after the first.
     pub fn on_incumbent(self, watch: impl FnMut(&Incumbent) + Send + 'static) -> Self {
         Builder { on_incumbent: Box::new(watch), ..self }
     }
 
-    /// Decides what will be done. Nothing is loaded or built: what [`Builder::build`] would refuse is refused here.
+    /// The plan, without loading or building anything; refuses what [`Builder::build`] would refuse.
     ///
     /// # Errors
     /// If a setting is refused, or the device that was asked for cannot be used.
@@ -146,8 +142,8 @@ impl<P: Puzzle> Builder<P> {
         }
         let memory = self.limits.memory.or_else(memory::available);
         let plan_for = |device: Device| {
-            let room = Perimeter::<P::State>::room_in(memory);
-            let facts = Facts { puzzle: &puzzle, model: model.as_ref(), on_cuda: device.is_cuda(), room };
+            let perimeter_bytes = Perimeter::<P::State>::room_in(memory);
+            let facts = Facts { puzzle: &puzzle, model: model.as_ref(), on_cuda: device.is_cuda(), perimeter_bytes };
             Ok::<_, Error>((resolve(&self.request, &facts)?, device))
         };
         if self.device == DeviceChoice::Auto {
@@ -167,8 +163,9 @@ impl<P: Puzzle> Builder<P> {
         let (plan, device) = self.decide()?;
         let (heuristic, network) = self.load(&plan, device)?;
         let mut perimeters = PerimeterCache::default();
-        let (plan, search) = build_search(plan, &self.entry, &mut perimeters, &self.stop)?;
-        let template = template(&self.entry, &*heuristic, network.as_ref(), &plan.search, &self.limits);
+        let (search, perimeter_depth) = build_search(&plan, &self.entry, &mut perimeters, &self.stop)?;
+        let options = plan.options(perimeter_depth);
+        let template = template(&self.entry, &*heuristic, network.as_ref(), &options, &self.limits);
         Ok(Solver {
             limits: effective(&self.limits),
             settings: Settings {
@@ -182,6 +179,7 @@ impl<P: Puzzle> Builder<P> {
             heuristic,
             search,
             plan,
+            perimeter_depth,
             network,
             perimeters,
             template,
@@ -196,7 +194,7 @@ impl<P: Puzzle> Builder<P> {
     pub(super) fn load(&mut self, plan: &Plan, device: Device) -> Result<Loaded<P::State>> {
         let (mut heuristic, network) = self.read(&plan.heuristic, device)?;
         if asks_heuristic(plan.search.name()) {
-            // What the first estimate sets up is neither the search's time nor its memory.
+            // Neither the search's time nor its memory includes the set-up.
             heuristic.warm_up()?;
         }
         Ok((heuristic, network))
@@ -217,21 +215,21 @@ impl<P: Puzzle> Builder<P> {
                 Ok((Box::new(NetworkHeuristic::new(Arc::clone(puzzle), model, device)), Some(network)))
             }
             HeuristicPlan::Named(name) => {
-                let missing = || Error::Bug(format!("{} has no heuristic '{name}' after all", puzzle.name()));
+                let missing = || Error::Bug(format!("{} has no heuristic '{name}'", puzzle.name()));
                 Ok((self.entry.heuristic(name).ok_or_else(missing)?, None))
             }
             HeuristicPlan::Given => {
-                let missing = || Error::Bug("the heuristic was not given after all".into());
+                let missing = || Error::Bug("the caller's heuristic is missing".into());
                 Ok((self.own_heuristic.take().ok_or_else(missing)?, None))
             }
         }
     }
 }
 
-/// Whether `auto` looks for a GPU: not where no network is used, nor where states are asked for a few at a time, for which a GPU takes
-/// as long as for thousands.
+/// Whether `auto` looks for a GPU: where a network is asked for many states at once. A GPU takes as long for a few as for
+/// thousands.
 fn gains_from_cuda(plan: &Plan) -> bool {
-    let in_batches = SearchConfig::needs_of(plan.search.name()).is_some_and(|needs| needs.batches);
+    let in_batches = SearchInfo::find(plan.search.name()).is_some_and(|search| search.in_batches);
     in_batches && matches!(plan.heuristic, HeuristicPlan::Network { .. })
 }
 
@@ -239,45 +237,15 @@ fn in_device(error: crate::neural::device::NoCuda) -> Error {
     Error::Device(error.to_string())
 }
 
-/// The last perimeter that was made: the next search may want the same.
-#[derive(Clone)]
-pub(super) struct PerimeterCache<S> {
-    last: Option<(PerimeterPlan, Perimeter<S>)>,
-}
-
-impl<S> Default for PerimeterCache<S> {
-    fn default() -> Self {
-        PerimeterCache { last: None }
-    }
-}
-
-/// Makes the perimeter of a plan, or reads it, and builds its search; the plan then says how deep the perimeter is.
+/// Builds the search of a plan with its perimeter; also gives the depth of the perimeter.
 pub(super) fn build_search<P: Puzzle>(
-    plan: Plan,
+    plan: &Plan,
     entry: &Entry<P>,
     perimeters: &mut PerimeterCache<P::State>,
     stop: &AtomicBool,
-) -> Result<(Plan, Arc<dyn Search<P>>)> {
-    let mut perimeter = match (&perimeters.last, entry.reverse(), plan.perimeter) {
-        (_, None, _) | (_, _, PerimeterPlan::NONE) => Perimeter::none(),
-        (Some((present, perimeter)), _, wanted)
-            if present.is_same_table(&wanted) && (wanted.only_kept || !perimeter.is_empty()) =>
-        {
-            perimeter.clone()
-        }
-        (_, Some(reverse), wanted) => {
-            let made = match reverse.shelf(entry.puzzle()).filter(|_| wanted.bytes > 0) {
-                Some(shelf) => from_shelf(&*shelf, &entry.puzzle().name(), wanted, stop),
-                None => reverse.perimeter(entry.puzzle(), wanted.depth, wanted.states, stop),
-            };
-            perimeters.last.insert((wanted, made)).1.clone()
-        }
-    };
-    if plan.perimeter.asked {
-        perimeter.check_reached(plan.perimeter.depth)?;
-    }
-    let mut plan = plan;
-    if plan.perimeter.not_whole && perimeter.is_whole() {
+) -> Result<(Arc<dyn Search<P>>, u32)> {
+    let mut perimeter = perimeters.get(plan.perimeter, entry, stop)?;
+    if plan.leaves_out_whole_perimeter && perimeter.is_whole() {
         log::info!(
             "the perimeter holds the whole puzzle, and would give every answer; it is left out, so that the model is asked \
              (`perimeter` {} uses it)",
@@ -285,78 +253,87 @@ pub(super) fn build_search<P: Puzzle>(
         );
         perimeter = Perimeter::none();
     }
-    let depth = Some(perimeter.depth()).filter(|depth| *depth > 0);
-    let common = plan.search.common();
-    plan.search.set_common(Common { perimeter: depth, ..common });
-    let of_search = if plan.perimeter.for_search { perimeter.clone() } else { Perimeter::none() };
-    let search = plan.search.build(&Parts { entry, perimeter: of_search });
-    let search: Box<dyn Search<P>> = match common.symmetries {
-        Some(count) if count.get() > 1 => {
-            Box::new(Symmetries { search, count: count.get(), together: plan.images_together })
-        }
-        _ => search,
+    let depth = perimeter.depth();
+    let own = if plan.search_uses_perimeter { perimeter.clone() } else { Perimeter::none() };
+    let search = build_one(plan.search, entry, own);
+    let search: Box<dyn Search<P>> = match plan.symmetries {
+        1 => search,
+        count => Box::new(Symmetries { search, count, together: plan.images_together }),
     };
-    let search: Arc<dyn Search<P>> = match (common.prove, common.sequences) {
-        (None, None) => Arc::from(search),
-        // Without a number of sequences, until it is proven: a resolved configuration has one of the two.
-        (_, sequences) => Arc::new(Prove { search: Some(search), perimeter, sequences }),
+    let search: Arc<dyn Search<P>> = match plan.proof {
+        ProofPlan::None => Arc::from(search),
+        ProofPlan::Budget(sequences) => Arc::new(Prove { search: Some(search), perimeter, sequences: Some(sequences) }),
+        ProofPlan::Whole => Arc::new(Prove { search: Some(search), perimeter, sequences: None }),
     };
-    Ok((plan, search))
+    Ok((search, depth))
 }
 
-/// The perimeter by classes that a plan wants: the deepest that is kept, or else one that is made now: of the depth that
-/// was asked for, or what some seconds make.
-fn from_shelf<S: State>(
-    shelf: &dyn PerimeterShelf<S>,
-    puzzle: &str,
-    wanted: PerimeterPlan,
-    stop: &AtomicBool,
-) -> Perimeter<S> {
-    let kept = shelf.load(wanted.depth, wanted.bytes);
-    let is_enough = |kept: &Perimeter<S>| match wanted.asked {
-        true => kept.depth() == wanted.depth || kept.is_whole(),
-        false => kept.was_made_in_time() || kept.len() >= WORTH_KEEPING || kept.is_whole(),
-    };
-    if let Some(kept) = kept.filter(is_enough) {
-        return kept;
+/// The search itself, for one image of an instance.
+///
+/// # Panics
+/// If it needs inverse moves that the puzzle does not have: `resolve` refuses that.
+fn build_one<P: Puzzle>(plan: SearchPlan, entry: &Entry<P>, perimeter: Perimeter<P::State>) -> Box<dyn Search<P>> {
+    let reverse = || entry.reverse().expect("a search that needs inverses is refused where there are none");
+    match plan {
+        SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime } => {
+            let policy_weight = policy_weight as f32;
+            Box::new(BestFirst {
+                expansion: if deferred { Expansion::Partial { policy_weight } } else { Expansion::Full },
+                patience: (!anytime).then_some(max_stale_steps),
+                perimeter,
+                ..BestFirst::bwas(n, lambda as f32)
+            })
+        }
+        SearchPlan::Beam { n, candidates, policy_weight } => {
+            let candidates = usize::try_from(candidates).unwrap_or(usize::MAX);
+            Box::new(Beam { candidates, policy_weight: policy_weight as f32, perimeter, ..Beam::new(n) })
+        }
+        SearchPlan::AStar => Box::new(BestFirst::a_star()),
+        SearchPlan::IdaStar => Box::new(IterativeDeepening::default()),
+        SearchPlan::Nbs => reverse().nbs(),
+        SearchPlan::BestFirst { lambda } => Box::new(BestFirst::one_by_one(lambda as f32)),
+        SearchPlan::Bfs => Box::new(BreadthFirst { perimeter }),
+        SearchPlan::Bidirectional => reverse().bidirectional(perimeter),
+        SearchPlan::Random { seed } => Box::new(RandomWalk { seed, most_moves: MOST_MOVES }),
+        SearchPlan::Exhaustive => Box::new(Prove { search: None, perimeter, sequences: None }),
     }
-    if wanted.only_kept {
-        return Perimeter::none();
-    }
-    let time = (!wanted.asked).then_some(PERIMETER_TIME);
-    let extent = Extent { depth: wanted.depth, bytes: wanted.bytes, time, count_last: false };
-    let begun = Instant::now();
-    let Some((perimeter, kept)) = shelf.make(extent, stop, &mut |_| ()) else { return Perimeter::none() };
-    let (depth, size) = (perimeter.depth(), quantity::bytes(perimeter.bytes()));
-    let place = match kept {
-        Ok(path) => format!("kept in {}", path.display()),
-        Err(error) => format!("not kept: {error}"),
-    };
-    log::info!(
-        "made the perimeter of {puzzle}: exact distances of all states within {depth} moves of the goal ({size}, {:.1} s, \
-         {place}); a deeper one finds more of the shortest solutions and proves them sooner: see `costar perimeter`",
-        begun.elapsed().as_secs_f64()
-    );
-    perimeter
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::PerimeterPlan;
     use super::*;
 
     #[test]
     fn auto_takes_the_cpu_for_a_few_states_at_a_time() {
         let network = HeuristicPlan::Network { folder: "models/cube3".into(), name: "cube3".into() };
-        for (name, is_gpu) in [("beam", true), ("bwas", true), ("astar", false), ("idastar", false), ("nbs", false)] {
-            let search = SearchConfig::from_given(name, serde_json::Map::new()).expect("a search");
+        let bwas = SearchPlan::Bwas {
+            n: 1,
+            lambda: 1.0,
+            deferred: false,
+            policy_weight: 0.0,
+            max_stale_steps: 0,
+            anytime: false,
+        };
+        for (search, is_gpu) in [
+            (SearchPlan::Beam { n: 1, candidates: 0, policy_weight: 0.0 }, true),
+            (bwas, true),
+            (SearchPlan::AStar, false),
+            (SearchPlan::IdaStar, false),
+            (SearchPlan::Nbs, false),
+        ] {
             let plan = |heuristic| Plan {
-                search: search.clone(),
+                search,
                 heuristic,
-                perimeter: PerimeterPlan::NONE,
+                perimeter: PerimeterPlan::None,
+                search_uses_perimeter: false,
+                leaves_out_whole_perimeter: false,
+                symmetries: 1,
                 images_together: false,
+                proof: ProofPlan::None,
             };
-            assert_eq!(gains_from_cuda(&plan(network.clone())), is_gpu, "{name}");
-            assert!(!gains_from_cuda(&plan(HeuristicPlan::Named("zero".into()))), "{name} without a network");
+            assert_eq!(gains_from_cuda(&plan(network.clone())), is_gpu, "{search:?}");
+            assert!(!gains_from_cuda(&plan(HeuristicPlan::Named("zero".into()))), "{search:?} without a network");
         }
     }
 }

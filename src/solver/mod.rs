@@ -1,51 +1,51 @@
-//! From a puzzle and a configuration to solutions: what the command line, the server and other programs ask.
+//! From a puzzle and options to solutions: the interface of the command line, the server, Python and other programs.
 //!
 //! ```text
-//! SearchConfig ─┐
-//! puzzle facts ─┼─► resolve (pure) ─► Plan ─► heuristic loaded, perimeter made ─► Solver ─► Solution
-//! model facts  ─┘                                                        instance ──┘
+//! SearchOptions ─┐
+//! puzzle facts  ─┼─► resolve (pure) ─► Plan ─► heuristic loaded, perimeter made ─► Solver ─► Solution ─► Record
+//! model facts   ─┘                                                        instance ──┘
 //! ```
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
-//! | [`config`] | [`SearchConfig`]: one variant a search, with its settings |
-//! | [`plan`] | the inputs of `resolve`, and the plan that it returns |
+//! | [`options`] | [`SearchOptions`]: every setting of every search |
+//! | [`plan`] | the inputs of `resolve`, and the [`Plan`] that it returns |
 //! | [`resolve`](resolve()) | every default and every refusal, as a pure function |
-//! | [`models`] | where models are looked for |
-//! | `builder` | [`Builder`]: what is asked for, and how a solver is made of it |
-//! | `parts` | what a search is built from |
-//! | `mod` | [`Solver`]: solve, replay, report |
+//! | [`models`] | where models are found |
+//! | `builder` | [`Builder`]: makes a solver from a plan |
+//! | `perimeters` | the perimeter of a plan, read or made |
+//! | `mod` | [`Solver`]: solves, replays, reports |
 //!
 //! # Example: solve a board with A* and the Manhattan distance, and watch
 //!
 //! ```
 //! use costar::puzzle::tiles::Puzzle8;
 //! use costar::search::Limits;
-//! use costar::solver::{SearchConfig, Solver};
+//! use costar::solver::{SearchOptions, Solver};
 //! use std::time::Duration;
 //!
 //! let limits = Limits { time: Some(Duration::from_secs(10)), ..Limits::default() };
 //! let mut solver = Solver::builder(Puzzle8::default())
-//!     .search(serde_json::from_str::<SearchConfig>(r#"{ "search": "astar" }"#)?)
+//!     .search(SearchOptions::of("astar"))
 //!     .heuristic("manhattan")
 //!     .limits(limits)
 //!     .on_progress(|progress| eprintln!("{} nodes", progress.stats.generated))
 //!     .build()?;
 //! let solution = solver.solve("8 6 7 2 5 4 3 0 1")?;
-//! assert_eq!((solution.report.length, solution.report.proven_optimal), (Some(31), true));
+//! assert_eq!((solution.record.length, solution.record.proven_optimal), (Some(31), true));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod builder;
-pub mod config;
 pub mod models;
-mod parts;
+pub mod options;
+mod perimeters;
 pub mod plan;
 mod resolve;
 
 pub use builder::Builder;
-pub use config::SearchConfig;
-pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
+pub use options::{SearchInfo, SearchOptions};
+pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 pub use resolve::resolve;
 
 use crate::error::{Error, Result, SettingError};
@@ -59,22 +59,23 @@ use crate::registry::Entry;
 use crate::report::{ProofRecord, Record};
 use crate::search::exchange::Exchange;
 use crate::search::{Control, End, Incumbent, Limit, Limits, Progress, Proof, Search, SearchResult};
-use builder::{PerimeterCache, build_search};
+use builder::build_search;
+use perimeters::PerimeterCache;
 use resolve::asks_heuristic;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The share of the available memory that a search takes at most.
+/// The largest share of the available memory that a search takes.
 const MEMORY_SHARE: f64 = 0.8;
 
 /// A progress callback.
 type OnProgress = Box<dyn FnMut(&Progress) + Send>;
-/// A callback for better answers.
+/// A callback for better solutions.
 type OnIncumbent = Box<dyn FnMut(&Incumbent) + Send>;
 
-/// Where a network runs, and which one it is.
+/// The loaded network.
 #[derive(Debug, Clone)]
 struct Network {
     device: Device,
@@ -83,7 +84,7 @@ struct Network {
     weights_crc32: u32,
 }
 
-/// What a solver was built from, for the next configuration.
+/// The inputs of a solver, for [`Solver::reconfigure`].
 #[derive(Clone)]
 struct Settings {
     request: Request,
@@ -99,11 +100,12 @@ pub struct Solver<P: Puzzle> {
     heuristic: Box<dyn Heuristic<P::State>>,
     search: Arc<dyn Search<P>>,
     plan: Plan,
+    perimeter_depth: u32,
     network: Option<Network>,
     settings: Settings,
     limits: Limits,
     perimeters: PerimeterCache<P::State>,
-    /// What all results have in common.
+    /// The fields that all records have in common.
     template: Record,
     stop: Arc<AtomicBool>,
     exchange: Arc<dyn Exchange>,
@@ -120,31 +122,30 @@ pub struct Solution<S> {
     pub moves: Option<Vec<Move>>,
     /// How the search ended.
     pub end: End,
-    /// Whether the search was told to stop before its end: the answer, if there is one, need not be the one that it would
-    /// have given.
+    /// Whether a stop flag ended the search early: an undisturbed search may find another solution.
     pub stopped: bool,
     /// The record: the moves by name, counts, and settings.
-    pub report: Record,
+    pub record: Record,
 }
 
 impl<S> fmt::Display for Solution<S> {
     /// The moves with spaces between, or why there are none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.report.moves {
+        match &self.record.moves {
             Some(moves) => f.write_str(&moves.join(" ")),
-            None => write!(f, "not solved: {}", self.report.ended_by.as_deref().unwrap_or("stopped")),
+            None => write!(f, "not solved: {}", self.record.ended_by.as_deref().unwrap_or("stopped")),
         }
     }
 }
 
-/// Who watches a search, and what stops it.
+/// The stop flag and the callbacks of a search.
 pub struct Watch<'a> {
     /// The flag that stops it.
     pub stop: &'a AtomicBool,
-    /// Is told now and then where the search is.
+    /// Receives the progress, now and then.
     pub progress: &'a mut dyn FnMut(&Progress),
-    /// Is told of each answer that is better than those before, by searches that go on after the first.
-    pub answers: &'a mut dyn FnMut(&Incumbent),
+    /// Receives each better solution, from searches that go on after the first.
+    pub incumbents: &'a mut dyn FnMut(&Incumbent),
 }
 
 impl<P: Puzzle> Solver<P> {
@@ -152,53 +153,53 @@ impl<P: Puzzle> Solver<P> {
     ///
     /// # Errors
     /// As [`Builder::build`].
-    pub fn new(puzzle: impl Into<Entry<P>>, search: SearchConfig) -> Result<Self> {
-        Self::builder(puzzle).search(search).build()
+    pub fn new(puzzle: impl Into<Entry<P>>, options: SearchOptions) -> Result<Self> {
+        Self::builder(puzzle).search(options).build()
     }
 
-    /// A solver to be built. Puzzles that come with costar can be given as they are, others as
-    /// [`Entry::reversible`] or [`Entry::irreversible`].
+    /// The builder of a solver, for a puzzle of costar, or for another one as [`Entry::reversible`] or
+    /// [`Entry::irreversible`].
     pub fn builder(puzzle: impl Into<Entry<P>>) -> Builder<P> {
         Builder::new(puzzle.into())
     }
 
-    /// Takes up another search and other limits; the heuristic stays as it is loaded, where it is on the device that is chosen for
-    /// the search.
+    /// Changes the search and the limits. A loaded heuristic stays, unless the new search runs its network on another device.
     ///
     /// # Errors
-    /// If a setting is refused, or another heuristic would be needed; where a network moves, as [`Builder::build`]. The solver is
-    /// then as it was.
-    pub fn reconfigure(&mut self, search: SearchConfig, limits: Limits) -> Result<()> {
-        let mut builder = Builder::again(self.entry.clone(), self.settings.clone(), search, limits.clone());
+    /// If a setting is refused, or another heuristic would be needed; where a network moves, as [`Builder::build`]. The
+    /// solver is then unchanged.
+    pub fn reconfigure(&mut self, options: SearchOptions, limits: Limits) -> Result<()> {
+        let mut builder = Builder::again(self.entry.clone(), self.settings.clone(), options, limits.clone());
         let (plan, device) = builder.decide()?;
         if plan.heuristic != self.plan.heuristic {
             return Err(Error::Bug("another heuristic is loaded than the search needs".into()));
         }
-        // `auto` chooses the device by what the search asks for.
+        // `auto` chooses the device by the search.
         let is_elsewhere = self.network.as_ref().is_some_and(|network| network.device != device);
         let moved = if is_elsewhere { Some(builder.load(&plan, device)?) } else { None };
-        let (plan, search) = build_search(plan, &self.entry, &mut self.perimeters, &self.stop)?;
+        let (search, perimeter_depth) = build_search(&plan, &self.entry, &mut self.perimeters, &self.stop)?;
         if let Some(moved) = moved {
             (self.heuristic, self.network) = moved;
         }
-        self.template = template(&self.entry, &*self.heuristic, self.network.as_ref(), &plan.search, &limits);
+        let options = plan.options(perimeter_depth);
+        self.template = template(&self.entry, &*self.heuristic, self.network.as_ref(), &options, &limits);
         self.limits = effective(&limits);
-        (self.plan, self.search, self.settings.limits) = (plan, search, limits);
+        (self.plan, self.perimeter_depth, self.search, self.settings.limits) = (plan, perimeter_depth, search, limits);
         Ok(())
     }
 
-    /// Has other processes share the search: each has such a solver, and solves the same instances in the same order.
+    /// Shares the search among processes: each has an equal solver, and solves the same instances in the same order.
     ///
     /// # Errors
-    /// If the search cannot be shared, or the puzzle's states cannot travel.
+    /// If the search cannot be shared, or the puzzle's states have no form as bytes.
     pub fn share(&mut self, exchange: Arc<dyn Exchange>) -> Result<()> {
-        let SearchConfig::Beam(_) = &self.plan.search else {
+        let SearchPlan::Beam { .. } = self.plan.search else {
             let name = self.plan.search.name();
             let reason = format!("{name} runs as one process, and {} share this one: expected beam", exchange.size());
             return Err(SettingError::new("search", reason).into());
         };
         if self.puzzle().state_bytes().is_none() {
-            let reason = format!("the states of {} cannot travel between processes: start one", self.puzzle().name());
+            let reason = format!("the states of {} cannot be sent between processes: start one", self.puzzle().name());
             return Err(SettingError::new("puzzle", reason).into());
         }
         self.template.ranks = Some(exchange.size());
@@ -206,12 +207,12 @@ impl<P: Puzzle> Solver<P> {
         Ok(())
     }
 
-    /// Bounds the bytes for the nodes of a search, whatever else the process holds.
+    /// Limits the bytes for the nodes of a search, without the rest of the process.
     pub fn limit_node_memory(&mut self, bytes: u64) {
         self.limits.memory = Some(bytes);
     }
 
-    /// The same solver several times, to search at the same time: they share the heuristic and the memory.
+    /// Several solvers that search at the same time, sharing the heuristic and the memory.
     pub fn split(self, count: usize) -> Vec<Self> {
         let memory = self.limits.memory.map(|memory| memory / count as u64);
         let parts = share(self.heuristic, count).into_iter();
@@ -220,6 +221,7 @@ impl<P: Puzzle> Solver<P> {
             heuristic: Box::new(heuristic) as Box<dyn Heuristic<P::State>>,
             search: Arc::clone(&self.search),
             plan: self.plan.clone(),
+            perimeter_depth: self.perimeter_depth,
             network: self.network.clone(),
             settings: self.settings.clone(),
             limits: Limits { memory, ..self.limits.clone() },
@@ -238,12 +240,17 @@ impl<P: Puzzle> Solver<P> {
         self.entry.puzzle()
     }
 
-    /// What is done.
+    /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// A record of no instance yet: what all results have in common.
+    /// The depth of the perimeter, in moves; 0 without one.
+    pub fn perimeter_depth(&self) -> u32 {
+        self.perimeter_depth
+    }
+
+    /// The fields that all records have in common.
     pub fn template(&self) -> &Record {
         &self.template
     }
@@ -261,12 +268,12 @@ impl<P: Puzzle> Solver<P> {
         Ok(self.heuristic.estimate(state)?)
     }
 
-    /// How many states are best evaluated at once.
+    /// The best number of states to evaluate at once.
     pub fn chunk(&self) -> usize {
         self.heuristic.chunk().max(1)
     }
 
-    /// The heuristic's estimates of states, and the move probabilities where it has them.
+    /// The heuristic's estimates of states, with move probabilities if it has them.
     ///
     /// # Errors
     /// If the heuristic fails.
@@ -275,17 +282,17 @@ impl<P: Puzzle> Solver<P> {
         Ok(self.heuristic.collect()?)
     }
 
-    /// Reads an instance that the heuristic can be asked about.
+    /// Reads an instance.
     ///
     /// # Errors
-    /// If the text is refused, or the network cannot read the state.
+    /// If the text is refused, or the network cannot encode the state.
     pub fn parse(&self, text: &str) -> Result<P::State, ParseError> {
         let start = self.puzzle().parse(text)?;
         self.check(&start)?;
         Ok(start)
     }
 
-    /// Refuses a state that the network cannot read, where one is used.
+    /// Refuses a state that the network cannot encode.
     ///
     /// # Errors
     /// Says why.
@@ -293,8 +300,8 @@ impl<P: Puzzle> Solver<P> {
         if self.network.is_some() { self.puzzle().check_encodes(start) } else { Ok(()) }
     }
 
-    /// Searches an instance, and replays the answer from its start. Of a scramble, no answer is longer than the scramble,
-    /// undone.
+    /// Searches an instance, and replays the solution from its start. The solution of a scramble is never longer than the
+    /// scramble undone.
     ///
     /// # Errors
     /// If the text is refused, or the heuristic fails. An instance that is not solved is no error: see [`Solution::end`].
@@ -302,57 +309,56 @@ impl<P: Puzzle> Solver<P> {
         let start = self.parse(text)?;
         let stop = Arc::clone(&self.stop);
         let mut progress: OnProgress = std::mem::replace(&mut self.on_progress, Box::new(|_| ()));
-        let mut answers: OnIncumbent = std::mem::replace(&mut self.on_incumbent, Box::new(|_| ()));
-        let watch = Watch { stop: &stop, progress: &mut *progress, answers: &mut *answers };
+        let mut incumbents: OnIncumbent = std::mem::replace(&mut self.on_incumbent, Box::new(|_| ()));
+        let watch = Watch { stop: &stop, progress: &mut *progress, incumbents: &mut *incumbents };
         let solution = self.solve_typed(text, start, watch);
-        (self.on_progress, self.on_incumbent) = (progress, answers);
+        (self.on_progress, self.on_incumbent) = (progress, incumbents);
         solution
     }
 
-    /// The same for an instance that was read, with another watch.
+    /// Solves an instance that was read, under another watch.
     ///
     /// # Errors
     /// If the heuristic fails.
     pub fn solve_typed(&mut self, text: &str, start: P::State, watch: Watch<'_>) -> Result<Solution<P::State>> {
         let mut solution = self.solve_watched(text, start, watch)?;
         let puzzle = &**self.puzzle();
-        if let Some((found, answer)) = solution.report.cost.zip(solution.moves.as_ref())
-            && let Some(moves) = undone(puzzle, text)
+        if let Some((found, answer)) = solution.record.cost.zip(solution.moves.as_ref())
+            && let Some(moves) = undo_scramble(puzzle, text)
             && let Ok((end, cost)) = replay(puzzle, &start, &moves)
             && puzzle.is_goal(&end)
-            // At equal cost, the one that is written in fewer words: U2 is one.
+            // At equal cost, the solution with fewer words wins: U2 is one word.
             && (shown(puzzle, cost), puzzle.written(&moves).len()) < (found, puzzle.written(answer).len())
         {
             let cost = shown(puzzle, cost);
             let (names, length) = (move_names(puzzle, &moves), moves.len());
-            solution.report = Record { moves: Some(names), length: Some(length), cost: Some(cost), ..solution.report };
+            solution.record = Record { moves: Some(names), length: Some(length), cost: Some(cost), ..solution.record };
             solution.moves = Some(moves);
         }
         Ok(solution)
     }
 
-    /// Searches an instance as a measurement does: a scramble that it is written as is no help.
+    /// Searches an instance as a measurement does: does not use the inverted scramble as a bound.
     ///
     /// # Errors
     /// If the heuristic fails.
     pub fn solve_watched(&mut self, text: &str, start: P::State, watch: Watch<'_>) -> Result<Solution<P::State>> {
         let puzzle = Arc::clone(self.puzzle());
         let mut control = Control::new(&self.limits, watch.stop, watch.progress)
-            .with_incumbents(watch.answers)
+            .with_incumbents(watch.incumbents)
             .with_exchange(&*self.exchange);
-        let outcome = self.search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
+        let result = self.search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
         let stopped = control.was_stopped();
-        if let Some(moves) = &outcome.moves {
-            check_answer(&*puzzle, &start, moves, outcome.cost)?;
+        if let Some(moves) = &result.moves {
+            check_solution(&*puzzle, &start, moves, result.cost)?;
         }
-        let report = report(&*puzzle, text, &outcome, &self.template);
-        Ok(Solution { start, moves: outcome.moves, end: outcome.end, stopped, report })
+        let record = record(&*puzzle, text, &result, &self.template);
+        Ok(Solution { start, moves: result.moves, end: result.end, stopped, record })
     }
 }
 
-/// The moves back to the goal, of an instance that is written as moves from there; without those that lead to a state and
-/// back to it.
-fn undone<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
+/// The moves of a scramble undone, without loops; `None` where the instance is no scramble.
+fn undo_scramble<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
     let scramble = puzzle.scramble(text)?;
     let mut path = vec![scramble.start];
     let mut places = HashMap::from([(scramble.start, 0)]);
@@ -373,28 +379,28 @@ fn undone<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
     path.windows(2).rev().map(back).collect()
 }
 
-/// A cost as the user counts.
+/// A cost in the user's units.
 pub(crate) fn shown<P: Puzzle>(puzzle: &P, cost: Cost) -> f64 {
     puzzle.own_costs().map_or(cost.into(), |costs| costs.shown(cost))
 }
 
-/// No answer is given that does not solve.
-fn check_answer<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move], cost: Option<u32>) -> Result<()> {
+/// Replays a solution: a wrong one is never given.
+fn check_solution<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move], cost: Option<u32>) -> Result<()> {
     let solves =
         replay(puzzle, start, moves).is_ok_and(|(end, replayed)| puzzle.is_goal(&end) && Some(replayed) == cost);
-    if solves { Ok(()) } else { Err(Error::Bug("a search gave a wrong answer, which is not shown".into())) }
+    if solves { Ok(()) } else { Err(Error::Bug("a search gave a wrong solution, which is not shown".into())) }
 }
 
-fn report<P: Puzzle>(puzzle: &P, text: &str, outcome: &SearchResult, template: &Record) -> Record {
-    let stats = &outcome.stats;
-    let moves = outcome.moves.as_deref();
+fn record<P: Puzzle>(puzzle: &P, text: &str, result: &SearchResult, template: &Record) -> Record {
+    let stats = &result.stats;
+    let moves = result.moves.as_deref();
     Record {
         instance: text.into(),
         solved: moves.is_some(),
         moves: moves.map(|moves| move_names(puzzle, moves)),
         length: moves.map(<[Move]>::len),
-        cost: outcome.cost.map(|cost| shown(puzzle, cost)),
-        proven_optimal: outcome.proven_optimal,
+        cost: result.cost.map(|cost| shown(puzzle, cost)),
+        proven_optimal: result.proven_optimal,
         nodes_generated: stats.generated,
         nodes_stored: stats.stored,
         nodes_expanded: stats.expanded,
@@ -402,8 +408,8 @@ fn report<P: Puzzle>(puzzle: &P, text: &str, outcome: &SearchResult, template: &
         iterations: stats.iterations,
         nodes_pruned: stats.pruned,
         seconds: stats.seconds,
-        ended_by: ended_by(outcome.end).map(str::to_owned),
-        proof: outcome.proof.map(proof_record),
+        ended_by: ended_by(result.end).map(str::to_owned),
+        proof: result.proof.map(proof_record),
         date: machine::now(),
         ..template.clone()
     }
@@ -415,16 +421,14 @@ fn proof_record(proof: Proof) -> ProofRecord {
     ProofRecord { excluded, target, target_share, sequences, seconds }
 }
 
-/// What all results of a solver have in common.
+/// The fields that all records of a solver have in common.
 fn template<P: Puzzle>(
     entry: &Entry<P>,
     heuristic: &dyn Heuristic<P::State>,
     network: Option<&Network>,
-    search: &SearchConfig,
+    options: &SearchOptions,
     limits: &Limits,
 ) -> Record {
-    let config = serde_json::to_value(search).unwrap_or_default();
-    let number = |name: &str| config.get(name).cloned();
     Record {
         puzzle: entry.puzzle().name(),
         rules_crc32: entry.puzzle().rules_crc32(),
@@ -432,11 +436,11 @@ fn template<P: Puzzle>(
         precision: network.map(|network| network.precision.to_string()),
         weights_crc32: network.map(|network| network.weights_crc32),
         model: network.map(|network| network.model.clone()),
-        search: search.name().into(),
-        n: number("n").and_then(|n| n.as_u64()).map(|n| n as usize),
-        lambda: number("lambda").and_then(|lambda| lambda.as_f64()).map(|lambda| lambda as f32),
-        config,
-        heuristic: asks_heuristic(search.name()).then(|| heuristic.name().into()),
+        search: options.search().into(),
+        n: options.n.flatten(),
+        lambda: options.lambda.map(|lambda| lambda as f32),
+        config: options.to_json().into(),
+        heuristic: asks_heuristic(options.search()).then(|| heuristic.name().into()),
         max_seconds: limits.time.map(|time| time.as_secs_f64()),
         max_nodes: limits.nodes,
         max_memory: limits.memory,
@@ -446,8 +450,8 @@ fn template<P: Puzzle>(
     }
 }
 
-/// The limits of a search: what is not limited may take its share of the available memory; a limit of the process leaves
-/// what it does not hold yet.
+/// The limits with a limit of memory for the nodes: the process's limit less what it holds already, or else a share of the
+/// available memory.
 fn effective(limits: &Limits) -> Limits {
     let memory = match limits.memory {
         Some(cap) => Some(cap.saturating_sub(memory::resident())),

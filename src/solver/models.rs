@@ -1,6 +1,6 @@
 //! Where models are looked for.
 
-use super::config::SearchConfig;
+use super::options::SearchOptions;
 use super::plan::ModelFacts;
 use crate::error::{Context, Error, Result, SettingError};
 use crate::neural::model::{CONFIG, ModelConfig, PUZZLE};
@@ -118,7 +118,7 @@ pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
         None => find_for(puzzle),
     }?;
     let config = ModelConfig::read(&folder)?;
-    let search = config.search.map(serde_json::from_value::<SearchConfig>).transpose();
+    let search = config.search.map(serde_json::from_value::<SearchOptions>).transpose();
     let search = search.with_context(|| format!("{}: `search`", folder.join(CONFIG).display()))?;
     let own_name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.map(str::to_owned).or(own_name).unwrap_or_else(|| folder.display().to_string());

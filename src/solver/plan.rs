@@ -1,22 +1,22 @@
 //! The inputs of [`resolve`](super::resolve()), and the plan that it returns.
 
-use super::config::SearchConfig;
+use super::options::SearchOptions;
 use crate::error::SettingError;
 use crate::registry::PuzzleFacts;
 use std::path::PathBuf;
 
-/// What a solver is asked for.
+/// What is asked of a solver.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
-    /// The search.
-    pub search: SearchConfig,
-    /// What estimates the cost-to-go.
+    /// The search and its settings.
+    pub options: SearchOptions,
+    /// The estimate of the cost-to-go.
     pub heuristic: HeuristicChoice,
     /// Whether a model was named.
     pub names_model: bool,
 }
 
-/// What is to estimate the cost-to-go.
+/// Which estimate of the cost-to-go is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HeuristicChoice {
     /// The network where there is a model and it measured better, else the best of the puzzle's own.
@@ -24,14 +24,14 @@ pub enum HeuristicChoice {
     Auto,
     /// One by name: `network`, or one that the puzzle offers.
     Named(String),
-    /// One that the caller brings.
+    /// A heuristic of the caller.
     Given {
         /// Whether it has move probabilities.
         has_policy: bool,
     },
 }
 
-/// What a request is resolved by.
+/// The facts by which a request is resolved.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The puzzle.
@@ -40,11 +40,11 @@ pub struct Facts<'a> {
     pub model: Result<&'a ModelFacts, &'a SettingError>,
     /// Whether the network would run on CUDA.
     pub on_cuda: bool,
-    /// How many bytes a perimeter may take at most.
-    pub room: u64,
+    /// The most bytes that a perimeter may take.
+    pub perimeter_bytes: u64,
 }
 
-/// What matters of a model, as data.
+/// The facts of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFacts {
     /// Its folder.
@@ -56,24 +56,150 @@ pub struct ModelFacts {
     /// Whether it has a policy head.
     pub has_policy: bool,
     /// The search that measured best with it, where it says so.
-    pub search: Option<SearchConfig>,
+    pub search: Option<SearchOptions>,
 }
 
-/// What a solver will do.
+/// What a solver will do: every setting has its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The search, with all its settings; a setting that is left out has no effect. The depth of a perimeter that is
-    /// bounded by its number of states is known once it is made.
-    pub search: SearchConfig,
-    /// What estimates the cost-to-go.
+    /// The search.
+    pub search: SearchPlan,
+    /// The estimate of the cost-to-go.
     pub heuristic: HeuristicPlan,
-    /// The perimeter that is made.
+    /// The perimeter, for the search or for the proof after it.
     pub perimeter: PerimeterPlan,
+    /// Whether the search uses the perimeter, and not only the proof after it.
+    pub search_uses_perimeter: bool,
+    /// Whether a perimeter that holds the whole puzzle is left out, so that the model that was named is asked.
+    pub leaves_out_whole_perimeter: bool,
+    /// How many symmetric images of an instance are searched, at least 1.
+    pub symmetries: usize,
     /// Whether symmetric images are searched at the same time: on CUDA, which is fast with many states at a time.
     pub images_together: bool,
+    /// The proof after the search.
+    pub proof: ProofPlan,
 }
 
-/// What estimates the cost-to-go, found and not loaded yet.
+/// A search with all its settings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SearchPlan {
+    /// Batch-weighted A*.
+    Bwas {
+        /// Nodes expanded a step.
+        n: usize,
+        /// The weight of the path cost.
+        lambda: f64,
+        /// Whether children enter the open list unevaluated.
+        deferred: bool,
+        /// With deferred evaluation, the weight of −ln p in moves.
+        policy_weight: f64,
+        /// Steps after the first solution.
+        max_stale_steps: u64,
+        /// Whether the search goes on until nothing better can exist.
+        anytime: bool,
+    },
+    /// Beam search.
+    Beam {
+        /// The width.
+        n: usize,
+        /// Children evaluated in a layer, in widths; 0 for all.
+        candidates: u64,
+        /// The weight of −ln p in moves; 0 without candidates.
+        policy_weight: f64,
+    },
+    /// A*.
+    AStar,
+    /// Iterative-deepening A*.
+    IdaStar,
+    /// Bidirectional A*.
+    Nbs,
+    /// Best-first search, one node at a time.
+    BestFirst {
+        /// The weight of the path cost.
+        lambda: f64,
+    },
+    /// Breadth-first search.
+    Bfs,
+    /// Bidirectional breadth-first search.
+    Bidirectional,
+    /// A random walk.
+    Random {
+        /// The seed of the walk.
+        seed: u64,
+    },
+    /// Exhaustive search into the perimeter.
+    Exhaustive,
+}
+
+/// What is proven after a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProofPlan {
+    /// Nothing.
+    None,
+    /// What so many move sequences prove.
+    Budget(u64),
+    /// That no solution is shorter.
+    Whole,
+}
+
+impl Plan {
+    /// The plan as options, with the depth of the perimeter that was made: what result files say of the settings.
+    pub fn options(&self, perimeter_depth: u32) -> SearchOptions {
+        let common = SearchOptions {
+            perimeter: Some(perimeter_depth).filter(|depth| *depth > 0),
+            symmetries: (self.symmetries > 1).then_some(Some(self.symmetries)),
+            proof_budget: match self.proof {
+                ProofPlan::Budget(sequences) => Some(sequences),
+                ProofPlan::None | ProofPlan::Whole => None,
+            },
+            prove: self.proof == ProofPlan::Whole,
+            ..SearchOptions::of(self.search.name())
+        };
+        match self.search {
+            SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime } => {
+                let as_published = !deferred && !anytime && max_stale_steps == 0 && common.perimeter.is_none();
+                SearchOptions {
+                    n: Some(Some(n)),
+                    lambda: Some(lambda),
+                    deferred,
+                    policy_weight: deferred.then_some(policy_weight),
+                    max_stale_steps: (!anytime && !as_published).then_some(max_stale_steps),
+                    anytime,
+                    ..common
+                }
+            }
+            SearchPlan::Beam { n, candidates, policy_weight } => SearchOptions {
+                n: Some(Some(n)),
+                candidates: (candidates > 0).then_some(candidates),
+                policy_weight: (candidates > 0).then_some(policy_weight),
+                ..common
+            },
+            SearchPlan::BestFirst { lambda } => SearchOptions { lambda: Some(lambda), ..common },
+            SearchPlan::Random { seed } => SearchOptions { seed: Some(seed), ..common },
+            _ => common,
+        }
+    }
+}
+
+impl SearchPlan {
+    /// The name of the search.
+    pub fn name(&self) -> &'static str {
+        match self {
+            SearchPlan::Bwas { .. } => "bwas",
+            SearchPlan::Beam { .. } => "beam",
+            SearchPlan::AStar => "astar",
+            SearchPlan::IdaStar => "idastar",
+            SearchPlan::Nbs => "nbs",
+            SearchPlan::BestFirst { .. } => "best-first",
+            SearchPlan::Bfs => "bfs",
+            SearchPlan::Bidirectional => "bidirectional",
+            SearchPlan::Random { .. } => "random",
+            SearchPlan::Exhaustive => "exhaustive",
+        }
+    }
+}
+
+/// The estimate of the cost-to-go, found and not loaded yet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum HeuristicPlan {
     /// The network in a folder.
@@ -85,44 +211,49 @@ pub enum HeuristicPlan {
     },
     /// One of the puzzle's, by name.
     Named(String),
-    /// One that the caller brings.
+    /// A heuristic of the caller.
     Given,
 }
 
-/// How much of the surroundings of the goals is known exactly.
+/// Which perimeter a search or a proof gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PerimeterPlan {
-    /// The depth, in moves; 0 for none. Of classes, at most so deep: the deepest that is kept on the disk.
-    pub depth: u32,
-    /// The most states, of the form by states.
-    pub states: usize,
-    /// The most bytes, of the form by classes; 0 for the form by states.
-    pub bytes: u64,
-    /// Whether that depth was asked for, and nothing less will do.
-    pub asked: bool,
-    /// Whether none is made where none is kept that is deep enough to be of use.
-    pub only_kept: bool,
-    /// Whether one that holds the whole puzzle is left out: a network that was named is to be asked.
-    pub not_whole: bool,
-    /// Whether the search uses it, and not only the proof after it.
-    pub for_search: bool,
+pub enum PerimeterPlan {
+    /// None.
+    None,
+    /// The deepest in the cache that fits the budget; none is made.
+    Cached(PerimeterBudget),
+    /// The deepest that the budget allows, of at most this depth in moves: from the cache, or made in seconds.
+    UpTo(u32, PerimeterBudget),
+    /// Exactly this depth in moves, or the search is refused.
+    Exactly(u32, PerimeterBudget),
+}
+
+/// How large a perimeter may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PerimeterBudget {
+    /// States, in a table of states.
+    States(usize),
+    /// Bytes, in a table of classes of symmetric states.
+    Bytes(u64),
 }
 
 impl PerimeterPlan {
-    /// Whether both plans mean the same table, whatever it is used for.
+    /// Whether both plans mean the same table; a plan for the cache alone means any table of its budget.
     pub(super) fn is_same_table(&self, other: &PerimeterPlan) -> bool {
-        let key = |plan: &PerimeterPlan| (plan.depth, plan.states, plan.bytes, plan.asked);
-        key(self) == key(other)
+        let table = |plan: &PerimeterPlan| match *plan {
+            PerimeterPlan::Cached(budget) => PerimeterPlan::UpTo(u32::MAX, budget),
+            plan => plan,
+        };
+        table(self) == table(other)
     }
 
-    /// No perimeter.
-    pub const NONE: PerimeterPlan = PerimeterPlan {
-        depth: 0,
-        states: 0,
-        bytes: 0,
-        asked: false,
-        only_kept: false,
-        not_whole: false,
-        for_search: false,
-    };
+    /// The most bytes of a table of classes; 0 where none may be used.
+    pub fn class_bytes(&self) -> u64 {
+        match self {
+            PerimeterPlan::Cached(PerimeterBudget::Bytes(bytes))
+            | PerimeterPlan::UpTo(_, PerimeterBudget::Bytes(bytes))
+            | PerimeterPlan::Exactly(_, PerimeterBudget::Bytes(bytes)) => *bytes,
+            _ => 0,
+        }
+    }
 }

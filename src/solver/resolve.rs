@@ -1,18 +1,13 @@
 //! From what is asked for to a plan: every default and every refusal is here. Pure: nothing is read, loaded or built, so
 //! that checking a request is the same call as solving it.
 
-use super::config::{Given, SearchConfig};
-use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request};
+use super::options::{SearchInfo, SearchOptions};
+use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 use crate::error::SettingError;
-use crate::search::beam::BeamSettings;
-use crate::search::best_first::BwasSettings;
-use crate::search::settings::{Common, Share, Weight};
-use serde_json::{Map, Value};
-use std::num::NonZeroUsize;
 
 mod perimeter;
 
-use perimeter::{plan_kept, plan_perimeter, plan_proof};
+use perimeter::{plan_cached, plan_perimeter, plan_proof_perimeter};
 
 /// The weight of the path cost, as published.
 const LAMBDA: f64 = 0.6;
@@ -46,23 +41,23 @@ const DEFERRED_PERIMETER: usize = 1_000_000;
 /// for widths of 90,000 over all images.
 const BEAM_PERIMETER: usize = 1_000;
 
-/// Sequences of moves into a perimeter by classes that are made after a beam with candidates: two or three seconds on two
-/// cores. With a perimeter of depth 11, they prove three answers of four on the cube.
-const BEAM_SEQUENCES: u64 = 100_000_000;
+/// Move sequences into a perimeter of classes after a beam with candidates: two or three seconds on two cores. With a
+/// perimeter of depth 11, they prove three solutions of four on the cube.
+const PROOF_BUDGET: u64 = 100_000_000;
 
-/// Steps after the first answer, with a perimeter: a goal that is reached without one is seldom beaten soon, and a
-/// perimeter is reached early.
-const PATIENCE: u64 = 4;
+/// Steps after the first solution, with a perimeter, which is reached early; a goal that is reached without one is seldom
+/// beaten soon.
+const STALE_STEPS: u64 = 4;
 
-/// What estimates the cost-to-go, as far as a search cares.
+/// What a search must know of the heuristic.
 #[derive(Clone, Copy)]
 struct HeuristicFacts<'a> {
-    /// Whether it is a network, or brought by the caller: then `auto` is a search that was made for it.
+    /// Whether it is a network or the caller's: `auto` then takes a search that asks in batches.
     is_network: bool,
     has_policy: bool,
     on_cuda: bool,
-    /// What the model's own search configuration says of a beam.
-    beam: Option<&'a BeamSettings>,
+    /// The settings of a beam that measured best with the model.
+    beam: Option<&'a SearchOptions>,
 }
 
 /// Decides which search and which heuristic a request means, with which settings.
@@ -70,63 +65,74 @@ struct HeuristicFacts<'a> {
 /// # Errors
 /// Names the setting that cannot be, and what is expected.
 pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingError> {
-    let heuristic = choose_heuristic(request, facts)?;
-    let model = if matches!(heuristic, HeuristicPlan::Network { .. }) { facts.model.ok() } else { None };
-    let of_heuristic = HeuristicFacts {
-        is_network: model.is_some() || heuristic == HeuristicPlan::Given,
+    request.options.check()?;
+    let plan = choose_heuristic(request, facts)?;
+    let model = if matches!(plan, HeuristicPlan::Network { .. }) { facts.model.ok() } else { None };
+    let heuristic = HeuristicFacts {
+        is_network: model.is_some() || plan == HeuristicPlan::Given,
         has_policy: match request.heuristic {
             HeuristicChoice::Given { has_policy } => has_policy,
             _ => model.is_some_and(|model| model.has_policy),
         },
         on_cuda: model.is_some() && facts.on_cuda,
-        beam: match model.and_then(|model| model.search.as_ref()) {
-            Some(SearchConfig::Beam(settings)) => Some(settings),
-            _ => None,
-        },
+        beam: model.and_then(|model| model.search.as_ref()).filter(|options| options.search() == "beam"),
     };
-    let mut search = choose_search(request, facts, &of_heuristic)?;
-    let symmetries = choose_symmetries(&search, facts, &of_heuristic)?;
-    let mut perimeter = complete(&mut search, symmetries, facts, &of_heuristic)?;
-    let mut common = search.common();
-    let proof = plan_proof(search.name(), common, facts)?;
-    let makes_sequences = match &search {
-        SearchConfig::Beam(beam) => beam.candidates.is_some() && perimeter.bytes > 0 && facts.puzzle.has_unit_costs,
-        _ => false,
+    let (search, options) = choose_search(request, facts, &heuristic)?;
+    let symmetries = choose_symmetries(search, &options, facts, &heuristic)?;
+    let (search, own_perimeter) = plan_search(search, &options, symmetries, facts, &heuristic)?;
+    let proof_perimeter = plan_proof_perimeter(search, &options, facts)?;
+    let search_uses_perimeter = own_perimeter != PerimeterPlan::None || search == SearchPlan::Exhaustive;
+    let perimeter = match (own_perimeter, proof_perimeter) {
+        (PerimeterPlan::None, Some(perimeter)) => perimeter,
+        (perimeter, _) => perimeter,
     };
-    if makes_sequences {
-        common.sequences = common.sequences.or(Some(BEAM_SEQUENCES));
-    }
-    if let Some(proof) = proof.filter(|_| perimeter.depth == 0) {
-        perimeter = proof;
-    } else if perimeter.depth == 0 && common.perimeter.is_some_and(|depth| depth > 0) {
-        plan_perimeter(common.perimeter, None, 0, facts)?; // where no search can use one, that is the reason
+    if perimeter == PerimeterPlan::None && options.perimeter.is_some_and(|depth| depth > 0) {
+        plan_perimeter(options.perimeter, None, 0, facts)?; // where no search can use one, that is the reason
         let name = search.name();
-        let reason = format!("{name} uses it only with `prove` or `sequences`: add one of these, or leave it out");
+        let reason = format!("{name} uses it only with `prove` or `proof_budget`: add one of these, or leave it out");
         return Err(SettingError::new("perimeter", reason));
     }
-    perimeter.not_whole = request.names_model && proof.is_none() && !perimeter.asked && perimeter.depth > 0;
-    search.set_common(Common {
-        symmetries: NonZeroUsize::new(symmetries).filter(|count| count.get() > 1),
-        sequences: common.sequences.filter(|&sequences| sequences > 0 && common.prove != Some(true)),
-        prove: common.prove.filter(|&prove| prove),
-        perimeter: None,
-    });
-    Ok(Plan { search, heuristic, perimeter, images_together: of_heuristic.on_cuda })
+    let is_default = matches!(perimeter, PerimeterPlan::UpTo(..) | PerimeterPlan::Cached(_));
+    Ok(Plan {
+        search,
+        heuristic: plan,
+        perimeter,
+        search_uses_perimeter,
+        leaves_out_whole_perimeter: request.names_model && proof_perimeter.is_none() && is_default,
+        symmetries,
+        images_together: heuristic.on_cuda,
+        proof: plan_proof(search, &options, own_perimeter, facts),
+    })
 }
 
-/// The name of the search, as far as it can be told before the heuristic is chosen: `auto` means `bwas` where its settings
-/// are given or a network is used.
-fn search_name(request: &Request, facts: &Facts<'_>, with_network: bool) -> &'static str {
-    match &request.search {
-        SearchConfig::Auto(given) if given.has("n") || given.has("lambda") || with_network => "bwas",
-        SearchConfig::Auto(_) => facts.puzzle.search,
-        config => config.name(),
+/// The proof that was asked for; a beam with candidates has a budget by default, where classes make that cheap.
+fn plan_proof(search: SearchPlan, options: &SearchOptions, perimeter: PerimeterPlan, facts: &Facts<'_>) -> ProofPlan {
+    let is_cheap = matches!(search, SearchPlan::Beam { candidates: 1.., .. })
+        && perimeter.class_bytes() > 0
+        && facts.puzzle.has_unit_costs;
+    match options.proof_budget {
+        _ if options.prove => ProofPlan::Whole,
+        Some(0) => ProofPlan::None,
+        Some(budget) => ProofPlan::Budget(budget),
+        None if is_cheap => ProofPlan::Budget(PROOF_BUDGET),
+        None => ProofPlan::None,
+    }
+}
+
+/// The name of the search, before the heuristic is chosen: `auto` means `bwas` where `n` or `lambda` is given or a network
+/// is used.
+fn search_name<'a>(request: &'a Request, facts: &Facts<'a>, with_network: bool) -> &'a str {
+    let options = &request.options;
+    match options.search() {
+        "auto" if options.n.is_some() || options.lambda.is_some() || with_network => "bwas",
+        "auto" => facts.puzzle.search,
+        name => name,
     }
 }
 
 /// Whether the search of a name asks a heuristic.
 pub(super) fn asks_heuristic(search: &str) -> bool {
-    SearchConfig::needs_of(search).is_some_and(|needs| needs.heuristic)
+    SearchInfo::find(search).is_some_and(|search| search.asks_heuristic)
 }
 
 fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
@@ -197,70 +203,49 @@ fn prefers_network(request: &Request, facts: &Facts<'_>) -> bool {
     request.names_model || (asked && facts.puzzle.has_own_goal && !facts.puzzle.has_own_costs && facts.model.is_ok())
 }
 
-/// The search, with the settings that were given.
+/// The search, and the settings that were given for it. With a policy head, `auto` is a beam, which measured best; `n` or
+/// `lambda` alone mean batch-weighted A* as published.
 fn choose_search(
     request: &Request,
     facts: &Facts<'_>,
     heuristic: &HeuristicFacts<'_>,
-) -> Result<SearchConfig, SettingError> {
-    let config = match &request.search {
-        SearchConfig::Auto(given) => choose_by_settings(given, request, facts, heuristic)?,
-        config => config.clone(),
-    };
-    let needs_inverses = SearchConfig::needs_of(config.name()).is_some_and(|needs| needs.inverses);
-    if needs_inverses && !facts.puzzle.is_reversible {
+) -> Result<(&'static SearchInfo, SearchOptions), SettingError> {
+    let mut options = request.options.clone();
+    let mut name = search_name(request, facts, heuristic.is_network);
+    if options.search() == "auto" && name == "bwas" && heuristic.has_policy {
+        let as_published = options.n.is_some() || options.lambda.is_some();
+        let of_bwas = options.deferred || options.anytime || options.max_stale_steps.is_some();
+        if options.candidates.is_some() || !(as_published || of_bwas) {
+            name = "beam";
+        } else {
+            options.deferred |= !as_published;
+        }
+    }
+    let search =
+        SearchInfo::find(name).ok_or_else(|| SettingError::new("search", format!("unknown search '{name}'")))?;
+    options.check_for(search)?;
+    if search.needs_inverses && !facts.puzzle.is_reversible {
         let reason = format!(
-            "{}: the moves of {} cannot be undone, so it cannot be searched from its goals: expected {}",
-            config.name(),
+            "{name}: the moves of {} cannot be undone, so it cannot be searched from its goals: expected {}",
             facts.puzzle.name,
-            SearchConfig::allowed(false).join(", ")
+            SearchInfo::allowed_names(false).join(", ")
         );
         return Err(SettingError::new("search", reason));
     }
-    Ok(config)
-}
-
-/// The search that settings mean where none is named. With a policy head, a beam measured best; `n` or `lambda` alone mean
-/// batch-weighted A* as it was published.
-fn choose_by_settings(
-    given: &Given,
-    request: &Request,
-    facts: &Facts<'_>,
-    heuristic: &HeuristicFacts<'_>,
-) -> Result<SearchConfig, SettingError> {
-    let name = search_name(request, facts, heuristic.is_network);
-    let as_published = given.has("n") || given.has("lambda");
-    let of_bwas = ["deferred", "patience", "anytime"].iter().any(|name| given.has(name));
-    let of_beam = given.has("candidates") || given.has("symmetry_averaging");
-    let (name, deferred) = match name {
-        "bwas" if heuristic.has_policy && (of_beam || (!as_published && !of_bwas)) => ("beam", false),
-        "bwas" if heuristic.has_policy => ("bwas", !as_published),
-        name => (name, false),
-    };
-    let mut settings: Map<String, Value> = match serde_json::to_value(given) {
-        Ok(Value::Object(settings)) => settings,
-        _ => Map::new(),
-    };
-    if deferred {
-        settings.insert("deferred".into(), true.into());
-    }
-    SearchConfig::from_given(name, settings)
+    Ok((search, options))
 }
 
 fn choose_symmetries(
-    search: &SearchConfig,
+    search: &SearchInfo,
+    options: &SearchOptions,
     facts: &Facts<'_>,
     heuristic: &HeuristicFacts<'_>,
 ) -> Result<usize, SettingError> {
     let has = facts.puzzle.symmetries;
-    let Some(asked) = search.common().symmetries else {
-        let takes_several = match search {
-            SearchConfig::Beam(settings) => heuristic.has_policy && settings.candidates != Some(0),
-            _ => false,
-        };
+    let Some(asked) = options.symmetries.flatten() else {
+        let takes_several = search.name == "beam" && heuristic.has_policy && options.candidates != Some(0);
         return Ok(if takes_several { has.clamp(1, BEAM_SYMMETRIES) } else { 1 });
     };
-    let asked = asked.get();
     if asked > has.max(1) {
         let name = &facts.puzzle.name;
         let reason = match has {
@@ -268,113 +253,103 @@ fn choose_symmetries(
             0 => format!("costar knows no symmetries of {name}"),
             _ => format!("{name} has {has} symmetric images"),
         };
-        let reason = format!("{asked}: {reason}; leave it out");
-        return Err(SettingError::new("symmetries", reason));
+        return Err(SettingError::new("symmetries", format!("{asked}: {reason}; leave it out")));
     }
-    if asked > 1 && matches!(search, SearchConfig::Bwas(settings) if settings.anytime == Some(true)) {
+    if asked > 1 && options.anytime {
         let reason = "the search of the first image would have no end with `anytime`; leave out one of the two";
         return Err(SettingError::new("symmetries", reason));
     }
     Ok(asked)
 }
 
-/// Fills in what is left out of a search's settings.
-fn complete(
-    search: &mut SearchConfig,
+/// The search with the default of every setting that is left out, and its perimeter.
+fn plan_search(
+    search: &SearchInfo,
+    options: &SearchOptions,
     symmetries: usize,
     facts: &Facts<'_>,
     heuristic: &HeuristicFacts<'_>,
-) -> Result<PerimeterPlan, SettingError> {
-    match search {
-        SearchConfig::Bwas(settings) => complete_bwas(settings, facts, heuristic),
-        SearchConfig::Beam(settings) => complete_beam(settings, symmetries, facts, heuristic),
-        SearchConfig::BestFirst(settings) => {
-            settings.lambda = settings.lambda.or(Weight::new(0.0));
-            Ok(PerimeterPlan::NONE)
-        }
-        SearchConfig::Bfs(_) | SearchConfig::Bidirectional(_) => plan_kept(search.common(), facts),
-        SearchConfig::Random(settings) => {
-            settings.seed = settings.seed.or(Some(1));
-            Ok(PerimeterPlan::NONE)
-        }
-        _ => Ok(PerimeterPlan::NONE),
-    }
+) -> Result<(SearchPlan, PerimeterPlan), SettingError> {
+    let plan = match search.name {
+        "bwas" => return plan_bwas(options, facts, heuristic),
+        "beam" => return plan_beam(options, symmetries, facts, heuristic),
+        "bfs" => return Ok((SearchPlan::Bfs, plan_cached(options, facts)?)),
+        "bidirectional" => return Ok((SearchPlan::Bidirectional, plan_cached(options, facts)?)),
+        "astar" => SearchPlan::AStar,
+        "idastar" => SearchPlan::IdaStar,
+        "nbs" => SearchPlan::Nbs,
+        "best-first" => SearchPlan::BestFirst { lambda: options.lambda.unwrap_or(0.0) },
+        "random" => SearchPlan::Random { seed: options.seed.unwrap_or(1) },
+        _ => SearchPlan::Exhaustive,
+    };
+    Ok((plan, PerimeterPlan::None))
 }
 
-fn complete_bwas(
-    settings: &mut BwasSettings,
+fn plan_bwas(
+    options: &SearchOptions,
     facts: &Facts<'_>,
     heuristic: &HeuristicFacts<'_>,
-) -> Result<PerimeterPlan, SettingError> {
-    let deferred = settings.deferred == Some(true);
-    let anytime = settings.anytime == Some(true);
-    if settings.policy_weight.is_some() && !deferred {
+) -> Result<(SearchPlan, PerimeterPlan), SettingError> {
+    let &SearchOptions { deferred, anytime, max_stale_steps, .. } = options;
+    if options.policy_weight.is_some() && !deferred {
         let reason = "it is a setting of beam, and of bwas with `deferred`: add one of these, or leave it out";
         return Err(SettingError::new("policy_weight", reason));
     }
     if deferred && !heuristic.has_policy {
-        let reason = "the heuristic has no policy: expected a model that was trained with a `policy` head";
-        return Err(SettingError::new("deferred", reason));
+        return Err(needs_policy("deferred"));
     }
-    if anytime && settings.patience.is_some() {
-        let reason = "with `anytime`, the search does not end after so many steps; leave out one of the two";
-        return Err(SettingError::new("patience", reason));
+    if anytime && max_stale_steps.is_some() {
+        let reason = "with `anytime`, the search does not end after a number of steps; leave out one of the two";
+        return Err(SettingError::new("max_stale_steps", reason));
     }
-    let as_published = !deferred && !anytime && settings.perimeter.is_none() && settings.patience.is_none();
-    let default = (if deferred { DEFERRED_N } else { BWAS_N })[usize::from(heuristic.on_cuda)];
-    settings.n = settings.n.or(NonZeroUsize::new(default));
-    settings.lambda = settings.lambda.or(Weight::new(LAMBDA));
-    if as_published {
-        return Ok(PerimeterPlan::NONE);
-    }
-    if deferred {
-        settings.policy_weight = settings.policy_weight.or(Weight::new(DEFERRED_POLICY_WEIGHT));
-    }
-    let states = if deferred { DEFERRED_PERIMETER } else { 0 };
-    let perimeter = plan_perimeter(settings.perimeter, None, states, facts)?;
-    let patience = settings.patience.unwrap_or(if perimeter.depth > 0 { PATIENCE } else { 0 });
-    settings.patience = (!anytime).then_some(patience);
-    Ok(perimeter)
+    let as_published = !deferred && !anytime && options.perimeter.is_none() && max_stale_steps.is_none();
+    let perimeter = match as_published {
+        true => PerimeterPlan::None,
+        false => plan_perimeter(options.perimeter, None, if deferred { DEFERRED_PERIMETER } else { 0 }, facts)?,
+    };
+    let default_n = (if deferred { DEFERRED_N } else { BWAS_N })[usize::from(heuristic.on_cuda)];
+    let default_steps = if perimeter == PerimeterPlan::None { 0 } else { STALE_STEPS };
+    let search = SearchPlan::Bwas {
+        n: options.n.flatten().unwrap_or(default_n),
+        lambda: options.lambda.unwrap_or(LAMBDA),
+        deferred,
+        policy_weight: if deferred { options.policy_weight.unwrap_or(DEFERRED_POLICY_WEIGHT) } else { 0.0 },
+        max_stale_steps: max_stale_steps.unwrap_or(default_steps),
+        anytime,
+    };
+    Ok((search, perimeter))
 }
 
-fn complete_beam(
-    settings: &mut BeamSettings,
+fn plan_beam(
+    options: &SearchOptions,
     symmetries: usize,
     facts: &Facts<'_>,
     heuristic: &HeuristicFacts<'_>,
-) -> Result<PerimeterPlan, SettingError> {
-    let candidates = settings.candidates.unwrap_or(if heuristic.has_policy { CANDIDATES } else { 0 });
+) -> Result<(SearchPlan, PerimeterPlan), SettingError> {
+    let candidates = options.candidates.unwrap_or(if heuristic.has_policy { CANDIDATES } else { 0 });
     if candidates > 0 && !heuristic.has_policy {
-        let reason = "the heuristic has no policy: expected a model that was trained with a `policy` head";
-        return Err(SettingError::new("candidates", reason));
+        return Err(needs_policy("candidates"));
     }
-    if candidates == 0 && settings.policy_weight.is_some() {
+    if candidates == 0 && options.policy_weight.is_some() {
         return Err(SettingError::new("policy_weight", "it has no effect without `candidates`; leave it out"));
-    }
-    let averages = settings.symmetry_averaging.is_some_and(|share| share > Share::default());
-    if averages && !facts.puzzle.has_symmetric_states {
-        let reason = match facts.puzzle.has_own_costs {
-            true => "a symmetric state has another cost, with `move_costs`: expected 0".into(),
-            false => format!("{}, with this goal, has no symmetric states: expected 0", facts.puzzle.name),
-        };
-        return Err(SettingError::new("symmetry_averaging", reason));
     }
     let own = heuristic.beam;
     let on_cuda = usize::from(heuristic.on_cuda);
-    let default = match candidates {
+    let default_n = match candidates {
         0 => BEAM_N[on_cuda],
         _ => CANDIDATES_N[on_cuda] / symmetries.min(BEAM_SYMMETRIES),
     };
-    let n = settings.n.or(own.and_then(|own| own.n)).map_or(default, NonZeroUsize::get);
+    let n = options.n.flatten().or(own.and_then(|own| own.n.flatten())).unwrap_or(default_n);
     let own_depth = own.and_then(|own| own.perimeter).filter(|_| candidates > 0);
     let states = if candidates > 0 { BEAM_PERIMETER.saturating_mul(n).saturating_mul(symmetries) } else { 0 };
-    let perimeter = plan_perimeter(settings.perimeter, own_depth, states, facts)?;
-    settings.n = NonZeroUsize::new(n);
-    settings.candidates = (candidates > 0).then_some(candidates);
-    let weight = settings.policy_weight.or(own.and_then(|own| own.policy_weight)).or(Weight::new(BEAM_POLICY_WEIGHT));
-    settings.policy_weight = weight.filter(|_| candidates > 0);
-    settings.symmetry_averaging = settings.symmetry_averaging.filter(|_| averages);
-    Ok(perimeter)
+    let perimeter = plan_perimeter(options.perimeter, own_depth, states, facts)?;
+    let policy_weight = options.policy_weight.or(own.and_then(|own| own.policy_weight)).unwrap_or(BEAM_POLICY_WEIGHT);
+    let policy_weight = if candidates > 0 { policy_weight } else { 0.0 };
+    Ok((SearchPlan::Beam { n, candidates, policy_weight }, perimeter))
+}
+
+fn needs_policy(field: &str) -> SettingError {
+    SettingError::new(field, "the heuristic has no policy: expected a model that was trained with a `policy` head")
 }
 
 #[cfg(test)]
@@ -382,13 +357,13 @@ mod tests {
     use super::super::plan::ModelFacts;
     use super::*;
     use crate::registry::PuzzleFacts;
+    use serde_json::{Map, Value};
 
     fn puzzle() -> PuzzleFacts {
         PuzzleFacts {
             name: "cube3".into(),
             is_reversible: true,
             symmetries: 96,
-            has_symmetric_states: true,
             has_classes: false,
             has_unit_costs: true,
             has_own_goal: true,
@@ -409,16 +384,22 @@ mod tests {
         puzzle: &PuzzleFacts,
         model: Option<&ModelFacts>,
     ) -> Result<Plan, SettingError> {
-        let given = serde_json::from_str(settings).expect("an object");
-        let request = Request { search: SearchConfig::from_given(search, given)?, ..Request::default() };
+        let mut given: Map<String, Value> = serde_json::from_str(settings).expect("an object");
+        let is_auto_n = given.get("n").is_some_and(Value::is_null);
+        given.insert("search".into(), search.into());
+        let mut options = SearchOptions::from_json(given)?;
+        if is_auto_n {
+            options.n = Some(None);
+        }
+        let request = Request { options, ..Request::default() };
         let missing = SettingError::new("model", "there is none");
-        let facts = Facts { puzzle, model: model.ok_or(&missing), on_cuda: false, room: u64::MAX };
+        let facts = Facts { puzzle, model: model.ok_or(&missing), on_cuda: false, perimeter_bytes: u64::MAX };
         resolve(&request, &facts)
     }
 
     fn config(search: &str, settings: &str, has_policy: bool) -> String {
         let plan = plan(search, settings, &puzzle(), Some(&model(has_policy))).expect("a plan");
-        serde_json::to_string(&plan.search).expect("JSON")
+        serde_json::to_string(&plan.options(0).to_json()).expect("JSON")
     }
 
     #[test]
@@ -428,8 +409,9 @@ mod tests {
         assert_eq!(config("auto", "{}", false), r#"{"search":"bwas","n":1000,"lambda":0.6}"#);
         assert_eq!(config("auto", r#"{"n": 500}"#, true), r#"{"search":"bwas","n":500,"lambda":0.6}"#);
         assert_eq!(config("auto", r#"{"n": null}"#, true), r#"{"search":"bwas","n":1000,"lambda":0.6}"#);
-        let deferred = r#"{"search":"bwas","n":20000,"lambda":0.6,"deferred":true,"policy_weight":1.0,"patience":4}"#;
-        for settings in [r#"{"deferred": true}"#, r#"{"patience": 4}"#] {
+        let deferred =
+            r#"{"search":"bwas","n":20000,"lambda":0.6,"deferred":true,"policy_weight":1.0,"max_stale_steps":4}"#;
+        for settings in [r#"{"deferred": true}"#, r#"{"max_stale_steps": 4}"#] {
             assert_eq!(config("auto", settings, true), deferred);
         }
         let wide = config("auto", r#"{"n": 8000, "candidates": 2, "symmetries": 1}"#, true);
@@ -441,16 +423,14 @@ mod tests {
     #[test]
     fn a_beam_looks_for_a_shorter_answer_where_classes_make_that_cheap() {
         let cube = PuzzleFacts { has_classes: true, ..puzzle() };
-        let sequences = |search, settings| {
-            let plan = plan(search, settings, &cube, Some(&model(true))).expect("a plan");
-            plan.search.common().sequences
-        };
-        assert_eq!(sequences("auto", "{}"), Some(BEAM_SEQUENCES));
-        assert_eq!(sequences("beam", r#"{"sequences": 5}"#), Some(5));
-        for without in [r#"{"sequences": 0}"#, r#"{"perimeter": 0}"#, r#"{"prove": true}"#, r#"{"candidates": 0}"#] {
-            assert_eq!(sequences("beam", without), None, "{without}");
+        let proof = |search, settings| plan(search, settings, &cube, Some(&model(true))).expect("a plan").proof;
+        assert_eq!(proof("auto", "{}"), ProofPlan::Budget(PROOF_BUDGET));
+        assert_eq!(proof("beam", r#"{"proof_budget": 5}"#), ProofPlan::Budget(5));
+        for without in [r#"{"proof_budget": 0}"#, r#"{"perimeter": 0}"#, r#"{"candidates": 0}"#] {
+            assert_eq!(proof("beam", without), ProofPlan::None, "{without}");
         }
-        assert_eq!(sequences("bwas", r#"{"deferred": true}"#), None);
+        assert_eq!(proof("beam", r#"{"prove": true}"#), ProofPlan::Whole);
+        assert_eq!(proof("bwas", r#"{"deferred": true}"#), ProofPlan::None);
     }
 
     #[test]
@@ -459,26 +439,24 @@ mod tests {
         let model = ModelFacts { search: serde_json::from_str(own).expect("a configuration"), ..model(true) };
         let resolved = |settings| plan("beam", settings, &puzzle(), Some(&model)).expect("a plan");
         let plan = resolved("{}");
-        let SearchConfig::Beam(beam) = &plan.search else { panic!("{plan:?}") };
-        assert_eq!((beam.n, beam.policy_weight), (NonZeroUsize::new(40), Weight::new(2.5)));
-        assert_eq!((plan.perimeter.depth, plan.perimeter.asked), (2, false));
-        assert_eq!(resolved(r#"{"perimeter": 3}"#).perimeter.depth, 3);
-        assert_eq!(resolved(r#"{"perimeter": 0}"#).perimeter, PerimeterPlan::NONE);
+        assert_eq!(plan.search, SearchPlan::Beam { n: 40, candidates: CANDIDATES, policy_weight: 2.5 });
+        assert!(matches!(plan.perimeter, PerimeterPlan::UpTo(2, _)), "{plan:?}");
+        assert!(matches!(resolved(r#"{"perimeter": 3}"#).perimeter, PerimeterPlan::Exactly(3, _)));
+        assert_eq!(resolved(r#"{"perimeter": 0}"#).perimeter, PerimeterPlan::None);
     }
 
     #[test]
     fn what_cannot_be_is_refused_by_name() {
-        let one_way = PuzzleFacts { is_reversible: false, symmetries: 0, has_symmetric_states: false, ..puzzle() };
+        let one_way = PuzzleFacts { is_reversible: false, symmetries: 0, ..puzzle() };
         for (search, settings, puzzle, has_policy, field) in [
             ("bwas", r#"{"deferred": true}"#, puzzle(), false, "deferred"),
             ("beam", r#"{"candidates": 3}"#, puzzle(), false, "candidates"),
             ("beam", r#"{"candidates": 0, "policy_weight": 1}"#, puzzle(), true, "policy_weight"),
             ("bwas", r#"{"policy_weight": 1}"#, puzzle(), true, "policy_weight"),
-            ("bwas", r#"{"anytime": true, "patience": 3}"#, puzzle(), true, "patience"),
+            ("bwas", r#"{"anytime": true, "max_stale_steps": 3}"#, puzzle(), true, "max_stale_steps"),
             ("bwas", r#"{"anytime": true, "symmetries": 2}"#, puzzle(), true, "symmetries"),
             ("beam", r#"{"symmetries": 97}"#, puzzle(), true, "symmetries"),
             ("beam", r#"{"symmetries": 2}"#, one_way.clone(), true, "symmetries"),
-            ("beam", r#"{"symmetry_averaging": 0.5}"#, one_way.clone(), true, "symmetry_averaging"),
             ("beam", r#"{"perimeter": 3}"#, one_way.clone(), true, "perimeter"),
             ("bidirectional", "{}", one_way.clone(), true, "search"),
             ("nbs", "{}", one_way, true, "search"),

@@ -68,8 +68,8 @@ fn proofs_are_made_or_refused_with_the_reason() {
         assert!(message.contains("--prove") || message.contains("--perimeter"), "{message}");
         assert!(message.contains(named), "{message}");
     }
-    let message = refused(&["solve", "--search", "exhaustive", "--sequences", "1000", "R"]);
-    assert!(message.contains("--sequences") && message.contains("--max-nodes"), "{message}");
+    let message = refused(&["solve", "--search", "exhaustive", "--proof-budget", "1000", "R"]);
+    assert!(message.contains("--proof-budget") && message.contains("--max-nodes"), "{message}");
     let message = refused(&["solve", "--search", "astar", "--perimeter", "3", "R"]);
     assert!(message.contains("--perimeter") && message.contains("--prove"), "{message}");
     let message = refused(&["perimeter", "puzzle15", "--depth", "3"]);

@@ -139,24 +139,6 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
         (vec!["--puzzle", "jugs:8,5,3", "--heuristic", "perimeter", "8,0,0"], "'perimeter'"),
         (vec!["--puzzle", "puzzle8", "--search", "bfs", "--n", "7", "1 2 3 4 5 6 7 8 0"], "--n"),
         (vec!["--puzzle", "puzzle8", "--search", "astar", "--lambda", "0.5", "1 2 3 4 5 6 7 8 0"], "--lambda"),
-        (
-            vec!["--puzzle", "puzzle8", "--search", "astar", "--symmetry-averaging", "0.5", "1 2 3 4 5 6 7 8 0"],
-            "--symmetry-averaging",
-        ),
-        (
-            vec![
-                "--puzzle",
-                "cube2",
-                "--search",
-                "beam",
-                "--heuristic",
-                "perimeter",
-                "--symmetry-averaging",
-                "0.5",
-                "R",
-            ],
-            "no symmetric states",
-        ),
         (vec!["--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0"], "parity"),
         (vec!["--puzzle", "puzzle8", "--goal", "1 2", "1 2 3 4 5 6 7 8 0"], "--goal"),
         (vec!["--puzzle", "lightsout99", "1"], "lightsout15"),
@@ -424,7 +406,7 @@ fn a_model_has_defaults_of_its_search() {
     let beam = |n: u64, policy_weight: f64, perimeter: u64| {
         serde_json::json!({
             "search": "beam", "n": n, "candidates": 2, "policy_weight": policy_weight, "perimeter": perimeter,
-            "symmetries": 4, "sequences": 100_000_000,
+            "symmetries": 4, "proof_budget": 100_000_000,
         })
     };
     assert_eq!(own["config"], beam(40, 2.5, 2));

@@ -59,7 +59,7 @@ pub(super) fn run<P: Puzzle>(
             }
         };
         let mut solution = search(&mut solver, &ranks, text, start, &mut line, stop)?;
-        solution.report.optimal_length = optimum;
+        solution.record.optimal_length = optimum;
         if group.is_first() {
             worst = worst.max(print_solution(&**solver.puzzle(), &solution, args.flags.json)?);
         }
@@ -70,11 +70,7 @@ pub(super) fn run<P: Puzzle>(
 /// Refuses ranks that have other weights or another perimeter.
 fn check_alike<P: Puzzle>(group: &Group, solver: &Solver<P>) -> crate::Result<()> {
     let weights = weights(solver.template());
-    let perimeter = match solver.plan().search.common().perimeter {
-        Some(depth) => format!("--perimeter {depth}"),
-        None => "--perimeter 0".into(),
-    };
-    group.agree("solve", &format!("{weights}\n{perimeter}"))
+    group.agree("solve", &format!("{weights}\n--perimeter {}", solver.perimeter_depth()))
 }
 
 /// The next instance, which rank 0 has read; `None` at the end.
@@ -108,7 +104,7 @@ fn search<P: Puzzle>(
     line: &mut SearchLine,
     stop: &AtomicBool,
 ) -> Result<Solution<P::State>, Error> {
-    let watch = Watch { stop, progress: &mut |progress| line.show(progress), answers: &mut |_| () };
+    let watch = Watch { stop, progress: &mut |progress| line.show(progress), incumbents: &mut |_| () };
     let solution = solver.solve_typed(instance, start, watch);
     line.clear();
     // Why the ranks have parted says more than that the search could not go on.
