@@ -22,7 +22,7 @@ fn the_laws_hold_for_every_size_of_sliding_tiles() {
     let outward = Puzzle8::with_goal("0 1 2 3 4 5 6 7 8").expect("a board");
     laws::check(&outward, &[1, 2, 4, 8, 16, 20, 39, 62, 116]);
     let aside = Puzzle8::with_goal("1 0 2 3 4 5 6 7 8").expect("a board");
-    assert_eq!(aside.symmetric_state(&aside.goal()), None, "a blank that is off the diagonal has no mirror image");
+    assert!(aside.symmetric_images(&aside.goal()).is_empty(), "a blank that is off the diagonal has no mirror image");
     laws::check(&Puzzle15::default(), &[1, 2, 4, 10, 24, 54, 107, 212, 446]);
     laws::check(&Puzzle24::default(), &[1, 2, 4, 10, 26, 64, 159, 366, 862]);
     laws::check(&Puzzle35::default(), &[1, 2, 4, 10, 26, 66, 171, 440]);

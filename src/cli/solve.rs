@@ -14,7 +14,7 @@ use crate::quantity::grouped;
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
 use crate::search::{Incumbent, Progress};
-use crate::solver::{Builder, HeuristicPlan, Solution, Solver, Watch};
+use crate::solver::{Solution, Solver, Watch};
 #[cfg(feature = "view")]
 use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
@@ -35,11 +35,11 @@ mod shared;
 pub(super) struct Args {
     #[command(flatten)]
     flags: SolverFlags,
-    /// Write a page that plays the solution (of a single instance)
+    /// Write a page that plays the solution (for a single instance)
     #[cfg(feature = "view")]
     #[arg(long, value_name = "FILE.html")]
     view: Option<PathBuf>,
-    /// Print every state of the solution (of a single instance), with what the search assumes of it: g, h and f
+    /// Print every state of the solution (for a single instance), with g, h and f
     #[arg(long)]
     explain: bool,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
@@ -90,7 +90,7 @@ fn page_flag(_: &Args) -> Option<&'static str> {
     None
 }
 
-/// Writes the page that plays a solution, if one was asked for.
+/// Writes the page that plays a solution, with `--view`.
 #[cfg(feature = "view")]
 fn write_page<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str, moves: &[Move]) -> anyhow::Result<()> {
     let Some(path) = &args.view else { return Ok(()) };
@@ -103,9 +103,9 @@ fn write_page<P: Puzzle>(_: &Entry<P>, _: &Args, _: &str, _: &[Move]) -> anyhow:
     Ok(())
 }
 
-/// Solves one instance, and shows the solution in the ways that were asked for.
+/// Solves one instance, and shows the solution as the flags say.
 fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<AtomicBool>) -> Ending {
-    // Before a model is loaded: what is refused is refused at once.
+    // Refuse bad input before a model is loaded.
     let start = entry.puzzle().parse(instance).or_input()?;
     #[cfg(feature = "view")]
     if let Some(path) = &args.view {
@@ -113,27 +113,18 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
         Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
     let builder = args.flags.builder(entry.clone(), stop).or_input()?;
-    let builder = if args.explain { with_estimates(builder, &entry, &args.flags).or_input()? } else { builder };
+    let builder = if args.explain { builder.with_estimates() } else { builder };
     let mut solver = builder.build().or_input()?;
     solver.check(&start).or_input()?;
     let solution = if args.flags.is_anytime(&solver) {
-        print_each_answer(&mut solver, instance, start, stop)?
+        print_each_incumbent(&mut solver, instance, start, stop)?
     } else {
         solve_with_line(&mut solver, instance, start, &mut SearchLine::new(), stop)?
     };
     present(&entry, args, instance, &mut solver, &solution)
 }
 
-/// With the puzzle's best estimates, where the search asks none and none were named: to be shown beside the solution.
-fn with_estimates<P: Puzzle>(builder: Builder<P>, entry: &Entry<P>, flags: &SolverFlags) -> crate::Result<Builder<P>> {
-    let best = entry.heuristics().last().copied().filter(|_| !flags.names_heuristic());
-    Ok(match best {
-        Some(best) if builder.plan()?.heuristic == HeuristicPlan::Named("zero".into()) => builder.heuristic(best),
-        _ => builder,
-    })
-}
-
-/// Shows what was found, in the ways that were asked for.
+/// Shows the result as the flags say.
 fn present<P: Puzzle>(
     entry: &Entry<P>,
     args: &Args,
@@ -153,7 +144,7 @@ fn present<P: Puzzle>(
     }
     let is_answered = solution.record.length.is_some_and(|length| length > 0) && solution.record.nodes_evaluated == 0;
     if is_answered && args.flags.puzzle.model.is_some() && !args.flags.json {
-        note!("costar: what is known around the goal was enough: the model was not asked");
+        note!("costar: the perimeter was enough: the model was not asked");
     }
     if let Some(said) = unproven(&solution.record).filter(|_| !args.flags.json) {
         note!("costar: {said}");
@@ -171,7 +162,7 @@ fn present<P: Puzzle>(
     Ok(SUCCESS)
 }
 
-/// Solves an instance, with a line that shows where the search is.
+/// Solves an instance, with a progress line.
 fn solve_with_line<P: Puzzle>(
     solver: &mut Solver<P>,
     instance: &str,
@@ -185,8 +176,8 @@ fn solve_with_line<P: Puzzle>(
     solution
 }
 
-/// Solves an instance, and prints each answer that is better than those before as soon as it is found.
-fn print_each_answer<P: Puzzle>(
+/// Solves an instance, and prints each better solution as soon as it is found.
+fn print_each_incumbent<P: Puzzle>(
     solver: &mut Solver<P>,
     instance: &str,
     start: P::State,
@@ -194,13 +185,13 @@ fn print_each_answer<P: Puzzle>(
 ) -> anyhow::Result<Solution<P::State>> {
     let puzzle = Arc::clone(solver.puzzle());
     let line = RefCell::new(SearchLine::new());
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
-    let mut incumbents = |answer: &Incumbent| {
+    let mut incumbents = |incumbent: &Incumbent| {
         line.borrow_mut().clear();
-        let (moves, length) = (puzzle.written(&answer.moves).join(" "), puzzle.counted(&answer.moves));
-        // A reader that is gone is noticed again when the last answer is printed.
-        let seconds = begun.elapsed().as_secs_f64();
+        let (moves, length) = (puzzle.written(&incumbent.moves).join(" "), puzzle.counted(&incumbent.moves));
+        // A closed pipe is noticed again when the final solution is printed.
+        let seconds = started.elapsed().as_secs_f64();
         let _ = writeln!(io::stdout(), "{length} after {seconds:.1} s: {moves}");
     };
     let watch = Watch { stop, progress: &mut progress, incumbents: &mut incumbents };
@@ -210,7 +201,7 @@ fn print_each_answer<P: Puzzle>(
     Ok(solution?)
 }
 
-/// Solves each instance of standard input: a bad one gives an error line or object, and the rest goes on.
+/// Solves each instance of standard input: a bad one gives an error line or object, and the rest is solved.
 fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
     let mut worst = 0;
     let mut line = SearchLine::new();
@@ -219,7 +210,7 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
     while !stop.load(Ordering::Relaxed) {
         let text = match written.recv_timeout(Duration::from_millis(50)) {
             Ok(instance) => instance.context("standard input cannot be read")?.text,
-            Err(RecvTimeoutError::Timeout) => continue, // look whether a signal came
+            Err(RecvTimeoutError::Timeout) => continue, // look for a signal
             Err(RecvTimeoutError::Disconnected) => break,
         };
         count += 1;
@@ -239,7 +230,7 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Endin
     Ok(ExitCode::from(worst))
 }
 
-/// An instance of standard input: without its optimal length, that length, and its state.
+/// Reads an instance of standard input: its text, its optimal length if that is given, and its state.
 fn read<'a, P: Puzzle>(solver: &Solver<P>, text: &'a str) -> anyhow::Result<(&'a str, Option<u32>, P::State)> {
     let (text, optimum) = instances::with_optimum(text, solver.puzzle().takes_lines())?;
     // An optimum counts moves.
@@ -247,7 +238,7 @@ fn read<'a, P: Puzzle>(solver: &Solver<P>, text: &'a str) -> anyhow::Result<(&'a
     Ok((text, optimum, solver.parse(text)?))
 }
 
-/// An error line or object for an instance that cannot be read, of this number from 1.
+/// Prints an error line or object for an instance that cannot be read; `number` counts from 1.
 fn print_refusal<P: Puzzle>(
     puzzle: &P,
     number: usize,
@@ -262,7 +253,7 @@ fn print_refusal<P: Puzzle>(
     Ok(writeln!(io::stdout(), "error: instance {number}: {refusal}")?)
 }
 
-/// A line or an object for one of many instances; the exit code that it stands for.
+/// Prints a line or an object for one of many instances; gives its exit code.
 fn print_solution<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> anyhow::Result<u8> {
     if json {
         print_line(&solution.record)?;
@@ -281,13 +272,13 @@ pub(super) fn print_line(record: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Colours in a terminal, unless they are not wanted.
+/// Colours in a terminal, without `NO_COLOR`.
 fn style() -> Style {
     let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if coloured { Style::Coloured } else { Style::Plain }
 }
 
-/// The start, the solution in groups of five moves, and where it leads.
+/// Prints the start, the solution in groups of five moves, and its last state.
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}\n", puzzle.draw(&solution.start, style()))?;

@@ -39,11 +39,6 @@ pub(super) struct SolverFlags {
 }
 
 impl SolverFlags {
-    /// Whether a heuristic was named.
-    pub(super) fn names_heuristic(&self) -> bool {
-        self.heuristic != "auto"
-    }
-
     /// The builder of a solver for these flags; `stop` ends a search.
     ///
     /// # Errors

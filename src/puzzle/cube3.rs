@@ -287,11 +287,6 @@ impl Puzzle for Cube3 {
         Some(state.corner_parity())
     }
 
-    /// The inverse.
-    fn symmetric_state(&self, state: &CubeState) -> Option<CubeState> {
-        Some(symmetry::inverse(state))
-    }
-
     fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
         Some(StateBytes::plain())
     }

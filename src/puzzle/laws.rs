@@ -62,15 +62,6 @@ fn check_symmetries<P: Reversible>(puzzle: &P, depth: usize) {
     for (state, &(depth, number)) in &depths {
         let parity = puzzle.length_parity(state);
         assert!(parity.is_none_or(|parity| parity as usize == depth % 2), "{state:?} is {depth} moves from a goal");
-        let image = puzzle.symmetric_state(state);
-        assert_eq!(
-            image.is_some(),
-            puzzle.symmetric_state(&states[0]).is_some(),
-            "{state:?}: all states have a symmetric state, or none"
-        );
-        if let Some(image) = image {
-            assert_eq!(depths.get(&image).map(|image| image.0), Some(depth), "{image:?} as the image of {state:?}");
-        }
         if number >= STATES_A_LAYER {
             continue;
         }

@@ -291,12 +291,6 @@ pub trait Puzzle: Send + Sync + 'static {
         None
     }
 
-    /// One symmetric image of a state that is cheap to compute, for symmetry averaging: it is as far from solved as the
-    /// state itself, so a network can be asked about both. All states have one, or none has.
-    fn symmetric_state(&self, _state: &Self::State) -> Option<Self::State> {
-        None
-    }
-
     /// How states travel between processes, for a search that several of them share: most often [`StateBytes::plain`].
     /// `None` where they cannot.
     fn state_bytes(&self) -> Option<StateBytes<Self::State>> {

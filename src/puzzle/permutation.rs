@@ -392,11 +392,6 @@ impl<const N: usize> Puzzle for Permutation<N> {
         Some(Arc::clone(self.found()?) as Arc<dyn Symmetries<[u8; N]>>)
     }
 
-    /// An image under a symmetry: the inverse, where the goal has no symbol twice.
-    fn symmetric_state(&self, state: &[u8; N]) -> Option<[u8; N]> {
-        Some(self.found()?.image_for_averaging(state))
-    }
-
     fn length_parity(&self, state: &[u8; N]) -> Option<u32> {
         self.moves_are_odd.then(|| is_odd(&state[..self.description.positions()]).into())
     }

@@ -234,10 +234,6 @@ impl<B: Board> Puzzle for Tiles<B> {
         vec![image(*state, [0, 1, 2, 3]), image(mirrored, [3, 2, 1, 0])]
     }
 
-    fn symmetric_state(&self, state: &B) -> Option<B> {
-        self.mirrored(state)
-    }
-
     fn state_bytes(&self) -> Option<StateBytes<B>> {
         let write = |board: &B, bytes: &mut Vec<u8>| {
             let start = bytes.len();

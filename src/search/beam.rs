@@ -6,8 +6,6 @@
 //!   generated and evaluated: those of least h(parent) − c·ln p, for a move of probability p and a policy weight c. (A
 //!   child that the policy head thinks improbable is hardly ever among the best.)
 //! - The layer keeps those of least rank: h, and a share of the policy prior and of the parent's rank.
-//! - With `symmetry_averaging`, the states near the beam's edge are evaluated a second time, as their
-//!   [symmetric state](Puzzle::symmetric_state), whose errors are different, and the mean of both decides.
 //! - A child is tested for the goal when it is generated, and looked up in the [`Perimeter`]; the cheapest answer of the
 //!   first layer that has one ends the layers.
 //! - Where there is a perimeter, a beam of an eighth of the width gives a first answer. From then on only cheaper ones are
@@ -48,7 +46,6 @@ use shortlist::Shortlist;
 use std::hash::BuildHasher as _;
 use std::ops::Range;
 
-mod averaging;
 mod cut;
 mod offspring;
 mod refinement;
@@ -88,8 +85,6 @@ pub struct Beam<S> {
     pub candidates: usize,
     /// c: the weight of −ln p, in moves, for a move of probability p.
     pub policy_weight: f32,
-    /// How far from the beam's edge, to either side, states are evaluated again as their symmetric state, in widths.
-    pub symmetry_averaging: f32,
     /// The states whose exact cost is known.
     pub perimeter: Perimeter<S>,
 }
@@ -97,7 +92,7 @@ pub struct Beam<S> {
 impl<S: State> Beam<S> {
     /// A beam of width `n` that evaluates all children.
     pub fn new(n: usize) -> Self {
-        Beam { n, candidates: 0, policy_weight: 0.0, symmetry_averaging: 0.0, perimeter: Perimeter::none() }
+        Beam { n, candidates: 0, policy_weight: 0.0, perimeter: Perimeter::none() }
     }
 }
 
@@ -347,7 +342,6 @@ impl<'a, P: Puzzle> Run<'a, P> {
         self.agree(ended, control)?;
         self.before = (self.layer.len(), children.len());
         if self.best.is_none() {
-            let children = self.average_symmetric(children, heuristic, control)?;
             self.keep_best(children)?;
         }
         Ok(())

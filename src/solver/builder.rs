@@ -94,6 +94,11 @@ impl<P: Puzzle> Builder<P> {
         Builder { model: Some(name.into()), request, ..self }
     }
 
+    /// Loads the puzzle's best heuristic even where the search asks for no estimates, to show them beside the solution.
+    pub fn with_estimates(self) -> Self {
+        Builder { request: Request { shows_estimates: true, ..self.request }, ..self }
+    }
+
     /// The device that the network runs on.
     pub fn device(self, device: DeviceChoice) -> Self {
         Builder { device, ..self }

@@ -1,4 +1,4 @@
-//! Where models are looked for.
+//! Finds models by name.
 
 use super::options::SearchOptions;
 use super::plan::ModelFacts;
@@ -9,11 +9,11 @@ use crate::train::METRICS;
 use crate::train::checkpoint::{self, MODEL};
 use std::path::{Path, PathBuf};
 
-/// The folders that models are looked for in, by name.
+/// The folders in which a model is looked up by name.
 pub fn search_path() -> Vec<PathBuf> {
     let variable = std::env::var_os("COSTAR_MODELS").filter(|value| !value.is_empty()).map(PathBuf::from);
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
-    // target/release/costar stands in the checkout, also in one that was moved since it was built.
+    // target/release/costar lies in the checkout, even if that was moved after the build.
     let program = std::env::current_exe().ok();
     let around = program.as_deref().and_then(|path| path.ancestors().nth(3)).map(|checkout| checkout.join("models"));
     let folders = variable.into_iter().chain([PathBuf::from("models"), built]).chain(around);
@@ -26,7 +26,7 @@ pub fn search_path() -> Vec<PathBuf> {
     distinct
 }
 
-/// The folder of a model: of that path, or of that name on the search path. A run's folder stands for its newest checkpoint.
+/// The folder of a model, by path or by name on the search path. A run's folder means its newest checkpoint.
 ///
 /// # Errors
 /// If there is none.
@@ -41,8 +41,8 @@ pub fn find(name: &str) -> Result<PathBuf> {
     })
 }
 
-/// The folder of a puzzle's own model, which has the puzzle's name, with `-` for `:`: on the search path, whatever folder
-/// of that name is in the current one.
+/// The folder of a puzzle's own model on the search path. It has the puzzle's name, with `-` for `:`; a folder of that name
+/// in the current one does not count.
 ///
 /// # Errors
 /// If there is none.
@@ -57,12 +57,12 @@ pub fn find_for(puzzle: &str) -> Result<PathBuf> {
     })
 }
 
-/// The folders that models are looked for in, as text.
+/// The search path as text.
 fn places() -> String {
     search_path().iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The first folder that holds a model; `missing` says that no folder is there.
+/// The first folder that holds a model; `missing` words the error if there is none.
 fn find_among(candidates: Vec<PathBuf>, missing: impl FnOnce() -> String) -> Result<PathBuf> {
     for candidate in &candidates {
         if candidate.join(CONFIG).is_file() {
@@ -86,8 +86,8 @@ fn find_among(candidates: Vec<PathBuf>, missing: impl FnOnce() -> String) -> Res
     refuse(missing())
 }
 
-/// The puzzle of the model in a folder, as [`visit`](crate::registry::visit()) takes it: its name, or the file that is kept
-/// beside the model.
+/// The puzzle of the model in a folder, as [`visit`](crate::registry::visit()) takes it: its name, or the file beside the
+/// model.
 ///
 /// # Errors
 /// If its `config.json` cannot be read, or the puzzle's file is missing.
@@ -108,7 +108,7 @@ pub fn puzzle_of(folder: &Path) -> Result<String> {
     Ok(name)
 }
 
-/// What a configuration is resolved by, of the model that is named, or else of the puzzle's own.
+/// The facts of the named model, or else of the puzzle's own.
 ///
 /// # Errors
 /// If there is none, or its `config.json` is damaged.
@@ -125,7 +125,7 @@ pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
     Ok(ModelFacts { name, puzzle: config.puzzle, has_policy: config.network.policy.is_some(), search, folder })
 }
 
-/// The models on the search path that were trained for a puzzle: their names, and whether they have a policy head.
+/// The models on the search path for a puzzle: their names, and whether they have a policy head.
 pub fn list(puzzle: &str) -> Vec<(String, bool)> {
     let entries = search_path().into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let model = |entry: std::fs::DirEntry| {
@@ -138,7 +138,7 @@ pub fn list(puzzle: &str) -> Vec<(String, bool)> {
     models
 }
 
-/// An error that a search for a model gave, as one of the setting `model`.
+/// An error of a look-up as one of the setting `model`.
 pub(super) fn missing(error: Error) -> SettingError {
     match error {
         Error::Setting(error) => error,

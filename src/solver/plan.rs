@@ -14,6 +14,8 @@ pub struct Request {
     pub heuristic: HeuristicChoice,
     /// Whether a model was named.
     pub names_model: bool,
+    /// Whether estimates are shown beside the solution, even if the search asks for none.
+    pub shows_estimates: bool,
 }
 
 /// Which estimate of the cost-to-go is asked for.

@@ -1,5 +1,5 @@
-//! From what is asked for to a plan: every default and every refusal is here. Pure: nothing is read, loaded or built, so
-//! that checking a request is the same call as solving it.
+//! From a request to a plan: every default and every refusal is here. Pure: reads, loads and builds nothing, so that
+//! checking a request is the same call as solving it.
 
 use super::options::{SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
@@ -21,24 +21,24 @@ const BEAM_N: [usize; 2] = [1_000, 10_000];
 /// The width of a beam with candidates, over all symmetric images together.
 const CANDIDATES_N: [usize; 2] = [24_000, 100_000];
 
-/// Children of a beam that are evaluated, in widths.
+/// Children that a beam evaluates in a layer, in widths.
 const CANDIDATES: u64 = 2;
 
-/// Symmetric images that a beam with candidates searches, where there are as many: where only a cheaper answer is
-/// looked for, a few narrow beams find more than a wide one.
+/// The most symmetric images that a beam with candidates searches by default: where only a cheaper solution is sought, a
+/// few narrow beams find more than a wide one.
 const BEAM_SYMMETRIES: usize = 4;
 
 /// The policy weight of a beam.
 const BEAM_POLICY_WEIGHT: f64 = 1.5;
-/// The policy weight with deferred evaluation, which comes back to what it put off.
+/// The policy weight with deferred evaluation, which returns to the children that it deferred.
 const DEFERRED_POLICY_WEIGHT: f64 = 1.0;
 
-/// States of the perimeter with deferred evaluation: the cube's within 6 moves.
+/// States of the perimeter with deferred evaluation: the cube's states within 6 moves.
 const DEFERRED_PERIMETER: usize = 1_000_000;
 
-/// States of a beam's perimeter, for each state of its width and each symmetric image: making one takes less than a
-/// thousandth of the time that a state takes in all layers. The cube's within 7 moves for the default width, within 8
-/// for widths of 90,000 over all images.
+/// States of a beam's perimeter for each state of its width and each symmetric image: making one takes less than a
+/// thousandth of the time of a state in all layers. On the cube, these are the states within 7 moves for the default width,
+/// within 8 for widths of 90,000 over all images.
 const BEAM_PERIMETER: usize = 1_000;
 
 /// Move sequences into a perimeter of classes after a beam with candidates: two or three seconds on two cores. With a
@@ -142,7 +142,7 @@ fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPla
         HeuristicChoice::Given { .. } => return Ok(HeuristicPlan::Given),
         HeuristicChoice::Named(name) => name.as_str(),
         HeuristicChoice::Auto if prefers_network(request, facts) => "network",
-        // With nothing better, an error is better that says how to get a model.
+        // Nothing better is known: the error says how to get a model.
         HeuristicChoice::Auto
             if best == "perimeter"
                 && !facts.puzzle.has_own_costs
@@ -151,7 +151,13 @@ fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPla
             "network"
         }
         // A search that asks no heuristic loads no perimeter for one.
-        HeuristicChoice::Auto if best == "perimeter" && !asks_heuristic(search_name(request, facts, false)) => "zero",
+        HeuristicChoice::Auto
+            if best == "perimeter"
+                && !request.shows_estimates
+                && !asks_heuristic(search_name(request, facts, false)) =>
+        {
+            "zero"
+        }
         HeuristicChoice::Auto => best,
     };
     if name == "network" {
@@ -184,7 +190,13 @@ fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
         );
         return Err(SettingError::new("move_costs", reason));
     }
-    let model = facts.model.map_err(Clone::clone)?;
+    let model = facts.model.map_err(|missing| match facts.puzzle.heuristics.last() {
+        Some(&best) if best != "zero" && best != "perimeter" => {
+            let reason = format!("{}; {best} is the best of {}", missing.reason, facts.puzzle.name);
+            SettingError::new(&missing.field, reason)
+        }
+        _ => missing.clone(),
+    })?;
     if model.puzzle != facts.puzzle.name {
         let (folder, trained, puzzle) = (model.folder.display(), &model.puzzle, &facts.puzzle.name);
         return Err(SettingError::new("model", format!("the model in {folder} is for {trained}, not for {puzzle}")));
@@ -192,8 +204,8 @@ fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
     Ok(HeuristicPlan::Network { folder: model.folder.clone(), name: model.name.clone() })
 }
 
-/// Whether `auto` is the network: where a model was named, or there is one that would be asked and that measured better
-/// than the puzzle's own estimates, or that the search was made for.
+/// Whether `auto` is the network: if a model was named, or if the search would ask one that is there and that measured
+/// better than the puzzle's own estimates, or that the search was made for.
 fn prefers_network(request: &Request, facts: &Facts<'_>) -> bool {
     let prefers = facts.puzzle.prefers_network;
     let asked = match search_name(request, facts, prefers) {

@@ -1,6 +1,6 @@
 //! Beam search, and several symmetric images of one instance.
 
-use crate::mocks::{Knowing, Misleading, Roundabout, scrambled, solve_with};
+use crate::mocks::{Knowing, Roundabout, scrambled, solve_with};
 use crate::pancakes::Pancakes;
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query, exact_distances, zero};
 use costar::puzzle::Puzzle as _;
@@ -13,7 +13,6 @@ use costar::search::perimeter::Perimeter;
 use costar::search::symmetry::Symmetries;
 use costar::search::{Control, End, Incumbent, Limit, Limits, Search, SearchResult, Stats};
 use foldhash::fast::FixedState;
-use ndarray::Array2;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +23,6 @@ fn a_beam_with_candidates_evaluates_only_these() {
         n: 4,
         candidates,
         policy_weight: 1.0,
-        symmetry_averaging: 0.0,
         perimeter: if depth > 0 { Perimeter::new(&Pancakes::ALL, depth) } else { Perimeter::none() },
     };
     let (mut all, mut few, mut known) = (0, 0, 0);
@@ -162,100 +160,6 @@ fn an_image_that_was_not_searched_is_no_answer() {
     let mut control = Control::new(&limits, &stop, &mut watch).with_incumbents(&mut tell);
     let outcome = search.run(&Cube3, &start, &mut zero(), &mut control).expect("no heuristic fails");
     assert_eq!((outcome.stats.generated, outcome.moves.is_some(), control.was_stopped()), (10, true, true));
-}
-
-#[test]
-fn symmetry_averaging_makes_answers_shorter() {
-    let puzzle = Puzzle8::default();
-    let mut heuristic = wrong(&puzzle);
-    let mut run = |symmetry_averaging| {
-        let search = Beam { symmetry_averaging, ..Beam::new(8) };
-        let stop = AtomicBool::new(false);
-        let (mut length, mut evaluated) = (0, 0);
-        for number in 0..200 {
-            let start = scrambled(&puzzle, 60, &mut generator(8, number));
-            let outcome = search
-                .run(&puzzle, &start, &mut heuristic, &mut Control::new(&Limits::default(), &stop, &mut |_| ()))
-                .expect("no heuristic fails");
-            let (end, cost) = replay(&puzzle, &start, &outcome.moves.expect("solved")).expect("legal moves");
-            assert!(puzzle.is_goal(&end) && Some(cost) == outcome.cost);
-            length += cost;
-            evaluated += outcome.stats.evaluated;
-        }
-        (length, evaluated)
-    };
-    let (alone, averaged) = (run(0.0), run(0.5));
-    assert!(averaged.0 < alone.0, "{} moves with averaging, {} without", averaged.0, alone.0);
-    assert!(averaged.1 > alone.1, "symmetric states are evaluated, too: {} and {}", averaged.1, alone.1);
-}
-
-#[test]
-fn symmetric_states_are_evaluated_in_any_chunks() {
-    let search = Beam { symmetry_averaging: 0.5, ..Beam::new(12) };
-    let (mut asked, mut alone) = (0, 0);
-    for start in exact_distances(&Pancakes::ALL, 20).keys().take(100) {
-        let run = |search: &Beam<_>, chunk| {
-            let mut heuristic = Misleading::new(chunk);
-            let outcome = solve_with(search, Pancakes::ALL, start, &mut heuristic, &Limits::default());
-            assert_eq!(heuristic.out, 0, "every chunk was collected");
-            outcome
-        };
-        let whole = run(&search, 4096);
-        for chunk in [1, 2, 3, 7] {
-            let cut = run(&search, chunk);
-            assert_eq!((cut.end, cut.moves), (whole.end, whole.moves.clone()), "in chunks of {chunk}");
-        }
-        asked += whole.stats.evaluated;
-        alone += run(&Beam::new(12), 4096).stats.evaluated;
-    }
-    assert!(asked > alone, "{asked} evaluated with averaging, {alone} without");
-}
-
-/// Knows nothing, and asks the search to stop when the first symmetric states come: they alone are submitted without a policy.
-struct Stopping<'a> {
-    inner: PerState<[u8; 6]>,
-    stop: &'a AtomicBool,
-    symmetric: usize,
-}
-
-impl Heuristic<[u8; 6]> for Stopping<'_> {
-    fn name(&self) -> &str {
-        "stopping"
-    }
-
-    fn chunk(&self) -> usize {
-        4
-    }
-
-    fn has_policy(&self) -> bool {
-        true
-    }
-
-    fn submit(&mut self, states: &[[u8; 6]], ask: Query) -> Result<(), HeuristicError> {
-        if ask == Query::Values {
-            self.symmetric += states.len();
-            self.stop.store(true, Ordering::Relaxed);
-        }
-        self.inner.submit(states, ask)
-    }
-
-    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
-        let estimates = self.inner.collect()?;
-        let policy = Some(Array2::from_elem((estimates.values.len(), 5), 0.2));
-        Ok(Estimates { policy, ..estimates })
-    }
-}
-
-#[test]
-fn a_beam_that_averages_can_be_stopped() {
-    let stop = AtomicBool::new(false);
-    let mut heuristic = Stopping { inner: zero(), stop: &stop, symmetric: 0 };
-    let search = Beam { candidates: 5, policy_weight: 1.0, symmetry_averaging: 0.5, ..Beam::new(20) };
-    let (limits, mut watch) = (Limits::default(), |_: &_| ());
-    let mut control = Control::new(&limits, &stop, &mut watch);
-    let outcome = search.run(&Pancakes::ALL, b"ebdafc", &mut heuristic, &mut control).expect("no failure");
-    assert_eq!(outcome.end, End::Limit(Limit::Stopped));
-    assert!((1..=20).contains(&heuristic.symmetric), "{} symmetric states of one layer", heuristic.symmetric);
 }
 
 #[test]

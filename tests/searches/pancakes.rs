@@ -71,13 +71,6 @@ impl Puzzle for Pancakes {
         row.iter_mut().zip(state).for_each(|(cell, pancake)| *cell = pancake - b'a');
     }
 
-    /// The inverse permutation: what sorts one stack sorts the other, backward.
-    fn symmetric_state(&self, state: &[u8; 6]) -> Option<[u8; 6]> {
-        let mut image = [0; 6];
-        state.iter().zip(b'a'..).for_each(|(pancake, place)| image[usize::from(pancake - b'a')] = place);
-        Some(image)
-    }
-
     fn notation(&self) -> &'static str {
         "six letters"
     }

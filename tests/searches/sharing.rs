@@ -143,7 +143,7 @@ fn shared<P: Puzzle>(
 }
 
 fn beams<P: Puzzle>(n: usize, perimeter: &Perimeter<P::State>) -> [Beam<P::State>; 3] {
-    let wide = Beam { candidates: 2, policy_weight: 0.5, symmetry_averaging: 0.25, ..Beam::new(n) };
+    let wide = Beam { candidates: 2, policy_weight: 0.5, ..Beam::new(n) };
     [Beam::new(n / 2), wide.clone(), Beam { perimeter: perimeter.clone(), ..wide }]
 }
 

@@ -92,10 +92,6 @@ impl Puzzle for Cube3HalfTurns {
         turns::counted_with_half_turns(moves)
     }
 
-    fn symmetric_state(&self, state: &CubeState) -> Option<CubeState> {
-        Cube3.symmetric_state(state)
-    }
-
     fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
         Some(StateBytes::plain())
     }

@@ -326,11 +326,6 @@ impl<const N: usize> Found<N> {
         }
         images
     }
-
-    /// One image that is not the state itself for most states: the inverse, else that of the second symmetry.
-    pub(super) fn image_for_averaging(&self, state: &[u8; N]) -> [u8; N] {
-        self.inverse(state).or_else(|| self.maps.get(1).map(|map| self.image(state, map))).unwrap_or(*state)
-    }
 }
 
 impl<const N: usize> Symmetries<[u8; N]> for Found<N> {
