@@ -30,7 +30,7 @@ mod shared;
 use shared::{Sent, check_alike, collect, share_todo};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "bench measures the search: unlike solve, it takes no scramble undone as a first bound.")]
+#[command(after_help = "bench measures the search: unlike solve, it does not use the inverted scramble as a bound.")]
 pub(super) struct Args {
     /// One instance a line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
     /// with blank lines between the levels)

@@ -7,6 +7,7 @@ use crate::neural::model::{CONFIG, ModelConfig, PUZZLE};
 use crate::registry::has_own_rules;
 use crate::train::METRICS;
 use crate::train::checkpoint::{self, MODEL};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The folders in which a model is looked up by name.
@@ -118,8 +119,12 @@ pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
         None => find_for(puzzle),
     }?;
     let config = ModelConfig::read(&folder)?;
-    let search = config.search.map(serde_json::from_value::<SearchOptions>).transpose();
-    let search = search.with_context(|| format!("{}: `search`", folder.join(CONFIG).display()))?;
+    let search = config.search.map(|search| match search {
+        Value::Object(fields) => SearchOptions::from_json(fields),
+        other => Err(SettingError::new("search", format!("expected an object, got {other}"))),
+    });
+    let in_file = |error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display()));
+    let search = search.transpose().map_err(in_file)?;
     let own_name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.map(str::to_owned).or(own_name).unwrap_or_else(|| folder.display().to_string());
     Ok(ModelFacts { name, puzzle: config.puzzle, has_policy: config.network.policy.is_some(), search, folder })
