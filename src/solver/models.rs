@@ -2,7 +2,7 @@
 
 use super::options::SearchOptions;
 use super::plan::ModelFacts;
-use crate::error::{Context, Error, Result, SettingError};
+use crate::error::{Error, Result, SettingError};
 use crate::neural::model::{CONFIG, ModelConfig, PUZZLE};
 use crate::registry::has_own_rules;
 use crate::train::METRICS;
