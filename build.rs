@@ -1,5 +1,5 @@
-//! Compiles the C++ files over what tch does not offer of libtorch, and tells the linker where libtorch lies, so that the built program finds
-//! it without `LD_LIBRARY_PATH`.
+//! Compiles the C++ files for parts of libtorch that tch does not cover, and gives the linker the path of libtorch, so that
+//! the program finds it without `LD_LIBRARY_PATH`.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn main() {
     }
     let uses_pytorch = std::env::var_os("LIBTORCH_USE_PYTORCH").is_some();
     let libtorch = if uses_pytorch { pytorch() } else { std::env::var("LIBTORCH").ok() };
-    let Some(libtorch) = libtorch else { fail("LIBTORCH is not set: it names the folder of libtorch") };
+    let Some(libtorch) = libtorch else { fail("LIBTORCH is not set: set it to the folder of libtorch") };
     let libtorch = Path::new(&libtorch);
     let libraries = libtorch.join("lib");
     println!("cargo:rerun-if-changed={}", libraries.display());
@@ -28,7 +28,7 @@ fn main() {
     cc::Build::new()
         .cpp(true)
         .std("c++17")
-        .warnings(false) // of libtorch's headers
+        .warnings(false) // libtorch's headers have some
         .include("src")
         .include("src/distributed/gloo_shim")
         .include(include.join("torch/csrc/api/include"))
@@ -36,11 +36,11 @@ fn main() {
         .files([C10D, OPERATIONS])
         .compile("costar_libtorch");
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", libraries.display());
-    // A checkout that was moved as a whole still works: target/release/costar finds ../../libtorch.
+    // A checkout that was moved still works: target/release/costar finds ../../libtorch.
     println!("cargo:rustc-link-arg=-Wl,-rpath,$ORIGIN/../../libtorch/torch/lib");
 }
 
-/// The folder of the PyTorch that `python3` has.
+/// The folder of the PyTorch that `python3` imports.
 fn pytorch() -> Option<String> {
     let output = Command::new("python3").args(["-c", "import torch; print(torch.__path__[0])"]).output().ok()?;
     let folder = String::from_utf8(output.stdout).ok()?.trim().to_owned();

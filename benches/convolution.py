@@ -1,4 +1,4 @@
-"""One 3×3 convolution of a 3×3 face with its gradients, two ways: as products for each cell, as costar does it
+"""A 3×3 convolution of a 3×3 face with its gradients, in two ways: as one product per cell, as in costar
 (`src/neural/operations.cpp`), and as `conv2d` in channels-last layout. Needs PyTorch.
 
     python3 benches/convolution.py [--device cuda]
@@ -14,17 +14,17 @@ SIDE, ROUNDS = 3, 5
 
 
 def near(at):
-    """The cells at most one away from `at`: the first, and how many."""
+    """The cells within a distance of one from `at`: the first, and their number."""
     first = max(at - 1, 0)
     return first, min(at + 2, SIDE) - first
 
 
 class Cells(torch.autograd.Function):
-    """Of `samples × (9 · inputs)`, with taps `outputs × 3 × 3 × inputs`."""
+    """Convolves images, `samples × (9 · inputs)`, with taps, `outputs × 3 × 3 × inputs`."""
 
     @staticmethod
     def parts(images, taps):
-        """For each column, what its cells see and the taps that meet it; for each of its cells, where its part lies."""
+        """For each column, the inputs that its cells see, the taps that meet them, and the offsets of each cell."""
         grid = images.view(len(images), SIDE, SIDE, -1)
         for column in range(SIDE):
             first, width = near(column)
@@ -66,14 +66,14 @@ class Cells(torch.autograd.Function):
 
 
 def seconds(step, device):
-    """The median of some rounds, after one that does not count."""
+    """The median of several rounds, after one to warm up."""
     taken = []
     for _ in range(ROUNDS + 1):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         step()
         if device == "cuda":
             torch.cuda.synchronize()
-        taken.append(time.perf_counter() - begun)
+        taken.append(time.perf_counter() - started)
     return statistics.median(taken[1:])
 
 

@@ -1,16 +1,16 @@
 //! The 8-puzzle by breadth-first search, made fast step by step: `cargo bench --bench eight_puzzle [-- --all]`.
 //!
-//! Prints the table of test-data/eight-puzzle.tsv again with the time of each step (a list of boards, a list of packed
-//! boards, a table by number, the crate's `bfs` and `bidirectional`), then searches of whole puzzles, then the crate's
-//! searches beside those of the crate `pathfinding`, on the same boards in the same run. Times are medians. Lists are
-//! scanned only as long as that takes seconds, unless `--all` is given.
+//! Prints the table of test-data/eight-puzzle.tsv with the time of each step (a list of boards, a list of packed boards, a
+//! table by index, the crate's `bfs` and `bidirectional`), then searches of whole puzzles, then the crate's searches beside
+//! those of the crate `pathfinding`, on the same boards in the same run. Times are medians. Long scans of lists are left
+//! out, unless `--all` is given.
 
 use costar::heuristic::exact::Exact;
 use costar::heuristic::tiles::distance;
 use costar::heuristic::{Heuristic, zero};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::tiles::{Board as _, Packed8, Puzzle8};
-use costar::puzzle::{Move, Puzzle as _, Ranked};
+use costar::puzzle::{Indexed, Move, Notation as _, Rules as _};
 use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 
 const START: &str = "0 1 2 3 4 5 6 7 8";
 
-/// Boards up to which a list is scanned for duplicates by default: unpacked and packed.
+/// The most boards of a list that is scanned for duplicates by default: unpacked and packed.
 const SCANNED: [u64; 2] = [40_000, 120_000];
 
-/// Runs of each search beside another, at most.
-const ROUNDS: usize = 101;
+/// The most runs of each search beside another.
+const MAX_ROUNDS: usize = 101;
 
 fn main() -> anyhow::Result<()> {
     let all = std::env::args().any(|word| word == "--all");
@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line of the table: the goal, and what is known of the way there.
+/// A row of the table: the goal, and the known counts.
 struct Row {
     board: String,
     puzzle: Puzzle8,
@@ -67,14 +67,14 @@ fn rows() -> anyhow::Result<Vec<Row>> {
     lines.map(row).collect()
 }
 
-/// The median time of enough runs to fill a moment, and what the last one gave.
+/// The median time of runs that together take 0.2 s, and the last result.
 fn median<T>(mut run: impl FnMut() -> T) -> (f64, T) {
-    let (begun, mut times) = (Instant::now(), Vec::new());
+    let (started, mut times) = (Instant::now(), Vec::new());
     loop {
-        let start = Instant::now();
+        let run_started = Instant::now();
         let result = black_box(run());
-        times.push(start.elapsed().as_secs_f64());
-        if times.len() >= 101 || begun.elapsed() > Duration::from_millis(200) {
+        times.push(run_started.elapsed().as_secs_f64());
+        if times.len() >= 101 || started.elapsed() > Duration::from_millis(200) {
             times.sort_by(f64::total_cmp);
             return (times[times.len() / 2], result);
         }
@@ -84,7 +84,7 @@ fn median<T>(mut run: impl FnMut() -> T) -> (f64, T) {
 /// Moves, boards enumerated, and boards examined.
 type Counts = (u64, [u64; 2]);
 
-/// Breadth-first search on a list of boards; `is_new` says whether a board is not in the list yet.
+/// Breadth-first search on a list of boards; `is_new` tells whether a board is not in the list yet.
 fn breadth_first<B: Copy + PartialEq>(
     start: B,
     goal: B,
@@ -136,25 +136,25 @@ fn packed_list(row: &Row) -> Counts {
 
 fn numbered(row: &Row) -> Counts {
     let mut seen = vec![false; row.puzzle.count()];
-    let is_new = |_: &[Packed8], board| !std::mem::replace(&mut seen[row.puzzle.rank(&board)], true);
+    let is_new = |_: &[Packed8], board| !std::mem::replace(&mut seen[row.puzzle.index(&board)], true);
     breadth_first(row.start, row.puzzle.goal(), |board, action| board.slide(action), is_new)
 }
 
 fn run(row: &Row, search: &dyn Search<Puzzle8>, heuristic: &mut dyn Heuristic<Packed8>) -> SearchResult {
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
-    let outcome = search.run(&row.puzzle, &row.start, heuristic, &mut Control::new(&limits, &stop, &mut watch));
-    let outcome = outcome.expect("no heuristic here fails");
-    assert_eq!(outcome.cost.map(u64::from), Some(row.moves), "{} to {}", search.name(), row.board);
-    outcome
+    let result = search.run(&row.puzzle, &row.start, heuristic, &mut Control::new(&limits, &stop, &mut watch));
+    let result = result.expect("no heuristic here fails");
+    assert_eq!(result.cost.map(u64::from), Some(row.moves), "{} to {}", search.name(), row.board);
+    result
 }
 
 fn by_search(row: &Row, search: &dyn Search<Puzzle8>) -> Counts {
-    let outcome = run(row, search, &mut zero());
-    (row.moves, [outcome.stats.stored, outcome.stats.expanded])
+    let stats = run(row, search, &mut zero()).stats;
+    (row.moves, [stats.stored, stats.expanded])
 }
 
-/// A step: its name, how it searches, the boards up to which it does by default, and whether it goes both ways.
+/// A step: its name, its search, the most boards that it takes by default, and whether it searches from both ends.
 struct Step {
     name: &'static str,
     search: fn(&Row) -> Counts,
@@ -199,7 +199,7 @@ fn steps(rows: &[Row], all: bool) {
     }
     if !all {
         println!(
-            "-: left out, for scanning a list of more than {} boards, or {} packed ones, takes long: -- --all does it",
+            "-: left out, because scanning a list of more than {} boards, or {} packed ones, takes long: -- --all does it",
             SCANNED[0], SCANNED[1]
         );
     }
@@ -218,7 +218,7 @@ fn steps(rows: &[Row], all: bool) {
     }
 }
 
-/// Every state of a puzzle, by number; the last row by bidirectional search is in the table above.
+/// Every state of a puzzle, by index.
 fn wholes() {
     println!("\nAll states of a puzzle by number, milliseconds on one core");
     let (seconds, counts) = median(|| Exact::of(&Puzzle8::default()).counts());
@@ -328,7 +328,7 @@ fn unpacked_manhattan(board: &[u8; 9], goal: &[u8; 9]) -> u32 {
     tiles.map(|(cell, &tile)| apart(cell, home(tile)) as u32).sum()
 }
 
-/// The boards one move on, as one writes them without packing.
+/// The boards one move on, without packing.
 fn unpacked_children(board: &[u8; 9]) -> Vec<[u8; 9]> {
     let blank = board.iter().position(|&tile| tile == 0).expect("a board has a blank");
     let steps = [(blank >= 3, -3), (blank < 6, 3), (blank % 3 < 2, 1), (blank % 3 > 0, -1)];
@@ -341,14 +341,14 @@ fn unpacked_children(board: &[u8; 9]) -> Vec<[u8; 9]> {
     legal.map(swapped).collect()
 }
 
-/// Runs two searches on every row, in turn so that a machine whose speed drifts is as fast for both; both must find as
-/// few moves as there are.
+/// Runs two searches on every row, in turns, so that a drifting machine is as fast for both; both must find the fewest
+/// moves.
 fn compare(name: &str, rows: &[Row], ours: impl Fn(&Row) -> u64, theirs: impl Fn(&Row) -> Option<u64>) {
     let mut sums = [0.0; 2];
     for row in rows {
         let mut times = [Vec::new(), Vec::new()];
-        let begun = Instant::now();
-        while times[0].len() < ROUNDS && (times[0].len() < 3 || begun.elapsed() < Duration::from_secs(1)) {
+        let started = Instant::now();
+        while times[0].len() < MAX_ROUNDS && (times[0].len() < 3 || started.elapsed() < Duration::from_secs(1)) {
             let start = Instant::now();
             let moves = black_box(ours(row));
             times[0].push(start.elapsed().as_secs_f64());

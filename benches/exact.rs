@@ -1,12 +1,12 @@
-//! Judges learned estimates by the exact distance of every state of a puzzle, not of a sample:
+//! Judges learned estimates by the exact distance of every state of a puzzle:
 //! `cargo bench --bench exact [-- --puzzle cube2 --model DIR] [--device cpu] [--every K]`.
 //!
-//! Without flags: each of `puzzle8` and `cube2` whose model is in `models/`. A folder of a run stands for its newest
-//! checkpoint. `--every K` looks at every K-th state by number, where evaluating all takes too long.
+//! Without flags: each of `puzzle8` and `cube2` that has a model in `models/`. A folder of a run stands for its newest
+//! checkpoint. `--every K` judges every K-th state by index, where evaluating all takes too long.
 //!
-//! Prints the mean error (bias), the mean absolute and the worst error, the rank correlation (Spearman's), and how often
-//! a greedy step is right, one move nearer by the exact table: to the child of least estimate, and by the move that the
-//! policy head prefers, where it has one. Goals are left out. Then the same by exact distance.
+//! Prints the mean error (bias), the mean absolute and the worst error, Spearman's rank correlation, and how often a greedy
+//! step leads one move nearer by the exact table: to the child with the least estimate, and by the policy head's preferred
+//! move, if there is one. Goals are left out. Then the same by exact distance.
 
 use costar::heuristic::exact::Exact;
 use costar::heuristic::{Heuristic as _, Query};
@@ -16,8 +16,8 @@ use costar::neural::model::{CONFIG, Model};
 use costar::neural::precision::Precision;
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::tiles::Puzzle8;
-use costar::puzzle::{Move, Ranked};
-use costar::train::checkpoint::{self, MODEL};
+use costar::puzzle::{Indexed, Move};
+use costar::report::run_folder::{MODEL, newest_checkpoint};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -53,18 +53,18 @@ fn model_in(folder: &Path) -> anyhow::Result<PathBuf> {
     if folder.join(CONFIG).is_file() || !folder.is_dir() {
         return Ok(folder.to_owned());
     }
-    Ok(checkpoint::newest(folder)?.map_or_else(|| folder.to_owned(), |newest| newest.join(MODEL)))
+    Ok(newest_checkpoint(folder)?.map_or_else(|| folder.to_owned(), |newest| newest.join(MODEL)))
 }
 
-/// What a model says of the states of a puzzle, by number.
-struct Said {
-    /// The estimate; NaN where nobody asked.
+/// A model's evaluation of the states of a puzzle, by index.
+struct Evaluations {
+    /// NaN for states that were not evaluated.
     estimates: Vec<f32>,
-    /// The preferred one of the legal moves, where the model has policy.
+    /// The preferred legal move, if the model has a policy head.
     preferred: Option<Vec<Move>>,
 }
 
-/// What was found of a state that was looked at.
+/// A judged state.
 struct Judged {
     distance: u8,
     estimate: f32,
@@ -72,75 +72,75 @@ struct Judged {
     preferred_is_nearer: Option<bool>,
 }
 
-fn judge<P: Ranked + Clone>(puzzle: P, folder: &Path, device: Device, every: usize) -> anyhow::Result<()> {
-    let begun = Instant::now();
+fn judge<P: Indexed + Clone>(puzzle: P, folder: &Path, device: Device, every: usize) -> anyhow::Result<()> {
+    let started = Instant::now();
     let table = Exact::of(&puzzle);
-    println!("{}: the exact distances of {} states in {:.2?}", puzzle.name(), puzzle.count(), begun.elapsed());
+    println!("{}: the exact distances of {} states in {:.2?}", puzzle.name(), puzzle.count(), started.elapsed());
     let precision = Precision::auto(device);
     let model = Model::read(folder, &puzzle, device, Some(precision))?;
     let mut heuristic = NetworkHeuristic::new(Arc::new(puzzle.clone()), model, device);
-    let begun = Instant::now();
-    let said = ask(&puzzle, &mut heuristic, every)?;
-    println!("the model in {} on {device} in {precision}: evaluated in {:.1?}\n", folder.display(), begun.elapsed());
+    let started = Instant::now();
+    let evaluations = evaluate(&puzzle, &mut heuristic, every)?;
+    println!("the model in {} on {device} in {precision}: evaluated in {:.1?}\n", folder.display(), started.elapsed());
     let judged: Vec<Judged> =
-        (0..puzzle.count()).step_by(every).filter_map(|rank| judged(&puzzle, &table, &said, rank)).collect();
+        (0..puzzle.count()).step_by(every).filter_map(|index| judged(&puzzle, &table, &evaluations, index)).collect();
     print_all(&puzzle, &judged);
     print_by_distance(&judged);
     Ok(())
 }
 
-/// Asks the model for every `every`-th state and all neighbours of those.
-fn ask<P: Ranked>(puzzle: &P, heuristic: &mut NetworkHeuristic<P>, every: usize) -> anyhow::Result<Said> {
-    let mut wanted = vec![every == 1; puzzle.count()];
-    for rank in (0..puzzle.count()).step_by(every) {
-        wanted[rank] = true;
+/// Evaluates every `every`-th state and the neighbours of those.
+fn evaluate<P: Indexed>(puzzle: &P, heuristic: &mut NetworkHeuristic<P>, every: usize) -> anyhow::Result<Evaluations> {
+    let mut is_needed = vec![every == 1; puzzle.count()];
+    for index in (0..puzzle.count()).step_by(every) {
+        is_needed[index] = true;
         if every > 1 {
-            puzzle.neighbours(rank, |_, neighbour| wanted[neighbour] = true);
+            puzzle.neighbours(index, |_, neighbour| is_needed[neighbour] = true);
         }
     }
-    let ranks: Vec<usize> = (0..puzzle.count()).filter(|&rank| wanted[rank]).collect();
-    let mut said = Said {
+    let indices: Vec<usize> = (0..puzzle.count()).filter(|&index| is_needed[index]).collect();
+    let mut evaluations = Evaluations {
         estimates: vec![f32::NAN; puzzle.count()],
         preferred: heuristic.has_policy().then(|| vec![0; puzzle.count()]),
     };
-    for chunk in ranks.chunks(heuristic.chunk()) {
-        let states: Vec<P::State> = chunk.iter().map(|&rank| puzzle.unrank(rank)).collect();
+    for chunk in indices.chunks(heuristic.chunk()) {
+        let states: Vec<P::State> = chunk.iter().map(|&index| puzzle.state_at(index)).collect();
         heuristic.submit(&states, Query::ValuesAndPolicy)?;
-        let answer = heuristic.collect()?;
-        for (&rank, &value) in chunk.iter().zip(&answer.values) {
-            said.estimates[rank] = value;
+        let estimates = heuristic.collect()?;
+        for (&index, &value) in chunk.iter().zip(&estimates.values) {
+            evaluations.estimates[index] = value;
         }
-        if let (Some(preferred), Some(rows)) = (&mut said.preferred, &answer.policy) {
-            for ((&rank, state), row) in chunk.iter().zip(&states).zip(rows.rows()) {
+        if let (Some(preferred), Some(rows)) = (&mut evaluations.preferred, &estimates.policy) {
+            for ((&index, state), row) in chunk.iter().zip(&states).zip(rows.rows()) {
                 let legal = (0..puzzle.move_count() as Move).filter(|&action| puzzle.apply(state, action).is_some());
                 let best = legal.max_by(|&a, &b| row[usize::from(a)].total_cmp(&row[usize::from(b)]));
-                preferred[rank] = best.unwrap_or(0);
+                preferred[index] = best.unwrap_or(0);
             }
         }
     }
-    // A search looks for goals before it asks: a goal is the least of all.
-    puzzle.goals().iter().for_each(|goal| said.estimates[puzzle.rank(goal)] = f32::NEG_INFINITY);
-    Ok(said)
+    // A search tests for goals before it evaluates: a goal is the least of all.
+    puzzle.goals().iter().for_each(|goal| evaluations.estimates[puzzle.index(goal)] = f32::NEG_INFINITY);
+    Ok(evaluations)
 }
 
-/// Judges a state by its number; a goal is not judged, nor is a state without a way to one.
-fn judged<P: Ranked>(puzzle: &P, table: &Exact, said: &Said, rank: usize) -> Option<Judged> {
-    let distance = table.distance(rank).filter(|&distance| distance > 0)?;
-    let nearer = |rank: usize| table.distance(rank) == Some(distance - 1);
-    let mut least = (f32::INFINITY, rank);
-    puzzle.neighbours(rank, |_, neighbour| {
-        if said.estimates[neighbour] < least.0 {
-            least = (said.estimates[neighbour], neighbour);
+/// Judges the state with an index; `None` for goals, and for states from which none can be reached.
+fn judged<P: Indexed>(puzzle: &P, table: &Exact, evaluations: &Evaluations, index: usize) -> Option<Judged> {
+    let distance = table.distance(index).filter(|&distance| distance > 0)?;
+    let is_nearer = |index: usize| table.distance(index) == Some(distance - 1);
+    let mut least = (f32::INFINITY, index);
+    puzzle.neighbours(index, |_, neighbour| {
+        if evaluations.estimates[neighbour] < least.0 {
+            least = (evaluations.estimates[neighbour], neighbour);
         }
     });
-    let preferred_is_nearer = said.preferred.as_ref().map(|preferred| {
-        let child = puzzle.apply(&puzzle.unrank(rank), preferred[rank]);
-        child.is_some_and(|child| nearer(puzzle.rank(&child)))
+    let preferred_is_nearer = evaluations.preferred.as_ref().map(|preferred| {
+        let child = puzzle.apply(&puzzle.state_at(index), preferred[index]);
+        child.is_some_and(|child| is_nearer(puzzle.index(&child)))
     });
     Some(Judged {
         distance,
-        estimate: said.estimates[rank],
-        least_child_is_nearer: nearer(least.1),
+        estimate: evaluations.estimates[index],
+        least_child_is_nearer: is_nearer(least.1),
         preferred_is_nearer,
     })
 }
@@ -151,7 +151,7 @@ impl Judged {
     }
 }
 
-/// The mean of something over states.
+/// The mean of a property over states.
 fn mean(judged: &[&Judged], of: impl Fn(&Judged) -> f64) -> f64 {
     judged.iter().map(|state| of(state)).sum::<f64>() / judged.len() as f64
 }
@@ -160,7 +160,7 @@ fn percent(is: bool) -> f64 {
     if is { 100.0 } else { 0.0 }
 }
 
-/// The share of states whose preferred move is right; a dash where the model prefers none.
+/// The share of states with a right preferred move; a dash for a model without a policy head.
 fn preferred(judged: &[&Judged]) -> String {
     match judged.first().map(|state| state.preferred_is_nearer) {
         Some(Some(_)) => format!("{:.2} %", mean(judged, |state| percent(state.preferred_is_nearer == Some(true)))),
@@ -168,7 +168,7 @@ fn preferred(judged: &[&Judged]) -> String {
     }
 }
 
-fn print_all<P: Ranked>(puzzle: &P, judged: &[Judged]) {
+fn print_all<P: Indexed>(puzzle: &P, judged: &[Judged]) {
     let all: Vec<&Judged> = judged.iter().collect();
     let worst = judged.iter().map(Judged::error).max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
     println!("{} of {} states", all.len(), puzzle.count());
@@ -200,7 +200,7 @@ fn print_by_distance(judged: &[Judged]) {
     println!();
 }
 
-/// Spearman's coefficient between estimates and distances: the correlation of their ranks, equals sharing one.
+/// Spearman's coefficient between estimates and distances: the correlation of their ranks, where equals share one.
 fn rank_correlation(judged: &[Judged]) -> f64 {
     let by_estimate = shared_ranks(judged.iter().map(|state| state.estimate).collect());
     let by_distance = shared_ranks(judged.iter().map(|state| state.distance.into()).collect());
@@ -213,7 +213,7 @@ fn rank_correlation(judged: &[Judged]) -> f64 {
     both / (first * second).sqrt()
 }
 
-/// The place of each value among all in order; equal values get the mean of their places.
+/// The rank of each value in sorted order; equal values get the mean of their ranks.
 fn shared_ranks(values: Vec<f32>) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));

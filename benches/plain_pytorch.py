@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The training of `costar train` as one would write it in PyTorch, its samples made in Python: what the benchmark
-`speed` compares with (`cargo bench --bench speed -- --pytorch python3`).
+"""The training of `costar train` in plain PyTorch, with samples made in Python: the baseline of the benchmark `speed`
+(`cargo bench --bench speed -- --pytorch python3`).
 
 The same networks, batches, labels (cost-to-go and policy), optimizer and precision; walks over a whole batch at a time, in NumPy,
-as DeepCubeA makes them. Prints two numbers: samples a second in whole, and of the network's step alone, fed with one
-batch over and over.
+as DeepCubeA makes them. Prints two numbers, in samples per second: the whole training, and the network's step
+alone, fed with one batch again and again.
 """
 
 import argparse
@@ -18,8 +18,8 @@ MOVES, CELLS, COLOURS, DEEPEST = 12, 54, 6, 26
 
 
 def turns():
-    """For each quarter turn, which cell each cell's colour comes from: faces of 3 × 3 cells on a cube of side 3."""
-    cells = []  # (place, the side it looks to), both in half units
+    """For each quarter turn, the cell that each cell's colour comes from: faces of 3 × 3 cells on a cube of side 3."""
+    cells = []  # (place, direction of the face), both in half units
     for axis in range(3):
         for side in (1, -1):
             for row in (-1, 0, 1):
@@ -47,7 +47,7 @@ def turns():
 
 
 def batch_of(size, table, generator):
-    """Scrambles of 1 to 26 moves, their lengths, and the move that leads back from each."""
+    """Scrambles of 1 to 26 moves, their lengths, and the move that undoes the last of each."""
     depths = generator.integers(1, DEEPEST + 1, size)
     states = np.tile(np.repeat(np.arange(COLOURS, dtype=np.uint8), 9), (size, 1))
     last = np.full(size, -1)
@@ -139,13 +139,13 @@ def main():
 
     def rate(run):
         run().item()
-        begun, count = time.perf_counter(), 0
-        while time.perf_counter() - begun < flags.seconds:
+        started, count = time.perf_counter(), 0
+        while time.perf_counter() - started < flags.seconds:
             loss, count = run(), count + 1
             if count % 8 == 0 or flags.device == "cpu":
                 loss.item()
         loss.item()
-        return count * flags.batch_size / (time.perf_counter() - begun)
+        return count * flags.batch_size / (time.perf_counter() - started)
 
     fixed = batch_of(flags.batch_size, table, generator)
     print(rate(lambda: step(batch_of(flags.batch_size, table, generator))), rate(lambda: step(fixed)))

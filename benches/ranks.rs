@@ -1,13 +1,13 @@
-//! What several ranks cost, on one machine: the sum of gradients, and a training by two ranks with one thread each beside
-//! one by a single process with two.
+//! The cost of several ranks on one machine: the sum of gradients, and a training by two ranks with one thread each against
+//! one by a single process with two threads.
 //!
 //! ```sh
 //! cargo bench --bench ranks
 //! ```
 
 use anyhow::{Context as _, Result, ensure};
-use costar::distributed::group::Gathered;
-use costar::distributed::{Group, Place};
+use costar::distributed::group::JoinStatus;
+use costar::distributed::{Group, LauncherEnv};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -15,16 +15,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Numbers of the default network of kind `mlp` for the cube.
+/// Parameters of the default network of kind `mlp` for the cube.
 const NUMBERS: usize = 2_411_027;
 
 fn main() -> Result<()> {
     if std::env::var_os("RANK").is_some() {
         return sums();
     }
-    let this = std::env::current_exe().context("this program has a path")?;
+    let program = std::env::current_exe().context("this program has a path")?;
     let ranks: Vec<Child> = (0..2)
-        .map(|rank| of_two(Command::new(&this), rank).spawn())
+        .map(|rank| as_rank(Command::new(&program), rank).spawn())
         .collect::<Result<_, _>>()
         .context("two ranks start")?;
     for mut rank in ranks {
@@ -42,8 +42,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The variables of one of two ranks.
-fn of_two(mut command: Command, rank: usize) -> Command {
+/// Sets the variables of one of two ranks.
+fn as_rank(mut command: Command, rank: usize) -> Command {
     command.envs([
         ("WORLD_SIZE", "2"),
         ("MASTER_ADDR", "127.0.0.1"),
@@ -54,18 +54,18 @@ fn of_two(mut command: Command, rank: usize) -> Command {
     command
 }
 
-/// Times sums of as many numbers as a training step has.
+/// Times sums of as many numbers as a training step exchanges.
 fn sums() -> Result<()> {
-    let place = Place::from_environment().map_err(|misplaced| misplaced.error)?.context("there are two ranks")?;
-    let group = Group::open(place, Arc::new(AtomicBool::new(false)))?;
-    ensure!(group.gather("sums")? == Gathered::All, "rank 0 was started again");
+    let env = LauncherEnv::read().map_err(|invalid| invalid.error)?.context("there are two ranks")?;
+    let group = Group::open(env, Arc::new(AtomicBool::new(false)))?;
+    ensure!(group.join("sums")? == JoinStatus::Complete, "rank 0 was restarted");
     let mut numbers = vec![1.0; NUMBERS];
     numbers = group.sum(numbers)?;
     let mut milliseconds = Vec::new();
     for _ in 0..30 {
-        let begun = Instant::now();
+        let started = Instant::now();
         numbers = group.sum(numbers)?;
-        milliseconds.push(begun.elapsed().as_secs_f64() * 1e3);
+        milliseconds.push(started.elapsed().as_secs_f64() * 1e3);
     }
     milliseconds.sort_by(f64::total_cmp);
     if group.is_first() {
@@ -77,7 +77,7 @@ fn sums() -> Result<()> {
     Ok(())
 }
 
-/// Samples a second of a training for the cube.
+/// Samples a second of a training on the cube.
 fn training(out: &Path, ranks: usize, batch_size: &str) -> Result<f64> {
     let command = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_costar"));
@@ -96,11 +96,11 @@ fn training(out: &Path, ranks: usize, batch_size: &str) -> Result<f64> {
         command.arg("--out").arg(out).stderr(Stdio::null());
         command
     };
-    let started: std::io::Result<Vec<Child>> = match ranks {
+    let children: std::io::Result<Vec<Child>> = match ranks {
         1 => command().env("OMP_NUM_THREADS", "2").spawn().map(|child| vec![child]),
-        _ => (0..ranks).map(|rank| of_two(command(), rank).spawn()).collect(),
+        _ => (0..ranks).map(|rank| as_rank(command(), rank).spawn()).collect(),
     };
-    for mut child in started? {
+    for mut child in children? {
         ensure!(child.wait()?.success(), "a training has failed");
     }
     let text = std::fs::read_to_string(out.join("metrics.jsonl"))?;

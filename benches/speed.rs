@@ -1,22 +1,23 @@
-//! Measures each stage beside what limits it, on this machine: `cargo bench --bench speed [-- FLAGS]`.
+//! Measures each stage beside its limit, on this machine: `cargo bench --bench speed [-- FLAGS]`.
 //!
-//! Prints a table: the rate of bf16 products; samples made a second by one core; training of a network with a policy head
-//! (`--net mlp --width 1024 --blocks 3 --batch-size 8192`, if nothing else is said), in whole (fed by sampling threads, as
-//! `costar train` is) and part by part; evaluation with it, encoding included; nodes that batch-weighted A* evaluates a second;
-//! bytes a stored node. `--device` and `--seconds` (a figure and round) say where and how long; with `--pytorch PYTHON`,
-//! a Python that has PyTorch and NumPy trains the same network (`benches/plain_pytorch.py`) in turn with costar.
+//! Prints a table: the rate of bf16 products; samples per second of one core; training of a network with a policy head (by
+//! default `--net mlp --width 1024 --blocks 3 --batch-size 8192`), in whole (fed by sampling threads, as in `costar train`)
+//! and part by part; evaluation with it, encoding included; nodes that batch-weighted A* evaluates per second; bytes per
+//! stored node. `--device` chooses the device, `--seconds` the time per figure and round; with `--pytorch PYTHON`, a Python
+//! that has PyTorch and NumPy trains the same network (`benches/plain_pytorch.py`) in turn with costar.
 
 use anyhow::{Context as _, anyhow, ensure};
 use clap::Parser as _;
 use costar::heuristic::{Heuristic, PerState, Query};
-use costar::neural::device::{Device, DeviceChoice, product_rate};
+use costar::neural::benchmark::{StepTimes, product_rate};
+use costar::neural::device::{Device, DeviceChoice};
 use costar::neural::heuristic::NetworkHeuristic;
-use costar::neural::learner::{Learner, Stages};
+use costar::neural::learner::Learner;
 use costar::neural::model::{Model, ModelConfig};
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::neural::precision::Precision;
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::puzzle::{Encoding, Puzzle as _};
+use costar::puzzle::{Encode as _, Encoding, Notation as _};
 use costar::random::generator;
 use costar::sampler::{Sampler, Walker, Walks};
 use costar::search::best_first::BestFirst;
@@ -34,7 +35,7 @@ const ROUNDS: usize = 5;
 struct Flags {
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
-    /// About how long a figure takes in each round.
+    /// Seconds per figure and round, about.
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
     #[arg(long, default_value = "mlp")]
@@ -48,7 +49,7 @@ struct Flags {
     /// A Python that has PyTorch and NumPy.
     #[arg(long)]
     pytorch: Option<String>,
-    /// What `cargo bench` adds.
+    /// Added by `cargo bench`.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -77,7 +78,7 @@ fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     learner
         .write_model(folder.path(), &ModelConfig::new("cube3".into(), Cube3.encoding(), config.clone(), precision))?;
-    // The shipped model, where that is the network: a search is shaped by what its network has learned.
+    // The shipped model if it is the same network: a search depends on what its network has learned.
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
     let is_shipped = ModelConfig::read(&shipped).is_ok_and(|model| model.network == config);
     let model = Model::read(if is_shipped { &shipped } else { folder.path() }, &Cube3, device, None)?;
@@ -95,7 +96,7 @@ fn main() -> anyhow::Result<()> {
     let states = scrambled(chunk);
     let limits = Limits { time: Some(Duration::from_secs_f64(seconds)), ..Limits::default() };
 
-    // In rounds, so that a machine whose speed drifts is as fast for each figure as for its limit.
+    // In rounds, so that a drift of the machine's speed affects each figure and its limit alike.
     let mut stream = sampler.clone().stream(0, 1, device.sampler_threads());
     let batch = sampler.batch(0);
     let mut rounds = Vec::new();
@@ -104,25 +105,25 @@ fn main() -> anyhow::Result<()> {
         let sampling = rate(seconds / 2.0, batch_size, |k| drop(std::hint::black_box(sampler.batch(k))));
         let training = rate(seconds, batch_size, |k| {
             let batch = stream.next().expect("the sampling threads go on");
-            learner.step(&batch, 1e-3).expect("the device has room for a batch");
+            learner.step(&batch, 1e-3).expect("a batch fits the device's memory");
             if k % 8 == 7 {
                 learner.losses().expect("the device works");
             }
         });
-        let stages = learner.stages(&batch, seconds / 5.0)?;
+        let step_times = learner.step_times(&batch, seconds / 5.0)?;
         let evaluation = rate(seconds, chunk, |_| {
             heuristic.submit(&states, Query::Values).and_then(|()| heuristic.collect()).expect("the device evaluates");
         });
-        let outcome = search(10_000, &mut heuristic, &limits)?;
-        let searching = outcome.stats.evaluated as f64 / outcome.stats.seconds;
+        let result = search(10_000, &mut heuristic, &limits)?;
+        let searching = result.stats.evaluated as f64 / result.stats.seconds;
         let pytorch = flags.pytorch.as_ref().map(|python| plain_pytorch(python, &flags, device)).transpose()?;
-        rounds.push(Round { products, sampling, training, stages, evaluation, searching, pytorch });
+        rounds.push(Round { products, sampling, training, step_times, evaluation, searching, pytorch });
     }
     print(&rounds, flops, batch_size, chunk);
     Ok(())
 }
 
-/// Floating-point operations of evaluating one state, those of the products: two a weight, and a cell that it meets.
+/// Floating-point operations of the products for one state: two per weight and cell that it meets.
 fn operations(config: &NetworkConfig, encoding: &Encoding, parameters: u64) -> f64 {
     let width = config.width as f64;
     2.0 * match encoding.grid.filter(|_| config.kind == NetworkKind::Resnet) {
@@ -135,7 +136,7 @@ fn operations(config: &NetworkConfig, encoding: &Encoding, parameters: u64) -> f
     }
 }
 
-/// Samples a second of the same training in plain PyTorch: in whole, and of the step alone.
+/// Samples per second of the same training in plain PyTorch: in whole, and of the step alone.
 fn plain_pytorch(python: &str, flags: &Flags, device: Device) -> anyhow::Result<[f64; 2]> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/plain_pytorch.py");
     let output = Command::new(python)
@@ -153,18 +154,18 @@ fn plain_pytorch(python: &str, flags: &Flags, device: Device) -> anyhow::Result<
     rates.try_into().map_err(|_| anyhow!("{python} printed '{}'", text.trim()))
 }
 
-/// What one round measured: floating-point operations, samples and states a second.
+/// Measurements of one round: floating-point operations, samples and states per second.
 struct Round {
     products: f64,
     sampling: f64,
     training: f64,
-    stages: Stages,
+    step_times: StepTimes,
     evaluation: f64,
     searching: f64,
     pytorch: Option<[f64; 2]>,
 }
 
-/// Prints medians, and each figure as a share of what limits it; `flops` are those of evaluating one state.
+/// Prints medians, and each figure as a share of its limit; `flops` is for one state.
 fn print(rounds: &[Round], flops: f64, batch_size: usize, chunk: usize) {
     let median = |of: &dyn Fn(&Round) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(of).collect();
@@ -175,21 +176,24 @@ fn print(rounds: &[Round], flops: f64, batch_size: usize, chunk: usize) {
     println!("medians of {ROUNDS} rounds");
     println!("products   {:>10.0} GFLOP/s", median(&|round| round.products) / 1e9);
     println!("sampling   {:>10.0} samples/s on one core", median(&|round| round.sampling));
-    // Forward, gradients of the weights, gradients of the inputs (none for the first layer): about 3 products a weight.
+    // Forward, gradients of the weights, gradients of the inputs (none for the first layer): about 3 products per weight.
     let share = percent(&|round| round.training * 3.0 * flops / round.products);
     println!("training   {:>10.0} samples/s, {share:.0} % of the product rate", median(&|round| round.training));
-    for (part, (name, _)) in rounds[0].stages.named().into_iter().enumerate() {
-        let seconds = |round: &Round| round.stages.named()[part].1;
+    for (part, (name, _)) in rounds[0].step_times.into_iter().enumerate() {
+        let seconds = |round: &Round| round.step_times[part].1;
         let rate = median(&|round| batch_size as f64 / seconds(round));
         let share = percent(&|round| round.training * seconds(round) / batch_size as f64);
         println!("  {name:<9}{rate:>10.0} samples/s alone, {share:.1} % of the time");
     }
     let gaps = percent(&|round| {
-        let parts: f64 = round.stages.named().iter().map(|(_, seconds)| seconds).sum();
+        let parts: f64 = round.step_times.iter().map(|(_, seconds)| seconds).sum();
         1.0 - round.training * parts / batch_size as f64
     });
     println!("  between them (waiting for samples, launches, measures): {gaps:.1} % of the time");
-    let passes = percent(&|round| round.training * (round.stages.forward + round.stages.backward) / batch_size as f64);
+    let passes = percent(&|round| {
+        let [_, _, (_, forward), (_, backward), _] = round.step_times;
+        round.training * (forward + backward) / batch_size as f64
+    });
     println!("  in whole, {passes:.0} % of the rate of forward and backward alone");
     let share = percent(&|round| round.evaluation * flops / round.products);
     let rate = median(&|round| round.evaluation);
@@ -206,16 +210,16 @@ fn print(rounds: &[Round], flops: f64, batch_size: usize, chunk: usize) {
     }
 }
 
-/// Runs for about so many seconds, after one run to warm up, and gives items a second.
+/// Items per second, over about `seconds`, after one run to warm up.
 fn rate(seconds: f64, items: usize, mut run: impl FnMut(u64)) -> f64 {
     run(0);
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut runs = 0;
-    while begun.elapsed().as_secs_f64() < seconds {
+    while started.elapsed().as_secs_f64() < seconds {
         runs += 1;
         run(runs);
     }
-    runs as f64 * items as f64 / begun.elapsed().as_secs_f64()
+    runs as f64 * items as f64 / started.elapsed().as_secs_f64()
 }
 
 fn scrambled(count: usize) -> Vec<CubeState> {
@@ -224,7 +228,7 @@ fn scrambled(count: usize) -> Vec<CubeState> {
     (0..count).map(|_| walker.step(&mut generator).map(|_| walker.state).expect("a cube can be turned")).collect()
 }
 
-/// The hardest position: a search that goes on until its limit.
+/// Searches the hardest position until the limit.
 fn search(expand: usize, heuristic: &mut dyn Heuristic<CubeState>, limits: &Limits) -> anyhow::Result<SearchResult> {
     let hardest = include_str!("../test-data/cube3.hardest");
     let scramble = hardest.lines().find(|line| !line.starts_with('#')).expect("the file names a position");
@@ -235,16 +239,16 @@ fn search(expand: usize, heuristic: &mut dyn Heuristic<CubeState>, limits: &Limi
     Ok(search.run(&Cube3, &start, heuristic, &mut Control::new(limits, &stop, &mut watch))?)
 }
 
-/// Bytes a stored node, as the process grows: with a heuristic that costs nothing, until 50 million nodes are stored.
+/// Bytes per stored node, by the growth of the process: with a heuristic that costs nothing, until 50 million nodes are stored.
 fn memory_of_nodes() -> anyhow::Result<()> {
-    // Estimates spread as a network's are: the open list has as many buckets.
+    // The estimates spread like a network's: the open list has as many buckets.
     let mut spread = PerState::new("spread", false, |state: &CubeState| {
         10.0 + (foldhash::fast::FixedState::default().hash_one(state) >> 40) as f32 / (1u64 << 22) as f32
     });
     let before = costar::memory::resident();
     let limits = Limits { nodes: Some(57_000_000), ..Limits::default() };
-    let outcome = search(10_000, &mut spread, &limits)?;
-    let stored = outcome.stats.stored as f64;
+    let result = search(10_000, &mut spread, &limits)?;
+    let stored = result.stats.stored as f64;
     println!(
         "memory     {:>10.1} bytes a stored node, {:.1} M stored",
         costar::memory::peak().saturating_sub(before) as f64 / stored,
@@ -252,7 +256,7 @@ fn memory_of_nodes() -> anyhow::Result<()> {
     );
     println!(
         "expanding  {:>10.0} generated/s on one core, where estimates cost nothing",
-        outcome.stats.generated as f64 / outcome.stats.seconds
+        result.stats.generated as f64 / result.stats.seconds
     );
     Ok(())
 }

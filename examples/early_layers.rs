@@ -1,24 +1,24 @@
-//! How well a network orders the states of an early layer, all states so many moves from the start: where in that order a
-//! state on a shortest solution stands. The proof searches the subtrees below such a layer in this order.
+//! How well a network orders the states of an early layer, a few moves from the start: where in that order the state on a
+//! shortest solution stands. The proof searches the subtrees below such a layer in this order.
 //!
 //! ```sh
 //! costar bench instances/cube3.tsv --limit 100 --prove --out proven.jsonl
 //! cargo run --release --example early_layers -- cube3 proven.jsonl 100 4      # model, results, how many, the last layer
-//! cargo run --release --example early_layers -- cube3 proven.jsonl 30 4 16    # also by means over 16 symmetric images
+//! cargo run --release --example early_layers -- cube3 proven.jsonl 30 4 16    # also over 16 symmetric images
 //! ```
 
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::puzzle::{Move, Puzzle};
+use costar::puzzle::{Move, Notation as _, Rules as _};
 use costar::report::{Record, read_lines, statistics};
 use costar::solver::{SearchOptions, Solver};
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::path::Path;
 
-/// Weight of the logarithm of a move's probability beside the cost-to-go, as the beam has it.
+/// The weight of a move's surprisal, −ln p, beside the cost-to-go, as in the beam.
 const POLICY_WEIGHT: f32 = 1.5;
 
-/// What the states can be ordered by.
+/// The orders of the states.
 const ORDERS: [&str; 5] = [
     "the cost-to-go",
     "the policy along the path",
@@ -27,7 +27,7 @@ const ORDERS: [&str; 5] = [
     "the least cost-to-go of images",
 ];
 
-/// A state of a layer, and how improbable the moves to it are: the sum of their negative logarithms.
+/// A state of a layer, and the surprisal of the moves to it: the sum of −ln p.
 type Reached = (CubeState, f32);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// For each layer, and each way to order it: the share of its states that come before the one on the result's solution.
+/// For each layer and each order: the share of its states before the one on the solution.
 fn shares_of(
     solver: &mut Solver<Cube3>,
     result: &Record,
@@ -92,7 +92,7 @@ fn shares_of(
         let states: Vec<CubeState> = layer.iter().map(|(state, _)| *state).collect();
         let at = states.iter().position(|state| *state == on_path).ok_or("a shortest solution visits each layer")?;
         let values = values_of(solver, &states)?;
-        let path: Vec<f32> = layer.iter().map(|(_, improbable)| *improbable).collect();
+        let path: Vec<f32> = layer.iter().map(|(_, surprisal)| *surprisal).collect();
         let both: Vec<f32> = values.iter().zip(&path).map(|(value, path)| value + POLICY_WEIGHT * path).collect();
         let mut orders = vec![values, path, both];
         if images > 0 {
@@ -106,26 +106,26 @@ fn shares_of(
     Ok(all)
 }
 
-/// The states one move further that no layer had before.
+/// The states one move further that are in no earlier layer.
 fn next_layer(
     solver: &mut Solver<Cube3>,
     layer: &[Reached],
     seen: &mut HashSet<CubeState>,
 ) -> Result<Vec<Reached>, Box<dyn Error>> {
     let mut next: Vec<Reached> = Vec::new();
-    let mut places: HashMap<CubeState, usize> = HashMap::new();
+    let mut indices: HashMap<CubeState, usize> = HashMap::new();
     for parents in layer.chunks(solver.chunk()) {
         let states: Vec<CubeState> = parents.iter().map(|(state, _)| *state).collect();
         let policy = solver.evaluate(&states)?.policy.ok_or("a model without a policy head")?;
-        for ((state, improbable), policy) in parents.iter().zip(policy.rows()) {
+        for ((state, surprisal), policy) in parents.iter().zip(policy.rows()) {
             for (action, probability) in policy.iter().enumerate() {
                 let Some(child) = Cube3.apply(state, action as Move) else { continue };
-                let improbable = improbable - probability.max(f32::MIN_POSITIVE).ln();
-                match places.get(&child) {
-                    Some(&place) => next[place].1 = next[place].1.min(improbable),
+                let surprisal = surprisal - probability.max(f32::MIN_POSITIVE).ln();
+                match indices.get(&child) {
+                    Some(&index) => next[index].1 = next[index].1.min(surprisal),
                     None if seen.insert(child) => {
-                        places.insert(child, next.len());
-                        next.push((child, improbable));
+                        indices.insert(child, next.len());
+                        next.push((child, surprisal));
                     }
                     None => {}
                 }
@@ -144,19 +144,19 @@ fn values_of(solver: &mut Solver<Cube3>, states: &[CubeState]) -> Result<Vec<f32
     Ok(values)
 }
 
-/// The cost-to-go of so many symmetric images of each state.
+/// The cost-to-go of `count` symmetric images of each state.
 fn values_of_images(
     solver: &mut Solver<Cube3>,
     states: &[CubeState],
     count: usize,
 ) -> Result<Vec<Vec<f32>>, Box<dyn Error>> {
-    let images = |state: &CubeState| Cube3.symmetric_images(state).into_iter().take(count).map(|image| image.start);
+    let images = |state: &CubeState| Cube3.symmetric_images(state).take(count).map(|image| image.start);
     let images: Vec<CubeState> = states.iter().flat_map(images).collect();
     let values = values_of(solver, &images)?;
     Ok(values.chunks(images.len() / states.len()).map(<[f32]>::to_vec).collect())
 }
 
-/// The share of all that come before the one at `at`; of equal ones, half.
+/// The share of keys before the one at `at`; half of the equal ones count.
 fn share_before(keys: &[f32], at: usize) -> f64 {
     let before = keys.iter().filter(|&&key| key < keys[at]).count();
     let equal = keys.iter().filter(|&&key| key == keys[at]).count() - 1;

@@ -1,15 +1,14 @@
-//! A puzzle in one file, trained from scrambles and solved with the network: TopSpin with ten tokens on a ring, of which
-//! a turntable turns the first four over (Chen and Skiena 1996).
+//! A puzzle in one file, trained from scrambles and solved with the network: TopSpin, ten tokens on a ring with a turntable
+//! that reverses the first four (Chen and Skiena 1996).
 //!
 //! `cargo run --release --example own_puzzle [SAMPLES] [FOLDER]`
 
 use costar::neural::device::Device;
 use costar::neural::network::NetworkKind;
-use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Reversible, Style, laws};
+use costar::puzzle::{Draw, Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, laws};
 use costar::registry::Entry;
 use costar::solver::Solver;
-use costar::train::config::TrainingConfig;
-use costar::train::{Event, RunOptions, Training};
+use costar::train::{Event, TrainOptions, Training};
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +21,7 @@ const MOVES: [&str; 3] = ["L", "R", "T"];
 
 struct TopSpin;
 
-impl Puzzle for TopSpin {
+impl Rules for TopSpin {
     /// The tokens 0 to 9, clockwise from the turntable.
     type State = [u8; TOKENS];
 
@@ -32,10 +31,6 @@ impl Puzzle for TopSpin {
 
     fn move_count(&self) -> usize {
         MOVES.len()
-    }
-
-    fn move_name(&self, action: Move) -> String {
-        MOVES[usize::from(action)].into()
     }
 
     fn apply(&self, state: &Self::State, action: Move) -> Option<Self::State> {
@@ -51,6 +46,16 @@ impl Puzzle for TopSpin {
     fn is_goal(&self, state: &Self::State) -> bool {
         state.is_sorted()
     }
+}
+
+impl Notation for TopSpin {
+    fn notation(&self) -> &'static str {
+        "the tokens clockwise from the turntable, such as 3210456789; moves L, R and T"
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        MOVES[usize::from(action)].into()
+    }
 
     fn parse(&self, text: &str) -> Result<Self::State, ParseError> {
         let refuse = || ParseError(format!("'{text}': expected the ten tokens 0 to 9, such as 3210456789"));
@@ -59,40 +64,25 @@ impl Puzzle for TopSpin {
         let mut sorted = state;
         sorted.sort_unstable();
         // Every order of the tokens can be reached: a turn of a ring of ten is an odd permutation.
-        if self.is_goal(&sorted) && sorted.iter().zip(0..).all(|(token, place)| *token == place) {
-            Ok(state)
-        } else {
-            Err(refuse())
-        }
-    }
-
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        let find = |word: &str| MOVES.iter().position(|name| *name == word).map(|place| place as Move);
-        let refuse = |word: &str| ParseError(format!("'{word}' is not a move: expected L, R or T"));
-        text.split_whitespace().map(|word| find(word).ok_or_else(|| refuse(word))).collect()
+        if sorted == self.goals()[0] { Ok(state) } else { Err(refuse()) }
     }
 
     fn format(&self, state: &Self::State) -> String {
         state.iter().map(|token| char::from(b'0' + token)).collect()
     }
+}
 
-    fn draw(&self, state: &Self::State, _style: Style) -> String {
-        let text = self.format(state);
-        format!("({}) {}", &text[..TURNTABLE], &text[TURNTABLE..])
-    }
-
+impl Encode for TopSpin {
     fn encoding(&self) -> Encoding {
-        Encoding { version: 1, cells: TOKENS, symbols: TOKENS, fixed: Vec::new(), grid: None }
+        Encoding::row(TOKENS, TOKENS)
     }
 
     fn encode(&self, state: &Self::State, row: &mut [u8]) {
         row.copy_from_slice(state);
     }
-
-    fn notation(&self) -> &'static str {
-        "the tokens clockwise from the turntable, such as 3210456789; moves L, R and T"
-    }
 }
+
+impl Draw for TopSpin {}
 
 impl Reversible for TopSpin {
     fn goals(&self) -> Vec<Self::State> {
@@ -113,20 +103,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let samples: u64 = arguments.next().unwrap_or_else(|| "3000000".into()).parse()?;
     let folder = arguments.next().map_or_else(|| std::env::temp_dir().join("topspin10"), PathBuf::from);
 
-    // What every puzzle must keep, and how many states there are at each distance.
+    // The laws of every puzzle, and the number of states at each distance.
     laws::check(&TopSpin, &[1, 3, 6, 12, 24, 47]);
 
     let puzzle = Entry::reversible(TopSpin);
-    let config = TrainingConfig {
+    let options = TrainOptions {
         net: Some(NetworkKind::Mlp),
         width: Some(256),
         blocks: Some(1),
         policy: true,
-        ..TrainingConfig::default()
+        samples: Some(samples),
+        out: Some(folder.clone()),
+        resume: true,
+        ..TrainOptions::default()
     };
-    let options = RunOptions { steps: Some(samples), resume: true, ..RunOptions::new(&folder) };
     let stop = AtomicBool::new(false);
-    let training = Training::open(&puzzle, &config, &options, Device::CPU, &stop)?;
+    let training = Training::open(&puzzle, &options, Device::CPU, &stop)?;
     training.run(&stop, &mut |event| {
         if let Event::Metrics(metrics) = event {
             println!("{} samples: loss {:.3}", metrics.samples, metrics.loss);

@@ -1,8 +1,7 @@
-//! Tables that take a while to build, kept on the disk from one run to the next.
+//! Cache on disk for tables that take seconds to build.
 //!
-//! A table is there whole or not at all: it is written beside its place and renamed, and read only if its length and
-//! checksum are right. Whatever goes wrong with the disk costs time, never an answer: the table is then built again,
-//! or kept in memory alone, and a log message says why.
+//! A table is written atomically, and read only if its length and checksum are right. A failure of the disk costs time, never
+//! a result: the table is built again, or kept in memory only, and a log message gives the reason.
 
 use crate::error::{Context as _, Result, ensure};
 use crate::files::write_whole;
@@ -10,20 +9,20 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// What a table is: a cache gives back only what was built as the same thing.
+/// Identity of a cached table: the cache returns only bytes that were stored under the same identity.
 #[derive(Debug, Clone)]
-pub struct Table {
-    /// The name of its file; without spaces.
+pub struct CachedTable {
+    /// The name of its file, without spaces.
     pub name: String,
-    /// What people call it.
+    /// Its name in messages.
     pub title: String,
-    /// Changes whenever the same name would stand for other bytes.
+    /// Changes whenever the content of the same name changes.
     pub version: u32,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub length: usize,
 }
 
-/// Where tables are kept: `$COSTAR_CACHE`, else `costar` in `$XDG_CACHE_HOME`, else `.cache/costar` in `$HOME`.
+/// The folder of the cache: `$COSTAR_CACHE`, else `costar` in `$XDG_CACHE_HOME`, else `.cache/costar` in `$HOME`.
 pub fn folder() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("COSTAR_CACHE")
@@ -31,21 +30,23 @@ pub fn folder() -> Option<PathBuf> {
         .or_else(|| variable("HOME").map(|home| home.join(".cache/costar")))
 }
 
-impl Table {
-    /// Reads the table, or builds and keeps it; `build` gives [`Table::length`] bytes.
+impl CachedTable {
+    /// Reads the table, or builds and stores it; `build` returns [`CachedTable::length`] bytes.
     pub fn get(&self, folder: Option<&Path>, build: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
         let Some(folder) = folder else {
             log::info!(
-                "building {}; it will not be kept, for none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set",
+                "building {}; it is not kept, because none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set",
                 self.title
             );
             return build();
         };
-        if let Some(bytes) = self.read_or_log(folder) {
-            return bytes;
+        match self.read(folder) {
+            Ok(Some(bytes)) => return bytes,
+            Ok(None) => (),
+            Err(error) => log::warn!("{error}"),
         }
-        // Of several processes at once one builds, the others wait for it.
-        let lock = self.lock(folder);
+        // One process builds; others wait for it.
+        let lock = lock(folder, &self.name, &self.title);
         if lock.is_ok()
             && let Ok(Some(bytes)) = self.read(folder)
         {
@@ -64,65 +65,46 @@ impl Table {
         folder.join(format!("{}.table", self.name))
     }
 
-    /// The table, if it is there and right; logs why not if it is there and wrong.
-    fn read_or_log(&self, folder: &Path) -> Option<Vec<u8>> {
-        match self.read(folder) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                log::warn!("{error}");
-                None
-            }
-        }
-    }
-
-    /// The table, or nothing if it is not there.
+    /// The table, if its file exists.
     fn read(&self, folder: &Path) -> Result<Option<Vec<u8>>> {
         let path = self.path(folder);
         let mut bytes = match fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             read => read.with_context(|| format!("cannot read {}", path.display()))?,
         };
-        let start = self.checked(&bytes).with_context(|| format!("{} is not used", path.display()))?;
-        bytes.drain(..start);
+        let table = self.table_in(&bytes).with_context(|| format!("{} is not used", path.display()))?;
+        bytes.drain(..bytes.len() - table.len());
         Ok(Some(bytes))
     }
 
-    /// Where the table begins in the bytes of its file.
-    fn checked(&self, bytes: &[u8]) -> Result<usize> {
-        let header = self.header();
-        ensure!(bytes.starts_with(header.as_bytes()), "it is of another version, or no table of costar");
-        let sum = bytes.get(header.len()..header.len() + SUM).context("it is cut off")?;
-        let start = header.len() + SUM;
-        let body = &bytes[start..];
-        ensure!(body.len() == self.length, "it has {} bytes and should have {}", body.len(), self.length);
-        ensure!(sum == checksum(body).as_bytes(), "it is damaged: its checksum is another");
-        Ok(start)
+    /// The table in the bytes of its file.
+    fn table_in<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8]> {
+        let rest =
+            bytes.strip_prefix(self.header().as_bytes()).context("it has another version, or is no table of costar")?;
+        let (sum, table) = rest.split_at_checked(CHECKSUM_BYTES).context("it is cut off")?;
+        ensure!(table.len() == self.length, "it has {} bytes and should have {}", table.len(), self.length);
+        ensure!(sum == checksum(table).as_bytes(), "it is damaged: its checksum is wrong");
+        Ok(table)
     }
 
     fn write(&self, folder: &Path, table: &[u8]) -> Result<()> {
-        let mut bytes = self.header().into_bytes();
-        bytes.extend_from_slice(checksum(table).as_bytes());
-        bytes.extend_from_slice(table);
+        let bytes = [self.header().as_bytes(), checksum(table).as_bytes(), table].concat();
         write_whole(&self.path(folder), &bytes)
     }
 
-    /// What the file begins with, before the checksum.
+    /// The start of the file, before the checksum.
     fn header(&self) -> String {
         format!("costar table 1\n{} version {}, {} bytes, CRC-32 ", self.name, self.version, self.length)
     }
-
-    /// Waits until no other process builds this table.
-    fn lock(&self, folder: &Path) -> Result<File> {
-        lock(folder, &self.name, &self.title)
-    }
 }
 
-/// Waits until no other process builds what is kept under a name in a folder; others wait until the file is dropped.
+/// Locks a name in a folder, so that one process at a time builds its content; waits while another process holds the lock.
+/// Dropping the file releases it.
 ///
 /// # Errors
-/// If the folder cannot be made, or the lock cannot be written.
+/// If the folder cannot be created, or the file cannot be written or locked.
 pub fn lock(folder: &Path, name: &str, title: &str) -> Result<File> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let path = folder.join(format!("{name}.lock"));
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     match file.try_lock() {
@@ -135,8 +117,8 @@ pub fn lock(folder: &Path, name: &str, title: &str) -> Result<File> {
     Ok(file)
 }
 
-/// Bytes of a checksum in a file, its line break included.
-const SUM: usize = 9;
+/// Length of a checksum in a file, including its line break.
+const CHECKSUM_BYTES: usize = 9;
 
 fn checksum(bytes: &[u8]) -> String {
     format!("{:08x}\n", crc32fast::hash(bytes))
@@ -147,8 +129,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn table(version: u32) -> Table {
-        Table { name: "squares".into(), title: "the table of squares".into(), version, length: 16 }
+    fn table(version: u32) -> CachedTable {
+        CachedTable { name: "squares".into(), title: "the table of squares".into(), version, length: 16 }
     }
 
     fn squares() -> Vec<u8> {
@@ -156,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_built_once_and_again_whenever_its_file_is_wrong() {
+    fn a_table_is_built_once_unless_its_file_is_wrong() {
         let folder = tempfile::tempdir().expect("a folder");
         let builds = AtomicUsize::new(0);
         let get = |version| {
@@ -183,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_costs_only_time() {
+    fn an_unwritable_folder_costs_only_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("file");
         fs::write(&file, "no folder").expect("it can be written");
@@ -192,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn several_at_once_build_it_once() {
+    fn threads_at_once_build_it_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let builds = AtomicUsize::new(0);
         std::thread::scope(|scope| {

@@ -1,13 +1,12 @@
-//! The errors of the library: a setting, a text, a file, a device or a training that is at fault.
+//! Errors of the library.
 //!
-//! A message that refuses a setting names it in backticks by its field name (`` `policy_weight` ``), the same name in
-//! JSON, in the library and, with dashes, on the command line. [`SettingError::field`] has it for programs.
+//! A message that refuses a setting names its field in backticks (`` `policy_weight` ``): the same name in JSON, in the
+//! library and, with dashes, on the command line. Programs read it from [`SettingError::field`].
 
-use crate::heuristic::HeuristicError;
-use crate::puzzle::ParseError;
+use std::ffi::{CStr, c_char};
 use std::io;
 
-/// A setting that is refused: which one, why, and what is expected instead.
+/// A refused setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}`: {reason}")]
 pub struct SettingError {
@@ -18,13 +17,13 @@ pub struct SettingError {
 }
 
 impl SettingError {
-    /// Refuses a field.
+    /// Refuses a field for a reason.
     pub fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
         SettingError { field: field.into(), reason: reason.into() }
     }
 }
 
-/// Whatever can go wrong in the library. [`Display`](std::fmt::Display) gives the whole message, causes included.
+/// Any error of the library. [`Display`](std::fmt::Display) writes the whole message, causes included.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -32,126 +31,109 @@ pub enum Error {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// A text is refused: an instance, a goal, moves, the name or the file of a puzzle.
-    #[error(transparent)]
-    Parse(#[from] ParseError),
+    #[error("{0}")]
+    Parse(String),
     /// The heuristic failed during a search.
-    #[error(transparent)]
-    Heuristic(#[from] HeuristicError),
+    #[error("{0}")]
+    Heuristic(String),
     /// The system refused to read or write a file.
     #[error("{action}: {cause}")]
     Io {
-        /// What was tried, such as "cannot read config.json".
+        /// The failed action, such as "cannot read config.json".
         action: String,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// A file or folder is missing, damaged, or of another kind than expected.
+    /// A file or folder is missing, damaged, or of the wrong kind.
     #[error("{0}")]
     Data(String),
-    /// The device failed, or memory is too small.
+    /// The device failed, or memory does not suffice.
     #[error("{0}")]
     Device(String),
-    /// A training cannot go on: its loss or a weight is no longer finite.
+    /// The loss or a weight of a training is no longer finite.
     #[error("{0}")]
     Diverged(String),
-    /// Another rank of the [group](crate::distributed::Group) has failed, and says why.
+    /// Another rank of the group has failed, and prints the reason.
     #[error("another rank has failed")]
-    Elsewhere,
+    OtherRank,
     /// An invariant of costar does not hold.
     #[error("{0}: this is a bug in costar")]
     Bug(String),
-    /// Another error, and what was being done.
+    /// An error with the action during which it occurred.
     #[error("{context}: {cause}")]
     Context {
-        /// What was being done.
+        /// The action.
         context: String,
-        /// What went wrong.
+        /// The error.
         cause: Box<Error>,
     },
 }
 
 impl Error {
-    /// The setting that is refused, where the error is about one.
+    /// The refused setting, if the error is about one.
     pub fn setting(&self) -> Option<&SettingError> {
-        match self {
+        match self.without_context() {
             Error::Setting(error) => Some(error),
-            Error::Context { cause, .. } => cause.setting(),
             _ => None,
         }
     }
 
     /// Whether another rank has failed, and not this one.
-    pub fn is_elsewhere(&self) -> bool {
-        match self {
-            Error::Elsewhere => true,
-            Error::Context { cause, .. } => cause.is_elsewhere(),
-            _ => false,
-        }
+    pub fn is_other_rank(&self) -> bool {
+        matches!(self.without_context(), Error::OtherRank)
     }
 
-    /// Whether the system refused to write or read a file: a full disk may have room again later.
+    /// Whether the system refused to read or write a file. A later attempt may succeed: a full disk gets emptied.
     pub fn is_io(&self) -> bool {
+        matches!(self.without_context(), Error::Io { .. })
+    }
+
+    fn without_context(&self) -> &Error {
         match self {
-            Error::Io { .. } => true,
-            Error::Context { cause, .. } => cause.is_io(),
-            _ => false,
+            Error::Context { cause, .. } => cause.without_context(),
+            error => error,
         }
     }
 }
 
-/// A result with the library's error.
+/// A [`Result`](std::result::Result) with the library's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Says what was being done when an error came.
-pub(crate) trait Context<T> {
-    /// Puts a context before the error's message.
-    fn context(self, context: impl Into<String>) -> Result<T>;
+/// Puts a context before an error's message.
+pub(crate) trait Context<T>: Sized {
+    fn context(self, context: impl Into<String>) -> Result<T> {
+        self.with_context(|| context.into())
+    }
 
-    /// The same, with a context that is made only where there is an error.
+    /// The same, with a context that is built only for an error.
     fn with_context(self, context: impl FnOnce() -> String) -> Result<T>;
 }
 
 impl<T> Context<T> for io::Result<T> {
-    fn context(self, context: impl Into<String>) -> Result<T> {
-        self.map_err(|cause| Error::Io { action: context.into(), cause })
-    }
-
     fn with_context(self, context: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|cause| Error::Io { action: context(), cause })
     }
 }
 
 impl<T> Context<T> for Result<T> {
-    fn context(self, context: impl Into<String>) -> Result<T> {
-        self.map_err(|cause| Error::Context { context: context.into(), cause: Box::new(cause) })
-    }
-
     fn with_context(self, context: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|cause| Error::Context { context: context(), cause: Box::new(cause) })
     }
 }
 
 impl<T> Context<T> for Option<T> {
-    fn context(self, context: impl Into<String>) -> Result<T> {
-        self.ok_or_else(|| Error::Data(context.into()))
-    }
-
     fn with_context(self, context: impl FnOnce() -> String) -> Result<T> {
         self.ok_or_else(|| Error::Data(context()))
     }
 }
 
 impl<T> Context<T> for serde_json::Result<T> {
-    fn context(self, context: impl Into<String>) -> Result<T> {
-        self.map_err(|cause| Error::Data(format!("{}: {cause}", context.into())))
-    }
-
     fn with_context(self, context: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|cause| Error::Data(format!("{}: {cause}", context())))
     }
 }
 
-/// Returns an error about a file or a folder.
+/// Returns an [`Error::Data`].
 macro_rules! bail {
     ($($message:tt)+) => {
         return Err($crate::error::Error::Data(format!($($message)+)))
@@ -159,7 +141,7 @@ macro_rules! bail {
 }
 pub(crate) use bail;
 
-/// Returns an error about a file or a folder unless a condition holds.
+/// Returns an [`Error::Data`] unless a condition holds.
 macro_rules! ensure {
     ($holds:expr, $($message:tt)+) => {
         if !$holds {
@@ -169,7 +151,7 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
-/// Returns an error of a setting unless a condition holds.
+/// Returns a [`SettingError`] unless a condition holds.
 macro_rules! ensure_setting {
     ($holds:expr, $field:expr, $($reason:tt)+) => {
         if !$holds {
@@ -178,3 +160,19 @@ macro_rules! ensure_setting {
     };
 }
 pub(crate) use ensure_setting;
+
+/// The result of a call into C++ (`guarded.h`), which returns null or an error message.
+///
+/// # Safety
+/// The message is null, or a zero-terminated text from C's allocator that belongs to the caller.
+pub(crate) unsafe fn checked(message: *mut c_char) -> Result<(), String> {
+    if message.is_null() {
+        return Ok(());
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        libc::free(message.cast());
+        Err(text)
+    }
+}

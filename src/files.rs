@@ -1,11 +1,11 @@
-//! Files and folders that appear whole or not at all.
+//! Atomic writes of files and folders: they appear whole or not at all.
 
 use crate::error::{Context, Result};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file through a temporary one beside it: a reader sees the old text or the new one, whole.
+/// Writes a file through a temporary one beside it: a reader sees either the whole old content or the whole new content.
 ///
 /// # Errors
 /// If writing, syncing or renaming fails; the temporary file is removed then.
@@ -13,42 +13,42 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole_with(path, |file| file.write_all(bytes))
 }
 
-/// The same, of what `write` writes.
+/// The same for content that `write` writes.
 ///
 /// # Errors
 /// If writing, syncing or renaming fails; the temporary file is removed then.
 pub fn write_whole_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<()> {
-    let temporary = beside(path);
-    let written = write_synced_with(&temporary, write).and_then(|()| rename(&temporary, path));
-    if written.is_err() {
+    let temporary = temporary_path(path);
+    write_synced_with(&temporary, write).and_then(|()| rename(&temporary, path)).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
-    }
-    written
+    })
 }
 
-/// Makes a folder: `fill` writes its files under a temporary name, then all is synced and renamed to `path` at once.
+/// Creates a folder: `fill` writes its files under a temporary name, then the folder is synced and renamed to `path`.
 ///
 /// # Errors
-/// If `fill` or the file system fails; nothing is left then. `path` must not be there yet.
+/// If `fill` or the file system fails, which leaves nothing behind; if `path` exists.
 pub fn create_folder_whole(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let temporary = beside(path);
-    let made = remove_if_there(&temporary)
-        .and_then(|()| {
-            fs::create_dir_all(&temporary).with_context(|| format!("cannot make the folder {}", temporary.display()))
-        })
-        .and_then(|()| fill(&temporary))
-        .and_then(|()| sync_folders(&temporary))
-        .and_then(|()| rename(&temporary, path));
-    if made.is_err() {
+    let temporary = temporary_path(path);
+    let create = || {
+        match fs::remove_dir_all(&temporary) {
+            Err(error) if error.kind() == ErrorKind::NotFound => (),
+            removed => removed.with_context(|| format!("cannot remove {}", temporary.display()))?,
+        }
+        fs::create_dir_all(&temporary).with_context(|| format!("cannot create the folder {}", temporary.display()))?;
+        fill(&temporary)?;
+        sync_folders(&temporary)?;
+        rename(&temporary, path)
+    };
+    create().inspect_err(|_| {
         let _ = fs::remove_dir_all(&temporary);
-    }
-    made
+    })
 }
 
 /// Writes a file and waits until it is on the disk.
 ///
 /// # Errors
-/// If it cannot be written: a full disk is named as such by the system.
+/// If it cannot be written, with the system's reason.
 pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     write_synced_with(path, |file| file.write_all(bytes))
 }
@@ -61,35 +61,26 @@ fn write_synced_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Resu
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Takes the lock of a file, for as long as it is open; `false` where another process has it. Some file systems have no locks:
-/// then nobody is kept out.
+/// Locks a file for as long as it is open; `false` if another process holds the lock. A file system without locks locks
+/// nobody out.
 pub fn try_lock(file: &File) -> bool {
     !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
     path.with_file_name(name)
 }
 
-fn remove_if_there(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))?;
-    // The rename is in the folder above: sync that, where the system lets us.
+    // The parent folder holds the new name.
     let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sync_folder(parent)
 }
 
-/// Syncs a folder and all below it: the names of their files are on the disk then.
+/// Syncs a folder and all folders below it, so that the names of their files are on the disk.
 fn sync_folders(folder: &Path) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {

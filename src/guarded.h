@@ -1,5 +1,5 @@
-// What throws in libtorch, for callers that are not C++: a text, which the caller frees with free(), or nullptr where all went
-// well.
+// Turns a C++ exception into an error message for callers in C: nullptr on success, else a text that the caller frees with
+// free().
 
 #pragma once
 

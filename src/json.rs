@@ -1,4 +1,4 @@
-//! JSON in which no name is given twice: with a plain reader, the last would count, and the others be lost.
+//! JSON without duplicate names, of which serde_json would silently keep the last value.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use std::fmt;
 /// Reads a text.
 ///
 /// # Errors
-/// If it is no JSON, or an object has two values of one name: the error has the line.
+/// If it is no JSON, or an object has two values of the same name; the error has the line.
 pub(crate) fn from_slice(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(text).map(|Unique(value)| value)
 }
@@ -79,10 +79,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_those_of_a_plain_reader_and_names_are_given_once() {
+    fn values_match_serde_json_and_duplicate_names_are_refused() {
         let text = r#"{ "a": [1, -2, 2.5, null, true, "x"], "b": { "a": {}, "c": [] } }"#;
         assert_eq!(from_slice(text.as_bytes()).expect("JSON"), serde_json::from_str::<Value>(text).expect("JSON"));
-        let twice = from_slice(b"{ \"a\": 1,\n  \"b\": { \"c\": 1,\n    \"c\": 2 } }").expect_err("c is there twice");
+        let twice = from_slice(b"{ \"a\": 1,\n  \"b\": { \"c\": 1,\n    \"c\": 2 } }").expect_err("c is given twice");
         assert!(twice.is_data() && twice.line() == 3 && twice.to_string().contains("\"c\" is given twice"), "{twice}");
         assert!(from_slice(b"{").is_err_and(|error| !error.is_data()));
     }

@@ -15,10 +15,10 @@
 //! # Data flow
 //!
 //! ```text
-//! solve:  text ─ Puzzle::parse ─► state ─► search: pop N, expand, drop duplicates ─► &[State]
-//!                                            ▲                                          │ Heuristic::submit
-//!                                            │ f = λ·g + h      rows of small integers  ▼
-//!                                            └──── estimates ◄── one forward pass ◄── one-hot, on the device
+//! solve:  text ─ Notation::parse ─► state ─► search: pop N, expand, drop duplicates ─► &[State]
+//!                                              ▲                                          │ Heuristic::submit
+//!                                              │ f = λ·g + h      rows of small integers  ▼
+//!                                              └──── estimates ◄── one forward pass ◄── one-hot, on the device
 //!         moves ─► replayed from the parsed input ─► Solution
 //!
 //! train:  sampler threads ─► Batch { states, labels, policy targets } ─► bounded channel ─► device ─► step
@@ -26,22 +26,39 @@
 //!                                               metrics.jsonl, checkpoints ◄─────────────────┘
 //! ```
 //!
+//! `costar solve` from the flag to the kernel, with the default cube:
+//!
+//! | file | what happens there |
+//! | --- | --- |
+//! | `cli/solve.rs` | parses the instance, builds a solver, prints the solution |
+//! | `registry.rs` | turns the puzzle's name into a type |
+//! | `solver/resolve.rs` | turns options into a plan: a beam over symmetric images, then a proof |
+//! | `solver/builder.rs` | loads the network, makes the perimeter, wraps the search: `Prove(ImageSearch(Beam))` |
+//! | `solver/mod.rs` | runs the search, replays its solution |
+//! | `search/prove.rs`, `search/images.rs` | the wrappers: the proof; one search per image |
+//! | `search/beam.rs` | a layer: generate, look up, evaluate, cut (a start inside the perimeter needs no network) |
+//! | `neural/heuristic.rs`, `neural/chunks.rs` | encodes rows; the thread that evaluates them |
+//! | `neural/int8.rs`, `neural/int8/avx512.rs` | the layers in 8-bit integers; the kernel |
+//!
 //! # Modules
 //!
 //! | module | what is in it | it may use |
 //! | --- | --- | --- |
-//! | [`puzzle`] | the rules: traits, one puzzle per file | nothing |
-//! | [`heuristic`] | estimates of the cost-to-go | puzzle |
-//! | [`search`] | searches | puzzle, heuristic |
+//! | [`puzzle`] | rules of the puzzles, one puzzle per file | nothing |
+//! | [`heuristic`] | estimates of the cost-to-go that need no network | puzzle |
+//! | [`search`] | searches, one per file; the perimeter | puzzle, heuristic |
 //! | [`sampler`] | training batches from random walks and other sources | puzzle, heuristic, search |
-//! | [`registry`] | name → puzzle, and what is known of each from outside its rules | puzzle, heuristic, search, sampler |
+//! | [`registry`] | name → puzzle, with its heuristics and samplers | puzzle, heuristic, search, sampler |
 //! | [`neural`] | networks, devices, models on disk: the only module that names the tensor library | puzzle, heuristic, sampler |
-//! | [`distributed`] | several processes at one task: torch.distributed | nothing |
+//! | [`distributed`] | several processes at one task, through torch.distributed | nothing |
 //! | [`report`] | records of solutions and trainings, as JSON lines | nothing |
 //! | [`train`] | the training loop and its checkpoints | puzzle, search, sampler, registry, neural, distributed, report |
-//! | [`solver`] | a configuration → a plan → solutions | puzzle, heuristic, search, registry, neural, report, train |
-//! | `plot`, `view` | pictures of records; the page that plays a solution | report; puzzle |
-//! | `server`, `cli` | HTTP and the command line: thin layers over `solver` and `train` | everything |
+//! | [`solver`] | options → plan → solutions | puzzle, heuristic, search, registry, neural, report |
+//! | `plot`, `view` | plots of records; the page that plays a solution | report; puzzle |
+//! | `server`, `cli` | HTTP and the command line, thin layers over `solver` and `train` | everything |
+//!
+//! Small files that several modules share: `error`, `random`, [`files`] (atomic writes), [`cache`] (tables on disk),
+//! [`memory`], [`quantity`] (numbers in texts), `json` and `workers` (threads).
 //!
 //! # Cargo features
 //!
@@ -49,7 +66,7 @@
 //!
 //! - `cli`: the program `costar` (clap, indicatif).
 //! - `serve`: the HTTP server (axum).
-//! - `plot`: pictures as PNG, SVG and GIF (plotters).
+//! - `plot`: plots as PNG, SVG and GIF (tiny-skia, gif).
 //! - `view`: the page that plays a solution.
 
 #![warn(missing_docs)]
@@ -60,10 +77,8 @@ pub mod cli;
 pub mod distributed;
 mod error;
 pub mod files;
-mod guarded;
 pub mod heuristic;
 mod json;
-mod machine;
 pub mod memory;
 pub mod neural;
 #[cfg(feature = "plot")]

@@ -1,4 +1,4 @@
-//! Numbers as people type them: counts, shares, sizes and intervals.
+//! Parsing and formatting of counts, shares, sizes, times and intervals.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,15 +9,15 @@ use std::time::Duration;
 /// # Errors
 /// If it is not a whole number, or too large.
 pub fn count(text: &str) -> Result<u64, String> {
-    const MOST: f64 = 9e15;
+    const MAX: f64 = 9e15;
     let refusal = || format!("'{text}' is not a count: expected 10000, 1e4 or 1_000_000");
     let plain = plain_number(text).ok_or_else(refusal)?;
     if let Ok(number) = plain.parse::<u64>() {
         return Ok(number);
     }
     let number: f64 = plain.parse().map_err(|_| refusal())?;
-    if number > MOST {
-        return Err(format!("'{text}' is too large: expected at most {MOST:e}"));
+    if number > MAX {
+        return Err(format!("'{text}' is too large: expected at most {MAX:e}"));
     }
     if number.fract() == 0.0 && number >= 0.0 { Ok(number as u64) } else { Err(refusal()) }
 }
@@ -70,15 +70,11 @@ pub fn size(text: &str) -> Result<u64, String> {
     let refusal = || format!("'{text}' is not a size: expected 8G, 512M or a number of bytes");
     let lower = text.trim().to_ascii_lowercase();
     let bare = lower.strip_suffix("ib").or_else(|| lower.strip_suffix('b')).unwrap_or(&lower);
-    let (digits, unit) = match bare.char_indices().last() {
-        Some((at, 'k')) => (&bare[..at], 10),
-        Some((at, 'm')) => (&bare[..at], 20),
-        Some((at, 'g')) => (&bare[..at], 30),
-        Some((at, 't')) => (&bare[..at], 40),
-        _ => (bare, 0),
-    };
-    let number: f64 = plain_number(digits).and_then(|plain| plain.parse().ok()).ok_or_else(refusal)?;
-    let bytes = number * (1u64 << unit) as f64;
+    let units = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
+    let with_unit = units.iter().find_map(|(name, shift)| Some((bare.strip_suffix(*name)?, *shift)));
+    let (digits, shift) = with_unit.unwrap_or((bare, 0));
+    let number = plain_float(digits).ok_or_else(refusal)?;
+    let bytes = number * (1u64 << shift) as f64;
     if (0.0..=9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(refusal()) }
 }
 
@@ -87,22 +83,23 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// If it is not one.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    match plain_number(text).and_then(|plain| plain.parse::<f64>().ok()) {
+    match plain_float(text) {
         Some(number) if number > 0.0 && number < 1e10 => Ok(number),
         _ => Err(format!("'{text}' is not a time: expected a number of seconds above 0")),
     }
 }
 
-/// How often something happens: by the clock, or by samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// An interval in time or in samples.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Interval {
-    /// After so much time.
+    /// A duration.
     Time(Duration),
-    /// After so many samples.
+    /// A number of samples.
     Samples(u64),
 }
 
-impl std::str::FromStr for Interval {
+impl FromStr for Interval {
     type Err = String;
 
     /// `30s`, `10m`, `2h`, or a count of samples.
@@ -112,35 +109,33 @@ impl std::str::FromStr for Interval {
         let Some((number, unit)) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(*name)?, unit))) else {
             return at_least_one(count(text).map_err(|_| refusal())?).map(Interval::Samples);
         };
-        match plain_number(number).and_then(|plain| plain.parse::<f64>().ok()) {
+        match plain_float(number) {
             Some(number) if number > 0.0 && number < 1e8 => Ok(Interval::Time(Duration::from_secs_f64(number * unit))),
             _ => Err(refusal()),
         }
     }
 }
 
-/// Digits, at most one point and an exponent; underscores between digits are dropped. Refuses what else Rust reads as
-/// a float (`inf`, `nan`, signs).
+/// Drops the underscores of a number of digits, a point and an exponent. Refuses other texts that Rust parses as floats (`inf`,
+/// `nan`, signs).
 fn plain_number(text: &str) -> Option<String> {
     let plain: String = text.trim().chars().filter(|&c| c != '_').collect();
     let allowed = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+');
     (plain.starts_with(|c: char| c.is_ascii_digit()) && plain.chars().all(allowed)).then_some(plain)
 }
 
-/// Shows a count in groups of three digits.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+fn plain_float(text: &str) -> Option<f64> {
+    plain_number(text)?.parse().ok()
 }
 
-/// Shows bytes in the unit that fits.
+/// Formats a count in groups of three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+/// Formats bytes in the largest unit that fits.
 pub fn bytes(number: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.iter().find(|(shift, _)| number >= 1 << shift) {
@@ -149,7 +144,7 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// A time in words, coarse: `40 seconds`, `12 minutes`, `3.5 hours`, `9 days`.
+/// An approximate time in words: `40 seconds`, `12 minutes`, `3.5 hours`, `9 days`.
 #[derive(Debug, Clone, Copy)]
 pub struct Roughly(
     /// Seconds.
@@ -197,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_shown_as_people_read_them() {
+    fn numbers_are_formatted() {
         assert_eq!((grouped(0), grouped(999), grouped(75_534_337)), ("0".into(), "999".into(), "75,534,337".into()));
         assert_eq!((bytes(12), bytes(3 << 30)), ("12 bytes".into(), "3.0 GiB".into()));
         assert_eq!(Roughly(600.0).to_string(), "10 minutes");

@@ -10,27 +10,27 @@ use std::{process, thread};
 
 mod pool;
 
-/// What one thread is to do.
+/// The work of one thread.
 pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// What the thread that started others is to do meanwhile, given a way to ask whether all of them have ended.
+/// The work of the calling thread meanwhile. Its argument tells whether all jobs have ended.
 pub(crate) type Own<'a> = Box<dyn FnOnce(&dyn Fn() -> bool) + 'a>;
 
-/// How many threads this process should have at work: one for each core, or a share of that.
+/// The number of threads for this process: one a core, divided among the local processes.
 pub(crate) fn cores() -> usize {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     (cores / memory::processes() as usize).max(1)
 }
 
-/// Does each job on a thread of its own, and `own` on this one.
+/// Runs each job on its own thread, and `own` on this one.
 ///
-/// Not generic, unlike its callers, so that threads are compiled once and not for each puzzle.
+/// Not generic, unlike its callers: threads are compiled once, not for each puzzle.
 ///
 /// # Panics
 /// If a job panics.
 pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
     thread::scope(move |scope| {
-        // Where a thread cannot be started, what the jobs wait for goes with `own`.
+        // If a thread cannot be started, dropping `own` ends the wait of the jobs.
         let own = own;
         let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(job)).collect();
         own(&|| threads.iter().all(|thread| thread.is_finished()));
@@ -40,8 +40,8 @@ pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
     });
 }
 
-/// The threads that wait for work, one fewer than there are cores: whoever has work for them works too. None where none can
-/// be started. With the id of the process that started them, because a forked child has no threads.
+/// The process's id, and one worker per core, minus the calling thread; no pool if no thread can be started. A forked child
+/// has no threads, so the id tells whether the pool is its own.
 static POOL: LazyLock<(u32, Option<Pool>)> = LazyLock::new(|| {
     let others = thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
     (process::id(), Pool::start(others))
@@ -52,9 +52,9 @@ fn pool() -> Option<&'static Pool> {
     pool.as_ref().filter(|_| *owner == process::id())
 }
 
-/// Calls `work` with each number below `count`, on at most so many threads, this one among them. A thread begins with a share
-/// of the numbers, if it can with the same in each call: what it has written is then in its own cache when it comes to the same
-/// part again. Then it takes what is left of others.
+/// Calls `work` with each number below `count`, on at most `threads` threads, this one included. A thread starts with its own
+/// share of the numbers, the same in each call if possible, so that its data stay in its cache; then it takes numbers that
+/// other threads have left.
 fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
     let helpers = threads.min(count).saturating_sub(1);
     if helpers == 0 {
@@ -68,24 +68,23 @@ fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
     }
 }
 
-/// Does the same on so many threads that are started for it, and on this one. `work` is given the number of the thread: 0 is
-/// this one.
+/// Calls `work` on `helpers` new threads and on this one, with the number of the thread: 0 is this one.
 fn started_beside(helpers: usize, work: &(dyn Fn(usize) + Sync)) {
     beside((1..=helpers).map(|thread| Box::new(move || work(thread)) as Job<'_>).collect(), Box::new(|_| work(0)));
 }
 
-/// The numbers below a count, in shares.
+/// The numbers below a count, divided into shares.
 struct Shares {
     count: usize,
     shares: Vec<Share>,
 }
 
-/// On cache lines of its own, for its thread alone writes it until others come to help.
+/// Aligned to its own cache lines: only its thread writes it until others help.
 #[repr(align(128))]
 struct Share {
-    /// The first number that was not taken.
+    /// The first number that is not taken.
     next: AtomicUsize,
-    /// Whether some thread has begun with it.
+    /// Whether a thread has started with it.
     has_thread: AtomicBool,
 }
 
@@ -98,8 +97,7 @@ impl Shares {
         Shares { count, shares: (0..shares).map(share).collect() }
     }
 
-    /// The share that a thread begins with. The first is that of thread 0, which calls the others; of these, each has one of
-    /// its own, for there are no more of them.
+    /// The first share of a thread: share 0 for the caller, another one for each other thread.
     fn of(&self, thread: usize) -> usize {
         let others = self.shares.len() - 1;
         let Some(thread) = thread.checked_sub(1).filter(|_| others > 0) else { return 0 };
@@ -107,7 +105,7 @@ impl Shares {
         (0..others).map(|i| 1 + (thread + i) % others).find(is_free).unwrap_or(0)
     }
 
-    /// Calls `work` with each number that no other thread has taken, those of this thread's share first.
+    /// Calls `work` with each number that no other thread has taken, this thread's share first.
     fn take_all(&self, thread: usize, work: &(dyn Fn(usize) + Sync)) {
         let (shares, own) = (self.shares.len(), self.of(thread));
         for share in (own..own + shares).map(|share| share % shares) {
@@ -123,7 +121,7 @@ impl Shares {
     }
 }
 
-/// Values that threads put in and take out by number.
+/// Values that threads put and take by number.
 struct Slots<T>(Vec<Mutex<Option<T>>>);
 
 impl<T> Slots<T> {
@@ -143,8 +141,8 @@ impl<T> Slots<T> {
     }
 }
 
-/// Works on all things at once, on at most so many threads. The results are in the order of the things. The threads are shared
-/// with all of the process: each thing should take no longer than others may wait, some milliseconds.
+/// Works on all things on at most `threads` threads of the pool; returns the results in order. The whole process shares the
+/// pool: one thing should take some milliseconds at most.
 ///
 /// # Panics
 /// If `work` panics.
@@ -152,7 +150,7 @@ pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: im
     by_number(things, work, |count, work| for_all(threads, count, work))
 }
 
-/// The same with threads that are started for it: for work that takes longer. A thread takes the first thing that nobody has.
+/// The same on new threads, for longer work. A thread takes the first thing that is left.
 ///
 /// # Panics
 /// If `work` panics.
@@ -163,7 +161,7 @@ pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, w
     })
 }
 
-/// Works on things that are numbered; `all` calls what it is given with each number.
+/// Works on numbered things; `all` calls its argument with each number.
 fn by_number<T: Send, R: Send>(
     things: Vec<T>,
     work: impl Fn(T) -> R + Sync,
@@ -178,33 +176,32 @@ fn by_number<T: Send, R: Send>(
     (0..count).map(|i| done.take(i)).collect()
 }
 
-/// Cuts `0..count` into ranges, none shorter than `least`, works on them at once, and gives the results in order.
+/// Cuts `0..count` into ranges of at least `min_chunk`, works on them in parallel, and returns the results in order.
 pub(crate) fn in_ranges<T: Send>(
     threads: usize,
     count: usize,
-    least: usize,
+    min_chunk: usize,
     work: impl Fn(Range<usize>) -> T + Sync,
 ) -> Vec<T> {
-    on_each(threads, ranges(threads, count, least), work)
+    on_each(threads, ranges(threads, count, min_chunk), work)
 }
 
-/// Into so many equal parts a thread work is cut at most, and so often a thread's share of a range is halved: a thread that is
-/// done sooner takes more of them.
+/// The most parts of work per thread, and the halvings of a thread's share: a thread that is done early takes more parts.
 const PARTS: usize = 4;
 
-/// Into how many parts work on so many things is cut, none smaller than `least`.
-pub(crate) fn parts(threads: usize, count: usize, least: usize) -> usize {
+/// The number of parts for `count` things, each of at least `min_chunk`.
+pub(crate) fn parts(threads: usize, count: usize, min_chunk: usize) -> usize {
     let most = if threads > 1 { PARTS * threads } else { 1 };
-    (count / least.max(1)).clamp(1, most)
+    (count / min_chunk.max(1)).clamp(1, most)
 }
 
-/// Cuts `0..count` into ranges for threads that work at once, none shorter than `least`. Of a thread's share, each range but the
-/// last takes half of what is left, if there is enough: what is taken last is small, and the threads end at about the same time
-/// (guided self-scheduling: Polychronopoulos and Kuck, 1987).
-pub(crate) fn ranges(threads: usize, count: usize, least: usize) -> Vec<Range<usize>> {
+/// Cuts `0..count` into ranges of at least `min_chunk` for parallel threads. Each range of a thread's share takes half of the
+/// rest, if there is enough: the last ranges are small, so the threads end at about the same time (guided self-scheduling:
+/// Polychronopoulos and Kuck, 1987).
+pub(crate) fn ranges(threads: usize, count: usize, min_chunk: usize) -> Vec<Range<usize>> {
     const LAST: usize = 1 << PARTS;
-    if threads < 2 || count < threads * LAST * least.max(1) {
-        let parts = parts(threads, count, least);
+    if threads < 2 || count < threads * LAST * min_chunk.max(1) {
+        let parts = parts(threads, count, min_chunk);
         return (0..parts).map(|i| i * count / parts..(i + 1) * count / parts).collect();
     }
     let (mut ranges, mut start) = (Vec::with_capacity(threads * (PARTS + 1)), 0);
@@ -222,20 +219,19 @@ pub(crate) fn ranges(threads: usize, count: usize, least: usize) -> Vec<Range<us
     ranges
 }
 
-/// Adds values to a vector, each made from its number: threads write ranges of them, none shorter than `least`.
+/// Appends `count` values, each made from its number: threads write ranges of at least `min_chunk`.
 pub(crate) fn extend<T: Copy + Send>(
     threads: usize,
     to: &mut Vec<T>,
     count: usize,
-    least: usize,
+    min_chunk: usize,
     value: impl Fn(usize) -> T + Sync,
 ) {
-    let ranges = ranges(threads, count, least);
+    let ranges = ranges(threads, count, min_chunk);
     extend_parts(threads, to, &lengths(&ranges), |part, i| value(ranges[part].start + i));
 }
 
-/// Adds the values of parts, in order; a thread writes a part, or several. `value` is given the part and a number below its
-/// length.
+/// Appends the values of parts, in order. A thread writes whole parts. `value` gets the part and a number below its length.
 pub(crate) fn extend_parts<T: Copy + Send>(
     threads: usize,
     to: &mut Vec<T>,
@@ -251,10 +247,10 @@ fn lengths(ranges: &[Range<usize>]) -> Vec<usize> {
     ranges.iter().map(Range::len).collect()
 }
 
-/// Rows that are loaded before they are copied: they may lie anywhere.
+/// Rows prefetched before they are copied: they may lie anywhere.
 const ROWS_AHEAD: usize = 16;
 
-/// Adds rows of `width` values to a vector, as [`extend`] adds values.
+/// Appends rows of `width` values, as [`extend`] appends values.
 ///
 /// # Panics
 /// If a row has another width.
@@ -262,10 +258,10 @@ pub(crate) fn extend_rows<'a, T: Copy + Send + Sync + 'a>(
     threads: usize,
     to: &mut Vec<T>,
     (count, width): (usize, usize),
-    least: usize,
+    min_chunk: usize,
     row: impl Fn(usize) -> &'a [T] + Sync,
 ) {
-    let ranges = ranges(threads, count, least);
+    let ranges = ranges(threads, count, min_chunk);
     extend_by(threads, to, &lengths(&ranges), width, &|part, i, places| {
         let i = ranges[part].start + i;
         if i + ROWS_AHEAD < ranges[part].end
@@ -282,8 +278,7 @@ pub(crate) fn extend_rows<'a, T: Copy + Send + Sync + 'a>(
     });
 }
 
-/// Adds parts of so many rows to a vector; `write` is given the part, the number of a row in it, and its places, and must write
-/// each of them.
+/// Appends parts of `lengths` rows; `write` gets the part, the number of a row in it, and its slots, and must write each.
 fn extend_by<T: Copy + Send>(
     threads: usize,
     to: &mut Vec<T>,
@@ -302,12 +297,12 @@ fn extend_by<T: Copy + Send>(
     on_each(threads, places, |(part, places): (usize, &mut [MaybeUninit<T>])| {
         places.chunks_mut(width).enumerate().for_each(|(i, row)| write(part, i, row));
     });
-    // SAFETY: there is room for them, and all callers write every place of a row; a panic does not come here.
+    // SAFETY: `reserve` made the capacity, and all callers write every slot of a row; a panic does not come here.
     unsafe { to.set_len(to.len() + all) };
 }
 
-/// Works on shards at once, cut into runs, of which a thread takes one after the other: `work` is given the number of the
-/// first, and the run. The results are in the order of the runs.
+/// Works on shards in parallel, in runs: `work` gets the number of the first shard, and the run. The results are in the order
+/// of the runs.
 pub(crate) fn in_shards<T: Send, R: Send>(
     threads: usize,
     shards: &mut [T],
@@ -337,7 +332,7 @@ mod tests {
 
     #[test]
     fn the_ranges_of_a_share_become_smaller() {
-        let lengths = |threads, count, least| lengths(&ranges(threads, count, least));
+        let lengths = |threads, count, min_chunk| lengths(&ranges(threads, count, min_chunk));
         assert_eq!(lengths(1, 1000, 1), [1000]);
         assert_eq!(lengths(2, 320, 10), [80, 40, 20, 10, 10, 80, 40, 20, 10, 10]);
         assert_eq!(lengths(2, 319, 10), [39, 40, 40, 40, 40, 40, 40, 40], "too few for that");

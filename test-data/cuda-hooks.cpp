@@ -1,6 +1,5 @@
-// A stand-in for libtorch_cuda.so, for tests on machines without a GPU. As the real one, it enters its hooks into libtorch's
-// registry when it is opened. libtorch looks there once, at the first call that has to do with CUDA: a call before that
-// switches CUDA off for the process.
+// A stand-in for libtorch_cuda.so in tests on machines without a GPU. Like the real library, it registers its hooks in libtorch
+// when it is opened. libtorch looks them up once, at the first call about CUDA: an earlier call disables CUDA for the process.
 
 #include <ATen/detail/CUDAHooksInterface.h>
 

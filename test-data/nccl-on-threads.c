@@ -1,5 +1,5 @@
-// A stand-in for the functions of NCCL that costar uses, for tests on machines without a GPU. A device is the host's memory,
-// and the ranks are threads of one process. Sums wait for all ranks, or for an abort.
+// A stand-in for the NCCL functions that costar uses, in tests on machines without a GPU. Devices are the host's memory, and
+// ranks are threads of one process. A sum waits for all ranks, or for an abort.
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ int ncclAllReduce(const void *send, void *receive, size_t count, int type, int o
     return INVALID_ARGUMENT;
   }
   pthread_mutex_lock(&lock);
-  // The last sum is still being read.
+  // Wait until all ranks have read the previous sum.
   while (group->left > 0 && !*aborted) {
     pthread_cond_wait(&changed, &lock);
   }

@@ -1,7 +1,7 @@
 //! CUDA's part of libtorch is opened before any call that would switch CUDA off for the process.
 //!
-//! A stand-in for it enters hooks that name one GPU. Whoever asks libtorch about CUDA too early never hears of them, and says
-//! that no GPU was found; whoever opens it first gets as far as a product on that GPU, which fails.
+//! A stand-in for it registers hooks that report one GPU. A program that asks libtorch about CUDA too early misses them, and
+//! reports that no GPU was found; a program that opens it first gets as far as a product on that GPU, which fails.
 
 use costar::neural::device::{Device, DeviceChoice};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The folder of the stand-ins for `libtorch_cuda.so` and for the driver, of which only the file is looked for.
+/// The folder of the stand-ins for `libtorch_cuda.so` and for the driver, whose functions are never called.
 fn stand_ins(folder: &Path) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let libtorch = std::env::var("LIBTORCH").expect("cargo sets LIBTORCH");
@@ -66,10 +66,10 @@ fn every_command_opens_it_in_time() {
     }
 }
 
-/// A process that is killed in the end.
-struct Killed(Child);
+/// A process that is killed when it is dropped.
+struct KilledOnDrop(Child);
 
-impl Drop for Killed {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
@@ -78,7 +78,7 @@ impl Drop for Killed {
 #[test]
 fn a_server_opens_it_in_time_also_after_a_request_without_a_network() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut server = Killed(
+    let mut server = KilledOnDrop(
         Command::new(env!("CARGO_BIN_EXE_costar"))
             .args(["-v", "serve", "--port", "0", "--device", "auto"])
             .env("LD_LIBRARY_PATH", stand_ins(folder.path()))
@@ -90,7 +90,7 @@ fn a_server_opens_it_in_time_also_after_a_request_without_a_network() {
     let mut lines = BufReader::new(server.0.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
     let port = lines.find_map(|line| line.split_once("http://127.0.0.1:")?.1.split('/').next()?.parse().ok());
     let port: u16 = port.expect("it says where it listens");
-    let ask = |request: &str| {
+    let solve = |request: &str| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout can be set");
         let length = request.len();
@@ -100,13 +100,13 @@ fn a_server_opens_it_in_time_also_after_a_request_without_a_network() {
              Content-Length: {length}\r\n\r\n{request}"
         )
         .expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("it answers");
+        response
     };
     let without =
-        ask(r#"{"puzzle": "puzzle8", "instance": "1 2 3 4 5 6 7 0 8", "search": "astar", "heuristic": "manhattan"}"#);
-    let with = ask(r#"{"puzzle": "cube3", "instance": "R U F", "search": "beam", "perimeter": 0}"#);
+        solve(r#"{"puzzle": "puzzle8", "instance": "1 2 3 4 5 6 7 0 8", "search": "astar", "heuristic": "manhattan"}"#);
+    let with = solve(r#"{"puzzle": "cube3", "instance": "R U F", "search": "beam", "perimeter": 0}"#);
     drop(server);
     assert!(without.contains("\"solved\":true") && with.contains("\"solved\":true"), "{without}\n{with}");
     let said: Vec<String> = lines.collect();
@@ -130,7 +130,7 @@ fn auto_goes_on_without_it() {
     };
     let said = solve(&["--model", "models/cube3"]);
     assert!(said.contains("auto takes the CPU: cuda:0 does not work: Could not run"), "{said}");
-    assert!(said.len() < 1500, "no more than the first line of what libtorch says: {said}");
+    assert!(said.len() < 1500, "no more than the first line of libtorch's message: {said}");
     let said = solve(&["--search", "astar", "--heuristic", "perimeter"]);
     assert!(!said.contains("cuda:0"), "nothing is evaluated on a GPU: {said}");
 }

@@ -4,7 +4,7 @@ use costar::report::{Record, append_line};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What an example prints. `cargo test` builds all examples before it runs the tests.
+/// The output of an example. `cargo test` builds all examples before it runs the tests.
 fn output(name: &str, arguments: &[&str]) -> String {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_costar")).with_file_name("examples").join(name);
     assert!(program.exists(), "{} is not built: run cargo test --all-targets", program.display());

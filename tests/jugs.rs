@@ -3,7 +3,7 @@
 use costar::heuristic::PuzzleHeuristics as _;
 use costar::heuristic::{Heuristic, zero};
 use costar::puzzle::jugs::{Jugs, Volumes};
-use costar::puzzle::{Puzzle as _, laws, move_names, replay};
+use costar::puzzle::{Notation as _, Rules as _, laws, move_names, replay};
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::breadth_first::BreadthFirst;
@@ -11,14 +11,14 @@ use costar::search::random::RandomWalk;
 use costar::search::{Control, End, Limits, Search};
 use std::sync::atomic::AtomicBool;
 
-/// The moves of an answer, as the article writes them.
+/// The moves of a solution, as the article writes them.
 fn solve(search: &dyn Search<Jugs>, heuristic: &mut dyn Heuristic<Volumes>) -> String {
     let jugs = Jugs::new("8,5,3").expect("three jugs");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
     let mut control = Control::new(&limits, &stop, &mut watch);
-    let outcome = search.run(&jugs, &jugs.start(), heuristic, &mut control).expect("no heuristic fails");
-    let moves = outcome.moves.expect("solved");
+    let result = search.run(&jugs, &jugs.start(), heuristic, &mut control).expect("no heuristic fails");
+    let moves = result.moves.expect("solved");
     let (end, _) = replay(&jugs, &jugs.start(), &moves).expect("legal moves");
     assert!(jugs.is_goal(&end));
     move_names(&jugs, &moves).join(" ")
@@ -50,7 +50,7 @@ fn breadth_first_search_needs_six_moves() {
 }
 
 #[test]
-fn best_first_search_needs_what_its_score_makes_it() {
+fn best_first_search_depends_on_its_score() {
     // Minus the number of moves, and the score: f = g + h.
     let best_first = BestFirst::one_by_one(1.0);
     assert_eq!(solve(&best_first, &mut *first_score()), SEVEN);
@@ -59,7 +59,7 @@ fn best_first_search_needs_what_its_score_makes_it() {
 }
 
 #[test]
-fn beam_search_needs_what_its_width_makes_it() {
+fn beam_search_depends_on_its_width() {
     assert_eq!(solve(&Beam::new(2), &mut *first_score()), SEVEN);
     assert_eq!(solve(&Beam::new(3), &mut *first_score()).split(' ').count(), 6);
     assert_eq!(solve(&Beam::new(2), &mut *second_score()).split(' ').count(), 6);
@@ -73,13 +73,13 @@ fn a_random_walk_gets_there() {
 }
 
 #[test]
-fn half_of_an_odd_jug_cannot_be_had() {
+fn half_of_an_odd_jug_has_no_solution() {
     let jugs = Jugs::new("7,5,3").expect("three jugs");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
-    let outcome =
+    let result =
         BreadthFirst::default().run(&jugs, &jugs.start(), &mut zero(), &mut Control::new(&limits, &stop, &mut watch));
-    assert_eq!(outcome.expect("nothing fails").end, End::NoSolution);
+    assert_eq!(result.expect("nothing fails").end, End::NoSolution);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Networks: what is saved, folded and loaded says the same; what is damaged is refused by name.
+//! Networks: saving, folding and loading change no estimate; damaged files are refused by name.
 
 use costar::heuristic::{Estimates, Heuristic as _, Query};
 use costar::neural::device::{Device, DeviceChoice, set_cpu_threads};
@@ -10,7 +10,7 @@ use costar::neural::precision::Precision;
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::permutation::{Description, Permutation};
-use costar::puzzle::{Encoding, Puzzle as _};
+use costar::puzzle::{Encode as _, Encoding};
 use costar::random::generator;
 use costar::sampler::{Batch, Sampler, Walker, Walks};
 use std::fs;
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn config(kind: NetworkKind, policy: bool) -> NetworkConfig {
-    set_cpu_threads(1); // the tests run beside each other
+    set_cpu_threads(1); // tests run at the same time
     NetworkConfig { kind, width: 16, blocks: 2, policy: policy.then_some(12), offset: 13.0, scale: 10.0 }
 }
 
@@ -26,7 +26,7 @@ fn sampler(max_depth: u32, size: usize) -> Sampler {
     Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), 3, max_depth, size)
 }
 
-/// A network that has learned a little: its statistics are not those of a fresh one.
+/// A network after some optimizer steps: its statistics differ from those of a fresh one.
 fn learned(kind: NetworkKind, policy: bool) -> Learner {
     learned_of(config(kind, policy))
 }
@@ -72,7 +72,7 @@ fn worst(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
-fn a_saved_and_folded_network_says_what_the_learner_says() {
+fn a_saved_and_folded_network_estimates_what_the_learner_does() {
     for kind in [NetworkKind::Mlp, NetworkKind::Resnet] {
         let learner = learned(kind, true);
         let folder = tempfile::tempdir().expect("a folder");
@@ -87,7 +87,7 @@ fn a_saved_and_folded_network_says_what_the_learner_says() {
         let coarse = estimate(folder.path(), Precision::Bf16, &states);
         let error = worst(&expected, &coarse.values);
         assert!(error < 0.5, "{kind}: bf16 changes estimates by {error}");
-        if Precision::Int8.serves(Device::CPU, kind) {
+        if kind.can_solve_in(Precision::Int8, Device::CPU) {
             let rounded = estimate(folder.path(), Precision::Int8, &states);
             let error = worst(&expected, &rounded.values);
             assert!(error < 0.5, "{kind}: 8 bits change estimates by {error}");
@@ -105,11 +105,11 @@ fn a_saved_and_folded_network_says_what_the_learner_says() {
 
 #[test]
 fn an_estimate_in_8_bits_depends_on_its_state_alone() {
-    if !Precision::Int8.serves(Device::CPU, NetworkKind::Mlp) {
+    if !NetworkKind::Mlp.can_solve_in(Precision::Int8, Device::CPU) {
         eprintln!("SKIPPED: this machine has no products of 8 bits");
         return;
     }
-    // Widths that fill no block of registers, and numbers of states around a tile's.
+    // A width that fills no block of registers, and numbers of states around the size of a tile.
     let small = NetworkConfig { width: 74, ..config(NetworkKind::Mlp, true) };
     let learner = learned_of(small);
     let folder = tempfile::tempdir().expect("a folder");
@@ -141,7 +141,7 @@ fn weights_come_back_bit_by_bit() {
 }
 
 #[test]
-fn a_fresh_network_says_the_mean_and_nothing_is_dead() {
+fn a_fresh_network_estimates_the_mean_and_can_learn() {
     for kind in [NetworkKind::Mlp, NetworkKind::Resnet] {
         for seed in 0..3 {
             let mut learner =
@@ -211,7 +211,7 @@ fn training_in_bf16_learns_as_well() {
 }
 
 #[test]
-fn what_is_damaged_or_foreign_is_refused_by_name() {
+fn damaged_and_foreign_files_are_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let learner = learned(NetworkKind::Mlp, true);
     save(&learner, folder.path(), Precision::Bf16);
@@ -280,13 +280,13 @@ fn a_model_of_other_rules_under_the_same_name_is_refused() {
     let config = ModelConfig::new("ring".into(), ring.encoding(), config(NetworkKind::Mlp, false), Precision::F32);
     let folder = tempfile::tempdir().expect("a folder");
     assert!(config.check_puzzle(&ring, folder.path()).is_ok(), "there is no file");
-    // What does not change the rules does not count.
-    let kept = rules("[1,  2,  3,  0]").replace("\"symmetric\"", "\n  \"symmetric\"");
-    fs::write(folder.path().join(PUZZLE), kept).expect("it can be written");
+    // A change of layout is no change of the rules.
+    let same = rules("[1,  2,  3,  0]").replace("\"symmetric\"", "\n  \"symmetric\"");
+    fs::write(folder.path().join(PUZZLE), same).expect("it can be written");
     assert!(config.check_puzzle(&ring, folder.path()).is_ok());
     let refusal = config.check_puzzle(&other, folder.path()).expect_err("other rules").to_string();
     assert!(refusal.contains("other rules") && refusal.contains(PUZZLE), "{refusal}");
-    assert!(config.check_init(&other, folder.path()).is_ok(), "weights may begin with those of other rules");
+    assert!(config.check_init(&other, folder.path()).is_ok(), "training may start from weights of other rules");
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn devices_are_chosen_by_name() {
     assert!("gpu".parse::<DeviceChoice>().expect_err("no device").contains("'gpu'"));
     assert!("cuda:x".parse::<DeviceChoice>().is_err());
     assert_eq!(Device::resolve(DeviceChoice::Cpu).ok(), Some(Device::CPU));
-    // With or without a GPU: a device that is not there is an error that says why.
+    // With or without a GPU, a missing device is an error with a reason.
     let refusal = Device::resolve(DeviceChoice::Cuda(4096)).expect_err("no such device").to_string();
     assert!(refusal.contains("`device` cuda"), "{refusal}");
 }

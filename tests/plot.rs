@@ -1,9 +1,9 @@
-//! Pictures, judged by their data: counts, axes, intervals, points, what is refused, and that files are what they say.
+//! Pictures, checked by their data: counts, axes, intervals, points, refusals, and file formats.
 
 use assert_cmd::Command;
 use costar::plot::{
-    Axis, By, Canvas, Density, Format, Histogram, MOST_SERIES, Results, Run, cumulative, densities, effort, lengths,
-    mean, pairs, points, settings, share, training,
+    Axis, Canvas, Density, DepthKind, Format, Histogram, MAX_SERIES, Results, TrainingRun, cumulative, densities,
+    effort, lengths, mean, pairs, settings, settings_points, share, training,
 };
 use costar::report::{Metrics, Record};
 use std::fs;
@@ -33,8 +33,8 @@ fn line(samples: u64) -> Metrics {
     }
 }
 
-fn run(name: &str) -> Run {
-    Run { name: name.into(), metrics: (1..=20).map(|i| line(i * 50_000)).collect() }
+fn run(name: &str) -> TrainingRun {
+    TrainingRun { name: name.into(), metrics: (1..=20).map(|i| line(i * 50_000)).collect() }
 }
 
 /// The published search; its `n` is filled in.
@@ -128,7 +128,7 @@ fn points_of_settings_come_from_the_results() {
     let few = results("few", &[Some(20), Some(22), None, Some(24)], 100, deferred);
     let many = results("many", &[Some(20), Some(20), Some(20), Some(22)], 1000, deferred);
     let published = results("published", &[Some(24); 4], 1000, PUBLISHED);
-    let points = points(&[&few, &many, &published]);
+    let points = settings_points(&[&few, &many, &published]);
     let groups: Vec<(&str, &str)> = points.iter().map(|point| (point.group.as_str(), point.label.as_str())).collect();
     assert_eq!(groups, [("deferred", "N = 100"), ("deferred", "N = 1 k"), ("bwas", "N = 1 k")]);
     let optimal: Vec<f64> = points.iter().filter_map(|point| Some(point.optimal?.value)).collect();
@@ -162,7 +162,7 @@ fn a_training_has_a_panel_for_each_measure_and_a_name_for_each_run() {
     assert!(one.texts().contains(&"grey: learning rate, from 0 to 1e-3"));
     let mut without = run("b");
     without.metrics.iter_mut().for_each(|line| line.cross_entropy = None);
-    let two = training(&[Run { name: "a".into(), ..without.clone() }, without]);
+    let two = training(&[TrainingRun { name: "a".into(), ..without.clone() }, without]);
     assert!(!two.texts().iter().any(|text| text.starts_with("cross")));
     assert_eq!(two.texts().iter().filter(|text| **text == "a").count(), 2);
 }
@@ -172,7 +172,7 @@ fn a_training_has_a_panel_for_each_measure_and_a_name_for_each_run() {
 fn frame(samples: u64) -> Density {
     let said: Vec<(u32, f32)> =
         (1..=8).flat_map(|depth| [(depth, depth as f32), (depth, 0.5 * samples as f32)]).collect();
-    Density { name: "toy".into(), samples, histogram: Histogram::new(&said, 8), by: By::default() }
+    Density { name: "toy".into(), samples, histogram: Histogram::new(&said, 8), depths: DepthKind::default() }
 }
 
 fn frames(bytes: &[u8]) -> Vec<(u16, u16, u16)> {
@@ -185,7 +185,7 @@ fn frames(bytes: &[u8]) -> Vec<(u16, u16, u16)> {
 }
 
 #[test]
-fn each_format_is_what_it_says() {
+fn each_file_has_its_format() {
     let pictures: Vec<Canvas> = densities(&[frame(1), frame(4), frame(9)]);
     let png = Format::Png.encode(&pictures[..1], 600).expect("a PNG");
     let decoded = png::Decoder::new(Cursor::new(&png)).read_info().expect("a PNG");
@@ -205,9 +205,11 @@ fn each_format_is_what_it_says() {
 fn odd_data_is_drawn_without_a_panic() {
     let nothing = results("nothing", &[None, None], 100, PUBLISHED);
     let long = results(&"long ".repeat(60), &[Some(1_000_000)], 100, PUBLISHED);
-    let all: Vec<&Results> = std::iter::repeat_n(&long, MOST_SERIES).collect();
-    let lone =
-        Run { name: "<&\"> \u{1F600}".into(), metrics: vec![Metrics { loss: 1e308, learning_rate: 0.0, ..line(0) }] };
+    let all: Vec<&Results> = std::iter::repeat_n(&long, MAX_SERIES).collect();
+    let lone = TrainingRun {
+        name: "<&\"> \u{1F600}".into(),
+        metrics: vec![Metrics { loss: 1e308, learning_rate: 0.0, ..line(0) }],
+    };
     for canvas in [
         settings(&[&nothing]),
         lengths(&[&nothing]),
@@ -239,7 +241,7 @@ fn plot(folder: &TempDir, words: &[&str]) -> String {
     err
 }
 
-/// Runs what must be refused, and gives the message.
+/// Runs a command that must be refused; returns the message.
 fn refused(folder: &TempDir, words: &[&str]) -> String {
     let (code, err) = costar(folder.path(), &[&["plot"], words].concat());
     assert_eq!(code, 2, "{words:?}: {err}");
@@ -255,7 +257,7 @@ fn write(folder: &TempDir, name: &str, lines: &[impl serde::Serialize]) -> Strin
 }
 
 #[test]
-fn metrics_and_results_are_told_apart_and_drawn() {
+fn metrics_and_results_are_distinguished_and_drawn() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = write(&folder, "metrics.jsonl", &run("a").metrics);
     let said = plot(&folder, &["metrics.jsonl"]);
@@ -312,7 +314,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     has(&["metrics.jsonl", "--out", "no/a.png"], &["there is no folder no"]);
     has(&["metrics.jsonl", "--instances", "metrics.jsonl"], &["--instances"]);
     has(&["unknown.jsonl", "--kind", "lengths"], &["no solution in it has a known optimal length", "--instances"]);
-    let many = ["metrics.jsonl"; MOST_SERIES + 1];
+    let many = ["metrics.jsonl"; MAX_SERIES + 1];
     has(&many, &["8 runs are too many", "expected at most 7"]);
     // The optimal lengths are known to the file of instances.
     fs::write(folder.path().join("all.tsv"), "# some\n1\t18\n2\t22 # a comment\n").expect("a file");
@@ -322,7 +324,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
 }
 
 #[test]
-fn bench_writes_down_the_optimum_that_it_knows() {
+fn bench_writes_the_known_optimum() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("all.tsv"), "1 2 3 4 5 6 0 7 8\t2\n1 2 3 4 5 6 7 0 8\n").expect("a file");
     let words = ["bench", "all.tsv", "--puzzle", "puzzle8", "--search", "bfs", "--out", "results.jsonl"];

@@ -1,11 +1,11 @@
-//! The set-up of libtorch, with a pip that installs small libraries in place of large ones.
+//! `scripts/setup`, with a pip that installs small libraries instead of libtorch.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// In place of Python: what pip is asked for is made at once, and everything else is Python's.
+/// Replaces Python: pip copies prepared libraries, other calls go to Python.
 const PYTHON: &str = r#"#!/bin/sh
 case "$*" in
     "-m pip --version" | "-m pip download"*) ;;
@@ -17,7 +17,7 @@ case "$*" in
 esac
 "#;
 
-/// In place of `df`: there is room for everything.
+/// Replaces `df`: reports enough free space.
 const DF: &str = "#!/bin/sh\necho\necho / 90000 0 90000 0 /\n";
 
 /// The version that the script installs.
@@ -27,7 +27,7 @@ fn version() -> String {
     version.split_whitespace().next().expect("it is not empty").to_owned()
 }
 
-/// A checkout with the script, and the libraries that are to be installed.
+/// A checkout with the script and the libraries to install.
 struct Checkout {
     folder: tempfile::TempDir,
 }
@@ -64,7 +64,7 @@ impl Checkout {
         }
     }
 
-    /// Runs the script, where pip would install libraries for the CPU, and for CUDA one that loads, or does not.
+    /// Runs the script with a pip that installs libraries for the CPU, and one for CUDA that loads or does not.
     fn set_up(&self, flag: &str, cuda_loads: bool) -> Output {
         self.library(&self.path("libraries/libtorch_cpu.so"), true);
         self.library(&self.path("libraries/libtorch_cuda.so"), cuda_loads);
@@ -91,17 +91,17 @@ fn libraries_for_cuda_are_installed_if_they_load() {
     assert!(!failed.status.success() && said(&failed).contains("the new libtorch does not load"), "{}", said(&failed));
     assert!(said(&failed).contains("libtorch_cuda.so"), "the error names the library: {}", said(&failed));
     assert_eq!(checkout.installed(), None);
-    // For the CPU alone, nobody needs it.
+    // The CPU does not need it.
     let done = checkout.set_up("--cpu", false);
     assert!(done.status.success(), "{}", said(&done));
     assert_eq!(checkout.installed(), Some(format!("cpu {}\n", version())));
-    // What is there stays until something better is whole.
+    // The installed libraries stay until the new ones are complete.
     assert!(!checkout.set_up("--cuda", false).status.success());
     assert_eq!(checkout.installed(), Some(format!("cpu {}\n", version())));
     let done = checkout.set_up("--cuda", true);
     assert!(done.status.success(), "{}", said(&done));
     assert_eq!(checkout.installed(), Some(format!("cuda {}\n", version())));
-    // It is there now; what no longer loads is installed again.
+    // It is installed; a library that no longer loads is installed again.
     assert!(said(&checkout.set_up("--cuda", true)).contains("already"));
     checkout.library(&checkout.path("libtorch/torch/lib/libtorch_cuda.so"), false);
     let again = checkout.set_up("--cuda", true);

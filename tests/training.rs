@@ -6,16 +6,18 @@ use costar::neural::learner::Learner;
 use costar::neural::model::Model;
 use costar::neural::network::{NetworkConfig, NetworkKind};
 use costar::neural::precision::Precision;
-use costar::puzzle::Puzzle as _;
 use costar::puzzle::cube3::Cube3;
 use costar::puzzle::tiles::Puzzle8;
+use costar::puzzle::{Encode as _, Notation as _};
 use costar::quantity::Interval;
+use costar::report::run_folder::{METRICS, SNAPSHOTS, newest_checkpoint};
 use costar::report::{Metrics, read_lines};
-use costar::sampler::{GENERATOR, Labels, Sampler, Samples, Walks};
+use costar::sampler::{GENERATOR, Sampler, Samples, Walks};
 use costar::search::perimeter::Perimeter;
-use costar::train::checkpoint;
-use costar::train::settings::{Schedule, Settings};
-use costar::train::{Ended, Event, METRICS, RunOptions, SNAPSHOTS, Training, claim};
+use costar::train::checkpoint::Position;
+use costar::train::plan::{Schedule, TrainPlan};
+use costar::train::targets::{Bellman, Labels};
+use costar::train::{Ended, Event, TrainOptions, Training, checkpoint, claim};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +28,8 @@ fn walks() -> Arc<dyn Samples> {
     Arc::new(Walks::new(Arc::new(Cube3)))
 }
 
-fn settings(learning_rate: f64) -> Settings {
-    Settings {
+fn plan(learning_rate: f64) -> TrainPlan {
+    TrainPlan {
         puzzle: "cube3".into(),
         network: NetworkConfig {
             kind: NetworkKind::Mlp,
@@ -52,25 +54,33 @@ fn settings(learning_rate: f64) -> Settings {
     }
 }
 
-fn plan(out: &Path, steps: u64) -> RunOptions {
-    RunOptions { steps: Some(steps), ..RunOptions::new(out) }
+fn options(out: &Path, samples: u64) -> TrainOptions {
+    TrainOptions { samples: Some(samples), out: Some(out.to_owned()), ..TrainOptions::default() }
 }
 
-fn fresh(out: &Path, steps: u64, rate: f64) -> Training<Cube3> {
-    set_cpu_threads(1); // the tests run beside each other
-    Training::fresh(Arc::new(Cube3), walks(), settings(rate), plan(out, steps), Device::CPU, None).expect("a training")
+fn start(plan: TrainPlan, options: &TrainOptions) -> costar::Result<Training<Cube3>> {
+    Training::at(Position::start(plan), None, Arc::new(Cube3), walks(), options, Device::CPU)
+}
+
+fn fresh(out: &Path, samples: u64, rate: f64) -> Training<Cube3> {
+    set_cpu_threads(1); // the tests run in parallel
+    start(plan(rate), &options(out, samples)).expect("a training")
 }
 
 fn newest(out: &Path) -> PathBuf {
-    checkpoint::newest(out).expect("the folder can be read").expect("there is a checkpoint")
+    newest_checkpoint(out).expect("the folder can be read").expect("there is a checkpoint")
 }
 
-fn resume(out: &Path, steps: u64) -> costar::Result<Training<Cube3>> {
+fn resume_at(position: Position, folder: &Path, options: &TrainOptions) -> costar::Result<Training<Cube3>> {
+    Training::at(position, Some(folder), Arc::new(Cube3), walks(), options, Device::CPU)
+}
+
+fn resume(out: &Path, samples: u64) -> costar::Result<Training<Cube3>> {
     let folder = newest(out);
-    Training::resumed(Arc::new(Cube3), walks(), &folder, checkpoint::read(&folder)?, plan(out, steps), Device::CPU)
+    resume_at(checkpoint::read(&folder)?, &folder, &options(out, samples))
 }
 
-/// Runs a training for so many steps, and has it stop then.
+/// Runs a training for a number of optimizer steps, then stops it.
 fn run_for(training: Training<Cube3>, steps: u64) -> Ended {
     let stop = AtomicBool::new(false);
     let mut left = steps;
@@ -90,23 +100,23 @@ fn state(out: &Path) -> [Vec<u8>; 3] {
 
 #[test]
 fn an_interrupted_run_ends_with_the_same_bits() {
-    const STEPS: u64 = 64 * 500 + 7;
+    const SAMPLES: u64 = 64 * 500 + 7;
     let folder = tempfile::tempdir().expect("a folder");
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     for out in [&whole, &parts] {
         fs::create_dir(out).expect("a folder");
     }
     let never = AtomicBool::new(false);
-    assert_eq!(fresh(&whole, STEPS, 1e-3).run(&never, &mut |_| ()).expect("it runs"), Ended::Finished);
+    assert_eq!(fresh(&whole, SAMPLES, 1e-3).run(&never, &mut |_| ()).expect("it runs"), Ended::Finished);
 
-    let mut training = fresh(&parts, STEPS, 1e-3);
+    let mut training = fresh(&parts, SAMPLES, 1e-3);
     let mut stops = 0;
     for steps in [1, 120, 37, u64::MAX] {
         let ended = run_for(training, steps);
         stops += u32::from(ended == Ended::Stopped);
-        // A training of which a kill has left a half-written checkpoint.
+        // A kill may leave a half-written checkpoint.
         fs::create_dir_all(parts.join("checkpoint-000000000000001.tmp/model")).expect("a folder");
-        training = resume(&parts, STEPS).expect("it can be resumed");
+        training = resume(&parts, SAMPLES).expect("it can be resumed");
     }
     assert_eq!(stops, 3, "it was interrupted");
     assert_eq!(training.run(&never, &mut |_| ()).expect("nothing to do"), Ended::NothingLeft);
@@ -130,7 +140,7 @@ fn a_run_without_a_checkpoint_starts_with_clean_metrics() {
     fresh(folder.path(), 64 * 5, 1e-3).run(&AtomicBool::new(false), &mut |_| ()).expect("it runs");
     let metrics: Vec<Metrics> = read_lines(&path).expect("metrics");
     assert_eq!(metrics.iter().map(|line| line.samples).collect::<Vec<_>>(), [320]);
-    // A line that a full disk has torn in the middle does not keep a run from being resumed.
+    // A run is resumed although a full disk has torn a line in the middle.
     let whole = fs::read_to_string(&path).expect("metrics");
     fs::write(&path, format!("{whole}{{\"sam{whole}")).expect("it can be written");
     resume(folder.path(), 64 * 10).expect("it resumes");
@@ -138,7 +148,7 @@ fn a_run_without_a_checkpoint_starts_with_clean_metrics() {
 }
 
 #[test]
-fn more_steps_go_on_with_the_longer_schedule() {
+fn more_samples_go_on_with_the_longer_schedule() {
     let folder = tempfile::tempdir().expect("a folder");
     let never = AtomicBool::new(false);
     fresh(folder.path(), 64 * 20, 1e-3).run(&never, &mut |_| ()).expect("it runs");
@@ -157,12 +167,11 @@ fn a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint() {
     let never = AtomicBool::new(false);
     fresh(folder.path(), 64 * 20, 1e-3).run(&never, &mut |_| ()).expect("it runs");
     let before = state(folder.path());
-    // The same run with a rate that no network survives.
+    // The same run with a rate that makes it diverge.
     let path = newest(folder.path());
     let mut position = checkpoint::read(&path).expect("a position");
-    position.settings.learning_rate = 1e30;
-    let training =
-        Training::resumed(Arc::new(Cube3), walks(), &path, position, plan(folder.path(), 64 * 2000), Device::CPU);
+    position.plan.learning_rate = 1e30;
+    let training = resume_at(position, &path, &options(folder.path(), 64 * 2000));
     let error = training.expect("it resumes").run(&never, &mut |_| ()).expect_err("it diverges").to_string();
     assert!(error.contains("finite") || error.contains("NaN") || error.contains("inf"), "{error}");
     assert!(error.contains("`lr`"), "{error}");
@@ -251,8 +260,8 @@ fn a_folder_belongs_to_one_training() {
 fn snapshots_are_kept_beside_the_checkpoint() {
     let folder = tempfile::tempdir().expect("a folder");
     set_cpu_threads(1);
-    let plan = RunOptions { snapshot_every: Some(64 * 100), ..plan(folder.path(), 64 * 250) };
-    let training = Training::fresh(Arc::new(Cube3), walks(), settings(1e-3), plan, Device::CPU, None);
+    let options = TrainOptions { snapshot_every: Some(64 * 100), ..options(folder.path(), 64 * 250) };
+    let training = start(plan(1e-3), &options);
     training.expect("a training").run(&AtomicBool::new(false), &mut |_| ()).expect("it trains");
     let mut kept: Vec<PathBuf> = fs::read_dir(folder.path().join(SNAPSHOTS))
         .expect("a folder")
@@ -280,29 +289,29 @@ fn a_run_keeps_what_may_change_until_it_is_changed() {
         training.expect("a training").run(&AtomicBool::new(false), &mut |_| ()).expect("it trains")
     };
     let (every, board) = (Interval::Samples(640), out.join("board"));
-    let asked = RunOptions {
+    let asked = TrainOptions {
         checkpoint_every: Some(every),
         snapshot_every: Some(320),
         tensorboard: Some(board.clone()),
-        ..plan(out, 320)
+        ..options(out, 320)
     };
-    train(Training::fresh(Arc::new(Cube3), walks(), settings(1e-3), asked, Device::CPU, None));
+    train(start(plan(1e-3), &asked));
     assert_eq!(kept(), (every, Some(320), Some("board".into())));
     let resumed = resume(out, 640).expect("it resumes");
-    assert_eq!(resumed.tensorboard(), Some(board));
+    assert_eq!(resumed.tensorboard(), Some(&*board));
     train(Ok(resumed));
     assert_eq!(kept(), (every, Some(320), Some("board".into())));
     assert_eq!(fs::read_dir(out.join(SNAPSHOTS)).expect("snapshots").count(), 2);
     let (every, path) = (Interval::Time(Duration::from_secs(7)), newest(out));
-    let asked = RunOptions { checkpoint_every: Some(every), snapshot_every: Some(0), ..plan(out, 960) };
+    let asked = TrainOptions { checkpoint_every: Some(every), snapshot_every: Some(0), ..options(out, 960) };
     let position = checkpoint::read(&path).expect("a position");
-    train(Training::resumed(Arc::new(Cube3), walks(), &path, position, asked, Device::CPU));
+    train(resume_at(position, &path, &asked));
     assert_eq!(kept(), (every, None, Some("board".into())));
     assert_eq!(fs::read_dir(out.join(SNAPSHOTS)).expect("snapshots").count(), 2);
 }
 
-/// Runs of 100 batches, made by `begin` in a folder, fresh or from a checkpoint: one that is never stopped and one that is
-/// end with the same bits.
+/// Checks that a run of 100 batches ends with the same bits whether it is stopped or not; `begin` opens it, fresh or from
+/// a checkpoint.
 fn resumes_to_the_same_bits(begin: impl Fn(&Path, Option<&Path>) -> Training<Cube3>) {
     let folder = tempfile::tempdir().expect("a folder");
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
@@ -311,49 +320,49 @@ fn resumes_to_the_same_bits(begin: impl Fn(&Path, Option<&Path>) -> Training<Cub
     }
     let never = AtomicBool::new(false);
     assert_eq!(begin(&whole, None).run(&never, &mut |_| ()).expect("it runs"), Ended::Finished);
-    // Stopped between two updates of the target, at a place that the schedule does not depend on.
+    // Stopped between two updates of the target network.
     let ended = run_for(begin(&parts, None), 43);
     let again = begin(&parts, Some(&newest(&parts))).run(&never, &mut |_| ()).expect("it runs");
     assert_eq!((ended, again), (Ended::Stopped, Ended::Finished));
     assert_eq!(state(&whole), state(&parts));
 }
 
-/// A training of 100 batches with settings, fresh or from a checkpoint that has the same ones.
-fn begin(samples: Arc<dyn Samples>, settings: Settings, out: &Path, from: Option<&Path>) -> Training<Cube3> {
+/// A training of 100 batches, fresh or from a checkpoint with the same plan.
+fn begin(samples: Arc<dyn Samples>, plan: TrainPlan, out: &Path, from: Option<&Path>) -> Training<Cube3> {
     set_cpu_threads(1);
-    let plan = plan(out, 64 * 100);
-    match from {
-        None => Training::fresh(Arc::new(Cube3), samples, settings, plan, Device::CPU, None),
+    let position = match from {
+        None => Position::start(plan),
         Some(folder) => {
             let position = checkpoint::read(folder).expect("a checkpoint");
-            assert_eq!(position.settings, settings);
-            Training::resumed(Arc::new(Cube3), samples, folder, position, plan, Device::CPU)
+            assert_eq!(position.plan, plan);
+            position
         }
-    }
-    .expect("a training")
+    };
+    let options = options(out, 64 * 100);
+    Training::at(position, from, Arc::new(Cube3), samples, &options, Device::CPU).expect("a training")
 }
 
 #[test]
 fn value_iteration_resumes_to_the_same_bits() {
     resumes_to_the_same_bits(|out, from| {
         let samples = Arc::new(Walks::new(Arc::new(Cube3)).with_children(Perimeter::new(&Cube3, 2)));
-        let settings = Settings { labels: Labels::Bellman { target_every: 7, perimeter: 2 }, ..settings(1e-3) };
-        begin(samples, settings, out, from)
+        let labels = Labels::Bellman(Bellman { target_every: 7, perimeter: 2 });
+        begin(samples, TrainPlan { labels, ..plan(1e-3) }, out, from)
     });
 }
 
 #[test]
 fn averaged_weights_resume_to_the_same_bits() {
     resumes_to_the_same_bits(|out, from| {
-        let settings = Settings { ema: 0.95, schedule: Schedule::Constant, ..settings(1e-3) };
-        begin(walks(), settings, out, from)
+        let plan = TrainPlan { ema: 0.95, schedule: Schedule::Constant, ..plan(1e-3) };
+        begin(walks(), plan, out, from)
     });
 }
 
 #[test]
 fn averages_are_of_all_steps_first_and_then_of_the_last() {
     set_cpu_threads(1);
-    let Settings { network, .. } = settings(1e-3);
+    let TrainPlan { network, .. } = plan(1e-3);
     let learner = Learner::fresh(network, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
     let mut learner = learner.with_ema(0.5);
     let folder = tempfile::tempdir().expect("a folder");
@@ -385,7 +394,7 @@ fn labels_are_exact_where_the_children_are_known() {
     let exact = exact_distances(&Cube3, 4);
     let walks = Walks::new(Arc::new(Cube3)).with_children(Perimeter::new(&Cube3, 4));
     let mut batch = Sampler::new(Arc::new(walks), (54, 12), 3, 3, 60).batch(0);
-    let Settings { network, .. } = settings(1e-3);
+    let TrainPlan { network, .. } = plan(1e-3);
     let mut learner =
         Learner::fresh(network, &Cube3.encoding(), Device::CPU, Precision::F32, 0.0, 1).expect("a network");
     learner.update_target().expect("the device works");
@@ -399,7 +408,7 @@ fn labels_are_exact_where_the_children_are_known() {
             assert_eq!(leads == 1, next.is_some_and(|next| next + 1 == exact[&state]), "all moves that lead back");
         }
     }
-    // Farther away, a label is at most the walk's length, and at least one more than the table of exact distances reaches.
+    // Farther away, a label is at most the walk's length.
     let walks = Walks::new(Arc::new(Cube3)).with_children(Perimeter::new(&Cube3, 2));
     let mut batch = Sampler::new(Arc::new(walks), (54, 12), 3, 26, 260).batch(0);
     let lengths = batch.labels.clone();
@@ -409,29 +418,21 @@ fn labels_are_exact_where_the_children_are_known() {
 }
 
 #[test]
-fn labels_are_tightened_along_walks() {
+fn labels_are_exact_near_the_goals() {
     const DEPTH: u32 = 8;
     let exact = exact_distances(&Puzzle8::default(), u8::MAX.into());
-    let batch = |onward: Option<bool>| {
-        let puzzle = Arc::new(Puzzle8::default());
-        let walks = Walks::new(Arc::clone(&puzzle));
-        let walks = match onward {
-            None => walks,
-            Some(onward) => walks.with_exact_labels(Perimeter::new(&*puzzle, DEPTH), onward),
-        };
-        Sampler::new(Arc::new(walks), (9, 4), 3, 40, 4000).batch(0)
-    };
-    let [plain, near, onward] = [None, Some(false), Some(true)].map(batch);
-    assert_eq!([&near.states, &onward.states], [&plain.states; 2]);
-    assert_eq!([&near.policy_targets, &onward.policy_targets], [&plain.policy_targets; 2]);
-    let mut tightened = 0;
+    let puzzle = Arc::new(Puzzle8::default());
+    let walks = || Walks::new(Arc::clone(&puzzle));
+    let batch = |walks: Walks<Puzzle8>| Sampler::new(Arc::new(walks), (9, 4), 3, 40, 4000).batch(0);
+    let plain = batch(walks());
+    let near = batch(walks().with_exact_labels(Perimeter::new(&*puzzle, DEPTH)));
+    assert_eq!(near.states, plain.states);
+    assert_eq!(near.policy_targets, plain.policy_targets);
     for (i, row) in plain.states.outer_iter().enumerate() {
         let text: Vec<String> = row.iter().map(u8::to_string).collect();
         let distance = f32::from(exact[&Puzzle8::default().parse(&text.join(" ")).expect("a board of a walk")]);
-        let [plain, near, onward] = [&plain, &near, &onward].map(|batch| batch.labels[i]);
+        let [plain, near] = [&plain, &near].map(|batch| batch.labels[i]);
         assert_eq!(near, if distance <= DEPTH as f32 { distance } else { plain });
-        assert!(distance <= onward && onward <= near, "{distance} {onward} {near}");
-        tightened += usize::from(onward < near);
+        assert!(distance <= near, "{distance} {near}");
     }
-    assert!(tightened > 100, "walks of up to 40 moves come back to the goal: {tightened}");
 }

@@ -1,4 +1,4 @@
-//! The page of `costar view`, in a browser: it plays by its own rules, and is right about right and wrong.
+//! The page of `costar view`, in a browser: it plays by its own rules, and its verdicts are right.
 
 mod browser;
 #[path = "view/puzzles.rs"]
@@ -8,7 +8,7 @@ use assert_cmd::Command;
 use browser::Browser;
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::puzzle::{Puzzle as _, move_names};
+use costar::puzzle::{Notation as _, move_names};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ fn state(browser: &Browser) -> Value {
 }
 
 fn play_to_the_end(browser: &Browser) -> Value {
-    // Asked at once: a short solution has ended before another request comes.
+    // Read in the same request: a short solution ends before the next one.
     let playing = "document.querySelector('#speed').value = '16'; document.querySelector('#play').click();
         return costar.state().playing";
     assert_eq!(browser.run(playing), true);
@@ -75,7 +75,7 @@ fn scramble(depth: &str, seed: &str) -> String {
     costar(&["scramble", "--depth", depth, "--seed", seed]).out.trim().to_owned()
 }
 
-/// The way back.
+/// The moves that undo a scramble.
 fn undone(scramble: &str) -> String {
     let moves = Cube3.parse_moves(scramble).expect("moves");
     let back: Vec<u8> = moves.iter().rev().map(|action| action ^ 1).collect();
@@ -122,7 +122,7 @@ fn the_pages_own_cube_is_costars_after_every_move() {
             assert_eq!(shown[i + 1], Cube3.format(&state), "after {} moves of {scramble}", i + 1);
         }
     }
-    // It does not repeat what it is told: a picture that is not its own is noticed.
+    // The page notices a picture that differs from its own.
     let lie = "const told = JSON.parse(document.querySelector('#playback').textContent);
         told.pictures[7] = told.pictures[6]; costar.load(told); return costar.state().verdict";
     let said = browser.run(lie);
@@ -131,12 +131,12 @@ fn the_pages_own_cube_is_costars_after_every_move() {
 }
 
 #[test]
-fn what_is_drawn_is_what_is_played() {
+fn the_drawing_follows_the_moves() {
     let Some(browser) = Browser::start() else { return };
     let (_folder, page) = place();
     browser.resize(1000, 800);
     open(&browser, &page, &["", ""]);
-    // The colours where the first view has the centres of U, F and R: white, green, red.
+    // The colours at the centres of U, F and R in the first view: white, green, red.
     let pixels = browser.run_until_done(
         "requestAnimationFrame(() => requestAnimationFrame(() => {
             const canvas = document.querySelector('#board');
@@ -151,7 +151,7 @@ fn what_is_drawn_is_what_is_played() {
     assert!(red > 2 * green && red > 2 * blue, "R is red: {pixels}");
     let [red, green, blue] = colour(1);
     assert!(green > 2 * red && green > blue, "F is green: {pixels}");
-    // A turn that is nearly made looks nearly as the next picture does, and not as the one before.
+    // A turn that is nearly done looks like the next picture, not like the one before.
     open(&browser, &page, &["R U F' L D' B U U' R R' F F' D D' L L' B B'", ""]);
     let differences = browser.run_until_done(
         "const canvas = document.querySelector('#board');
@@ -187,7 +187,7 @@ fn what_is_drawn_is_what_is_played() {
 }
 
 #[test]
-fn a_wrong_solution_is_said_to_be_wrong() {
+fn a_wrong_solution_gets_the_verdict_wrong() {
     let Some(browser) = Browser::start() else { return };
     let (_folder, page) = place();
     let ran = open(&browser, &page, &["R U R'", "R U R'"]);
@@ -200,7 +200,7 @@ fn a_wrong_solution_is_said_to_be_wrong() {
     );
     let end = play_to_the_end(&browser);
     assert_eq!((&end["position"], &end["solved"]), (&6.into(), &false.into()));
-    // A move that exists, but not there.
+    // A move that is illegal in this state.
     let ran = open(&browser, &page, &["--puzzle", "puzzle8", "1 2 3 4 5 6 7 0 8", "R D R"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("move 2, D"), "{}", ran.err);
@@ -208,7 +208,7 @@ fn a_wrong_solution_is_said_to_be_wrong() {
     let end = play_to_the_end(&browser);
     assert_eq!((&end["position"], &end["verdict"]["illegal"]), (&1.into(), &2.into()));
     assert_eq!(browser.run("return document.querySelectorAll('.illegal').length"), 1);
-    // A push that could be made, but never made good: costar's rules are the stricter ones.
+    // A push after which no solution is left: costar refuses it, the page does not.
     open(&browser, &page, &["--puzzle", "sokoban", "#####|#@ .#|# $ #|#   #|#####", "R D"]);
     let said = &state(&browser)["verdict"];
     assert_eq!((&said["illegal"], &said["agrees"]), (&2.into(), &true.into()), "{said}");
@@ -220,7 +220,7 @@ fn keys_buttons_scrubber_and_list_go_where_they_say() {
     let Some(browser) = Browser::start() else { return };
     let (_folder, page) = place();
     open(&browser, &page, &["R U F' L2", "L2 F U' R'"]);
-    // The browser may answer before the page has heard of a key.
+    // The browser may answer before the page receives a key.
     let at = |expected: u64| {
         browser.wait(&format!("return costar.state().position === {expected} && !costar.state().playing"));
     };
@@ -243,12 +243,12 @@ fn keys_buttons_scrubber_and_list_go_where_they_say() {
         browser.run("return document.querySelector('#now').textContent"),
         "Solution 2 of 5: L – left face clockwise"
     );
-    // After a step back, the caption is of the move before.
+    // After a step back, the caption names the move before.
     browser.run("document.getElementById('back').click()");
     browser.wait("return document.querySelector('#now').textContent.startsWith('Solution 1 of 5')");
     browser.run("document.querySelector('[data-position=\"3\"]').click()");
     at(3);
-    // The scrubber has the focus: its arrows are the page's.
+    // The page takes the arrow keys of a focused scrubber.
     browser.run("document.querySelector('#scrubber').focus()");
     browser.press(&[RIGHT]);
     at(4);
@@ -257,7 +257,7 @@ fn keys_buttons_scrubber_and_list_go_where_they_say() {
     plays(true);
     browser.press(&[' ']);
     plays(false);
-    // Space on a focused button is the button's: a click.
+    // Space on a focused button clicks it.
     browser.run("costar.go(0); document.querySelector('#forward').focus()");
     browser.press(&[' ']);
     at(1);
@@ -341,12 +341,12 @@ fn play_to_the_end_or_none(browser: &Browser) {
 }
 
 #[test]
-fn whoever_prefers_less_motion_gets_none() {
+fn readers_who_prefer_less_motion_get_none() {
     let Some(browser) = Browser::start() else { return };
     let (_folder, page) = place();
     browser.prefer("prefers-reduced-motion", "reduce");
     open(&browser, &page, &["R U", "U' R'"]);
-    // Of the frames after the key, none shows a move on its way.
+    // No frame after the key shows a moving move.
     browser.run(
         "window.moved = false; const look = () => { moved ||= costar.state().moving; requestAnimationFrame(look); }; look()",
     );

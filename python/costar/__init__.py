@@ -41,32 +41,28 @@ __version__: str = _costar.__version__
 
 #: Rows of states: ``states × cells`` of small integers.
 Rows: TypeAlias = npt.NDArray[np.uint8]
-#: A function from rows to as many estimates of the cost-to-go, in moves.
+#: A function from rows to one estimate of the cost-to-go per row, in moves.
 Heuristic: TypeAlias = Callable[[Rows], npt.ArrayLike]
 
-#: The most states that a heuristic is asked about at once.
+#: The most states per call of a heuristic.
 _MOST_STATES = 1 << 20
 
 
 @dataclass
 class Solution:
-    """What became of an instance: one row of a table. ``None`` where a field does not apply.
-
-    The fields are those of ``costar solve --json``.
-    """
+    """The result of an instance, with the fields of ``costar solve --json``; ``None`` if a field does not apply."""
 
     puzzle: str
     instance: str
     #: Whether a solution was found.
     solved: bool
-    #: The solution, a name a move.
+    #: The names of the moves.
     moves: list[str] | None
-    #: How many moves it has.
+    #: Number of moves.
     length: int | None
-    #: What it costs.
     cost: int | None
     optimal_length: int | None
-    #: Whether no cheaper one exists; ``True`` only where that is proven.
+    #: Whether it is proven that no cheaper solution exists.
     proven_optimal: bool
     proof: dict[str, Any] | None
     nodes_generated: int
@@ -96,7 +92,7 @@ class Solution:
     version: str | None
     date: str | None
     processor: str | None
-    #: Of a puzzle from a file: a checksum of its symbols, goal and moves.
+    #: Checksum of the symbols, goal and moves of a puzzle from a file.
     rules_crc32: int | None = None
 
     def __str__(self) -> str:
@@ -111,17 +107,17 @@ class Samples:
     rows: Rows
     #: The length of the walk that led to each state: an upper bound of its distance.
     labels: npt.NDArray[np.float32]
-    #: ``samples × moves``: whether a move goes back along the walk.
+    #: ``samples × moves``: whether the move goes back along the walk.
     moves_back: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What a network says of states."""
+    """Estimates of a network."""
 
-    #: The cost-to-go of each, in moves.
+    #: The cost-to-go of each state, in moves.
     h: npt.NDArray[np.float32]
-    #: ``states × moves``: how probable it is that a move leads back towards the goal; ``None`` without a policy head.
+    #: ``states × moves``: the probability that the move leads back towards the goal; ``None`` without a policy head.
     moves: npt.NDArray[np.float32] | None
 
 
@@ -154,13 +150,13 @@ class Puzzle:
 
         Args:
             goal: The symbols of the solved state: a text, or integers from 0 to 255.
-            moves: By name, a permutation: the symbol at place ``i`` comes from place ``permutation[i]``.
+            moves: A permutation for each name: the symbol at place ``i`` comes from place ``permutation[i]``.
             name: The puzzle's name.
             symmetric: Whether to add the inverse of each move that has none, named with a ``'``.
 
         Raises:
-            ValueError: a move is no permutation of the places, the inverse of one would have the name of another, or the
-                name is that of a puzzle that comes with costar.
+            ValueError: a move is no permutation of the places, an inverse would have the name of another move, or the
+                name belongs to a puzzle included in costar.
             TypeError: a place or a symbol is no integer.
 
         >>> Puzzle.permutations([0, 1, 2, 3], {"turn": [1, 2, 3, 0], "swap": [1, 0, 2, 3]}, symmetric=True).moves
@@ -196,11 +192,11 @@ class Puzzle:
 
     @property
     def symbols(self) -> int:
-        """How many values a cell of a row can take."""
+        """The number of values that a cell of a row can take."""
         return self._inner.symbols
 
     def encode(self, instances: Iterable[str]) -> Rows:
-        """The rows that a network reads of instances.
+        """The rows of instances, which a network reads.
 
         Raises:
             ValueError: an instance is refused.
@@ -222,10 +218,10 @@ class Puzzle:
         """Training samples: random walks back from the goals, every length up to ``max_depth`` equally often.
 
         Args:
-            count: How many.
+            count: The number of samples.
             max_depth: The longest walk; by default, the puzzle's.
-            seed: Of the generator.
-            batch: The number of the batch: other samples of the same seed.
+            seed: The seed of the generator.
+            batch: The number of the batch; each has other samples.
 
         Raises:
             ValueError: the puzzle's moves cannot be undone.
@@ -245,23 +241,23 @@ class Puzzle:
 
 
 class Solver:
-    """A puzzle, a heuristic and a search, ready for instances. It does one search at a time: other threads wait.
+    """A puzzle, a heuristic and a search, ready for instances. It runs one search at a time; other threads wait.
 
     Args:
         puzzle: A :class:`Puzzle`, or its name.
-        search: A search that ``costar puzzles`` lists; by default, what measured best.
-        heuristic: What estimates the cost-to-go: ``"network"``, one of those that ``costar puzzles`` lists, or a function
-            from rows (``uint8``, ``states × cells``) to as many estimates, as an array or a tensor on any device. It is
-            called on another thread: what belongs to a thread, such as ``torch.no_grad()``, belongs inside it.
+        search: A search that ``costar puzzles`` lists; by default, the one that measured best.
+        heuristic: The estimate of the cost-to-go: ``"network"``, a heuristic that ``costar puzzles`` lists, or a function
+            from rows (``uint8``, ``states × cells``) to one estimate per row, as an array or a tensor on any device. It
+            is called on another thread: thread-local settings such as ``torch.no_grad()`` go inside it.
         model: The folder of a model or of a run, or its name; by default, the puzzle's own.
-        device: Where the network runs: ``auto``, ``cpu``, ``cuda`` or ``cuda:I``.
-        precision: How its products are done: ``f32``, ``bf16`` or ``int8``; by default, what is fastest.
-        goal: Another goal than the puzzle's own.
-        chunk: How many states a function is asked about at once, at most about.
-        max_seconds: When a search gives up.
-        max_nodes: When a search gives up.
-        max_memory: When a search gives up, in bytes.
-        settings: The settings of the search, as ``costar solve --help`` names them, with ``_`` for ``-``: ``n=1000``,
+        device: The device of the network: ``auto``, ``cpu``, ``cuda`` or ``cuda:I``.
+        precision: The precision of its products: ``f32``, ``bf16`` or ``int8``; by default, the fastest.
+        goal: The goal, if not the puzzle's own.
+        chunk: About the most states per call of a function.
+        max_seconds: The time limit of a search.
+        max_nodes: The limit of generated nodes of a search.
+        max_memory: The memory limit of a search, in bytes.
+        settings: The settings of the search, with the names of ``costar solve --help`` and ``_`` for ``-``: ``n=1000``,
             ``prove=True``; ``lambda_`` for ``lambda``.
 
     Raises:
@@ -318,7 +314,7 @@ class Solver:
         return copy.deepcopy(self._config)
 
     def solve(self, instance: str) -> Solution:
-        """Searches an instance. One that is not solved is no error: see :attr:`Solution.ended_by`.
+        """Searches an instance. An unsolved instance is no error: see :attr:`Solution.ended_by`.
 
         Other threads run meanwhile, and Ctrl-C ends the search.
 
@@ -340,10 +336,10 @@ class Solver:
 
         Args:
             instances: The instances.
-            progress: Is called after each with how many are done, how many there are, and the last one's solution.
+            progress: Called after each instance with the number done, the total number, and the last solution.
 
         Raises:
-            ValueError: an instance is refused; what is done by then, the callback was told of.
+            ValueError: an instance is refused; the callback has received the solutions before it.
         """
         if isinstance(instances, str):
             raise TypeError("expected several instances: give a list")
@@ -356,7 +352,7 @@ class Solver:
         return solutions
 
     def _estimator(self, heuristic: Heuristic) -> Callable[[bytes, int, int], bytes]:
-        """A heuristic as the extension module calls it: from the bytes of rows to the bytes of estimates."""
+        """The heuristic for the extension module: from the bytes of rows to the bytes of estimates."""
         if not callable(heuristic):
             raise TypeError(f"`heuristic`: expected a name or a function, got {type(heuristic).__name__}")
 
@@ -382,11 +378,11 @@ class Solver:
 
 
 class Model:
-    """A trained network that is asked about states."""
+    """A trained network."""
 
     def __init__(self, inner: _costar.Model) -> None:
         self._inner = inner
-        #: The puzzle that it was trained for.
+        #: The puzzle that the network was trained for.
         self.puzzle = Puzzle._of(inner.puzzle)
 
     @classmethod
@@ -400,10 +396,10 @@ class Model:
     ) -> Model:
         """Reads a model: a folder, the folder of a run, or a name on the search path.
 
-        ``puzzle`` is the puzzle that it was trained for: by default the one that it names, or whose file is beside it.
+        ``puzzle`` is the puzzle that it was trained for; by default, the one that the model names, or the file beside it.
 
         Raises:
-            ValueError: there is no model, it is damaged, or it is one of another puzzle.
+            ValueError: there is no model, it is damaged, or it belongs to another puzzle.
         """
         if puzzle is not None and not isinstance(puzzle, Puzzle):
             puzzle = Puzzle(puzzle)
@@ -411,10 +407,10 @@ class Model:
         return cls(_costar.Model.load(os.fspath(path), device, precision, inner))
 
     def evaluate(self, rows: npt.ArrayLike) -> Estimates:
-        """The estimates of rows, ``states × cells``, such as :meth:`Puzzle.encode` makes.
+        """The estimates of rows, ``states × cells``, as :meth:`Puzzle.encode` returns them.
 
         Raises:
-            ValueError: the rows have another shape, or hold symbols that are none of the puzzle's.
+            ValueError: the rows have another shape, or hold symbols that the puzzle does not have.
         """
         array = np.asarray(rows)
         if array.ndim != 2 or array.dtype.kind not in "iu":
@@ -427,7 +423,7 @@ class Model:
 
 
 def _integers(what: str, numbers: Iterable[int]) -> list[int]:
-    """Integers of any kind, as those of Python."""
+    """Integers of any kind, as Python's own."""
     try:
         return [operator.index(number) for number in numbers]
     except TypeError as error:
@@ -443,7 +439,7 @@ def _count(name: str, number: int) -> int:
 
 
 def _seconds(number: float | None) -> float | None:
-    """A limit of time; ``None`` where there is none."""
+    """A time limit; ``None`` for no limit."""
     if number is None or number == math.inf:
         return None
     if not 0 <= number <= 1e9:
@@ -452,7 +448,7 @@ def _seconds(number: float | None) -> float | None:
 
 
 def _setting(name: str, value: Any) -> tuple[str, Any]:
-    """A setting of a search, as JSON has it."""
+    """A setting of a search, with a value for JSON."""
     name = name.removesuffix("_")
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):

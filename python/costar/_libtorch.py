@@ -1,7 +1,7 @@
-"""Finds libtorch before the extension module is loaded, which needs it.
+"""Finds libtorch before the extension module, which needs it, is loaded.
 
-That of an installed PyTorch is used, for a process can hold one libtorch only. Without a PyTorch, it is the one that
-``scripts/setup`` put into the checkout that the module was built in; the module knows its place.
+An installed PyTorch provides it, since a process can hold only one libtorch. Without PyTorch, the module loads the one
+that ``scripts/setup`` put into the checkout where the module was built.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ VERSION = "2.11"
 
 
 def load() -> None:
-    """Loads the libtorch of an installed PyTorch; does nothing where there is none.
+    """Loads the libtorch of an installed PyTorch; does nothing without PyTorch.
 
     Raises:
         ImportError: the installed PyTorch has another version.

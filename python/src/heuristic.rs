@@ -1,6 +1,6 @@
 //! A function in Python as a heuristic.
 
-use crate::convert::floats_of_bytes;
+use crate::floats_of_bytes;
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use costar::puzzle::Puzzle;
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the function raised, until it is raised again where the search was begun.
+/// The exception of the function, kept until the caller of the search raises it again.
 #[derive(Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
@@ -23,10 +23,10 @@ impl Raised {
     }
 }
 
-/// A function from `(rows, states, cells)` to the bytes of as many estimates.
+/// A function from `(rows, states, cells)` to the bytes of one estimate per state.
 pub(crate) struct Function {
     pub(crate) call: Py<PyAny>,
-    /// States that are best evaluated at once.
+    /// States per call.
     pub(crate) chunk: usize,
     pub(crate) raised: Raised,
 }
@@ -60,8 +60,8 @@ impl<P: Puzzle> Heuristic<P::State> for PythonHeuristic<P> {
             self.puzzle.encode(state, row);
         }
         let called = Python::attach(|py| -> PyResult<Vec<f32>> {
-            let given = (PyBytes::new(py, &rows), states.len(), self.cells);
-            let bytes = self.function.call.bind(py).call1(given)?;
+            let arguments = (PyBytes::new(py, &rows), states.len(), self.cells);
+            let bytes = self.function.call.bind(py).call1(arguments)?;
             Ok(floats_of_bytes(bytes.cast::<PyBytes>()?.as_bytes()))
         });
         let values = called.map_err(|error| {

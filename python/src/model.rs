@@ -1,8 +1,8 @@
-//! Trained models that are asked about rows.
+//! Trained models that evaluate rows.
 
-use crate::convert::{bytes_of_floats, exception, refusal};
-use crate::interrupt::interruptible;
+use crate::interruptible;
 use crate::puzzle::{Boxed, Puzzle};
+use crate::{bytes_of_floats, exception, refusal};
 use costar::heuristic::Query;
 use costar::neural::device::{Device, DeviceChoice};
 use costar::neural::heuristic::RowEvaluator;
@@ -22,13 +22,13 @@ pub(crate) struct Model {
     puzzle: Py<Puzzle>,
 }
 
-/// The bytes of the estimates, and those of the move probabilities with how many moves there are.
+/// The bytes of the estimates; and the bytes of the move probabilities, with the number of moves.
 type Evaluated<'py> = (Bound<'py, PyBytes>, Option<(Bound<'py, PyBytes>, usize)>);
 
 #[pymethods]
 impl Model {
-    /// Reads the model of a folder, of a run, or of a name on the search path, for this puzzle, or else for the one that the
-    /// model names.
+    /// Reads the model of a folder, a run, or a name on the search path, for this puzzle, or else for the puzzle that the model
+    /// names.
     #[staticmethod]
     fn load(
         py: Python<'_>,
@@ -53,7 +53,7 @@ impl Model {
         Ok(Model { evaluator: Mutex::new(evaluator), puzzle: Py::new(py, Puzzle { puzzle: Arc::clone(&puzzle) })? })
     }
 
-    /// The puzzle that it was trained for.
+    /// The puzzle of the model.
     #[getter]
     fn puzzle(&self, py: Python<'_>) -> Py<Puzzle> {
         self.puzzle.clone_ref(py)

@@ -1,25 +1,24 @@
 //! Puzzles by name, from a file or from a description.
 
-use crate::convert::{bytes_of_floats, exception};
 use crate::heuristic::Function;
-use crate::interrupt::interruptible;
+use crate::interruptible;
 use crate::solver::{AnySolver, Settings, build};
+use crate::{bytes_of_floats, exception};
 use costar::neural::device::Device;
 use costar::neural::heuristic::RowEvaluator;
 use costar::neural::model::Model;
 use costar::neural::precision::Precision;
 use costar::puzzle::permutation::Description;
-use costar::puzzle::{Encoding, Move, Puzzle as Rules, replay};
+use costar::puzzle::{self, Encoding, Move, move_names, replay};
 use costar::registry::{Entry, Visitor, has_own_rules, visit, visit_description};
-use costar::sampler::{Batch, Labels, Sampler, Source};
+use costar::sampler::{Batch, Sampler, Source};
 use costar::{Result, SettingError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-/// A puzzle, whatever its states are.
+/// A puzzle of any type of states.
 pub(crate) trait AnyPuzzle: Send + Sync {
     fn name(&self) -> String;
     fn moves(&self) -> Vec<String>;
@@ -27,26 +26,26 @@ pub(crate) trait AnyPuzzle: Send + Sync {
     fn encoding(&self) -> Encoding;
     fn encode(&self, instances: &[String]) -> Result<Vec<u8>>;
     fn play(&self, instance: &str, moves: &str) -> Result<(String, bool)>;
-    fn samples(&self, wanted: &Wanted, stop: &AtomicBool) -> Result<Batch>;
+    fn samples(&self, request: &SampleRequest) -> Result<Batch>;
     fn solver(&self, settings: Settings, function: Option<Function>) -> Result<Box<dyn AnySolver>>;
     fn model(&self, folder: &Path, device: Device, precision: Option<Precision>) -> Result<RowEvaluator>;
 }
 
-/// Which training samples.
-pub(crate) struct Wanted {
+/// A request for training samples.
+pub(crate) struct SampleRequest {
     count: usize,
     max_depth: Option<u32>,
     seed: u64,
     batch: u64,
 }
 
-impl<P: Rules> AnyPuzzle for Entry<P> {
+impl<P: puzzle::Puzzle> AnyPuzzle for Entry<P> {
     fn name(&self) -> String {
         self.puzzle().name()
     }
 
     fn moves(&self) -> Vec<String> {
-        (0..self.puzzle().move_count() as Move).map(|action| self.puzzle().move_name(action)).collect()
+        move_names(&**self.puzzle(), &(0..self.puzzle().move_count() as Move).collect::<Vec<_>>())
     }
 
     fn notation(&self) -> &'static str {
@@ -76,16 +75,16 @@ impl<P: Rules> AnyPuzzle for Entry<P> {
         Ok((puzzle.format(&end), puzzle.is_goal(&end)))
     }
 
-    fn samples(&self, wanted: &Wanted, stop: &AtomicBool) -> Result<Batch> {
-        let Source { samples, default_depth } = Entry::samples(self, Labels::Walks, 0.0, u64::MAX, stop)?;
-        for (field, number) in [("count", wanted.count), ("max_depth", wanted.max_depth.unwrap_or(1) as usize)] {
+    fn samples(&self, request: &SampleRequest) -> Result<Batch> {
+        let Source { samples, default_depth } = Entry::samples(self)?;
+        for (field, number) in [("count", request.count), ("max_depth", request.max_depth.unwrap_or(1) as usize)] {
             if number == 0 {
                 return Err(SettingError::new(field, "0: expected at least 1").into());
             }
         }
         let sizes = (self.puzzle().encoding().cells, self.puzzle().move_count());
-        let depth = wanted.max_depth.unwrap_or(default_depth);
-        Ok(Sampler::new(samples, sizes, wanted.seed, depth, wanted.count).batch(wanted.batch))
+        let depth = request.max_depth.unwrap_or(default_depth);
+        Ok(Sampler::new(samples, sizes, request.seed, depth, request.count).batch(request.batch))
     }
 
     fn solver(&self, settings: Settings, function: Option<Function>) -> Result<Box<dyn AnySolver>> {
@@ -102,13 +101,13 @@ impl<P: Rules> AnyPuzzle for Entry<P> {
     }
 }
 
-/// Makes a puzzle's type one of all.
+/// Erases the type of a puzzle.
 pub(crate) struct Boxed;
 
 impl Visitor for Boxed {
     type Output = Arc<dyn AnyPuzzle>;
 
-    fn visit<P: Rules>(self, entry: Entry<P>) -> Self::Output {
+    fn visit<P: puzzle::Puzzle>(self, entry: Entry<P>) -> Self::Output {
         Arc::new(entry)
     }
 }
@@ -175,7 +174,7 @@ impl Puzzle {
         self.puzzle.play(instance, moves).map_err(|error| exception(&error))
     }
 
-    /// A batch of training samples: rows, labels, and for each move whether it leads back.
+    /// A batch of training samples: rows, labels, and for each move, whether it leads back.
     #[allow(clippy::type_complexity)]
     fn samples<'py>(
         &self,
@@ -185,8 +184,8 @@ impl Puzzle {
         seed: u64,
         batch: u64,
     ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let wanted = Wanted { count, max_depth, seed, batch };
-        let batch = interruptible(py, |stop| self.puzzle.samples(&wanted, stop))?.map_err(|error| exception(&error))?;
+        let request = SampleRequest { count, max_depth, seed, batch };
+        let batch = interruptible(py, |_| self.puzzle.samples(&request))?.map_err(|error| exception(&error))?;
         let bytes = |array: &ndarray::Array2<u8>| PyBytes::new(py, &array.iter().copied().collect::<Vec<u8>>());
         let labels = bytes_of_floats(py, &batch.labels.to_vec());
         Ok((bytes(&batch.states), labels, bytes(&batch.policy_targets)))

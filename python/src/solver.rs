@@ -1,9 +1,9 @@
-//! A solver, whatever its puzzle is.
+//! A solver of any puzzle.
 
-use crate::convert::{exception, refusal};
 use crate::heuristic::{Function, PythonHeuristic, Raised};
-use crate::interrupt::interruptible;
+use crate::interruptible;
 use crate::puzzle::Puzzle;
+use crate::{exception, refusal};
 use costar::neural::device::DeviceChoice;
 use costar::neural::precision::Precision;
 use costar::puzzle::Puzzle as Rules;
@@ -17,10 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is asked whether another thread has ended its search.
-const PATIENCE: Duration = Duration::from_millis(5);
+/// Time between two looks whether another thread has ended its search.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a solver is built from, but for the puzzle.
+/// The inputs of a solver, without the puzzle.
 pub(crate) struct Settings {
     search: SearchOptions,
     heuristic: Option<String>,
@@ -134,7 +134,7 @@ impl Solver {
     fn solve(&self, py: Python<'_>, instance: &str) -> PyResult<String> {
         let solved = interruptible(py, |stop| {
             let mut solver = self.lock(stop)?;
-            // What was raised in a search that was interrupted has been told, or never will be.
+            // An exception of an interrupted search has been raised already, or never will be.
             self.raised.take();
             solver.solve(instance, stop)
         })?;
@@ -157,7 +157,7 @@ impl Solver {
                 Err(TryLockError::WouldBlock) if stop.load(Ordering::Relaxed) => {
                     return Err(Error::Data("interrupted while another thread searched".into()));
                 }
-                Err(TryLockError::WouldBlock) => thread::sleep(PATIENCE),
+                Err(TryLockError::WouldBlock) => thread::sleep(POLL_INTERVAL),
             }
         }
     }

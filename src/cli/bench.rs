@@ -1,11 +1,11 @@
-//! `costar bench`: the instances of a file, a result each as soon as it is known, and the summary.
+//! `costar bench`: solves the instances of a file, and prints each result as soon as it is known, then a summary.
 
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
 use super::puzzle_flags::PuzzleFlags;
-use super::signal;
+use super::solve::print_line;
 use super::solver_flags::{SolverFlags, why_not_solved};
-use super::{Ending, OrInput as _, SUCCESS, ranks, with_flags};
+use super::{Ending, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
 use crate::distributed::Group;
 use crate::files::try_lock;
 use crate::memory;
@@ -25,31 +25,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-mod shared;
+mod over_ranks;
 
-use shared::{Sent, check_alike, collect, share_todo};
+use over_ranks::{ResultSender, check_alike, collect};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "bench measures the search: unlike solve, it does not use the inverted scramble as a bound.")]
 pub(super) struct Args {
-    /// One instance a line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
+    /// One instance per line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
     /// with blank lines between the levels)
     file: PathBuf,
     #[command(flatten)]
     flags: SolverFlags,
-    /// Leave out the first K instances
+    /// Skip the first K instances
     #[arg(long, default_value = "0", value_name = "K", value_parser = quantity::count)]
     skip: u64,
-    /// At most N instances
+    /// Solve at most N instances
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     limit: Option<u64>,
-    /// Search K instances at the same time: what they ask of the network is evaluated together, and they share the memory
+    /// Search K instances at a time: they share the memory, and the network evaluates their states together
     #[arg(long, default_value = "1", value_name = "K", value_parser = quantity::positive_count)]
     parallel: u64,
-    /// Append each result to this file, as JSON; run again with the same file to go on where it stopped
+    /// Append each result to this file, as JSON; a second run with the same file goes on where the first stopped
     #[arg(long, value_name = "results.jsonl")]
     out: Option<PathBuf>,
-    /// Compare with the results in this file, of a run with another --out
+    /// Compare with the results in this file, the --out of another run
     #[arg(long, value_name = "other.jsonl")]
     against: Option<PathBuf>,
 }
@@ -66,7 +66,7 @@ struct Bench {
     stop: Arc<AtomicBool>,
 }
 
-/// A line of the file.
+/// An instance of the file.
 struct Instance<S> {
     text: String,
     start: S,
@@ -79,17 +79,7 @@ impl Visitor for Bench {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let Bench { args, group, stop } = self;
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
-        let mut instances = read(&**entry.puzzle(), &args.file).or_input()?;
-        let skipped = usize::try_from(args.skip).unwrap_or(usize::MAX);
-        if skipped >= instances.len() {
-            let (file, count) = (args.file.display(), instances.len());
-            let refusal = anyhow!("--skip {}: no instance is left of the {count} in {file}", args.skip);
-            return Err(refusal).or_input();
-        }
-        instances.drain(..skipped);
-        let limit = args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        // An earlier run may have had a larger limit.
-        let beyond = instances.split_off(limit.min(instances.len()));
+        let [instances, beyond] = select(read(&**entry.puzzle(), &args.file).or_input()?, &args).or_input()?;
         let solver = args.flags.builder(entry, &stop).and_then(|builder| builder.build()).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
             solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
@@ -98,10 +88,11 @@ impl Visitor for Bench {
             check_alike(group, &instances, &solver).or_input()?;
         }
         let PuzzleFlags { goal, move_costs, .. } = &args.flags.puzzle;
+        let with_flags_of_puzzle =
+            |record: Record| Record { goal: goal.clone(), move_costs: move_costs.clone(), ..record };
         let (mut results, _lock) = match &args.out {
             Some(out) if is_first => {
-                let (goal, move_costs) = (goal.clone(), move_costs.clone());
-                let template = Record { goal, move_costs, ..solver.template().clone() };
+                let template = with_flags_of_puzzle(solver.template().clone());
                 let (results, lock) = earlier(out, &instances, &beyond, &template).or_input()?;
                 (results, Some(lock))
             }
@@ -109,7 +100,7 @@ impl Visitor for Bench {
         };
         let mut todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
         if let Some(group) = &group {
-            todo = share_todo(group, todo).or_input()?;
+            todo = group.share("todo", Some(&todo)).or_input()?; // rank 0 has read the file of results
         }
         if is_first && todo.len() < instances.len() {
             let present = instances.len() - todo.len();
@@ -119,53 +110,45 @@ impl Visitor for Bench {
         let puzzle = Arc::clone(solver.puzzle());
         let done = |i: usize, solution: Solution<P::State>| -> Option<Done> {
             if solution.stopped {
-                return None; // an interrupted search says nothing of the instance
+                return None; // an interrupted search is no result
             }
             let moves = solution.moves.as_deref().map(|moves| puzzle.written(moves).join(" "));
-            let why = why_not_solved(&solution.record, solution.end);
-            let optimal_length = instances[i].optimum;
-            let (goal, move_costs) = (goal.clone(), move_costs.clone());
-            let record = Record { optimal_length, goal, move_costs, ..solution.record };
-            Some(Done { instance: i, record, moves, why })
+            let moves = moves.ok_or_else(|| why_not_solved(&solution.record, solution.end));
+            let record = Record { optimal_length: instances[i].optimum, ..with_flags_of_puzzle(solution.record) };
+            Some(Done { instance: i, line: describe(i + 1, &record, moves), record })
         };
         let mut take_in = |done: Done| -> Result<()> {
             if let Some(out) = &args.out {
                 append_line(out, &done.record)?;
             }
             if !args.flags.json {
-                writeln!(io::stdout(), "{}", describe(instances[done.instance].optimum, &done))?;
+                writeln!(io::stdout(), "{}", done.line)?;
             }
             results[done.instance] = Some(done.record);
             Ok(())
         };
-        let parallel = usize::try_from(args.parallel).unwrap_or(usize::MAX).clamp(1, todo.len().max(1));
-        if let Some(group) = &group {
-            let next = || Ok(todo.get(group.next("instance")? as usize).copied());
+        let parallel = narrow(args.parallel).clamp(1, todo.len().max(1));
+        if group.is_some() || parallel > 1 {
+            let count = AtomicUsize::new(0);
+            let next = || match &group {
+                Some(group) => Ok(todo.get(group.next("instance")? as usize).copied()),
+                None => Ok(todo.get(count.fetch_add(1, Ordering::Relaxed)).copied()),
+            };
+            let work = BenchWork { instances: &instances, next: &next, done: &done };
             let solvers = solver.split(parallel);
-            if !is_first {
-                let mut sent = Sent::new(group);
-                in_parallel(
-                    solvers,
-                    &Work { instances: &instances, next: &next, done: &done, others: None },
-                    &stop,
-                    |done| sent.send(&done),
-                )?;
+            if let Some(group) = group.as_ref().filter(|_| !is_first) {
+                let mut sent = ResultSender::new(group);
+                in_parallel(solvers, &work, &|_| Ok(()), &stop, |done| sent.send(&done))?;
                 sent.end()?;
                 return Ok(SUCCESS);
             }
-            let others = |sender: &_| collect(group, sender);
-            let work = Work { instances: &instances, next: &next, done: &done, others: Some(&others) };
-            in_parallel(solvers, &work, &stop, take_in)?;
-        } else if parallel > 1 {
-            let count = AtomicUsize::new(0);
-            let next = || Ok(todo.get(count.fetch_add(1, Ordering::Relaxed)).copied());
-            let work = Work { instances: &instances, next: &next, done: &done, others: None };
-            in_parallel(solver.split(parallel), &work, &stop, take_in)?;
+            let others = |sender: &_| group.as_ref().map_or(Ok(()), |group| collect(group, sender));
+            in_parallel(solvers, &work, &others, &stop, take_in)?;
         } else {
             let mut solver = solver;
-            let mut line = SearchLine::new();
+            let mut line = SearchLine::new(true);
             for i in todo {
-                line.instances(format!("{}/{}: ", i + 1, instances.len()));
+                line.set_prefix(format!("{}/{}: ", i + 1, instances.len()));
                 let Instance { text, start, .. } = &instances[i];
                 let mut progress = |progress: &_| line.show(progress);
                 let watch = Watch { stop: &stop, progress: &mut progress, incumbents: &mut |_| () };
@@ -185,11 +168,9 @@ impl Visitor for Bench {
             ..Summary::new(&results, &optima, memory::peak())
         };
         if args.flags.json {
-            let text = serde_json::to_string(&summary).context("the summary cannot be written as JSON")?;
-            writeln!(io::stdout(), "{text}")?;
+            print_line(&summary)?;
         } else {
-            let known = optima.iter().flatten().count();
-            writeln!(io::stdout(), "\n{}", show(&summary, known))?;
+            writeln!(io::stdout(), "\n{}", show(&summary, optima.iter().flatten().count()))?;
             if let Some(comparison) = &summary.against {
                 writeln!(io::stdout(), "\n{}", with_flags(&comparison.to_string()))?;
             }
@@ -198,106 +179,111 @@ impl Visitor for Bench {
     }
 }
 
-/// A result on its way to the file.
+/// The instances to solve, from `--skip` on, and the instances beyond `--limit`: an earlier run may have had a larger limit.
+fn select<S>(mut instances: Vec<Instance<S>>, args: &Args) -> Result<[Vec<Instance<S>>; 2]> {
+    let (count, file) = (instances.len(), args.file.display());
+    ensure!(narrow(args.skip) < count, "--skip {}: no instance is left of the {count} in {file}", args.skip);
+    instances.drain(..narrow(args.skip));
+    let beyond = instances.split_off(args.limit.map_or(usize::MAX, narrow).min(instances.len()));
+    Ok([instances, beyond])
+}
+
+/// The result of an instance.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Done {
-    /// The place of its instance.
+    /// Position of the instance.
     instance: usize,
     record: Record,
-    /// The moves as people write them.
-    moves: Option<String>,
-    /// Why there are none.
-    why: String,
+    /// The result as a line of text.
+    line: String,
 }
 
-/// What sends the results of other processes.
-type Others<'a> = dyn Fn(&Sender<Result<Done>>) -> Result<()> + Sync + 'a;
+/// Sends the results of the other ranks.
+type SendOthers<'a> = dyn Fn(&Sender<Result<Done>>) -> Result<()> + Sync + 'a;
 
-/// What several searches at the same time need.
-struct Work<'a, S> {
+/// The work that several searches share.
+struct BenchWork<'a, S> {
     instances: &'a [Instance<S>],
-    /// The place of the next instance; `None` after the last.
+    /// Position of the next instance; `None` after the last.
     next: &'a (dyn Fn() -> Result<Option<usize>> + Sync),
-    /// What a solution gives; `None` of a search that was interrupted.
+    /// The result of a solution; `None` if its search was interrupted.
     done: &'a (dyn Fn(usize, Solution<S>) -> Option<Done> + Sync),
-    /// Sends the results of other processes.
-    others: Option<&'a Others<'a>>,
 }
 
-/// Searches as many instances at the same time as there are solvers; `take_in` is told of each as soon as it is done.
+/// Searches one instance per solver at a time. `take_in` receives each result at once, also the results of other ranks.
 ///
 /// # Errors
-/// The first error of a search, or of `take_in`: all others are stopped then.
+/// The first error of a search, of another rank, or of `take_in`; it stops all searches.
 fn in_parallel<P: Puzzle>(
     solvers: Vec<Solver<P>>,
-    work: &Work<'_, P::State>,
+    work: &BenchWork<'_, P::State>,
+    others: &SendOthers<'_>,
     stop: &AtomicBool,
     mut take_in: impl FnMut(Done) -> Result<()>,
 ) -> Result<()> {
     let (sender, receiver) = channel();
-    let search_all = |mut solver: Solver<P>, sender: Sender<Result<Done>>| {
-        let mut solve_next = || -> Result<Option<Option<Done>>> {
-            let Some(i) = (work.next)()? else { return Ok(None) };
+    let search_all = |mut solver: Solver<P>, sender: &Sender<Result<Done>>| -> Result<()> {
+        while !stop.load(Ordering::Relaxed)
+            && let Some(i) = (work.next)()?
+        {
             let watch = Watch { stop, progress: &mut |_| (), incumbents: &mut |_| () };
             let Instance { text, start, .. } = &work.instances[i];
-            Ok(Some((work.done)(i, solver.solve_watched(text, *start, watch)?)))
-        };
-        while !stop.load(Ordering::Relaxed)
-            && let Some(solved) = solve_next().transpose()
-        {
-            let ends = solved.is_err();
-            if solved.transpose().is_some_and(|done| sender.send(done).is_err()) || ends {
+            let done = (work.done)(i, solver.solve_watched(text, *start, watch)?);
+            if done.is_some_and(|done| sender.send(Ok(done)).is_err()) {
                 break;
             }
         }
+        Ok(())
     };
     let search_all = &search_all;
-    let mut jobs: Vec<Job<'_>> = Vec::new();
-    for solver in solvers {
-        let sender = sender.clone();
-        jobs.push(Box::new(move || search_all(solver, sender)));
-    }
-    if let Some(others) = work.others {
-        let sender = sender.clone();
-        jobs.push(Box::new(move || {
-            if let Err(error) = others(&sender) {
-                let _ = sender.send(Err(error));
-            }
-        }));
-    }
+    let mut jobs: Vec<Job<'_>> =
+        solvers.into_iter().map(|solver| job(&sender, move |sender| search_all(solver, sender))).collect();
+    jobs.push(job(&sender, others));
     drop(sender);
-    let mut outcome = Ok(());
+    let mut result = Ok(());
     let collect: Own<'_> = Box::new(|_| {
-        outcome = receiver.iter().try_for_each(|done| take_in(done?));
-        if outcome.is_err() {
+        result = receiver.iter().try_for_each(|done| take_in(done?));
+        if result.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
     });
     beside(jobs, collect);
-    outcome
+    result
+}
+
+/// A job that sends results, and last its error if it fails.
+fn job<'a>(
+    sender: &Sender<Result<Done>>,
+    send: impl FnOnce(&Sender<Result<Done>>) -> Result<()> + Send + 'a,
+) -> Job<'a> {
+    let sender = sender.clone();
+    Box::new(move || {
+        if let Err(error) = send(&sender) {
+            let _ = sender.send(Err(error));
+        }
+    })
 }
 
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let takes_lines = puzzle.takes_lines();
-    let instances: Result<Vec<_>> = instances::all(&text, takes_lines)
+    let instances = instances::all(&text, takes_lines)
         .into_iter()
         .map(|Written { line, text }| {
-            let place = || format!("line {line} of {}", path.display());
-            let (text, optimum) = instances::with_optimum(&text, takes_lines).with_context(place)?;
-            let start = puzzle.parse(text).with_context(place)?;
-            // An optimum counts moves.
+            let in_line = || format!("line {line} of {}", path.display());
+            let (text, optimum) = instances::with_optimum(&text, takes_lines).with_context(in_line)?;
+            let start = puzzle.parse(text).with_context(in_line)?;
+            // An optimum is a number of moves, not a cost.
             let optimum = optimum.filter(|_| puzzle.own_costs().is_none());
             Ok(Instance { text: text.into(), start, optimum })
         })
-        .collect();
-    let instances = instances?;
+        .collect::<Result<Vec<_>>>()?;
     ensure!(!instances.is_empty(), "{} holds no instance", path.display());
     Ok(instances)
 }
 
-/// The results of an earlier run with the same file, instances and settings: one for each instance that has one. As long as the
-/// file is open that comes with them, no other bench writes it.
+/// The results of an earlier run with the same file, instances and settings, by position, and the open file, which keeps
+/// other benches from writing it.
 fn earlier<S>(
     out: &Path,
     instances: &[Instance<S>],
@@ -313,18 +299,18 @@ fn earlier<S>(
         bail!("--out: another bench is writing {}: wait for it, or choose another file", out.display());
     }
     let lines: Vec<Record> = read_lines(out).context("--out goes on with the results of an earlier run")?;
-    // Instances that are searched at the same time end in any order, and one may be in the file twice.
-    let mut places: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    // Parallel searches end in any order, and an instance may be in the file twice.
+    let mut positions: HashMap<&str, VecDeque<usize>> = HashMap::new();
     for (i, instance) in instances.iter().chain(beyond).enumerate() {
-        places.entry(&instance.text).or_default().push_back(i);
+        positions.entry(&instance.text).or_default().push_back(i);
     }
     let mut results = vec![None; instances.len() + beyond.len()];
     for (i, result) in lines.into_iter().enumerate() {
         let refuse =
             |why: String| anyhow!("{} holds other results, which are kept: {why}; choose another --out", out.display());
         result.check_same_settings(template).map_err(refuse)?;
-        match places.get_mut(result.instance.as_str()).and_then(VecDeque::pop_front) {
-            Some(place) => results[place] = Some(result),
+        match positions.get_mut(result.instance.as_str()).and_then(VecDeque::pop_front) {
+            Some(position) => results[position] = Some(result),
             None => return Err(refuse(format!("result {} is of the instance '{}'", i + 1, result.instance))),
         }
     }
@@ -332,27 +318,30 @@ fn earlier<S>(
     Ok((results, file))
 }
 
-/// The results to compare with.
+/// The results of `--against`.
 fn others(path: &Path) -> Result<Vec<Record>> {
     ensure!(path.is_file(), "--against: there is no file {}", path.display());
     read_lines(path).context("--against")
 }
 
-fn describe(optimum: Option<u32>, done: &Done) -> String {
-    let Done { instance, record, moves, why } = done;
-    let (Some(moves), Some(length)) = (moves, record.length) else { return format!("{:>4}  {why}", instance + 1) };
-    let cost = record.cost.filter(|_| record.has_costs()).map(|cost| format!("cost {cost}, ")).unwrap_or_default();
-    let optimum = optimum.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
+/// The line of a result: the moves in the puzzle's notation, or why there are none.
+fn describe(number: usize, report: &Record, moves: Result<String, String>) -> String {
+    let moves = match moves {
+        Ok(moves) => moves,
+        Err(why) => return format!("{number:>4}  {why}"),
+    };
+    let cost = report.cost.filter(|_| report.has_costs()).map(|cost| format!("cost {cost}, ")).unwrap_or_default();
+    let optimum = report.optimal_length.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
     format!(
-        "{:>4}  {cost}{length} moves{optimum}{}  {:.2} s  {} evaluated  {moves}",
-        instance + 1,
-        if record.proven_optimal { ", proven" } else { "" },
-        record.seconds,
-        grouped(record.nodes_evaluated)
+        "{number:>4}  {cost}{} moves{optimum}{}  {:.2} s  {} evaluated  {moves}",
+        report.length.unwrap_or(0),
+        if report.proven_optimal { ", proven" } else { "" },
+        report.seconds,
+        grouped(report.nodes_evaluated)
     )
 }
 
-/// A summary as text; of so many instances, the optimum is known.
+/// A summary as text; `known` instances have a known optimum.
 fn show(summary: &Summary, known: usize) -> String {
     let number = |value: Option<f64>, digits: usize| value.map_or("-".into(), |value| format!("{value:.digits$}"));
     let rate = |value: Option<f64>| value.map_or("-".into(), |value| grouped(value as u64));

@@ -2,14 +2,14 @@
 
 use super::puzzle_flags::PuzzleFlags;
 use super::solve::print_line;
-use super::solver_flags::why_not_solved;
+use super::solver_flags::end_reason;
 use super::{Ending, OrInput as _, SUCCESS, signal};
 use crate::error::Error;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::Record;
-use crate::search::{End, Limit, Limits};
+use crate::search::{End, Limits};
 use crate::solver::{SearchInfo, SearchOptions, Solution, Solver, Watch};
 use anyhow::Context as _;
 use std::io::{self, Write as _};
@@ -119,9 +119,7 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> any
     let proven = if report.proven_optimal { "yes" } else { "no" };
     let why = match solution.end {
         End::Solved => String::new(),
-        End::NoSolution => "  there is no solution".into(),
-        End::Limit(Limit::Time) => "  the time (--max-seconds) is up".into(),
-        end => format!("  {}", why_not_solved(report, end)),
+        end => format!("  {}", end_reason(end)),
     };
     writeln!(io::stdout(), "{}{why}", row([&report.search, heuristic, &worth, proven, &nodes, &seconds]))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! `costar solve --explain`: a solution, move by move, with the heuristic's estimate of every state on the way.
+//! `costar solve --explain`: a solution move by move, with the heuristic's estimate of every state on the way.
 
 use super::solve::print_line;
 use crate::puzzle::{Puzzle, Style};
@@ -10,33 +10,24 @@ use std::sync::Arc;
 
 /// A solution and every state on its way, as JSON.
 #[derive(Debug, Serialize)]
-struct Explained<'a> {
+struct ExplainedRecord<'a> {
     #[serde(flatten)]
     report: &'a Record,
     /// The start, and the state after each move.
-    steps: Vec<JsonStep>,
+    steps: Vec<Step<String>>,
 }
 
-/// A state of a solution, as JSON.
+/// A state of a solution, in JSON as text; costs in the user's units.
 #[derive(Debug, Serialize)]
-struct JsonStep {
-    state: String,
+struct Step<S> {
+    state: S,
     #[serde(serialize_with = "whole")]
     g: Option<f64>,
     h: f32,
     f: f32,
 }
 
-/// A state of a solution.
-struct Step<S> {
-    state: S,
-    /// The path cost: of all moves up to here, as the user counts.
-    g: f64,
-    /// The estimated cost-to-go, as the user counts.
-    h: f64,
-}
-
-/// Prints every state of a solution, with g, h and f = λ·g + h; λ is the search's, or 1 where it has none.
+/// Prints every state of a solution, with g, h and f = λ·g + h; λ is the search's, or 1 if it has none.
 ///
 /// # Errors
 /// If the heuristic fails, or nothing can be printed.
@@ -46,15 +37,15 @@ pub(super) fn print<P: Puzzle>(
     solution: &Solution<P::State>,
     style: Style,
 ) -> anyhow::Result<()> {
-    let lambda = solution.record.lambda.unwrap_or(1.0);
-    let asked = if solution.record.heuristic.is_some() { "" } else { ", which the search did not ask" };
-    let name = solver.heuristic_name().to_owned();
-    writeln!(out, "\nh is what {name} estimates{asked}; g is the path cost; f = {lambda}·g + h\n")?;
-    let names = solution.record.moves.iter().flatten();
-    let headings = std::iter::once("the instance".to_owned())
-        .chain(names.enumerate().map(|(i, name)| format!("move {}, {name}", i + 1)));
-    for (heading, Step { state, g, h }) in headings.zip(steps(solver, solution)?) {
-        let f = f64::from(lambda) * g + h;
+    let report = &solution.record;
+    let unused = if report.heuristic.is_some() { "" } else { ", which the search did not ask" };
+    let (name, lambda) = (solver.heuristic_name().to_owned(), report.lambda.unwrap_or(1.0));
+    writeln!(out, "\nh is what {name} estimates{unused}; g is the path cost; f = {lambda}·g + h\n")?;
+    let moves = report.moves.iter().flatten().enumerate();
+    let headings =
+        std::iter::once("the instance".to_owned()).chain(moves.map(|(i, name)| format!("move {}, {name}", i + 1)));
+    for (heading, Step { state, g, h, f }) in headings.zip(steps(solver, solution)?) {
+        let g = g.unwrap_or(0.0);
         writeln!(out, "{heading}: g {g}, h {h:.2}, f {f:.2}\n{}\n", solver.puzzle().draw(&state, style))?;
     }
     Ok(())
@@ -65,28 +56,26 @@ pub(super) fn print<P: Puzzle>(
 /// # Errors
 /// If the heuristic fails, or nothing can be printed.
 pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<()> {
-    let lambda = solution.record.lambda.unwrap_or(1.0);
     let steps = steps(solver, solution)?.into_iter();
-    let steps = steps.map(|Step { state, g, h }| {
-        let state = solver.puzzle().format(&state);
-        JsonStep { state, g: Some(g), h: h as f32, f: (f64::from(lambda) * g + h) as f32 }
-    });
-    print_line(&Explained { report: &solution.record, steps: steps.collect() })
+    let steps = steps.map(|Step { state, g, h, f }| Step { state: solver.puzzle().format(&state), g, h, f });
+    print_line(&ExplainedRecord { report: &solution.record, steps: steps.collect() })
 }
 
 fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<Vec<Step<P::State>>> {
-    let mut state = solution.start;
-    let mut g = 0;
     let puzzle = Arc::clone(solver.puzzle());
-    let unit = shown(&*puzzle, 1);
-    let mut estimate = |state: &P::State| -> anyhow::Result<f64> { Ok(f64::from(solver.estimate(state)?) * unit) };
-    let mut steps = vec![Step { state, g: 0.0, h: estimate(&state)? }];
+    let (unit, lambda) = (shown(&*puzzle, 1), f64::from(solution.record.lambda.unwrap_or(1.0)));
+    let mut step = |state: P::State, g: u32| -> anyhow::Result<Step<P::State>> {
+        let (g, h) = (shown(&*puzzle, g), f64::from(solver.estimate(&state)?) * unit);
+        Ok(Step { state, g: Some(g), h: h as f32, f: (lambda * g + h) as f32 })
+    };
+    let (mut state, mut g) = (solution.start, 0);
+    let mut steps = vec![step(state, g)?];
     for &action in solution.moves.iter().flatten() {
-        // A solution was replayed before it came here: all its moves are legal.
+        // The solution was replayed before: all its moves are legal.
         let Some(next) = puzzle.apply(&state, action) else { break };
         g += puzzle.move_cost(&state, action);
         state = next;
-        steps.push(Step { state, g: shown(&*puzzle, g), h: estimate(&state)? });
+        steps.push(step(state, g)?);
     }
     Ok(steps)
 }

@@ -1,8 +1,15 @@
-//! How instances stand in a file or on standard input: one a line, or, of puzzles that take several lines, a block
-//! each, with blank lines between; and behind a tab, the optimal length where it is known. Of puzzles that take one line,
-//! `#` begins a comment, and a line that begins with `//` is one; six lines of nine letters each, with six different
-//! letters in the middle, are the faces of one cube: such a line waits for the next.
+//! Instances in a file or on standard input.
+//!
+//! One instance per line; for puzzles whose instances take several lines, one block per instance, separated by blank
+//! lines. A known optimal length follows a tab.
+//!
+//! Comments: `#` starts one at the start of a line, unless it numbers a scramble (`#1: R U`), or after white space, unless a
+//! number follows it or the word `Scramble` precedes it; `//` starts one at the start of a line. In Sokoban levels `#` is a
+//! wall, and `;` at the start of a line starts a comment.
+//!
+//! Six lines of nine letters each, with six different letters in the middle, are the faces of one cube.
 
+use crate::puzzle::without_comment;
 use anyhow::{Result, anyhow};
 use std::io::{self, BufRead};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -11,99 +18,9 @@ use std::thread;
 /// An instance as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
-    /// The number of its first line, from 1.
+    /// Number of its first line, from 1.
     pub(super) line: usize,
     pub(super) text: String,
-}
-
-/// Gathers lines to instances.
-#[derive(Debug)]
-pub(super) struct Gatherer {
-    takes_lines: bool,
-    line: usize,
-    block: Option<Written>,
-    /// Lines of nine letters that may be the faces of a cube.
-    faces: Vec<Written>,
-}
-
-impl Gatherer {
-    /// Of a puzzle whose instances take several lines, or one.
-    pub(super) fn new(takes_lines: bool) -> Self {
-        Gatherer { takes_lines, line: 0, block: None, faces: Vec::new() }
-    }
-
-    /// Takes the next line; gives the instances that it completes.
-    pub(super) fn add(&mut self, line: &str) -> Vec<Written> {
-        self.line += 1;
-        if !self.takes_lines {
-            return self.add_alone(line);
-        }
-        let text = line.trim_end();
-        if text.is_empty() {
-            return self.block.take().into_iter().collect();
-        }
-        if !text.starts_with(';') {
-            match &mut self.block {
-                Some(block) => {
-                    block.text.push('\n');
-                    block.text.push_str(text);
-                }
-                None => self.block = Some(Written { line: self.line, text: text.into() }),
-            }
-        }
-        Vec::new()
-    }
-
-    /// A line that is an instance, or nothing, or a face.
-    fn add_alone(&mut self, line: &str) -> Vec<Written> {
-        let text = without_comment(line).trim();
-        let written = Written { line: self.line, text: text.into() };
-        if text.len() == FACELETS && text.bytes().all(|letter| letter.is_ascii_alphabetic()) {
-            self.faces.push(written);
-            if self.faces.len() < FACES {
-                return Vec::new();
-            }
-            let faces = std::mem::take(&mut self.faces);
-            let mut centres: Vec<u8> =
-                faces.iter().map(|face| face.text.as_bytes()[FACELETS / 2].to_ascii_uppercase()).collect();
-            centres.sort_unstable();
-            centres.dedup();
-            if centres.len() < FACES {
-                return faces;
-            }
-            let text = faces.iter().map(|face| &*face.text).collect::<Vec<_>>().join(" ");
-            return vec![Written { line: faces[0].line, text }];
-        }
-        let mut instances = std::mem::take(&mut self.faces);
-        if !text.is_empty() && !text.starts_with("//") {
-            instances.push(written);
-        }
-        instances
-    }
-
-    /// The instances that the end completes.
-    pub(super) fn end(&mut self) -> Vec<Written> {
-        let mut instances = std::mem::take(&mut self.faces);
-        instances.extend(self.block.take());
-        instances
-    }
-}
-
-/// The faces of a cube, and the facelets of each.
-const FACES: usize = 6;
-const FACELETS: usize = 9;
-
-/// A line up to the `#` that begins a comment: the first character, unless it numbers a scramble (`#1: R U`), or behind a space
-/// and before no number.
-fn without_comment(line: &str) -> &str {
-    let begins = |&(at, _): &(usize, &str)| {
-        let behind = &line[at + 1..];
-        let numbers = behind.starts_with(|c: char| c.is_ascii_digit());
-        let is_title = numbers && behind.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with([':', '.', ')']);
-        let is_first = line[..at].trim_start().is_empty() && !is_title;
-        is_first || line[..at].ends_with(char::is_whitespace) && !numbers
-    };
-    line.match_indices('#').find(begins).map_or(line, |(at, _)| &line[..at])
 }
 
 /// All instances of a text.
@@ -114,28 +31,20 @@ pub(super) fn all(text: &str, takes_lines: bool) -> Vec<Written> {
     instances
 }
 
-/// The instances of a text that is still being written, read on a thread of their own: a wait for input must not keep a
-/// signal waiting.
+/// The instances of a text that is still being written. A thread reads them, so that a wait for input delays no signal.
 pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> Receiver<io::Result<Written>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
         let mut gatherer = Gatherer::new(takes_lines);
         let mut bytes = Vec::new();
-        let mut at_end = false;
-        while !at_end {
+        loop {
             bytes.clear();
-            let instances = match input.read_until(b'\n', &mut bytes) {
-                Ok(0) => {
-                    at_end = true;
-                    gatherer.end().into_iter().map(Ok).collect()
-                }
-                Ok(_) => gatherer.add(&String::from_utf8_lossy(&bytes)).into_iter().map(Ok).collect(),
-                Err(error) => {
-                    at_end = true;
-                    vec![Err(error)]
-                }
+            let (instances, is_end) = match input.read_until(b'\n', &mut bytes) {
+                Ok(0) => (gatherer.end().into_iter().map(Ok).collect(), true),
+                Ok(_) => (gatherer.add(&String::from_utf8_lossy(&bytes)).into_iter().map(Ok).collect(), false),
+                Err(error) => (vec![Err(error)], true),
             };
-            if instances.into_iter().any(|instance| sender.send(instance).is_err()) {
+            if instances.into_iter().any(|instance| sender.send(instance).is_err()) || is_end {
                 break;
             }
         }
@@ -143,20 +52,91 @@ pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> R
     receiver
 }
 
-/// An instance, and its optimal length where that stands behind the only tab of its line; several tabs are spaces, and so is
-/// one behind the number of an instance, as in `1.`. An instance that takes several lines has none.
+/// Splits off the optimal length after the only tab of an instance. Several tabs are spaces, and so is a tab after the
+/// number of an instance, such as `1.`. An instance of several lines has no length.
 ///
 /// # Errors
-/// If what stands there is no length.
+/// If the text after the tab is no length.
 pub(super) fn with_optimum(text: &str, takes_lines: bool) -> Result<(&str, Option<u32>)> {
-    let numbers =
+    let is_number =
         |text: &str| text.trim_end().strip_suffix(['.', ':', ')']).is_some_and(|text| text.parse::<u32>().is_ok());
-    let behind_tab = text.split_once('\t').filter(|(_, rest)| !takes_lines && !rest.contains('\t'));
-    let optimum = behind_tab.filter(|(instance, _)| !numbers(instance));
-    let Some((instance, optimum)) = optimum else { return Ok((text, None)) };
+    let parts = text.split_once('\t').filter(|(_, rest)| !takes_lines && !rest.contains('\t'));
+    let Some((instance, optimum)) = parts.filter(|(instance, _)| !is_number(instance)) else { return Ok((text, None)) };
     let optimum = optimum.trim();
     let refusal = || anyhow!("'{optimum}' is not an optimal length: expected a whole number");
     Ok((instance.trim(), Some(optimum.parse().map_err(|_| refusal())?)))
+}
+
+/// Facelets of a face of the 3×3×3.
+const FACELETS: usize = 9;
+const FACES: usize = 6;
+
+/// Gathers lines into instances.
+#[derive(Debug)]
+struct Gatherer {
+    takes_lines: bool,
+    line: usize,
+    block: Option<Written>,
+    /// Lines of nine letters that may be the faces of a cube.
+    faces: Vec<Written>,
+}
+
+impl Gatherer {
+    fn new(takes_lines: bool) -> Self {
+        Gatherer { takes_lines, line: 0, block: None, faces: Vec::new() }
+    }
+
+    /// Takes the next line; returns the instances that it completes.
+    fn add(&mut self, line: &str) -> Vec<Written> {
+        self.line += 1;
+        if self.takes_lines { self.add_to_block(line.trim_end()) } else { self.add_alone(without_comment(line).trim()) }
+    }
+
+    fn add_to_block(&mut self, text: &str) -> Vec<Written> {
+        if text.is_empty() {
+            return self.block.take().into_iter().collect();
+        }
+        match &mut self.block {
+            _ if text.starts_with(';') => {}
+            Some(block) => block.text += &format!("\n{text}"),
+            None => self.block = Some(Written { line: self.line, text: text.into() }),
+        }
+        Vec::new()
+    }
+
+    fn add_alone(&mut self, text: &str) -> Vec<Written> {
+        let written = Written { line: self.line, text: text.into() };
+        if text.len() == FACELETS && text.bytes().all(|letter| letter.is_ascii_alphabetic()) {
+            self.faces.push(written);
+            return if self.faces.len() < FACES { Vec::new() } else { self.take_cube() };
+        }
+        let mut instances = std::mem::take(&mut self.faces);
+        if !text.is_empty() && !text.starts_with("//") {
+            instances.push(written);
+        }
+        instances
+    }
+
+    /// Six faces as one cube, or as the six scrambles that they are if two centres are the same.
+    fn take_cube(&mut self) -> Vec<Written> {
+        let faces = std::mem::take(&mut self.faces);
+        let mut centres: Vec<u8> =
+            faces.iter().map(|face| face.text.as_bytes()[FACELETS / 2].to_ascii_uppercase()).collect();
+        centres.sort_unstable();
+        centres.dedup();
+        if centres.len() < FACES {
+            return faces;
+        }
+        let text = faces.iter().map(|face| &*face.text).collect::<Vec<_>>().join(" ");
+        vec![Written { line: faces[0].line, text }]
+    }
+
+    /// The instances that the end of the text completes.
+    fn end(&mut self) -> Vec<Written> {
+        let mut instances = std::mem::take(&mut self.faces);
+        instances.extend(self.block.take());
+        instances
+    }
 }
 
 #[cfg(test)]
@@ -164,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blank_lines_part_blocks_and_lines_stand_alone() {
+    fn blank_lines_separate_blocks_and_other_lines_stand_alone() {
         let written = |line, text: &str| Written { line, text: text.into() };
         let lines = "a b\r\n\n  c\n # d\ne\t3 # 4\n// f\nScramble #3: R #h\n";
         let expected = [written(1, "a b"), written(3, "c"), written(5, "e\t3"), written(7, "Scramble #3: R")];
@@ -172,6 +152,22 @@ mod tests {
         let blocks = "; 0\n ##\n#@#\n\n\n; 1\n#+#\n;x\n##";
         assert_eq!(all(blocks, true), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
         assert_eq!(all("", true), []);
+    }
+
+    #[test]
+    fn a_comment_starts_at_a_line_or_after_white_space_and_a_title_is_none() {
+        for (line, expected) in [
+            ("R U # by hand", "R U "),
+            ("R U\t# 12 of the file", "R U\t"),
+            ("R U #12", "R U #12"),
+            ("#12 of the file", ""),
+            ("# 12: R", ""),
+            ("a#b", "a#b"),
+            ("#12) F # 13", "#12) F "),
+            ("no #3: R # 4: U", "no #3: R "),
+        ] {
+            assert_eq!(without_comment(line), expected);
+        }
     }
 
     #[test]
@@ -196,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_tab_is_the_optimal_length() {
+    fn the_optimal_length_follows_a_tab() {
         assert_eq!(with_optimum("R U\t2", false).expect("a length"), ("R U", Some(2)));
         assert_eq!(with_optimum("R\tU\tF", false).expect("no length"), ("R\tU\tF", None));
         assert_eq!(with_optimum("1.\tR U", false).expect("no length"), ("1.\tR U", None));

@@ -1,6 +1,7 @@
-//! The command line: flags → configuration → one call → print. One file per subcommand.
+//! The command line: flags → options → one call → print. One file per subcommand; `instances`, `output`, `progress`,
+//! `ranks`, `signal` and the files of flags are shared.
 
-use crate::distributed::meeting::Verdict;
+use crate::distributed::rendezvous::ErrorExit;
 use crate::error::Error;
 use crate::solver::models;
 use progress::note;
@@ -16,6 +17,8 @@ mod compare;
 mod evaluate;
 mod explain;
 mod instances;
+#[cfg(any(feature = "plot", feature = "view"))]
+mod output_file;
 mod perimeter;
 #[cfg(feature = "plot")]
 mod plot;
@@ -37,7 +40,7 @@ mod view;
 #[derive(Debug, Parser)]
 #[command(name = "costar", version, max_term_width = 110)]
 struct Cli {
-    /// Say more of what is chosen, and why
+    /// Log more of what is chosen, and why
     #[arg(short, long, global = true)]
     verbose: bool,
     #[command(subcommand)]
@@ -46,20 +49,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Solve an instance, or many from standard input
+    /// Solve one instance, or many from standard input
     Solve(solve::Args),
-    /// Solve the instances of a file, and sum up lengths and times
+    /// Solve the instances of a file, and summarize lengths and times
     Bench(bench::Args),
-    /// Solve an instance with every search and heuristic that fits, a line each
+    /// Solve an instance with every search and heuristic that fits, one line each
     Compare(compare::Args),
-    /// Print what a network says of many states: the cost-to-go and the move probabilities, as JSON lines
+    /// Print a network's cost-to-go and move probabilities for many states, as JSON lines
     Evaluate(evaluate::Args),
     /// Train a network to estimate the cost-to-go, from scrambles alone
     Train(Box<train::Args>),
-    /// Draw pictures of trainings, of what models predict, and of results of bench
+    /// Draw trainings, predictions of models, and results of bench
     #[cfg(feature = "plot")]
     Plot(plot::Args),
-    /// Make a page that plays a solution, move by move
+    /// Write a page that plays a solution, move by move
     #[cfg(feature = "view")]
     View(view::Args),
     /// Serve a page with a solver behind it, and a JSON API, on this computer
@@ -67,88 +70,23 @@ enum Command {
     Serve(serve::Args),
     /// Print random scrambles
     Scramble(scramble::Args),
-    /// Make the table of exact distances near the goals, which solves use and proofs need, and keep it in the cache
+    /// Build the table of exact distances near the goals, for searches and proofs, and keep it in the cache
     Perimeter(perimeter::Args),
-    /// List every puzzle, its notation, its searches and its models
+    /// List every puzzle with its notation, searches, heuristics and models
     Puzzles,
 }
 
-/// Why a command has failed.
-#[derive(Debug)]
-enum Failure {
-    /// Bad input or bad usage: exit code 2.
-    Input(anyhow::Error),
-    /// Everything else: exit code 1.
-    Other(anyhow::Error),
-}
-
-impl<E: Into<anyhow::Error>> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Failure::Other(error.into())
-    }
-}
-
-/// Marks errors that are the input's.
-trait OrInput<T> {
-    fn or_input(self) -> Result<T, Failure>;
-}
-
-impl<T, E: Into<anyhow::Error>> OrInput<T> for Result<T, E> {
-    fn or_input(self) -> Result<T, Failure> {
-        self.map_err(|error| {
-            let error = error.into();
-            match error.downcast_ref() {
-                Some(Error::Heuristic(_) | Error::Bug(_)) => Failure::Other(error),
-                _ => Failure::Input(error),
-            }
-        })
-    }
-}
-
-/// The puzzle that a command is about: the one that is named, else that of the model, else the cube.
-fn puzzle_name(given: Option<&str>, model: Option<&str>) -> crate::Result<String> {
-    match (given, model) {
-        (Some(name), _) => Ok(name.to_owned()),
-        (None, Some(model)) => models::puzzle_of(&models::find(model)?),
-        (None, None) => Ok(DEFAULT_PUZZLE.to_owned()),
-    }
-}
-
-/// The puzzle where neither it nor a model is named.
-const DEFAULT_PUZZLE: &str = "cube3";
-
-/// Whether all went well, or what the exit code is instead.
-type Ending = Result<ExitCode, Failure>;
-
-const SUCCESS: ExitCode = ExitCode::SUCCESS;
-/// Not solved within the limits, or no solution exists.
-const NOT_SOLVED: u8 = 1;
-/// Bad input or bad usage.
-const BAD_INPUT: u8 = 2;
-
-/// The command line. A negative number behind a flag that takes a number is its value, and refused as such.
-fn parser() -> clap::Command {
-    Cli::command().mut_subcommands(|command| {
-        command.mut_args(|arg| {
-            let kind = arg.get_value_parser().type_id();
-            let is_text = kind == TypeId::of::<String>() || kind == TypeId::of::<PathBuf>();
-            let takes_number = arg.get_long().is_some() && arg.get_action().takes_values() && !is_text;
-            arg.allow_negative_numbers(takes_number)
-        })
-    })
-}
-
-/// Parses the arguments, does the work, and gives the exit code.
+/// Parses the arguments, runs the command, and returns the exit code.
 pub fn main() -> ExitCode {
-    // What the library logs goes to the standard error stream. If a logger is there already, it stays.
     let parsed = parser().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let Cli { command, verbose } = match parsed {
         Ok(cli) => cli,
         // Help and the version are no errors, and go to the standard output.
-        Err(error) if !error.use_stderr() || ranks::may_say_usage() => error.exit(),
+        Err(error) if !error.use_stderr() || ranks::prints_usage() => error.exit(),
         Err(_) => return ExitCode::from(BAD_INPUT),
     };
     let level = if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Info };
+    // A logger that is installed already stays.
     let _ = log::set_logger(&Log).map(|()| log::set_max_level(level));
     let ending = match command {
         Command::Solve(args) => solve::run(args),
@@ -175,26 +113,95 @@ pub fn main() -> ExitCode {
         Err(Failure::Other(error)) => (error, NOT_SOLVED),
     };
     let is_broken_pipe = is_broken_pipe(&error);
-    // Of a file, a context names it.
+    // An error of a file has a context with its name; a bare one is the standard output's.
     let is_bare = error.chain().next().is_some_and(|cause| cause.is::<io::Error>());
     let error = if is_bare { error.context("the standard output cannot be written") } else { error };
-    let Verdict { speaks, code } = ranks::end(&error, code);
-    if !speaks {
-        return ExitCode::from(signal::exit_code().unwrap_or(code));
+    let ErrorExit { prints, code } = ranks::fail(&error, code);
+    if prints && is_broken_pipe {
+        return SUCCESS; // the reader of the output needs no more
     }
-    if is_broken_pipe {
-        return SUCCESS; // whoever read our output has had enough
+    if prints {
+        note!("error: {}", with_flags(&format!("{error:#}")));
     }
-    note!("error: {}", with_flags(&format!("{error:#}")));
     ExitCode::from(signal::exit_code().unwrap_or(code))
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-    kinds.into_iter().any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+/// The parser. A negative number after a flag that takes a number is its value, and is refused as such.
+fn parser() -> clap::Command {
+    Cli::command().mut_subcommands(|command| {
+        command.mut_args(|arg| {
+            let kind = arg.get_value_parser().type_id();
+            let is_text = kind == TypeId::of::<String>() || kind == TypeId::of::<PathBuf>();
+            let takes_number = arg.get_long().is_some() && arg.get_action().takes_values() && !is_text;
+            arg.allow_negative_numbers(takes_number)
+        })
+    })
 }
 
-/// A message of the library as the command line says it: a setting in backticks becomes its flag.
+/// The exit code of a command, or why it failed.
+type Ending = Result<ExitCode, Failure>;
+
+const SUCCESS: ExitCode = ExitCode::SUCCESS;
+/// Not solved within the limits, or no solution exists.
+const NOT_SOLVED: u8 = 1;
+/// Bad input or bad usage.
+const BAD_INPUT: u8 = 2;
+
+/// Why a command failed.
+#[derive(Debug)]
+enum Failure {
+    /// Bad input or bad usage: exit code 2.
+    Input(anyhow::Error),
+    /// Everything else: exit code 1.
+    Other(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure::Other(error.into())
+    }
+}
+
+/// Marks errors that the input causes.
+trait OrInput<T> {
+    fn or_input(self) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<anyhow::Error>> OrInput<T> for Result<T, E> {
+    fn or_input(self) -> Result<T, Failure> {
+        self.map_err(|error| {
+            let error = error.into();
+            match error.downcast_ref() {
+                Some(Error::Heuristic(_) | Error::Bug(_)) => Failure::Other(error),
+                _ => Failure::Input(error),
+            }
+        })
+    }
+}
+
+/// The puzzle if neither it nor a model is named.
+const DEFAULT_PUZZLE: &str = "cube3";
+
+/// The puzzle of a command: the one that is named, else the model's, else the cube.
+fn puzzle_name(puzzle: Option<&str>, model: Option<&str>) -> crate::Result<String> {
+    match (puzzle, model) {
+        (Some(name), _) => Ok(name.to_owned()),
+        (None, Some(model)) => models::puzzle_of(&models::find(model)?),
+        (None, None) => Ok(DEFAULT_PUZZLE.to_owned()),
+    }
+}
+
+/// A count as `usize`; the largest one if it does not fit.
+fn narrow(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// A message of the library in the words of the command line: a setting in backticks becomes its flag.
 fn with_flags(message: &str) -> String {
     let command = Cli::command();
     let flags =
@@ -211,7 +218,7 @@ fn with_flags(message: &str) -> String {
     text
 }
 
-/// Prints what the library logs.
+/// Prints what the library logs to the standard error stream.
 struct Log;
 
 impl log::Log for Log {

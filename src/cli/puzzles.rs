@@ -1,4 +1,4 @@
-//! `costar puzzles`: lists the puzzles, with their searches and models.
+//! `costar puzzles`: lists the puzzles with their searches, heuristics and models.
 
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::Puzzle;
@@ -8,15 +8,15 @@ use std::io::{self, Write as _};
 
 pub(super) fn run() -> Ending {
     for name in NAMES {
-        let text = visit(name, None, Describe).or_input()?;
+        let text = visit(name, None, DescribePuzzle).or_input()?;
         writeln!(io::stdout(), "{text}")?;
     }
     Ok(SUCCESS)
 }
 
-struct Describe;
+struct DescribePuzzle;
 
-impl Visitor for Describe {
+impl Visitor for DescribePuzzle {
     type Output = String;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> String {

@@ -1,11 +1,11 @@
-//! The ranks of a command that several processes work at together: they meet before anything else, and one of them says why
-//! all end.
+//! The ranks of a command that several processes share. They meet before anything else, and after a failure one of them
+//! prints the error.
 
 use super::{BAD_INPUT, Failure, OrInput as _, note};
 use crate::distributed::Group;
-use crate::distributed::group::Gathered;
-use crate::distributed::meeting::{self, Verdict};
-use crate::distributed::place::{Misplaced, Place};
+use crate::distributed::group::JoinStatus;
+use crate::distributed::launcher::{InvalidLauncherEnv, LauncherEnv};
+use crate::distributed::rendezvous::{ErrorExit, fail_before_joining};
 use crate::error::Error;
 use crate::heuristic::HeuristicError;
 use crate::memory;
@@ -14,93 +14,76 @@ use crate::report::Record;
 use crate::search::exchange::{self, Exchange};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-use std::{env, process, thread};
+use std::{env, process};
 
-/// What this process knows of its ranks.
-enum Ranks {
-    /// It was started alone, or has not looked yet.
+/// How far this process has come in joining its group.
+enum GroupState {
+    /// It was started alone, or has not tried to join yet.
     Alone,
-    /// It has a group.
-    Together(Arc<Group>),
-    /// Its place makes no sense.
-    Misplaced(Box<Misplaced>),
-    /// Its place is clear, and nobody met it there.
-    Unmet(Place),
+    Open(Arc<Group>),
+    InvalidEnv(Box<InvalidLauncherEnv>),
+    /// The store could not be opened.
+    Unreachable(LauncherEnv),
 }
 
-static RANKS: Mutex<Ranks> = Mutex::new(Ranks::Alone);
+static STATE: Mutex<GroupState> = Mutex::new(GroupState::Alone);
 
-/// The commands that several ranks may work at.
+/// The commands that several ranks can share.
 const COMMANDS: [&str; 3] = ["train", "bench", "solve"];
 
-/// Meets the other ranks, if a launcher has started several; they must have been given the same flags.
+/// Joins the other ranks, if a launcher has started several. All ranks need the same flags.
 pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure> {
-    let place = match Place::from_environment() {
+    let launcher = match LauncherEnv::read() {
         Ok(None) => return Ok(None),
-        Ok(Some(place)) => place,
-        Err(misplaced) => {
-            let error = anyhow::anyhow!("{}", misplaced.error);
-            set(Ranks::Misplaced(misplaced));
+        Ok(Some(launcher)) => launcher,
+        Err(invalid) => {
+            let error = anyhow::anyhow!("{}", invalid.error);
+            set(GroupState::InvalidEnv(invalid));
             return Err(Failure::Input(error));
         }
     };
-    let local_rank = place.local_rank;
     let version = format!("costar {}, exchange {}", env!("CARGO_PKG_VERSION"), exchange::VERSION);
     let signature: Vec<String> = std::iter::once(version).chain(env::args().skip(1)).collect();
     let group = loop {
-        let group = match Group::open(place.clone(), Arc::clone(stop)) {
+        let group = match Group::open(launcher.clone(), Arc::clone(stop)) {
             Ok(group) => Arc::new(group),
             Err(error) => {
-                set(Ranks::Unmet(place));
+                set(GroupState::Unreachable(launcher));
                 return Err(error).or_input();
             }
         };
-        set(Ranks::Together(Arc::clone(&group)));
-        if group.gather(&signature.join("\n")).or_input()? == Gathered::All {
+        set(GroupState::Open(Arc::clone(&group)));
+        if group.join(&signature.join("\n")).or_input()? == JoinStatus::Complete {
             break group;
         }
     };
-    end_where_lost(&group);
-    use_local_device(local_rank);
-    memory::divide_among(group.local_size());
+    // A call to a store whose host has vanished may never return.
+    let size = group.size();
+    group.when_lost(move || {
+        note!("error: rank 0 of {size} no longer answers, so all ranks end");
+        process::exit(1);
+    });
+    use_local_device(launcher.local_rank);
+    memory::divide_among(group.local_size().or_input()?);
     if !group.is_first() {
-        // Rank 0 says what there is to say.
-        log::set_max_level(log::LevelFilter::Warn);
+        log::set_max_level(log::LevelFilter::Warn); // rank 0 logs the rest
     }
     Ok(Some(group))
 }
 
-/// Ends this process where the machine of the ranks' store has vanished, and a call to it does not return.
-fn end_where_lost(group: &Group) {
-    const LAST_WORDS: Duration = Duration::from_secs(10);
-    let is_lost = group.lookout();
-    let size = group.size();
-    thread::spawn(move || {
-        while !is_lost() {
-            thread::sleep(Duration::from_secs(1));
-        }
-        thread::sleep(LAST_WORDS);
-        if is_lost() {
-            note!("error: rank 0 of {size} does not answer any more, and all others end with it");
-            process::exit(1);
-        }
-    });
+fn set(state: GroupState) {
+    *STATE.lock().unwrap_or_else(PoisonError::into_inner) = state;
 }
 
-fn set(ranks: Ranks) {
-    *RANKS.lock().unwrap_or_else(PoisonError::into_inner) = ranks;
-}
-
-/// The ranks that share a search.
-pub(super) struct SearchRanks {
-    group: Arc<Group>,
+/// The [`Exchange`] of a search that the ranks of a group share.
+pub(super) struct GroupExchange {
+    pub(super) group: Arc<Group>,
     error: Mutex<Option<Error>>,
 }
 
-impl SearchRanks {
+impl GroupExchange {
     pub(super) fn new(group: Arc<Group>) -> Self {
-        SearchRanks { group, error: Mutex::new(None) }
+        GroupExchange { group, error: Mutex::new(None) }
     }
 
     /// Why the exchange has failed, if it has.
@@ -109,7 +92,7 @@ impl SearchRanks {
     }
 }
 
-impl Exchange for SearchRanks {
+impl Exchange for GroupExchange {
     fn rank(&self) -> usize {
         self.group.rank()
     }
@@ -127,46 +110,46 @@ impl Exchange for SearchRanks {
     }
 }
 
-/// The weights that all ranks must have alike.
-pub(super) fn weights(template: &Record) -> String {
-    match template.weights_crc32 {
-        Some(checksum) => format!("a model with the checksum {checksum:08x}"),
-        None => "no model".into(),
-    }
+/// Checks that all ranks have the same settings of a command, and the same weights as in a template of its results.
+pub(super) fn check_alike(group: &Group, command: &str, settings: &str, template: &Record) -> crate::Result<()> {
+    let weights = template.weights_crc32.map_or("none".into(), |checksum| format!("{checksum:08x}"));
+    group.agree(command, &format!("{settings}\na model with the checksum {weights}"))
 }
 
-/// Leaves the group after all went well.
+/// Leaves the group after success.
 pub(super) fn leave() {
-    set(Ranks::Alone);
+    set(GroupState::Alone);
 }
 
-/// Ends all ranks because of an error of this one, with an exit code, or of another.
-pub(super) fn end(error: &anyhow::Error, code: u8) -> Verdict {
-    let is_elsewhere = error.chain().filter_map(|cause| cause.downcast_ref()).any(Error::is_elsewhere);
-    match &*RANKS.lock().unwrap_or_else(PoisonError::into_inner) {
-        Ranks::Alone => Verdict { speaks: true, code },
-        Ranks::Together(group) => group.fail(is_elsewhere, code),
-        Ranks::Misplaced(misplaced) => misplaced_end(misplaced, code),
-        // Nobody can be asked who is to say it.
-        Ranks::Unmet(place) => Verdict { speaks: !is_elsewhere && (place.rank <= 1 || place.local_rank == 0), code },
+/// Ends all ranks after an error of this rank, with its exit code, or of another rank.
+pub(super) fn fail(error: &anyhow::Error, code: u8) -> ErrorExit {
+    let is_other_rank = error.chain().filter_map(|cause| cause.downcast_ref()).any(Error::is_other_rank);
+    match &*STATE.lock().unwrap_or_else(PoisonError::into_inner) {
+        GroupState::Alone => ErrorExit { prints: true, code },
+        GroupState::Open(group) => group.fail(is_other_rank, code),
+        GroupState::InvalidEnv(invalid) => fail_in_invalid_env(invalid, code),
+        // Without a store the ranks cannot agree on one that prints.
+        GroupState::Unreachable(LauncherEnv { rank, local_rank, .. }) => {
+            ErrorExit { prints: !is_other_rank && (*rank <= 1 || *local_rank == 0), code }
+        }
     }
 }
 
-fn misplaced_end(misplaced: &Misplaced, code: u8) -> Verdict {
-    match &misplaced.meeting {
-        Some(place) => meeting::fail_alone(place, None, code),
-        None => Verdict { speaks: misplaced.speaks, code },
+fn fail_in_invalid_env(invalid: &InvalidLauncherEnv, code: u8) -> ErrorExit {
+    match &invalid.rendezvous {
+        Some(rendezvous) => fail_before_joining(rendezvous, None, code),
+        None => ErrorExit { prints: invalid.prints, code },
     }
 }
 
-/// Whether this rank is the one to say that the flags cannot be parsed.
-pub(super) fn may_say_usage() -> bool {
+/// Whether this rank prints that the flags cannot be parsed.
+pub(super) fn prints_usage() -> bool {
     if !env::args().nth(1).is_some_and(|command| COMMANDS.contains(&command.as_str())) {
         return true;
     }
-    match Place::from_environment() {
-        Ok(Some(place)) => meeting::fail_alone(&place.meeting, Some(place.size), BAD_INPUT).speaks,
+    match LauncherEnv::read() {
         Ok(None) => true,
-        Err(misplaced) => misplaced_end(&misplaced, BAD_INPUT).speaks,
+        Ok(Some(launcher)) => fail_before_joining(&launcher.rendezvous, Some(launcher.size), BAD_INPUT).prints,
+        Err(invalid) => fail_in_invalid_env(&invalid, BAD_INPUT).prints,
     }
 }

@@ -1,5 +1,4 @@
-//! `costar scramble`: random instances, one a line or, of several lines, with blank lines between, as `solve` and `bench` read
-//! them.
+//! `costar scramble`: random instances as `solve` and `bench` read them, one per line or in blocks with blank lines between.
 
 use super::puzzle_flags::OfPuzzle;
 use super::{Ending, OrInput as _, SUCCESS};
@@ -14,17 +13,17 @@ use std::io::{self, Write as _};
 pub(super) struct Args {
     #[command(flatten)]
     puzzle: OfPuzzle,
-    /// Moves of a scramble [default: the puzzle's own]
+    /// Moves per scramble [default: the puzzle's own]
     #[arg(long, value_name = "D", value_parser = quantity::count)]
     depth: Option<u64>,
-    /// As moves from the goal, or as the states that they lead to [default: moves; of a puzzle whose moves cannot be undone,
-    /// state]
+    /// Form of the output: moves from the goal, or the state that they lead to [default: moves; state for puzzles whose moves
+    /// cannot be undone]
     #[arg(long = "as", value_name = "FORM")]
     form: Option<Form>,
-    /// How many scrambles
+    /// Number of scrambles
     #[arg(long, default_value = "1", value_name = "N", value_parser = quantity::count)]
     count: u64,
-    /// The same seed gives the same scrambles [default: another one each time]
+    /// Seed: the same one gives the same scrambles [default: random]
     #[arg(long, value_name = "N", value_parser = quantity::count)]
     seed: Option<u64>,
 }
@@ -33,25 +32,24 @@ pub(super) struct Args {
 enum Form {
     /// Moves from the goal
     Moves,
-    /// The state, as the puzzle writes it
+    /// The state in the puzzle's notation
     State,
 }
 
 pub(super) fn run(args: &Args) -> Ending {
-    args.puzzle.visit(None, Scramble(args))
+    args.puzzle.visit(None, PrintScrambles(args))
 }
 
-struct Scramble<'a>(&'a Args);
+struct PrintScrambles<'a>(&'a Args);
 
-impl Visitor for Scramble<'_> {
+impl Visitor for PrintScrambles<'_> {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let puzzle = &**entry.puzzle();
         let seed = self.0.seed.unwrap_or_else(rand::random);
         let mut out = io::BufWriter::new(io::stdout().lock());
         for number in 0..self.0.count {
-            if number > 0 && puzzle.takes_lines() {
+            if number > 0 && entry.puzzle().takes_lines() {
                 writeln!(out)?;
             }
             writeln!(out, "{}", self.instance(&entry, &mut generator(seed, number)).or_input()?)?;
@@ -61,8 +59,8 @@ impl Visitor for Scramble<'_> {
     }
 }
 
-impl Scramble<'_> {
-    /// A random instance, as it is to be written.
+impl PrintScrambles<'_> {
+    /// The text of a random instance.
     fn instance<P: Puzzle>(&self, entry: &Entry<P>, generator: &mut Generator) -> Result<String> {
         let puzzle = &**entry.puzzle();
         let Args { depth, form, .. } = self.0;

@@ -1,53 +1,48 @@
-//! Ctrl-C, SIGTERM and a closed terminal: the first asks for an orderly end, a second one ends the program at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first signal asks for an orderly end, a second one ends the program at once.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-struct Signals {
-    stop: Arc<AtomicBool>,
-    which: Arc<AtomicUsize>,
-}
+/// The flag that asks for an orderly end, and the number of the last signal, 0 without one.
+static SIGNALS: OnceLock<(Arc<AtomicBool>, Arc<AtomicUsize>)> = OnceLock::new();
 
-static SIGNALS: OnceLock<Signals> = OnceLock::new();
-
-/// From now on, signals set the flag that this returns.
+/// Installs the signal handlers, and returns the flag that they set.
 ///
 /// # Errors
 /// If the system refuses to install a handler.
 pub fn install() -> io::Result<Arc<AtomicBool>> {
     if SIGNALS.get().is_none() {
-        // Others may set the stop flag too; only a second signal ends the program at once.
+        // Separate from the stop flag, which other code may set: only a second signal ends the program at once.
         let signalled = Arc::new(AtomicBool::new(false));
-        let signals = Signals { stop: Arc::new(AtomicBool::new(false)), which: Arc::new(AtomicUsize::new(0)) };
+        let (stop, last) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             if signal == SIGHUP && is_ignored(signal) {
-                continue; // started by nohup: goes on when the terminal closes
+                continue; // started by nohup, so it outlives the terminal
             }
-            // In this order: the shutdown happens only if the flag was set by an earlier signal, and whoever sees the
-            // flag can tell which signal set it.
+            // The order matters: the shutdown needs the flag of an earlier signal, and the number must be set before the
+            // stop flag.
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signalled))?;
             signal_hook::flag::register(signal, Arc::clone(&signalled))?;
-            signal_hook::flag::register_usize(signal, Arc::clone(&signals.which), signal as usize)?;
-            signal_hook::flag::register(signal, Arc::clone(&signals.stop))?;
+            signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
-        let _ = SIGNALS.set(signals);
+        let _ = SIGNALS.set((stop, last));
     }
-    Ok(Arc::clone(&SIGNALS.get().expect("it was just set").stop))
+    Ok(Arc::clone(&SIGNALS.get().expect("it was just set").0))
 }
 
 fn is_ignored(signal: i32) -> bool {
-    // SAFETY: sigaction with no new action only writes the present one into the struct, which is ours and all bytes
-    // of which may be zero.
+    // SAFETY: without a new action, sigaction only writes the current one to the struct, which may be all zeros.
     unsafe {
-        let mut present: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &mut present) == 0 && present.sa_sigaction == libc::SIG_IGN
+        let mut current: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut current) == 0 && current.sa_sigaction == libc::SIG_IGN
     }
 }
 
-/// The exit code that the signal asks for, 130, 143 or 129; `None` if there was none.
+/// The exit code after a signal: 130, 143 or 129; `None` if there was no signal.
 pub fn exit_code() -> Option<u8> {
-    let which = SIGNALS.get()?.which.load(Ordering::Relaxed);
-    (which != 0).then(|| 128 + which as u8)
+    let last = SIGNALS.get()?.1.load(Ordering::Relaxed);
+    (last != 0).then(|| 128 + last as u8)
 }

@@ -2,7 +2,7 @@
 
 use super::instances;
 use super::progress::{SearchLine, note};
-use super::ranks;
+use super::ranks::{self, GroupExchange};
 use super::signal;
 use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
 #[cfg(feature = "view")]
@@ -26,10 +26,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-mod shared;
+mod over_ranks;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -66,17 +66,18 @@ impl Visitor for Solve {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let Solve { args, group, stop } = self;
         let instance = args.instance.join(" ");
-        if let Some(group) = group {
-            return shared::run(entry, &args, &instance, &group, &stop);
-        }
-        if instance != "-" {
-            return one(entry, &args, &instance, &stop);
-        }
-        if let Some(flag) = page_flag(&args).or(args.explain.then_some("--explain")) {
+        let is_stream = instance == "-";
+        if let Some(flag) = page_flag(&args).or(args.explain.then_some("--explain")).filter(|_| is_stream) {
             return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
         }
+        if let Some(group) = group {
+            return over_ranks::run(entry, &args, &instance, &group, &stop);
+        }
+        if !is_stream {
+            return one(entry, &args, &instance, &stop);
+        }
         let solver = args.flags.builder(entry, &stop).and_then(|builder| builder.build()).or_input()?;
-        all(solver, args.flags.json, &stop)
+        all(solver, args.flags.json, None, &stop)
     }
 }
 
@@ -109,7 +110,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     let start = entry.puzzle().parse(instance).or_input()?;
     #[cfg(feature = "view")]
     if let Some(path) = &args.view {
-        view::check_place(path).context("--view").or_input()?;
+        super::output_file::check_path("page", path).context("--view").or_input()?;
         Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
     let builder = args.flags.builder(entry.clone(), stop).or_input()?;
@@ -119,7 +120,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     let solution = if args.flags.is_anytime(&solver) {
         print_each_incumbent(&mut solver, instance, start, stop)?
     } else {
-        solve_with_line(&mut solver, instance, start, &mut SearchLine::new(), stop)?
+        solve_with_line(&mut solver, instance, start, &mut SearchLine::new(true), stop)?
     };
     present(&entry, args, instance, &mut solver, &solution)
 }
@@ -184,7 +185,7 @@ fn print_each_incumbent<P: Puzzle>(
     stop: &AtomicBool,
 ) -> anyhow::Result<Solution<P::State>> {
     let puzzle = Arc::clone(solver.puzzle());
-    let line = RefCell::new(SearchLine::new());
+    let line = RefCell::new(SearchLine::new(true));
     let started = Instant::now();
     let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
     let mut incumbents = |incumbent: &Incumbent| {
@@ -201,33 +202,51 @@ fn print_each_incumbent<P: Puzzle>(
     Ok(solution?)
 }
 
-/// Solves each instance of standard input: a bad one gives an error line or object, and the rest is solved.
-fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, stop: &AtomicBool) -> Ending {
-    let mut worst = 0;
-    let mut line = SearchLine::new();
-    let written = instances::stream(Box::new(BufReader::new(io::stdin())), solver.puzzle().takes_lines());
-    let mut count = 0;
-    while !stop.load(Ordering::Relaxed) {
-        let text = match written.recv_timeout(Duration::from_millis(50)) {
-            Ok(instance) => instance.context("standard input cannot be read")?.text,
-            Err(RecvTimeoutError::Timeout) => continue, // look for a signal
-            Err(RecvTimeoutError::Disconnected) => break,
+/// Solves each instance of standard input, which rank 0 reads if several ranks share the search. A bad instance gives an
+/// error line or object, and the others are still solved.
+fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, exchange: Option<&GroupExchange>, stop: &AtomicBool) -> Ending {
+    let prints = exchange.is_none_or(|exchange| exchange.group.is_first());
+    let takes_lines = solver.puzzle().takes_lines();
+    let stream = prints.then(|| instances::stream(Box::new(BufReader::new(io::stdin())), takes_lines));
+    let mut line = SearchLine::new(prints);
+    let (mut worst, mut count) = (0, 0);
+    loop {
+        let text = stream.as_ref().map(|stream| next(stream, stop)).transpose()?.flatten();
+        let text = match exchange {
+            Some(exchange) => exchange.group.share(&format!("instance {count}"), Some(&text))?,
+            None => text,
         };
+        let Some(text) = text else { return Ok(ExitCode::from(worst)) };
         count += 1;
-        line.instances(format!("instance {count}: "));
-        let (text, optimum, start) = match read(&solver, &text) {
-            Ok(read) => read,
-            Err(refusal) => {
+        line.set_prefix(format!("instance {count}: "));
+        match read(&solver, &text) {
+            Ok((text, optimum, start)) => {
+                let solution = solve_with_line(&mut solver, text, start, &mut line, stop);
+                let mut solution = solution.map_err(|error| over_ranks::cause(exchange, error))?;
+                solution.record.optimal_length = optimum;
+                if prints {
+                    worst = worst.max(print_solution(&**solver.puzzle(), &solution, json)?);
+                }
+            }
+            Err(refusal) if prints => {
                 worst = BAD_INPUT;
                 print_refusal(&**solver.puzzle(), count, &text, &refusal, json)?;
-                continue;
             }
-        };
-        let mut solution = solve_with_line(&mut solver, text, start, &mut line, stop)?;
-        solution.record.optimal_length = optimum;
-        worst = worst.max(print_solution(&**solver.puzzle(), &solution, json)?);
+            Err(_) => (),
+        }
     }
-    Ok(ExitCode::from(worst))
+}
+
+/// The next instance of a stream; `None` at its end, or after a signal.
+fn next(stream: &Receiver<io::Result<instances::Written>>, stop: &AtomicBool) -> anyhow::Result<Option<String>> {
+    while !stop.load(Ordering::Relaxed) {
+        match stream.recv_timeout(Duration::from_millis(50)) {
+            Ok(instance) => return Ok(Some(instance.context("standard input cannot be read")?.text)),
+            Err(RecvTimeoutError::Timeout) => (),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Ok(None)
 }
 
 /// Reads an instance of standard input: its text, its optimal length if that is given, and its state.

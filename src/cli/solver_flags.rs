@@ -78,27 +78,31 @@ pub(super) fn unproven(report: &Record) -> Option<String> {
     Some(said)
 }
 
-/// The reason for no solution, in words.
+/// Why there is no solution, in words.
+pub(super) fn end_reason(end: End) -> String {
+    let limit = match end {
+        End::NoSolution => return "there is no solution: every state that can be reached was seen".into(),
+        End::Limit(Limit::Time) => "the time (--max-seconds) is up",
+        End::Limit(Limit::Nodes) => "the nodes (--max-nodes) are used up",
+        End::Limit(Limit::Memory) => "the memory (--max-memory) is used up",
+        End::Limit(Limit::Width) => "the beam is empty, a larger --n goes further",
+        End::Limit(Limit::Moves) => {
+            let moves = grouped(MOST_MOVES);
+            return format!("not solved: the walk has made all its {moves} moves; another --seed gives another walk");
+        }
+        End::Limit(Limit::Stopped) | End::Solved => "stopped",
+    };
+    format!("not solved: {limit}")
+}
+
+/// Why there is no solution, and the counts of the search, in words.
 pub(super) fn why_not_solved(report: &Record, end: End) -> String {
-    let counted = format!(
-        "{} nodes generated, {} stored{}, {:.1} s",
+    format!(
+        "{} ({} nodes generated, {} stored{}, {:.1} s)",
+        end_reason(end),
         grouped(report.nodes_generated),
         grouped(report.nodes_stored),
         pruned(report).map(|said| format!(", {said}")).unwrap_or_default(),
         report.seconds
-    );
-    match end {
-        End::NoSolution => format!("there is no solution: every state that can be reached was seen ({counted})"),
-        End::Limit(Limit::Time) => format!("not solved: the time (--max-seconds) is up ({counted})"),
-        End::Limit(Limit::Nodes) => format!("not solved: the nodes (--max-nodes) are used up ({counted})"),
-        End::Limit(Limit::Width) => format!("not solved: the beam is empty, a larger --n goes further ({counted})"),
-        End::Limit(Limit::Moves) => {
-            let moves = grouped(MOST_MOVES);
-            format!(
-                "not solved: the walk has made all its {moves} moves; another --seed gives another walk ({counted})"
-            )
-        }
-        End::Limit(Limit::Memory) => format!("not solved: the memory (--max-memory) is used up ({counted})"),
-        End::Limit(Limit::Stopped) | End::Solved => format!("not solved: stopped ({counted})"),
-    }
+    )
 }

@@ -1,5 +1,5 @@
-// torch.distributed (c10d) with a C interface: the key-value store of a group of processes, and collectives on the CPU by
-// gloo. Every function gives nullptr, or a message that is freed with free().
+// C interface of torch.distributed (c10d): the key-value store of a group of processes, and gloo's collectives on the CPU.
+// Every function returns nullptr, or an error message that the caller frees with free().
 
 #define USE_C10D_GLOO
 
@@ -22,8 +22,12 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 using Store = c10::intrusive_ptr<c10d::Store>;
-using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 using Work = c10::intrusive_ptr<c10d::Work>;
+
+struct Group {
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  Milliseconds timeout; // of a collective
+};
 
 Store& store_of(void* store) {
   return *static_cast<Store*>(store);
@@ -33,14 +37,14 @@ Group& group_of(void* group) {
   return *static_cast<Group*>(group);
 }
 
-// Begins a collective. c10d's flight recorder, one for the whole process, puts each new group into a std::map without a
-// lock of its own (FlightRecorder::recordWithResetEnabled, PyTorch 2.11): groups on several threads would break the map.
-template <typename Begin>
-char* begun(void** work, Begin begin) {
-  static std::mutex recording;
+// Starts a collective. The lock protects c10d's flight recorder: it inserts each new group into a process-wide std::map
+// without locking (FlightRecorder::recordWithResetEnabled, PyTorch 2.11), which groups on several threads would corrupt.
+template <typename Start>
+char* started(void** work, Start start) {
+  static std::mutex recorder;
   return guarded([&] {
-    std::lock_guard lock(recording);
-    *work = new Work(begin());
+    std::lock_guard lock(recorder);
+    *work = new Work(start());
   });
 }
 
@@ -48,16 +52,16 @@ char* begun(void** work, Begin begin) {
 
 extern "C" {
 
-// Opens the store at an address; `serve` says whether this process is the one that holds it.
+// Connects to the store at an address; with `serve`, hosts it in this process.
 char* costar_store_open(
     const char* host,
     uint16_t port,
     bool serve,
-    int64_t milliseconds,
+    int64_t timeout_ms,
     const char* prefix,
     void** store) {
   return guarded([&] {
-    // What it logs of a lost connection is a page of frames; the error says what has happened.
+    // A lost connection would log a page of stack frames; the error says what happened.
     if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) {
       FLAGS_caffe2_log_level = 3;
     }
@@ -65,13 +69,13 @@ char* costar_store_open(
     options.port = port;
     options.isServer = serve;
     options.waitWorkers = false;
-    options.timeout = Milliseconds(milliseconds);
+    options.timeout = Milliseconds(timeout_ms);
     auto tcp = c10::make_intrusive<c10d::TCPStore>(host, options);
     *store = new Store(c10::make_intrusive<c10d::PrefixStore>(prefix, std::move(tcp)));
   });
 }
 
-// The same store, for keys that begin with a prefix.
+// The same store, with a prefix before every key.
 char* costar_store_within(void* store, const char* prefix, void** within) {
   return guarded([&] { *within = new Store(c10::make_intrusive<c10d::PrefixStore>(prefix, store_of(store))); });
 }
@@ -92,7 +96,7 @@ char* costar_store_has(void* store, const char* key, bool* has) {
   return guarded([&] { *has = store_of(store)->check({key}); });
 }
 
-// Waits for the key.
+// Blocks until the key exists.
 char* costar_store_get(void* store, const char* key, uint8_t** bytes, size_t* length) {
   return guarded([&] {
     const auto value = store_of(store)->get(key);
@@ -102,17 +106,18 @@ char* costar_store_get(void* store, const char* key, uint8_t** bytes, size_t* le
   });
 }
 
-// `hostname` and `interface` say where this process is reached; either may be null.
+// `hostname` or `interface` names the address where the other ranks reach this process; either may be null.
 char* costar_group_open(
     void* store,
     int rank,
     int size,
-    int64_t milliseconds,
+    int64_t connect_ms,
+    int64_t collective_ms,
     const char* hostname,
     const char* interface,
     void** group) {
   return guarded([&] {
-    auto options = c10d::ProcessGroupGloo::Options::create(Milliseconds(milliseconds));
+    auto options = c10d::ProcessGroupGloo::Options::create(Milliseconds(connect_ms));
     if (interface != nullptr) {
       options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(interface));
     } else if (hostname != nullptr) {
@@ -120,7 +125,8 @@ char* costar_group_open(
     } else {
       options->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
     }
-    *group = new Group(c10::make_intrusive<c10d::ProcessGroupGloo>(store_of(store), rank, size, options));
+    auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store_of(store), rank, size, options);
+    *group = new Group{std::move(gloo), Milliseconds(collective_ms)};
   });
 }
 
@@ -128,69 +134,62 @@ void costar_group_close(void* group) {
   delete static_cast<Group*>(group);
 }
 
-// The collectives begin here, and are waited for with costar_work_wait: their memory is used until then.
+// Each collective starts here and ends in costar_work_wait; its memory must stay valid until then.
 
-// The sums over all ranks, in place.
-char* costar_group_sum(void* group, float* numbers, int64_t count, int64_t milliseconds, void** work) {
-  return begun(work, [&] {
+// Sums over all ranks, in place.
+char* costar_group_sum(void* group, float* numbers, int64_t count, void** work) {
+  return started(work, [&] {
     std::vector<at::Tensor> tensors{at::from_blob(numbers, {count}, at::kFloat)};
     c10d::AllreduceOptions options;
-    options.timeout = Milliseconds(milliseconds);
-    return group_of(group)->allreduce(tensors, options);
+    options.timeout = group_of(group).timeout;
+    return group_of(group).gloo->allreduce(tensors, options);
   });
 }
 
-// What the root has, in place.
-char* costar_group_broadcast(
-    void* group,
-    uint8_t* bytes,
-    int64_t count,
-    int root,
-    int64_t milliseconds,
-    void** work) {
-  return begun(work, [&] {
+// Copies the root's bytes to all ranks, in place.
+char* costar_group_broadcast(void* group, uint8_t* bytes, int64_t count, int root, void** work) {
+  return started(work, [&] {
     std::vector<at::Tensor> tensors{at::from_blob(bytes, {count}, at::kByte)};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    options.timeout = Milliseconds(milliseconds);
-    return group_of(group)->broadcast(tensors, options);
+    options.timeout = group_of(group).timeout;
+    return group_of(group).gloo->broadcast(tensors, options);
   });
 }
 
-// Sends counts_to[r] bytes to each rank r, one part after the other, and takes counts_from[r] bytes from each.
+// Sends counts_to[r] bytes to each rank r, the parts in rank order, and receives counts_from[r] bytes from each.
 char* costar_group_all_to_all(
     void* group,
     uint8_t* from,
     const int64_t* counts_from,
     const uint8_t* to,
     const int64_t* counts_to,
-    int size,
-    int64_t milliseconds,
     void** work) {
-  return begun(work, [&] {
-    std::vector<int64_t> taken(counts_from, counts_from + size), sent(counts_to, counts_to + size);
+  return started(work, [&] {
+    const auto size = group_of(group).gloo->getSize();
+    std::vector<int64_t> received(counts_from, counts_from + size), sent(counts_to, counts_to + size);
     const auto total = [](const std::vector<int64_t>& counts) {
       return std::accumulate(counts.begin(), counts.end(), int64_t{0});
     };
-    auto output = at::from_blob(from, {total(taken)}, at::kByte);
+    auto output = at::from_blob(from, {total(received)}, at::kByte);
     auto input = at::from_blob(const_cast<uint8_t*>(to), {total(sent)}, at::kByte);
     c10d::AllToAllOptions options;
-    options.timeout = Milliseconds(milliseconds);
-    return group_of(group)->alltoall_base(output, input, taken, sent, options);
+    options.timeout = group_of(group).timeout;
+    return group_of(group).gloo->alltoall_base(output, input, received, sent, options);
   });
 }
 
-// Waits for so long, and says whether the work has ended; the message is that of the work.
-char* costar_work_wait(void* work, int64_t milliseconds, bool* ended) {
+// Waits at most this long, and reports whether the work has ended; returns the work's error.
+char* costar_work_wait(void* work, int64_t timeout_ms, bool* ended) {
   return guarded([&] {
     auto& waited = *static_cast<Work*>(work);
     try {
-      waited->wait(Milliseconds(milliseconds));
+      waited->wait(Milliseconds(timeout_ms));
       *ended = true;
     } catch (...) {
       *ended = waited->isCompleted();
       if (*ended) {
-        waited->wait(); // it may have ended well just after the time was up: throws its own error, if any
+        waited->wait(); // it may have ended just after the timeout: throws its error, if any
       }
     }
   });

@@ -1,72 +1,63 @@
-//! The C interface of `c10d.cpp`, made safe.
+//! Safe wrapper of the C interface in `c10d.cpp`.
 
-use crate::guarded;
+use super::liveness::Liveness;
+use crate::error;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// How long a collective waits for the slowest rank while all are alive: rank 0 writes checkpoints meanwhile.
+const COLLECTIVE_TIMEOUT_MS: i64 = 1_800_000;
+
+/// How long gloo tries to connect the ranks, which have all joined already.
+const CONNECT_TIMEOUT_MS: i64 = 30_000;
+
+type Text = *const c_char;
+type Object = *mut c_void;
+/// Null on success; otherwise a text that the caller frees.
+type Message = *mut c_char;
+
 unsafe extern "C" {
-    fn costar_store_open(
-        host: *const c_char,
-        port: u16,
-        serve: bool,
-        milliseconds: i64,
-        prefix: *const c_char,
-        store: *mut *mut c_void,
-    ) -> *mut c_char;
-    fn costar_store_within(store: *mut c_void, prefix: *const c_char, within: *mut *mut c_void) -> *mut c_char;
-    fn costar_store_close(store: *mut c_void);
-    fn costar_store_add(store: *mut c_void, key: *const c_char, by: i64, sum: *mut i64) -> *mut c_char;
-    fn costar_store_set(store: *mut c_void, key: *const c_char, bytes: *const u8, length: usize) -> *mut c_char;
-    fn costar_store_has(store: *mut c_void, key: *const c_char, has: *mut bool) -> *mut c_char;
-    fn costar_store_get(store: *mut c_void, key: *const c_char, bytes: *mut *mut u8, length: *mut usize)
-    -> *mut c_char;
+    fn costar_store_open(host: Text, port: u16, serve: bool, timeout_ms: i64, prefix: Text, to: &mut Object)
+    -> Message;
+    fn costar_store_within(store: Object, prefix: Text, within: &mut Object) -> Message;
+    fn costar_store_close(store: Object);
+    fn costar_store_add(store: Object, key: Text, by: i64, sum: &mut i64) -> Message;
+    fn costar_store_set(store: Object, key: Text, bytes: *const u8, length: usize) -> Message;
+    fn costar_store_has(store: Object, key: Text, has: &mut bool) -> Message;
+    fn costar_store_get(store: Object, key: Text, bytes: &mut *mut u8, length: &mut usize) -> Message;
     fn costar_group_open(
-        store: *mut c_void,
+        store: Object,
         rank: c_int,
         size: c_int,
-        milliseconds: i64,
-        hostname: *const c_char,
-        interface: *const c_char,
-        group: *mut *mut c_void,
-    ) -> *mut c_char;
-    fn costar_group_close(group: *mut c_void);
-    fn costar_group_sum(
-        group: *mut c_void,
-        numbers: *mut f32,
-        count: i64,
-        milliseconds: i64,
-        work: *mut *mut c_void,
-    ) -> *mut c_char;
-    fn costar_group_broadcast(
-        group: *mut c_void,
-        bytes: *mut u8,
-        count: i64,
-        root: c_int,
-        milliseconds: i64,
-        work: *mut *mut c_void,
-    ) -> *mut c_char;
+        connect_ms: i64,
+        collective_ms: i64,
+        hostname: Text,
+        interface: Text,
+        group: &mut Object,
+    ) -> Message;
+    fn costar_group_close(group: Object);
+    fn costar_group_sum(group: Object, numbers: *mut f32, count: i64, work: &mut Object) -> Message;
+    fn costar_group_broadcast(group: Object, bytes: *mut u8, count: i64, root: c_int, work: &mut Object) -> Message;
     fn costar_group_all_to_all(
-        group: *mut c_void,
+        group: Object,
         from: *mut u8,
         counts_from: *const i64,
         to: *const u8,
         counts_to: *const i64,
-        size: c_int,
-        milliseconds: i64,
-        work: *mut *mut c_void,
-    ) -> *mut c_char;
-    fn costar_work_wait(work: *mut c_void, milliseconds: i64, ended: *mut bool) -> *mut c_char;
-    fn costar_work_free(work: *mut c_void);
+        work: &mut Object,
+    ) -> Message;
+    fn costar_work_wait(work: Object, timeout_ms: i64, ended: &mut bool) -> Message;
+    fn costar_work_free(work: Object);
 }
 
-/// What c10d says of an error, without the place in its source.
-fn checked(message: *mut c_char) -> Result<(), String> {
-    // SAFETY: it comes from `guarded.h`.
-    let Err(text) = (unsafe { guarded::checked(message) }) else { return Ok(()) };
+/// The first line of c10d's message, without the source location.
+fn checked(message: Message) -> Result<(), String> {
+    // SAFETY: `guarded.h` made the message.
+    let Err(text) = (unsafe { error::checked(message) }) else { return Ok(()) };
     let line = text.lines().next().unwrap_or_default();
-    Err(line.rsplit_once("] ").map_or(line, |(_, said)| said).trim().trim_end_matches('.').to_owned())
+    Err(line.rsplit_once("] ").map_or(line, |(_, reason)| reason).trim().trim_end_matches('.').to_owned())
 }
 
 fn c_text(text: &str) -> CString {
@@ -75,7 +66,7 @@ fn c_text(text: &str) -> CString {
 
 /// The key-value store of a group: a `PrefixStore` over a `TCPStore`.
 #[derive(Debug)]
-pub(super) struct Store(*mut c_void);
+pub(super) struct Store(Object);
 
 // SAFETY: a TCPStore guards each of its operations with a lock.
 unsafe impl Send for Store {}
@@ -83,132 +74,134 @@ unsafe impl Send for Store {}
 unsafe impl Sync for Store {}
 
 impl Store {
-    /// Opens the store at an address, or with `serve`, holds it there.
-    pub(super) fn open(host: &str, port: u16, serve: bool, patience: Duration, prefix: &str) -> Result<Self, String> {
+    /// Connects to the store at an address; with `serve`, hosts it in this process.
+    pub(super) fn open(host: &str, port: u16, serve: bool, timeout: Duration, prefix: &str) -> Result<Self, String> {
+        let (host, prefix, timeout_ms) = (c_text(host), c_text(prefix), timeout.as_millis() as i64);
         let mut store = ptr::null_mut();
-        let (host, prefix) = (c_text(host), c_text(prefix));
-        // SAFETY: the texts live as long as the call; the store is written before it returns without a message.
-        checked(unsafe {
-            costar_store_open(host.as_ptr(), port, serve, patience.as_millis() as i64, prefix.as_ptr(), &mut store)
-        })?;
+        // SAFETY: the texts outlive the call; on success the store is written.
+        checked(unsafe { costar_store_open(host.as_ptr(), port, serve, timeout_ms, prefix.as_ptr(), &mut store) })?;
         Ok(Store(store))
     }
 
-    /// The same store, for keys that begin with `prefix`.
+    /// The same store, with a prefix before every key.
     pub(super) fn within(&self, prefix: &str) -> Result<Self, String> {
-        let mut within = ptr::null_mut();
-        // SAFETY: the store is open; the new one holds what it needs of it.
-        checked(unsafe { costar_store_within(self.0, c_text(prefix).as_ptr(), &mut within) })?;
-        Ok(Store(within))
+        // SAFETY: the store is open, and the new one shares ownership of the connection.
+        let call = |store, prefix, within: &mut _| unsafe { costar_store_within(store, prefix, within) };
+        self.with_key(prefix, ptr::null_mut(), call).map(Store)
     }
 
-    /// Adds to a counter, which begins at 0; the sum.
+    /// Adds to a counter that starts at 0, and returns the sum.
     pub(super) fn add(&self, key: &str, by: i64) -> Result<i64, String> {
-        let mut sum = 0;
-        // SAFETY: the store is open, and the key lives as long as the call.
-        checked(unsafe { costar_store_add(self.0, c_text(key).as_ptr(), by, &mut sum) })?;
-        Ok(sum)
+        // SAFETY: the store is open, and the key outlives the call.
+        self.with_key(key, 0, |store, key, sum| unsafe { costar_store_add(store, key, by, sum) })
     }
 
     pub(super) fn set(&self, key: &str, value: &[u8]) -> Result<(), String> {
-        // SAFETY: as above; the bytes are copied.
-        checked(unsafe { costar_store_set(self.0, c_text(key).as_ptr(), value.as_ptr(), value.len()) })
+        // SAFETY: as above; c10d copies the bytes.
+        self.with_key(key, (), |store, key, _| unsafe { costar_store_set(store, key, value.as_ptr(), value.len()) })
     }
 
     pub(super) fn has(&self, key: &str) -> Result<bool, String> {
-        let mut has = false;
         // SAFETY: as above.
-        checked(unsafe { costar_store_has(self.0, c_text(key).as_ptr(), &mut has) })?;
-        Ok(has)
+        self.with_key(key, false, |store, key, has| unsafe { costar_store_has(store, key, has) })
     }
 
-    /// The value of a key that is there; where it is not, waits for it.
+    /// The value of a key; blocks until the key exists.
     pub(super) fn get(&self, key: &str) -> Result<Vec<u8>, String> {
-        let (mut bytes, mut length) = (ptr::null_mut(), 0);
-        // SAFETY: as above; the bytes are ours to free.
-        checked(unsafe { costar_store_get(self.0, c_text(key).as_ptr(), &mut bytes, &mut length) })?;
-        // SAFETY: so many bytes were written there.
+        let call = |store, key, (bytes, length): &mut (*mut u8, usize)| {
+            // SAFETY: as above.
+            unsafe { costar_store_get(store, key, bytes, length) }
+        };
+        let (bytes, length) = self.with_key(key, (ptr::null_mut(), 0), call)?;
+        // SAFETY: the call wrote `length` bytes there, which belong to this function.
         unsafe {
             let value = std::slice::from_raw_parts(bytes, length).to_vec();
             libc::free(bytes.cast());
             Ok(value)
         }
     }
+
+    /// Calls a function of the store with a key, and returns the value that it writes.
+    fn with_key<T>(
+        &self,
+        key: &str,
+        mut value: T,
+        call: impl FnOnce(Object, Text, &mut T) -> Message,
+    ) -> Result<T, String> {
+        checked(call(self.0, c_text(key).as_ptr(), &mut value)).map(|()| value)
+    }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // SAFETY: it was opened, and nobody uses it any more.
+        // SAFETY: it is open, and nothing uses it any more.
         unsafe { costar_store_close(self.0) }
     }
 }
 
-/// Collectives on the CPU by gloo, one at a time.
+/// Gloo's collectives on the CPU, one at a time.
 #[derive(Debug)]
 pub(super) struct Gloo {
-    handle: Mutex<Handle>,
-    /// Milliseconds that a collective waits for the slowest rank.
-    slowest: i64,
+    handle: Mutex<GlooHandle>,
+    liveness: Arc<Liveness>,
 }
 
-/// A group of gloo; none once a collective was given up, whose thread goes on.
+/// An open gloo group; `None` once a collective was abandoned, since gloo's thread still runs it.
 #[derive(Debug)]
-struct Handle(Option<*mut c_void>);
+struct GlooHandle(Option<Object>);
 
-// SAFETY: the lock around it lets one thread at a time use it.
-unsafe impl Send for Handle {}
+// SAFETY: the mutex around it lets one thread at a time use it.
+unsafe impl Send for GlooHandle {}
 
 impl Gloo {
-    /// Joins all ranks. `hostname` or `interface` say where the others reach this one.
+    /// Joins all ranks. They connect over the network interface that GLOO_SOCKET_IFNAME names; without it, over the loopback
+    /// address if rank 0's `host` is local.
     pub(super) fn open(
         store: &Store,
-        (rank, size): (usize, usize),
-        connecting: Duration,
-        slowest: Duration,
-        hostname: Option<&str>,
-        interface: Option<&str>,
+        rank: usize,
+        size: usize,
+        host: &str,
+        liveness: Arc<Liveness>,
     ) -> Result<Self, String> {
-        let mut group = ptr::null_mut();
-        let (hostname, interface) = (hostname.map(c_text), interface.map(c_text));
-        let pointer = |text: &Option<CString>| text.as_ref().map_or(ptr::null(), |text| text.as_ptr());
-        // SAFETY: the store is open and is held by the group; the texts live as long as the call.
+        let is_local = host == "localhost" || host == "::1" || host.starts_with("127.");
+        let hostname = if is_local { c"127.0.0.1".as_ptr() } else { ptr::null() };
+        let interface = std::env::var("GLOO_SOCKET_IFNAME").ok().map(|name| c_text(&name));
+        let interface = interface.as_ref().map_or(ptr::null(), |name| name.as_ptr());
+        let (rank, size, mut group) = (rank as c_int, size as c_int, ptr::null_mut());
+        // SAFETY: the store is open and the group shares its ownership; the texts outlive the call.
         checked(unsafe {
             costar_group_open(
                 store.0,
-                rank as c_int,
-                size as c_int,
-                connecting.as_millis() as i64,
-                pointer(&hostname),
-                pointer(&interface),
+                rank,
+                size,
+                CONNECT_TIMEOUT_MS,
+                COLLECTIVE_TIMEOUT_MS,
+                hostname,
+                interface,
                 &mut group,
             )
         })?;
-        Ok(Gloo { handle: Mutex::new(Handle(Some(group))), slowest: slowest.as_millis() as i64 })
+        Ok(Gloo { handle: Mutex::new(GlooHandle(Some(group))), liveness })
     }
 
-    /// Begins a collective on memory that is its own until it has ended, and waits for it, but not for a group that
-    /// `is_over`: then neither the memory nor gloo's thread is ours any more.
-    fn run<T>(
-        &self,
-        mut memory: T,
-        is_over: &dyn Fn() -> bool,
-        begin: impl FnOnce(*mut c_void, &mut T, *mut *mut c_void) -> *mut c_char,
-    ) -> Result<T, String> {
-        const LOOK_MILLISECONDS: i64 = 500;
+    /// Runs a collective on memory that it owns. If a rank dies meanwhile, the collective is abandoned, and its memory is
+    /// leaked to gloo's thread.
+    fn run<T>(&self, mut memory: T, start: impl FnOnce(Object, &mut T, &mut Object) -> Message) -> Result<T, String> {
+        const POLL_MS: i64 = 500;
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        let group = handle.0.ok_or("a collective was given up before")?;
+        let group = handle.0.ok_or("an earlier collective was abandoned")?;
         let mut work = ptr::null_mut();
-        checked(begin(group, &mut memory, &mut work))?;
+        checked(start(group, &mut memory, &mut work))?;
         loop {
             let mut ended = false;
-            // SAFETY: the work has begun, and is freed once it has ended.
-            let result = checked(unsafe { costar_work_wait(work, LOOK_MILLISECONDS, &mut ended) });
+            // SAFETY: the work was started, and is freed once it has ended.
+            let result = checked(unsafe { costar_work_wait(work, POLL_MS, &mut ended) });
             if ended {
                 // SAFETY: as above.
                 unsafe { costar_work_free(work) };
                 return result.map(|()| memory);
             }
-            if is_over() {
+            if self.liveness.is_over() {
                 handle.0 = None;
                 std::mem::forget(memory);
                 return Err("a rank does not answer".into());
@@ -216,48 +209,40 @@ impl Gloo {
         }
     }
 
-    /// The sums over all ranks.
-    pub(super) fn sum(&self, numbers: Vec<f32>, is_over: &dyn Fn() -> bool) -> Result<Vec<f32>, String> {
-        // SAFETY: the numbers stay where they are until all ranks have them.
-        self.run(numbers, is_over, |group, numbers, work| unsafe {
-            costar_group_sum(group, numbers.as_mut_ptr(), numbers.len() as i64, self.slowest, work)
+    /// Sums over all ranks.
+    pub(super) fn sum(&self, numbers: Vec<f32>) -> Result<Vec<f32>, String> {
+        // SAFETY: `run` keeps the numbers in place until the work has ended.
+        self.run(numbers, |group, numbers, work| unsafe {
+            costar_group_sum(group, numbers.as_mut_ptr(), numbers.len() as i64, work)
         })
     }
 
-    /// What `root` has: as many bytes on every rank.
-    pub(super) fn broadcast(&self, bytes: Vec<u8>, root: usize, is_over: &dyn Fn() -> bool) -> Result<Vec<u8>, String> {
+    /// Copies the bytes of rank `root` to all ranks, which all pass as many bytes.
+    pub(super) fn broadcast(&self, bytes: Vec<u8>, root: usize) -> Result<Vec<u8>, String> {
         // SAFETY: as above.
-        self.run(bytes, is_over, |group, bytes, work| unsafe {
-            costar_group_broadcast(group, bytes.as_mut_ptr(), bytes.len() as i64, root as c_int, self.slowest, work)
+        self.run(bytes, |group, bytes, work| unsafe {
+            costar_group_broadcast(group, bytes.as_mut_ptr(), bytes.len() as i64, root as c_int, work)
         })
     }
 
-    /// Sends `to[r]` to each rank r; what each rank has sent here, as long as `lengths` says.
-    pub(super) fn all_to_all(
-        &self,
-        to: &[Vec<u8>],
-        lengths: &[usize],
-        is_over: &dyn Fn() -> bool,
-    ) -> Result<Vec<Vec<u8>>, String> {
+    /// Sends `to[r]` to each rank r, and returns the messages of all ranks to this one, of the given lengths.
+    pub(super) fn all_to_all(&self, to: &[Vec<u8>], lengths: &[usize]) -> Result<Vec<Vec<u8>>, String> {
         assert_eq!(to.len(), lengths.len(), "one message and one length a rank");
-        let counts = |lengths: &mut dyn Iterator<Item = usize>| lengths.map(|length| length as i64).collect::<Vec<_>>();
-        let counts_to = counts(&mut to.iter().map(Vec::len));
-        let counts_from = counts(&mut lengths.iter().copied());
-        // One byte more: a pointer to nothing is none.
+        let counts_to: Vec<i64> = to.iter().map(|message| message.len() as i64).collect();
+        let counts_from: Vec<i64> = lengths.iter().map(|&length| length as i64).collect();
+        // The extra byte keeps the pointer valid where there is nothing to send or receive.
         let mut all = Vec::with_capacity(to.iter().map(Vec::len).sum::<usize>() + 1);
         to.iter().for_each(|message| all.extend_from_slice(message));
         all.push(0);
         let from = vec![0; lengths.iter().sum::<usize>() + 1];
-        // SAFETY: both hold as many bytes as the counts say, and stay where they are until the work has ended.
-        let (_, from) = self.run((all, from), is_over, |group, (to, from), work| unsafe {
+        // SAFETY: both hold the bytes that the counts add up to, and `run` keeps them in place until the work has ended.
+        let (_, from) = self.run((all, from), |group, (to, from), work| unsafe {
             costar_group_all_to_all(
                 group,
                 from.as_mut_ptr(),
                 counts_from.as_ptr(),
                 to.as_ptr(),
                 counts_to.as_ptr(),
-                lengths.len() as c_int,
-                self.slowest,
                 work,
             )
         })?;
@@ -266,10 +251,10 @@ impl Gloo {
     }
 }
 
-impl Drop for Handle {
+impl Drop for GlooHandle {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // SAFETY: it was opened, and nobody uses it any more.
+            // SAFETY: it is open, and nothing uses it any more.
             unsafe { costar_group_close(group) }
         }
     }

@@ -1,189 +1,160 @@
-//! The group of all ranks: they meet, agree on what they were started with, and end together.
+//! The group of all ranks: they join, agree on their settings, exchange data and end together.
 //!
-//! A rank that fails says so in the store, waits until the others have seen it, and ends; one of them prints why. A rank
-//! that dies without a word is named by the others: its counter in the store stands still.
+//! A rank that fails reports it in the store, waits until the others have seen it, and ends; one of them prints the error. A
+//! rank that dies without a report is found by its missing heartbeats, and the others name it.
 
 use super::c10d::Gloo;
-use super::liveness::{BEAT, LOOK, State, beats, goodbye, named, watch};
-use super::meeting::{Attempt, BEGUN, PATIENCE_VARIABLE, Verdict, leave, open, patience};
+use super::launcher::LauncherEnv;
+use super::liveness::{HEARTBEAT_INTERVAL, Liveness, POLL_INTERVAL, heartbeats, left_key, watch};
 use super::nccl::{self, Communicator};
-use super::place::{Meeting, Place};
-use crate::error::{Error, Result};
+use super::rendezvous::{ErrorExit, Round, STARTED, check_not_stopped, join_timeout, leave, not_joined, open};
+use crate::error::{Context as _, Error, Result};
+use serde::{Serialize, de::DeserializeOwned};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a sum waits for the slowest rank, while all are alive: the first one writes checkpoints meanwhile.
-const SLOWEST: Duration = Duration::from_secs(1800);
+/// How long the host of the store waits for the others to leave.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a rank tries to reach the others, which are known to be there.
-const CONNECTING: Duration = Duration::from_secs(30);
-
-/// How long rank 0, which may hold the store, waits for the others to leave.
-const FAREWELL: Duration = Duration::from_secs(10);
-
-/// The group of all ranks, as one of them has it.
+/// The group of all ranks, as one of them sees it.
 #[derive(Debug)]
 pub struct Group {
-    place: Place,
-    attempt: Attempt,
+    env: LauncherEnv,
+    round: Round,
     gloo: OnceLock<Gloo>,
-    /// Sums on CUDA devices; none where NCCL is not to be had on every rank.
+    /// NCCL for sums on CUDA devices; `None` if a rank lacks it.
     nccl: OnceLock<Option<Arc<Communicator>>>,
-    state: Arc<State>,
+    liveness: Arc<Liveness>,
     stop: Arc<AtomicBool>,
-    /// How many ranks are on this machine; known once all are there.
-    local_size: OnceLock<usize>,
     watcher: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
-/// How the ranks of a group have come together.
+/// How the attempt to join a group ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Gathered {
-    /// All are there.
-    All,
-    /// Rank 0 was started again meanwhile: the group is to be opened anew.
+pub enum JoinStatus {
+    /// All ranks have joined.
+    Complete,
+    /// Rank 0 was restarted meanwhile: open the group anew.
     Superseded,
 }
 
 impl Group {
-    /// Opens the store where the ranks meet. Once [all are there](Group::gather), `stop` is set on all ranks when it is set
-    /// on one.
+    /// Opens the store. After [`Group::join`], `stop` is set on all ranks once it is set on one.
     ///
     /// # Errors
-    /// If it cannot be opened; [`Error::Elsewhere`] where rank 0 says why.
-    pub fn open(place: Place, stop: Arc<AtomicBool>) -> Result<Group> {
-        let attempt = open(&place.meeting, patience())
-            .and_then(|launch| Attempt::find(launch, &place.meeting, patience(), &stop))?;
-        let (state, watcher) = (Arc::new(State::default()), Mutex::new(None));
-        let local_size = OnceLock::new();
-        let (gloo, nccl) = (OnceLock::new(), OnceLock::new());
-        Ok(Group { place, attempt, gloo, nccl, state, stop, local_size, watcher })
+    /// If the store cannot be opened; [`Error::OtherRank`] where rank 0 prints the reason.
+    pub fn open(env: LauncherEnv, stop: Arc<AtomicBool>) -> Result<Group> {
+        let launch = open(&env.rendezvous, env.rendezvous.is_host(), join_timeout())?;
+        let round = Round::find(launch, &env.rendezvous, join_timeout(), &stop)?;
+        let (gloo, nccl, watcher) = (OnceLock::new(), OnceLock::new(), Mutex::new(None));
+        Ok(Group { env, round, gloo, nccl, liveness: Arc::default(), stop, watcher })
     }
 
-    /// Waits for the other ranks, and has all agree that they were started alike: `signature` is what must be the same, a
-    /// line each.
+    /// Waits for the other ranks, and checks that all have the same `signature`, one setting a line.
     ///
     /// # Errors
-    /// If a rank does not come in time, has another signature, or has failed ([`Error::Elsewhere`]); if two have the same
-    /// number.
-    pub fn gather(&self, signature: &str) -> Result<Gathered> {
-        let deadline = Instant::now() + patience();
-        let (rank, Meeting { host, port, .. }) = (self.place.rank, &self.place.meeting);
-        let this_host = format!("host/{}", host_name());
-        self.add(&this_host)?;
-        if self.add(&format!("here/{rank}"))? != 1 {
-            // It may be that of an attempt whose ranks were killed before all had come.
-            while self.place.meeting.outlives_ranks && Instant::now() < deadline {
-                if self.attempt.is_superseded() {
-                    return Ok(Gathered::Superseded);
-                }
-                self.check()?;
-                thread::sleep(LOOK);
-            }
-            return Err(Error::Data(format!("two processes have the rank {rank} of {}", self.size())));
-        }
+    /// If a rank does not join in time, has another signature, or has failed ([`Error::OtherRank`]); if two processes have the
+    /// same rank.
+    pub fn join(&self, signature: &str) -> Result<JoinStatus> {
+        let deadline = Instant::now() + join_timeout();
+        self.add(&host_key(), 1)?;
+        let is_duplicate = self.add(&joined_key(self.rank()), 1)? != 1;
         loop {
             let mut missing = Vec::new();
-            for other in 0..self.size() {
-                if !self.asked(self.attempt.store.has(&format!("here/{other}")))? {
-                    missing.push(other.to_string());
+            for rank in 0..self.size() {
+                if !self.has(&joined_key(rank))? {
+                    missing.push(rank);
                 }
             }
-            if missing.is_empty() {
+            if missing.is_empty() && !is_duplicate {
                 break;
             }
+            let has_time = Instant::now() < deadline;
+            // The first process of this rank may belong to a round whose ranks were killed before all had joined.
+            if is_duplicate && !(has_time && self.env.rendezvous.outlives_ranks) {
+                return Err(Error::Data(format!("two processes have the rank {} of {}", self.rank(), self.size())));
+            }
             self.check()?;
-            if self.attempt.is_superseded() {
-                return Ok(Gathered::Superseded);
+            if self.round.is_superseded() {
+                return Ok(JoinStatus::Superseded);
             }
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Data("stopped while waiting for the other ranks".into()));
+            check_not_stopped(&self.stop)?;
+            if !has_time {
+                let missing = format!("{} of {}", named(&missing), self.size());
+                return Err(not_joined(&missing, &self.env.rendezvous, join_timeout()));
             }
-            if Instant::now() > deadline {
-                let seconds = patience().as_secs();
-                return Err(Error::Data(format!(
-                    "{} of {} has not come within {seconds} s: was it started, and does it reach {host}:{port}? \
-                     ({PATIENCE_VARIABLE} is how many seconds to wait)",
-                    named(&missing),
-                    self.size(),
-                )));
-            }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
-        let _ = self.local_size.set(self.asked(self.attempt.store.add(&this_host, 0))?.max(1) as usize);
-        self.watch()?;
+        self.start_heartbeats()?;
         self.agree("signature", signature)?;
         if self.is_first() {
-            self.asked(self.attempt.store.set(BEGUN, b""))?;
+            self.set(STARTED, b"")?;
         }
-        Ok(Gathered::All)
+        Ok(JoinStatus::Complete)
     }
 
-    /// A look at whether the store has not answered for long, for a thread that does not ask it itself: then what works on a
-    /// CUDA device is ended too.
-    pub fn lookout(&self) -> impl Fn() -> bool + Send + 'static {
-        let (state, stop) = (Arc::clone(&self.state), Arc::clone(&self.stop));
-        move || {
-            let is_lost = state.is_lost() && !state.left.load(Ordering::Relaxed);
-            if is_lost {
-                stop.store(true, Ordering::Relaxed);
-                state.abort();
+    /// Runs an action on another thread if the store stops answering. Before that, it sets the stop flag, aborts work on the
+    /// CUDA device, and waits 10 s for this process to end.
+    pub fn when_lost(&self, action: impl FnOnce() + Send + 'static) {
+        let (liveness, stop) = (Arc::clone(&self.liveness), Arc::clone(&self.stop));
+        let is_lost = |liveness: &Liveness| liveness.is_lost() && !liveness.left.load(Ordering::Relaxed);
+        thread::spawn(move || {
+            while !is_lost(&liveness) {
+                thread::sleep(Duration::from_secs(1));
             }
-            is_lost
-        }
+            stop.store(true, Ordering::Relaxed);
+            liveness.abort();
+            thread::sleep(Duration::from_secs(10));
+            if is_lost(&liveness) {
+                action();
+            }
+        });
     }
 
-    /// How many ranks are on this machine.
-    pub fn local_size(&self) -> usize {
-        self.local_size.get().copied().unwrap_or(1)
+    /// The number of ranks on this machine, once all have joined.
+    ///
+    /// # Errors
+    /// If rank 0 has ended.
+    pub fn local_size(&self) -> Result<usize> {
+        Ok(self.add(&host_key(), 0)?.max(1) as usize)
     }
 
-    /// The number of this rank, from 0.
+    /// The rank of this process, from 0.
     pub fn rank(&self) -> usize {
-        self.place.rank
+        self.env.rank
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> usize {
-        self.place.size
+        self.env.size
     }
 
     /// Whether this is rank 0, which writes files and prints.
     pub fn is_first(&self) -> bool {
-        self.place.rank == 0
+        self.env.rank == 0
     }
 
-    /// The place of this rank.
-    pub fn place(&self) -> &Place {
-        &self.place
+    /// The round of the launch that this group belongs to.
+    pub fn round(&self) -> &Round {
+        &self.round
     }
 
-    /// The attempt of its launch that this group is.
-    pub fn attempt(&self) -> &Attempt {
-        &self.attempt
-    }
-
-    /// Refuses a text that is not what rank 0 has under the same name; returns once all ranks have compared theirs.
+    /// Refuses a text that differs from rank 0's text of the same name; returns once all ranks have compared theirs.
     ///
     /// # Errors
-    /// Names the first line that differs; [`Error::Elsewhere`] where it is another rank's that does.
+    /// Names the first line that differs; [`Error::OtherRank`] where another rank's text differs.
     pub fn agree(&self, name: &str, text: &str) -> Result<()> {
-        let key = format!("agree/{name}");
-        if self.is_first() {
-            self.asked(self.attempt.store.set(&key, text.as_bytes()))?;
-        }
-        self.wait_for(&key)?;
-        let first = self.asked(self.attempt.store.get(&key))?;
+        let first = self.publish(&format!("agree/{name}"), text.as_bytes())?;
         let first = String::from_utf8_lossy(&first);
         if first != text {
             let pairs = text.lines().map(Some).chain([None]).zip(first.lines().map(Some).chain([None]));
             let (own, theirs) = pairs.into_iter().find(|(own, theirs)| own != theirs).unwrap_or_default();
             let or_nothing = |line: Option<&str>| line.map_or("nothing".to_owned(), |line| format!("'{line}'"));
             return Err(Error::Data(format!(
-                "rank {} has {} where rank 0 has {}: all ranks are to be started alike",
+                "rank {} has {} where rank 0 has {}: start all ranks with the same settings",
                 self.rank(),
                 or_nothing(own),
                 or_nothing(theirs),
@@ -192,31 +163,31 @@ impl Group {
         self.barrier(name)
     }
 
-    /// Returns once all ranks have come here.
+    /// Returns once all ranks have called it.
     ///
     /// # Errors
     /// If a rank has failed or died.
     pub fn barrier(&self, name: &str) -> Result<()> {
-        let (count, passed) = (format!("barrier/{name}"), format!("passed/{name}"));
-        if self.add(&count)? == self.size() as i64 {
-            self.asked(self.attempt.store.set(&passed, b""))?;
+        let passed = format!("passed/{name}");
+        if self.add(&format!("barrier/{name}"), 1)? == self.size() as i64 {
+            self.set(&passed, b"")?;
         }
         self.wait_for(&passed)
     }
 
-    /// The sums over all ranks: the same bits on every rank.
+    /// Sums over all ranks: the same bits on every rank.
     ///
     /// # Errors
     /// If a rank has failed or died.
     pub fn sum(&self, numbers: Vec<f32>) -> Result<Vec<f32>> {
-        self.by_gloo(|gloo| gloo.sum(numbers, &|| self.state.is_over()))
+        self.by_gloo(|gloo| gloo.sum(numbers))
     }
 
-    /// The sums over all ranks of numbers that lie on a CUDA device, in place, after all work that the device was given
-    /// before: the same bits on every rank. `false` where NCCL is not to be had on every rank; nothing was done then.
+    /// Sums numbers on a CUDA device over all ranks, in place, after all earlier work of the device: the same bits on every
+    /// rank. `false`, with nothing done, where a rank lacks NCCL.
     ///
     /// # Errors
-    /// If a rank has failed or died. One that dies later ends the device's work, with any numbers: [`Group::check`] says so.
+    /// If a rank has failed or died. If one dies later, the sums are undefined, and [`Group::check`] reports it.
     ///
     /// # Safety
     /// There are `count` numbers at `address` on the CUDA device, until its work is done.
@@ -225,33 +196,28 @@ impl Group {
             Some(communicator) => communicator,
             None => {
                 let opened = nccl::join(self, device, nccl::Library::find)?;
-                self.heard()?;
-                *self.state.communicator.lock().unwrap_or_else(PoisonError::into_inner) = opened.clone();
+                self.check_liveness()?;
+                *self.liveness.communicator.lock().unwrap_or_else(PoisonError::into_inner) = opened.clone();
                 self.nccl.get_or_init(|| opened)
             }
         };
         let Some(communicator) = communicator else { return Ok(false) };
-        // SAFETY: as this function's caller says.
+        // SAFETY: this function's caller guarantees the same.
         unsafe { communicator.sum(address, count) }.map_err(|why| self.explain(&why))?;
         Ok(true)
     }
 
-    /// What rank 0 has, on all ranks; `bytes` is looked at on rank 0 alone.
+    /// Copies rank 0's bytes to all ranks; the `bytes` of other ranks are ignored.
     ///
     /// # Errors
     /// If a rank has failed or died.
     pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
-        let is_over = || self.state.is_over();
-        let length = (bytes.len() as u64).to_le_bytes().to_vec();
-        let length = length_of(&self.by_gloo(|gloo| gloo.broadcast(length, 0, &is_over))?);
+        let length = length_of(&self.by_gloo(|gloo| gloo.broadcast(length_bytes(&bytes), 0))?);
         let bytes = if self.is_first() { bytes } else { vec![0; length] };
-        if length == 0 {
-            return Ok(bytes);
-        }
-        self.by_gloo(|gloo| gloo.broadcast(bytes, 0, &is_over))
+        if length == 0 { Ok(bytes) } else { self.by_gloo(|gloo| gloo.broadcast(bytes, 0)) }
     }
 
-    /// Sends `to[r]` to each rank r, and gives what each rank has sent to this one.
+    /// Sends `to[r]` to each rank r, and returns the messages of all ranks to this one.
     ///
     /// # Errors
     /// If a rank has failed or died.
@@ -259,190 +225,184 @@ impl Group {
     /// # Panics
     /// If there is not one message for each rank.
     pub fn all_to_all(&self, to: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
-        let is_over = || self.state.is_over();
-        let lengths: Vec<Vec<u8>> = to.iter().map(|message| (message.len() as u64).to_le_bytes().to_vec()).collect();
-        let lengths = self.by_gloo(|gloo| gloo.all_to_all(&lengths, &vec![8; self.size()], &is_over))?;
+        let lengths: Vec<Vec<u8>> = to.iter().map(|message| length_bytes(message)).collect();
+        let lengths = self.by_gloo(|gloo| gloo.all_to_all(&lengths, &vec![8; self.size()]))?;
         let lengths: Vec<usize> = lengths.iter().map(|bytes| length_of(bytes)).collect();
-        self.by_gloo(|gloo| gloo.all_to_all(to, &lengths, &is_over))
+        self.by_gloo(|gloo| gloo.all_to_all(to, &lengths))
     }
 
-    fn by_gloo<T>(&self, run: impl FnOnce(&Gloo) -> Result<T, String>) -> Result<T> {
-        run(self.gloo()?).map_err(|why| self.explain(&why))
-    }
-
-    /// Counts, over all ranks: 0 for the first who asks, then 1, and so on.
+    /// The next value of a counter of the group: 0 for the first call on any rank, then 1, and so on.
     ///
     /// # Errors
     /// If rank 0 has ended.
     pub fn next(&self, counter: &str) -> Result<u64> {
-        Ok(self.add(&format!("next/{counter}"))? as u64 - 1)
+        Ok(self.add(&format!("next/{counter}"), 1)? as u64 - 1)
     }
 
-    /// What rank 0 has, on all ranks, through the store; `value` is looked at on rank 0 alone. For what is small, or where no
-    /// sums are needed.
+    /// Copies rank 0's value to all ranks through the store; other ranks pass `None`. For small values, or where nothing
+    /// else needs gloo.
     ///
     /// # Errors
-    /// If a rank has failed or died.
-    pub fn share(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
-        let key = format!("share/{name}");
-        if self.is_first() {
-            self.asked(self.attempt.store.set(&key, value))?;
-        }
-        self.wait_for(&key)?;
-        self.asked(self.attempt.store.get(&key))
+    /// If a rank has failed or died, or rank 0 has another version of costar.
+    pub fn share<T: Serialize + DeserializeOwned>(&self, name: &str, value: Option<&T>) -> Result<T> {
+        from_json(&self.publish(&format!("share/{name}"), &to_json(&value)?)?)
     }
 
-    /// Leaves a value for other ranks.
+    /// Stores a value for other ranks.
     ///
     /// # Errors
     /// If rank 0 has ended.
-    pub fn put(&self, key: &str, value: &[u8]) -> Result<()> {
-        self.asked(self.attempt.store.set(&format!("value/{key}"), value))
+    pub fn put(&self, key: &str, value: &impl Serialize) -> Result<()> {
+        self.set(&format!("value/{key}"), &to_json(value)?)
     }
 
-    /// What a rank has left; `None` if none has yet.
+    /// The value that a rank has [put](Group::put) under a key, if any.
     ///
     /// # Errors
-    /// If a rank has failed, or rank 0 has ended.
-    pub fn take(&self, key: &str) -> Result<Option<Vec<u8>>> {
+    /// If a rank has failed or has another version of costar, or rank 0 has ended.
+    pub fn take<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         self.check()?;
         let key = format!("value/{key}");
-        Ok(if self.asked(self.attempt.store.has(&key))? {
-            Some(self.asked(self.attempt.store.get(&key))?)
-        } else {
-            None
-        })
+        if self.has(&key)? { from_json(&self.get(&key)?).map(Some) } else { Ok(None) }
     }
 
-    /// Ends the group because of an error of this rank, with an exit code, or of another one that this one has heard of.
-    /// Returns once the others know, or soon.
-    pub fn fail(&self, is_elsewhere: bool, code: u8) -> Verdict {
-        self.state.left.store(true, Ordering::Relaxed);
-        if !is_elsewhere && self.state.lost.load(Ordering::Relaxed) {
-            // Rank 0 has ended, and nobody can agree any more: one of each machine says so.
-            return Verdict { speaks: self.rank() == 1 || self.place.local_rank == 0, code };
+    /// Ends the group after an error of this rank, with its exit code, or after an error of another rank. Returns once the
+    /// others know of it, or after a timeout.
+    pub fn fail(&self, is_other_rank: bool, code: u8) -> ErrorExit {
+        self.liveness.left.store(true, Ordering::Relaxed);
+        if !is_other_rank && self.liveness.lost.load(Ordering::Relaxed) {
+            // Without a store the ranks cannot agree on one that prints: one prints on each machine.
+            return ErrorExit { prints: self.rank() == 1 || self.env.local_rank == 0, code };
         }
-        let here = |rank: &usize| self.attempt.store.has(&format!("here/{rank}")) == Ok(true);
-        let here = (0..self.size()).filter(here).count();
-        leave(&self.attempt.store, self.place.meeting.serves, Some(here), (!is_elsewhere).then_some(code), code)
+        let has_joined = |rank: &usize| self.round.store.has(&joined_key(*rank)) == Ok(true);
+        let joined = (0..self.size()).filter(has_joined).count();
+        leave(&self.round.store, self.env.rendezvous.is_host(), Some(joined), !is_other_rank, code)
     }
 
-    /// The error that ends this rank after another has ended: names it, unless it has said itself why.
+    /// The error that ends this rank after another has ended: names that rank, unless it has reported its failure.
     pub fn explain(&self, why: &str) -> Error {
-        if self.state.is_lost() {
+        if self.liveness.is_lost() {
             return self.lost();
         }
-        let before = self.beats();
-        let begun = Instant::now();
-        while begun.elapsed() < 6 * BEAT {
-            if self.state.failed.load(Ordering::Relaxed) || self.attempt.store.has("failed") == Ok(true) {
-                return Error::Elsewhere;
+        let store = &self.round.store;
+        let before = heartbeats(store, self.size());
+        let begin = Instant::now();
+        while begin.elapsed() < 6 * HEARTBEAT_INTERVAL {
+            if self.liveness.failed.load(Ordering::Relaxed) || store.has("failed") == Ok(true) {
+                return Error::OtherRank;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
-        let (Ok(before), Ok(after)) = (before, self.beats()) else {
-            self.state.lost.store(true, Ordering::Relaxed);
+        let (Ok(before), Ok(after)) = (before, heartbeats(store, self.size())) else {
+            self.liveness.lost.store(true, Ordering::Relaxed);
             return self.lost();
         };
-        let has_left = |rank: usize| self.attempt.store.has(&goodbye(rank)) == Ok(true);
+        let has_left = |rank: usize| store.has(&left_key(rank)) == Ok(true);
         let is_dead = |&rank: &usize| rank != self.rank() && before[rank] == after[rank] && !has_left(rank);
-        let still = (0..self.size()).filter(is_dead);
-        let still: Vec<String> = still.map(|rank| rank.to_string()).collect();
-        let who = if still.is_empty() { "another rank".into() } else { named(&still) };
-        Error::Data(format!("{who} of {} has ended without a word ({why}), and all others end with it", self.size()))
+        let dead: Vec<usize> = (0..self.size()).filter(is_dead).collect();
+        let who = if dead.is_empty() { "another rank".into() } else { named(&dead) };
+        Error::Data(format!("{who} of {} has ended unexpectedly ({why}), so all ranks end", self.size()))
     }
 
-    fn lost(&self) -> Error {
-        Error::Data(format!("rank 0 of {} has ended without a word, and all others end with it", self.size()))
-    }
-
-    /// The collectives, which all ranks open together.
-    fn gloo(&self) -> Result<&Gloo> {
-        if let Some(gloo) = self.gloo.get() {
-            return Ok(gloo);
-        }
-        let host = &self.place.meeting.host;
-        let is_here = host == "localhost" || host == "::1" || host.starts_with("127.");
-        let interface = std::env::var("GLOO_SOCKET_IFNAME").ok();
-        let place = (self.rank(), self.size());
-        self.barrier("gloo")?;
-        let gloo = Gloo::open(
-            &self.attempt.store,
-            place,
-            CONNECTING,
-            SLOWEST,
-            is_here.then_some("127.0.0.1"),
-            interface.as_deref(),
-        );
-        let gloo = gloo.map_err(|why| match self.check() {
-            Err(error) => error,
-            Ok(()) => Error::Data(format!(
-                "the ranks do not reach each other ({why}): GLOO_SOCKET_IFNAME names the network interface to use"
-            )),
-        })?;
-        Ok(self.gloo.get_or_init(|| gloo))
-    }
-
-    /// Says what the watching thread has heard, without asking the store.
+    /// Checks what the heartbeat thread has learned, without a request to the store.
     ///
     /// # Errors
     /// If a rank has failed or died.
-    pub fn heard(&self) -> Result<()> {
-        if self.state.is_over() { self.check() } else { Ok(()) }
+    pub fn check_liveness(&self) -> Result<()> {
+        if self.liveness.is_over() { self.check() } else { Ok(()) }
     }
 
-    /// Looks whether all is well so far.
+    /// Checks that no rank has failed.
     ///
     /// # Errors
     /// If a rank has failed, or rank 0 has ended.
     pub fn check(&self) -> Result<()> {
-        if self.state.is_lost() {
+        if self.liveness.is_lost() {
             return Err(self.lost());
         }
-        if self.state.failed.load(Ordering::Relaxed) || self.asked(self.attempt.store.has("failed"))? {
-            return Err(Error::Elsewhere);
+        if self.liveness.failed.load(Ordering::Relaxed) || self.has("failed")? {
+            return Err(Error::OtherRank);
         }
-        if self.state.is_over() { Err(self.explain("it does not answer")) } else { Ok(()) }
+        if self.liveness.is_over() { Err(self.explain("it does not answer")) } else { Ok(()) }
     }
 
-    /// Says that this rank's silence is no death.
-    fn say_goodbye(&self) -> Result<i64, String> {
-        self.attempt.store.set(&goodbye(self.rank()), b"")?;
-        self.attempt.store.add("done", 1)
+    fn lost(&self) -> Error {
+        Error::Data(format!("rank 0 of {} has ended unexpectedly, so all ranks end", self.size()))
     }
 
-    fn add(&self, key: &str) -> Result<i64> {
-        self.asked(self.attempt.store.add(key, 1))
+    fn by_gloo<T>(&self, run: impl FnOnce(&Gloo) -> Result<T, String>) -> Result<T> {
+        let gloo = match self.gloo.get() {
+            Some(gloo) => gloo,
+            None => {
+                let opened = self.open_gloo()?;
+                self.gloo.get_or_init(|| opened)
+            }
+        };
+        run(gloo).map_err(|why| self.explain(&why))
     }
 
-    fn asked<T>(&self, answer: Result<T, String>) -> Result<T> {
-        answer.map_err(|_| {
-            self.state.lost.store(true, Ordering::Relaxed);
-            if self.state.failed.load(Ordering::Relaxed) { Error::Elsewhere } else { self.lost() }
+    /// Opens the collectives, together with all other ranks.
+    fn open_gloo(&self) -> Result<Gloo> {
+        self.barrier("gloo")?;
+        let LauncherEnv { rank, size, rendezvous, .. } = &self.env;
+        let gloo = Gloo::open(&self.round.store, *rank, *size, &rendezvous.host, Arc::clone(&self.liveness));
+        gloo.map_err(|why| match self.check() {
+            Err(error) => error,
+            Ok(()) => Error::Data(format!(
+                "the ranks cannot connect to each other ({why}): GLOO_SOCKET_IFNAME names the network interface to use"
+            )),
         })
     }
 
-    /// Waits for a key; ends with an error where a rank has failed or died.
+    /// Sets a key to rank 0's value, and returns that on all ranks.
+    fn publish(&self, key: &str, value: &[u8]) -> Result<Vec<u8>> {
+        if self.is_first() {
+            self.set(key, value)?;
+        }
+        self.wait_for(key)?;
+        self.get(key)
+    }
+
+    fn add(&self, key: &str, by: i64) -> Result<i64> {
+        self.reply(self.round.store.add(key, by))
+    }
+
+    fn set(&self, key: &str, value: &[u8]) -> Result<()> {
+        self.reply(self.round.store.set(key, value))
+    }
+
+    fn has(&self, key: &str) -> Result<bool> {
+        self.reply(self.round.store.has(key))
+    }
+
+    fn get(&self, key: &str) -> Result<Vec<u8>> {
+        self.reply(self.round.store.get(key))
+    }
+
+    /// The store's reply; a store that fails has lost its host.
+    fn reply<T>(&self, reply: Result<T, String>) -> Result<T> {
+        reply.map_err(|_| {
+            self.liveness.lost.store(true, Ordering::Relaxed);
+            if self.liveness.failed.load(Ordering::Relaxed) { Error::OtherRank } else { self.lost() }
+        })
+    }
+
+    /// Waits for a key, as long as no rank fails or dies.
     fn wait_for(&self, key: &str) -> Result<()> {
-        while !self.asked(self.attempt.store.has(key))? {
+        while !self.has(key)? {
             self.check()?;
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 
-    /// How often each rank has said that it is alive.
-    fn beats(&self) -> Result<Vec<i64>, String> {
-        beats(&self.attempt.store, self.size())
-    }
-
-    /// Starts the thread that says that this rank is alive, and hears of failures and signals.
-    fn watch(&self) -> Result<()> {
-        // A connection of its own: another may be waiting in the store.
-        let meeting = Meeting { serves: false, ..self.place.meeting.clone() };
-        let store = self.attempt.within(open(&meeting, patience())?).map_err(|_| self.lost())?;
-        let (state, stop, place) = (Arc::clone(&self.state), Arc::clone(&self.stop), (self.rank(), self.size()));
-        let watcher = thread::spawn(move || watch(&store, &state, &stop, place));
+    /// Starts the heartbeat thread.
+    fn start_heartbeats(&self) -> Result<()> {
+        // It has a connection of its own, since a call of this thread may block the other one.
+        let store = self.round.within(open(&self.env.rendezvous, false, join_timeout())?).map_err(|_| self.lost())?;
+        let (liveness, stop) = (Arc::clone(&self.liveness), Arc::clone(&self.stop));
+        let rank_and_size = (self.rank(), self.size());
+        let watcher = thread::spawn(move || watch(&store, &liveness, &stop, rank_and_size));
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
         Ok(())
     }
@@ -450,18 +410,20 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Whoever holds the store leaves last.
-        let is_lost = self.state.is_lost();
-        let is_ended = self.state.left.swap(true, Ordering::Relaxed) || is_lost;
-        if !is_ended && self.say_goodbye().is_ok() && self.place.meeting.serves {
-            let begun = Instant::now();
-            let all = self.size() as i64;
-            while begun.elapsed() < FAREWELL && self.attempt.store.add("done", 0).is_ok_and(|done| done < all) {
-                thread::sleep(LOOK);
+        let is_lost = self.liveness.is_lost();
+        let has_ended = self.liveness.left.swap(true, Ordering::Relaxed) || is_lost;
+        let store = &self.round.store;
+        // A rank that has announced its leave does not count as dead.
+        let announce = || store.set(&left_key(self.env.rank), b"").and_then(|()| store.add("done", 1));
+        if !has_ended && announce().is_ok() && self.env.rendezvous.is_host() {
+            // The host of the store leaves last.
+            let (begin, all) = (Instant::now(), self.env.size as i64);
+            while begin.elapsed() < LEAVE_TIMEOUT && store.add("done", 0).is_ok_and(|done| done < all) {
+                thread::sleep(POLL_INTERVAL);
             }
         }
         let watcher = self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // One that waits for a store that is gone may wait for long.
+        // A heartbeat thread whose store is lost may block for long.
         if let Some(watcher) = watcher.filter(|_| !is_lost) {
             watcher.thread().unpark();
             let _ = watcher.join();
@@ -469,11 +431,37 @@ impl Drop for Group {
     }
 }
 
-/// A number that was sent as eight bytes.
-fn length_of(bytes: &[u8]) -> usize {
-    bytes.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte))
+/// The key that counts the ranks on this machine.
+fn host_key() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("host/{}", name.trim())
 }
 
-fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+/// The key that counts the processes that have joined as a rank.
+fn joined_key(rank: usize) -> String {
+    format!("joined/{rank}")
+}
+
+fn named(ranks: &[usize]) -> String {
+    match ranks {
+        [rank] => format!("rank {rank}"),
+        _ => format!("each of the ranks {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).context("a value for other ranks cannot be written as JSON")
+}
+
+fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
+    serde_json::from_slice(text).context("another rank has another version of costar")
+}
+
+/// The length of a message as eight bytes.
+fn length_bytes(message: &[u8]) -> Vec<u8> {
+    (message.len() as u64).to_le_bytes().to_vec()
+}
+
+fn length_of(bytes: &[u8]) -> usize {
+    bytes.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte))
 }

@@ -1,70 +1,67 @@
-//! What a rank hears of the others while it works: signals, failures, and silence.
+//! Heartbeats: how a rank learns of signals, failures and deaths of the other ranks while it works.
 
 use super::c10d::Store;
 use super::nccl::Communicator;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the store is looked at while something is waited for.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
+/// Interval between two looks at the store while something is waited for.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often a rank says that it is alive, and looks whether the others are.
-pub(super) const BEAT: Duration = Duration::from_millis(250);
+/// Interval between two heartbeats of a rank.
+pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often a rank looks whether the others' counters have moved.
-const COUNTERS_EVERY: Duration = Duration::from_secs(1);
+/// Interval between two checks of the other ranks' heartbeats.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A rank whose counter has stood still for so many looks is dead. Looks are counted, not seconds: a job that was
+/// Checks in a row without a heartbeat after which a rank is dead. Checks are counted, not seconds: a job that was
 /// suspended as a whole goes on.
-const LOOKS_UNTIL_DEAD: u32 = 10;
+const MAX_MISSED_CHECKS: u32 = 10;
 
-/// What the watching thread knows.
+/// State of the group as the heartbeat thread last saw it.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    /// Some rank has failed.
+pub(super) struct Liveness {
+    /// A rank has failed.
     pub(super) failed: AtomicBool,
-    /// The store does not answer any more.
+    /// The store no longer answers.
     pub(super) lost: AtomicBool,
     /// This rank has left the group.
     pub(super) left: AtomicBool,
-    /// Some rank has died without a word.
-    silent: AtomicBool,
-    /// How often the watching thread has heard from the store.
-    rounds: AtomicU64,
-    /// What is known of these rounds: their number, and how many looks saw the same.
-    looks: Mutex<(u64, u32, Option<Instant>)>,
-    /// What works on a CUDA device, and would wait for a dead rank for ever.
+    /// A rank has died without reporting a failure.
+    died: AtomicBool,
+    /// How often the heartbeat thread has heard from the store.
+    rounds: AtomicI64,
+    /// The last rounds that were checked, and when.
+    checked: Mutex<(Heartbeat, Option<Instant>)>,
+    /// NCCL's work on a CUDA device, which would wait for a dead rank for ever.
     pub(super) communicator: Mutex<Option<Arc<Communicator>>>,
 }
 
-impl State {
-    /// Whether this rank is to wait for the others no longer.
+impl Liveness {
+    /// Whether this rank must stop waiting for the others.
     pub(super) fn is_over(&self) -> bool {
-        self.failed.load(Ordering::Relaxed) || self.silent.load(Ordering::Relaxed) || self.is_lost()
+        self.failed.load(Ordering::Relaxed) || self.died.load(Ordering::Relaxed) || self.is_lost()
     }
 
-    /// Whether the store is gone, or has not answered the watching thread for long.
+    /// Whether the store is gone, or has not answered the heartbeat thread for about 20 s.
     pub(super) fn is_lost(&self) -> bool {
-        if self.lost.load(Ordering::Relaxed) {
-            return true;
-        }
-        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
         let rounds = self.rounds.load(Ordering::Relaxed);
-        if rounds == 0 || rounds != looks.0 {
-            *looks = (rounds, 0, None);
-        } else if looks.2.is_none_or(|last| last.elapsed() >= COUNTERS_EVERY) {
-            *looks = (rounds, looks.1 + 1, Some(Instant::now()));
+        if self.lost.load(Ordering::Relaxed) || rounds == 0 {
+            return self.lost.load(Ordering::Relaxed);
         }
-        let is_stuck = looks.1 > 2 * LOOKS_UNTIL_DEAD;
-        if is_stuck {
-            self.lost.store(true, Ordering::Relaxed);
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let (heartbeat, last) = &mut *checked;
+        if rounds != heartbeat.count || last.is_none_or(|last| last.elapsed() >= CHECK_INTERVAL) {
+            *last = Some(Instant::now());
+            let missed = heartbeat.missed_after(rounds);
+            self.lost.fetch_or(missed > 2 * MAX_MISSED_CHECKS, Ordering::Relaxed);
         }
-        is_stuck
+        self.lost.load(Ordering::Relaxed)
     }
 
-    /// Ends what works on a CUDA device, on a thread of its own: it may be stuck.
+    /// Aborts NCCL's work, on a thread of its own since the abort may block.
     pub(super) fn abort(&self) {
         let communicator = self.communicator.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(communicator) = communicator {
@@ -73,94 +70,87 @@ impl State {
     }
 }
 
-/// The key that is set once a rank has died without a word.
-const SILENT: &str = "silent";
+/// The key that is set once a rank has died.
+const DIED: &str = "died";
 
 /// The key that a rank sets before it leaves in good order.
-pub(super) fn goodbye(rank: usize) -> String {
-    format!("goodbye/{rank}")
+pub(super) fn left_key(rank: usize) -> String {
+    format!("left/{rank}")
 }
 
-/// How often each rank has said that it is alive.
-pub(super) fn beats(store: &Store, size: usize) -> Result<Vec<i64>, String> {
-    (0..size).map(|rank| store.add(&format!("beat/{rank}"), 0)).collect()
+/// The number of heartbeats of each rank.
+pub(super) fn heartbeats(store: &Store, size: usize) -> Result<Vec<i64>, String> {
+    (0..size).map(|rank| store.add(&format!("heartbeat/{rank}"), 0)).collect()
 }
 
-/// Says again and again that this rank is alive, and hears of failures, deaths and signals, until it has left.
-pub(super) fn watch(store: &Store, state: &State, stop: &AtomicBool, (rank, size): (usize, usize)) {
-    let (mut passed_on, mut silence, mut looked) = (false, Silence::new(size), Instant::now());
+/// The heartbeat thread: reports that this rank is alive, and learns of failures, deaths and signals, until the rank leaves.
+pub(super) fn watch(store: &Store, liveness: &Liveness, stop: &AtomicBool, (rank, size): (usize, usize)) {
+    let (mut stop_shared, mut last_check) = (false, Instant::now());
+    // Rank 0 checks all ranks, and the others check rank 0: N ranks make about 2N requests a second, not N².
+    let mut seen = vec![Heartbeat::default(); if rank == 0 { size } else { 1 }];
     let mut round = || -> Result<(), String> {
-        store.add(&format!("beat/{rank}"), 1)?;
+        store.add(&format!("heartbeat/{rank}"), 1)?;
         if store.has("failed")? {
-            state.failed.store(true, Ordering::Relaxed);
+            liveness.failed.store(true, Ordering::Relaxed);
             stop.store(true, Ordering::Relaxed);
         } else if store.has("stop")? {
             stop.store(true, Ordering::Relaxed);
-        } else if stop.load(Ordering::Relaxed) && !passed_on {
+        } else if stop.load(Ordering::Relaxed) && !stop_shared {
             store.set("stop", b"")?;
-            passed_on = true;
+            stop_shared = true;
         }
-        if looked.elapsed() >= COUNTERS_EVERY {
-            looked = Instant::now();
-            // Rank 0 looks after all, and the others after rank 0: else each would ask for each.
-            let watched = if rank == 0 { size } else { 1 };
-            for silent in silence.after(&beats(store, watched)?) {
-                if !store.has(&goodbye(silent))? {
-                    store.set(SILENT, b"")?;
+        if last_check.elapsed() >= CHECK_INTERVAL {
+            last_check = Instant::now();
+            let counts = heartbeats(store, seen.len())?;
+            for silent in silent_ranks(&mut seen, &counts) {
+                if !store.has(&left_key(silent))? {
+                    store.set(DIED, b"")?;
                 }
             }
-            if store.has(SILENT)? {
-                state.silent.store(true, Ordering::Relaxed);
+            if store.has(DIED)? {
+                liveness.died.store(true, Ordering::Relaxed);
                 stop.store(true, Ordering::Relaxed);
             }
         }
-        state.rounds.fetch_add(1, Ordering::Relaxed);
+        liveness.rounds.fetch_add(1, Ordering::Relaxed);
         Ok(())
     };
-    while !state.left.load(Ordering::Relaxed) {
+    while !liveness.left.load(Ordering::Relaxed) {
         if round().is_err() {
-            if !state.left.load(Ordering::Relaxed) {
-                state.lost.store(true, Ordering::Relaxed);
+            if !liveness.left.load(Ordering::Relaxed) {
+                liveness.lost.store(true, Ordering::Relaxed);
                 stop.store(true, Ordering::Relaxed);
-                state.abort();
+                liveness.abort();
             }
             return;
         }
-        if state.is_over() {
-            state.abort();
+        if liveness.is_over() {
+            liveness.abort();
         }
-        thread::park_timeout(BEAT);
+        thread::park_timeout(HEARTBEAT_INTERVAL);
     }
 }
 
-/// Which ranks' counters stand still.
-#[derive(Debug)]
-struct Silence {
-    /// What each rank's counter was, and how many looks saw it so.
-    beats: Vec<(i64, u32)>,
+/// A rank's heartbeats at the last check, and how many checks in a row saw no new one.
+#[derive(Debug, Clone, Default)]
+struct Heartbeat {
+    count: i64,
+    missed: u32,
 }
 
-impl Silence {
-    fn new(size: usize) -> Self {
-        Silence { beats: vec![(-1, 0); size] }
-    }
-
-    /// Takes the counters of a further look; the ranks that are silent.
-    fn after(&mut self, now: &[i64]) -> Vec<usize> {
-        for ((beats, looks), &now) in self.beats.iter_mut().zip(now) {
-            *looks = if *beats == now { *looks + 1 } else { 0 };
-            *beats = now;
-        }
-        (0..self.beats.len()).filter(|&rank| self.beats[rank].1 >= LOOKS_UNTIL_DEAD).collect()
+impl Heartbeat {
+    /// Takes the count of a new check; returns how many checks in a row saw this count.
+    fn missed_after(&mut self, count: i64) -> u32 {
+        self.missed = if self.count == count { self.missed + 1 } else { 0 };
+        self.count = count;
+        self.missed
     }
 }
 
-/// Ranks by their numbers.
-pub(super) fn named(ranks: &[String]) -> String {
-    match ranks {
-        [rank] => format!("rank {rank}"),
-        _ => format!("each of the ranks {}", ranks.join(", ")),
-    }
+/// Takes the counts of a new check; returns the ranks that count as dead.
+fn silent_ranks(seen: &mut [Heartbeat], counts: &[i64]) -> Vec<usize> {
+    let missed: Vec<u32> = seen.iter_mut().zip(counts).map(|(seen, &count)| seen.missed_after(count)).collect();
+    (0..missed.len()).filter(|&rank| missed[rank] >= MAX_MISSED_CHECKS).collect()
 }
 
 #[cfg(test)]
@@ -168,10 +158,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rank_is_silent_after_ten_looks_at_one_number() {
-        let mut silence = Silence::new(2);
-        assert!((0..=i64::from(LOOKS_UNTIL_DEAD) - 1).all(|now| silence.after(&[now, 7]).is_empty()));
-        assert_eq!(silence.after(&[100, 7]), [1]);
-        assert!(silence.after(&[101, 8]).is_empty(), "it speaks again");
+    fn a_rank_is_silent_after_ten_checks_without_a_heartbeat() {
+        let mut seen = vec![Heartbeat::default(); 2];
+        assert!((0..=i64::from(MAX_MISSED_CHECKS) - 1).all(|now| silent_ranks(&mut seen, &[now, 7]).is_empty()));
+        assert_eq!(silent_ranks(&mut seen, &[100, 7]), [1]);
+        assert!(silent_ranks(&mut seen, &[101, 8]).is_empty(), "it has a heartbeat again");
     }
 }

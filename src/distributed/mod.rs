@@ -1,26 +1,25 @@
-//! Several processes at one task, on one machine or many: the ranks of torchrun, Slurm or Kubernetes.
+//! Several processes at one task, on one machine or many: the ranks that torchrun, Slurm or Kubernetes starts.
 //!
-//! The engine is torch.distributed (c10d), which is inside libtorch: a `TCPStore`, where ranks meet and keep counters, and
-//! gloo for sums and broadcasts over the CPU's memory. `c10d.cpp` gives both a C interface. Numbers on CUDA devices are
-//! summed by NCCL, which comes with libtorch's CUDA part.
+//! The engine is torch.distributed (c10d) inside libtorch: a `TCPStore` where ranks meet and keep counters, and gloo for
+//! collectives on the CPU. NCCL, which comes with libtorch's CUDA part, sums numbers on CUDA devices.
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | [`place`] | which rank this process is, as its launcher's variables say |
-//! | [`group`] | the group: meeting, agreeing, sums, counters, and the end of all when one fails |
-//! | [`meeting`] | how ranks come to the store, and leave it when one has failed |
-//! | [`liveness`] | what a rank hears while it works: signals, failures, and silence |
-//! | `c10d` | the C interface |
+//! | [`launcher`] | the launcher's variables: rank, number of ranks, rendezvous |
+//! | [`rendezvous`] | how ranks find each other in the store, and leave it after a failure |
+//! | [`group`] | the group: joining, agreement, collectives, counters, and the common end after a failure |
+//! | `liveness` | heartbeats: signals, failures and deaths of other ranks |
+//! | `c10d` | safe wrapper of `c10d.cpp`, the C interface of torch.distributed |
 //! | `nccl` | sums on CUDA devices |
 //!
-//! Nothing is started unless the variables are there: see [`place::Place::from_environment`].
+//! Without a launcher's variables nothing is started: see [`LauncherEnv::read`].
 
 mod c10d;
 pub mod group;
-pub mod liveness;
-pub mod meeting;
+pub mod launcher;
+mod liveness;
 mod nccl;
-pub mod place;
+pub mod rendezvous;
 
 pub use group::Group;
-pub use place::Place;
+pub use launcher::LauncherEnv;

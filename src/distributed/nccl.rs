@@ -1,10 +1,10 @@
-//! Sums on CUDA devices by NCCL, whose functions are looked up in the libraries that libtorch's CUDA part brings along:
-//! nothing of CUDA is needed to build costar, or to run it on the CPU.
+//! Sums on CUDA devices by NCCL. Its functions are looked up at run time in the libraries of libtorch's CUDA part, so that
+//! costar builds, and runs on the CPU, without CUDA.
 
 use super::group::Group;
-use super::liveness::LOOK;
+use super::liveness::POLL_INTERVAL;
 use crate::error::Result;
-use libloading::os::unix::Library as Shared;
+use libloading::os::unix::Library as SharedLibrary;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,20 +13,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// `ncclUniqueId`: what the ranks of one communicator know each other by.
+/// `ncclUniqueId`, which the ranks of one communicator share.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct UniqueId([u8; UNIQUE_ID_BYTES]);
 
 const UNIQUE_ID_BYTES: usize = 128;
-/// How long an abort waits for a call that gives work.
-const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long an abort waits for a call that submits work.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// `ncclFloat32` and `ncclSum`.
 const FLOAT32: c_int = 7;
 const SUM: c_int = 0;
 
-/// The functions of NCCL, and the one of CUDA, that are used.
+/// The functions of NCCL and CUDA that costar uses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Library {
     get_unique_id: unsafe extern "C" fn(*mut UniqueId) -> c_int,
@@ -41,32 +42,32 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Looks the functions up among all that this process has loaded, and in `libnccl.so.2`.
+    /// Looks the functions up in this process and in `libnccl.so.2`.
     pub(super) fn find() -> Result<Library, String> {
-        // SAFETY: the library's initialisers run; it is made to be loaded so.
-        let named = unsafe { Shared::new("libnccl.so.2") };
-        Library::within([Some(Shared::this()), named.ok()].into_iter().flatten().collect())
+        // SAFETY: NCCL's initialisers may run in any process.
+        let nccl = unsafe { SharedLibrary::new("libnccl.so.2") };
+        Library::within([SharedLibrary::this()].into_iter().chain(nccl).collect())
     }
 
-    /// Looks the functions up in the first of these libraries that has them, which stay loaded for ever.
-    fn within(places: Vec<Shared>) -> Result<Library, String> {
-        let places = places.leak();
+    /// Looks the functions up in the first of these libraries that has them. The libraries stay loaded for ever.
+    fn within(libraries: Vec<SharedLibrary>) -> Result<Library, String> {
+        let libraries = libraries.leak();
         Ok(Library {
-            get_unique_id: function(places, c"ncclGetUniqueId")?,
-            comm_init_rank: function(places, c"ncclCommInitRank")?,
-            all_reduce: function(places, c"ncclAllReduce")?,
-            comm_get_async_error: function(places, c"ncclCommGetAsyncError")?,
-            comm_abort: function(places, c"ncclCommAbort")?,
-            get_error_string: function(places, c"ncclGetErrorString")?,
-            get_version: function(places, c"ncclGetVersion")?,
-            set_device: function(places, c"cudaSetDevice")?,
+            get_unique_id: function(libraries, c"ncclGetUniqueId")?,
+            comm_init_rank: function(libraries, c"ncclCommInitRank")?,
+            all_reduce: function(libraries, c"ncclAllReduce")?,
+            comm_get_async_error: function(libraries, c"ncclCommGetAsyncError")?,
+            comm_abort: function(libraries, c"ncclCommAbort")?,
+            get_error_string: function(libraries, c"ncclGetErrorString")?,
+            get_version: function(libraries, c"ncclGetVersion")?,
+            set_device: function(libraries, c"cudaSetDevice")?,
         })
     }
 
-    /// The version, as NCCL writes it: 2.28.9.
+    /// NCCL's version, such as 2.28.9.
     fn version(&self) -> String {
         let mut code = 0;
-        // SAFETY: a number is written there.
+        // SAFETY: NCCL writes a number there.
         match unsafe { (self.get_version)(&mut code) } {
             0 => format!("{}.{}.{}", code / 10000, code / 100 % 100, code % 100),
             _ => "of an unknown version".into(),
@@ -75,23 +76,22 @@ impl Library {
 
     fn unique_id(&self) -> Result<UniqueId, String> {
         let mut id = UniqueId([0; UNIQUE_ID_BYTES]);
-        // SAFETY: so many bytes are written there.
-        self.checked(unsafe { (self.get_unique_id)(&mut id) })?;
-        Ok(id)
+        // SAFETY: NCCL writes 128 bytes there.
+        self.checked(unsafe { (self.get_unique_id)(&mut id) }).map(|()| id)
     }
 
-    /// Joins the ranks that know the same id; returns once all have.
+    /// Joins the ranks with the same id; returns once all have joined.
     fn join(&self, id: UniqueId, (rank, size): (usize, usize), device: usize) -> Result<Communicator, String> {
         let mut handle = ptr::null_mut();
-        self.choose(device)?;
-        // SAFETY: plain numbers; the handle is written before it returns 0.
+        self.select(device)?;
+        // SAFETY: plain numbers; NCCL writes the handle before it returns 0.
         self.checked(unsafe { (self.comm_init_rank)(&mut handle, size as c_int, id, rank as c_int) })?;
-        let (aborted, in_use) = (AtomicBool::new(false), Mutex::new(()));
-        Ok(Communicator { library: *self, handle, device, aborted, in_use })
+        let (aborted, submitting) = (AtomicBool::new(false), Mutex::new(()));
+        Ok(Communicator { library: *self, handle, device, aborted, submitting })
     }
 
-    /// Makes a device the one that this thread means by its default stream.
-    fn choose(&self, device: usize) -> Result<(), String> {
+    /// Selects the CUDA device of this thread.
+    fn select(&self, device: usize) -> Result<(), String> {
         // SAFETY: a plain number.
         match unsafe { (self.set_device)(device as c_int) } {
             0 => Ok(()),
@@ -103,52 +103,49 @@ impl Library {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: NCCL gives a text that lives for ever.
+        // SAFETY: NCCL returns a static text.
         let text = unsafe { (self.get_error_string)(code).as_ref().map(|text| CStr::from_ptr(text)) };
         Err(format!("NCCL: {}", text.map_or("an unknown error".into(), CStr::to_string_lossy)))
     }
 }
 
-/// A function by its name. Its type must be the one that the library gives it.
-fn function<F: Copy>(places: &'static [Shared], name: &CStr) -> Result<F, String> {
-    // SAFETY: the types are those of NCCL's and CUDA's headers, and the libraries stay.
-    let found = places.iter().find_map(|place| unsafe { place.get::<F>(name.to_bytes_with_nul()).ok() });
-    found
-        .map(|symbol| *symbol)
-        .ok_or_else(|| format!("there is no function {} in the libraries", name.to_string_lossy()))
+/// Looks up a function, which must have the type `F`.
+fn function<F: Copy>(libraries: &'static [SharedLibrary], name: &CStr) -> Result<F, String> {
+    // SAFETY: the types are those of NCCL's and CUDA's headers, and the libraries stay loaded.
+    let symbol = libraries.iter().find_map(|library| unsafe { library.get::<F>(name.to_bytes_with_nul()).ok() });
+    symbol.map(|symbol| *symbol).ok_or_else(|| format!("the libraries have no function {}", name.to_string_lossy()))
 }
 
-/// The ranks that sum numbers on their CUDA devices.
+/// Sums numbers on the CUDA devices of all ranks.
 #[derive(Debug)]
 pub(super) struct Communicator {
     library: Library,
     handle: *mut c_void,
     device: usize,
     aborted: AtomicBool,
-    /// Held while it is given work.
-    in_use: Mutex<()>,
+    /// Locked while a call submits work.
+    submitting: Mutex<()>,
 }
 
-// SAFETY: one thread at a time gives it work, and NCCL lets another one abort it.
+// SAFETY: one thread at a time submits work, and NCCL lets another one abort it.
 unsafe impl Send for Communicator {}
 // SAFETY: see above.
 unsafe impl Sync for Communicator {}
 
 impl Communicator {
-    /// Gives the device the work to make `count` numbers at `address` the sums over all ranks, after all that its default
-    /// stream was given before.
+    /// Submits the sum over all ranks of `count` numbers at `address`, in place, to the device's default stream.
     ///
     /// # Safety
-    /// There are so many numbers on the device until the work is done.
+    /// There are `count` numbers at `address` on the device until the work is done.
     pub(super) unsafe fn sum(&self, address: *mut f32, count: usize) -> Result<(), String> {
-        let _in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        let _submitting = self.submitting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.aborted.load(Ordering::Relaxed) {
             return Err("NCCL was aborted".into());
         }
-        self.library.choose(self.device)?;
+        self.library.select(self.device)?;
         let (numbers, default_stream) = (address.cast::<c_void>(), ptr::null_mut());
         let mut earlier = 0;
-        // SAFETY: as the caller says; the handle was opened.
+        // SAFETY: the caller guarantees the numbers; the handle is open.
         unsafe {
             self.library.checked((self.library.comm_get_async_error)(self.handle, &mut earlier))?;
             self.library.checked(earlier)?;
@@ -157,17 +154,17 @@ impl Communicator {
         }
     }
 
-    /// Ends its work, whatever the other ranks do.
+    /// Aborts its work, whatever the other ranks do.
     pub(super) fn abort(&self) {
         if !self.aborted.swap(true, Ordering::Relaxed) {
-            // A call that returns is waited for; one that is stuck needs the abort.
-            let begun = Instant::now();
-            let mut in_use = self.in_use.try_lock();
-            while in_use.is_err() && begun.elapsed() < PATIENCE {
-                thread::sleep(LOOK);
-                in_use = self.in_use.try_lock();
+            // Waits for a call that returns; one that is stuck returns only after the abort.
+            let begin = Instant::now();
+            let mut submitting = self.submitting.try_lock();
+            while submitting.is_err() && begin.elapsed() < ABORT_TIMEOUT {
+                thread::sleep(POLL_INTERVAL);
+                submitting = self.submitting.try_lock();
             }
-            // SAFETY: it was opened, and this is the first and last time.
+            // SAFETY: the handle is open, and `aborted` admits one call.
             unsafe { (self.library.comm_abort)(self.handle) };
         }
     }
@@ -179,7 +176,7 @@ impl Drop for Communicator {
     }
 }
 
-/// Joins all ranks of a group, each with its CUDA device; `None` on all of them if one of them cannot.
+/// Joins all ranks of a group, each with its CUDA device; `None` on all ranks if one of them cannot join.
 ///
 /// # Errors
 /// If a rank has failed or died.
@@ -188,8 +185,8 @@ pub(super) fn join(
     device: usize,
     find: impl FnOnce() -> Result<Library, String>,
 ) -> Result<Option<Arc<Communicator>>> {
-    // The rank that has the cause says it.
-    let without = |why: Option<String>| {
+    // Only a rank with a reason logs it.
+    let unavailable = |why: Option<String>| {
         if let Some(why) = why {
             log::warn!("gradients pass through the host's memory, which is slow: {why}");
         }
@@ -197,58 +194,59 @@ pub(super) fn join(
     };
     let library = find();
     if !all(group, library.is_ok())? {
-        return without(library.err());
+        return unavailable(library.err());
     }
     let library = library.expect("every rank has one");
     let id = if group.is_first() { library.unique_id().map(|id| id.0.to_vec()) } else { Ok(Vec::new()) };
-    let Ok(shared) = group.broadcast(id.clone().unwrap_or_default())?.try_into() else { return without(id.err()) };
+    let Ok(shared) = group.broadcast(id.clone().unwrap_or_default())?.try_into() else { return unavailable(id.err()) };
     let (sender, receiver) = channel();
-    let place = (group.rank(), group.size());
-    // It waits for the other ranks, one of which may have failed.
-    thread::spawn(move || sender.send(library.join(UniqueId(shared), place, device)));
+    let rank_and_size = (group.rank(), group.size());
+    // A thread of its own, because joining waits for the other ranks, one of which may have failed.
+    thread::spawn(move || sender.send(library.join(UniqueId(shared), rank_and_size, device)));
     let joined = loop {
-        match receiver.recv_timeout(LOOK) {
+        match receiver.recv_timeout(POLL_INTERVAL) {
             Ok(joined) => break joined,
             Err(RecvTimeoutError::Disconnected) => break Err("NCCL's thread has ended".into()),
-            Err(RecvTimeoutError::Timeout) if group.take(FAILED)?.is_some() => {
+            Err(RecvTimeoutError::Timeout) if group.take::<()>(FAILED)?.is_some() => {
                 break Err("another rank cannot join NCCL".into());
             }
             Err(RecvTimeoutError::Timeout) => (),
         }
     };
     if joined.is_err() {
-        group.put(FAILED, b"")?;
+        group.put(FAILED, &())?;
     }
     match joined {
         Ok(communicator) if all(group, true)? => {
             log::info!("gradients are summed by NCCL {}", library.version());
             Ok(Some(Arc::new(communicator)))
         }
-        Ok(_) => without(None),
+        Ok(_) => unavailable(None),
         Err(why) => {
             all(group, false)?;
-            without(Some(why))
+            unavailable(Some(why))
         }
     }
 }
 
-/// The key that a rank sets which cannot join the others.
+/// The key that a rank sets if it cannot join.
 const FAILED: &str = "nccl/failed";
 
-fn all(group: &Group, here: bool) -> Result<bool> {
-    let sum = group.sum(vec![if here { 1.0 } else { 0.0 }])?;
+/// Whether a condition holds on all ranks.
+fn all(group: &Group, holds: bool) -> Result<bool> {
+    let sum = group.sum(vec![if holds { 1.0 } else { 0.0 }])?;
     Ok(sum[0] as usize == group.size())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributed::group::Gathered;
-    use crate::distributed::place::{Meeting, Place};
+    use crate::distributed::group::JoinStatus;
+    use crate::distributed::launcher::{LauncherEnv, Rendezvous};
     use std::path::Path;
     use std::process::Command;
 
-    /// Compiles the stand-in for NCCL, whose devices are the host's memory, and whose ranks are threads.
+    /// Compiles a stand-in for NCCL: its devices are the host's memory, and its ranks are threads.
     fn stand_in(folder: &Path) -> Library {
         let (source, library) =
             (concat!(env!("CARGO_MANIFEST_DIR"), "/test-data/nccl-on-threads.c"), folder.join("nccl.so"));
@@ -257,7 +255,7 @@ mod tests {
             Command::new(compiler).args(["-shared", "-fPIC", "-pthread", "-o"]).arg(&library).arg(source).status();
         assert!(compiled.expect("a C compiler").success());
         // SAFETY: it has no initialisers.
-        let opened = unsafe { Shared::new(&library) }.expect("the library");
+        let opened = unsafe { SharedLibrary::new(&library) }.expect("the library");
         Library::within(vec![opened]).expect("its functions")
     }
 
@@ -270,11 +268,10 @@ mod tests {
                     let run = &run;
                     scope.spawn(move || {
                         let (host, is_rank_0, prefix) = ("127.0.0.1".into(), rank == 0, "nccl".into());
-                        let meeting =
-                            Meeting { host, port, serves: is_rank_0, outlives_ranks: false, is_rank_0, prefix };
-                        let place = Place { rank, size: 3, local_rank: rank, meeting };
-                        let group = Group::open(place, Arc::new(AtomicBool::new(false))).expect("a group");
-                        assert_eq!(group.gather("the same").expect("all come"), Gathered::All);
+                        let rendezvous = Rendezvous { host, port, outlives_ranks: false, is_rank_0, prefix };
+                        let env = LauncherEnv { rank, size: 3, local_rank: rank, rendezvous };
+                        let group = Group::open(env, Arc::new(AtomicBool::new(false))).expect("a group");
+                        assert_eq!(group.join("the same").expect("all join"), JoinStatus::Complete);
                         run(group)
                     })
                 })
@@ -296,13 +293,13 @@ mod tests {
             }
             numbers
         });
-        // 1 + 2 + 3 the first time; then thrice as much twice.
+        // The first sum is 1 + 2 + 3 times i; each of the next two adds three equal numbers.
         let expected: Vec<f32> = (0..1000).map(|i| (i * 6 * 9) as f32).collect();
         assert!(sums.iter().all(|sum| *sum == expected));
     }
 
     #[test]
-    fn without_it_on_one_rank_none_uses_it() {
+    fn no_rank_uses_nccl_if_one_lacks_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let library = stand_in(folder.path());
         let missing = on_three_ranks(|group| {
@@ -325,12 +322,12 @@ mod tests {
         let ended = on_three_ranks(|group| {
             let communicator = join(&group, group.rank(), || Ok(library)).expect("all are well").expect("all have it");
             if group.rank() == 2 {
-                return true; // it never comes
+                return true; // it never calls sum
             }
             let mut number = 1f32;
             thread::scope(|scope| {
                 scope.spawn(|| {
-                    thread::sleep(10 * LOOK);
+                    thread::sleep(10 * POLL_INTERVAL);
                     communicator.abort();
                 });
                 // SAFETY: as above.

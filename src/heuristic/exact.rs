@@ -1,13 +1,17 @@
-//! Exact distances of all states of a puzzle whose states are [numbered](Ranked): a byte a state, in one flat table.
+//! Exact distances from the goals, by breadth-first search backwards: of all states of a puzzle in a flat table, or of
+//! the states near the goals in a hash table.
 //!
-//! A breadth-first search back from the goals that marks states by number: no hash table, and no state is kept (Korf
-//! and Schultze, "Large-scale parallel breadth-first search", AAAI 2005, number states so). Moves are counted, whatever
+//! The flat table holds a byte per state of a puzzle whose states are [numbered](Indexed): no table of hashes, and no state
+//! is kept (Korf and Schultze, "Large-scale parallel breadth-first search", AAAI 2005). Distances count moves, whatever
 //! they cost.
 
 use super::PerState;
-use crate::puzzle::Ranked;
+use crate::puzzle::{Indexed, Move, Reversible};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
-/// What stands for a state from which no goal can be reached.
+/// Stands for a state from which no goal can be reached.
 const UNREACHED: u8 = u8::MAX;
 
 /// The distance, in moves, of every state from the nearest goal.
@@ -22,23 +26,23 @@ impl Exact {
     /// # Panics
     /// If a state is 255 moves or more from the goals, or there are 2³² states or more: such puzzles should not be
     /// numbered.
-    pub fn of<P: Ranked>(puzzle: &P) -> Exact {
+    pub fn of<P: Indexed>(puzzle: &P) -> Exact {
         let count = puzzle.count();
         assert!(u32::try_from(count).is_ok(), "too many states for a table");
         let mut distances = vec![UNREACHED; count];
         let mut reached: Vec<u32> = Vec::with_capacity(count);
         for goal in puzzle.goals() {
-            let rank = puzzle.rank(&goal);
-            distances[rank] = 0;
-            reached.push(rank as u32);
+            let index = puzzle.index(&goal);
+            distances[index] = 0;
+            reached.push(index as u32);
         }
         let mut next = 0;
         while next < reached.len() {
-            let rank = reached[next] as usize;
+            let index = reached[next] as usize;
             next += 1;
-            let distance = distances[rank] + 1;
+            let distance = distances[index] + 1;
             assert!(distance < UNREACHED, "a state is too far from the goals for a table of bytes");
-            puzzle.neighbours(rank, |_, neighbour| {
+            puzzle.neighbours(index, |_, neighbour| {
                 if distances[neighbour] == UNREACHED {
                     distances[neighbour] = distance;
                     reached.push(neighbour as u32);
@@ -48,40 +52,75 @@ impl Exact {
         Exact { distances }
     }
 
-    /// The distance of the state with a number; `None` where no goal can be reached.
+    /// The distance of the state with an index; `None` where no goal can be reached.
     ///
     /// # Panics
-    /// If no state has this number.
+    /// If no state has this index.
     #[inline]
-    pub fn distance(&self, rank: usize) -> Option<u8> {
-        Some(self.distances[rank]).filter(|&distance| distance != UNREACHED)
+    pub fn distance(&self, index: usize) -> Option<u8> {
+        Some(self.distances[index]).filter(|&distance| distance != UNREACHED)
     }
 
-    /// How many states there are at each distance.
+    /// The number of states at each distance.
     pub fn counts(&self) -> Vec<usize> {
-        let mut counts = vec![0; 256];
+        let mut counts = vec![0; usize::from(UNREACHED) + 1];
         self.distances.iter().for_each(|&distance| counts[usize::from(distance)] += 1);
         counts.pop();
-        let deepest = counts.iter().rposition(|&count| count > 0);
-        counts.truncate(deepest.map_or(0, |deepest| deepest + 1));
+        counts.truncate(counts.iter().rposition(|&count| count > 0).map_or(0, |deepest| deepest + 1));
         counts
     }
 }
 
-/// The estimate `exact`: the true distance, in moves; the table of the whole puzzle is built when it is first asked.
-/// Admissible where every move costs at least 1.
-pub fn exact<P: Ranked>(puzzle: P) -> PerState<P::State> {
+/// The estimate `exact`: the true distance, in moves, from a table that is built at the first query. Admissible where every
+/// move costs at least 1.
+pub fn exact<P: Indexed>(puzzle: P) -> PerState<P::State> {
     PerState::deferred("exact", true, move || {
         let table = Exact::of(&puzzle);
-        move |state: &P::State| table.distance(puzzle.rank(state)).unwrap_or(UNREACHED).into()
+        move |state: &P::State| table.distance(puzzle.index(state)).unwrap_or(UNREACHED).into()
     })
+}
+
+/// The estimate `perimeter`: the distance in moves within `depth` moves of the goals, and `depth + 1` beyond, times the cost
+/// of the cheapest move. Admissible; exact where all moves cost the same and the table holds the whole puzzle.
+pub fn perimeter_heuristic<P: Reversible>(puzzle: &P, depth: u32) -> PerState<P::State> {
+    let table = exact_distances(puzzle, depth);
+    let goal = puzzle.goals()[0];
+    let legal = (0..puzzle.move_count() as Move).filter(|&action| puzzle.apply(&goal, action).is_some());
+    // All costs are 1, or given by the user and the same in all states.
+    let least = legal.map(|action| puzzle.move_cost(&goal, action)).min().unwrap_or(1) as f32;
+    let beyond = (depth + 1) as f32;
+    PerState::new("perimeter", true, move |state| {
+        least * table.get(state).map_or(beyond, |&distance| f32::from(distance))
+    })
+}
+
+/// The distance, in moves, of every state within `depth` moves of a goal.
+pub fn exact_distances<P: Reversible>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
+    let mut layer = puzzle.goals();
+    let mut table: HashMap<P::State, u8, _> = layer.iter().map(|goal| (*goal, 0)).collect();
+    for distance in 1..=depth.min(u32::from(u8::MAX)) as u8 {
+        let mut next = Vec::new();
+        for state in &layer {
+            for action in 0..puzzle.move_count() as Move {
+                // Walking back from the goals: a state one move before this one.
+                let Some(before) = puzzle.apply(state, puzzle.inverse(action)) else { continue };
+                if let Entry::Vacant(entry) = table.entry(before) {
+                    entry.insert(distance);
+                    next.push(before);
+                }
+            }
+        }
+        if next.is_empty() {
+            break;
+        }
+        layer = next;
+    }
+    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heuristic::exact_distances;
-    use crate::puzzle::Reversible;
     use crate::puzzle::cube2::Cube2;
     use crate::puzzle::tiles::Puzzle8;
 
@@ -89,23 +128,23 @@ mod tests {
     const CUBE2: [usize; 15] =
         [1, 6, 27, 120, 534, 2256, 8969, 33_058, 114_149, 360_508, 930_588, 1_350_852, 782_536, 90_280, 276];
 
-    /// Every `step`-th number stands for a state that has it.
-    fn numbers_are_states<P: Ranked>(puzzle: &P, step: usize) {
-        for rank in (0..puzzle.count()).step_by(step) {
-            assert_eq!(puzzle.rank(&puzzle.unrank(rank)), rank);
+    /// Every `step`-th index stands for a state that has it.
+    fn indices_are_states<P: Indexed>(puzzle: &P, step: usize) {
+        for index in (0..puzzle.count()).step_by(step) {
+            assert_eq!(puzzle.index(&puzzle.state_at(index)), index);
         }
     }
 
     /// The table agrees with a search that hashes states, and neighbours are what moves lead to.
-    fn agrees<P: Ranked>(puzzle: &P, table: &Exact, depth: u32) {
+    fn agrees<P: Indexed>(puzzle: &P, table: &Exact, depth: u32) {
         for (state, distance) in exact_distances(puzzle, depth) {
-            let rank = puzzle.rank(&state);
-            assert_eq!(puzzle.unrank(rank), state);
-            assert_eq!(table.distance(rank), Some(distance), "{state:?}");
+            let index = puzzle.index(&state);
+            assert_eq!(puzzle.state_at(index), state);
+            assert_eq!(table.distance(index), Some(distance), "{state:?}");
             let mut neighbours = Vec::new();
-            puzzle.neighbours(rank, |action, neighbour| neighbours.push((action, neighbour)));
+            puzzle.neighbours(index, |action, neighbour| neighbours.push((action, neighbour)));
             let moves = 0..puzzle.move_count() as u8;
-            let child = |action| Some((action, puzzle.rank(&puzzle.apply(&state, action)?)));
+            let child = |action| Some((action, puzzle.index(&puzzle.apply(&state, action)?)));
             let children: Vec<(u8, usize)> = moves.filter_map(child).collect();
             assert_eq!(neighbours, children, "{state:?}");
         }
@@ -115,7 +154,7 @@ mod tests {
     fn all_boards_of_the_eight_puzzle_are_numbered_for_any_goal() {
         for goal in ["1 2 3 4 5 6 7 8 0", "0 1 2 3 4 5 6 7 8", "8 0 6 5 4 7 2 3 1", "2 1 3 8 0 4 7 6 5"] {
             let puzzle = Puzzle8::with_goal(goal).expect("a board");
-            numbers_are_states(&puzzle, 1);
+            indices_are_states(&puzzle, 1);
             let table = Exact::of(&puzzle);
             assert_eq!(table.counts().iter().sum::<usize>(), 181_440);
             agrees(&puzzle, &table, 31);
@@ -126,10 +165,10 @@ mod tests {
 
     #[test]
     fn all_positions_of_the_small_cube_are_numbered() {
-        numbers_are_states(&Cube2, 7);
+        indices_are_states(&Cube2, 7);
         let table = Exact::of(&Cube2);
         assert_eq!(table.counts(), CUBE2);
         agrees(&Cube2, &table, 8);
-        assert_eq!(table.distance(Cube2.rank(&Cube2.goals()[0])), Some(0));
+        assert_eq!(table.distance(Cube2.index(&Cube2.goals()[0])), Some(0));
     }
 }

@@ -22,8 +22,7 @@ impl<S> PerState<S> {
         PerState::deferred(name, admissible, || estimate)
     }
 
-    /// Wraps a function of a state that is made when it is first needed: a search that asks nothing does not pay for
-    /// its tables.
+    /// Wraps a function of a state that is made at the first query: a search without queries does not pay for its tables.
     pub fn deferred<F>(name: &str, admissible: bool, make: impl FnOnce() -> F + Send + 'static) -> Self
     where
         F: Fn(&S) -> f32 + Send + 'static,
@@ -39,6 +38,11 @@ impl<S> PerState<S> {
     }
 }
 
+/// The heuristic that is 0 everywhere: A* with it is a search by path cost alone.
+pub fn zero<S: State>() -> PerState<S> {
+    PerState::new("zero", true, |_| 0.0)
+}
+
 impl<S: State> Heuristic<S> for PerState<S> {
     fn name(&self) -> &str {
         &self.name
@@ -52,7 +56,7 @@ impl<S: State> Heuristic<S> for PerState<S> {
         self.admissible
     }
 
-    fn submit(&mut self, states: &[S], _ask: Query) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[S], _query: Query) -> Result<(), HeuristicError> {
         let values = states.iter().map(&**self.estimate).collect();
         self.done.push_back(Estimates { values, policy: None });
         Ok(())

@@ -1,135 +1,164 @@
-//! One heuristic for several searches at once, each on a thread of its own: what they submit at about the same time is
-//! evaluated in one pass.
+//! One heuristic for several searches on their own threads: states that they submit at about the same time are evaluated
+//! in one pass.
 //!
-//! A pass begins when its chunk is full, when every search waits, or when one has waited as long as it may; where the heuristic
-//! works while others go on, the next pass begins before it is done with one. The estimates that a search gets do not depend on
-//! the other searches, as long as the heuristic looks at each state alone.
+//! A pass begins when its chunk is full, when every search waits, or when one has waited for [`SHARE_TIMEOUT`]. Where the
+//! heuristic takes several chunks in flight, the next pass begins before one is done. The estimates that a search gets do
+//! not depend on the other searches, as long as the heuristic looks at each state alone.
 
-use super::answers::{Answers, Told};
 use super::{Estimates, Heuristic, HeuristicError, Query, Retarget};
 use crate::puzzle::State;
 use ndarray::s;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How long a search waits for others that are busy without the heuristic.
-pub const PATIENCE: Duration = Duration::from_millis(5);
+const SHARE_TIMEOUT: Duration = Duration::from_millis(5);
 
-/// A part in a heuristic that several searches share.
-pub struct Shared<S> {
-    facts: Arc<Facts<S>>,
-    number: usize,
-    requests: Sender<Message<S>>,
-    answers: Answers,
-    /// Where a thread of its own serves the parts.
-    _thread: Option<Arc<Thread>>,
+/// The estimates that another thread sends, taken in order.
+pub(crate) struct EstimateQueue {
+    inbox: Receiver<Result<Estimates, HeuristicError>>,
+    /// The oldest, if it was received and not taken.
+    next: Option<Result<Estimates, HeuristicError>>,
 }
 
-/// A thread that ends when all parts are dropped.
-struct Thread(Option<JoinHandle<()>>);
+impl EstimateQueue {
+    pub(crate) fn new(inbox: Receiver<Result<Estimates, HeuristicError>>) -> Self {
+        EstimateQueue { inbox, next: None }
+    }
 
-impl Drop for Thread {
+    /// Whether [`EstimateQueue::take`] would not wait; also `true` if the thread has ended.
+    pub(crate) fn is_ready(&mut self) -> bool {
+        if self.next.is_none() {
+            match self.inbox.try_recv() {
+                Ok(estimates) => self.next = Some(estimates),
+                Err(TryRecvError::Empty) => return false,
+                Err(TryRecvError::Disconnected) => (),
+            }
+        }
+        true
+    }
+
+    /// Waits for the oldest; `None` if the thread has ended.
+    pub(crate) fn take(&mut self) -> Option<Result<Estimates, HeuristicError>> {
+        self.next.take().or_else(|| self.inbox.recv().ok())
+    }
+}
+
+/// A search's access to a heuristic that several searches share.
+pub struct SharedHeuristic<S> {
+    facts: Arc<Facts<S>>,
+    search: usize,
+    requests: Sender<Message<S>>,
+    estimates: EstimateQueue,
+    /// The thread that serves the searches, if there is one for it.
+    _thread: Option<Arc<JoinOnDrop>>,
+}
+
+/// A thread that is joined when the last search drops it.
+struct JoinOnDrop(Option<JoinHandle<()>>);
+
+impl Drop for JoinOnDrop {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // If it has panicked, the searches that asked have been told.
+            // If it has panicked, its searches know.
             let _ = thread.join();
         }
     }
 }
 
-/// The heuristic's description of itself.
+/// The constant properties of a heuristic.
 struct Facts<S> {
     name: String,
     chunk: usize,
-    overlap: usize,
+    max_in_flight: usize,
     retarget: Option<Retarget<S>>,
     is_admissible: bool,
     has_policy: bool,
 }
 
 enum Message<S> {
-    Score(Request<S>),
-    /// A search asks no more.
+    Evaluate(Request<S>),
+    /// A search has ended.
     Leave,
 }
 
 struct Request<S> {
-    from: usize,
+    search: usize,
     states: Vec<S>,
-    ask: Query,
+    query: Query,
 }
 
-/// Shares a heuristic between `searches`; it is dropped with the last part, which waits for that.
-pub fn share<S: State>(mut heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec<Shared<S>> {
+/// Shares a heuristic between `searches`; dropping the last part also drops the heuristic, and waits for that.
+pub fn share<S: State>(mut heuristic: Box<dyn Heuristic<S>>, searches: usize) -> Vec<SharedHeuristic<S>> {
     let (mut parts, service) = split(&*heuristic, searches);
-    let serve = move || service.serve(&mut *heuristic, Some(PATIENCE), &mut || ());
-    let thread = Arc::new(Thread(Some(thread::spawn(serve))));
+    let serve = move || service.serve(&mut *heuristic, &mut || ());
+    let thread = Arc::new(JoinOnDrop(Some(thread::spawn(serve))));
     parts.iter_mut().for_each(|part| part._thread = Some(Arc::clone(&thread)));
     parts
 }
 
-/// Parts of a heuristic for `searches` on other threads, which it answers while it [serves](Service::serve) them.
-pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<Shared<S>>, Service<S>) {
+/// Parts of a heuristic for `searches` on other threads, and the service that evaluates for them.
+pub fn split<S: State>(heuristic: &dyn Heuristic<S>, searches: usize) -> (Vec<SharedHeuristic<S>>, Service<S>) {
     let facts = Arc::new(Facts {
         name: heuristic.name().to_owned(),
         chunk: heuristic.chunk().max(1),
-        overlap: heuristic.overlap(),
+        max_in_flight: heuristic.max_in_flight(),
         retarget: heuristic.retarget(),
         is_admissible: heuristic.is_admissible(),
         has_policy: heuristic.has_policy(),
     });
     let (requests, inbox) = channel();
     let mut outboxes = Vec::new();
-    let parts = (0..searches)
-        .map(|number| {
-            let (outbox, answers) = channel();
-            outboxes.push(outbox);
-            let answers = Answers::new(answers);
-            Shared { facts: Arc::clone(&facts), number, requests: requests.clone(), answers, _thread: None }
-        })
-        .collect();
+    let part = |search| {
+        let (outbox, estimates) = channel();
+        outboxes.push(outbox);
+        let estimates = EstimateQueue::new(estimates);
+        SharedHeuristic { facts: Arc::clone(&facts), search, requests: requests.clone(), estimates, _thread: None }
+    };
+    let parts = (0..searches).map(part).collect();
     (parts, Service { chunk: facts.chunk, inbox, outboxes })
 }
 
-/// The other end of the parts of a heuristic.
+/// Evaluates for the searches that share a heuristic.
 pub struct Service<S> {
     chunk: usize,
     inbox: Receiver<Message<S>>,
-    outboxes: Vec<Sender<Told>>,
+    outboxes: Vec<Sender<Result<Estimates, HeuristicError>>>,
 }
 
 /// States that are evaluated together.
 struct Pass<S> {
     requests: Vec<Request<S>>,
     states: Vec<S>,
-    ask: Query,
-    /// How many of the states were submitted, and how many chunks of them were not collected yet.
+    query: Query,
+    /// States that were submitted.
     submitted: usize,
+    /// Chunks in flight.
     in_flight: usize,
-    told: Told,
+    result: Result<Estimates, HeuristicError>,
 }
 
 impl<S: State> Service<S> {
-    /// Evaluates what the searches ask, until all parts are dropped. With `patience`, a search waits no longer than that for
-    /// another that is busy with other things. `meanwhile` is called now and then.
-    pub fn serve(self, heuristic: &mut dyn Heuristic<S>, patience: Option<Duration>, meanwhile: &mut dyn FnMut()) {
-        /// How often `meanwhile` is called at least, where nothing is asked.
-        const OFTEN: Duration = Duration::from_millis(50);
-        /// How often the heuristic is looked at while it works.
-        const SOON: Duration = Duration::from_micros(50);
+    /// Evaluates the states that the searches submit, until all parts are dropped; calls `on_idle` at least every 50 ms.
+    pub fn serve(self, heuristic: &mut dyn Heuristic<S>, on_idle: &mut dyn FnMut()) {
+        const IDLE_INTERVAL: Duration = Duration::from_millis(50);
+        /// Time between two checks of a heuristic that works.
+        const POLL_INTERVAL: Duration = Duration::from_micros(50);
         let mut searches = self.outboxes.len();
         let mut waiting: Vec<Request<S>> = Vec::new();
         let mut since = Instant::now();
         let mut passes: VecDeque<Pass<S>> = VecDeque::new();
         while searches > 0 || !passes.is_empty() {
-            meanwhile();
-            let wait = match patience {
-                _ if passes.iter().any(|pass| pass.in_flight > 0) => SOON,
-                Some(patience) if !waiting.is_empty() => patience.saturating_sub(since.elapsed()),
-                _ => OFTEN,
+            on_idle();
+            let wait = if passes.iter().any(|pass| pass.in_flight > 0) {
+                POLL_INTERVAL
+            } else if waiting.is_empty() {
+                IDLE_INTERVAL
+            } else {
+                SHARE_TIMEOUT.saturating_sub(since.elapsed())
             };
             let message = match self.inbox.try_recv() {
                 Err(_) if collect_ready(heuristic, &mut passes) => Err(RecvTimeoutError::Timeout),
@@ -137,7 +166,7 @@ impl<S: State> Service<S> {
                 Ok(message) => Ok(message),
             };
             match message {
-                Ok(Message::Score(request)) => {
+                Ok(Message::Evaluate(request)) => {
                     if waiting.is_empty() {
                         since = Instant::now();
                     }
@@ -147,43 +176,43 @@ impl<S: State> Service<S> {
                 Err(RecvTimeoutError::Disconnected) => searches = 0,
                 Err(RecvTimeoutError::Timeout) => (),
             }
-            let is_over = patience.is_some_and(|patience| since.elapsed() >= patience);
-            if !waiting.is_empty() && (is_over || self.is_due(searches, &waiting, &passes)) {
+            let is_late = since.elapsed() >= SHARE_TIMEOUT;
+            if !waiting.is_empty() && (is_late || self.is_due(searches, &waiting, &passes)) {
                 passes.push_back(Pass::new(std::mem::take(&mut waiting)));
             }
             submit(heuristic, self.chunk, &mut passes);
-            self.answer(&mut passes);
+            self.send_done(&mut passes);
         }
-        meanwhile();
+        on_idle();
     }
 
-    /// Whether what waits fills a chunk, or no other search can ask for more now.
+    /// Whether the waiting requests fill a chunk, or every search waits.
     fn is_due(&self, searches: usize, waiting: &[Request<S>], passes: &VecDeque<Pass<S>>) -> bool {
         let states: usize = waiting.iter().map(|request| request.states.len()).sum();
         let mut is_served = vec![false; self.outboxes.len()];
-        let in_work = passes.iter().flat_map(|pass| &pass.requests);
-        waiting.iter().chain(in_work).for_each(|request| is_served[request.from] = true);
+        let in_passes = passes.iter().flat_map(|pass| &pass.requests);
+        waiting.iter().chain(in_passes).for_each(|request| is_served[request.search] = true);
         states >= self.chunk || is_served.iter().filter(|&&is_served| is_served).count() >= searches
     }
 
-    /// Gives the searches what the oldest passes tell, those that are done.
-    fn answer(&self, passes: &mut VecDeque<Pass<S>>) {
+    /// Sends the searches the estimates of the oldest passes that are done.
+    fn send_done(&self, passes: &mut VecDeque<Pass<S>>) {
         while passes.front().is_some_and(Pass::is_done)
             && let Some(pass) = passes.pop_front()
         {
-            let mut from = 0;
+            let mut first = 0;
             for request in pass.requests {
-                let rows = from..from + request.states.len();
-                from = rows.end;
-                let part = pass.told.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
+                let rows = first..first + request.states.len();
+                first = rows.end;
+                let part = pass.result.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
                     values: all.values[rows.clone()].to_vec(),
-                    policy: match request.ask {
+                    policy: match request.query {
                         Query::Values => None,
                         Query::ValuesAndPolicy => all.policy.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
                     },
                 });
-                // A search that is gone needs no answer.
-                let _ = self.outboxes[request.from].send(part);
+                // A search that is gone needs no estimates.
+                let _ = self.outboxes[request.search].send(part);
             }
         }
     }
@@ -191,16 +220,16 @@ impl<S: State> Service<S> {
 
 impl<S: State> Pass<S> {
     fn new(requests: Vec<Request<S>>) -> Self {
-        let with_policy = requests.iter().any(|request| request.ask == Query::ValuesAndPolicy);
+        let with_policy = requests.iter().any(|request| request.query == Query::ValuesAndPolicy);
         let states: Vec<S> = requests.iter().flat_map(|request| &request.states).copied().collect();
-        let told = Ok(Estimates { values: Vec::with_capacity(states.len()), policy: None });
-        let ask = if with_policy { Query::ValuesAndPolicy } else { Query::Values };
-        Pass { requests, states, ask, submitted: 0, in_flight: 0, told }
+        let result = Ok(Estimates { values: Vec::with_capacity(states.len()), policy: None });
+        let query = if with_policy { Query::ValuesAndPolicy } else { Query::Values };
+        Pass { requests, states, query, submitted: 0, in_flight: 0, result }
     }
 
-    /// Whether all that is worth submitting was submitted.
+    /// Whether nothing is left to submit; also if the pass has failed.
     fn is_submitted(&self) -> bool {
-        self.submitted == self.states.len() || self.told.is_err()
+        self.submitted == self.states.len() || self.result.is_err()
     }
 
     fn is_done(&self) -> bool {
@@ -208,43 +237,43 @@ impl<S: State> Pass<S> {
     }
 }
 
-/// Submits chunks of passes, as many ahead as the heuristic takes.
+/// Submits chunks of passes, as many as the heuristic takes in flight.
 fn submit<S: State>(heuristic: &mut dyn Heuristic<S>, chunk: usize, passes: &mut VecDeque<Pass<S>>) {
     let mut in_flight: usize = passes.iter().map(|pass| pass.in_flight).sum();
     for pass in passes {
-        while in_flight <= heuristic.overlap() && !pass.is_submitted() {
+        while in_flight <= heuristic.max_in_flight() && !pass.is_submitted() {
             let states = &pass.states[pass.submitted..];
             let states = &states[..states.len().min(chunk)];
-            match heuristic.submit(states, pass.ask) {
+            match heuristic.submit(states, pass.query) {
                 Ok(()) => {
                     pass.submitted += states.len();
                     pass.in_flight += 1;
                     in_flight += 1;
                 }
-                Err(error) => pass.told = Err(error),
+                Err(error) => pass.result = Err(error),
             }
         }
     }
 }
 
-/// Collects the oldest chunk if it is done, or if the heuristic takes no more before; gives whether there is one to collect.
+/// Collects the oldest chunk if it is done, or if the heuristic takes no more before; gives whether it did.
 fn collect_ready<S: State>(heuristic: &mut dyn Heuristic<S>, passes: &mut VecDeque<Pass<S>>) -> bool {
     let in_flight: usize = passes.iter().map(|pass| pass.in_flight).sum();
-    if in_flight == 0 || in_flight <= heuristic.overlap() && !heuristic.is_ready() {
+    if in_flight == 0 || in_flight <= heuristic.max_in_flight() && !heuristic.is_ready() {
         return false;
     }
     if let Some(pass) = passes.iter_mut().find(|pass| pass.in_flight > 0) {
         pass.in_flight -= 1;
-        match (&mut pass.told, heuristic.collect()) {
+        match (&mut pass.result, heuristic.collect()) {
             (Ok(all), Ok(estimates)) => all.append(estimates),
-            (told, Err(error)) => *told = Err(error),
-            (Err(_), Ok(_)) => (), // of a pass that has failed, nothing is told
+            (result, Err(error)) => *result = Err(error),
+            (Err(_), Ok(_)) => (), // the pass has failed
         }
     }
     true
 }
 
-impl<S: State> Heuristic<S> for Shared<S> {
+impl<S: State> Heuristic<S> for SharedHeuristic<S> {
     fn name(&self) -> &str {
         &self.facts.name
     }
@@ -253,8 +282,8 @@ impl<S: State> Heuristic<S> for Shared<S> {
         self.facts.chunk
     }
 
-    fn overlap(&self) -> usize {
-        self.facts.overlap
+    fn max_in_flight(&self) -> usize {
+        self.facts.max_in_flight
     }
 
     fn is_admissible(&self) -> bool {
@@ -265,17 +294,17 @@ impl<S: State> Heuristic<S> for Shared<S> {
         self.facts.has_policy
     }
 
-    fn submit(&mut self, states: &[S], ask: Query) -> Result<(), HeuristicError> {
-        let request = Request { from: self.number, states: states.to_vec(), ask };
-        self.requests.send(Message::Score(request)).map_err(|_| gone())
+    fn submit(&mut self, states: &[S], query: Query) -> Result<(), HeuristicError> {
+        let request = Request { search: self.search, states: states.to_vec(), query };
+        self.requests.send(Message::Evaluate(request)).map_err(|_| gone())
     }
 
     fn is_ready(&mut self) -> bool {
-        self.answers.is_ready()
+        self.estimates.is_ready()
     }
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
-        self.answers.take().ok_or_else(gone)?
+        self.estimates.take().ok_or_else(gone)?
     }
 
     fn retarget(&self) -> Option<Retarget<S>> {
@@ -283,7 +312,7 @@ impl<S: State> Heuristic<S> for Shared<S> {
     }
 }
 
-impl<S> Drop for Shared<S> {
+impl<S> Drop for SharedHeuristic<S> {
     fn drop(&mut self) {
         // If the thread has ended, nobody needs to know.
         let _ = self.requests.send(Message::Leave);
@@ -301,28 +330,44 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     #[test]
-    fn each_search_is_told_what_it_asked() {
+    fn estimates_are_taken_in_order_whether_looked_for_or_not() {
+        let (outbox, inbox) = channel();
+        let mut queue = EstimateQueue::new(inbox);
+        assert!(!queue.is_ready());
+        for value in [1.0, 2.0, 3.0] {
+            outbox.send(Ok(Estimates { values: vec![value], policy: None })).expect("there is an inbox");
+        }
+        assert!(queue.is_ready() && queue.is_ready());
+        let mut taken = || queue.take().map(|estimates| estimates.expect("no error was sent").values);
+        assert_eq!([taken(), taken(), taken()], [Some(vec![1.0]), Some(vec![2.0]), Some(vec![3.0])]);
+        drop(outbox);
+        assert!(queue.is_ready(), "nobody waits for a thread that has ended");
+        assert!(queue.take().is_none());
+    }
+
+    #[test]
+    fn each_search_gets_its_own_estimates() {
         let parts = share::<u64>(Box::new(PerState::new("half", true, |&state: &u64| state as f32 / 2.0)), 5);
         assert!(parts.iter().all(|part| part.name() == "half" && part.is_admissible() && !part.has_policy()));
-        let ask = |mut part: Shared<u64>| {
-            let number = part.number as u64;
+        let run = |mut part: SharedHeuristic<u64>| {
+            let number = part.search as u64;
             for round in 0..40 * (number + 1) {
                 let states: Vec<u64> = (0..1 + round % 7).map(|i| 1000 * number + 10 * round + i).collect();
                 part.submit(&states, Query::ValuesAndPolicy).expect("the thread lives");
-                let told = part.collect().expect("it evaluates");
-                assert!(told.policy.is_none());
+                let estimates = part.collect().expect("it evaluates");
+                assert!(estimates.policy.is_none());
                 let expected: Vec<f32> = states.iter().map(|&state| state as f32 / 2.0).collect();
-                assert_eq!(told.values, expected);
+                assert_eq!(estimates.values, expected);
             }
         };
-        // Those who leave early do not keep the others waiting.
-        let asking: Vec<_> = parts.into_iter().map(|part| thread::spawn(move || ask(part))).collect();
-        for thread in asking {
-            thread.join().expect("every answer is right");
+        // Searches that end early do not keep the others waiting.
+        let threads: Vec<_> = parts.into_iter().map(|part| thread::spawn(move || run(part))).collect();
+        for thread in threads {
+            thread.join().expect("every estimate is right");
         }
     }
 
-    /// Evaluates two chunks at a time, and is done when it is told to be.
+    /// Takes two chunks in flight, and is done with them when `may_end` is set.
     struct Slow {
         submitted: Arc<AtomicUsize>,
         may_end: Arc<AtomicBool>,
@@ -338,7 +383,7 @@ mod tests {
             4
         }
 
-        fn overlap(&self) -> usize {
+        fn max_in_flight(&self) -> usize {
             1
         }
 
@@ -370,11 +415,11 @@ mod tests {
         let (submitted, may_end) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let slow = Slow { submitted: Arc::clone(&submitted), may_end: Arc::clone(&may_end), chunks: VecDeque::new() };
         let mut parts = share::<u64>(Box::new(slow), 2);
-        assert!(parts.iter().all(|part| part.overlap() == 1 && part.chunk() == 4));
+        assert!(parts.iter().all(|part| part.max_in_flight() == 1 && part.chunk() == 4));
         let wait_for = |count| {
-            let begun = Instant::now();
+            let started = Instant::now();
             while submitted.load(Ordering::SeqCst) < count {
-                assert!(begun.elapsed() < Duration::from_secs(60), "chunk {count} waits for those before");
+                assert!(started.elapsed() < Duration::from_secs(60), "chunk {count} waits for those before");
                 thread::yield_now();
             }
         };
@@ -385,7 +430,7 @@ mod tests {
         may_end.store(true, Ordering::SeqCst);
         assert_eq!(parts[0].collect().expect("it evaluates").values, [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(parts[1].collect().expect("it evaluates").values, [5.0, 6.0, 7.0, 8.0, 9.0]);
-        // What fails is told to those who asked for it, and nobody else.
+        // Only the search whose chunk failed gets the error.
         parts[0].submit(&[13], Query::Values).expect("the thread lives");
         let failed = parts[0].collect().expect_err("the chunk is refused");
         assert_eq!(failed.0, "unlucky");
@@ -399,14 +444,14 @@ mod tests {
         let (submitted, may_end) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let slow = Slow { submitted: Arc::clone(&submitted), may_end: Arc::clone(&may_end), chunks: VecDeque::new() };
         let mut outer = share::<u64>(Box::new(slow), 1).remove(0);
-        assert!(outer.overlap() == 1);
+        assert!(outer.max_in_flight() == 1);
         let (mut parts, service) = split(&outer, 2);
         thread::scope(|scope| {
-            // The second chunk is asked for, and is in work, before the first is done.
+            // The second chunk is submitted before the first is done.
             scope.spawn(move || {
                 let wait_for = |count| {
-                    let begun = Instant::now();
-                    while submitted.load(Ordering::SeqCst) < count && begun.elapsed() < Duration::from_secs(60) {
+                    let started = Instant::now();
+                    while submitted.load(Ordering::SeqCst) < count && started.elapsed() < Duration::from_secs(60) {
                         thread::yield_now();
                     }
                 };
@@ -422,7 +467,7 @@ mod tests {
                     assert_eq!(part.collect().expect("it evaluates").values, [number as f32, 7.0, 8.0, 9.0]);
                 }
             });
-            service.serve(&mut outer, Some(PATIENCE), &mut || ());
+            service.serve(&mut outer, &mut || ());
         });
     }
 }

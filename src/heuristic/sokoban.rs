@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a level costs where some box has no goal that it can be pushed to: more than any that can be solved.
+/// The estimate where a box has no goal that it can be pushed to: above the cost of any solvable level.
 const HOPELESS: f32 = 1e6;
 
 impl PuzzleHeuristics for Sokoban {
@@ -22,8 +22,8 @@ impl PuzzleHeuristics for Sokoban {
     }
 }
 
-/// The estimate of a level: the pushes of the cheapest matching of boxes to goals; by moves, also the steps that the
-/// player needs to stand beside the nearest box. Admissible: boxes are pushed as if nothing else stood in the way.
+/// The estimate of a level: the pushes of the cheapest matching of boxes to goals; where steps count, also the steps that
+/// the player needs to a box. Admissible: boxes are pushed as if nothing else stood in the way.
 fn estimate(levels: Arc<Levels>, by_moves: bool) -> impl Fn(&Position) -> f32 + Send {
     let matching = RefCell::new(Matching::default());
     move |position| {
@@ -31,13 +31,12 @@ fn estimate(levels: Arc<Levels>, by_moves: bool) -> impl Fn(&Position) -> f32 + 
         if position.boxes.is_subset(&level.goals) {
             return 0.0;
         }
-        let pushes = matching.borrow_mut().pushes(level, position);
-        let Some(pushes) = pushes else { return HOPELESS };
+        let Some(pushes) = matching.borrow_mut().pushes(level, position) else { return HOPELESS };
         (pushes + if by_moves { steps_to_a_box(level, position) } else { 0 }) as f32
     }
 }
 
-/// Steps until the player stands beside a box, if no box is in the way.
+/// Steps until the player stands next to a box.
 fn steps_to_a_box(level: &Level, position: &Position) -> u32 {
     let mut seen = Squares::default();
     let mut queue = VecDeque::from([(position.player, 0)]);
@@ -58,8 +57,8 @@ fn steps_to_a_box(level: &Level, position: &Position) -> u32 {
     0
 }
 
-/// The assignment problem, by the Hungarian method with potentials (Kuhn 1955, Munkres 1957; in the O(n³) form of
-/// Jonker and Volgenant 1987). Steps of the player leave it as it is: the last answer is kept.
+/// The assignment problem, by the Hungarian method with potentials (Kuhn 1955, Munkres 1957; in the O(n³) form of Jonker
+/// and Volgenant 1987). The player's steps do not change it, so the last result is kept.
 #[derive(Debug, Default)]
 struct Matching {
     last: Option<(u32, Squares, Option<u32>)>,
@@ -67,15 +66,23 @@ struct Matching {
     row_potential: Vec<i64>,
     column_potential: Vec<i64>,
     matched: Vec<usize>,
-    way: Vec<usize>,
+    /// The column before each column on the augmenting path.
+    previous: Vec<usize>,
     least: Vec<i64>,
     used: Vec<bool>,
 }
 
-const FAR: i64 = 1 << 32;
+/// The cost of a box and a goal that it cannot be pushed to.
+const UNREACHABLE_COST: i64 = 1 << 32;
+
+/// Fills a buffer anew.
+fn reset<T: Clone>(buffer: &mut Vec<T>, length: usize, value: T) {
+    buffer.clear();
+    buffer.resize(length, value);
+}
 
 impl Matching {
-    /// The least sum of pushes; `None` if some box finds no goal.
+    /// The least sum of pushes; `None` if a box finds no goal.
     fn pushes(&mut self, level: &Level, position: &Position) -> Option<u32> {
         if let Some((number, boxes, pushes)) = self.last
             && number == position.level
@@ -86,7 +93,7 @@ impl Matching {
         self.costs.clear();
         for square in position.boxes.iter() {
             self.costs.extend(level.pushes.iter().map(|pushes| match pushes[usize::from(square)] {
-                UNREACHABLE => FAR,
+                UNREACHABLE => UNREACHABLE_COST,
                 pushes => i64::from(pushes),
             }));
         }
@@ -96,30 +103,22 @@ impl Matching {
         pushes
     }
 
-    /// The cheapest assignment of every row to a column of its own; `rows` ≤ `columns`. Rows and columns count from
-    /// 1, 0 stands for none.
+    /// The cost of the cheapest assignment of each row to its own column; `rows` ≤ `columns`. Rows and columns count from 1,
+    /// 0 stands for none.
     fn solve(&mut self, rows: usize, columns: usize) -> i64 {
-        self.row_potential.clear();
-        self.row_potential.resize(rows + 1, 0);
-        self.column_potential.clear();
-        self.column_potential.resize(columns + 1, 0);
-        self.matched.clear();
-        self.matched.resize(columns + 1, 0);
-        self.way.clear();
-        self.way.resize(columns + 1, 0);
-        for row in 1..=rows {
-            self.add(row, columns);
-        }
+        reset(&mut self.row_potential, rows + 1, 0);
+        reset(&mut self.column_potential, columns + 1, 0);
+        reset(&mut self.matched, columns + 1, 0);
+        reset(&mut self.previous, columns + 1, 0);
+        (1..=rows).for_each(|row| self.add(row, columns));
         -self.column_potential[0]
     }
 
     /// Adds a row along the shortest augmenting path.
     fn add(&mut self, row: usize, columns: usize) {
         self.matched[0] = row;
-        self.least.clear();
-        self.least.resize(columns + 1, i64::MAX);
-        self.used.clear();
-        self.used.resize(columns + 1, false);
+        reset(&mut self.least, columns + 1, i64::MAX);
+        reset(&mut self.used, columns + 1, false);
         let mut column = 0;
         while self.matched[column] != 0 {
             self.used[column] = true;
@@ -129,7 +128,7 @@ impl Matching {
                 let reduced =
                     self.costs[(from - 1) * columns + to - 1] - self.row_potential[from] - self.column_potential[to];
                 if reduced < self.least[to] {
-                    (self.least[to], self.way[to]) = (reduced, column);
+                    (self.least[to], self.previous[to]) = (reduced, column);
                 }
                 if self.least[to] < delta {
                     (delta, next) = (self.least[to], to);
@@ -146,7 +145,7 @@ impl Matching {
             column = next;
         }
         while column != 0 {
-            let before = self.way[column];
+            let before = self.previous[column];
             self.matched[column] = self.matched[before];
             column = before;
         }
@@ -156,7 +155,7 @@ impl Matching {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::Puzzle as _;
+    use crate::puzzle::Notation as _;
     use crate::puzzle::sokoban::Sokoban;
     use crate::random::{below, generator};
     use crate::sampler::known_costs;

@@ -1,13 +1,12 @@
 //! The dense network in 8-bit integers, for solving on a CPU: twice the rate of its bfloat16 products with AVX-512 VNNI,
 //! and of its f32 products with AVX2.
 //!
-//! - Weights are rounded once, each output's by its own scale; activations, which are never negative, to bytes by the
-//!   largest of their row. No statistics of activations are needed, and a state's estimate does not depend on what
-//!   else is in the batch. Sums are exact integers; what is added to them (biases, the residual stream), and the output
-//!   layers, stay f32.
-//! - The first layer is no product: of a one-hot row, it is a sum of as many table rows as there are cells.
-//! - A core takes tiles of rows through all layers at once, so that activations never leave its cache; the products are
-//!   blocked in registers. What depends on the processor's instructions is a [`Kernel`].
+//! - Weights are rounded once, with one scale per output; activations, which are never negative, to bytes, with one scale per
+//!   row. No statistics of activations are needed, and a state's estimate does not depend on the rest of the batch. Sums are
+//!   exact integers; biases, the residual stream and the heads stay f32.
+//! - The first layer is no product: for a one-hot row, it is a sum of one table row per cell.
+//! - A core takes tiles of rows through all layers, so that activations never leave its cache; the products are blocked in
+//!   registers. The [`Kernel`] holds all that depends on the processor's instructions.
 //!
 //! After Jacob et al. 2018 (integer arithmetic of networks), with dynamic scales.
 
@@ -16,161 +15,204 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use super::network::{Begun, Evaluation, Evaluator};
+use super::evaluator::{Evaluator, PassInFlight};
+use super::layers::Heads;
+use super::libtorch::host_values;
+use crate::heuristic::Estimates;
+use crate::workers::on_each;
 use ndarray::{Array2, ArrayView2};
+use std::marker::PhantomData;
 use std::sync::Mutex;
-use std::thread;
+use tch::Tensor;
 
 /// Rows that a core takes through the network at once.
 const TILE: usize = 48;
 
-/// Inputs and outputs of a layer are filled up with zeros to multiples of this. A kernel's panels divide it.
+/// Inputs and outputs of a layer are padded with zeros to multiples of this. A kernel's panels divide it.
 const PAD: usize = 64;
 
-/// The instructions that products are done with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Instructions {
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-}
-
-impl Instructions {
-    /// The fastest that this machine has.
-    fn best() -> Option<Self> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let found = [(avx512::Avx512::is_available(), Self::Avx512), (avx2::Avx2::is_available(), Self::Avx2)];
-            found.into_iter().find_map(|(is_available, this)| is_available.then_some(this))
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        None
-    }
-}
-
-/// Whether this machine can.
+/// Whether this machine has the instructions of a kernel.
 pub(super) fn is_available() -> bool {
-    Instructions::best().is_some()
+    #[cfg(target_arch = "x86_64")]
+    let is_available = avx512::Avx512::is_available() || avx2::Avx2::is_available();
+    #[cfg(not(target_arch = "x86_64"))]
+    let is_available = false;
+    is_available
 }
 
-/// What depends on the processor's instructions.
-///
-/// The functions are unsafe to call where [`Kernel::is_available`] is `false`.
-trait Kernel {
-    /// Outputs that a block of registers holds of each row: the order of a product's weights.
+/// Rounds a network for the fastest kernel of this machine; `None` if it has none.
+pub(super) fn evaluator(network: impl FnOnce() -> FloatMlp) -> Option<Box<dyn Evaluator>> {
+    #[cfg(target_arch = "x86_64")]
+    if avx512::Avx512::is_available() {
+        return Some(Box::new(Int8Mlp::<avx512::Avx512>::new(network())));
+    } else if avx2::Avx2::is_available() {
+        return Some(Box::new(Int8Mlp::<avx2::Avx2>::new(network())));
+    }
+    None
+}
+
+/// Functions that depend on the processor's instructions. Unsafe to call if [`Kernel::is_available`] is `false`.
+trait Kernel: Send + Sync {
+    /// Outputs of a block of registers: the weights of a layer are stored in panels of these.
     const PANEL: usize;
-    /// What the largest activation of a row is rounded to.
-    const MOST: f32;
+    /// The largest rounded activation.
+    const MAX_ACTIVATION: f32;
 
     fn is_available() -> bool;
 
     /// The scale of an output's weights: the least at which no rounded weight exceeds 127 and no 16-bit sum overflows.
-    fn weight_unit(row: &[f32]) -> f32;
+    fn weight_scale(row: &[f32]) -> f32;
 
     /// The first layer with its ReLU; `out` is `TILE × outputs`.
-    unsafe fn look_up(table: &Table, rows: &[u8], cells: usize, out: &mut [f32]);
+    unsafe fn first_layer(layer: &FirstLayer, rows: &[u8], cells: usize, out: &mut [f32]);
 
-    /// Rounds a tile of rows that are not negative to bytes, each by its largest number.
-    unsafe fn round(from: &[f32], width: usize, bytes: &mut [u8], units: &mut [f32; TILE]);
+    /// Rounds a tile of rows that are not negative to bytes, with one scale per row.
+    unsafe fn quantize(from: &[f32], width: usize, bytes: &mut [u8], scales: &mut [f32; TILE]);
 
-    /// A dense layer on a tile: `out` becomes ReLU of the product and the bias; with `ADD`, of these and itself.
-    unsafe fn product<const ADD: bool>(layer: &Product, bytes: &[u8], units: &[f32; TILE], out: &mut [f32]);
+    /// A dense layer on a tile: `out` becomes ReLU of the product and the bias, with `ADD` plus its old value.
+    unsafe fn dense<const ADD: bool>(layer: &Int8Layer, bytes: &[u8], scales: &[f32; TILE], out: &mut [f32]);
 
     /// The product of two vectors, whose lengths are the same multiple of 16.
     unsafe fn dot(a: &[f32], b: &[f32]) -> f32;
 }
 
-/// A dense layer as it was trained, with what comes after its sums: `outputs × inputs` weights, a bias an output.
-pub(super) struct Dense {
-    pub(super) weights: Vec<f32>,
-    pub(super) biases: Vec<f32>,
+/// A dense layer before rounding: weights `outputs × inputs`, one bias per output.
+pub(super) struct FloatLayer {
+    weights: Vec<f32>,
+    biases: Vec<f32>,
 }
 
-/// The output layers, and what makes moves of the value's output.
-pub(super) struct Outputs {
-    pub(super) value: Dense,
-    pub(super) policy: Option<Dense>,
-    pub(super) offset: f32,
-    pub(super) scale: f32,
-}
+impl FloatLayer {
+    pub(super) fn new(weights: &Tensor, biases: Option<&Tensor>) -> Self {
+        let biases = biases.map_or_else(|| vec![0.0; weights.size()[0] as usize], host_values);
+        FloatLayer { weights: host_values(weights), biases }
+    }
 
-/// The dense residual network (`mlp`) in 8-bit integers.
-pub(super) struct Int8Mlp {
-    instructions: Instructions,
-    input: Table,
-    hidden: Product,
-    blocks: Vec<[Product; 2]>,
-    outputs: Outputs,
-    threads: usize,
-    operations: u64,
-}
+    fn inputs(&self) -> usize {
+        self.weights.len() / self.biases.len()
+    }
 
-impl Int8Mlp {
-    /// Rounds a network; `None` if the machine cannot ([`is_available`]). `cells` are those that its one-hot is made of,
-    /// symbol by symbol.
-    pub(super) fn new(
-        cells: &[i64],
-        input: &Dense,
-        hidden: &Dense,
-        blocks: impl Iterator<Item = [Dense; 2]>,
-        outputs: Outputs,
-        operations: u64,
-    ) -> Option<Self> {
-        let instructions = Instructions::best()?;
-        let product = |layer: &Dense| Product::new(layer, instructions);
-        Some(Int8Mlp {
-            instructions,
-            input: Table::new(cells.iter().map(|&cell| cell as usize).collect(), input),
-            hidden: product(hidden),
-            blocks: blocks.map(|block| block.each_ref().map(product)).collect(),
-            outputs,
-            threads: tch::get_num_threads() as usize,
-            operations,
-        })
+    /// The biases, padded with zeros.
+    fn padded_biases(&self) -> Vec<f32> {
+        let mut biases = self.biases.clone();
+        biases.resize(biases.len().next_multiple_of(PAD), 0.0);
+        biases
     }
 }
 
-impl Evaluator for Int8Mlp {
+/// The network `mlp` before rounding.
+pub(super) struct FloatMlp {
+    /// The cells of its one-hot, which is ordered by symbol first.
+    pub(super) cells: Vec<usize>,
+    pub(super) input: FloatLayer,
+    pub(super) hidden: FloatLayer,
+    pub(super) blocks: Vec<[FloatLayer; 2]>,
+    /// Not rounded.
+    pub(super) heads: Heads<FloatLayer>,
+    pub(super) operations: u64,
+}
+
+/// The network `mlp` in 8-bit integers. Made only where its kernel is available.
+struct Int8Mlp<K> {
+    input: FirstLayer,
+    hidden: Int8Layer,
+    blocks: Vec<[Int8Layer; 2]>,
+    heads: Heads<FloatLayer>,
+    threads: usize,
+    operations: u64,
+    kernel: PhantomData<K>,
+}
+
+impl<K: Kernel> Int8Mlp<K> {
+    fn new(network: FloatMlp) -> Self {
+        let FloatMlp { cells, input, hidden, blocks, heads, operations } = network;
+        Int8Mlp {
+            input: FirstLayer::new(cells, &input),
+            hidden: Int8Layer::new::<K>(&hidden),
+            blocks: blocks.iter().map(|block| block.each_ref().map(Int8Layer::new::<K>)).collect(),
+            heads,
+            threads: tch::get_num_threads() as usize,
+            operations,
+            kernel: PhantomData,
+        }
+    }
+
+    /// Evaluates at most [`TILE`] rows.
+    fn evaluate(&self, rows: &[u8], cells: usize, policy: Option<&FloatLayer>, scratch: &mut Scratch) -> Estimates {
+        let Scratch { inner, stream, bytes, scales } = scratch;
+        // SAFETY: the kernel is available; so below.
+        unsafe {
+            K::first_layer(&self.input, rows, cells, inner);
+            K::quantize(inner, self.hidden.inputs, bytes, scales);
+            K::dense::<false>(&self.hidden, bytes, scales, stream);
+            for [first, second] in &self.blocks {
+                K::quantize(stream, first.inputs, bytes, scales);
+                K::dense::<false>(first, bytes, scales, inner);
+                K::quantize(inner, second.inputs, bytes, scales);
+                K::dense::<true>(second, bytes, scales, stream);
+            }
+        }
+        let (count, width) = (rows.len() / cells, self.hidden.outputs);
+        // Features are longer than the weights of a head by padding.
+        let output = |layer: &FloatLayer, index: usize, row: usize| {
+            let (inputs, features) = (layer.inputs(), &stream[row * width..]);
+            let weights = &layer.weights[index * inputs..][..inputs];
+            let whole = inputs / 16 * 16;
+            // SAFETY: see above.
+            let sum = unsafe { K::dot(&weights[..whole], &features[..whole]) };
+            let rest: f32 = weights[whole..].iter().zip(&features[whole..]).map(|(a, b)| a * b).sum();
+            layer.biases[index] + sum + rest
+        };
+        let Heads { value, offset, scale, .. } = &self.heads;
+        let (offset, scale) = (*offset as f32, *scale as f32);
+        let values = (0..count).map(|row| offset + scale * output(value, 0, row)).collect();
+        let policy = policy.map(|policy| {
+            let mut logits =
+                Array2::from_shape_fn((count, policy.biases.len()), |(row, index)| output(policy, index, row));
+            for mut row in logits.rows_mut() {
+                let largest = row.fold(f32::NEG_INFINITY, |largest, &logit| largest.max(logit));
+                row.mapv_inplace(|logit| (logit - largest).exp());
+                let sum: f32 = row.iter().sum();
+                row /= sum;
+            }
+            logits
+        });
+        Estimates { values, policy }
+    }
+}
+
+impl<K: Kernel> Evaluator for Int8Mlp<K> {
     fn operations(&self) -> u64 {
         self.operations
     }
 
-    fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn Begun> {
-        let outputs = self.outputs.policy.as_ref().filter(|_| with_policy);
-        let count = outputs.map_or(0, |moves| moves.biases.len());
-        let (samples, cells) = rows.dim();
-        let mut values = vec![0f32; samples];
-        let mut probabilities = vec![0f32; samples * count];
-        if samples > 0 {
-            let rows = rows.as_slice().expect("rows are laid out one after the other");
-            // An output of no moves still has a place to be written to.
-            let places =
-                probabilities.chunks_mut((TILE * count).max(1)).map(Some).chain(std::iter::repeat_with(|| None));
-            let tiles = rows.chunks(TILE * cells).zip(values.chunks_mut(TILE)).zip(places);
-            let tiles = Mutex::new(tiles);
-            let work = || {
-                let mut scratch = Scratch::new(self);
-                loop {
-                    let next = tiles.lock().expect("no tile panics").next();
-                    let Some(((rows, values), policy)) = next else { break };
-                    scratch.evaluate(self, rows, cells, values, policy.unwrap_or_default());
-                }
-            };
-            let threads = self.threads.min(samples.div_ceil(TILE));
-            thread::scope(|scope| {
-                (1..threads).for_each(|_| drop(scope.spawn(work)));
-                work();
-            });
-        }
-        let policy = outputs
-            .map(|_| Array2::from_shape_vec((samples, count), probabilities).expect("one row of moves a sample"));
-        Box::new(Evaluation { values, policy })
+    fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn PassInFlight> {
+        let policy = self.heads.policy.as_ref().filter(|_| with_policy);
+        let cells = rows.ncols();
+        let tiles = rows.to_slice().expect("rows are contiguous").chunks(TILE * cells).collect();
+        let (narrow, widest) = (self.hidden.outputs, self.hidden.inputs.max(self.hidden.outputs));
+        let new = || Scratch {
+            inner: vec![0.0; TILE * widest],
+            stream: vec![0.0; TILE * narrow],
+            bytes: vec![0; TILE * widest],
+            scales: [0.0; TILE],
+        };
+        let unused = Mutex::new(Vec::new());
+        let parts = on_each(self.threads, tiles, |tile| {
+            let mut scratch = unused.lock().expect("no holder panics").pop().unwrap_or_else(new);
+            let estimates = self.evaluate(tile, cells, policy, &mut scratch);
+            unused.lock().expect("no holder panics").push(scratch);
+            estimates
+        });
+        let policy = policy.map(|policy| Array2::zeros((0, policy.biases.len())));
+        let mut all = Estimates { values: Vec::new(), policy };
+        parts.into_iter().for_each(|part| all.append(part));
+        Box::new(all)
     }
 }
 
-/// The first layer: for each cell and each symbol in it, what it adds to every output, in 16 bits.
-struct Table {
+/// The first layer: for each cell and each symbol in it, its addend to every output, in 16 bits.
+struct FirstLayer {
     cells: Vec<usize>,
     symbols: usize,
     outputs: usize,
@@ -180,43 +222,38 @@ struct Table {
     biases: Vec<f32>,
 }
 
-impl Table {
-    fn new(cells: Vec<usize>, layer: &Dense) -> Self {
-        let outputs = layer.biases.len();
-        let inputs = layer.weights.len() / outputs;
+impl FirstLayer {
+    fn new(cells: Vec<usize>, layer: &FloatLayer) -> Self {
+        let inputs = layer.inputs();
         let symbols = inputs / cells.len();
-        let padded = outputs.next_multiple_of(PAD);
-        let weight =
-            |output: usize, cell: usize, symbol: usize| layer.weights[output * inputs + symbol * cells.len() + cell];
-        let mut scales = vec![0f32; padded];
-        let mut sums = vec![0i16; padded * inputs];
-        for output in 0..outputs {
-            let largest = |cell| (0..symbols).map(|symbol| weight(output, cell, symbol).abs()).fold(0f32, f32::max);
-            // No sum overflows, roundings of half a unit a cell included.
-            let most: f32 = (0..cells.len()).map(largest).sum();
-            let scale = (most / (i16::MAX as f32 - cells.len() as f32)).max(f32::MIN_POSITIVE);
-            scales[output] = scale;
+        let biases = layer.padded_biases();
+        let outputs = biases.len();
+        let (mut scales, mut sums) = (vec![0f32; outputs], vec![0i16; outputs * inputs]);
+        for (output, weights) in layer.weights.chunks(inputs).enumerate() {
+            let weight = |cell: usize, symbol: usize| weights[symbol * cells.len() + cell];
+            let largest = |cell| (0..symbols).map(|symbol| weight(cell, symbol).abs()).fold(0f32, f32::max);
+            // No sum overflows, roundings of half a unit per cell included.
+            let largest_sum: f32 = (0..cells.len()).map(largest).sum();
+            scales[output] = (largest_sum / (i16::MAX as f32 - cells.len() as f32)).max(f32::MIN_POSITIVE);
             for cell in 0..cells.len() {
                 for symbol in 0..symbols {
                     let row = (output / PAD * cells.len() + cell) * symbols + symbol;
-                    sums[row * PAD + output % PAD] = (weight(output, cell, symbol) / scale).round() as i16;
+                    sums[row * PAD + output % PAD] = (weight(cell, symbol) / scales[output]).round() as i16;
                 }
             }
         }
-        let mut biases = layer.biases.clone();
-        biases.resize(padded, 0.0);
-        Table { cells, symbols, outputs: padded, sums, scales, biases }
+        FirstLayer { cells, symbols, outputs, sums, scales, biases }
     }
 
-    /// What the cells add to each [`PAD`] outputs.
+    /// The addends to each [`PAD`] outputs.
     fn panels(&self) -> impl Iterator<Item = &[i16]> {
         self.sums.chunks_exact(self.cells.len() * self.symbols * PAD)
     }
 }
 
 /// A dense layer in 8 bits.
-struct Product {
-    /// Both multiples of [`PAD`]; what was added is 0.
+struct Int8Layer {
+    /// Both padded to multiples of [`PAD`].
     inputs: usize,
     outputs: usize,
     /// `panels × inputs / 4 × panel × 4`, in panels of [`Kernel::PANEL`] outputs.
@@ -225,128 +262,37 @@ struct Product {
     biases: Vec<f32>,
 }
 
-impl Product {
-    fn new(layer: &Dense, instructions: Instructions) -> Self {
-        match instructions {
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => Self::with::<avx512::Avx512>(layer),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => Self::with::<avx2::Avx2>(layer),
-        }
-    }
-
-    fn with<K: Kernel>(layer: &Dense) -> Self {
-        let (real_outputs, real_inputs) = (layer.biases.len(), layer.weights.len() / layer.biases.len());
-        let (inputs, outputs) = (real_inputs.next_multiple_of(PAD), real_outputs.next_multiple_of(PAD));
-        let mut weights = vec![0i8; inputs * outputs];
-        let mut scales = vec![0f32; outputs];
-        for (output, row) in layer.weights.chunks(real_inputs).enumerate() {
-            let scale = K::weight_unit(row).max(f32::MIN_POSITIVE);
-            scales[output] = scale;
+impl Int8Layer {
+    fn new<K: Kernel>(layer: &FloatLayer) -> Self {
+        let inputs = layer.inputs().next_multiple_of(PAD);
+        let biases = layer.padded_biases();
+        let outputs = biases.len();
+        let (mut weights, mut scales) = (vec![0i8; inputs * outputs], vec![0f32; outputs]);
+        for (output, row) in layer.weights.chunks(layer.inputs()).enumerate() {
+            scales[output] = K::weight_scale(row).max(f32::MIN_POSITIVE);
             for (input, weight) in row.iter().enumerate() {
                 let quad = (output / K::PANEL * (inputs / 4) + input / 4) * K::PANEL + output % K::PANEL;
-                weights[quad * 4 + input % 4] = (weight / scale).round() as i8;
+                weights[quad * 4 + input % 4] = (weight / scales[output]).round() as i8;
             }
         }
-        let mut biases = layer.biases.clone();
-        biases.resize(outputs, 0.0);
-        Product { inputs, outputs, weights, scales, biases }
+        Int8Layer { inputs, outputs, weights, scales, biases }
     }
 }
 
 /// The largest absolute value.
 fn largest(numbers: &[f32]) -> f32 {
-    numbers.iter().fold(0f32, |most, number| most.max(number.abs()))
+    numbers.iter().fold(0f32, |largest, number| largest.max(number.abs()))
 }
 
-/// What a core needs for one tile.
+/// The memory of a core for one tile.
 struct Scratch {
-    /// Activations between the two layers of a block, and of the first layer.
+    /// Activations of the first layer, and between the two layers of a block.
     inner: Vec<f32>,
     /// The residual stream.
     stream: Vec<f32>,
-    /// Rounded activations, and what one unit of each row is worth.
+    /// Rounded activations, and the scale of each row.
     bytes: Vec<u8>,
-    units: [f32; TILE],
-}
-
-impl Scratch {
-    fn new(network: &Int8Mlp) -> Self {
-        let (wide, narrow) = (network.hidden.inputs, network.hidden.outputs);
-        Scratch {
-            inner: vec![0.0; TILE * wide.max(narrow)],
-            stream: vec![0.0; TILE * narrow],
-            bytes: vec![0; TILE * wide.max(narrow)],
-            units: [0.0; TILE],
-        }
-    }
-
-    /// Evaluates at most [`TILE`] rows.
-    fn evaluate(&mut self, network: &Int8Mlp, rows: &[u8], cells: usize, values: &mut [f32], policy: &mut [f32]) {
-        match network.instructions {
-            // SAFETY: a network is only made where the machine has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => unsafe { self.with::<avx512::Avx512>(network, rows, cells, values, policy) },
-            // SAFETY: see above.
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => unsafe { self.with::<avx2::Avx2>(network, rows, cells, values, policy) },
-        }
-    }
-
-    /// # Safety
-    /// The machine must have the kernel's instructions.
-    unsafe fn with<K: Kernel>(
-        &mut self,
-        network: &Int8Mlp,
-        rows: &[u8],
-        cells: usize,
-        values: &mut [f32],
-        policy: &mut [f32],
-    ) {
-        let Scratch { inner, stream, bytes, units } = self;
-        let count = values.len();
-        // SAFETY: as the caller says; so below.
-        unsafe {
-            K::look_up(&network.input, rows, cells, inner);
-            K::round(inner, network.hidden.inputs, bytes, units);
-            K::product::<false>(&network.hidden, bytes, units, stream);
-            for [first, second] in &network.blocks {
-                K::round(stream, first.inputs, bytes, units);
-                K::product::<false>(first, bytes, units, inner);
-                K::round(inner, second.inputs, bytes, units);
-                K::product::<true>(second, bytes, units, stream);
-            }
-        }
-        // One output of an output layer; features may be longer than its weights, by zeros.
-        let output = |layer: &Dense, index: usize, features: &[f32]| {
-            let inputs = layer.weights.len() / layer.biases.len();
-            let weights = &layer.weights[index * inputs..][..inputs];
-            let whole = inputs / 16 * 16;
-            // SAFETY: see above.
-            let sum = unsafe { K::dot(&weights[..whole], &features[..whole]) };
-            let rest: f32 = weights[whole..].iter().zip(&features[whole..]).map(|(a, b)| a * b).sum();
-            layer.biases[index] + sum + rest
-        };
-        let outputs = &network.outputs;
-        let width = network.hidden.outputs;
-        for (value, features) in values.iter_mut().zip(stream.chunks(width)) {
-            *value = outputs.offset + outputs.scale * output(&outputs.value, 0, features);
-        }
-        if let Some(moves) = outputs.policy.as_ref().filter(|_| !policy.is_empty()) {
-            for (row, features) in policy.chunks_mut(policy.len() / count).zip(stream.chunks(width)) {
-                row.iter_mut().enumerate().for_each(|(i, logit)| *logit = output(moves, i, features));
-                softmax(row);
-            }
-        }
-    }
-}
-
-/// Logits to probabilities.
-fn softmax(row: &mut [f32]) {
-    let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    row.iter_mut().for_each(|logit| *logit = (*logit - most).exp());
-    let sum: f32 = row.iter().sum();
-    row.iter_mut().for_each(|value| *value /= sum);
+    scales: [f32; TILE],
 }
 
 #[cfg(test)]
@@ -356,42 +302,42 @@ mod tests {
     use crate::random::generator;
     use rand::Rng;
 
-    /// A layer whose weights are as large as they get together: all the same, or random ones with a few outliers.
-    fn layer(inputs: usize, outputs: usize, same: bool) -> Dense {
+    /// A layer of equal weights, whose sums are as large as possible, or of random ones with a few outliers.
+    fn layer(inputs: usize, outputs: usize, same: bool) -> FloatLayer {
         let mut random = generator(1, 0);
         let mut weight = |_| match (same, random.random_range(0..40)) {
             (true, _) => 0.3f32,
             (false, 0) => random.random_range(-4.0..4.0),
             (false, _) => random.random_range(-1.0..1.0),
         };
-        Dense {
+        FloatLayer {
             weights: (0..inputs * outputs).map(&mut weight).collect(),
             biases: (0..outputs).map(&mut weight).collect(),
         }
     }
 
-    /// Compares the product of a tile of bytes, all the largest or random ones, with sums of exact integers.
-    fn check_product<K: Kernel>(same: bool) {
+    /// Compares a layer on a tile of bytes, all the largest or random ones, with exact integer sums.
+    fn check_dense<K: Kernel>(same: bool) {
         let (inputs, outputs) = (192, 128);
-        let product = Product::with::<K>(&layer(inputs - 5, outputs - 3, same));
+        let dense = Int8Layer::new::<K>(&layer(inputs - 5, outputs - 3, same));
         let mut random = generator(2, 0);
-        let most = K::MOST as u8;
+        let largest = K::MAX_ACTIVATION as u8;
         let bytes: Vec<u8> =
-            (0..TILE * inputs).map(|_| if same { most } else { random.random_range(0..=most) }).collect();
-        let units: [f32; TILE] = std::array::from_fn(|row| 0.01 + row as f32);
+            (0..TILE * inputs).map(|_| if same { largest } else { random.random_range(0..=largest) }).collect();
+        let scales: [f32; TILE] = std::array::from_fn(|row| 0.01 + row as f32);
         let before: Vec<f32> = (0..TILE * outputs).map(|i| i as f32 % 7.0).collect();
         let mut out = before.clone();
-        // SAFETY: the caller has checked.
-        unsafe { K::product::<true>(&product, &bytes, &units, &mut out) };
+        // SAFETY: the caller has checked that it is available.
+        unsafe { K::dense::<true>(&dense, &bytes, &scales, &mut out) };
         for row in 0..TILE {
             for output in 0..outputs {
                 let sum: i32 = (0..inputs)
                     .map(|input| {
                         let quad = (output / K::PANEL * (inputs / 4) + input / 4) * K::PANEL + output % K::PANEL;
-                        i32::from(product.weights[quad * 4 + input % 4]) * i32::from(bytes[row * inputs + input])
+                        i32::from(dense.weights[quad * 4 + input % 4]) * i32::from(bytes[row * inputs + input])
                     })
                     .sum();
-                let value = (sum as f32).mul_add(units[row] * product.scales[output], product.biases[output]);
+                let value = (sum as f32).mul_add(scales[row] * dense.scales[output], dense.biases[output]);
                 let expected = (value + before[row * outputs + output]).max(0.0);
                 assert_eq!(out[row * outputs + output], expected, "row {row}, output {output}");
             }
@@ -403,33 +349,33 @@ mod tests {
             eprintln!("SKIPPED: this machine has no {name}");
             return;
         }
-        check_product::<K>(false);
-        check_product::<K>(true);
+        check_dense::<K>(false);
+        check_dense::<K>(true);
         let mut random = generator(3, 0);
         let numbers: Vec<f32> = (0..TILE * 64).map(|_| random.random_range(0.0..9.0)).collect();
-        let (mut bytes, mut units) = (vec![0; TILE * 64], [0.0; TILE]);
+        let (mut bytes, mut scales) = (vec![0; TILE * 64], [0.0; TILE]);
         // SAFETY: it is available.
-        unsafe { K::round(&numbers, 64, &mut bytes, &mut units) };
+        unsafe { K::quantize(&numbers, 64, &mut bytes, &mut scales) };
         for (i, (number, byte)) in numbers.iter().zip(&bytes).enumerate() {
-            let error = (number - f32::from(*byte) * units[i / 64]).abs();
-            assert!(error <= 0.501 * units[i / 64], "{number} is rounded to {byte} units of {}", units[i / 64]);
+            let error = (number - f32::from(*byte) * scales[i / 64]).abs();
+            assert!(error <= 0.501 * scales[i / 64], "{number} is rounded to {byte} units of {}", scales[i / 64]);
         }
         // SAFETY: it is available.
         let dot = unsafe { K::dot(&numbers[..48], &numbers[48..96]) };
         let expected: f32 = numbers[..48].iter().zip(&numbers[48..96]).map(|(a, b)| a * b).sum();
         assert!((dot - expected).abs() < 1e-3 * expected);
         let cells = vec![1, 0, 3];
-        let dense = layer(12, 70, false);
-        let table = Table::new(cells.clone(), &dense);
+        let float = layer(12, 70, false);
+        let first = FirstLayer::new(cells.clone(), &float);
         let rows: Vec<u8> = (0..TILE * 4).map(|_| random.random_range(0..4)).collect();
-        let mut out = vec![0.0; TILE * table.outputs];
+        let mut out = vec![0.0; TILE * first.outputs];
         // SAFETY: it is available.
-        unsafe { K::look_up(&table, &rows, 4, &mut out) };
-        for (row, out) in rows.chunks(4).zip(out.chunks(table.outputs)) {
+        unsafe { K::first_layer(&first, &rows, 4, &mut out) };
+        for (row, out) in rows.chunks(4).zip(out.chunks(first.outputs)) {
             for (output, &value) in out.iter().enumerate().take(70) {
-                let weight = |(i, &cell): (usize, &usize)| dense.weights[output * 12 + usize::from(row[cell]) * 3 + i];
+                let weight = |(i, &cell): (usize, &usize)| float.weights[output * 12 + usize::from(row[cell]) * 3 + i];
                 let sum: f32 = cells.iter().enumerate().map(weight).sum();
-                assert!((value - (sum + dense.biases[output]).max(0.0)).abs() < 2e-3);
+                assert!((value - (sum + float.biases[output]).max(0.0)).abs() < 2e-3);
             }
         }
     }

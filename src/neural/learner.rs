@@ -1,14 +1,15 @@
-//! A network that learns: parameters, optimizer, and one training step.
+//! A network in training: parameters, optimizer, and one optimizer step.
 
-use super::device::{Device, caught, no_grad};
-use super::encode::upload;
+use super::chunks::{ChunkEvaluator, chunk_size};
+use super::device::Device;
+use super::libtorch::{caught, host_values, no_grad};
 use super::model::{self, ModelConfig};
 use super::network::{Network, NetworkConfig, NetworkError, evaluator};
+use super::one_hot::{alignment_on, upload};
 use super::operations::to_device;
 use super::optimizer::AdamW;
-use super::parameters::{Parameters, host_values};
+use super::parameters::Parameters;
 use super::precision::Precision;
-use super::worker::{Worker, chunk};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::puzzle::Encoding;
@@ -18,22 +19,17 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tch::{Kind, Reduction, Tensor};
 
-pub use super::stages::Stages;
-
-/// The weight of the squared error of the cost-to-go, in units of the labels' spread, against the cross-entropy of the
-/// policy head in nats.
+/// Weight of the squared error of the cost-to-go, in units of the labels' spread, against the cross-entropy of the policy
+/// head in nats.
 const VALUE_WEIGHT: f64 = 2.0;
 
 /// Rows that the target network evaluates at a time on the CPU.
-const ROWS: usize = 1 << 14;
+const TARGET_CHUNK: usize = 1 << 14;
 
-/// The numbers that a step adds up, read seldom: the device need not wait for the host.
-const MEASURES: i64 = 4;
-
-/// Means over the samples since they were last read.
+/// Means over the samples since the last reading.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Losses {
-    /// What is minimised.
+    /// The minimized sum.
     pub loss: f64,
     /// Squared error of the cost-to-go, in moves².
     pub squared_error: f64,
@@ -47,30 +43,22 @@ pub struct Losses {
 pub(super) struct Uploaded {
     pub(super) rows: Tensor,
     labels: Tensor,
-    targets: Option<Tensor>,
+    policy_targets: Option<Tensor>,
 }
 
-/// What a forward pass in training gives.
-pub(super) struct Pass {
-    loss: Tensor,
-    squared: Tensor,
-    absolute: Tensor,
-    cross_entropy: Option<Tensor>,
-}
-
-/// What adds up the numbers of processes that learn together.
+/// Sums over processes that learn together.
 pub trait Sums {
     /// How many processes there are.
     fn size(&self) -> usize;
 
-    /// Makes `count` numbers on the CUDA device their sums, after all work that it was given before; `false` if that cannot
-    /// be done here, and nothing was.
+    /// Replaces `count` numbers on the CUDA device by their sums, after all earlier work of the device; returns `false`, with
+    /// nothing done, if that is not possible.
     ///
     /// # Errors
     /// If a process has failed.
     ///
     /// # Safety
-    /// So many numbers are there until the device's work is done.
+    /// The numbers must stay allocated until the device's work is done.
     unsafe fn on_device(&mut self, device: usize, address: *mut f32, count: usize) -> Result<bool>;
 
     /// The sums of numbers in the host's memory.
@@ -88,29 +76,37 @@ pub struct Learner {
     pub(super) optimizer: AdamW,
     pub(super) device: Device,
     precision: Precision,
-    sums: Tensor,
+    /// Sums of the losses over `summed` optimizer steps. They are read seldom, so that the device need not wait for the host.
+    loss_sums: Tensor,
     summed: u32,
     pub(super) ema: Option<Ema>,
     pub(super) target: Option<Target>,
 }
 
-/// The exponential moving average of the network over its steps.
+/// The exponential moving average of the network over its optimizer steps.
 pub(super) struct Ema {
     pub(super) parameters: Parameters,
     pub(super) decay: f64,
 }
 
-/// The network as it was some steps ago, which says what labels are.
+/// The target network: a copy from some steps ago, which labels come from.
 pub(super) struct Target {
     pub(super) parameters: Parameters,
-    worker: Worker,
+    evaluator: ChunkEvaluator,
+}
+
+/// Runs a part of an optimizer step.
+fn in_step<T>(device: Device, run: impl FnOnce() -> T) -> Result<T> {
+    caught(run).map_err(|error| {
+        Error::Device(format!("{device} failed: {error}; if memory is short, use a smaller `batch_size` or `width`"))
+    })
 }
 
 impl Learner {
-    /// A fresh network, its start drawn from the seed.
+    /// A fresh network with weights drawn from the seed.
     ///
     /// # Errors
-    /// As [`NetworkConfig`]: sizes that make no sense, or no grid to convolve.
+    /// If the sizes are out of range, or a convolutional network lacks a grid.
     pub fn fresh(
         config: NetworkConfig,
         encoding: &Encoding,
@@ -120,16 +116,16 @@ impl Learner {
         seed: u64,
     ) -> Result<Learner, NetworkError> {
         memory::keep_freed();
-        let (network, layout) = config.build(encoding, device.0, precision.kind())?;
+        let (network, layout) = config.build(encoding, device.0, precision.kind(), alignment_on(device.0))?;
         let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);
         let optimizer = AdamW::new(&parameters, weight_decay);
-        let sums = Tensor::zeros([MEASURES], (Kind::Float, device.0));
+        let loss_sums = Tensor::zeros([4], (Kind::Float, device.0));
         let (summed, ema, target) = (0, None, None);
-        Ok(Learner { config, network, parameters, optimizer, device, precision, sums, summed, ema, target })
+        Ok(Learner { config, network, parameters, optimizer, device, precision, loss_sums, summed, ema, target })
     }
 
-    /// The model that comes out is then an exponential moving average (EMA) of the weights and running statistics over the
-    /// steps, in which a step counts `decay` times what the next does (Polyak and Juditsky 1992).
+    /// Makes the resulting model an exponential moving average (EMA) of the weights and running statistics, in which an
+    /// optimizer step weighs `decay` times as much as the next (Polyak and Juditsky 1992).
     ///
     /// # Panics
     /// If `decay` is not from 0 to less than 1.
@@ -138,17 +134,17 @@ impl Learner {
         Learner { ema: Some(Ema { parameters: self.parameters.copy(), decay }), ..self }
     }
 
-    /// The parameters of the model that comes out.
+    /// The parameters of the resulting model.
     fn result(&self) -> &Parameters {
         self.ema.as_ref().map_or(&self.parameters, |ema| &ema.parameters)
     }
 
     /// How many numbers are trained.
     pub fn parameter_count(&self) -> u64 {
-        self.parameters.layout().trained() as u64
+        self.parameters.layout.trained() as u64
     }
 
-    /// Lets labels come from the network as it is now, from here on ([`Learner::relabel`]).
+    /// Makes a copy of the network the target that [`Learner::relabel`] evaluates.
     ///
     /// # Errors
     /// If the device fails.
@@ -157,21 +153,21 @@ impl Learner {
     }
 
     pub(super) fn set_target(&mut self, parameters: Parameters) -> Result<()> {
-        let (device, before) = (self.device, self.target.take());
-        let precision = Precision::for_solving(device, self.config.kind);
+        let device = self.device;
+        let precision = self.config.kind.fastest_precision(device);
         let evaluator = device.run(|| evaluator(&*self.network, &parameters, device.0, precision))?;
-        let largest = match before {
-            Some(target) => target.worker.largest(), // it may have found that fewer fit
-            None if device.is_cuda() => chunk(&*evaluator, device),
-            None => ROWS,
+        let max_rows = match &self.target {
+            Some(target) => target.evaluator.max_rows, // it may have found that fewer fit
+            None if device.is_cuda() => chunk_size(&*evaluator, device),
+            None => TARGET_CHUNK,
         };
-        self.target = Some(Target { parameters, worker: Worker::new(evaluator, device, largest) });
+        self.target = Some(Target { parameters, evaluator: ChunkEvaluator::new(evaluator, device, max_rows) });
         Ok(())
     }
 
-    /// Labels a batch by one step of value iteration (Bellman 1957; on a cost-to-go: Agostinelli et al. 2019, Methods): a
-    /// state costs what its best move does, and what the target network says of the child, but no more than the walk
-    /// that led to it. The best moves become its policy targets.
+    /// Labels a batch by one step of value iteration (Bellman 1957; for a cost-to-go: Agostinelli et al. 2019, Methods): a
+    /// state's label is the cost of its best move plus the target network's estimate of the child, at most the cost of the
+    /// walk that led to the state. The best moves become its policy targets.
     ///
     /// # Errors
     /// If the device fails.
@@ -182,9 +178,9 @@ impl Learner {
         let mut children = batch.children.take().expect("the batch has children");
         let moves = children.costs.ncols();
         let target = self.target.as_mut().expect("there is a target network");
-        let evaluated = target.worker.evaluate_parts(children.unknown.view(), false);
-        let evaluated = evaluated.map_err(|error| Error::Device(format!("{} failed: {error}", self.device)))?;
-        let values = evaluated.into_iter().flat_map(|part| part.values);
+        let evaluated = target.evaluator.evaluate_all(children.unknown.view(), false);
+        let evaluated = evaluated.map_err(|error| Error::Device(self.device.failure(&error)))?;
+        let values = evaluated.into_iter().flat_map(|chunk| chunk.values);
         let costs = children.costs.as_slice_mut().expect("costs are contiguous");
         for (&place, value) in children.places.iter().zip(values) {
             costs[place as usize] += value.max(children.least_unknown);
@@ -199,24 +195,23 @@ impl Learner {
         Ok(())
     }
 
-    /// Learns from one batch.
+    /// Learns from one batch: one optimizer step.
     ///
     /// # Errors
-    /// If the device fails: it has too little memory for the batch, say. The network is not to be used any more then.
+    /// If the device fails, for example because the batch does not fit its memory. The network is unusable then.
     pub fn step(&mut self, batch: &Batch, learning_rate: f64) -> Result<()> {
-        let step = caught(|| {
-            let (gradients, measures) = self.gradients(batch);
-            self.descend(&gradients, &measures, learning_rate);
-        });
-        step.map_err(|error| self.failed(&error))
+        in_step(self.device, || {
+            let (gradients, losses) = self.gradients(batch);
+            self.descend(&gradients, &losses, learning_rate);
+        })
     }
 
-    /// Learns from one batch together with other processes that learn from theirs: each makes its step with the means of
-    /// all gradients, running statistics and losses. Whether any of them is told to `stop`, which all hear of after the same
-    /// step.
+    /// Learns from one batch together with other processes that learn from theirs: each makes its optimizer step with the
+    /// means of all gradients, running statistics and losses. Returns whether any process gave `stop`, which all learn after
+    /// the same step.
     ///
     /// # Errors
-    /// As [`Learner::step`], and those of `sums`.
+    /// See [`Learner::step`]; and those of `sums`.
     pub fn step_together(
         &mut self,
         batch: &Batch,
@@ -224,77 +219,65 @@ impl Learner {
         stop: bool,
         sums: &mut dyn Sums,
     ) -> Result<bool> {
-        let own = caught(|| {
-            let (gradients, measures) = self.gradients(batch);
-            let parts = [&gradients[0], &gradients[1], self.parameters.statistics(), &measures];
+        let device = self.device;
+        let (own, lengths) = in_step(device, || {
+            let (gradients, losses) = self.gradients(batch);
+            let parts = [&gradients[0], &gradients[1], self.parameters.statistics(), &losses];
             let lengths = parts.map(|tensor| tensor.numel() as i64);
             (Tensor::cat(&parts.map(Tensor::detach), 0), lengths)
-        });
-        let (own, lengths) = own.map_err(|error| self.failed(&error))?;
+        })?;
         let (summed, is_stopped) = self.sum(own, stop, sums)?;
-        let share = 1.0 / sums.size() as f64;
-        let step = caught(|| {
-            let mut parts = summed.g_mul_scalar(share).split_with_sizes(lengths, 0);
-            let [measures, statistics] = [(); 2].map(|()| parts.pop().expect("there are four parts"));
+        in_step(device, || {
+            let means = summed.g_mul_scalar(1.0 / sums.size() as f64);
+            let mut parts = means.split_with_sizes(lengths, 0);
+            let [losses, statistics] = [(); 2].map(|()| parts.pop().expect("there are four parts"));
             self.parameters.statistics().shallow_clone().copy_(&statistics);
-            self.descend(&parts, &measures, learning_rate);
-        });
-        step.map(|()| is_stopped).map_err(|error| self.failed(&error))
+            self.descend(&parts, &losses, learning_rate);
+        })?;
+        Ok(is_stopped)
     }
 
-    /// The sums over all processes of numbers on the device, and whether any of them is told to stop.
+    /// The sums of numbers on the device over all processes, and whether any process gave `stop`.
     fn sum(&self, mut numbers: Tensor, stop: bool, sums: &mut dyn Sums) -> Result<(Tensor, bool)> {
         let flag = if stop { 1.0 } else { 0.0 };
         if let tch::Device::Cuda(device) = self.device.0 {
             let (address, count) = (numbers.data_ptr().cast(), numbers.numel());
-            // SAFETY: the tensor is contiguous, and its memory goes to later work of the same stream alone.
+            // SAFETY: the tensor is contiguous, and its memory is only reused by later work of the same stream.
             if unsafe { sums.on_device(device, address, count) }? {
-                // Through the host, which need not wait for the device then.
+                // The flag goes through the host, which need not wait for the device then.
                 let flags = sums.on_host(vec![flag])?;
                 return Ok((numbers, flags[0] > 0.0));
             }
         }
-        let mut values = caught(|| host_values(&numbers)).map_err(|error| self.failed(&error))?;
+        let mut values = in_step(self.device, || host_values(&numbers))?;
         values.push(flag);
         values = sums.on_host(values)?;
         let is_stopped = values.pop().is_some_and(|flags| flags > 0.0);
-        let back = caught(|| numbers.copy_(&Tensor::from_slice(&values)));
-        back.map(|()| (numbers, is_stopped)).map_err(|error| self.failed(&error))
+        in_step(self.device, || numbers.copy_(&Tensor::from_slice(&values)))?;
+        Ok((numbers, is_stopped))
     }
 
-    fn failed(&self, error: &str) -> Error {
-        Error::Device(format!(
-            "{} failed: {error}; if memory is short, use a smaller `batch_size` or `width`",
-            self.device
-        ))
-    }
-
-    /// Forward and backward pass: the gradients of [`Parameters::trained`], and the losses.
+    /// Forward and backward pass: the gradients of [`Parameters::trained`], and the [losses](Learner::forward).
     fn gradients(&self, batch: &Batch) -> (Vec<Tensor>, Tensor) {
-        let pass = self.forward(&self.upload(batch));
-        let gradients = self.backward(&pass);
-        let measures = no_grad(|| {
-            let cross_entropy = pass.cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, self.device.0)));
-            Tensor::stack(&[pass.loss, pass.squared, pass.absolute, cross_entropy], 0)
-        });
-        (gradients, measures)
+        let (loss, losses) = self.forward(&self.upload(batch));
+        (self.backward(&loss), losses)
     }
 
     /// One step down the gradients; adds up the losses.
-    fn descend(&mut self, gradients: &[Tensor], measures: &Tensor, learning_rate: f64) {
-        let _ = self.sums.g_add_(measures);
+    fn descend(&mut self, gradients: &[Tensor], losses: &Tensor, learning_rate: f64) {
+        let _ = self.loss_sums.g_add_(losses);
         self.summed += 1;
         self.optimizer.step(&self.parameters, gradients, learning_rate);
         if let Some(Ema { parameters, decay }) = &self.ema {
-            // Of few steps, the mean of all: the first would count for long.
-            let steps = self.optimizer.steps() as f64;
-            no_grad(|| parameters.approach(&self.parameters, (1.0 - decay).max(1.0 / steps)));
+            // The mean of the first few steps: otherwise the very first would weigh too much for long.
+            let share = (1.0 - decay).max(1.0 / self.optimizer_steps() as f64);
+            no_grad(|| parameters.approach(&self.parameters, share));
         }
     }
 
-    /// Steps made so far.
-    pub fn steps(&self) -> u64 {
-        self.optimizer.steps()
+    /// Optimizer steps so far.
+    pub fn optimizer_steps(&self) -> u64 {
+        self.optimizer.steps
     }
 
     pub(super) fn upload(&self, batch: &Batch) -> Uploaded {
@@ -302,16 +285,16 @@ impl Learner {
         Uploaded {
             rows: upload(batch.states.view(), device),
             labels: to_device(batch.labels.as_slice().expect("labels are contiguous"), device),
-            targets: self.config.policy.map(|_| upload(batch.policy_targets.view(), device)),
+            policy_targets: self.config.policy.map(|_| upload(batch.policy_targets.view(), device)),
         }
     }
 
-    pub(super) fn forward(&self, batch: &Uploaded) -> Pass {
+    /// The minimized loss; and, without gradients, the four numbers of [`Losses`] in one tensor.
+    pub(super) fn forward(&self, batch: &Uploaded) -> (Tensor, Tensor) {
         let weights = self.parameters.weights(self.precision.kind());
         let output = self.network.forward(&weights, &batch.rows, true);
         let squared = output.values.mse_loss(&batch.labels, Reduction::Mean);
-        let absolute = no_grad(|| output.values.l1_loss(&batch.labels, Reduction::Mean));
-        let cross_entropy = output.policy.zip(batch.targets.as_ref()).map(|(logits, targets)| {
+        let cross_entropy = output.policy.zip(batch.policy_targets.as_ref()).map(|(logits, targets)| {
             let targets = targets.to_kind(Kind::Float);
             let shares = &targets / targets.sum_dim_intlist([1i64].as_slice(), true, Kind::Float).clamp_min(1.0);
             logits.cross_entropy_loss(&shares, None::<Tensor>, Reduction::Mean, -100, 0.0)
@@ -321,42 +304,41 @@ impl Learner {
             Some(cross_entropy) => &value_loss + cross_entropy,
             None => value_loss,
         };
-        Pass { loss, squared, absolute, cross_entropy }
+        let losses = no_grad(|| {
+            let absolute = output.values.l1_loss(&batch.labels, Reduction::Mean);
+            let cross_entropy = cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, self.device.0)));
+            Tensor::stack(&[&loss, &squared, &absolute, &cross_entropy], 0)
+        });
+        (loss, losses)
     }
 
-    pub(super) fn backward(&self, pass: &Pass) -> Vec<Tensor> {
-        Tensor::run_backward(&[&pass.loss], &self.parameters.trained(), false, false)
+    pub(super) fn backward(&self, loss: &Tensor) -> Vec<Tensor> {
+        Tensor::run_backward(&[loss], &self.parameters.trained(), false, false)
     }
 
-    /// The means since the last call, read from the device; `None` if nothing was learned since.
+    /// Reads the mean losses since the last call; `None` if there was no optimizer step.
     ///
     /// # Errors
-    /// If the device has failed, also in a step before.
+    /// If the device has failed, possibly in an earlier step.
     pub fn losses(&mut self) -> Result<Option<Losses>> {
         if self.summed == 0 {
             return Ok(None);
         }
         let sums = self.device.run(|| {
-            let sums = host_values(&self.sums);
-            let _ = self.sums.zero_();
+            let sums = host_values(&self.loss_sums);
+            let _ = self.loss_sums.zero_();
             sums
         })?;
-        let means: Vec<f64> = sums.iter().map(|sum| f64::from(*sum) / f64::from(self.summed)).collect();
-        self.summed = 0;
-        Ok(Some(Losses {
-            loss: means[0],
-            squared_error: means[1],
-            absolute_error: means[2],
-            cross_entropy: self.config.policy.map(|_| means[3]),
-        }))
+        let steps = f64::from(std::mem::take(&mut self.summed));
+        let [loss, squared_error, absolute_error, cross_entropy] = std::array::from_fn(|i| f64::from(sums[i]) / steps);
+        let cross_entropy = self.config.policy.map(|_| cross_entropy);
+        Ok(Some(Losses { loss, squared_error, absolute_error, cross_entropy }))
     }
 
-    /// What the network says of rows, as a solver would see it: running statistics, clamped at 0.
-    ///
-    /// One number a row, in move-cost units.
+    /// Estimates of rows as a solver would get them, in move-cost units: with running statistics, clamped at 0.
     ///
     /// # Errors
-    /// If the device has failed, also in a step before.
+    /// If the device has failed, possibly in an earlier step.
     pub fn predict(&self, rows: &ndarray::Array2<u8>) -> Result<Vec<f32>> {
         let values = || {
             let weights = self.result().weights(self.precision.kind());
@@ -369,21 +351,19 @@ impl Learner {
     /// Whether every number of the network and the optimizer is finite.
     ///
     /// # Errors
-    /// If the device has failed, also in a step before.
+    /// If the device has failed, possibly in an earlier step.
     pub fn is_finite(&self) -> Result<bool> {
-        let [matrices, vectors] = self.parameters.trained();
-        let moments = self.optimizer.moments.iter().flatten();
-        let mut all = [matrices, vectors, self.parameters.statistics()].into_iter().chain(moments);
+        let mut all = self.parameters.flat.iter().chain(self.optimizer.moments.iter().flatten());
         let is_finite = |tensor: &Tensor| host_values(&no_grad(|| tensor.isfinite().all())) == [1.0];
         self.device.run(|| all.all(is_finite))
     }
 
-    /// What the network is made from.
+    /// The description of the network.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
-    /// Writes the model for solving into a folder that is there; matrices in the precision that `config` names.
+    /// Writes the model for solving into an existing folder; matrices in the precision of `config`.
     ///
     /// # Errors
     /// If a file cannot be written, or the device has failed.
@@ -394,11 +374,11 @@ impl Learner {
 
 #[cfg(test)]
 mod tests {
+    use super::super::chunks::tests::SmallMemory;
+    use super::super::libtorch::tests::reads;
     use super::super::network::NetworkKind;
-    use super::super::parameters::tests::reads;
-    use super::super::worker::tests::Narrow;
     use super::*;
-    use crate::puzzle::Puzzle as _;
+    use crate::puzzle::Encode as _;
     use crate::puzzle::tiles::Puzzle8;
     use crate::sampler::Children;
     use ndarray::{Array1, Array2};
@@ -420,7 +400,7 @@ mod tests {
             for _ in 0..3 {
                 learner.step(&batch, 1e-3).expect("the device works");
             }
-            assert_eq!(reads(), before, "a step waits for what the device tells");
+            assert_eq!(reads(), before, "a step waits for no results");
             let losses = learner.losses().expect("the device works").expect("it has learned");
             assert!(losses.squared_error > 0.0 && losses.cross_entropy.is_some() == policy.is_some(), "{losses:?}");
             assert_eq!(reads(), before + 1, "all losses come at once");
@@ -428,15 +408,15 @@ mod tests {
     }
 
     #[test]
-    fn labels_of_value_iteration_are_made_in_parts_where_memory_is_short() {
+    fn labels_of_value_iteration_are_made_in_chunks_if_memory_is_short() {
         let encoding = Puzzle8::default().encoding();
         let config =
             NetworkConfig { kind: NetworkKind::Mlp, width: 16, blocks: 0, policy: Some(4), offset: 9.0, scale: 3.0 };
         let mut learner = Learner::fresh(config, &encoding, Device::CPU, Precision::F32, 0.0, 1).expect("a network");
-        // The target says the sum of a row, of ten rows at a time.
-        let evaluator = Box::new(Narrow { most: 10, message: "CUDA out of memory. Tried" });
-        let worker = Worker::new(evaluator, Device::CPU, ROWS);
-        learner.target = Some(Target { parameters: learner.parameters.copy(), worker });
+        // The target estimates the sum of a row, for ten rows at a time.
+        let evaluator = Box::new(SmallMemory { max_rows: 10, message: "CUDA out of memory. Tried" });
+        let evaluator = ChunkEvaluator::new(evaluator, Device::CPU, TARGET_CHUNK);
+        learner.target = Some(Target { parameters: learner.parameters.copy(), evaluator });
         let (samples, moves, cells) = (20, 4, encoding.cells);
         let unknown = Array2::from_shape_fn((samples * moves, cells), |(row, _)| (row * row % 7) as u8);
         let costs = Array2::from_elem((samples, moves), 1.0);
@@ -455,9 +435,9 @@ mod tests {
             assert_eq!(label, best.min(30.0), "sample {sample}");
             assert!(targets.iter().zip(&costs).all(|(&target, &cost)| (target == 1) == (cost == best)));
         }
-        // What fits is remembered for the next target.
-        assert_eq!(learner.target.as_ref().map(|target| target.worker.largest()), Some(10));
+        // The next target inherits the number of rows that fit.
+        assert_eq!(learner.target.as_ref().map(|target| target.evaluator.max_rows), Some(10));
         learner.update_target().expect("the device works");
-        assert_eq!(learner.target.as_ref().map(|target| target.worker.largest()), Some(10));
+        assert_eq!(learner.target.as_ref().map(|target| target.evaluator.max_rows), Some(10));
     }
 }

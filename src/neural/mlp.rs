@@ -1,45 +1,31 @@
 //! The dense residual network, after DeepCubeA (Agostinelli et al. 2019, Methods), with a policy head beside the value:
 //!
 //! one-hot → dense `width` → dense `width / 2` → `blocks` × (dense, dense, plus the input) → heads,
-//! batch normalisation and ReLU after every dense layer; in a block the last ReLU comes after the sum.
+//! batch normalization and ReLU after every dense layer; in a block the last ReLU comes after the sum.
 
-use super::encode::{OneHot, flat_inputs, moving_cells};
-use super::heads::{FoldedHeads, Heads};
-use super::int8::{self, Int8Mlp};
-use super::network::{Evaluator, Folded, Network, NetworkConfig, Norm, Output, TrainingDefaults};
+use super::evaluator::{Evaluator, Folded, Output};
+use super::int8::{self, FloatLayer, FloatMlp};
+use super::layers::{Heads, Norm, SlotLayer, TensorLayer};
+use super::network::{Network, NetworkConfig};
+use super::one_hot::{OneHot, moving_cells};
 use super::operations::linear_relu;
-use super::parameters::{Group, Init, Layout, Slot, Weights, host_values};
+use super::parameters::{Group, Init, Layout, Slot, Weights};
 use crate::puzzle::Encoding;
 use tch::{Kind, Tensor};
 
-/// What a training has by default.
-pub(super) const DEFAULTS: TrainingDefaults =
-    TrainingDefaults { batch_size: 2048, batch_size_on_cuda: 8192, learning_rate: 4e-3 };
-
-/// A dense layer without a bias and the normalisation behind it.
-#[derive(Debug)]
-struct Layer {
+/// A dense layer without a bias, and its normalization.
+struct DenseLayer {
     weight: Slot,
     norm: Norm,
 }
 
-impl Layer {
+impl DenseLayer {
     fn new(layout: &mut Layout, name: &str, inputs: i64, outputs: i64) -> Self {
         let init = Init::He { fan_in: inputs };
-        Layer {
+        DenseLayer {
             weight: layout.add(format!("{name}.weight"), &[outputs, inputs], Group::Matrix, init),
             norm: Norm::new(layout, &format!("{name}.norm"), outputs),
         }
-    }
-
-    fn forward(&self, weights: &Weights, input: &Tensor, training: bool) -> Tensor {
-        self.norm.forward(weights, &input.linear(&weights[self.weight], None::<Tensor>), training)
-    }
-
-    /// The forward pass of the first layer.
-    fn forward_first(&self, weights: &Weights, one_hot: &OneHot, rows: &Tensor, training: bool) -> Tensor {
-        let product = one_hot.rows(rows).linear(&one_hot.widened(&weights[self.weight]), None::<Tensor>);
-        self.norm.forward(weights, &product, training)
     }
 
     fn fold(&self, weights: &Weights, kind: Kind) -> FoldedLayer {
@@ -47,99 +33,94 @@ impl Layer {
         let weight = weights[self.weight].to_kind(Kind::Float) * scale.unsqueeze(1);
         FoldedLayer { weight: weight.to_kind(kind), bias: shift.to_kind(kind) }
     }
-
-    fn round(&self, weights: &Weights) -> int8::Dense {
-        let FoldedLayer { weight, bias } = self.fold(weights, Kind::Float);
-        int8::Dense { weights: host_values(&weight), biases: host_values(&bias) }
-    }
 }
 
 /// The network `mlp`.
-#[derive(Debug)]
 pub(super) struct Mlp {
     one_hot: OneHot,
+    /// The cells of a flat row.
     cells: Vec<i64>,
-    input: Layer,
-    hidden: Layer,
-    blocks: Vec<[Layer; 2]>,
-    heads: Heads,
-    inputs: u64,
-    width: u64,
+    operations: u64,
+    input: DenseLayer,
+    hidden: DenseLayer,
+    blocks: Vec<[DenseLayer; 2]>,
+    heads: Heads<SlotLayer>,
 }
 
 impl Mlp {
     pub(super) fn new(config: &NetworkConfig, encoding: &Encoding, one_hot: OneHot, layout: &mut Layout) -> Self {
+        let cells = moving_cells(encoding);
+        let inputs = (cells.len() * encoding.symbols) as i64;
         let (wide, narrow) = (config.width as i64, config.width as i64 / 2);
         Mlp {
             one_hot,
-            cells: moving_cells(encoding),
-            input: Layer::new(layout, "input", flat_inputs(encoding) as i64, wide),
-            hidden: Layer::new(layout, "hidden", wide, narrow),
+            cells,
+            operations: (inputs * wide + wide * narrow + 2 * config.blocks as i64 * narrow * narrow) as u64,
+            input: DenseLayer::new(layout, "input", inputs, wide),
+            hidden: DenseLayer::new(layout, "hidden", wide, narrow),
             blocks: (0..config.blocks)
-                .map(|block| [0, 1].map(|i| Layer::new(layout, &format!("blocks.{block}.{i}"), narrow, narrow)))
+                .map(|block| [0, 1].map(|i| DenseLayer::new(layout, &format!("blocks.{block}.{i}"), narrow, narrow)))
                 .collect(),
             heads: Heads::new(layout, config, narrow, true),
-            inputs: flat_inputs(encoding) as u64,
-            width: config.width as u64,
         }
     }
 }
 
 impl Network for Mlp {
-    fn encode(&self, rows: &Tensor) -> Tensor {
-        self.one_hot.rows(rows)
+    fn one_hot(&self) -> &OneHot {
+        &self.one_hot
     }
 
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
-        let layer = |layer: &Layer, input: &Tensor| layer.forward(weights, input, training);
-        let mut x = self.input.forward_first(weights, &self.one_hot, rows, training).relu_();
+        let dense = |layer: &DenseLayer, weight: &Tensor, input: &Tensor| {
+            layer.norm.forward(weights, &input.linear(weight, None::<Tensor>), training)
+        };
+        let layer = |layer: &DenseLayer, input: &Tensor| dense(layer, &weights[layer.weight], input);
+        let first = self.one_hot.padded(&weights[self.input.weight]);
+        let mut x = dense(&self.input, &first, &self.one_hot.encode(rows)).relu_();
         x = layer(&self.hidden, &x).relu_();
         for [first, second] in &self.blocks {
             let inner = layer(first, &x).relu_();
             x = (layer(second, &inner) + x).relu_();
         }
-        self.heads.forward(weights, &x)
+        self.heads.with(weights).forward(&x, true)
     }
 
     fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
-        let FoldedLayer { weight, bias } = self.input.fold(weights, kind);
-        let aligned = self.one_hot.aligned();
+        let fold = |layer: &DenseLayer| layer.fold(weights, kind);
+        let input = fold(&self.input);
+        let blocks =
+            self.blocks.iter().map(|block| FoldedBlock::new(block.each_ref().map(fold), self.one_hot.alignment));
         Box::new(FoldedMlp {
             one_hot: self.one_hot.in_kind(kind),
-            input: FoldedLayer { weight: self.one_hot.widened(&weight), bias },
-            hidden: self.hidden.fold(weights, kind),
-            blocks: self
-                .blocks
-                .iter()
-                .map(|block| FoldedBlock::new(block.each_ref().map(|layer| layer.fold(weights, kind)), aligned))
-                .collect(),
-            heads: self.heads.fold(weights, kind),
+            input: FoldedLayer { weight: self.one_hot.padded(&input.weight), ..input },
+            hidden: fold(&self.hidden),
+            blocks: blocks.collect(),
+            heads: self.heads.with(weights).fold(kind),
         })
     }
 
-    fn round(&self, weights: &Weights) -> Option<Box<dyn Evaluator>> {
-        if !int8::is_available() {
-            return None;
-        }
-        let blocks = self.blocks.iter().map(|block| block.each_ref().map(|layer| layer.round(weights)));
-        let (input, hidden) = (self.input.round(weights), self.hidden.round(weights));
-        let rounded = Int8Mlp::new(&self.cells, &input, &hidden, blocks, self.heads.round(weights), self.operations());
-        rounded.map(|rounded| Box::new(rounded) as Box<dyn Evaluator>)
+    fn quantize(&self, weights: &Weights) -> Option<Box<dyn Evaluator>> {
+        let layer = |layer: &DenseLayer| {
+            let FoldedLayer { weight, bias } = layer.fold(weights, Kind::Float);
+            FloatLayer::new(&weight, Some(&bias))
+        };
+        int8::evaluator(|| FloatMlp {
+            cells: self.cells.iter().map(|&cell| cell as usize).collect(),
+            input: layer(&self.input),
+            hidden: layer(&self.hidden),
+            blocks: self.blocks.iter().map(|block| block.each_ref().map(layer)).collect(),
+            heads: self.heads.with(weights).map(|(weight, bias)| FloatLayer::new(weight, bias.as_ref())),
+            operations: self.operations,
+        })
     }
 
     fn operations(&self) -> u64 {
-        let (wide, narrow) = (self.width, self.width / 2);
-        self.inputs * wide + wide * narrow + 2 * self.blocks.len() as u64 * narrow * narrow
-    }
-
-    /// A layer keeps its product and the output of its normalisation, in 16 bits.
-    fn training_bytes(&self, batch_size: u64) -> u64 {
-        2 * 2 * (2 + 2 * self.blocks.len() as u64) * self.width * batch_size
+        self.operations
     }
 }
 
 /// A dense layer with a bias.
-#[derive(Debug)]
 struct FoldedLayer {
     weight: Tensor,
     bias: Tensor,
@@ -151,10 +132,10 @@ impl FoldedLayer {
     }
 }
 
-/// A residual block in three kernels: x ← ReLU(x + W₁ · ReLU(W₀ · x + b₀) + b₁). The first layer has one more output, which is
-/// always 1, by its bias; its weight in the second is b₁, so that product, bias and sum are one matrix product. Zeros beside
-/// it fill the layer up to a width that the device is fast with.
-#[derive(Debug)]
+/// A residual block in three kernels: x ← ReLU(x + W₁ · ReLU(W₀ · x + b₀) + b₁).
+///
+/// The first layer has one more output, which its bias makes 1; the weight of that output in the second layer is b₁, so
+/// that product, bias and sum are one matrix product. Zeros pad the first layer to a width that the device is fast with.
 struct FoldedBlock {
     first: FoldedLayer,
     /// `outputs × (inputs + 1 + zeros)`.
@@ -162,13 +143,12 @@ struct FoldedBlock {
 }
 
 impl FoldedBlock {
-    fn new([first, second]: [FoldedLayer; 2], aligned: i64) -> Self {
-        let added = aligned.max(1);
-        let bias = first.bias.constant_pad_nd([0, added]);
+    fn new([first, second]: [FoldedLayer; 2], alignment: i64) -> Self {
+        let bias = first.bias.constant_pad_nd([0, alignment]);
         let _ = bias.narrow(0, first.bias.size()[0], 1).fill_(1.0);
-        let first = FoldedLayer { weight: first.weight.constant_pad_nd([0, 0, 0, added]), bias };
+        let first = FoldedLayer { weight: first.weight.constant_pad_nd([0, 0, 0, alignment]), bias };
         let with_bias = Tensor::cat(&[second.weight, second.bias.unsqueeze(1)], 1);
-        FoldedBlock { first, second: with_bias.constant_pad_nd([0, added - 1]) }
+        FoldedBlock { first, second: with_bias.constant_pad_nd([0, alignment - 1]) }
     }
 
     fn forward(&self, mut x: Tensor) -> Tensor {
@@ -176,21 +156,18 @@ impl FoldedBlock {
     }
 }
 
-#[derive(Debug)]
 struct FoldedMlp {
     one_hot: OneHot,
     input: FoldedLayer,
     hidden: FoldedLayer,
     blocks: Vec<FoldedBlock>,
-    heads: FoldedHeads,
+    heads: Heads<TensorLayer>,
 }
 
 impl Folded for FoldedMlp {
     fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
-        let mut x = self.hidden.forward_relu(&self.input.forward_relu(&self.one_hot.rows(rows)));
-        for block in &self.blocks {
-            x = block.forward(x);
-        }
+        let first = self.hidden.forward_relu(&self.input.forward_relu(&self.one_hot.encode(rows)));
+        let x = self.blocks.iter().fold(first, |x, block| block.forward(x));
         self.heads.forward(&x, with_policy)
     }
 }

@@ -1,63 +1,58 @@
 //! A model is a folder: `config.json`, `model.safetensors`, `README.md`.
 
-use super::device::{Device, caught};
-use super::network::{Evaluator, NetworkConfig, evaluator};
-use super::parameters::{Group, Layout, Parameters};
+use super::device::Device;
+use super::evaluator::Evaluator;
+use super::network::{Network, NetworkConfig, evaluator};
+use super::one_hot::alignment_on;
+use super::parameters::{Layout, Parameters};
 use super::precision::Precision;
-use crate::error::{Context, Error, Result, bail, ensure, ensure_setting};
+use super::tensor_file::{read_parameters, write_parameters};
+use crate::error::{Context, Error, Result, ensure, ensure_setting};
 use crate::files::write_synced;
 use crate::memory;
 use crate::puzzle::permutation::Description;
 use crate::puzzle::{Encoding, Puzzle};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// The version of the folder's form.
+/// The version of the folder's format.
 const FORMAT: u32 = 2;
 
-/// The file names in a model's folder.
+/// File name in a model's folder: the configuration.
 pub const CONFIG: &str = "config.json";
-/// See [`CONFIG`].
+/// File name in a model's folder: the weights.
 pub const WEIGHTS: &str = "model.safetensors";
-/// See [`CONFIG`]: the puzzle that it was trained for, where that is one from a file.
+/// File name in a model's folder: the puzzle, if it came from a file.
 pub const PUZZLE: &str = "puzzle.json";
 
-/// What `config.json` says.
+/// The content of `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelConfig {
-    /// The version of the folder's form.
+    /// The version of the folder's format.
     pub format: u32,
     /// The version of the crate that wrote it.
     pub crate_version: String,
-    /// The puzzle that it was trained on.
+    /// The puzzle that the model was trained on.
     pub puzzle: String,
-    /// How states were encoded.
+    /// The encoding of states.
     pub encoding: Encoding,
     /// The network.
     pub network: NetworkConfig,
-    /// How the matrix products were done, and how the matrices are stored.
+    /// The precision of the matrix products in training, and of the stored matrices.
     pub precision: Precision,
-    /// How many samples it has seen.
+    /// Samples seen in training.
     pub samples: u64,
     /// The settings of its training, for the record.
     pub training: serde_json::Value,
-    /// The search that measured best with it, where that is not the default of all models: a search configuration of
-    /// which every field may be left out. Flags go before it.
+    /// The search that measured best with the model, if not the default: a search configuration with optional fields, which
+    /// flags override.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<serde_json::Value>,
 }
 
-/// The version of a folder's form, which is read first.
-#[derive(Debug, Deserialize)]
-struct Version {
-    format: u32,
-    crate_version: String,
-}
-
 impl ModelConfig {
-    /// A configuration in this version's form.
+    /// A configuration in the current format.
     pub fn new(puzzle: String, encoding: Encoding, network: NetworkConfig, precision: Precision) -> Self {
         ModelConfig {
             format: FORMAT,
@@ -75,30 +70,38 @@ impl ModelConfig {
     /// Reads `config.json` of a folder.
     ///
     /// # Errors
-    /// If it is not there, not readable, or of another form.
+    /// If it is missing, damaged, or of another format.
     pub fn read(folder: &Path) -> Result<ModelConfig> {
         let path = folder.join(CONFIG);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let version: Version = serde_json::from_str(&text)
-            .with_context(|| format!("{} is not a model's configuration", path.display()))?;
+        let damaged = || format!("{} is not a model's configuration", path.display());
+        let version: serde_json::Value = serde_json::from_str(&text).with_context(damaged)?;
+        let (format, crate_version) = (&version["format"], version["crate_version"].as_str().unwrap_or("unknown"));
         ensure!(
-            version.format == FORMAT,
-            "{} has format {}, and this version of costar reads format {FORMAT}: use the version of costar that it came \
-             with ({}), or train it anew",
-            path.display(),
-            version.format,
-            version.crate_version
+            *format == FORMAT,
+            "{} has format {format}, and this version of costar reads format {FORMAT}: use the version of costar that it \
+             came with ({crate_version}), or train it anew",
+            path.display()
         );
-        let config: ModelConfig = serde_json::from_str(&text)
-            .with_context(|| format!("{} is not a model's configuration", path.display()))?;
-        Ok(config)
+        serde_json::from_str(&text).with_context(damaged)
     }
 
-    /// Refuses a model whose weights cannot be the first ones of a network for this puzzle: as [`ModelConfig::check_puzzle`],
-    /// but the model may be of another puzzle that has the same encoding.
+    /// The network, and the layout of its parameters.
+    pub(super) fn build(
+        &self,
+        folder: &Path,
+        device: Device,
+        precision: Precision,
+    ) -> Result<(Box<dyn Network>, Layout)> {
+        let built = self.network.build(&self.encoding, device.0, precision.kind(), alignment_on(device.0));
+        built.map_err(|error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display())))
+    }
+
+    /// Checks that training for this puzzle can start from the model's weights: like [`ModelConfig::check_puzzle`], but the
+    /// model may be for another puzzle with the same encoding.
     ///
     /// # Errors
-    /// Names what differs.
+    /// Names the difference.
     pub fn check_init<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
         let name = puzzle.name();
         if self.puzzle == name && has_rules_of(puzzle, folder)? {
@@ -114,10 +117,10 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// Refuses a model of another puzzle, of other rules or of another encoding.
+    /// Refuses a model for another puzzle, other rules or another encoding.
     ///
     /// # Errors
-    /// Names what differs.
+    /// Names the difference.
     pub fn check_puzzle<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
         let name = puzzle.name();
         ensure!(self.puzzle == name, "the model in {} is for {}, not for {name}", folder.display(), self.puzzle);
@@ -125,7 +128,7 @@ impl ModelConfig {
         self.check_inputs(puzzle, folder)
     }
 
-    /// Refuses a model of this puzzle that reads another encoding, or gives other moves.
+    /// Refuses a model for this puzzle that reads another encoding, or has another number of moves.
     fn check_inputs<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
         let (name, encoding, moves) = (puzzle.name(), puzzle.encoding(), puzzle.move_count());
         ensure!(
@@ -147,7 +150,7 @@ impl ModelConfig {
     }
 }
 
-/// Refuses a puzzle from a file with other rules than that of a model, or a run's, which has the same name.
+/// Refuses a puzzle from a file whose rules differ from those of the puzzle of the same name beside a model.
 ///
 /// # Errors
 /// If the rules differ, or the file beside the model is no puzzle.
@@ -161,132 +164,54 @@ pub fn check_rules<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a puzzle has the rules of the file beside a model, where both are from files.
+/// Whether a puzzle has the rules of the file beside a model; true unless both come from files.
 fn has_rules_of<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<bool> {
     let file = folder.join(PUZZLE);
     let Some(rules) = puzzle.rules_crc32().filter(|_| file.is_file()) else { return Ok(true) };
-    let kept = Description::read(&file).map_err(|error| Error::Data(error.to_string()))?;
-    Ok(kept.rules_crc32() == rules)
+    let description = Description::read(&file).map_err(|error| Error::Data(error.to_string()))?;
+    Ok(description.rules_crc32() == rules)
 }
 
 /// A trained network that evaluates encoded states.
 pub struct Model {
-    /// What it is.
+    /// Its `config.json`.
     pub config: ModelConfig,
     /// CRC-32 of the file of weights.
     pub weights_crc32: u32,
-    /// How its products are done.
+    /// The precision of its products.
     pub precision: Precision,
     pub(super) evaluator: Box<dyn Evaluator>,
 }
 
 impl Model {
-    /// Reads a model of a puzzle for solving, its products done in `precision`, or as is fastest here.
+    /// Reads a model of a puzzle for solving, in `precision`, or else in the fastest one.
     ///
     /// # Errors
-    /// If a file is missing, truncated or foreign: names the file and the tensor. If it is of another puzzle or
-    /// encoding, its products cannot be done so here, or the device fails.
+    /// If a file is missing, damaged or foreign (names the file and the tensor), the model is for another puzzle or encoding,
+    /// the precision is not available here, or the device fails.
     pub fn read<P: Puzzle>(folder: &Path, puzzle: &P, device: Device, precision: Option<Precision>) -> Result<Model> {
         memory::keep_freed();
         let config = ModelConfig::read(folder)?;
-        let precision = precision.unwrap_or(Precision::for_solving(device, config.network.kind));
+        let precision = precision.unwrap_or(config.network.kind.fastest_precision(device));
         ensure_setting!(
-            precision.serves(device, config.network.kind),
+            config.network.kind.can_solve_in(precision, device),
             "precision",
             "{precision} is for networks of the kind mlp, on a CPU with AVX-512 VNNI or AVX2; leave it out for the fastest that \
              this machine has"
         );
         config.check_puzzle(puzzle, folder)?;
-        let built = config.network.build(&config.encoding, device.0, precision.kind());
-        let (network, layout) =
-            built.map_err(|error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display())))?;
-        let (values, weights_crc32) = read_tensors_and_checksum(&folder.join(WEIGHTS), &layout)?;
-        let evaluator = device.run(|| {
-            let parameters = Parameters::from_values(layout, values, device.0);
-            evaluator(&*network, &parameters, device.0, precision)
-        })?;
+        let (network, layout) = config.build(folder, device, precision)?;
+        let (evaluator, weights_crc32) = device.run(|| -> Result<_> {
+            let (parameters, crc32) = read_parameters(&folder.join(WEIGHTS), layout, device.0)?;
+            Ok((evaluator(&*network, &parameters, device.0, precision), crc32))
+        })??;
         Ok(Model { config, weights_crc32, precision, evaluator })
     }
 }
 
-/// Writes `config.json` and `model.safetensors` into a folder that is there.
+/// Writes `config.json` and `model.safetensors` into an existing folder.
 pub(super) fn write(folder: &Path, config: &ModelConfig, parameters: &Parameters) -> Result<()> {
     let text = serde_json::to_string_pretty(config).context("the configuration cannot be written as JSON")?;
     write_synced(&folder.join(CONFIG), (text + "\n").as_bytes())?;
-    write_tensors(&folder.join(WEIGHTS), parameters, config.precision)
-}
-
-/// Writes parameters; matrices in the given precision, vectors and statistics in f32.
-pub(super) fn write_tensors(path: &Path, parameters: &Parameters, precision: Precision) -> Result<()> {
-    let entries = parameters.layout().entries();
-    let values = caught(|| parameters.values());
-    let values =
-        values.map_err(|error| Error::Device(format!("the parameters cannot be read from the device: {error}")))?;
-    let bytes: Vec<(Dtype, Vec<u8>)> = entries
-        .iter()
-        .zip(values)
-        .map(|(entry, values)| match (entry.group, precision) {
-            (Group::Matrix, Precision::Bf16) => {
-                (Dtype::BF16, values.iter().flat_map(|&value| half::bf16::from_f32(value).to_le_bytes()).collect())
-            }
-            _ => (Dtype::F32, values.iter().flat_map(|value| value.to_le_bytes()).collect()),
-        })
-        .collect();
-    let views = entries.iter().zip(&bytes).map(|(entry, (kind, bytes))| {
-        let shape = entry.shape.iter().map(|&size| size as usize).collect();
-        let view = TensorView::new(*kind, shape, bytes).expect("the bytes were made for this shape");
-        (entry.name.as_str(), view)
-    });
-    let file = safetensors::serialize(views, None).map_err(|error| Error::Bug(error.to_string()))?;
-    write_synced(path, &file)
-}
-
-/// Reads the numbers of every entry of a layout, and nothing else.
-pub(super) fn read_tensors(path: &Path, layout: &Layout) -> Result<Vec<Vec<f32>>> {
-    Ok(read_tensors_and_checksum(path, layout)?.0)
-}
-
-/// The same, with the CRC-32 of the file.
-fn read_tensors_and_checksum(path: &Path, layout: &Layout) -> Result<(Vec<Vec<f32>>, u32)> {
-    let name = path.display();
-    let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
-    let file = SafeTensors::deserialize(&bytes).map_err(|error| {
-        Error::Data(format!("{name} is truncated, or not a safetensors file ({error}): copy or train it again"))
-    })?;
-    let entries = layout.entries();
-    if let Some(extra) = file.names().iter().find(|name| !entries.iter().any(|entry| entry.name == **name)) {
-        bail!("{name} holds a tensor '{extra}' that the network in {CONFIG} does not have");
-    }
-    let values: Result<_> = entries
-        .iter()
-        .map(|entry| {
-            let tensor = file
-                .tensor(&entry.name)
-                .map_err(|_| Error::Data(format!("{name} lacks the tensor '{}'", entry.name)))?;
-            let shape: Vec<i64> = tensor.shape().iter().map(|&size| size as i64).collect();
-            ensure!(
-                shape == entry.shape,
-                "the tensor '{}' in {name} has shape {shape:?}, and the network in {CONFIG} needs {:?}",
-                entry.name,
-                entry.shape
-            );
-            let values = decode(&tensor).with_context(|| format!("the tensor '{}' in {name}", entry.name))?;
-            ensure!(
-                values.iter().all(|value| value.is_finite()),
-                "the tensor '{}' in {name} is not finite",
-                entry.name
-            );
-            Ok(values)
-        })
-        .collect();
-    Ok((values?, crc32fast::hash(&bytes)))
-}
-
-fn decode(tensor: &TensorView<'_>) -> Result<Vec<f32>> {
-    let data = tensor.data();
-    match tensor.dtype() {
-        Dtype::F32 => Ok(data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()),
-        Dtype::BF16 => Ok(data.chunks_exact(2).map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect()),
-        other => bail!("has the type {other:?}: expected F32 or BF16"),
-    }
+    write_parameters(&folder.join(WEIGHTS), parameters, config.precision)
 }

@@ -1,5 +1,5 @@
-// Operations of libtorch that tch does not offer, with a C interface. Tensors are pointers to at::Tensor; a tensor that is
-// made belongs to the caller.
+// Operations of libtorch that tch does not offer, with a C interface. Tensors are pointers to at::Tensor; the caller owns
+// each tensor that a function makes.
 
 #include "guarded.h"
 
@@ -27,23 +27,24 @@ const at::Tensor& tensor(const void* pointer) {
   return *static_cast<const at::Tensor*>(pointer);
 }
 
-// The cells at most one away from one of a line.
+// The cells of a line within a distance of one from `at`.
 struct Near {
   int64_t first, count;
   Near(int64_t at, int64_t cells) : first(std::max<int64_t>(at - 1, 0)), count(std::min(at + 2, cells) - first) {}
 };
 
-// The products of a convolution of 3×3 taps with "same" padding: one a cell, of the part of a strip of columns that the
-// cell sees with the taps that meet it. Taps beyond the border cost nothing, and no gradient is filled with zeros that
-// nobody reads, as those of narrow views are.
+// A convolution of 3×3 taps with "same" padding as one product per cell: the part of a strip of columns that the cell sees
+// times the taps that meet it. Taps beyond the border cost nothing. Gradients are written in place: those of narrow views
+// would be filled with zeros that nobody reads.
 struct Convolution : torch::autograd::Function<Convolution> {
-  // One column of cells: what it sees of the images, `samples × (rows · width · inputs)`, and the taps that meet it,
+  // Columns of the images that one column of cells sees, `samples × (rows · width · inputs)`, or of the taps that meet it,
   // `outputs × (3 · width · inputs)`.
   static at::Tensor columns_of(const at::Tensor& grid, int64_t first, int64_t count) {
     return grid.narrow(2, first, count).flatten(1);
   }
 
-  // Calls `work` with each cell, the columns that it sees, and where its part of the strip and of the taps begins and ends.
+  // Calls `work` with each cell of a column: its index, the start of its part of the strip and of the taps, and their
+  // length.
   template <typename Work>
   static void each_cell(int64_t rows, int64_t column, int64_t columns, int64_t inputs, Work work) {
     const auto line = Near(column, columns).count * inputs;
@@ -108,66 +109,63 @@ struct Convolution : torch::autograd::Function<Convolution> {
   }
 };
 
-// Numbers on their way to memory of the host, and what tells that they have arrived, unless they are there at once.
-struct Arriving {
+// A copy of a tensor to the host, and the event that ends it, unless the tensor was there already.
+struct Download {
   at::Tensor host;
-  std::optional<c10::Event> arrived;
+  std::optional<c10::Event> done;
 };
 
-const Arriving& arriving(const void* pointer) {
-  return *static_cast<const Arriving*>(pointer);
+const Download& download(const void* pointer) {
+  return *static_cast<const Download*>(pointer);
 }
 
 } // namespace
 
 extern "C" {
 
-// One step of AdamW in one pass over memory. `steps` holds the number of steps, this one included.
-char* costar_fused_adamw(
-    const void* values,
-    const void* gradient,
-    const void* first,
-    const void* second,
-    const void* steps,
-    double learning_rate,
-    double beta1,
-    double beta2,
-    double weight_decay,
-    double epsilon) {
+struct Rates {
+  double learning_rate, beta1, beta2, weight_decay, epsilon;
+};
+
+// One step of AdamW in one pass over memory. The tensors are values, gradient, first and second moments, and the number of
+// steps, including this one.
+char* costar_fused_adamw(const void* const* tensors, const Rates* rates) {
   return guarded([&] {
-    const auto list = [](const void* pointer) { return at::TensorList(tensor(pointer)); };
+    const auto list = [&](int index) { return at::TensorList(tensor(tensors[index])); };
     at::_fused_adamw_(
-        list(values),
-        list(gradient),
-        list(first),
-        list(second),
+        list(0),
+        list(1),
+        list(2),
+        list(3),
         {},
-        list(steps),
-        learning_rate,
-        beta1,
-        beta2,
-        weight_decay,
-        epsilon,
+        list(4),
+        rates->learning_rate,
+        rates->beta1,
+        rates->beta2,
+        rates->weight_decay,
+        rates->epsilon,
         /*amsgrad=*/false,
         /*maximize=*/false);
   });
 }
 
-// relu(input · weightᵀ + bias): one kernel where the device has one.
-char* costar_linear_relu(const void* input, const void* weight, const void* bias, void** made) {
+// relu(input · weightᵀ + bias), in one kernel where the device has one; the tensors are input, weight and bias. The function
+// of tch passes `use_gelu` as `beta`, and so loses the bias.
+char* costar_linear_relu(const void* const* tensors, void** made) {
   return guarded([&] {
-    *made = new at::Tensor(at::_addmm_activation(
-        tensor(bias), tensor(input), tensor(weight).t(), /*beta=*/1, /*alpha=*/1, /*use_gelu=*/false));
+    const auto &input = tensor(tensors[0]), &weight = tensor(tensors[1]), &bias = tensor(tensors[2]);
+    *made = new at::Tensor(
+        at::_addmm_activation(bias, input, weight.t(), /*beta=*/1, /*alpha=*/1, /*use_gelu=*/false));
   });
 }
 
-// A convolution of images, `samples × (rows · columns · inputs)`, with taps, `outputs × 3 × 3 × inputs`, which can be
-// differentiated: `samples × (rows · columns · outputs)`.
+// A differentiable convolution of images, `samples × (rows · columns · inputs)`, with taps, `outputs × 3 × 3 × inputs`:
+// `samples × (rows · columns · outputs)`.
 char* costar_convolution(const void* images, const void* taps, int64_t rows, int64_t columns, void** made) {
   return guarded([&] { *made = new at::Tensor(Convolution::apply(tensor(images), tensor(taps), rows, columns)); });
 }
 
-// Numbers of the kind of `like` in memory of the host that a CUDA device reads by itself, not yet written.
+// An uninitialized tensor of the kind of `like` in pinned memory of the host.
 char* costar_pinned(const void* like, int64_t count, void** made) {
   return guarded([&] {
     const auto options = at::TensorOptions().dtype(tensor(like).dtype()).pinned_memory(true);
@@ -175,17 +173,16 @@ char* costar_pinned(const void* like, int64_t count, void** made) {
   });
 }
 
-// Begins to copy a tensor to memory of the host that its device writes by itself. What is made goes to
-// `costar_drop_arrival` in the end.
-char* costar_begin_arrival(const void* numbers, void** made) {
+// Begins to copy a tensor to pinned memory of the host. The caller gives the copy to `costar_drop_download` in the end.
+char* costar_begin_download(const void* numbers, void** made) {
   return guarded([&] {
     const auto& from = tensor(numbers);
-    auto copy = std::make_unique<Arriving>();
+    auto copy = std::make_unique<Download>();
     if (from.is_cuda()) {
       copy->host = at::empty(from.sizes(), at::TensorOptions().dtype(from.dtype()).pinned_memory(true));
       copy->host.copy_(from, /*non_blocking=*/true);
-      copy->arrived.emplace(from.device().type());
-      copy->arrived->record(c10::impl::VirtualGuardImpl(from.device().type()).getStream(from.device()));
+      copy->done.emplace(from.device().type());
+      copy->done->record(c10::impl::VirtualGuardImpl(from.device().type()).getStream(from.device()));
     } else {
       copy->host = from;
     }
@@ -193,23 +190,23 @@ char* costar_begin_arrival(const void* numbers, void** made) {
   });
 }
 
-// Whether all numbers are there.
-char* costar_has_arrived(const void* pointer, bool* has_arrived) {
-  return guarded([&] { *has_arrived = !arriving(pointer).arrived || arriving(pointer).arrived->query(); });
+// Whether a copy is done.
+char* costar_is_downloaded(const void* pointer, bool* is_done) {
+  return guarded([&] { *is_done = !download(pointer).done || download(pointer).done->query(); });
 }
 
-// Waits for the numbers.
-char* costar_end_arrival(const void* pointer, void** made) {
+// Waits for a copy.
+char* costar_end_download(const void* pointer, void** made) {
   return guarded([&] {
-    if (arriving(pointer).arrived) {
-      arriving(pointer).arrived->synchronize();
+    if (download(pointer).done) {
+      download(pointer).done->synchronize();
     }
-    *made = new at::Tensor(arriving(pointer).host);
+    *made = new at::Tensor(download(pointer).host);
   });
 }
 
-void costar_drop_arrival(void* pointer) {
-  delete static_cast<Arriving*>(pointer);
+void costar_drop_download(void* pointer) {
+  delete static_cast<Download*>(pointer);
 }
 
 } // extern "C"

@@ -1,51 +1,43 @@
-//! The convolutional residual network of the cube article:
+//! The convolutional residual network, after DeepCubeA (Agostinelli et al. 2019).
 //!
 //! planes → 1×1 convolution to `width` channels → `blocks` × (norm → 3×3 convolution → norm → ReLU → 3×3 convolution →
 //! norm, plus the input) → global average pooling → heads. "Same" padding; no bias in a convolution nor in the cost-to-go.
 //!
-//! Images are small here, and wide: 3×3 cells of 1024 channels. So a sample is one row of numbers, cell by cell, and a
-//! convolution is a product for each cell, of what its neighbours hold with the taps that meet them ([`Kernel`]). Taps
-//! beyond the border cost nothing: 49 of 81 are left on 3×3.
+//! Images are small and deep: 3×3 cells of 1024 channels. A sample is one row of numbers, cell by cell, and a convolution is
+//! one product per cell: its neighbours times the taps that meet them ([`FoldedConvolution`]). Taps beyond the border cost
+//! nothing: 49 of 81 are left on 3×3.
 
-use super::encode::OneHot;
-use super::heads::{FoldedHeads, Heads};
-use super::network::{Folded, Network, NetworkConfig, Norm, Output, TrainingDefaults};
+use super::evaluator::{Folded, Output};
+use super::layers::{Heads, Norm, SlotLayer, TensorLayer};
+use super::network::{Network, NetworkConfig};
+use super::one_hot::OneHot;
 use super::operations::{convolution, linear_relu};
 use super::parameters::{Group, Init, Layout, Slot, Weights};
-use crate::puzzle::{Encoding, Grid};
+use crate::puzzle::Grid;
 use tch::{Kind, Tensor};
 
-/// What a training has by default.
-pub(super) const DEFAULTS: TrainingDefaults =
-    TrainingDefaults { batch_size: 1024, batch_size_on_cuda: 1024, learning_rate: 1e-3 };
-
-#[derive(Debug)]
-struct Block {
+struct ResidualBlock {
     norms: [Norm; 3],
     convolutions: [Slot; 2],
 }
 
 /// The network `resnet`.
-#[derive(Debug)]
 pub(super) struct ResNet {
     one_hot: OneHot,
     grid: Grid,
     input: Slot,
-    blocks: Vec<Block>,
-    heads: Heads,
-    planes: u64,
-    width: u64,
+    blocks: Vec<ResidualBlock>,
+    heads: Heads<SlotLayer>,
+    operations: u64,
 }
 
 impl ResNet {
-    pub(super) fn new(
-        config: &NetworkConfig,
-        encoding: &Encoding,
-        grid: Grid,
-        one_hot: OneHot,
-        layout: &mut Layout,
-    ) -> Self {
-        let (width, planes) = (config.width as i64, (grid.faces * encoding.symbols) as i64);
+    pub(super) fn new(config: &NetworkConfig, planes: usize, grid: Grid, one_hot: OneHot, layout: &mut Layout) -> Self {
+        let (width, planes) = (config.width as i64, planes as i64);
+        let cells = (grid.rows * grid.columns) as i64;
+        // Taps that meet cells: those beyond the border cost nothing.
+        let near_cells = |cells: usize| (0..cells as i64).map(|at| near(at, cells).1).sum::<i64>();
+        let met = near_cells(grid.rows) * near_cells(grid.columns);
         let convolution = |layout: &mut Layout, name: String, inputs: i64, size: i64| {
             let init = Init::He { fan_in: inputs * size * size };
             layout.add(name, &[width, inputs, size, size], Group::Matrix, init)
@@ -55,57 +47,55 @@ impl ResNet {
             grid,
             input: convolution(layout, "input.weight".into(), planes, 1),
             blocks: (0..config.blocks)
-                .map(|block| Block {
+                .map(|block| ResidualBlock {
                     norms: [0, 1, 2].map(|i| Norm::new(layout, &format!("blocks.{block}.norm{i}"), width)),
                     convolutions: [0, 1]
                         .map(|i| convolution(layout, format!("blocks.{block}.conv{i}.weight"), width, 3)),
                 })
                 .collect(),
             heads: Heads::new(layout, config, width, false),
-            planes: planes as u64,
-            width: width as u64,
+            operations: (width * (planes * cells + 2 * config.blocks as i64 * met * width)) as u64,
         }
     }
 }
 
-/// The 1×1 convolution, by weights `channels × planes`: `samples × cells × planes` to `samples × (cells · channels)`.
+/// The 1×1 convolution, by weights `channels × planes`: from `samples × cells × planes` to `samples × (cells · channels)`.
 fn widen(planes: &Tensor, weight: &Tensor) -> Tensor {
     planes.linear(weight, None::<Tensor>).flatten(1, -1)
 }
 
-/// A 3×3 convolution with "same" padding, as matrices, for a network that is only solved with.
-#[derive(Debug)]
-struct Kernel {
+/// A 3×3 convolution with "same" padding as matrices, not differentiable.
+struct FoldedConvolution {
     grid: Grid,
     inputs: i64,
-    /// For each column of cells, the taps that meet one: `outputs × (3 rows · columns met · inputs)`.
+    /// For each column of cells, the taps that meet it: `outputs × (3 rows · columns met · inputs)`.
     columns: Vec<Tensor>,
 }
 
-/// The cells at most one away from `at`, of so many in a line: the first, and how many.
+/// The cells of a line within a distance of one from `at`: the first, and their number.
 fn near(at: i64, cells: usize) -> (i64, i64) {
     let first = (at - 1).max(0);
     (first, (at + 2).min(cells as i64) - first)
 }
 
-impl Kernel {
-    /// From weights in their usual order, `outputs × inputs × 3 × 3`.
+impl FoldedConvolution {
+    /// From weights `outputs × inputs × 3 × 3`.
     fn new(weight: &Tensor, grid: Grid) -> Self {
         let taps = weight.permute([0, 2, 3, 1]);
         let columns = (0..grid.columns as i64).map(|column| {
             let (left, width) = near(column, grid.columns);
             taps.narrow(2, left + 1 - column, width).flatten(1, -1)
         });
-        Kernel { grid, inputs: weight.size()[1], columns: columns.collect() }
+        FoldedConvolution { grid, inputs: weight.size()[1], columns: columns.collect() }
     }
 
-    /// `samples × (cells · inputs)` to `samples × (cells · outputs)`, and ReLU; `biases` are `cells × outputs`.
+    /// From `samples × (cells · inputs)` to `samples × (cells · outputs)`, with ReLU; `biases` are `cells × outputs`.
     fn apply_relu(&self, images: &Tensor, biases: &Tensor) -> Tensor {
         let outputs = self.products(images, |cell, seen, taps| linear_relu(seen, taps, &biases.get(cell)));
         Tensor::cat(&outputs, 1)
     }
 
-    /// Adds what it makes of images to others, `samples × (cells · outputs)`, within the products.
+    /// Adds the convolution of images to `sums`, `samples × (cells · outputs)`, within the products.
     fn add_to(&self, sums: &Tensor, images: &Tensor) {
         self.products(images, |cell, seen, taps| {
             let outputs = taps.size()[0];
@@ -113,7 +103,7 @@ impl Kernel {
         });
     }
 
-    /// `product` is given the number of a cell, what it sees, and the taps that meet that.
+    /// Calls `product` with each cell's index, the inputs that it sees, and the taps that meet them.
     fn products(&self, images: &Tensor, product: impl Fn(i64, &Tensor, &Tensor) -> Tensor) -> Vec<Tensor> {
         let Grid { rows, columns, .. } = self.grid;
         let cells = images.view([-1, rows as i64, columns as i64, self.inputs]);
@@ -135,14 +125,14 @@ impl Kernel {
     }
 }
 
-/// The mean over cells, in f32.
+/// Mean over the cells, in f32.
 fn pool(images: &Tensor, channels: i64) -> Tensor {
     images.view([images.size()[0], -1, channels]).mean_dim([1i64].as_slice(), false, Kind::Float)
 }
 
 impl Network for ResNet {
-    fn encode(&self, rows: &Tensor) -> Tensor {
-        self.one_hot.grid(rows, self.grid)
+    fn one_hot(&self) -> &OneHot {
+        &self.one_hot
     }
 
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
@@ -153,76 +143,62 @@ impl Network for ResNet {
         };
         let convolve =
             |slot: Slot, images: &Tensor| convolution(images, &weights[slot].permute([0, 2, 3, 1]), self.grid);
-        let mut x = widen(&self.encode(rows), &self.one_hot.widened(&weight.flatten(1, -1)));
-        for Block { norms, convolutions } in &self.blocks {
+        let mut x = widen(&self.one_hot.encode(rows), &self.one_hot.padded(&weight.flatten(1, -1)));
+        for ResidualBlock { norms, convolutions } in &self.blocks {
             let inner = convolve(convolutions[0], &norm(&norms[0], &x));
             let inner = norm(&norms[1], &inner).relu_();
             x = norm(&norms[2], &convolve(convolutions[1], &inner)) + x;
         }
-        self.heads.forward(weights, &pool(&x, channels))
+        self.heads.with(weights).forward(&pool(&x, channels), true)
     }
 
     fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
         let weight = |slot: Slot| weights[slot].to_kind(Kind::Float);
         let cells = (self.grid.rows * self.grid.columns) as i64;
-        // What the blocks so far add to each cell of every sample: it is left out of the images.
+        // Sum of the shifts of the blocks so far, the same in each cell of every sample: left out of the images.
         let mut constant = Tensor::zeros([weights[self.input].size()[0]], (Kind::Float, weights[self.input].device()));
         let mut blocks = Vec::new();
-        for Block { norms, convolutions } in &self.blocks {
+        for ResidualBlock { norms, convolutions } in &self.blocks {
             let [before, between, after] = norms.each_ref().map(|norm| norm.scale_and_shift(weights));
-            // The shift of the first norm meets zero padding at the border: convolve it as an image, once.
+            // The shift of the first norm meets zero padding at the border: it is convolved as an image, once.
             let taps = weight(convolutions[0]).permute([0, 2, 3, 1]);
             let shift = &before.1 + &before.0 * &constant;
             let shift = convolution(&shift.tile([1, cells]), &taps, self.grid);
             let first = weight(convolutions[0]) * before.0.view([1, -1, 1, 1]) * between.0.view([-1, 1, 1, 1]);
             let second = weight(convolutions[1]) * after.0.view([-1, 1, 1, 1]);
             blocks.push(FoldedBlock {
-                kernels: [first, second].map(|weight| Kernel::new(&weight.to_kind(kind), self.grid)),
+                convolutions: [first, second].map(|weight| FoldedConvolution::new(&weight.to_kind(kind), self.grid)),
                 biases: (shift.view([cells, -1]) * &between.0 + &between.1).to_kind(kind),
             });
             constant += after.1;
         }
-        let input = self.one_hot.widened(&weights[self.input].to_kind(kind).flatten(1, -1)).copy();
-        let (one_hot, heads) = (self.one_hot.in_kind(kind), self.heads.fold(weights, kind).shifted(&constant));
-        Box::new(FoldedResNet { one_hot, grid: self.grid, input, blocks, heads })
+        let input = self.one_hot.padded(&weights[self.input].to_kind(kind).flatten(1, -1)).copy();
+        let heads = self.heads.with(weights).fold(kind).shifted(&constant);
+        Box::new(FoldedResNet { one_hot: self.one_hot.in_kind(kind), input, blocks, heads })
     }
 
-    /// Taps beyond the border cost nothing.
     fn operations(&self) -> u64 {
-        let Grid { rows, columns, .. } = self.grid;
-        let met = |cells: usize| (0..cells as i64).map(|at| near(at, cells).1 as u64).sum::<u64>();
-        let taps = met(rows) * met(columns);
-        self.planes * self.width * (rows * columns) as u64
-            + 2 * self.blocks.len() as u64 * taps * self.width * self.width
-    }
-
-    /// A layer keeps its product and the output of its normalisation, in 16 bits.
-    fn training_bytes(&self, batch_size: u64) -> u64 {
-        let cells = (self.grid.rows * self.grid.columns) as u64;
-        2 * 2 * (2 + 2 * self.blocks.len() as u64) * cells * self.width * batch_size
+        self.operations
     }
 }
 
-#[derive(Debug)]
 struct FoldedBlock {
-    kernels: [Kernel; 2],
-    /// Of the first: `cells × outputs`.
+    convolutions: [FoldedConvolution; 2],
+    /// Biases of the first convolution, `cells × outputs`.
     biases: Tensor,
 }
 
-#[derive(Debug)]
 struct FoldedResNet {
     one_hot: OneHot,
-    grid: Grid,
     input: Tensor,
     blocks: Vec<FoldedBlock>,
-    heads: FoldedHeads,
+    heads: Heads<TensorLayer>,
 }
 
 impl Folded for FoldedResNet {
     fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
-        let x = widen(&self.one_hot.grid(rows, self.grid), &self.input);
-        for FoldedBlock { kernels: [first, second], biases } in &self.blocks {
+        let x = widen(&self.one_hot.encode(rows), &self.input);
+        for FoldedBlock { convolutions: [first, second], biases } in &self.blocks {
             second.add_to(&x, &first.apply_relu(&x, biases));
         }
         self.heads.forward(&pool(&x, self.input.size()[0]), with_policy)
@@ -266,20 +242,20 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_gives_what_a_padded_convolution_does() {
+    fn a_folded_convolution_is_that_of_libtorch() {
         tch::manual_seed(1);
         let f64s = (Kind::Double, tch::Device::Cpu);
         for (rows, columns) in [(1, 1), (1, 4), (2, 2), (3, 3), (4, 3), (5, 6)] {
             let (weight, bias) = (Tensor::randn([7, 5, 3, 3], f64s), Tensor::randn([7], f64s));
             let images = Tensor::randn([11, 5, rows as i64, columns as i64], f64s);
             let expected = images.conv2d(&weight, Some(&bias), [1, 1], [1, 1], [1, 1], 1);
-            let kernel = Kernel::new(&weight, Grid { faces: 1, rows, columns });
+            let folded = FoldedConvolution::new(&weight, Grid { faces: 1, rows, columns });
             let biases = bias.tile([(rows * columns) as i64, 1]);
             let flat = images.permute([0, 2, 3, 1]).flatten(1, -1);
             let as_images = |outputs: Tensor| outputs.view([11, rows as i64, columns as i64, 7]).permute([0, 3, 1, 2]);
-            near(&as_images(kernel.apply_relu(&flat, &biases)), &expected.relu(), 1e-12);
+            near(&as_images(folded.apply_relu(&flat, &biases)), &expected.relu(), 1e-12);
             let sums = bias.tile([11, (rows * columns) as i64]);
-            kernel.add_to(&sums, &flat);
+            folded.add_to(&sums, &flat);
             near(&as_images(sums), &expected, 1e-12);
         }
     }

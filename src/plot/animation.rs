@@ -1,77 +1,61 @@
-//! Pictures one after the other, as an animated GIF that begins again at its end.
+//! Pictures one after the other, as an animated GIF that repeats.
 
-use super::canvas::Canvas;
-use super::render::{Drawing, Image, height_of, image};
+use super::canvas::{Canvas, Color};
+use super::render::pixels;
 use crate::error::{Error, Result};
-use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// How long a picture stays, in hundredths of a second.
-const STAYS: u16 = 60;
-/// How long the last one does.
-const LAST_STAYS: u16 = 250;
+/// Time per picture, in hundredths of a second.
+const DELAY_CS: u16 = 60;
+/// Time of the last picture, in hundredths of a second.
+const LAST_DELAY_CS: u16 = 250;
 
-/// Pictures as an animated GIF of some width in pixels.
+/// An animated GIF of these pictures, `width` pixels wide.
 ///
 /// # Errors
-/// If the drawing library or the encoder fails.
+/// If the pictures are too large, or the encoder fails.
 pub(super) fn gif(frames: &[Canvas], width: u32) -> Result<Vec<u8>> {
-    let images: Vec<Image> =
-        frames.iter().map(|frame| image(frame, width)).collect::<Drawing<_>>().map_err(super::not_drawn)?;
-    let mut palette = Palette::of(&images);
+    let mut images = Vec::new();
+    let mut size = (0, 0);
+    for frame in frames {
+        let image = pixels(frame, width)?;
+        size = (image.width(), image.height());
+        images.push(image.pixels().iter().map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).collect::<Vec<_>>());
+    }
     let side =
         |pixels: u32| u16::try_from(pixels).map_err(|_| Error::Data("a GIF is at most 65535 pixels wide".into()));
-    let (across, down) = (side(width)?, side(height_of(width))?);
-    let colors: Vec<u8> = palette.colors.iter().flatten().copied().collect();
+    let (width, height) = (side(size.0)?, side(size.1)?);
+    let colors = frequent_colors(&images);
+    let mut indices: HashMap<Color, u8> = (0..=u8::MAX).zip(&colors).map(|(index, &color)| (color, index)).collect();
     let failed = |error: gif::EncodingError| Error::Data(format!("the GIF cannot be encoded: {error}"));
-    let mut encoder = gif::Encoder::new(Vec::new(), across, down, &colors).map_err(failed)?;
+    let mut encoder = gif::Encoder::new(Vec::new(), width, height, colors.as_flattened()).map_err(failed)?;
     encoder.set_repeat(gif::Repeat::Infinite).map_err(failed)?;
     for (i, image) in images.iter().enumerate() {
-        let delay = if i + 1 == images.len() { LAST_STAYS } else { STAYS };
-        let buffer = Cow::Owned(palette.numbers(image));
-        let frame = gif::Frame { width: across, height: down, delay, buffer, ..gif::Frame::default() };
+        let delay = if i + 1 == images.len() { LAST_DELAY_CS } else { DELAY_CS };
+        let index = |&color| *indices.entry(color).or_insert_with(|| nearest(&colors, color));
+        let buffer = image.iter().map(index).collect();
+        let frame = gif::Frame { width, height, delay, buffer, ..gif::Frame::default() };
         encoder.write_frame(&frame).map_err(failed)?;
     }
     encoder.into_inner().map_err(failed)
 }
 
-/// The 256 colours that come most often in all pictures: what is the same in two of them stays so.
-struct Palette {
-    colors: Vec<[u8; 3]>,
-    numbers: HashMap<[u8; 3], u8>,
+/// The 256 most frequent colours of all pictures: equal pixels of two pictures stay equal.
+fn frequent_colors(images: &[Vec<Color>]) -> Vec<Color> {
+    let mut counts: HashMap<Color, u64> = HashMap::new();
+    for &color in images.iter().flatten() {
+        *counts.entry(color).or_default() += 1;
+    }
+    let mut colors: Vec<(Reverse<u64>, Color)> =
+        counts.into_iter().map(|(color, count)| (Reverse(count), color)).collect();
+    colors.sort_unstable();
+    colors.into_iter().map(|(_, color)| color).take(256).collect()
 }
 
-impl Palette {
-    fn of(images: &[Image]) -> Palette {
-        let mut counts: HashMap<[u8; 3], u64> = HashMap::new();
-        for color in images.iter().flat_map(pixels) {
-            *counts.entry(color).or_default() += 1;
-        }
-        let mut colors: Vec<([u8; 3], u64)> = counts.into_iter().collect();
-        colors.sort_unstable_by_key(|&(color, count)| (std::cmp::Reverse(count), color));
-        colors.truncate(256);
-        let colors: Vec<[u8; 3]> = colors.into_iter().map(|(color, _)| color).collect();
-        let numbers = colors.iter().enumerate().map(|(number, &color)| (color, number as u8)).collect();
-        Palette { colors, numbers }
-    }
-
-    /// A picture as numbers of the palette: of each pixel, that of the nearest colour.
-    fn numbers(&mut self, image: &Image) -> Vec<u8> {
-        pixels(image).map(|color| self.number(color)).collect()
-    }
-
-    fn number(&mut self, color: [u8; 3]) -> u8 {
-        let colors = &self.colors;
-        *self.numbers.entry(color).or_insert_with(|| {
-            let distance = |other: &[u8; 3]| -> u32 {
-                other.iter().zip(color).map(|(&a, b)| u32::from(a.abs_diff(b)).pow(2)).sum()
-            };
-            let nearest = colors.iter().enumerate().min_by_key(|(_, other)| distance(other));
-            nearest.map_or(0, |(number, _)| number as u8)
-        })
-    }
-}
-
-fn pixels(image: &Image) -> impl Iterator<Item = [u8; 3]> {
-    image.pixels.chunks_exact(3).map(|pixel| [pixel[0], pixel[1], pixel[2]])
+/// The index of the colour nearest to another.
+fn nearest(colors: &[Color], color: Color) -> u8 {
+    let distance =
+        |other: &Color| -> u32 { other.iter().zip(color).map(|(&a, b)| u32::from(a.abs_diff(b)).pow(2)).sum() };
+    (0..=u8::MAX).zip(colors).min_by_key(|(_, other)| distance(other)).map_or(0, |(index, _)| index)
 }

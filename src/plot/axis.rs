@@ -1,12 +1,12 @@
-//! Axes: where they begin and end, where their ticks are, and what stands at them.
+//! Axes: their ends, ticks and labels; and panels with two axes.
 
 use super::canvas::{Anchor, Canvas, FAINT, GRID, INK, SOFT, TEXT};
 use super::font;
 
-/// Beyond this, numbers are not worth an axis; steps between them could not be told apart either.
-const FARTHEST: f64 = 1e15;
+/// Larger values are cut to this: steps between them would be lost to rounding.
+const MAX_VALUE: f64 = 1e15;
 
-/// What lies between equal distances on an axis.
+/// The meaning of equal distances on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences.
@@ -18,19 +18,19 @@ pub enum Scale {
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// Where it begins.
+    /// The low end.
     pub low: f64,
-    /// Where it ends, above `low`.
+    /// The high end, above `low`.
     pub high: f64,
-    /// What lies between.
+    /// The scale between the ends.
     pub scale: Scale,
-    /// Where numbers stand, from low to high.
+    /// Values with a number, from low to high.
     pub ticks: Vec<f64>,
 }
 
 impl Axis {
-    /// From a multiple of a step to a multiple of it around the values, the step 1, 2 or 5 times a power of ten, with at
-    /// most `most` steps; without values from 0 to 1. What is not finite is left out.
+    /// Contains the values between two multiples of a step, which is 1, 2 or 5 times a power of ten, with at most `most`
+    /// steps; from 0 to 1 without values. Values that are not finite are ignored.
     pub fn linear(values: impl IntoIterator<Item = f64>, most: usize) -> Axis {
         let (low, high) = range(values, (0.0, 1.0));
         let (low, high) = if high > low { (low, high) } else { widened(low) };
@@ -42,30 +42,29 @@ impl Axis {
         Axis { low: first * step, high: last * step, scale: Scale::Linear, ticks }
     }
 
-    /// From `low` to `high` exactly, with ticks at multiples of a step as of [`Axis::linear`].
+    /// Reaches from `low` to `high` exactly, with ticks as in [`Axis::linear`].
     pub fn exactly(low: f64, high: f64, most: usize) -> Axis {
         let wider = Axis::linear([low, high], most);
         let ticks = wider.ticks.into_iter().filter(|tick| (low..=high).contains(tick)).collect();
         Axis { low, high, scale: Scale::Linear, ticks }
     }
 
-    /// Around the values at equal ratios: between powers of ten where they span three or more of them, else from 1, 2 or
-    /// 5 times one to such another. Values below `least` count as `least`; without values, from 1 to 10.
+    /// Contains the values on a logarithmic scale, between powers of ten if they span at least three of them, else between
+    /// 1, 2 or 5 times a power of ten; from 1 to 10 without values. Values below `least` count as `least`.
     pub fn log(values: impl IntoIterator<Item = f64>, least: f64) -> Axis {
         let (low, high) = range(values.into_iter().map(|value| value.max(least)), (1.0, 10.0));
         let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
-        let many = (high / low).log10() >= 3.0;
-        let fractions: &[f64] = if many { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let fractions: &[f64] = if (high / low).log10() >= 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let all: Vec<f64> =
             decades.flat_map(|power| fractions.iter().map(move |part| part * 10f64.powi(power))).collect();
-        // Powers of ten are not exact: a value that is a tick belongs to it.
+        // Powers of ten are not exact: a value at a tick counts as the tick.
         let first = all.iter().rposition(|&tick| tick <= low * (1.0 + 1e-9)).unwrap_or(0);
         let last = all.iter().position(|&tick| tick >= high * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
         let ticks = all[first..=last.max(first + 1).min(all.len() - 1)].to_vec();
         Axis { low: ticks[0], high: ticks[ticks.len() - 1], scale: Scale::Log, ticks }
     }
 
-    /// Where a value lies: 0 at the low end, 1 at the high end; beyond them, at them.
+    /// Position of a value: 0 at the low end and below, 1 at the high end and above.
     pub fn share(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -74,7 +73,7 @@ impl Axis {
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
     }
 
-    /// What stands at a tick.
+    /// The text at a tick.
     pub fn label(&self, tick: f64) -> String {
         match self.scale {
             Scale::Log => short(tick),
@@ -88,18 +87,16 @@ impl Axis {
     }
 }
 
-/// A number of three digits at most: `0.05`, `20`, `3 k`, `10.5 M`.
+/// A number in at most three digits: `0.05`, `20`, `3 k`, `10.5 M`.
 pub(super) fn short(number: f64) -> String {
     let units = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
     match units.iter().find(|(unit, _)| number >= unit * (1.0 - 1e-9)) {
         Some((unit, name)) => {
             let part = number / unit;
-            let fineness = if part >= 99.95 {
-                1.0
-            } else if part >= 9.995 {
-                10.0
-            } else {
-                100.0
+            let fineness = match part {
+                _ if part >= 99.95 => 1.0,
+                _ if part >= 9.995 => 10.0,
+                _ => 100.0,
             };
             format!("{}{name}", (part * fineness).round() / fineness)
         }
@@ -111,34 +108,26 @@ pub(super) fn short(number: f64) -> String {
     }
 }
 
-fn range(values: impl IntoIterator<Item = f64>, without: (f64, f64)) -> (f64, f64) {
-    let values = values.into_iter().filter(|value| value.is_finite()).map(|value| value.clamp(-FARTHEST, FARTHEST));
-    let seen = values.fold(None, |seen: Option<(f64, f64)>, value| {
-        Some(seen.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
-    });
-    seen.unwrap_or(without)
+/// The least and the greatest value; `default` without values.
+fn range(values: impl IntoIterator<Item = f64>, default: (f64, f64)) -> (f64, f64) {
+    let values = values.into_iter().filter(|value| value.is_finite()).map(|value| value.clamp(-MAX_VALUE, MAX_VALUE));
+    values.map(|value| (value, value)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or(default)
 }
 
-/// Around a lone value, so that an axis has a length.
+/// An interval around a lone value, so that the axis has a length.
 fn widened(value: f64) -> (f64, f64) {
     if value == 0.0 { (0.0, 1.0) } else { (value - value.abs() / 2.0, value + value.abs() / 2.0) }
 }
 
-/// The least 1, 2 or 5 times a power of ten, from `least` on, that is accepted.
+/// The least step of 1, 2 or 5 times a power of ten that is at least `least` and accepted, or the last one tried.
 fn step(least: f64, accepted: impl Fn(f64) -> bool) -> f64 {
     let power = least.log10().floor() as i32;
     let steps = (power..power + 4).flat_map(|power| [1.0, 2.0, 5.0].map(|part| part * 10f64.powi(power)));
-    let mut last = least;
-    for step in steps.filter(|step| *step >= least * (1.0 - 1e-9)) {
-        last = step;
-        if accepted(step) {
-            break;
-        }
-    }
-    last
+    let steps: Vec<f64> = steps.filter(|step| *step >= least * (1.0 - 1e-9)).collect();
+    steps.iter().copied().find(|&step| accepted(step)).or(steps.last().copied()).unwrap_or(least)
 }
 
-/// A part of a picture with its two axes; borders in units of the canvas.
+/// A part of a picture with two axes; borders in units of the canvas.
 #[derive(Debug, Clone)]
 pub(super) struct Panel {
     pub(super) left: f64,
@@ -150,7 +139,7 @@ pub(super) struct Panel {
 }
 
 impl Panel {
-    /// Where a pair of values lies on the canvas.
+    /// Position of a pair of values on the canvas.
     pub(super) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (
             self.left + self.x.share(x) * (self.right - self.left),
@@ -158,7 +147,7 @@ impl Panel {
         )
     }
 
-    /// Draws lines at the ticks of y, with numbers, and above them what y is.
+    /// Draws lines with numbers at the ticks of y, and a heading above.
     pub(super) fn draw_y(&self, canvas: &mut Canvas, heading: &str) {
         canvas.text((self.left, self.top - 20.0), heading, TEXT, Anchor::Left, INK);
         for &tick in &self.y.ticks {
@@ -168,34 +157,30 @@ impl Panel {
         }
     }
 
-    /// Draws the line of x with its ticks, and with numbers and what x is where there is a text for it.
+    /// Draws the line of x with its ticks; with a title, also the numbers.
     pub(super) fn draw_x(&self, canvas: &mut Canvas, title: Option<&str>) {
         canvas.line(vec![(self.left, self.bottom), (self.right, self.bottom)], 2.0, FAINT);
         for &tick in &self.x.ticks {
             let x = self.at(tick, self.y.low).0;
             canvas.line(vec![(x, self.bottom), (x, self.bottom + 7.0)], 2.0, FAINT);
         }
-        if title.is_some() {
-            self.draw_numbers(canvas);
-        }
         if let Some(title) = title {
+            self.draw_numbers(canvas);
             let middle = (self.left + self.right) / 2.0;
             canvas.text((middle, self.bottom + 56.0), title, TEXT, Anchor::Middle, INK);
         }
     }
-}
 
-impl Panel {
-    /// Writes numbers at the ticks of x, where they do not touch: powers of ten first.
+    /// Writes the numbers of the ticks of x that do not touch each other, powers of ten first.
     fn draw_numbers(&self, canvas: &mut Canvas) {
-        const ROOM: f64 = 10.0;
+        const GAP: f64 = 10.0;
         let is_power = |tick: f64| (tick.log10() - tick.log10().round()).abs() < 1e-9;
         let (powers, others): (Vec<f64>, Vec<f64>) =
             self.x.ticks.iter().partition(|&&tick| self.x.scale == Scale::Log && is_power(tick));
         let mut taken: Vec<(f64, f64)> = Vec::new();
         for tick in powers.into_iter().chain(others) {
             let (middle, text) = (self.at(tick, self.y.low).0, self.x.label(tick));
-            let half = (font::width(&text, TEXT) + ROOM) / 2.0;
+            let half = (font::width(&text, TEXT) + GAP) / 2.0;
             if taken.iter().all(|(left, right)| middle + half <= *left || middle - half >= *right) {
                 taken.push((middle - half, middle + half));
                 canvas.text((middle, self.bottom + 24.0), &text, TEXT, Anchor::Middle, SOFT);
@@ -204,8 +189,8 @@ impl Panel {
     }
 }
 
-/// Moves heights apart so that texts at them do not overlap, each by as little as goes, within `top` and `bottom` where
-/// there is room: the height for each, in the order given.
+/// Moves heights apart so that their texts do not overlap, by as little as possible, and between `top` and `bottom` if they
+/// fit. The order stays.
 pub(super) fn apart(heights: &[f64], distance: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..heights.len()).collect();
     order.sort_by(|&a, &b| heights[a].total_cmp(&heights[b]));

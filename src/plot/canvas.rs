@@ -2,14 +2,14 @@
 
 use super::font;
 
-/// Pictures are laid out on this many units across; a unit is a pixel at the default size.
+/// Width of the layout, in units; a unit is a pixel at the default size.
 pub const WIDTH: f64 = 1200.0;
-/// The same, down.
+/// Height of the layout, in units.
 pub const HEIGHT: f64 = 800.0;
 
-/// The size of ticks and labels, in units: 11 pixels still where a picture is shown at half its width.
+/// Text size of ticks and labels, in units: 11 pixels in a picture shown at half its width.
 pub(super) const TEXT: f64 = 22.0;
-/// The size of a picture's title.
+/// Text size of the title.
 pub(super) const TITLE: f64 = 30.0;
 
 /// A colour: red, green, blue.
@@ -21,19 +21,19 @@ pub(super) const FAINT: Color = [178, 178, 178];
 pub(super) const GRID: Color = [230, 230, 230];
 pub(super) const PAPER: Color = [255, 255, 255];
 
-/// Colours that everybody can tell apart (Okabe and Ito 2008), those that read well as text first.
-const PALETTE: [Color; 7] =
+/// Colours that everybody can tell apart (Okabe and Ito 2008); the first ones read well as text.
+const SERIES_COLORS: [Color; 7] =
     [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [0, 0, 0], [230, 159, 0], [86, 180, 233]];
 
-/// The most things that a picture tells apart by colour.
-pub const MOST_SERIES: usize = PALETTE.len();
+/// The most series that a picture tells apart by colour.
+pub const MAX_SERIES: usize = SERIES_COLORS.len();
 
 /// The colour of series `i`.
 pub(super) fn series_color(i: usize) -> Color {
-    PALETTE[i % PALETTE.len()]
+    SERIES_COLORS[i % SERIES_COLORS.len()]
 }
 
-/// Which end of a text stands at its place.
+/// The part of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Anchor {
     Left,
@@ -41,7 +41,7 @@ pub(super) enum Anchor {
     Right,
 }
 
-/// Something drawn; places are (x, y) in units from the upper left.
+/// A drawn shape or text; positions are (x, y) in units from the upper left.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Mark {
     Line { points: Vec<(f64, f64)>, width: f64, color: Color },
@@ -50,14 +50,20 @@ pub(super) enum Mark {
     Text { at: (f64, f64), text: String, size: f64, anchor: Anchor, color: Color },
 }
 
-/// A picture of [`WIDTH`] × [`HEIGHT`] units: marks, the later over the earlier, and texts over all.
+impl Mark {
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self, Mark::Text { .. })
+    }
+}
+
+/// A picture of [`WIDTH`] × [`HEIGHT`] units: later marks cover earlier ones, texts cover all.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Canvas {
     pub(super) marks: Vec<Mark>,
 }
 
 impl Canvas {
-    /// A picture with a title, and a line below it that says what is shown.
+    /// A picture with a title and a line below it.
     pub(super) fn titled(title: &str, subtitle: &str) -> Canvas {
         let mut canvas = Canvas::default();
         canvas.text((24.0, 34.0), &font::fit(title, TITLE, WIDTH - 48.0), TITLE, Anchor::Left, INK);
@@ -69,7 +75,7 @@ impl Canvas {
         self.marks.push(Mark::Line { points, width, color });
     }
 
-    /// A straight line of dashes.
+    /// Draws a straight line of dashes.
     pub(super) fn dashed(&mut self, from: (f64, f64), to: (f64, f64), width: f64, color: Color) {
         const DASH: f64 = 9.0;
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -93,7 +99,7 @@ impl Canvas {
         self.marks.push(Mark::Text { at, text: text.into(), size, anchor, color });
     }
 
-    /// The texts of the picture, in the order in which they were written: what a reader is told.
+    /// The texts of the picture, in the order in which they were written.
     pub fn texts(&self) -> Vec<&str> {
         let texts = self.marks.iter().filter_map(|mark| match mark {
             Mark::Text { text, .. } => Some(text.as_str()),

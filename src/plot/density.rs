@@ -1,40 +1,40 @@
-//! What a network says of scrambles, by their depth or their exact distance: a histogram of two dimensions.
+//! Predictions of a network by scramble depth or exact distance, as a two-dimensional histogram.
 
 use super::axis::{Axis, Panel};
 use super::canvas::{Anchor, Canvas, Color, INK, PAPER, SOFT, TEXT};
 use crate::quantity::grouped;
 use ndarray::Array2;
 
-/// Depths are put together where there are more than so many.
-const MOST_COLUMNS: u32 = 64;
+/// A column holds several depths if there are more than this.
+const MAX_COLUMNS: u32 = 64;
 /// Bins of the predictions, up to the depth.
-const MOST_BINS: f64 = 60.0;
+const MAX_BINS: f64 = 60.0;
 
-/// How many scrambles of each depth have a prediction in each bin.
+/// Scrambles by depth and prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     /// The deepest scramble.
     pub max_depth: u32,
-    /// Depths a column: column `c` holds the scrambles of depth `c·depths + 1` to `(c + 1)·depths`.
+    /// Depths per column: column `c` holds the scrambles of depth `c·depths + 1` to `(c + 1)·depths`.
     pub depths: u32,
-    /// The height of a bin, in moves: bin `b` holds the predictions from `b·bin` to below `(b + 1)·bin`.
+    /// Height of a bin, in moves: bin `b` holds the predictions from `b·bin` to below `(b + 1)·bin`.
     pub bin: f64,
     /// Scrambles, `columns × bins`.
     pub counts: Array2<u32>,
-    /// The mean prediction of each column; `None` where it has no scrambles.
+    /// Mean prediction of each column; `None` for a column without scrambles.
     pub means: Vec<Option<f64>>,
 }
 
 impl Histogram {
-    /// Counts predictions: pairs of a depth (from 1 to `max_depth`; others are left out) and what is said of it, in
-    /// moves. Bins reach up to `max_depth`, and to a quarter more where predictions do; what is beyond is counted in the
-    /// last one, and what is below 0 in the first.
+    /// Counts predictions: pairs of a depth (from 1 to `max_depth`; others are ignored) and a prediction, in moves. Bins
+    /// reach up to `max_depth`, or a quarter more if predictions do. Larger predictions count in the last bin, negative
+    /// ones in the first.
     ///
     /// # Panics
     /// If `max_depth` is 0.
     pub fn new(predictions: &[(u32, f32)], max_depth: u32) -> Histogram {
         assert!(max_depth > 0);
-        let depths = max_depth.div_ceil(MOST_COLUMNS);
+        let depths = max_depth.div_ceil(MAX_COLUMNS);
         let columns = max_depth.div_ceil(depths) as usize;
         let bin = bin_for(max_depth);
         let deepest = f64::from(max_depth);
@@ -53,12 +53,12 @@ impl Histogram {
         Histogram { max_depth, depths, bin, counts, means }
     }
 
-    /// How many scrambles a column holds.
+    /// Scrambles in a column.
     pub fn column_total(&self, column: usize) -> u32 {
         self.counts.row(column).sum()
     }
 
-    /// The share of a column's scrambles in a bin: from 0 to 1.
+    /// Share of a column's scrambles in a bin, from 0 to 1.
     pub fn share(&self, column: usize, bin: usize) -> f64 {
         f64::from(self.counts[(column, bin)]) / f64::from(self.column_total(column).max(1))
     }
@@ -73,15 +73,15 @@ impl Histogram {
     }
 }
 
-/// The height of a bin: a number that people count in, and at most [`MOST_BINS`] bins up to the depth.
+/// Height of a bin: a round number that gives at most [`MAX_BINS`] bins up to the depth.
 fn bin_for(max_depth: u32) -> f64 {
-    let least = f64::from(max_depth) / MOST_BINS;
+    let least = f64::from(max_depth) / MAX_BINS;
     [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0].into_iter().find(|bin| *bin >= least).unwrap_or(least)
 }
 
-/// What stands on the axis of a picture's depths.
+/// The kind of depths in a picture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum By {
+pub enum DepthKind {
     /// The length of the scramble: an upper bound of the distance.
     #[default]
     ScrambleDepth,
@@ -89,36 +89,30 @@ pub enum By {
     Distance,
 }
 
-impl By {
-    fn name(self) -> &'static str {
+impl DepthKind {
+    /// The name, and a shorter one.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            By::ScrambleDepth => "scramble depth",
-            By::Distance => "exact distance",
-        }
-    }
-
-    fn short_name(self) -> &'static str {
-        match self {
-            By::ScrambleDepth => "depth",
-            By::Distance => "distance",
+            DepthKind::ScrambleDepth => ("scramble depth", "depth"),
+            DepthKind::Distance => ("exact distance", "distance"),
         }
     }
 }
 
-/// A model's answers, and what is to be said of it.
+/// The predictions of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Density {
     /// The puzzle and the network.
     pub name: String,
     /// Samples that the model has seen.
     pub samples: u64,
-    /// Its answers.
+    /// The predictions.
     pub histogram: Histogram,
-    /// What they are drawn by.
-    pub by: By,
+    /// The kind of depths.
+    pub depths: DepthKind,
 }
 
-/// Pictures, one for each model, on the same axes and colours, so that they can follow one another.
+/// One picture per model, all with the same axes and colours, as frames of an animation.
 pub fn densities(models: &[Density]) -> Vec<Canvas> {
     let deepest = models.iter().map(|model| model.histogram.max_depth).max().unwrap_or(1);
     let highest = models.iter().map(|model| model.histogram.highest()).fold(f64::from(deepest), f64::max);
@@ -127,10 +121,10 @@ pub fn densities(models: &[Density]) -> Vec<Canvas> {
 }
 
 fn density(model: &Density, deepest: u32, highest: f64, largest: f64) -> Canvas {
-    let histogram = &model.histogram;
+    let (histogram, (depth_name, _)) = (&model.histogram, model.depths.names());
     let scrambles = grouped(u64::from(histogram.counts.sum()));
     let mut canvas = Canvas::titled(
-        &format!("{}: prediction by {}", model.name, model.by.name()),
+        &format!("{}: prediction by {depth_name}", model.name),
         &format!("after {} samples; {scrambles} fresh scrambles", grouped(model.samples)),
     );
     let x = Axis::exactly(0.5, f64::from(deepest) + 0.5, 14);
@@ -138,13 +132,13 @@ fn density(model: &Density, deepest: u32, highest: f64, largest: f64) -> Canvas 
     let panel = Panel { left: 90.0, top: 134.0, right: 1010.0, bottom: 720.0, x, y };
     panel.draw_y(&mut canvas, "predicted cost-to-go (moves)");
     draw_cells(&mut canvas, &panel, histogram, largest);
-    panel.draw_x(&mut canvas, Some(&format!("{} (moves)", model.by.name())));
+    panel.draw_x(&mut canvas, Some(&format!("{depth_name} (moves)")));
     draw_lines(&mut canvas, &panel, model, deepest);
-    draw_key(&mut canvas, largest, model.by);
+    draw_key(&mut canvas, largest, model.depths);
     canvas
 }
 
-/// The depths that a column covers, as an interval around whole numbers.
+/// The depths of a column, as an interval around whole numbers.
 fn column_ends(histogram: &Histogram, column: usize) -> (f64, f64) {
     let first = column as u32 * histogram.depths;
     let last = (first + histogram.depths).min(histogram.max_depth);
@@ -152,8 +146,7 @@ fn column_ends(histogram: &Histogram, column: usize) -> (f64, f64) {
 }
 
 fn draw_cells(canvas: &mut Canvas, panel: &Panel, histogram: &Histogram, largest: f64) {
-    for ((column, bin), &count) in histogram.counts.indexed_iter().filter(|(_, count)| **count > 0) {
-        debug_assert!(count > 0);
+    for ((column, bin), _) in histogram.counts.indexed_iter().filter(|(_, count)| **count > 0) {
         let (left, right) = column_ends(histogram, column);
         let (low, high) = (bin as f64 * histogram.bin, (bin + 1) as f64 * histogram.bin);
         let color = shade(histogram.share(column, bin) / largest);
@@ -161,7 +154,7 @@ fn draw_cells(canvas: &mut Canvas, panel: &Panel, histogram: &Histogram, largest
     }
 }
 
-/// The colour of a share of the largest: by its square root, so that what is rare is seen too.
+/// The colour of a share of the largest; its square root counts, so that rare cells are visible.
 fn shade(share: f64) -> Color {
     let stops: [[f64; 3]; 4] = [[224.0, 238.0, 248.0], [120.0, 184.0, 222.0], [0.0, 114.0, 178.0], [3.0, 40.0, 82.0]];
     let at = share.clamp(0.0, 1.0).sqrt() * (stops.len() - 1) as f64;
@@ -186,16 +179,17 @@ fn draw_lines(canvas: &mut Canvas, panel: &Panel, model: &Density, deepest: u32)
     let diagonal = panel.at(deepest + 0.5, deepest + 0.5);
     let end = means.last().map_or(diagonal.1, |end| end.1);
     let heights = super::axis::apart(&[diagonal.1, end], TEXT + 4.0, panel.top, panel.bottom);
-    canvas.text((panel.right + 12.0, heights[0]), &format!("= {}", model.by.short_name()), TEXT, Anchor::Left, INK);
+    canvas.text((panel.right + 12.0, heights[0]), &format!("= {}", model.depths.names().1), TEXT, Anchor::Left, INK);
     canvas.text((panel.right + 12.0, heights[1]), "mean", TEXT, Anchor::Left, MEAN);
 }
 
-/// What the colours mean.
-fn draw_key(canvas: &mut Canvas, largest: f64, by: By) {
+/// Draws the scale of the colours.
+fn draw_key(canvas: &mut Canvas, largest: f64, depths: DepthKind) {
     let (left, right, top, bottom) = (1034.0, 1064.0, 470.0, 690.0);
-    canvas.text((left, top - 74.0), "share of the", TEXT, Anchor::Left, INK);
-    canvas.text((left, top - 48.0), "scrambles of", TEXT, Anchor::Left, INK);
-    canvas.text((left, top - 22.0), &format!("a {}", by.short_name()), TEXT, Anchor::Left, INK);
+    let lines = ["share of the".into(), "scrambles of".into(), format!("a {}", depths.names().1)];
+    for (line, above) in lines.iter().zip([74.0, 48.0, 22.0]) {
+        canvas.text((left, top - above), line, TEXT, Anchor::Left, INK);
+    }
     let (top, steps) = (top + 14.0, 44);
     for i in 0..steps {
         let height = |i: usize| bottom - (bottom - top) * i as f64 / steps as f64;

@@ -1,15 +1,14 @@
-//! The time and the nodes that instances take.
+//! Time and nodes per instance.
 
 use super::axis::{Axis, Panel};
 use super::canvas::{Canvas, WIDTH, series_color};
 use super::results::{KEY_PITCH, Results, common, key, names};
 use crate::report::Record;
 
-/// Less time than this is not told apart.
-const LEAST_SECONDS: f64 = 1e-4;
+/// Shorter times count as this.
+const MIN_SECONDS: f64 = 1e-4;
 
-/// What each solved instance took, from least to most, with the share of all instances that took no more: from above 0
-/// to the share that was solved.
+/// The effort of each solved instance in ascending order, with the share of all instances that took no more.
 pub fn cumulative(results: &Results, effort: impl Fn(&Record) -> f64) -> Vec<(f64, f64)> {
     let mut efforts: Vec<f64> = results.records.iter().filter(|record| record.solved).map(effort).collect();
     efforts.sort_by(f64::total_cmp);
@@ -17,16 +16,16 @@ pub fn cumulative(results: &Results, effort: impl Fn(&Record) -> f64) -> Vec<(f6
     efforts.into_iter().enumerate().map(|(i, effort)| (effort, (i + 1) as f64 / all)).collect()
 }
 
-/// The picture: the share of instances solved within a time, and beside it within a number of nodes.
+/// The picture: the share of instances solved within a time, and within a number of nodes.
 pub fn effort(all: &[&Results]) -> Canvas {
-    let mut canvas = Canvas::titled("What an instance takes", &common(all));
+    let mut canvas = Canvas::titled("Effort per instance", &common(all));
     let middle = WIDTH / 2.0;
     let seconds: Vec<Vec<(f64, f64)>> =
         all.iter().map(|results| cumulative(results, |record| record.seconds)).collect();
     let nodes: Vec<Vec<(f64, f64)>> =
         all.iter().map(|results| cumulative(results, |record| record.nodes_generated as f64)).collect();
     let heading = "instances solved within (%)";
-    let left = draw(&mut canvas, &seconds, LEAST_SECONDS, (90.0, middle - 40.0), heading, "seconds");
+    let left = draw(&mut canvas, &seconds, MIN_SECONDS, (90.0, middle - 40.0), heading, "seconds");
     draw(&mut canvas, &nodes, 1.0, (middle + 70.0, WIDTH - 50.0), heading, "nodes generated");
     let lines: Vec<String> = all.iter().zip(names(all)).map(|(results, name)| describe(results, &name)).collect();
     let top = 772.0 - KEY_PITCH * (lines.len() - 1) as f64;
@@ -34,7 +33,7 @@ pub fn effort(all: &[&Results]) -> Canvas {
     canvas
 }
 
-/// Draws curves of shares over efforts between two borders.
+/// Draws the curves of shares over efforts between two borders.
 fn draw(
     canvas: &mut Canvas,
     curves: &[Vec<(f64, f64)>],
@@ -54,7 +53,7 @@ fn draw(
     panel
 }
 
-/// A curve that rises at each effort.
+/// The curve as steps, one up at each effort.
 fn stairs(curve: &[(f64, f64)], panel: &Panel) -> Vec<(f64, f64)> {
     let mut height = 0.0;
     let mut points = Vec::new();

@@ -1,34 +1,34 @@
-//! Text in a picture: the font that costar brings along, so that a bare server draws the same as a desktop.
+//! Text in pictures: a built-in font, so that a bare server draws the same as a desktop.
 
-use super::render::Image;
-use ab_glyph::{Font as _, FontRef, GlyphId, PxScale, ScaleFont as _, point};
+use ab_glyph::OutlineCurve::{Cubic, Line, Quad};
+use ab_glyph::{Font as _, FontRef, GlyphId, Point, PxScale, ScaleFont as _};
+use tiny_skia::{Path, PathBuilder};
 
-/// Roboto Regular (Apache-2.0), cut down to what labels are made of: see `font/README.md`.
+/// Roboto Regular (Apache-2.0), reduced to the characters of labels: see `font/README.md`.
 static ROBOTO: &[u8] = include_bytes!("font/Roboto-subset.ttf");
 
-/// The height of digits above the line that they stand on, in sizes.
-const DIGIT_HEIGHT: f64 = 0.71;
+/// Height of digits above the baseline, as a share of the text size.
+pub(super) const DIGIT_HEIGHT: f64 = 0.71;
 
 fn font() -> FontRef<'static> {
     FontRef::try_from_slice(ROBOTO).expect("the bundled font is whole: tests draw with it")
 }
 
-/// The em's size in pixels, as the font's own height.
+/// Scale of the font for an em of `size` pixels.
 fn scale(font: &FontRef<'_>, size: f64) -> PxScale {
     let em = f64::from(font.units_per_em().unwrap_or(2048.0));
     PxScale::from((size * f64::from(font.height_unscaled()) / em) as f32)
 }
 
-/// The width of a text of some size (of the em, in pixels), in pixels.
+/// Width of a text in pixels, for an em of `size` pixels.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let font = font();
-    let end = layout(&font, text, scale(&font, size)).1;
-    f64::from(end)
+    f64::from(layout(&font, text, scale(&font, size)).1)
 }
 
-/// A text that is no wider than `room`: shortened in the middle with `…` where it must be.
-pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
-    if width(text, size) <= room {
+/// The text, shortened in the middle with `…` if it is wider than `max_width`.
+pub(super) fn fit(text: &str, size: f64, max_width: f64) -> String {
+    if width(text, size) <= max_width {
         return text.into();
     }
     let letters: Vec<char> = text.chars().collect();
@@ -36,27 +36,40 @@ pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
         let (head, tail) = (kept.div_ceil(2), kept / 2);
         letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
     };
-    (0..letters.len()).rev().map(shortened).find(|text| width(text, size) <= room).unwrap_or_default()
+    (0..letters.len()).rev().map(shortened).find(|text| width(text, size) <= max_width).unwrap_or_default()
 }
 
-/// Draws a text that begins at `left`, its digits centred on `middle`: pixels of the image.
-pub(super) fn draw(image: &mut Image, text: &str, size: f64, left: f64, middle: f64, color: [u8; 3]) {
+/// The outlines of a text from `left` on, with its digits centred on the height `middle`; `None` if nothing is visible.
+pub(super) fn path(text: &str, size: f64, left: f64, middle: f64) -> Option<Path> {
     let font = font();
     let scale = scale(&font, size);
-    let baseline = (middle + DIGIT_HEIGHT / 2.0 * size).round();
+    let (left, factor) = (left as f32, font.as_scaled(scale).h_scale_factor());
+    let baseline = (middle + DIGIT_HEIGHT / 2.0 * size).round() as f32;
+    let mut path = PathBuilder::new();
     for (id, at) in layout(&font, text, scale).0 {
-        let glyph = id.with_scale_and_position(scale, point(left as f32 + at, baseline as f32));
-        if let Some(outline) = font.outline_glyph(glyph) {
-            let corner = outline.px_bounds().min;
-            outline.draw(|x, y, cover| {
-                let place = (i64::from(x) + corner.x as i64, i64::from(y) + corner.y as i64);
-                image.blend(place, color, cover.clamp(0.0, 1.0));
-            });
+        let position = |point: Point| (left + at + point.x * factor, baseline - point.y * factor);
+        let mut last = None;
+        for curve in font.outline(id).into_iter().flat_map(|outline| outline.curves) {
+            let (Line(from, to) | Quad(from, _, to) | Cubic(from, _, _, to)) = curve;
+            let (from, (x, y)) = (position(from), position(to));
+            if last != Some(from) {
+                path.move_to(from.0, from.1);
+            }
+            match curve {
+                Line(..) => path.line_to(x, y),
+                Quad(_, control, _) => path.quad_to(position(control).0, position(control).1, x, y),
+                Cubic(_, first, second, _) => {
+                    let (first, second) = (position(first), position(second));
+                    path.cubic_to(first.0, first.1, second.0, second.1, x, y);
+                }
+            }
+            last = Some((x, y));
         }
     }
+    path.finish()
 }
 
-/// Where each glyph begins, and where the last one ends.
+/// The start of each glyph, and the end of the last one.
 fn layout(font: &FontRef<'_>, text: &str, scale: PxScale) -> (Vec<(GlyphId, f32)>, f32) {
     let font = font.as_scaled(scale);
     let mut at = 0.0;
@@ -77,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sign_that_pictures_use_is_in_the_font() {
+    fn the_font_has_every_sign_of_pictures() {
         let font = font();
         for sign in "0123456789 N λ × · – − ≤ ≥ % ± … ² µ".chars().filter(|sign| *sign != ' ') {
             assert_ne!(font.glyph_id(sign).0, 0, "{sign}");

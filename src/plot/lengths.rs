@@ -1,14 +1,14 @@
-//! Solution length against the optimal one.
+//! Solution length against the optimal length.
 
 use super::axis::{Axis, Panel};
 use super::canvas::{Anchor, Canvas, PAPER, SOFT, TEXT, WIDTH, series_color};
 use super::results::{KEY_PITCH, Results, common, key, names};
 use std::collections::BTreeMap;
 
-/// The largest dot's radius, in units.
-const LARGEST: f64 = 26.0;
+/// Largest radius of a dot, in units.
+const MAX_RADIUS: f64 = 26.0;
 
-/// How many instances each pair of an optimal and a found cost has.
+/// Instances by pair of optimal cost and cost found.
 pub fn pairs(results: &Results) -> BTreeMap<(u32, u32), usize> {
     let mut pairs = BTreeMap::new();
     for pair in results.costs() {
@@ -17,14 +17,14 @@ pub fn pairs(results: &Results) -> BTreeMap<(u32, u32), usize> {
     pairs
 }
 
-/// The picture: a dot for each pair of lengths, its area and number the instances that have it.
+/// The picture: a dot per pair of lengths; area and number are its instances.
 pub fn lengths(all: &[&Results]) -> Canvas {
-    let mut canvas = Canvas::titled("Solution length against the optimal one", &common(all));
+    let mut canvas = Canvas::titled("Solution length against optimal length", &common(all));
     let all_pairs: Vec<BTreeMap<(u32, u32), usize>> = all.iter().map(|results| pairs(results)).collect();
     let both = || all_pairs.iter().flat_map(BTreeMap::keys);
     let optima: Vec<f64> = both().map(|pair| f64::from(pair.0)).collect();
-    let x = around(&optima, 16);
-    let y = around(&both().flat_map(|pair| [f64::from(pair.0), f64::from(pair.1)]).collect::<Vec<_>>(), 9);
+    let x = whole_axis(&optima, 16);
+    let y = whole_axis(&both().flat_map(|pair| [f64::from(pair.0), f64::from(pair.1)]).collect::<Vec<_>>(), 9);
     let lines: Vec<String> = all.iter().zip(names(all)).map(|(results, name)| describe(results, &name)).collect();
     key(&mut canvas, (90.0, 106.0), WIDTH - 130.0, &lines);
     let top = 140.0 + KEY_PITCH * lines.len() as f64;
@@ -42,8 +42,8 @@ pub fn lengths(all: &[&Results]) -> Canvas {
     canvas
 }
 
-/// An axis with room around whole numbers.
-fn around(values: &[f64], most: usize) -> Axis {
+/// An axis with a margin around whole numbers.
+fn whole_axis(values: &[f64], most: usize) -> Axis {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
@@ -54,18 +54,18 @@ fn around(values: &[f64], most: usize) -> Axis {
 
 fn draw_dots(canvas: &mut Canvas, panel: &Panel, all: &[BTreeMap<(u32, u32), usize>]) {
     let most = all.iter().flat_map(BTreeMap::values).copied().max().unwrap_or(1) as f64;
-    // Beside each other, all of one optimum between this one and the next.
+    // The dots of one optimum stand side by side, with space to the next optimum.
     let moves = panel.x.high - panel.x.low;
-    let pitch = ((panel.right - panel.left) / moves * 0.9 / all.len() as f64).min(2.0 * LARGEST + 6.0);
+    let pitch = ((panel.right - panel.left) / moves * 0.9 / all.len() as f64).min(2.0 * MAX_RADIUS + 6.0);
     let tallest = (panel.bottom - panel.top) / (panel.y.high - panel.y.low) * 0.48;
-    let largest = LARGEST.min(pitch / 2.0).min(tallest.max(5.0));
+    let largest = MAX_RADIUS.min(pitch / 2.0).min(tallest.max(5.0));
     for (i, pairs) in all.iter().enumerate() {
         let aside = (i as f64 - (all.len() - 1) as f64 / 2.0) * pitch;
         for (&(optimum, cost), &count) in pairs {
             let (x, y) = panel.at(f64::from(optimum), f64::from(cost));
             let radius = (largest * (count as f64 / most).sqrt()).max(4.0);
             canvas.dot((x + aside, y), radius, series_color(i));
-            // The number where it fits in the dot; beside it, it would be taken for another dot's.
+            // The number only if it fits into the dot: beside it, it could belong to another dot.
             let text = count.to_string();
             if radius >= 6.0 + 6.0 * text.len() as f64 {
                 canvas.text((x + aside, y), &text, TEXT - 2.0, Anchor::Middle, PAPER);

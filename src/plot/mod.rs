@@ -1,9 +1,18 @@
-//! Pictures of records: what a training learned, what a network says, what a search takes and gives.
+//! Pictures of records: trainings, predictions of a network, and results of searches.
 //!
-//! A picture is laid out as a list of marks ([`Canvas`]) from data alone, and then written as a PNG, an SVG or an animated
-//! GIF ([`Format::encode`]). The font comes along; nothing needs to be installed.
+//! A picture is laid out as a list of marks ([`Canvas`]) from data alone, then written as a PNG, an SVG or an animated GIF
+//! ([`Format::encode`]). The font is built in; nothing needs to be installed.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `training` | loss and error of trainings |
+//! | `density` | predictions by scramble depth or exact distance |
+//! | `lengths`, `effort`, `tradeoff` | results of `costar bench`, three pictures |
+//! | `results` | names and keys of results |
+//! | `axis`, `canvas`, `font` | layout |
+//! | `render`, `animation` | pixels, PNG, SVG and GIF |
 
-use crate::error::{Error, Result, bail, ensure};
+use crate::error::{Result, bail, ensure};
 use std::path::Path;
 
 mod animation;
@@ -15,38 +24,38 @@ mod font;
 mod lengths;
 mod render;
 mod results;
-mod settings;
+mod tradeoff;
 mod training;
 
 pub use crate::report::statistics::{Estimate, mean, share};
 pub use axis::{Axis, Scale};
-pub use canvas::{Canvas, HEIGHT, MOST_SERIES, WIDTH};
-pub use density::{By, Density, Histogram, densities};
+pub use canvas::{Canvas, HEIGHT, MAX_SERIES, WIDTH};
+pub use density::{Density, DepthKind, Histogram, densities};
 pub use effort::{cumulative, effort};
 pub use lengths::{lengths, pairs};
 pub use results::Results;
-pub use settings::{Point, points, settings};
-pub use training::{Run, training};
+pub use tradeoff::{SettingsPoint, settings, settings_points};
+pub use training::{TrainingRun, training};
 
-/// The width of a picture in pixels, by default; the height is two thirds of it.
+/// Default width of a picture, in pixels; the height is two thirds of it.
 pub const DEFAULT_WIDTH: u32 = 1200;
 
-/// The form of a picture's file.
+/// File format of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Pixels.
     Png,
-    /// Shapes and text, sharp at any size; text is in the viewer's own sans-serif font where it has no Roboto.
+    /// Shapes and text, sharp at any size. Without Roboto, the viewer's sans-serif font shows the text.
     Svg,
-    /// Pixels of 256 colours, in as many frames as there are pictures.
+    /// Pixels of 256 colours, one frame per picture.
     Gif,
 }
 
 impl Format {
-    /// The form that a file's name asks for.
+    /// The format of a file, by the end of its name.
     ///
     /// # Errors
-    /// If its end is not known.
+    /// If the end is unknown.
     pub fn of(path: &Path) -> Result<Format> {
         let end = path.extension().map(|end| end.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         match end.as_str() {
@@ -57,21 +66,17 @@ impl Format {
         }
     }
 
-    /// Pictures as a file of some width in pixels; only a GIF holds more than one.
+    /// A file with these pictures, `width` pixels wide; only a GIF holds more than one.
     ///
     /// # Errors
-    /// If there is no picture, or there are several for a form that holds one.
+    /// If there is no picture, or more than one for a format that holds one.
     pub fn encode(self, frames: &[Canvas], width: u32) -> Result<Vec<u8>> {
         ensure!(width > 0 && !frames.is_empty(), "there is nothing to draw");
         match (self, frames) {
             (Format::Gif, _) => animation::gif(frames, width),
-            (Format::Png, [canvas]) => render::png(canvas, width).map_err(not_drawn),
-            (Format::Svg, [canvas]) => Ok(render::svg(canvas, width).map_err(not_drawn)?.into_bytes()),
+            (Format::Png, [canvas]) => render::png(canvas, width),
+            (Format::Svg, [canvas]) => Ok(render::svg(canvas, width).into_bytes()),
             _ => bail!("there are {} pictures, and only a .gif holds more than one", frames.len()),
         }
     }
-}
-
-fn not_drawn(error: Box<dyn std::error::Error>) -> Error {
-    Error::Data(format!("the picture cannot be drawn: {error}"))
 }

@@ -1,48 +1,46 @@
-//! Results of `costar bench`, as pictures need them.
+//! Results of `costar bench`, their names and the key of a picture.
 
-use super::canvas::series_color;
-use super::canvas::{Anchor, Canvas, TEXT};
+use super::canvas::{Anchor, Canvas, TEXT, series_color};
 use super::font;
 use crate::report::Record;
 use std::collections::BTreeSet;
 
-/// The results of one run of `costar bench`: of the same settings all.
+/// The results of one run of `costar bench`, all with the same settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// What the file is called.
+    /// The name of the file.
     pub name: String,
-    /// At least one.
+    /// At least one record.
     pub records: Vec<Record>,
 }
 
 impl Results {
-    /// Cost of the solution and the known optimal one, of each instance that has both.
+    /// Known optimal cost and cost of the solution, for each instance that has both.
     pub fn costs(&self) -> Vec<(u32, u32)> {
-        // Where an optimum is known, costs are whole numbers.
+        // Costs with a known optimum are whole numbers.
         self.records.iter().filter_map(|record| Some((record.optimal_length?, record.cost? as u32))).collect()
     }
 
-    /// How many instances have a known optimum.
+    /// Instances with a known optimum.
     pub fn with_optimum(&self) -> usize {
         self.records.iter().filter(|record| record.optimal_length.is_some()).count()
     }
 
-    /// How many instances were solved at the known optimal cost.
+    /// Instances solved at the known optimal cost.
     pub fn optimal(&self) -> usize {
         self.costs().iter().filter(|(optimum, cost)| cost <= optimum).count()
     }
 
-    /// How many instances were solved.
+    /// Instances solved.
     pub fn solved(&self) -> usize {
         self.records.iter().filter(|record| record.solved).count()
     }
 }
 
-/// A setting by the name that a label gives it, and its value; without a value it is on or off.
-type Setting = (String, String);
+/// The name of a setting in labels, and its value; empty for a switch.
+type LabelledSetting = (String, String);
 
-/// The settings of results, one by one.
-fn settings(record: &Record) -> Vec<Setting> {
+fn settings(record: &Record) -> Vec<LabelledSetting> {
     let known = [
         ("", Some(record.search.clone())),
         ("", record.heuristic.clone().filter(|heuristic| heuristic != "network")),
@@ -60,20 +58,22 @@ fn settings(record: &Record) -> Vec<Setting> {
     known.chain(others).collect()
 }
 
-/// What tells results apart, N aside: the settings in which they differ; the search where others have settings and one
-/// has none. A setting that one has and another has not counts where it has no value.
+/// The settings except N in which results differ, or the search for results with none. A setting that others lack counts
+/// only if it is a switch.
 pub(super) fn group_names(all: &[&Results]) -> Vec<String> {
-    let settings: Vec<Vec<Setting>> = all.iter().map(|results| settings(&results.records[0])).collect();
-    let values =
-        |name: &str| -> BTreeSet<&Setting> { settings.iter().flatten().filter(|(other, _)| other == name).collect() };
-    let is_everywhere = |setting: &Setting| settings.iter().all(|settings| settings.contains(setting));
-    let tells = |setting: &&Setting| {
-        let (name, value) = setting;
-        let is_flag = value.is_empty() || name.is_empty();
-        if is_flag { !is_everywhere(setting) } else { values(name).len() > 1 }
+    let settings: Vec<Vec<LabelledSetting>> = all.iter().map(|results| settings(&results.records[0])).collect();
+    let count_values = |name: &str| {
+        let with_name = settings.iter().flatten().filter(|(other, _)| other == name);
+        with_name.collect::<BTreeSet<_>>().len()
     };
-    let text = |(name, value): &Setting| [name.as_str(), value].join(" ").trim().to_owned();
-    let name = |settings: &Vec<Setting>| settings.iter().filter(tells).map(text).collect::<Vec<_>>().join(", ");
+    let differs = |setting: &&LabelledSetting| {
+        let (name, value) = setting;
+        let is_switch = value.is_empty() || name.is_empty();
+        let is_everywhere = || settings.iter().all(|settings| settings.contains(setting));
+        if is_switch { !is_everywhere() } else { count_values(name) > 1 }
+    };
+    let text = |(name, value): &LabelledSetting| [name.as_str(), value].join(" ").trim().to_owned();
+    let name = |settings: &Vec<_>| settings.iter().filter(differs).map(text).collect::<Vec<_>>().join(", ");
     let names: Vec<String> = settings.iter().map(name).collect();
     let differ = names.iter().any(|name| !name.is_empty());
     let named = |(name, results): (String, &&Results)| match name.is_empty() && differ {
@@ -83,8 +83,7 @@ pub(super) fn group_names(all: &[&Results]) -> Vec<String> {
     names.into_iter().zip(all).map(named).collect()
 }
 
-/// What each of some results is called: what tells it apart, N where that differs, and the file's name where two would
-/// be called the same.
+/// The name of each file of results: its group, N if it differs, and the name of the file if two names are the same.
 pub(super) fn names(all: &[&Results]) -> Vec<String> {
     let n = |results: &Results| results.records[0].n;
     let n_differs = all.iter().any(|results| n(results) != n(all[0]));
@@ -102,36 +101,32 @@ pub(super) fn names(all: &[&Results]) -> Vec<String> {
     names.iter().zip(all).map(clear).collect()
 }
 
-/// What all results are of: the puzzle, the search and the model where there is but one.
+/// The puzzle, search, model and device that all results share, and the number of instances.
 pub(super) fn common(all: &[&Results]) -> String {
-    let only = |value: fn(&Record) -> Option<String>| {
-        let values: BTreeSet<Option<String>> = all.iter().map(|results| value(&results.records[0])).collect();
-        if values.len() == 1 { values.into_iter().next().flatten() } else { None }
+    let shared = |value: fn(&Record) -> Option<String>| {
+        let first = value(&all[0].records[0]);
+        first.filter(|first| all.iter().all(|results| value(&results.records[0]).as_ref() == Some(first)))
     };
     let parts = [
-        only(|record| Some(record.puzzle.clone())),
-        only(|record| Some(record.search.clone())),
-        only(|record| record.model.clone().map(|model| format!("model {model}"))),
-        only(|record| record.device.clone().map(|device| format!("on {device}"))),
+        shared(|record| Some(record.puzzle.clone())),
+        shared(|record| Some(record.search.clone())),
+        shared(|record| record.model.clone().map(|model| format!("model {model}"))),
+        shared(|record| record.device.clone().map(|device| format!("on {device}"))),
     ];
-    let instances: BTreeSet<usize> = all.iter().map(|results| results.records.len()).collect();
-    let counts: Vec<String> = instances.iter().map(usize::to_string).collect();
-    let counts = match counts.as_slice() {
-        [few] => few.clone(),
-        many => format!("{} to {}", many[0], many[many.len() - 1]),
-    };
-    let parts: Vec<String> = parts.into_iter().flatten().chain([format!("{counts} instances")]).collect();
-    parts.join(" · ")
+    let counts = || all.iter().map(|results| results.records.len());
+    let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    let counts = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    parts.into_iter().flatten().chain([format!("{counts} instances")]).collect::<Vec<_>>().join(" · ")
 }
 
-/// From one line of a key to the next.
+/// Distance between the lines of a key.
 pub(super) const KEY_PITCH: f64 = TEXT + 8.0;
 
-/// Writes names in their colours, one below the other, from a place on down.
-pub(super) fn key(canvas: &mut Canvas, (x, y): (f64, f64), room: f64, lines: &[String]) {
+/// Writes names in the colours of their series, one below the other.
+pub(super) fn key(canvas: &mut Canvas, (x, y): (f64, f64), width: f64, lines: &[String]) {
     for (i, line) in lines.iter().enumerate() {
         let y = y + i as f64 * KEY_PITCH;
         canvas.dot((x + 6.0, y), 7.0, series_color(i));
-        canvas.text((x + 24.0, y), &font::fit(line, TEXT, room - 24.0), TEXT, Anchor::Left, series_color(i));
+        canvas.text((x + 24.0, y), &font::fit(line, TEXT, width - 24.0), TEXT, Anchor::Left, series_color(i));
     }
 }

@@ -1,17 +1,17 @@
-//! A puzzle whose moves cost what its user says: fast turns less than slow ones, say.
+//! A puzzle with costs of its moves that its user gives: fast turns may cost less than slow ones.
 
 use super::{
-    Cost, Encoding, Geometry, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style,
-    move_names,
+    Cost, Draw, Encode, Encoding, Geometry, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, move_names,
 };
 
-/// What each move of a puzzle costs, where a user has said so.
+/// The cost of each move, as a user has given it.
 ///
-/// Searches add whole numbers: costs are held in a unit of which all are multiples.
+/// Searches add whole numbers, so all costs are multiples of a unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MoveCosts {
     costs: Vec<Cost>,
-    /// How many units a cost of 1 has: a power of ten.
+    /// Units in a cost of 1: a power of ten.
     units: Cost,
 }
 
@@ -21,7 +21,7 @@ const DIGITS: u32 = 3;
 const GREATEST: f64 = 1000.0;
 
 impl MoveCosts {
-    /// Reads `U2=1.5,B=2`: the costs of some moves. A move and its inverse cost the same; every other move costs 1.
+    /// Reads the costs of some moves, as in `U2=1.5,B=2`. A move and its inverse cost the same; every other move costs 1.
     ///
     /// # Errors
     /// If there is no such move, a cost is not from 0.001 to 1000, or a move and its inverse are given two costs.
@@ -34,7 +34,7 @@ impl MoveCosts {
                 return refuse("expected a move and its cost, as U2=1.5");
             };
             let Some(action) = names.iter().position(|other| other == name.trim()) else {
-                // What counts half turns as single moves is another puzzle.
+                // Half turns are single moves of another puzzle only.
                 let is_half = name.trim().strip_suffix('2').is_some_and(|turn| names.iter().any(|other| other == turn));
                 let hint = if puzzle.name() == "cube3" && is_half { "; cube3:htm has it" } else { "" };
                 return refuse(&format!("{} has no such move{hint}: expected {}", puzzle.name(), names.join(" ")));
@@ -68,13 +68,13 @@ impl MoveCosts {
         Ok(MoveCosts { costs: costs.iter().map(|cost| (cost * f64::from(units)).round() as Cost).collect(), units })
     }
 
-    /// What a sum of costs is for the user, who counts in 1 and not in units.
+    /// A sum of costs as the user counts it: in 1, not in units.
     pub fn shown(&self, cost: Cost) -> f64 {
         f64::from(cost) / f64::from(self.units)
     }
 }
 
-/// A puzzle with other costs of its moves. Its symmetries are left out: they bring a move to one that costs less or more.
+/// A puzzle with other costs of its moves. It has no symmetries: they map moves to moves of other costs.
 #[derive(Debug, Clone)]
 pub struct WithCosts<P> {
     puzzle: P,
@@ -88,7 +88,7 @@ impl<P: Reversible> WithCosts<P> {
     }
 }
 
-impl<P: Reversible> Puzzle for WithCosts<P> {
+impl<P: Reversible> Rules for WithCosts<P> {
     type State = P::State;
 
     fn name(&self) -> String {
@@ -97,10 +97,6 @@ impl<P: Reversible> Puzzle for WithCosts<P> {
 
     fn move_count(&self) -> usize {
         self.puzzle.move_count()
-    }
-
-    fn move_name(&self, action: Move) -> String {
-        self.puzzle.move_name(action)
     }
 
     #[inline]
@@ -113,50 +109,13 @@ impl<P: Reversible> Puzzle for WithCosts<P> {
         self.costs.costs[usize::from(action)]
     }
 
-    fn own_costs(&self) -> Option<&MoveCosts> {
-        Some(&self.costs)
-    }
-
     #[inline]
     fn is_goal(&self, state: &P::State) -> bool {
         self.puzzle.is_goal(state)
     }
 
-    fn parse(&self, text: &str) -> Result<P::State, ParseError> {
-        self.puzzle.parse(text)
-    }
-
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        self.puzzle.parse_moves(text)
-    }
-
-    fn format(&self, state: &P::State) -> String {
-        self.puzzle.format(state)
-    }
-
-    fn draw(&self, state: &P::State, style: Style) -> String {
-        self.puzzle.draw(state, style)
-    }
-
-    fn picture(&self, state: &P::State) -> Picture {
-        self.puzzle.picture(state)
-    }
-
-    fn geometry(&self) -> Option<&Geometry> {
-        self.puzzle.geometry()
-    }
-
-    fn scramble(&self, text: &str) -> Option<Scramble<P::State>> {
-        self.puzzle.scramble(text)
-    }
-
-    fn written(&self, moves: &[Move]) -> Vec<String> {
-        self.puzzle.written(moves)
-    }
-
-    fn counted(&self, moves: &[Move]) -> String {
-        let cost = moves.iter().map(|&action| self.costs.costs[usize::from(action)]).sum();
-        format!("cost {}, {}", self.costs.shown(cost), self.puzzle.counted(moves))
+    fn own_costs(&self) -> Option<&MoveCosts> {
+        Some(&self.costs)
     }
 
     fn file(&self) -> Option<&str> {
@@ -167,6 +126,55 @@ impl<P: Reversible> Puzzle for WithCosts<P> {
         self.puzzle.rules_crc32()
     }
 
+    fn state_bytes(&self) -> Option<StateBytes<P::State>> {
+        self.puzzle.state_bytes()
+    }
+}
+
+impl<P: Reversible> Notation for WithCosts<P> {
+    fn notation(&self) -> &'static str {
+        self.puzzle.notation()
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        self.puzzle.move_name(action)
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        self.puzzle.parse_moves(text)
+    }
+
+    fn parse(&self, text: &str) -> Result<P::State, ParseError> {
+        self.puzzle.parse(text)
+    }
+
+    fn format(&self, state: &P::State) -> String {
+        self.puzzle.format(state)
+    }
+
+    fn scramble(&self, text: &str) -> Option<Scramble<P::State>> {
+        self.puzzle.scramble(text)
+    }
+
+    fn as_held(&self, state: &P::State) -> P::State {
+        self.puzzle.as_held(state)
+    }
+
+    fn takes_lines(&self) -> bool {
+        self.puzzle.takes_lines()
+    }
+
+    fn written(&self, moves: &[Move]) -> Vec<String> {
+        self.puzzle.written(moves)
+    }
+
+    fn counted(&self, moves: &[Move]) -> String {
+        let cost = moves.iter().map(|&action| self.costs.costs[usize::from(action)]).sum();
+        format!("cost {}, {}", self.costs.shown(cost), self.puzzle.counted(moves))
+    }
+}
+
+impl<P: Reversible> Encode for WithCosts<P> {
     fn encoding(&self) -> Encoding {
         self.puzzle.encoding()
     }
@@ -174,21 +182,15 @@ impl<P: Reversible> Puzzle for WithCosts<P> {
     fn encode(&self, state: &P::State, row: &mut [u8]) {
         self.puzzle.encode(state, row);
     }
+}
 
-    fn notation(&self) -> &'static str {
-        self.puzzle.notation()
+impl<P: Reversible> Draw for WithCosts<P> {
+    fn picture(&self, state: &P::State) -> Picture {
+        self.puzzle.picture(state)
     }
 
-    fn numbers(&self) -> Option<&dyn Numbers<P::State>> {
-        None
-    }
-
-    fn takes_lines(&self) -> bool {
-        self.puzzle.takes_lines()
-    }
-
-    fn state_bytes(&self) -> Option<StateBytes<P::State>> {
-        self.puzzle.state_bytes()
+    fn geometry(&self) -> Option<&Geometry> {
+        self.puzzle.geometry()
     }
 }
 

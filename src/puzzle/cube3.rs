@@ -1,32 +1,51 @@
-//! Rubik's Cube, 3×3×3. In quarter turns ([`Cube3`]), a move turns one face by 90° and costs 1; with half turns
-//! ([`Cube3HalfTurns`]), a move turns one face by 90° or 180° and costs 1.
+//! Rubik's Cube, 3×3×3. In quarter turns ([`Cube3`](type@Cube3)), a move turns one face by 90° and costs 1; with half turns
+//! ([`Cube3HalfTurns`](type@Cube3HalfTurns)), a move turns one face by 90° or 180° and costs 1.
 //!
-//! A state is where the 8 corners and 12 edges are and how they are twisted, 5 bits a piece, in 16 bytes. Pieces and
-//! facelets are numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges
-//! UR UF UL UB DR DF DL DB FR FL BL BR, faces U R F D L B, the facelets of a face row by row.
+//! A state is the places and twists of the 8 corners and 12 edges, 5 bits a piece, in 16 bytes. Pieces and facelets are
+//! numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges UR UF UL UB DR DF DL DB FR
+//! FL BL BR, faces U R F D L B, the facelets of a face row by row.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `moves` | turns of packed states, as tables |
+//! | `turns` | turns of faces: names, and solutions as people write and count them |
+//! | `notation` | reads scrambles |
+//! | `facelets` | reads facelets |
+//! | `symmetry` | the 96 symmetric images |
+//! | `classes` | classes of states under the symmetries |
 
 use super::{
-    Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style, SymmetricImage,
-    Symmetries, is_odd,
+    Draw, Encode, Encoding, Grid, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
+    SymmetricImages, Symmetries, move_names, rules::is_odd,
 };
 use facelets::{CORNER_COLOURS, EDGE_COLOURS, Facelets};
-use moves::{ALL_TURNS, MOVES, QUARTER_TURNS, TWISTED};
-use std::fmt::Write as _;
+use moves::{ALL_TURNS, PACKED_MOVES, QUARTER_TURNS, TWISTED};
 use std::sync::Arc;
 
 mod classes;
-mod facelets;
-mod half_turns;
+pub(super) mod facelets;
 mod moves;
-mod notation;
+pub(super) mod notation;
 mod symmetry;
 pub(super) mod turns;
 
-pub use half_turns::Cube3HalfTurns;
-
-/// The puzzle `cube3`.
+/// The 3×3×3 with 12 moves, the quarter turns, or with 18 moves, the half turns added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cube3;
+pub struct Cube<const MOVES: usize>;
+
+/// The puzzle `cube3`: a turn of a face by 90° costs 1 (the quarter-turn metric).
+pub type Cube3 = Cube<QUARTER_TURNS>;
+
+/// The puzzle `cube3:htm`: a turn of a face by 90° or 180° costs 1 (the half-turn metric).
+pub type Cube3HalfTurns = Cube<ALL_TURNS>;
+
+/// The puzzle `cube3`, as a value.
+#[allow(non_upper_case_globals, reason = "a puzzle without data is written as its type")]
+pub const Cube3: Cube3 = Cube;
+
+/// The puzzle `cube3:htm`, as a value.
+#[allow(non_upper_case_globals, reason = "a puzzle without data is written as its type")]
+pub const Cube3HalfTurns: Cube3HalfTurns = Cube;
 
 /// A position of the cube.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
@@ -70,10 +89,10 @@ impl CubeState {
         self.corner(6) == 6
     }
 
-    /// The state after a turn: see [`MOVES`].
+    /// The state after a turn: see [`PACKED_MOVES`].
     #[inline]
     fn turned(&self, action: Move) -> CubeState {
-        let packed = &MOVES[usize::from(action)];
+        let packed = &PACKED_MOVES[usize::from(action)];
         let mut edges = self.edges & packed.kept_edges;
         for (from, to) in packed.edges {
             edges |= ((self.edges >> from & 31) ^ packed.flip) << to;
@@ -81,26 +100,16 @@ impl CubeState {
         CubeState { corners: CubeState::turn_corners(self.corners, action), edges }
     }
 
-    /// What a move does to the corners alone.
+    /// The corners after a turn.
     #[inline]
     pub(super) fn turn_corners(before: u64, action: Move) -> u64 {
-        let packed = &MOVES[usize::from(action)];
+        let packed = &PACKED_MOVES[usize::from(action)];
         let mut corners = before & packed.kept_corners;
         for (from, to, twist) in packed.corners {
             let corner = (before >> from) as usize & 31;
             corners |= u64::from(TWISTED[usize::from(twist)][corner]) << to;
         }
         corners
-    }
-
-    /// The corners of the 24 facelets of a 2×2×2, held so that DBL is home; `None` of a text that is none.
-    pub(super) fn corners_of_facelets(text: &str) -> Option<Result<u64, ParseError>> {
-        Some(Facelets::read_small(text)?.and_then(|facelets| facelets.corners_alone()))
-    }
-
-    /// The moves of a scramble of a 2×2×2.
-    pub(super) fn moves_of_small(text: &str) -> Result<Vec<Move>, ParseError> {
-        Ok(notation::parse(text, 2)?.into_iter().flat_map(turns::Turn::moves).collect())
     }
 
     /// The parity of the permutation of the corners.
@@ -146,20 +155,25 @@ const EDGE_FACELETS: [[usize; 2]; 12] = [
     [48, 14],
 ];
 
-impl Puzzle for Cube3 {
+impl<const MOVES: usize> Cube<MOVES> {
+    const HAS_HALF_TURNS: bool = MOVES == ALL_TURNS;
+
+    /// The state after a turn: on a cube every move is legal.
+    #[inline]
+    pub fn turn(&self, state: &CubeState, action: Move) -> CubeState {
+        state.turned(action)
+    }
+}
+
+impl<const MOVES: usize> Rules for Cube<MOVES> {
     type State = CubeState;
 
     fn name(&self) -> String {
-        "cube3".into()
+        if Self::HAS_HALF_TURNS { "cube3:htm" } else { "cube3" }.into()
     }
 
     fn move_count(&self) -> usize {
-        QUARTER_TURNS
-    }
-
-    fn move_name(&self, action: Move) -> String {
-        let face = FACES[usize::from(action / 2)];
-        if action.is_multiple_of(2) { face.to_string() } else { format!("{face}'") }
+        MOVES
     }
 
     #[inline]
@@ -172,18 +186,57 @@ impl Puzzle for Cube3 {
         *state == CubeState::SOLVED
     }
 
+    /// Turns of one face add up, and turns of opposite faces commute.
+    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
+        turns::after(one) == turns::after(other)
+    }
+
+    /// A quarter turn exchanges an odd number of pairs of corners.
+    fn length_parity(&self, state: &CubeState) -> Option<u32> {
+        (!Self::HAS_HALF_TURNS).then(|| state.corner_parity())
+    }
+
+    fn symmetric_images(&self, state: &CubeState) -> SymmetricImages<'_, CubeState> {
+        Box::new(symmetry::images(*state, MOVES))
+    }
+
+    fn symmetries(&self) -> Option<Arc<dyn Symmetries<CubeState>>> {
+        Some(classes::symmetries())
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<CubeState>> {
+        Some(StateBytes::plain())
+    }
+}
+
+impl<const MOVES: usize> Notation for Cube<MOVES> {
+    fn notation(&self) -> &'static str {
+        if Self::HAS_HALF_TURNS {
+            "a scramble from solved in face turns (U2 F' R), or 54 facelets in the order U R F D L B; \
+             turns U R F D L B, a ' for counter-clockwise, a 2 for a half turn"
+        } else {
+            "a scramble from solved in face turns (U U F' R2), or 54 facelets in the order U R F D L B; \
+             quarter turns U R F D L B, a ' for counter-clockwise"
+        }
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        turns::name(turns::face_and_quarters(action))
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        if !Self::HAS_HALF_TURNS {
+            return notation::quarter_turns(text, 3);
+        }
+        Ok(notation::parse(text, 3)?.into_iter().filter_map(turns::FaceTurn::one_move).collect())
+    }
+
     /// A scramble from solved, or 54 facelets in the order U R F D L B.
     fn parse(&self, text: &str) -> Result<CubeState, ParseError> {
         match Facelets::read(text) {
             Some(facelets) => facelets?.state(),
-            None => {
-                Ok(self.parse_moves(text)?.iter().fold(CubeState::SOLVED, |state, &action| self.turn(&state, action)))
-            }
+            None => Ok(turns::after(&self.parse_moves(text)?)),
         }
-    }
-
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        Ok(notation::parse(text, 3)?.into_iter().flat_map(turns::Turn::moves).collect())
     }
 
     /// 54 facelets in the order U R F D L B.
@@ -193,47 +246,25 @@ impl Puzzle for Cube3 {
         row.iter().map(|&colour| FACES[usize::from(colour)]).collect()
     }
 
-    /// The net: U on top, then L F R B, then D.
-    fn draw(&self, state: &CubeState, style: Style) -> String {
-        let mut row = [0; 54];
-        self.encode(state, &mut row);
-        let mut net = String::new();
-        let bands: [&[usize]; 3] = [&[0], &[4, 2, 1, 5], &[3]];
-        for faces in bands {
-            for line in 0..3 {
-                let mut text = String::from(if faces.len() == 1 { "       " } else { "" });
-                for &face in faces {
-                    for colour in &row[9 * face + 3 * line..][..3] {
-                        draw_facelet(&mut text, usize::from(*colour), style);
-                    }
-                    text.push(' ');
-                }
-                net.push_str(text.trim_end());
-                net.push('\n');
-            }
-        }
-        net.pop();
-        net
-    }
-
-    fn picture(&self, state: &CubeState) -> Picture {
-        Picture::Cube { size: 3, facelets: self.format(state) }
-    }
-
     fn scramble(&self, text: &str) -> Option<Scramble<CubeState>> {
         let moves = if Facelets::read(text).is_some() { return None } else { self.parse_moves(text).ok()? };
         Some(Scramble::play(self, CubeState::SOLVED, &moves))
     }
 
+    fn written(&self, moves: &[Move]) -> Vec<String> {
+        if Self::HAS_HALF_TURNS { move_names(self, moves) } else { turns::written(moves) }
+    }
+
+    fn counted(&self, moves: &[Move]) -> String {
+        if Self::HAS_HALF_TURNS { turns::counted_with_half_turns(moves) } else { turns::counted(moves) }
+    }
+}
+
+impl<const MOVES: usize> Encode for Cube<MOVES> {
     /// 54 stickers, each one of 6 colours; the six centres never change.
     fn encoding(&self) -> Encoding {
-        Encoding {
-            version: 1,
-            cells: 54,
-            symbols: 6,
-            fixed: (0..6).map(|face| 9 * face + 4).collect(),
-            grid: Some(Grid { faces: 6, rows: 3, columns: 3 }),
-        }
+        let fixed = (0..6).map(|face| 9 * face + 4).collect();
+        Encoding { fixed, grid: Some(Grid { faces: 6, rows: 3, columns: 3 }), ..Encoding::row(54, 6) }
     }
 
     #[inline]
@@ -255,79 +286,28 @@ impl Puzzle for Cube3 {
             }
         }
     }
+}
 
-    fn notation(&self) -> &'static str {
-        "a scramble from solved in face turns (U U F' R2), or 54 facelets in the order U R F D L B; \
-         quarter turns U R F D L B, a ' for counter-clockwise"
-    }
-
-    fn symmetric_images(&self, state: &CubeState) -> Vec<SymmetricImage<CubeState>> {
-        symmetry::images(state, QUARTER_TURNS)
-    }
-
-    fn symmetries(&self) -> Option<Arc<dyn Symmetries<CubeState>>> {
-        Some(classes::symmetries())
-    }
-
-    /// Half turns are the same either way, and turns of opposite faces in either order.
-    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
-        turns::after(one) == turns::after(other)
-    }
-
-    fn written(&self, moves: &[Move]) -> Vec<String> {
-        turns::written(moves)
-    }
-
-    fn counted(&self, moves: &[Move]) -> String {
-        turns::counted(moves)
-    }
-
-    /// A quarter turn exchanges an odd number of pairs of corners.
-    fn length_parity(&self, state: &CubeState) -> Option<u32> {
-        Some(state.corner_parity())
-    }
-
-    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
-        Some(StateBytes::plain())
+impl<const MOVES: usize> Draw for Cube<MOVES> {
+    fn picture(&self, state: &CubeState) -> Picture {
+        Picture::Cube { size: 3, facelets: self.format(state) }
     }
 }
 
-/// Writes a facelet, two characters wide.
-pub(super) fn draw_facelet(text: &mut String, colour: usize, style: Style) {
-    // White, red, green, yellow, orange, blue: the colours that most cubes have on U R F D L B.
-    const BACKGROUNDS: [u8; 6] = [231, 160, 34, 226, 208, 27];
-    const LETTERS: [u8; 6] = [16, 231, 231, 16, 16, 231];
-    let letter = FACES[colour];
-    let written = match style {
-        Style::Plain => write!(text, "{letter} "),
-        Style::Coloured => {
-            write!(text, "\x1b[48;5;{};38;5;{}m{letter} \x1b[0m", BACKGROUNDS[colour], LETTERS[colour])
-        }
-    };
-    written.expect("writing to a string does not fail");
-}
-
-impl Cube3 {
-    /// The state after a quarter turn: on a cube every move is legal.
-    #[inline]
-    pub fn turn(&self, state: &CubeState, action: Move) -> CubeState {
-        self.apply(state, action).expect("every turn is legal")
-    }
-}
-
-impl Reversible for Cube3 {
+impl<const MOVES: usize> Reversible for Cube<MOVES> {
     fn goals(&self) -> Vec<CubeState> {
         vec![CubeState::SOLVED]
     }
 
     #[inline]
     fn inverse(&self, action: Move) -> Move {
-        action ^ 1
+        if usize::from(action) < QUARTER_TURNS { action ^ 1 } else { action }
     }
 
-    /// 26: no position needs more quarter turns (Rokicki and Davidson, 2014).
+    /// 26 quarter turns, or 20 turns: no position needs more (Rokicki and Davidson, 2014; Rokicki, Kociemba, Davidson and
+    /// Dethridge, 2013).
     fn default_depth(&self) -> u32 {
-        26
+        if Self::HAS_HALF_TURNS { 20 } else { 26 }
     }
 }
 
@@ -377,21 +357,26 @@ mod tests {
         assert!(size_of::<CubeState>() <= 20);
     }
 
+    /// States at each distance (Rokicki et al. 2013, table 1).
+    const STATES: [usize; 6] = [1, 18, 243, 3240, 43_239, 574_908];
+
     #[test]
-    fn the_net_is_drawn_in_letters_or_colours() {
-        let plain = Cube3.draw(&CubeState::SOLVED, Style::Plain);
-        assert_eq!(plain.lines().count(), 9);
-        assert_eq!(plain.lines().nth(3), Some("L L L  F F F  R R R  B B B"));
-        assert!(!plain.contains('\x1b'));
-        let coloured = Cube3.draw(&CubeState::SOLVED, Style::Coloured);
-        let mut letters = String::new();
-        let mut rest = coloured.as_str();
-        while let Some(at) = rest.find('\x1b') {
-            letters += &rest[..at];
-            rest = &rest[at + rest[at..].find('m').expect("an escape ends with m") + 1..];
-        }
-        letters += rest;
-        let squeezed = |text: &str| text.split_whitespace().collect::<String>();
-        assert_eq!(squeezed(&letters), squeezed(&plain));
+    fn the_laws_hold_with_half_turns() {
+        laws::check(&Cube3HalfTurns, &STATES[..4]);
+    }
+
+    #[test]
+    fn states_by_depth_are_known_with_half_turns() {
+        assert_eq!(laws::states_by_depth(&Cube3HalfTurns, 5), STATES);
+    }
+
+    #[test]
+    fn a_turn_of_any_angle_is_one_move() {
+        let moves = Cube3HalfTurns.parse_moves("U2 R' F3 B2' L2").expect("turns");
+        assert_eq!(moves.len(), 5);
+        assert_eq!(move_names(&Cube3HalfTurns, &moves).join(" "), "U2 R' F' B2 L2");
+        assert_eq!(Cube3HalfTurns.counted(&moves), "5 turns, 8 quarter turns");
+        let quarters = Cube3.parse_moves("U2 R' F3 B2' L2").expect("turns");
+        assert_eq!(turns::after(&quarters), turns::after(&moves));
     }
 }

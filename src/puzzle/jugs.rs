@@ -1,49 +1,49 @@
-//! Water jugs: pour until half of the first jug's capacity stands in some jug.
+//! Water jugs: pour until some jug holds half of the first jug's capacity.
 //!
 //! `jugs:8,5,3` has three jugs of these capacities; the first starts full. A move pours from one jug into another until
-//! the one is empty or the other full, and cannot be undone in general. Moves are tried with the source in the outer
-//! loop, the target in the inner, and written `(0,1)`.
+//! one is empty or the other full, and cannot be undone in general. Moves are tried with the source in the outer loop and the
+//! target in the inner loop, and written `(0,1)`.
 
-use super::{Encoding, Move, ParseError, Picture, Puzzle, StateBytes, Style};
-use std::fmt::Write as _;
+use super::notation::words;
+use super::{Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, StateBytes};
 
 /// The most jugs.
-pub const MOST: usize = 8;
+pub const MAX_JUGS: usize = 8;
 
-/// Volumes, one a jug; 0 beyond the last.
-pub type Volumes = [u8; MOST];
+/// The volume in each jug; 0 beyond the last.
+pub type Volumes = [u8; MAX_JUGS];
 
-/// A set of jugs, and a goal.
+/// Jugs with a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jugs {
     capacities: Vec<u8>,
     goal: Goal,
-    /// Whether the goal is that of the capacities.
+    /// Whether the goal follows from the capacities.
     own_goal: bool,
-    /// The jugs of each move, in the order in which moves are tried.
+    /// Source and target of each move, in the order in which moves are tried.
     pours: Vec<(usize, usize)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Goal {
-    /// Some jug holds this much.
+    /// Some jug holds this volume.
     Somewhere(u8),
-    /// Every jug holds exactly this.
+    /// Every jug holds its volume.
     Exactly(Volumes),
-    /// No state: half of an odd capacity.
+    /// No state: half of an odd capacity is no volume.
     Nothing,
 }
 
 impl Jugs {
-    /// Jugs of these capacities, separated by commas; some jug is to hold half of the first.
+    /// Jugs of these capacities, separated by commas. The goal is half of the first in some jug.
     ///
     /// # Errors
     /// Unless there are 1 to 8 capacities from 1 to 255.
     pub fn new(capacities: &str) -> Result<Self, ParseError> {
         let capacities = numbers(capacities)?;
-        if capacities.is_empty() || capacities.len() > MOST || capacities.contains(&0) {
+        if capacities.is_empty() || capacities.len() > MAX_JUGS || capacities.contains(&0) {
             return Err(ParseError(format!(
-                "'{}' are no jugs: expected 1 to {MOST} capacities from 1 to 255, separated by commas",
+                "'{}' are no jugs: expected 1 to {MAX_JUGS} capacities from 1 to 255, separated by commas",
                 join(&capacities)
             )));
         }
@@ -54,7 +54,7 @@ impl Jugs {
         Ok(Jugs { capacities, goal, own_goal: true, pours })
     }
 
-    /// The same jugs with another goal: one volume that some jug is to hold, or the volumes of all jugs.
+    /// The same jugs with another goal: one volume for any jug, or the volumes of all jugs.
     ///
     /// # Errors
     /// If the text is neither.
@@ -68,19 +68,19 @@ impl Jugs {
         Ok(self)
     }
 
-    /// The volume that some jug is to hold, where the goal is that.
+    /// The volume that is the goal in any jug; `None` for another kind of goal.
     pub fn goal_volume(&self) -> Option<u8> {
         if let Goal::Somewhere(volume) = self.goal { Some(volume) } else { None }
     }
 
-    /// How many jugs there are.
+    /// The number of jugs.
     pub fn count(&self) -> usize {
         self.capacities.len()
     }
 
     /// The start: the first jug full, the others empty.
     pub fn start(&self) -> Volumes {
-        let mut volumes = [0; MOST];
+        let mut volumes = [0; MAX_JUGS];
         volumes[0] = self.capacities[0];
         volumes
     }
@@ -90,7 +90,7 @@ impl Jugs {
             let (given, count) = (given.len(), self.count());
             return Err(ParseError(format!("{given} volumes are given, and there are {count} jugs")));
         }
-        let mut volumes = [0; MOST];
+        let mut volumes = [0; MAX_JUGS];
         for (jug, (&volume, &capacity)) in given.iter().zip(&self.capacities).enumerate() {
             if volume > capacity {
                 return Err(ParseError(format!("jug {jug} holds {capacity} at most, and {volume} is given")));
@@ -102,19 +102,15 @@ impl Jugs {
 }
 
 fn numbers(text: &str) -> Result<Vec<u8>, ParseError> {
-    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
-    words
-        .map(|word| {
-            word.parse().map_err(|_| ParseError(format!("'{word}' is no volume: expected a number from 0 to 255")))
-        })
-        .collect()
+    let refusal = |word| ParseError(format!("'{word}' is no volume: expected a number from 0 to 255"));
+    words(text).map(|word| word.parse().map_err(|_| refusal(word))).collect()
 }
 
 fn join(volumes: &[u8]) -> String {
     volumes.iter().map(u8::to_string).collect::<Vec<_>>().join(",")
 }
 
-impl Puzzle for Jugs {
+impl Rules for Jugs {
     type State = Volumes;
 
     fn name(&self) -> String {
@@ -123,11 +119,6 @@ impl Puzzle for Jugs {
 
     fn move_count(&self) -> usize {
         self.pours.len()
-    }
-
-    fn move_name(&self, action: Move) -> String {
-        let (from, to) = self.pours[usize::from(action)];
-        format!("({from},{to})")
     }
 
     fn apply(&self, state: &Volumes, action: Move) -> Option<Volumes> {
@@ -147,12 +138,23 @@ impl Puzzle for Jugs {
         }
     }
 
-    /// Volumes, one a jug; nothing stands for the start, the first jug full.
-    fn parse(&self, text: &str) -> Result<Volumes, ParseError> {
-        match numbers(text)?[..] {
-            [] => Ok(self.start()),
-            ref given => self.volumes(given),
-        }
+    fn has_own_goal(&self) -> bool {
+        self.own_goal
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
+        Some(StateBytes::plain())
+    }
+}
+
+impl Notation for Jugs {
+    fn notation(&self) -> &'static str {
+        "volumes separated by commas (default: the first jug full); a move (0,1) pours from jug 0 into jug 1"
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        let (from, to) = self.pours[usize::from(action)];
+        format!("({from},{to})")
     }
 
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
@@ -169,20 +171,31 @@ impl Puzzle for Jugs {
             .collect()
     }
 
+    /// The volume in each jug; an empty text is the start, with the first jug full.
+    fn parse(&self, text: &str) -> Result<Volumes, ParseError> {
+        match numbers(text)?[..] {
+            [] => Ok(self.start()),
+            ref given => self.volumes(given),
+        }
+    }
+
     fn format(&self, state: &Volumes) -> String {
         join(&state[..self.count()])
     }
+}
 
-    fn draw(&self, state: &Volumes, _style: Style) -> String {
-        let mut text = String::new();
-        for (jug, capacity) in self.capacities.iter().enumerate() {
-            let (full, empty) = ("█".repeat(state[jug].into()), "·".repeat((capacity - state[jug]).into()));
-            writeln!(text, "{jug}: {full}{empty} {} of {capacity}", state[jug]).expect("a string can be written to");
-        }
-        text.pop();
-        text
+impl Encode for Jugs {
+    /// A cell a jug, its symbol the volume.
+    fn encoding(&self) -> Encoding {
+        Encoding::row(self.count(), usize::from(self.capacities.iter().copied().max().unwrap_or(0)) + 1)
     }
 
+    fn encode(&self, state: &Volumes, row: &mut [u8]) {
+        row.copy_from_slice(&state[..self.count()]);
+    }
+}
+
+impl Draw for Jugs {
     fn picture(&self, state: &Volumes) -> Picture {
         let marks = match &self.goal {
             Goal::Somewhere(volume) => vec![*volume; self.count()],
@@ -195,27 +208,5 @@ impl Puzzle for Jugs {
             marks,
             every: matches!(self.goal, Goal::Exactly(_)),
         }
-    }
-
-    /// A cell a jug, its symbol the volume.
-    fn encoding(&self) -> Encoding {
-        let symbols = usize::from(self.capacities.iter().copied().max().unwrap_or(0)) + 1;
-        Encoding { version: 1, cells: self.count(), symbols, fixed: Vec::new(), grid: None }
-    }
-
-    fn encode(&self, state: &Volumes, row: &mut [u8]) {
-        row.copy_from_slice(&state[..self.count()]);
-    }
-
-    fn has_own_goal(&self) -> bool {
-        self.own_goal
-    }
-
-    fn notation(&self) -> &'static str {
-        "volumes separated by commas (default: the first jug full); a move (0,1) pours from jug 0 into jug 1"
-    }
-
-    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
-        Some(StateBytes::plain())
     }
 }

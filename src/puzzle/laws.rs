@@ -1,15 +1,14 @@
-//! The laws that every puzzle keeps, as checks that each puzzle's tests call.
+//! The laws of every puzzle, as checks for tests.
 
 use super::{Move, Puzzle, Reversible};
 use std::collections::{HashMap, HashSet};
 
-/// Checks, on every state within `depth` moves of the goals: parse∘format is the identity, rows are in range and
-/// tell states apart, inverses undo, lengths have the parity that is said,
-/// symmetric images are as far from the goals, moves map from image to image; and that the counts
-/// of states by depth are `expected`.
+/// Checks all laws on every state near the goals: parse∘format is the identity; rows are in range and different; inverses
+/// undo; lengths have the given parity; symmetric images are equally far from the goals, and moves map from image to image;
+/// there are `expected[d]` states at each depth d.
 ///
 /// # Panics
-/// On the first law that is broken, saying where.
+/// On the first broken law, with the place.
 pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
     check_from(puzzle, &puzzle.goals(), expected);
     by_depth(puzzle, puzzle.goals(), expected.len() - 1, |state| {
@@ -21,16 +20,14 @@ pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
             assert!(cost >= 1 && puzzle.move_cost(&next, inverse) == cost, "move {action} costs {cost}");
         }
     });
-    for goal in puzzle.goals() {
-        assert!(puzzle.is_goal(&goal), "{goal:?} is a goal");
-    }
+    assert!(puzzle.goals().iter().all(|goal| puzzle.is_goal(goal)), "every goal counts as solved");
     check_symmetries(puzzle, expected.len() - 1);
     check_same(puzzle);
 }
 
-/// Moves that are said to lead to the same state do, from every goal and from a state off it.
+/// Sequences of moves that are [always the same](crate::puzzle::Rules::always_same) are, from every goal and from another state.
 fn check_same<P: Reversible>(puzzle: &P) {
-    /// Of many moves, these are enough: there are more pairs of pairs than can be tried.
+    /// The most moves that are tried: there are too many pairs of pairs.
     const MOVES: usize = 18;
     let moves = 0..puzzle.move_count().min(MOVES) as Move;
     let goals = puzzle.goals();
@@ -53,39 +50,40 @@ fn check_same<P: Reversible>(puzzle: &P) {
 }
 
 fn check_symmetries<P: Reversible>(puzzle: &P, depth: usize) {
-    /// Symmetries are not made for speed.
+    /// The most states of a layer whose images are checked: images are slow.
     const STATES_A_LAYER: usize = 5;
     let mut states = Vec::new();
     let counts = by_depth(puzzle, puzzle.goals(), depth, |state| states.push(*state));
     let depths = counts.iter().enumerate().flat_map(|(depth, &count)| (0..count).map(move |i| (depth, i)));
     let depths: HashMap<P::State, (usize, usize)> = states.iter().copied().zip(depths).collect();
-    for (state, &(depth, number)) in &depths {
+    for (state, &(depth, place_in_layer)) in &depths {
         let parity = puzzle.length_parity(state);
         assert!(parity.is_none_or(|parity| parity as usize == depth % 2), "{state:?} is {depth} moves from a goal");
-        if number >= STATES_A_LAYER {
+        if place_in_layer >= STATES_A_LAYER {
             continue;
         }
-        let images = puzzle.symmetric_images(state);
+        let images: Vec<_> = puzzle.symmetric_images(state).collect();
         assert!(images.is_empty() || images[0].start == *state, "the first image of {state:?} is another");
-        let of_child = |action| puzzle.apply(state, action).map(|child| puzzle.symmetric_images(&child));
-        let children: Vec<_> = (0..puzzle.move_count() as Move).map(of_child).collect();
-        for (place, image) in images.iter().enumerate() {
+        let child_images =
+            |action| puzzle.apply(state, action).map(|child| puzzle.symmetric_images(&child).collect::<Vec<_>>());
+        let children: Vec<_> = (0..puzzle.move_count() as Move).map(child_images).collect();
+        for (i, image) in images.iter().enumerate() {
             assert_eq!(image.moves.len(), puzzle.move_count(), "every move of an image of {state:?} has an original");
-            let seen_depth = depths.get(&image.start).map(|seen| seen.0);
-            assert_eq!(seen_depth, Some(depth), "{:?} as an image of {state:?}", image.start);
-            for (seen, &action) in image.moves.iter().enumerate().filter(|_| !image.inverted) {
-                let child = children[usize::from(action)].as_ref().map(|images| images[place].start);
-                let made = puzzle.apply(&image.start, seen as Move);
-                assert_eq!(made, child, "move {action} of {state:?}, in the image");
+            let image_depth = depths.get(&image.start).map(|(depth, _)| *depth);
+            assert_eq!(image_depth, Some(depth), "{:?} as an image of {state:?}", image.start);
+            for (move_of_image, &action) in image.moves.iter().enumerate().filter(|_| !image.inverted) {
+                let child = children[usize::from(action)].as_ref().map(|images| images[i].start);
+                let child_of_image = puzzle.apply(&image.start, move_of_image as Move);
+                assert_eq!(child_of_image, child, "move {action} of {state:?}, in the image");
             }
         }
     }
 }
 
-/// The same of a puzzle whose moves cannot be undone, on every state within `depth` moves of the `starts`.
+/// Checks the laws of a puzzle with moves that cannot be undone, on every state near the `starts`.
 ///
 /// # Panics
-/// On the first law that is broken, saying where.
+/// On the first broken law, with the place.
 pub fn check_from<P: Puzzle>(puzzle: &P, starts: &[P::State], expected: &[usize]) {
     let encoding = puzzle.encoding();
     let mut rows: HashMap<Vec<u8>, P::State> = HashMap::new();

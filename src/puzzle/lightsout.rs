@@ -1,20 +1,19 @@
 //! Lights Out on an n × n board: a press turns a light and its neighbours over; the goal is all off.
 //!
-//! A press undoes itself, and presses commute. A state is a bit a light, in as many words as that takes.
+//! A press undoes itself, and presses commute. A state has one bit per light.
 
-use super::{Encoding, Grid, Move, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style};
-use std::fmt::Write as _;
+use super::{Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes};
 
-/// The largest board: a move is a number below 255.
+/// The side of the largest board: a move is a number below 255.
 pub const LARGEST: usize = 15;
 
-/// A board whose lights fit so many words.
+/// A board with its lights in `WORDS` words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LightsOut<const WORDS: usize> {
     size: usize,
-    /// What each press turns over.
+    /// The lights that each press turns over.
     presses: Vec<[u64; WORDS]>,
-    /// The patterns that presses can make, as a basis in echelon form: each with its leading light.
+    /// A basis of the patterns that presses can make, in echelon form: each with its leading light.
     basis: Vec<(usize, [u64; WORDS])>,
 }
 
@@ -29,17 +28,15 @@ impl<const WORDS: usize> LightsOut<WORDS> {
         let mut basis: Vec<(usize, [u64; WORDS])> = Vec::new();
         for pattern in &presses {
             let rest = reduce(&basis, *pattern);
-            if let Some(leading) = lights(&rest).next() {
+            if let Some(leading) = (0..64 * WORDS).find(|&cell| is_lit(&rest, cell)) {
                 basis.push((leading, rest));
             }
         }
         LightsOut { size, presses, basis }
     }
-}
 
-impl<const WORDS: usize> LightsOut<WORDS> {
-    /// Whether a text is meant as presses, some of them `row,column`: a board may have commas too, but no other numbers than
-    /// 0 and 1.
+    /// Whether a text is meant as presses, some of them `row,column`. A board may have commas too, but only the numbers 0 and
+    /// 1.
     fn are_presses(&self, text: &str) -> bool {
         let mut pairs = text.split_whitespace().map(|word| word.matches(',').count() == 1);
         let lights = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
@@ -65,23 +62,11 @@ impl<const WORDS: usize> LightsOut<WORDS> {
     }
 }
 
+/// The light of a cell and of its neighbours.
 fn press<const WORDS: usize>(size: usize, cell: usize) -> [u64; WORDS] {
-    let (row, column) = (cell / size, cell % size);
+    let distance = |other: usize| (cell / size).abs_diff(other / size) + (cell % size).abs_diff(other % size);
     let mut pattern = [0; WORDS];
-    let mut toggle = |cell: usize| pattern[cell / 64] |= 1 << (cell % 64);
-    toggle(cell);
-    if row > 0 {
-        toggle(cell - size);
-    }
-    if row + 1 < size {
-        toggle(cell + size);
-    }
-    if column > 0 {
-        toggle(cell - 1);
-    }
-    if column + 1 < size {
-        toggle(cell + 1);
-    }
+    (0..size * size).filter(|&other| distance(other) <= 1).for_each(|other| pattern[other / 64] |= 1 << (other % 64));
     pattern
 }
 
@@ -89,11 +74,7 @@ fn is_lit<const WORDS: usize>(state: &[u64; WORDS], cell: usize) -> bool {
     state[cell / 64] >> (cell % 64) & 1 == 1
 }
 
-fn lights<const WORDS: usize>(state: &[u64; WORDS]) -> impl Iterator<Item = usize> + '_ {
-    (0..64 * WORDS).filter(|&cell| is_lit(state, cell))
-}
-
-/// Takes out of a pattern all that the basis can make of it (Gaussian elimination over two elements).
+/// Removes from a pattern the part that the basis makes (Gaussian elimination over two elements).
 fn reduce<const WORDS: usize>(basis: &[(usize, [u64; WORDS])], mut pattern: [u64; WORDS]) -> [u64; WORDS] {
     for (leading, vector) in basis {
         if is_lit(&pattern, *leading) {
@@ -103,7 +84,7 @@ fn reduce<const WORDS: usize>(basis: &[(usize, [u64; WORDS])], mut pattern: [u64
     pattern
 }
 
-impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
+impl<const WORDS: usize> Rules for LightsOut<WORDS> {
     type State = [u64; WORDS];
 
     fn name(&self) -> String {
@@ -112,12 +93,6 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
 
     fn move_count(&self) -> usize {
         self.presses.len()
-    }
-
-    /// Row and column, from 1.
-    fn move_name(&self, action: Move) -> String {
-        let cell = usize::from(action);
-        format!("{},{}", cell / self.size + 1, cell % self.size + 1)
     }
 
     #[inline]
@@ -132,99 +107,86 @@ impl<const WORDS: usize> Puzzle for LightsOut<WORDS> {
         state.iter().all(|&word| word == 0)
     }
 
-    /// The lights row by row, or presses from the board whose lights are off.
-    fn parse(&self, text: &str) -> Result<[u64; WORDS], ParseError> {
-        if self.are_presses(text) {
-            return Ok(Scramble::play(self, [0; WORDS], &self.parse_moves(text)?).end());
-        }
-        let mut state = [0; WORDS];
-        let mut cells = 0;
-        for letter in text.chars().filter(|c| !c.is_whitespace() && *c != ',') {
-            let lit = match letter {
-                '0' => 0,
-                '1' => 1,
-                _ => {
-                    let size = self.size;
-                    return Err(ParseError(format!(
-                        "'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or presses as row,column from 1,1 \
-                         to {size},{size}"
-                    )));
-                }
-            };
-            if cells < self.presses.len() {
-                state[cells / 64] |= lit << (cells % 64);
-            }
-            cells += 1;
-        }
-        if cells != self.presses.len() {
-            let (size, lights) = (self.size, self.presses.len());
-            return Err(ParseError(format!("{cells} lights are given, and a board of {size} × {size} has {lights}")));
-        }
-        if !self.is_goal(&reduce(&self.basis, state)) {
-            return Err(ParseError(
-                "no presses turn these lights off: the board is none of those that presses make".into(),
-            ));
-        }
-        Ok(state)
-    }
-
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        text.split_whitespace().map(|word| self.parse_press(word)).collect()
-    }
-
-    fn format(&self, state: &[u64; WORDS]) -> String {
-        (0..self.presses.len()).map(|cell| if is_lit(state, cell) { '1' } else { '0' }).collect()
-    }
-
-    fn draw(&self, state: &[u64; WORDS], style: Style) -> String {
-        let mut text = String::new();
-        for cell in 0..self.presses.len() {
-            let written = match (is_lit(state, cell), style) {
-                (true, Style::Plain) => write!(text, "# "),
-                (true, Style::Coloured) => write!(text, "\x1b[33m● \x1b[0m"),
-                (false, _) => write!(text, "· "),
-            };
-            written.expect("writing to a string does not fail");
-            if cell % self.size + 1 == self.size && cell + 1 < self.presses.len() {
-                text.push('\n');
-            }
-        }
-        text
-    }
-
-    fn picture(&self, state: &[u64; WORDS]) -> Picture {
-        let lit = (0..self.presses.len()).map(|cell| is_lit(state, cell)).collect();
-        Picture::Lights { columns: self.size, lit }
-    }
-
-    fn scramble(&self, text: &str) -> Option<Scramble<[u64; WORDS]>> {
-        let presses = if self.are_presses(text) { self.parse_moves(text).ok()? } else { return None };
-        Some(Scramble::play(self, [0; WORDS], &presses))
-    }
-
-    /// A cell a light: 0 off, 1 on.
-    fn encoding(&self) -> Encoding {
-        let grid = Grid { faces: 1, rows: self.size, columns: self.size };
-        Encoding { version: 1, cells: self.presses.len(), symbols: 2, fixed: Vec::new(), grid: Some(grid) }
-    }
-
-    fn encode(&self, state: &[u64; WORDS], row: &mut [u8]) {
-        assert_eq!(row.len(), self.presses.len());
-        row.iter_mut().enumerate().for_each(|(cell, symbol)| *symbol = u8::from(is_lit(state, cell)));
-    }
-
     /// The order of presses does not matter, and pressing twice changes nothing.
     fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
         let presses = || one.iter().chain(other);
         presses().all(|press| presses().filter(|&same| same == press).count().is_multiple_of(2))
     }
 
+    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
+        Some(StateBytes::plain())
+    }
+}
+
+impl<const WORDS: usize> Notation for LightsOut<WORDS> {
     fn notation(&self) -> &'static str {
         "the lights row by row, 1 on, or a scramble from the dark board; a move is a press row,column, both from 1"
     }
 
-    fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
-        Some(StateBytes::plain())
+    /// Row and column, from 1.
+    fn move_name(&self, action: Move) -> String {
+        let cell = usize::from(action);
+        format!("{},{}", cell / self.size + 1, cell % self.size + 1)
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        text.split_whitespace().map(|word| self.parse_press(word)).collect()
+    }
+
+    /// The lights row by row, or presses from the dark board.
+    fn parse(&self, text: &str) -> Result<[u64; WORDS], ParseError> {
+        if self.are_presses(text) {
+            return Ok(Scramble::play(self, [0; WORDS], &self.parse_moves(text)?).end());
+        }
+        let (size, count) = (self.size, self.presses.len());
+        let light = |letter| match letter {
+            '0' => Ok(0),
+            '1' => Ok(1),
+            _ => Err(ParseError(format!(
+                "'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or presses as row,column from 1,1 to \
+                 {size},{size}"
+            ))),
+        };
+        let letters = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
+        let lights: Vec<u64> = letters.map(light).collect::<Result<_, _>>()?;
+        if lights.len() != count {
+            let given = lights.len();
+            return Err(ParseError(format!("{given} lights are given, and a board of {size} × {size} has {count}")));
+        }
+        let mut state = [0; WORDS];
+        lights.iter().enumerate().for_each(|(cell, lit)| state[cell / 64] |= lit << (cell % 64));
+        if !self.is_goal(&reduce(&self.basis, state)) {
+            return Err(ParseError("no presses turn these lights off: no presses make this board".into()));
+        }
+        Ok(state)
+    }
+
+    fn format(&self, state: &[u64; WORDS]) -> String {
+        (0..self.presses.len()).map(|cell| if is_lit(state, cell) { '1' } else { '0' }).collect()
+    }
+
+    fn scramble(&self, text: &str) -> Option<Scramble<[u64; WORDS]>> {
+        let presses = if self.are_presses(text) { self.parse_moves(text).ok()? } else { return None };
+        Some(Scramble::play(self, [0; WORDS], &presses))
+    }
+}
+
+impl<const WORDS: usize> Encode for LightsOut<WORDS> {
+    /// A cell a light: 0 off, 1 on.
+    fn encoding(&self) -> Encoding {
+        Encoding::board(self.size, self.size, 2)
+    }
+
+    fn encode(&self, state: &[u64; WORDS], row: &mut [u8]) {
+        assert_eq!(row.len(), self.presses.len());
+        row.iter_mut().enumerate().for_each(|(cell, symbol)| *symbol = u8::from(is_lit(state, cell)));
+    }
+}
+
+impl<const WORDS: usize> Draw for LightsOut<WORDS> {
+    fn picture(&self, state: &[u64; WORDS]) -> Picture {
+        let lit = (0..self.presses.len()).map(|cell| is_lit(state, cell)).collect();
+        Picture::Lights { columns: self.size, lit }
     }
 }
 
@@ -237,7 +199,7 @@ impl<const WORDS: usize> Reversible for LightsOut<WORDS> {
         action
     }
 
-    /// No light is worth pressing twice.
+    /// A press of a light twice changes nothing.
     fn default_depth(&self) -> u32 {
         self.presses.len() as u32
     }
@@ -257,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_the_ranks_that_are_known() {
-        // https://oeis.org/A159257: how many dimensions of presses do nothing.
+    fn sizes_have_the_known_numbers_of_patterns() {
+        // https://oeis.org/A159257: the dimension of the sets of presses that change nothing.
         let nothing = [0, 0, 4, 2, 0, 0, 0, 8, 0, 6, 0, 0, 4, 0];
         for (size, expected) in (2..=LARGEST).zip(nothing) {
             assert_eq!(size * size - LightsOut::<4>::new(size).basis.len(), expected, "{size}");

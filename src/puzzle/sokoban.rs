@@ -1,23 +1,23 @@
 //! Sokoban: push every box onto a goal. Levels are written in XSB; a move is a step of the player, `U D R L`.
 //!
 //! A step into a box pushes it, if the square behind is free; nothing can be pulled back, so the puzzle is not reversible.
-//! Pushes that can never be made good are not legal here: onto a square from which a box can be pushed to no goal
-//! (a deadlock square), and into a block of two by two boxes and walls. A move costs 1; with `sokoban:pushes`, a
-//! push costs 1 and a plain step nothing.
+//! Two kinds of pushes that end every solution are not legal: onto a square from which a box can be pushed to no goal (a
+//! deadlock square), and into a block of two by two boxes and walls. A move costs 1; with `sokoban:pushes`, a push costs 1 and
+//! a plain step nothing.
 //!
-//! What never changes of a level is kept once (`Levels`); a state holds its number, the boxes, and the player.
+//! The fixed parts of a level are kept once (`Levels`); a state holds the level's index, the boxes, and the player. `level`
+//! reads levels and finds their deadlock squares.
 
-use super::{Cost, Encoding, Grid, Move, ParseError, Picture, Puzzle, Style};
+use super::notation::{DIRECTIONS, parse_directions};
+use super::{Cost, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules};
 use hashbrown::HashMap;
 use level::{Level, NOWHERE};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) mod level;
 
-/// Rows and columns of the board that a network reads.
+/// Rows and columns of the board of an encoding.
 pub const SIDE: usize = 10;
-
-const NAMES: [char; 4] = ['U', 'D', 'R', 'L'];
 
 /// A set of a level's squares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -61,7 +61,7 @@ impl Squares {
     }
 }
 
-/// Where everything stands.
+/// The places of boxes and player, in a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
     pub(crate) boxes: Squares,
@@ -69,20 +69,20 @@ pub struct Position {
     pub(crate) player: u8,
 }
 
-/// Levels that were read, by number; none is ever removed, for states may name it.
+/// All levels that were read. None is ever removed: states name levels by index.
 #[derive(Debug, Default)]
 pub(crate) struct Levels {
     all: boxcar::Vec<Level>,
-    /// The number of a level by its template and width.
-    numbers: Mutex<HashMap<(Vec<u8>, usize), u32>>,
+    /// The index of a level by its template and width.
+    indices: Mutex<HashMap<(Vec<u8>, usize), u32>>,
 }
 
 impl Levels {
-    fn number(&self, level: Level) -> u32 {
-        // A map that a panic has left is whole: entries are made at once.
-        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+    fn index(&self, level: Level) -> u32 {
+        // The map is whole even after a panic: an entry is made in one step.
+        let mut indices = self.indices.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (level.template.clone(), level.width);
-        *numbers.entry(key).or_insert_with(|| self.all.push(level) as u32)
+        *indices.entry(key).or_insert_with(|| self.all.push(level) as u32)
     }
 
     #[inline]
@@ -100,7 +100,7 @@ pub struct Sokoban {
 }
 
 impl Sokoban {
-    /// With every move at a cost of 1.
+    /// Sokoban in which every move costs 1.
     pub fn by_moves() -> Self {
         Sokoban::default()
     }
@@ -110,13 +110,13 @@ impl Sokoban {
         self.pushes
     }
 
-    /// With every push at a cost of 1, and steps for nothing.
+    /// Sokoban in which a push costs 1 and a step nothing.
     pub fn by_pushes() -> Self {
         Sokoban { pushes: true, ..Sokoban::default() }
     }
 }
 
-impl Puzzle for Sokoban {
+impl Rules for Sokoban {
     type State = Position;
 
     fn name(&self) -> String {
@@ -125,10 +125,6 @@ impl Puzzle for Sokoban {
 
     fn move_count(&self) -> usize {
         4
-    }
-
-    fn move_name(&self, action: Move) -> String {
-        NAMES[usize::from(action)].to_string()
     }
 
     #[inline]
@@ -162,57 +158,53 @@ impl Puzzle for Sokoban {
     fn is_goal(&self, state: &Position) -> bool {
         state.boxes.is_subset(&self.levels.of(state).goals)
     }
+}
 
-    /// A level in XSB, of several lines (a `|` ends a line too).
-    fn parse(&self, text: &str) -> Result<Position, ParseError> {
-        let setting = Level::read(text)?;
-        let level = self.levels.number(setting.level);
-        Ok(Position { boxes: setting.boxes, level, player: setting.player })
+impl Notation for Sokoban {
+    fn notation(&self) -> &'static str {
+        "a level in XSB (# wall, @ player, $ box, . goal, * + on a goal), blank lines between levels; moves U D L R, \
+         the way the player goes; sokoban:pushes counts pushes alone"
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        DIRECTIONS[usize::from(action)].to_string()
     }
 
     /// Letters of either case, with spaces between or without.
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        super::parse_letters(text, &NAMES, "U, D, L and R, the way the player goes")
+        parse_directions(text, "the player")
+    }
+
+    /// A level in XSB, of several lines (a `|` ends a line too).
+    fn parse(&self, text: &str) -> Result<Position, ParseError> {
+        let (level, boxes, player) = Level::read(text)?;
+        Ok(Position { boxes, level: self.levels.index(level), player })
     }
 
     fn format(&self, state: &Position) -> String {
         let level = self.levels.of(state);
         let mut letters = level.template.clone();
         for (square, &place) in level.places.iter().enumerate() {
-            letters[usize::from(place)] = letter(level, state, square as u8);
+            letters[usize::from(place)] = LETTERS[symbol(level, state, square as u8) as usize];
         }
         let rows: Vec<String> =
             letters.chunks(level.width).map(|row| String::from_utf8_lossy(row).trim_end().to_owned()).collect();
         rows.join("\n")
     }
 
-    fn draw(&self, state: &Position, style: Style) -> String {
-        let text = self.format(state);
-        if style == Style::Plain {
-            return text;
-        }
-        let colour = |letter: char| match letter {
-            '#' => "\x1b[90m█\x1b[0m".into(),
-            '$' => "\x1b[33m$\x1b[0m".into(),
-            '*' => "\x1b[32m*\x1b[0m".into(),
-            '@' | '+' => format!("\x1b[1m{letter}\x1b[0m"),
-            _ => letter.to_string(),
-        };
-        text.chars().map(colour).collect()
+    fn takes_lines(&self) -> bool {
+        true
     }
+}
 
-    fn picture(&self, state: &Position) -> Picture {
-        Picture::Sokoban { rows: self.format(state).lines().map(str::to_owned).collect() }
-    }
-
-    /// A cell for each place of a board of 10 × 10, its symbol what stands there.
+impl Encode for Sokoban {
+    /// A cell for each place of a board of 10 × 10; its symbol says what stands there.
     fn encoding(&self) -> Encoding {
-        let grid = Grid { faces: 1, rows: SIDE, columns: SIDE };
-        Encoding { version: 1, cells: SIDE * SIDE, symbols: Symbol::COUNT, fixed: Vec::new(), grid: Some(grid) }
+        Encoding::board(SIDE, SIDE, Symbol::COUNT)
     }
 
-    /// The level in the upper left corner, walls around it; what is beyond the board is left out
-    /// ([`Puzzle::check_encodes`] refuses such levels).
+    /// The level in the upper left corner of the board, with walls around it. Squares beyond the board are left out
+    /// ([`Encode::check_encodes`] refuses such levels).
     fn encode(&self, state: &Position, row: &mut [u8]) {
         assert_eq!(row.len(), SIDE * SIDE);
         row.fill(Symbol::Wall as u8);
@@ -235,21 +227,18 @@ impl Puzzle for Sokoban {
              the heuristic `matching` has no such limit"
         )))
     }
+}
 
-    fn notation(&self) -> &'static str {
-        "a level in XSB (# wall, @ player, $ box, . goal, * + on a goal), blank lines between levels; moves U D L R, \
-         the way the player goes; sokoban:pushes counts pushes alone"
-    }
-
-    fn takes_lines(&self) -> bool {
-        true
+impl Draw for Sokoban {
+    fn picture(&self, state: &Position) -> Picture {
+        Picture::Sokoban { rows: self.format(state).lines().map(str::to_owned).collect() }
     }
 }
 
-/// How XSB writes each [`Symbol`].
+/// The letter of each [`Symbol`] in XSB.
 pub(crate) const LETTERS: &[u8; Symbol::COUNT] = b"# .$*@+";
 
-/// What a network sees in a place.
+/// The content of a place, as a network reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Symbol {
     Wall,
@@ -278,10 +267,6 @@ impl Symbol {
 
 fn symbol(level: &Level, state: &Position, square: u8) -> Symbol {
     Symbol::of(level.goals.contains(square), state.boxes.contains(square), state.player == square)
-}
-
-fn letter(level: &Level, state: &Position, square: u8) -> u8 {
-    LETTERS[symbol(level, state, square) as usize]
 }
 
 #[cfg(test)]
@@ -313,7 +298,7 @@ mod tests {
         ] {
             assert_eq!(puzzle.parse(text), Ok(start), "{text}");
         }
-        // What nobody can reach stays as it is, and does not matter.
+        // Squares that nobody can reach stay as they are, and do not matter.
         let apart = "########\n# .#.*$.#\n# $######\n# @#\n####";
         assert!(puzzle.parse(apart).expect_err("a box apart").to_string().contains("row 2, column 7"));
         let apart = "#######\n# .#.*#\n# $####\n# @#\n####";

@@ -1,17 +1,18 @@
 //! Sliding tiles: the 8-, 15-, 24-, 35- and 48-puzzle. A move slides one tile into the blank and costs 1.
 //!
 //! A board is packed: 32 bits for the 8-puzzle (eight tiles of 4 bits; the ninth follows from the sum), 64 for the
-//! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the
-//! order up, down, right, left.
+//! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the order up,
+//! down, right, left. `board` has the packed boards, `index` an index of the 8-puzzle's boards.
 
+use super::notation::{DIRECTIONS, parse_directions, words};
+use super::rules::is_odd;
 use super::{
-    Encoding, Grid, Move, Numbers, ParseError, Picture, Puzzle, Reversible, Scramble, StateBytes, Style,
-    SymmetricImage, is_odd, replay,
+    Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes, StateIndex,
+    SymmetricImage, SymmetricImages, replay,
 };
-use std::fmt::Write as _;
 
 mod board;
-mod rank;
+mod index;
 
 pub use board::{Board, Bytes, Packed8, Packed15, Packed24};
 
@@ -26,10 +27,8 @@ pub type Puzzle35 = Tiles<Bytes<6, 36>>;
 /// The 48-puzzle.
 pub type Puzzle48 = Tiles<Bytes<7, 49>>;
 
-const NAMES: [char; 4] = ['U', 'D', 'R', 'L'];
-
 /// The cells of the largest board.
-const LARGEST: usize = 49;
+const MAX_CELLS: usize = 49;
 
 /// A sliding-tile puzzle with a goal board.
 #[derive(Debug, Clone)]
@@ -47,7 +46,7 @@ impl<B: Board> Default for Tiles<B> {
 }
 
 impl<B: Board> Tiles<B> {
-    /// With another goal: the tiles row by row, `0` the blank.
+    /// The puzzle with another goal: the tiles row by row, `0` the blank.
     ///
     /// # Errors
     /// If the text is not a board.
@@ -55,7 +54,7 @@ impl<B: Board> Tiles<B> {
         Ok(Tiles { goal: B::pack(&read_tiles::<B>(text)?) })
     }
 
-    /// With another goal.
+    /// The puzzle with another goal.
     pub fn towards(goal: B) -> Self {
         Tiles { goal }
     }
@@ -65,14 +64,14 @@ impl<B: Board> Tiles<B> {
         self.goal
     }
 
-    /// The board mirrored at its diagonal, each tile as the one whose home is then where its own was; `None` if the
-    /// goal's blank is not on the diagonal.
+    /// The board mirrored at its diagonal, and the tiles renamed so that the mirrored goal is the goal; `None` if the goal's
+    /// blank is not on the diagonal.
     fn mirrored(&self, state: &B) -> Option<B> {
-        let (mut goal, mut tiles, mut seen) = ([0; LARGEST], [0; LARGEST], [0; LARGEST]);
+        let (mut goal, mut tiles, mut seen) = ([0; MAX_CELLS], [0; MAX_CELLS], [0; MAX_CELLS]);
         self.goal.write_tiles(&mut goal[..B::CELLS]);
         state.write_tiles(&mut tiles[..B::CELLS]);
         let across = |cell: usize| cell % B::SIDE * B::SIDE + cell / B::SIDE;
-        let mut names = [0; LARGEST];
+        let mut names = [0; MAX_CELLS];
         (0..B::CELLS).for_each(|cell| names[usize::from(goal[cell])] = goal[across(cell)]);
         (0..B::CELLS).for_each(|cell| seen[across(cell)] = names[usize::from(tiles[cell])]);
         (names[0] == 0).then(|| B::pack(&seen[..B::CELLS]))
@@ -81,12 +80,10 @@ impl<B: Board> Tiles<B> {
 
 fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
     let cells = B::CELLS;
-    let words = || text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     let mut seen = vec![false; cells];
     let mut tiles = Vec::with_capacity(cells);
-    for word in words() {
-        let tile = word.parse::<usize>().ok().filter(|&tile| tile < cells);
-        let Some(tile) = tile else {
+    for word in words(text) {
+        let Some(tile) = word.parse::<usize>().ok().filter(|&tile| tile < cells) else {
             return Err(ParseError(format!(
                 "'{word}' is not a tile: expected the numbers 0 (the blank) to {}, row by row",
                 cells - 1
@@ -97,17 +94,18 @@ fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
         }
         tiles.push(tile as u8);
     }
-    match tiles.len() {
-        count if count == cells => Ok(tiles),
-        count => {
-            Err(ParseError(format!("{count} tiles are given, and the board has {cells} cells, the blank included")))
-        }
+    if tiles.len() != cells {
+        let count = tiles.len();
+        return Err(ParseError(format!(
+            "{count} tiles are given, and the board has {cells} cells, the blank included"
+        )));
     }
+    Ok(tiles)
 }
 
 /// Whether an instance is written as moves.
 fn is_moves(text: &str) -> bool {
-    text.trim().starts_with(|first: char| NAMES.contains(&first.to_ascii_uppercase()))
+    text.trim().starts_with(|first: char| DIRECTIONS.contains(&first.to_ascii_uppercase()))
 }
 
 /// The colour of the blank's cell on a chessboard: every move changes it.
@@ -116,12 +114,12 @@ fn colour_of_blank(tiles: &[u8], side: usize) -> usize {
     (blank / side + blank % side) % 2
 }
 
-/// The parity that no move changes: of the permutation, and of the blank's way.
+/// The parity that no move changes: of the permutation plus the blank's colour.
 fn parity(tiles: &[u8], side: usize) -> usize {
     (usize::from(is_odd(tiles)) + colour_of_blank(tiles, side)) % 2
 }
 
-impl<B: Board> Puzzle for Tiles<B> {
+impl<B: Board> Rules for Tiles<B> {
     type State = B;
 
     fn name(&self) -> String {
@@ -132,10 +130,6 @@ impl<B: Board> Puzzle for Tiles<B> {
         4
     }
 
-    fn move_name(&self, action: Move) -> String {
-        NAMES[usize::from(action)].to_string()
-    }
-
     #[inline]
     fn apply(&self, state: &B, action: Move) -> Option<B> {
         state.slide(action)
@@ -144,6 +138,51 @@ impl<B: Board> Puzzle for Tiles<B> {
     #[inline]
     fn is_goal(&self, state: &B) -> bool {
         *state == self.goal
+    }
+
+    fn has_own_goal(&self) -> bool {
+        self.goal == Self::default().goal
+    }
+
+    /// Every move takes the blank to a cell of the other colour of a chessboard.
+    fn length_parity(&self, state: &B) -> Option<u32> {
+        let [from, to] = [state, &self.goal].map(|board| colour_of_blank(&board.tiles(), B::SIDE));
+        Some(u32::from(from != to))
+    }
+
+    /// The board, and the board mirrored at its diagonal.
+    fn symmetric_images(&self, state: &B) -> SymmetricImages<'_, B> {
+        let mirrored = self.mirrored(state);
+        let image = |start, moves: [Move; 4]| SymmetricImage { start, moves: moves.to_vec(), inverted: false };
+        let both = mirrored.map(|mirrored| [image(*state, [0, 1, 2, 3]), image(mirrored, [3, 2, 1, 0])]);
+        Box::new(both.into_iter().flatten())
+    }
+
+    fn state_index(&self) -> Option<&dyn StateIndex<B>> {
+        B::state_index(self)
+    }
+
+    fn state_bytes(&self) -> Option<StateBytes<B>> {
+        let write = |board: &B, bytes: &mut Vec<u8>| {
+            let start = bytes.len();
+            bytes.resize(start + B::CELLS, 0);
+            board.write_tiles(&mut bytes[start..]);
+        };
+        Some(StateBytes { size: B::CELLS, write, read: B::pack })
+    }
+}
+
+impl<B: Board> Notation for Tiles<B> {
+    fn notation(&self) -> &'static str {
+        "the tiles row by row, 0 the blank, or a scramble from the goal; moves U D L R, the way the blank goes"
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        DIRECTIONS[usize::from(action)].to_string()
+    }
+
+    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        parse_directions(text, "the blank")
     }
 
     /// The tiles row by row, or moves from the goal.
@@ -162,85 +201,32 @@ impl<B: Board> Puzzle for Tiles<B> {
         Ok(B::pack(&tiles))
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        super::parse_letters(text, &NAMES, "U, D, L and R, the way the blank goes")
-    }
-
     fn format(&self, state: &B) -> String {
         let tiles: Vec<String> = state.tiles().iter().map(u8::to_string).collect();
         tiles.join(" ")
-    }
-
-    fn draw(&self, state: &B, style: Style) -> String {
-        let goal = self.goal.tiles();
-        let tiles = state.tiles();
-        let mut text = String::new();
-        for (cell, &tile) in tiles.iter().enumerate() {
-            let written = match (tile, style) {
-                (0, _) => write!(text, "  ."),
-                (_, Style::Coloured) if goal[cell] == tile => write!(text, "\x1b[32m{tile:>3}\x1b[0m"),
-                _ => write!(text, "{tile:>3}"),
-            };
-            written.expect("writing to a string does not fail");
-            if cell % B::SIDE + 1 == B::SIDE && cell + 1 < B::CELLS {
-                text.push('\n');
-            }
-        }
-        text
-    }
-
-    fn picture(&self, state: &B) -> Picture {
-        Picture::Tiles { columns: B::SIDE, tiles: state.tiles() }
     }
 
     fn scramble(&self, text: &str) -> Option<Scramble<B>> {
         let moves = if is_moves(text) { self.parse_moves(text).ok()? } else { return None };
         Some(Scramble::play(self, self.goal, &moves))
     }
+}
 
+impl<B: Board> Encode for Tiles<B> {
     /// A cell for each cell of the board, its symbol the tile.
     fn encoding(&self) -> Encoding {
-        let grid = Grid { faces: 1, rows: B::SIDE, columns: B::SIDE };
-        Encoding { version: 1, cells: B::CELLS, symbols: B::CELLS, fixed: Vec::new(), grid: Some(grid) }
+        Encoding::board(B::SIDE, B::SIDE, B::CELLS)
     }
 
     fn encode(&self, state: &B, row: &mut [u8]) {
         assert_eq!(row.len(), B::CELLS);
         state.write_tiles(row);
     }
+}
 
-    fn notation(&self) -> &'static str {
-        "the tiles row by row, 0 the blank, or a scramble from the goal; moves U D L R, the way the blank goes"
-    }
-
-    fn numbers(&self) -> Option<&dyn Numbers<B>> {
-        B::numbers(self)
-    }
-
-    /// Every move takes the blank to a cell of the other colour of a chessboard.
-    fn length_parity(&self, state: &B) -> Option<u32> {
-        let [here, there] = [state, &self.goal].map(|board| colour_of_blank(&board.tiles(), B::SIDE));
-        Some(u32::from(here != there))
-    }
-
-    fn has_own_goal(&self) -> bool {
-        self.goal == Self::default().goal
-    }
-
-    /// The board, and the board mirrored at its diagonal.
-    fn symmetric_images(&self, state: &B) -> Vec<SymmetricImage<B>> {
-        let Some(mirrored) = self.mirrored(state) else { return Vec::new() };
-        let image = |start, moves: [Move; 4]| SymmetricImage { start, moves: moves.to_vec(), inverted: false };
-        vec![image(*state, [0, 1, 2, 3]), image(mirrored, [3, 2, 1, 0])]
-    }
-
-    fn state_bytes(&self) -> Option<StateBytes<B>> {
-        let write = |board: &B, bytes: &mut Vec<u8>| {
-            let start = bytes.len();
-            bytes.resize(start + B::CELLS, 0);
-            board.write_tiles(&mut bytes[start..]);
-        };
-        Some(StateBytes { size: B::CELLS, write, read: B::pack })
+impl<B: Board> Draw for Tiles<B> {
+    fn picture(&self, state: &B) -> Picture {
+        Picture::Tiles { columns: B::SIDE, tiles: state.tiles(), goal: self.goal.tiles() }
     }
 }
 
@@ -254,8 +240,8 @@ impl<B: Board> Reversible for Tiles<B> {
         action ^ 1
     }
 
-    /// 31 and 80 moves solve the hardest boards of the 8- and the 15-puzzle (Reinefeld 1993; Brüngger et al. 1999);
-    /// beyond, about twice what is known or expected of a random board. A random walk is far less efficient than that.
+    /// About twice the moves that the hardest boards of the 8- and the 15-puzzle need (31 and 80: Reinefeld 1993, Brüngger et
+    /// al. 1999), or that random larger boards are expected to need: a random walk goes back and forth.
     fn default_depth(&self) -> u32 {
         match B::SIDE {
             3 => 60,

@@ -1,23 +1,22 @@
-//! What only puzzles have whose moves can be undone: goals, scrambles, searches from both ends, perimeters.
+//! Reversible puzzles: goals, scrambles, searches from both ends, perimeters.
 
-use crate::error::Result;
 use crate::heuristic::{Heuristic, PerState, perimeter_heuristic};
 use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible};
 use crate::random::Generator;
-use crate::sampler::{Labels, Samples, Source, Walker, Walks};
+use crate::sampler::{Walker, Walks};
 use crate::search::Search;
 use crate::search::bidirectional::Bidirectional;
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::nbs::NearOptimalBidirectional;
-use crate::search::perimeter::{Extent, Perimeter, PerimeterShelf, Shelf, states_in};
+use crate::search::perimeter::{Perimeter, PerimeterFolder, PerimeterStore};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The depth of the heuristic `perimeter`: 100,000 states of the cube.
 const PERIMETER_DEPTH: u32 = 5;
 
-/// What only puzzles have whose moves can be undone, for those who know a puzzle as a [`Puzzle`].
+/// The methods of a [`Reversible`] puzzle that is known as a [`Puzzle`] only.
 pub trait Reverse<P: Puzzle>: Send + Sync {
     /// [`Reversible::goals`].
     fn goals(&self, puzzle: &P) -> Vec<P::State>;
@@ -25,7 +24,7 @@ pub trait Reverse<P: Puzzle>: Send + Sync {
     /// [`Reversible::default_depth`].
     fn default_depth(&self, puzzle: &P) -> u32;
 
-    /// A random walk from a goal: its moves, and where it ends. Shorter where it comes to a dead end.
+    /// A random walk from a goal: its moves and its last state. A dead end makes it shorter.
     fn scramble(&self, puzzle: &P, depth: u64, generator: &mut Generator) -> (Vec<Move>, P::State);
 
     /// The search `bidirectional`.
@@ -38,23 +37,13 @@ pub trait Reverse<P: Puzzle>: Send + Sync {
     fn perimeter_heuristic(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>>;
 
     /// [`Perimeter::within`].
-    fn perimeter(&self, puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State>;
+    fn perimeter(&self, puzzle: &P, depth: u32, capacity: usize, stop: &AtomicBool) -> Perimeter<P::State>;
 
-    /// Where perimeters by classes are kept, of a puzzle that knows its symmetries.
-    fn shelf<'a>(&self, puzzle: &'a P) -> Option<Box<dyn PerimeterShelf<P::State> + 'a>>;
+    /// The perimeters on the disk, for a puzzle that knows its symmetries.
+    fn perimeter_store<'a>(&self, puzzle: &'a P) -> Option<Box<dyn PerimeterStore<P::State> + 'a>>;
 
-    /// See [`Entry::samples`](super::Entry::samples).
-    ///
-    /// # Errors
-    /// If the puzzle has no such samples.
-    fn samples(
-        &self,
-        puzzle: Arc<P>,
-        labels: Labels,
-        sparse_states: f64,
-        room: u64,
-        stop: &AtomicBool,
-    ) -> Result<Source>;
+    /// Random walks from the goals, as training samples.
+    fn walks(&self, puzzle: &Arc<P>) -> Walks<P>;
 }
 
 /// [`Reverse`] of every reversible puzzle.
@@ -84,50 +73,23 @@ impl<P: Reversible> Reverse<P> for ByInverses {
     }
 
     fn perimeter_heuristic(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>> {
-        let room = memory::available().unwrap_or(u64::MAX) / 2;
-        let kept = Shelf::new(&**puzzle, None).and_then(|shelf| shelf.load(u32::MAX, room));
+        let budget = Perimeter::<P::State>::memory_budget(memory::available());
+        let kept = PerimeterFolder::new(&**puzzle, None).and_then(|folder| folder.load(u32::MAX, budget));
         let Some(perimeter) = kept else { return Box::new(perimeter_heuristic(&**puzzle, PERIMETER_DEPTH)) };
-        let (puzzle, beyond) = (Arc::clone(puzzle), perimeter.least_outside() as f32);
+        let (puzzle, beyond) = (Arc::clone(puzzle), perimeter.min_cost_outside() as f32);
         let estimate = move |state: &P::State| perimeter.cost(&*puzzle, state).map_or(beyond, |cost| cost as f32);
         Box::new(PerState::new("perimeter", true, estimate))
     }
 
-    fn perimeter(&self, puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Perimeter<P::State> {
-        Perimeter::within(puzzle, depth, room, stop)
+    fn perimeter(&self, puzzle: &P, depth: u32, capacity: usize, stop: &AtomicBool) -> Perimeter<P::State> {
+        Perimeter::within(puzzle, depth, capacity, stop)
     }
 
-    fn shelf<'a>(&self, puzzle: &'a P) -> Option<Box<dyn PerimeterShelf<P::State> + 'a>> {
-        Some(Box::new(Shelf::new(puzzle, None)?))
+    fn perimeter_store<'a>(&self, puzzle: &'a P) -> Option<Box<dyn PerimeterStore<P::State> + 'a>> {
+        Some(Box::new(PerimeterFolder::new(puzzle, None)?))
     }
 
-    fn samples(
-        &self,
-        puzzle: Arc<P>,
-        labels: Labels,
-        sparse_states: f64,
-        room: u64,
-        stop: &AtomicBool,
-    ) -> Result<Source> {
-        let default_depth = puzzle.default_depth();
-        let walks = Walks::new(Arc::clone(&puzzle)).with_sparse_states(sparse_states)?;
-        let Some(depth) = labels.perimeter() else {
-            return Ok(Source { samples: Arc::new(walks), default_depth });
-        };
-        let perimeter = exact_labels(&*puzzle, depth, room, stop);
-        perimeter.check_reached(depth)?;
-        let samples: Arc<dyn Samples> = Arc::new(match labels {
-            Labels::Bellman { .. } => walks.with_children(perimeter),
-            labels => walks.with_exact_labels(perimeter, matches!(labels, Labels::Tightened { .. })),
-        });
-        Ok(Source { samples, default_depth })
+    fn walks(&self, puzzle: &Arc<P>) -> Walks<P> {
+        Walks::new(Arc::clone(puzzle))
     }
-}
-
-/// The perimeter that gives exact labels: of classes where the puzzle knows its symmetries.
-fn exact_labels<P: Reversible>(puzzle: &P, depth: u32, bytes: u64, stop: &AtomicBool) -> Perimeter<P::State> {
-    let extent = Extent { depth, bytes, time: None, count_last: false };
-    let Some(shelf) = Shelf::new(puzzle, None) else { return Perimeter::within(puzzle, depth, states_in(bytes), stop) };
-    let kept = shelf.load(depth, bytes).filter(|kept| kept.depth() == depth || kept.is_whole());
-    let make = || shelf.make_unkept(extent, stop, &mut |_| ());
-    kept.or_else(make).unwrap_or_else(Perimeter::none)
 }

@@ -1,52 +1,52 @@
-//! Two files of results beside each other.
+//! Two files of results, compared instance by instance.
 
-use super::statistics::{Difference, difference};
-use super::{Record, mean};
+use super::Record;
+use super::statistics::{Difference, average, difference};
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
 
-/// What `bench --against` says of the instances that both files have: `[here, there]`.
+/// The output of `bench --against` for the instances that both files have. Pairs are `[here, there]`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// How many instances both files have.
+    /// Instances that both files have.
     pub instances: usize,
-    /// How many are solved.
+    /// Instances that are solved.
     pub solved: [usize; 2],
-    /// Whether both files were given the same costs of moves; where not, costs and optima are not compared.
+    /// Whether both files have the same move costs; otherwise costs and optima are not compared.
     pub same_move_costs: bool,
-    /// How many are solved at the known optimal cost; `null` where no optimum is known.
+    /// Instances that are solved at the known optimal cost; `null` if no optimum is known.
     pub optimal: Option<[usize; 2]>,
-    /// Mean length over those that both solve.
+    /// Mean length over the instances that both solve.
     pub mean_length: Option<[f64; 2]>,
-    /// Mean cost over those that both solve; `null` where costs are lengths.
+    /// Mean cost over the instances that both solve; `null` if all moves cost 1.
     pub mean_cost: Option<[f64; 2]>,
-    /// Mean seconds over all.
+    /// Mean seconds over all instances.
     pub mean_seconds: Option<[f64; 2]>,
-    /// Mean of the differences of length, here less there, over those that both solve.
+    /// Mean difference of length, here minus there, over the instances that both solve.
     pub length_difference: Option<Difference>,
-    /// The same of cost; `null` where costs are lengths.
+    /// Mean difference of cost likewise; `null` if all moves cost 1.
     pub cost_difference: Option<Difference>,
-    /// Mean of the differences of seconds, here less there, over all.
+    /// Mean difference of seconds, here minus there, over all instances.
     pub seconds_difference: Option<Difference>,
-    /// The share solved at the known optimal cost, here less there, over those whose optimum is known.
+    /// Difference of the shares solved at the known optimal cost, here minus there, over the instances with a known optimum.
     pub optimal_difference: Option<Difference>,
-    /// On how many of those that both solve the cost here is less, the same, and more; the length, where costs are not
-    /// compared.
+    /// The numbers of instances that both solve with a lower, the same and a higher cost here; lengths are compared if
+    /// costs are not.
     pub cheaper_same_dearer: [usize; 3],
-    /// On how many instances the search took less time here.
+    /// Instances on which the search took less time here.
     pub faster: usize,
     /// Seconds here over seconds there.
     pub seconds_ratio: Option<f64>,
-    /// Generated nodes here over those there.
+    /// Generated nodes here over generated nodes there.
     pub generated_ratio: Option<f64>,
-    /// Evaluated nodes here over those there.
+    /// Evaluated nodes here over evaluated nodes there.
     pub evaluated_ratio: Option<f64>,
 }
 
 impl Comparison {
-    /// Compares results instance by instance; `optima` are the known optimal costs of those here, in their order.
+    /// Compares results instance by instance; `optima` are the known optimal costs of the instances of `here`.
     pub fn new(here: &[Record], optima: &[Option<u32>], there: &[Record]) -> Comparison {
         let others: HashMap<&str, &Record> = there.iter().map(|result| (result.instance.as_str(), result)).collect();
         let mut pairs: Vec<([&Record; 2], Option<u32>)> = here
@@ -60,39 +60,25 @@ impl Comparison {
             pairs.iter_mut().for_each(|(_, optimum)| *optimum = None);
         }
         let has_costs = same_move_costs && pairs.iter().any(|(pair, _)| pair.iter().any(|result| result.has_costs()));
-        let both = |of: &dyn Fn(&Record) -> f64| {
-            let side = |side: usize| mean(pairs.iter().map(|(pair, _)| of(pair[side])));
-            side(0).zip(side(1)).map(|(here, there)| [here, there])
+        let values = |of: fn(&Record) -> Option<f64>| -> Vec<[f64; 2]> {
+            pairs.iter().filter_map(|([here, there], _)| Some([of(here)?, of(there)?])).collect()
         };
-        let ratio =
-            |of: &dyn Fn(&Record) -> f64| both(of).filter(|[_, there]| *there > 0.0).map(|[here, there]| here / there);
-        let count = |holds: &dyn Fn(&Record, Option<u32>) -> bool| {
-            [0, 1].map(|side| pairs.iter().filter(|(pair, optimum)| holds(pair[side], *optimum)).count())
-        };
-        let costs: Vec<[f64; 2]> =
-            pairs.iter().filter_map(|([here, there], _)| Some([here.cost?, there.cost?])).collect();
-        let lengths: Vec<[f64; 2]> =
-            pairs.iter().filter_map(|([here, there], _)| Some([here.length? as f64, there.length? as f64])).collect();
-        let means = |pairs: &[[f64; 2]]| {
-            let side = |side: usize| mean(pairs.iter().map(|pair| pair[side]));
-            side(0).zip(side(1)).map(|(here, there)| [here, there])
-        };
+        let lengths = values(|result| Some(result.length? as f64));
+        let costs = values(|result| result.cost);
+        let seconds = values(|result| Some(result.seconds));
+        let is_optimal = |result: &Record, optimum| f64::from(result.cost.is_some_and(|cost| cost <= optimum));
+        let optimal: Vec<[f64; 2]> = pairs
+            .iter()
+            .filter_map(|(pair, optimum)| optimum.map(|optimum| pair.map(|result| is_optimal(result, optimum.into()))))
+            .collect();
         let compared = if same_move_costs { &costs } else { &lengths };
-        let compare = |order: Ordering| compared.iter().filter(|[here, there]| here.total_cmp(there) == order).count();
-        let seconds: Vec<[f64; 2]> = pairs.iter().map(|([here, there], _)| [here.seconds, there.seconds]).collect();
-        let is_optimal =
-            |result: &Record, optimum: u32| f64::from(result.cost.is_some_and(|cost| cost <= optimum.into()));
-        let optimal = pairs.iter().filter_map(|([here, there], optimum)| {
-            Some([is_optimal(here, (*optimum)?), is_optimal(there, (*optimum)?)])
-        });
-        let optimal: Vec<[f64; 2]> = optimal.collect();
+        let count = |order: Ordering| compared.iter().filter(|[here, there]| here.total_cmp(there) == order).count();
         Comparison {
             instances: pairs.len(),
             same_move_costs,
-            solved: count(&|result, _| result.solved),
-            optimal: pairs.iter().any(|(_, optimum)| optimum.is_some()).then(|| {
-                count(&|result, optimum| result.cost.zip(optimum).is_some_and(|(cost, optimum)| cost <= optimum.into()))
-            }),
+            solved: [0, 1].map(|side| pairs.iter().filter(|(pair, _)| pair[side].solved).count()),
+            optimal: (!optimal.is_empty())
+                .then(|| [0, 1].map(|side| optimal.iter().filter(|pair| pair[side] > 0.0).count())),
             mean_length: means(&lengths),
             mean_cost: means(&costs).filter(|_| has_costs),
             mean_seconds: means(&seconds),
@@ -100,13 +86,24 @@ impl Comparison {
             cost_difference: difference(&costs).filter(|_| has_costs),
             seconds_difference: difference(&seconds),
             optimal_difference: difference(&optimal),
-            cheaper_same_dearer: [Ordering::Less, Ordering::Equal, Ordering::Greater].map(compare),
-            faster: pairs.iter().filter(|([here, there], _)| here.seconds < there.seconds).count(),
-            seconds_ratio: ratio(&|result| result.seconds),
-            generated_ratio: ratio(&|result| result.nodes_generated as f64),
-            evaluated_ratio: ratio(&|result| result.nodes_evaluated as f64),
+            cheaper_same_dearer: [Ordering::Less, Ordering::Equal, Ordering::Greater].map(count),
+            faster: seconds.iter().filter(|[here, there]| here < there).count(),
+            seconds_ratio: ratio(&seconds),
+            generated_ratio: ratio(&values(|result| Some(result.nodes_generated as f64))),
+            evaluated_ratio: ratio(&values(|result| Some(result.nodes_evaluated as f64))),
         }
     }
+}
+
+/// The means of both sides.
+fn means(pairs: &[[f64; 2]]) -> Option<[f64; 2]> {
+    let side = |side: usize| average(pairs.iter().map(|pair| pair[side]));
+    Some([side(0)?, side(1)?])
+}
+
+/// The mean of the first side over that of the second.
+fn ratio(pairs: &[[f64; 2]]) -> Option<f64> {
+    means(pairs).filter(|[_, there]| *there > 0.0).map(|[here, there]| here / there)
 }
 
 impl fmt::Display for Comparison {
@@ -130,35 +127,22 @@ impl fmt::Display for Comparison {
         if let Some([here, there]) = self.optimal {
             writeln!(f, "optimal  {here} here, {there} there{}", interval(&self.optimal_difference, 100.0, " points"))?;
         }
-        let length = (means(self.mean_length), interval(&self.length_difference, 1.0, ""));
+        let (length, difference) = (means(self.mean_length), interval(&self.length_difference, 1.0, ""));
         if self.mean_cost.is_some() {
-            writeln!(
-                f,
-                "cost     {}; cheaper on {less}, the same on {same}, dearer on {more}{}",
-                means(self.mean_cost),
-                interval(&self.cost_difference, 1.0, "")
-            )?;
-            writeln!(f, "length   {}{}", length.0, length.1)?;
+            let (cost, of_cost) = (means(self.mean_cost), interval(&self.cost_difference, 1.0, ""));
+            writeln!(f, "cost     {cost}; cheaper on {less}, the same on {same}, dearer on {more}{of_cost}")?;
+            writeln!(f, "length   {length}{difference}")?;
         } else {
-            writeln!(f, "length   {}; shorter on {less}, the same on {same}, longer on {more}{}", length.0, length.1)?;
+            writeln!(f, "length   {length}; shorter on {less}, the same on {same}, longer on {more}{difference}")?;
         }
         if !self.same_move_costs {
             writeln!(f, "cost     not compared: the other file is not of the same `move_costs`")?;
         }
-        writeln!(
-            f,
-            "seconds  {}; faster on {}{}",
-            means(self.mean_seconds),
-            self.faster,
-            interval(&self.seconds_difference, 1.0, " s")
-        )?;
-        write!(
-            f,
-            "ratios   seconds {}, generated {}, evaluated {}",
-            ratio(self.seconds_ratio),
-            ratio(self.generated_ratio),
-            ratio(self.evaluated_ratio)
-        )
+        let (seconds, difference) = (means(self.mean_seconds), interval(&self.seconds_difference, 1.0, " s"));
+        writeln!(f, "seconds  {seconds}; faster on {}{difference}", self.faster)?;
+        let ratios = [self.seconds_ratio, self.generated_ratio, self.evaluated_ratio];
+        let [seconds, generated, evaluated] = ratios.map(ratio);
+        write!(f, "ratios   seconds {seconds}, generated {generated}, evaluated {evaluated}")
     }
 }
 
@@ -188,7 +172,7 @@ mod tests {
         let text = comparison.to_string();
         let line = "cost     4.00 here, 5.50 there; cheaper on 2, the same on 0, dearer on 0; difference -1.50 (95 % ";
         assert!(text.contains(line) && !text.contains("shorter"), "{text}");
-        // Costs of other moves say nothing of these, nor does an optimum: lengths are left.
+        // With different move costs, only lengths are compared.
         let others = [row("b", 4, 4.0, None), row("a", 3, 3.0, None)];
         let comparison = Comparison::new(&here, &[Some(3); 2], &others);
         assert_eq!((comparison.mean_cost, comparison.optimal, comparison.optimal_difference), (None, None, None));

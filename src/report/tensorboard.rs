@@ -1,7 +1,7 @@
 //! Metrics of a training as TensorBoard reads them: a file of events in a folder.
 //!
-//! A file is a sequence of records (a length, its checksum, bytes, their checksum), each a message of `event.proto` and
-//! `summary.proto` of TensorFlow, of which the fields that scalars need are declared here.
+//! A file is a sequence of records (length, its checksum, message, its checksum). The messages are those of TensorFlow's
+//! `event.proto` and `summary.proto`, with the fields that scalars need.
 
 use super::Metrics;
 use crate::error::{Context as _, Result};
@@ -18,18 +18,12 @@ struct Event {
     wall_time: f64,
     #[prost(int64, tag = "2")]
     step: i64,
-    #[prost(oneof = "What", tags = "3, 5, 7")]
-    what: Option<What>,
-}
-
-#[derive(Clone, PartialEq, prost::Oneof)]
-enum What {
-    #[prost(string, tag = "3")]
-    FileVersion(String),
-    #[prost(message, tag = "5")]
-    Summary(Summary),
-    #[prost(message, tag = "7")]
-    Session(Session),
+    #[prost(string, optional, tag = "3")]
+    file_version: Option<String>,
+    #[prost(message, optional, tag = "5")]
+    summary: Option<Summary>,
+    #[prost(message, optional, tag = "7")]
+    session: Option<Session>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -52,7 +46,7 @@ struct Session {
     status: i32,
 }
 
-/// [`Session::status`]: events of earlier files from this step on are dropped.
+/// The [`Session::status`] that drops events of earlier files from this step on.
 const START: i32 = 1;
 
 /// A file of events; `step` is the number of samples.
@@ -63,24 +57,24 @@ pub struct TensorBoard {
 }
 
 impl TensorBoard {
-    /// Begins a file in a folder, which is made where it is missing. What earlier files have from `samples` on is dropped
-    /// by TensorBoard: a resumed run writes it again.
+    /// Creates a file in a folder, which is created if missing. TensorBoard drops events of earlier files from `samples` on,
+    /// which a resumed run writes again.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn create(folder: &Path, samples: u64) -> Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        // TensorBoard reads the files of a folder in the order of their names.
+        fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+        // TensorBoard reads the files of a folder in alphabetical order.
         let name = format!("events.out.tfevents.{:017.6}.costar.{}", now(), std::process::id());
         let path = folder.join(name);
         let file = File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
         let mut board = TensorBoard { path, file };
-        board.append(0, What::FileVersion("brain.Event:2".into()))?;
-        board.append(samples, What::Session(Session { status: START }))?;
+        board.append(0, Event { file_version: Some("brain.Event:2".into()), ..Event::default() })?;
+        board.append(samples, Event { session: Some(Session { status: START }), ..Event::default() })?;
         Ok(board)
     }
 
-    /// Adds the scalars of a line of metrics.
+    /// Appends the scalars of a line of metrics.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -95,11 +89,12 @@ impl TensorBoard {
         ];
         let scalars =
             scalars.into_iter().filter_map(|(tag, value)| Some(Scalar { tag: tag.into(), value: value? as f32 }));
-        self.append(metrics.samples, What::Summary(Summary { values: scalars.collect() }))
+        let summary = Some(Summary { values: scalars.collect() });
+        self.append(metrics.samples, Event { summary, ..Event::default() })
     }
 
-    fn append(&mut self, step: u64, what: What) -> Result<()> {
-        let event = Event { wall_time: now(), step: i64::try_from(step).unwrap_or(i64::MAX), what: Some(what) };
+    fn append(&mut self, samples: u64, event: Event) -> Result<()> {
+        let event = Event { wall_time: now(), step: i64::try_from(samples).unwrap_or(i64::MAX), ..event };
         let bytes = event.encode_to_vec();
         let length = (bytes.len() as u64).to_le_bytes();
         let record = [&length[..], &checksum(&length), &bytes, &checksum(&bytes)].concat();
@@ -111,7 +106,7 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// The masked CRC-32C of a record's part.
+/// The masked CRC-32C of a part of a record.
 fn checksum(bytes: &[u8]) -> [u8; 4] {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
@@ -120,7 +115,7 @@ fn checksum(bytes: &[u8]) -> [u8; 4] {
 mod tests {
     use super::*;
 
-    /// The events of a file, each with its checksums tested.
+    /// Reads the events of a file, and checks their checksums.
     fn events(path: &Path) -> Vec<Event> {
         let bytes = fs::read(path).expect("a file");
         let mut rest = &bytes[..];
@@ -138,12 +133,12 @@ mod tests {
 
     #[test]
     fn checksums_are_masked_as_in_tensorflow() {
-        // What every file of events begins with, as TensorFlow writes it: a record of 24 bytes.
+        // TensorFlow writes a record of 24 bytes at the start of every file of events.
         assert_eq!(checksum(&24u64.to_le_bytes()), [0xa3, 0x7f, 0x4b, 0x22]);
     }
 
     #[test]
-    fn scalars_stand_at_their_samples_behind_the_start_of_the_session() {
+    fn scalars_have_their_samples_and_follow_the_start_of_the_session() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut board = TensorBoard::create(&folder.path().join("board"), 640).expect("a file");
         let metrics = Metrics {
@@ -159,9 +154,9 @@ mod tests {
         };
         board.write(&metrics).expect("it can be written");
         let events = events(&board.path);
-        assert_eq!(events[0].what, Some(What::FileVersion("brain.Event:2".into())));
-        assert_eq!((events[1].step, &events[1].what), (640, &Some(What::Session(Session { status: START }))));
-        let Some(What::Summary(summary)) = &events[2].what else { panic!("{events:?}") };
+        assert_eq!(events[0].file_version.as_deref(), Some("brain.Event:2"));
+        assert_eq!((events[1].step, &events[1].session), (640, &Some(Session { status: START })));
+        let Some(summary) = &events[2].summary else { panic!("{events:?}") };
         let scalars: Vec<(&str, f32)> = summary.values.iter().map(|value| (value.tag.as_str(), value.value)).collect();
         assert_eq!(events[2].step, 1280);
         assert_eq!(scalars[..3], [("loss", 0.5), ("squared_error", 4.0), ("absolute_error", 1.5)]);

@@ -1,108 +1,97 @@
-//! States whose cost is known, for puzzles so small that all of it can be.
+//! States of known cost, for puzzles so small that all costs can be computed.
 
 use super::{Batch, Samples};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::random::{Generator, below};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-/// Samples with exact labels: the cheapest cost to a goal, and every first move of a cheapest way.
+/// Samples with exact labels: the cheapest cost to a goal, and every first move of a cheapest path.
 #[derive(Debug)]
 pub struct ExactSamples {
-    /// By cost, from 1: the rows of the states that have it, each with its best moves.
-    by_cost: Vec<Vec<(Vec<u8>, Vec<Move>)>>,
+    /// States by their cost; not empty.
+    by_cost: BTreeMap<Cost, Vec<SolvedRow>>,
 }
 
+/// An encoded state, and its best moves.
+type SolvedRow = (Vec<u8>, Vec<Move>);
+
 impl ExactSamples {
-    /// All states that can be reached from `start` and from which a goal can be; `None` if none of them needs a move.
-    ///
-    /// Takes time and memory in proportion to the number of states.
+    /// All states that can be reached from `start` and from which a goal can be reached; `None` if none of them needs a
+    /// move. Takes time and memory in proportion to their number.
     pub fn from<P: Puzzle>(puzzle: &P, start: &P::State) -> Option<Self> {
-        let cells = puzzle.encoding().cells;
-        let mut by_cost: Vec<Vec<(Vec<u8>, Vec<Move>)>> = Vec::new();
         let known = known_costs(puzzle, start);
         let cost_of: HashMap<_, _> = known.iter().map(|(state, cost, _)| (*state, *cost)).collect();
-        for (state, cost, best) in known {
-            if best.is_none() {
-                continue; // a goal
-            }
-            let leads_on = |&action: &Move| {
+        let mut by_cost: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (state, cost, _) in known.into_iter().filter(|(.., first)| first.is_some()) {
+            let is_best = |&action: &Move| {
                 let rest = puzzle.apply(&state, action).and_then(|child| cost_of.get(&child));
                 rest.is_some_and(|rest| rest + puzzle.move_cost(&state, action) == cost)
             };
-            let best = (0..puzzle.move_count() as Move).filter(leads_on).collect();
-            let mut row = vec![0; cells];
+            let best = (0..puzzle.move_count() as Move).filter(is_best).collect();
+            let mut row = vec![0; puzzle.encoding().cells];
             puzzle.encode(&state, &mut row);
-            let cost = (cost as usize).max(1);
-            if by_cost.len() < cost {
-                by_cost.resize_with(cost, Vec::new);
-            }
-            by_cost[cost - 1].push((row, best));
+            by_cost.entry(cost.max(1)).or_default().push((row, best));
         }
         (!by_cost.is_empty()).then_some(ExactSamples { by_cost })
     }
 
     /// The greatest cost.
-    pub fn greatest(&self) -> u32 {
-        self.by_cost.len() as u32
+    pub fn greatest(&self) -> Cost {
+        self.by_cost.last_key_value().map_or(0, |(cost, _)| *cost)
     }
 }
 
 impl Samples for ExactSamples {
-    /// A state of the cost that is asked for, or of the greatest below it.
+    /// A state of each cost, or of the nearest lower one.
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         for (&depth, (mut row, label, mut back)) in depths.iter().zip(batch.samples_mut()) {
-            let asked = (depth as usize).clamp(1, self.by_cost.len());
-            let there = self.by_cost[..asked].iter().rposition(|states| !states.is_empty());
-            let cost = there.or_else(|| self.by_cost.iter().position(|states| !states.is_empty())).unwrap_or(0);
-            let states = &self.by_cost[cost];
+            let nearest = self.by_cost.range(..=depth).next_back().or(self.by_cost.first_key_value());
+            let (cost, states) = nearest.expect("there is a state");
             let (state, best) = &states[below(generator, states.len())];
             row.iter_mut().zip(state).for_each(|(cell, &symbol)| *cell = symbol);
-            *label = (cost + 1) as f32;
+            *label = *cost as f32;
             best.iter().for_each(|&action| back[usize::from(action)] = 1);
         }
     }
 }
 
-/// The state, its cheapest cost to a goal, and the first move of a cheapest way there (none at a goal).
-pub type KnownState<S> = (S, Cost, Option<Move>);
-
-/// Every state that can be reached from `start` and from which a goal can be, in the order of its cost.
+/// Every state that can be reached from `start` and from which a goal can be reached, in the order of its cheapest cost to
+/// a goal: the state, that cost, and the first move of a cheapest path (none at a goal).
 ///
-/// Moves need not be reversible: the states are found forward, and their costs backward along the moves that were
-/// met (Dijkstra 1959). Of equally good moves, the first is given.
-pub fn known_costs<P: Puzzle>(puzzle: &P, start: &P::State) -> Vec<KnownState<P::State>> {
+/// Moves need not be reversible: states are found forward, and their costs backward along the moves that were met
+/// (Dijkstra 1959). Among equally good moves, the first is given.
+pub fn known_costs<P: Puzzle>(puzzle: &P, start: &P::State) -> Vec<(P::State, Cost, Option<Move>)> {
     let mut states = vec![*start];
-    let mut numbers = HashMap::from([(*start, 0usize)]);
-    // For each state, where it was reached from: the state, the move, and what that costs.
-    let mut sources: Vec<Vec<(usize, Move, Cost)>> = vec![Vec::new()];
+    let mut indices = HashMap::from([(*start, 0usize)]);
+    // The moves that lead to each state: parent, move, and its cost.
+    let mut parents: Vec<Vec<(usize, Move, Cost)>> = vec![Vec::new()];
     let mut next = 0;
     while next < states.len() {
         let state = states[next];
         for action in 0..puzzle.move_count() as Move {
             let Some(child) = puzzle.apply(&state, action) else { continue };
-            let number = *numbers.entry(child).or_insert(states.len());
-            if number == states.len() {
+            let index = *indices.entry(child).or_insert(states.len());
+            if index == states.len() {
                 states.push(child);
-                sources.push(Vec::new());
+                parents.push(Vec::new());
             }
-            sources[number].push((next, action, puzzle.move_cost(&state, action)));
+            parents[index].push((next, action, puzzle.move_cost(&state, action)));
         }
         next += 1;
     }
-    let mut best: Vec<Option<(Cost, Option<Move>)>> = vec![None; states.len()];
-    let goals = (0..states.len()).filter(|&number| puzzle.is_goal(&states[number]));
+    let mut is_known = vec![false; states.len()];
+    let goals = (0..states.len()).filter(|&index| puzzle.is_goal(&states[index]));
     let mut queue: BinaryHeap<Reverse<(Cost, usize, Option<Move>)>> =
-        goals.map(|number| Reverse((0, number, None))).collect();
+        goals.map(|index| Reverse((0, index, None))).collect();
     let mut known = Vec::new();
-    while let Some(Reverse((cost, number, action))) = queue.pop() {
-        if best[number].is_some() {
+    while let Some(Reverse((cost, index, first))) = queue.pop() {
+        if std::mem::replace(&mut is_known[index], true) {
             continue;
         }
-        best[number] = Some((cost, action));
-        known.push((states[number], cost, action));
-        for &(source, action, step) in sources[number].iter().filter(|(source, ..)| best[*source].is_none()) {
-            queue.push(Reverse((cost + step, source, Some(action))));
+        known.push((states[index], cost, first));
+        for &(parent, action, step) in parents[index].iter().filter(|(parent, ..)| !is_known[*parent]) {
+            queue.push(Reverse((cost + step, parent, Some(action))));
         }
     }
     known
@@ -111,6 +100,7 @@ pub fn known_costs<P: Puzzle>(puzzle: &P, start: &P::State) -> Vec<KnownState<P:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::Rules as _;
     use crate::puzzle::jugs::Jugs;
     use crate::sampler::Sampler;
     use std::sync::Arc;

@@ -1,13 +1,12 @@
 //! An endless stream of training batches.
 //!
-//! [`Samples`] defines what a sample is: a scramble walk ([`Walks`]), a state whose cost is known
-//! ([`ExactSamples`]), or a puzzle's own way. Sample `i` of batch `k` has the depth `(k · batch size + i) mod max-depth + 1`:
-//! every depth comes equally often. Batch `k` is a function of the seed and `k` alone, so any number of threads makes
-//! the same stream, and a resumed run goes on in it exactly.
+//! [`Samples`] defines what a sample is: a scramble walk ([`Walks`]), a state whose cost is known ([`ExactSamples`]), or a
+//! puzzle's own. Sample `i` of batch `k` has the depth `(k · batch size + i) mod max-depth + 1`: every depth comes equally
+//! often. Batch `k` is a function of the seed and `k` alone, so any number of threads makes the same stream, and a resumed
+//! run continues it exactly.
 
 use crate::random::{Generator, generator};
 use ndarray::{Array1, Array2, ArrayViewMut1};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -22,82 +21,41 @@ pub use exact::{ExactSamples, known_costs};
 pub use sokoban::{random_level, sokoban};
 pub use walks::{Walker, Walks};
 
-/// The generator of the samples; runs that were sampled by another one cannot be resumed.
+/// Generator of the samples; a run with another one cannot be resumed.
 pub const GENERATOR: &str = "xoshiro256++/3";
 
-/// How many batches a thread makes ahead of the training.
-const AHEAD: usize = 2;
+/// Batches that each thread makes in advance.
+const BATCHES_PER_THREAD: usize = 2;
 
-/// What samples are labelled with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Labels {
-    /// The length of the walk that led to the state: an upper bound of its distance.
-    #[default]
-    Walks,
-    /// The distance within `perimeter` moves of the goals, the length of the walk beyond.
-    Exact {
-        /// The depth of the perimeter, in moves.
-        perimeter: u32,
-    },
-    /// The distance within `perimeter` moves of the goals; beyond, that of the walk's last state inside the perimeter, and
-    /// the length of the walk from there.
-    Tightened {
-        /// The depth of the perimeter, in moves.
-        perimeter: u32,
-    },
-    /// What the best child costs by the network as it was at the last multiple of `target_every` steps (value
-    /// iteration), and exact costs within `perimeter` moves of the goals.
-    Bellman {
-        /// Steps that a target network is kept for.
-        target_every: u64,
-        /// The depth of the perimeter, in moves.
-        perimeter: u32,
-    },
-}
-
-impl Labels {
-    /// The depth of the perimeter that gives exact labels; `None` where none is asked for.
-    pub fn perimeter(self) -> Option<u32> {
-        match self {
-            Labels::Walks => None,
-            Labels::Exact { perimeter } | Labels::Tightened { perimeter } | Labels::Bellman { perimeter, .. } => {
-                Some(perimeter)
-            }
-        }
-    }
-}
-
-/// Samples: states with their labels.
+/// States with their labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
-    /// One encoded state a row, `samples × cells`.
+    /// Encoded states, `samples × cells`.
     pub states: Array2<u8>,
-    /// What the way that led to each state costs: an upper bound of its distance, or the distance itself.
+    /// Cost of the path that led to each state, an upper bound of its distance, or the distance itself.
     pub labels: Array1<f32>,
-    /// 1 for each move that goes back along that way, 0 for the others, `samples × moves`. A way has several where its
+    /// 1 for each move that leads back along that path, 0 for the others, `samples × moves`. Several moves do where the
     /// last moves commute, or where several moves are known to be best.
     pub policy_targets: Array2<u8>,
-    /// Where labels are to be had from a network: the states one move on.
+    /// The states one move on, where a network labels the batch.
     pub children: Option<Children>,
 }
 
 /// The states one move on from each sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Children {
-    /// What each move costs, plus the distance from there where that is known: `samples × moves`, infinite where a move
-    /// is not legal.
+    /// Cost of each move, plus the distance from there where it is known: `samples × moves`, infinite for illegal moves.
     pub costs: Array2<f32>,
-    /// The encoded states whose distance is not known, a row each.
+    /// Encoded states of unknown distance, one per row.
     pub unknown: Array2<u8>,
-    /// Of each of these, where in `costs` (row by row) its cost-to-go is missing.
+    /// Position in `costs`, row by row, that each of these is missing from.
     pub places: Vec<u32>,
-    /// What is missing is at least this.
+    /// Lower bound of the unknown distances.
     pub least_unknown: f32,
 }
 
 impl Batch {
-    /// The samples one by one, to be filled in: row, label and policy targets.
+    /// Each sample to fill in: row, label and policy targets.
     pub fn samples_mut(&mut self) -> impl Iterator<Item = (ArrayViewMut1<'_, u8>, &mut f32, ArrayViewMut1<'_, u8>)> {
         let labels = self.labels.iter_mut().zip(self.policy_targets.outer_iter_mut());
         self.states.outer_iter_mut().zip(labels).map(|(row, (label, back))| (row, label, back))
@@ -106,25 +64,25 @@ impl Batch {
 
 /// A way to make samples of a puzzle.
 pub trait Samples: Send + Sync {
-    /// Fills a batch, a sample for each depth, and as near to it as the puzzle has one.
+    /// Fills a batch with one sample per depth, or the nearest depth that the puzzle has.
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch);
 
-    /// Fills a batch that is to be learned from, where that is to hold other states than those of all depths.
+    /// Fills a batch for training. Override to train on a different mix of states.
     fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         self.fill(depths, generator, batch);
     }
 }
 
-/// A way to make samples, and how deep they should go by default.
+/// A way to make samples, and their greatest depth by default.
 #[derive(Clone)]
 pub struct Source {
-    /// The way.
+    /// The samples.
     pub samples: Arc<dyn Samples>,
-    /// The greatest depth that is of use.
+    /// Greatest useful depth, in moves.
     pub default_depth: u32,
 }
 
-/// Where batches come from.
+/// Makes batches.
 #[derive(Clone)]
 pub struct Sampler {
     samples: Arc<dyn Samples>,
@@ -136,8 +94,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples of depth 1 to `max_depth`, `batch_size` of them a batch, of a puzzle whose states are rows of `cells`
-    /// and that has so many moves.
+    /// Batches of `batch_size` samples of depth 1 to `max_depth`, for a puzzle with this number of cells and moves.
     ///
     /// # Panics
     /// If `max_depth` or `batch_size` is 0.
@@ -157,63 +114,41 @@ impl Sampler {
         let first = k.wrapping_mul(self.batch_size as u64);
         let depth = |i| ((first.wrapping_add(i)) % u64::from(self.max_depth)) as u32 + 1;
         let depths: Vec<u32> = (0..self.batch_size as u64).map(depth).collect();
-        let mut batch = self.empty(depths.len());
+        let mut batch = self.empty();
         self.samples.fill_to_learn(&depths, &mut generator(self.seed, k), &mut batch);
         batch
     }
 
-    /// As many states as a batch has, all of one depth, from samples that no batch holds: one encoded state a row.
+    /// Encoded states of one depth, as many as a batch has, from samples that no batch holds.
     pub fn at_depth(&self, depth: u32) -> Array2<u8> {
-        let mut batch = self.empty(self.batch_size);
+        let mut batch = self.empty();
         let depths = vec![depth; self.batch_size];
         self.samples.fill(&depths, &mut generator(self.seed, (1 << 63) | u64::from(depth)), &mut batch);
         batch.states
     }
 
-    fn empty(&self, samples: usize) -> Batch {
+    fn empty(&self) -> Batch {
         Batch {
-            states: Array2::zeros((samples, self.cells)),
-            labels: Array1::zeros(samples),
-            policy_targets: Array2::zeros((samples, self.moves)),
+            states: Array2::zeros((self.batch_size, self.cells)),
+            labels: Array1::zeros(self.batch_size),
+            policy_targets: Array2::zeros((self.batch_size, self.moves)),
             children: None,
         }
     }
 
-    /// Batches `first`, `first + stride`, …, made ahead by `threads` threads, which end when the stream is dropped.
-    pub fn stream(self, first: u64, stride: u64, threads: usize) -> Stream {
+    /// Batches `first`, `first + stride`, …, made by threads that end when the stream is dropped.
+    pub fn stream(self, first: u64, stride: u64, threads: usize) -> impl Iterator<Item = Batch> {
         let threads = threads.max(1);
-        let receivers = (0..threads)
-            .map(|thread| {
-                let (sender, receiver) = sync_channel(AHEAD);
-                let sampler = self.clone();
-                thread::spawn(move || {
-                    let mut k = first + thread as u64 * stride;
-                    while sender.send(sampler.batch(k)).is_ok() {
-                        k += threads as u64 * stride;
-                    }
-                });
-                receiver
-            })
-            .collect();
-        Stream { receivers, next: 0 }
-    }
-}
-
-/// The endless stream of batches, in order.
-#[derive(Debug)]
-pub struct Stream {
-    receivers: Vec<Receiver<Batch>>,
-    next: usize,
-}
-
-impl Iterator for Stream {
-    type Item = Batch;
-
-    /// The next batch; `None` only if a sampling thread has panicked.
-    fn next(&mut self) -> Option<Batch> {
-        let batch = self.receivers[self.next].recv().ok()?;
-        self.next = (self.next + 1) % self.receivers.len();
-        Some(batch)
+        let start = |thread: usize| {
+            let (sender, receiver) = sync_channel(BATCHES_PER_THREAD);
+            let sampler = self.clone();
+            let mut numbers = (first + thread as u64 * stride..).step_by(threads * stride as usize);
+            thread::spawn(move || numbers.all(|k| sender.send(sampler.batch(k)).is_ok()));
+            receiver
+        };
+        let receivers: Vec<Receiver<Batch>> = (0..threads).map(start).collect();
+        // The stream ends only if a sampling thread has panicked.
+        (0..threads).cycle().map_while(move |thread| receivers[thread].recv().ok())
     }
 }
 
@@ -221,7 +156,7 @@ impl Iterator for Stream {
 mod tests {
     use super::*;
     use crate::puzzle::cube3::Cube3;
-    use crate::puzzle::{Puzzle as _, Reversible as _};
+    use crate::puzzle::{Encode as _, Notation as _, Reversible as _, Rules as _};
 
     fn walks(seed: u64, batch_size: usize) -> Sampler {
         Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), seed, 26, batch_size)

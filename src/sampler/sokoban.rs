@@ -1,10 +1,10 @@
 //! Random rooms played backward: training samples for Sokoban.
 //!
-//! A room is carved out of the wall by a random walk with brushes of up to five squares (after Racanière et al. 2017,
-//! "Imagination-augmented agents", appendix, as the levels of Boxoban were made). All boxes stand on goals at
-//! first; then the player walks the shortest way to some box and pulls it a few squares, again and again, until as
-//! many moves are made as the sample's depth asks for. Forward, those moves solve the level: their cost is the label,
-//! an upper bound of the cheapest. Walking straight to the next box keeps it much nearer to that than random steps would.
+//! A random walk with brushes of up to five squares carves a room out of the wall (after Racanière et al. 2017,
+//! "Imagination-augmented agents", appendix, which describes the levels of Boxoban). All boxes begin on goals; the player
+//! then walks the shortest way to a box and pulls it a few squares, again and again, for as many moves as the sample is
+//! deep. Played forward, these moves solve the level: their cost is the label, an upper bound of the cheapest. It is much
+//! nearer to the cheapest than the cost of random steps.
 
 use super::{Batch, Samples, Source};
 use crate::puzzle::Move;
@@ -12,58 +12,58 @@ use crate::puzzle::sokoban::{LETTERS, SIDE, Symbol};
 use crate::random::{Generator, below};
 use std::sync::Arc;
 
-/// Random walks of the carving brush.
+/// Steps of the carving brush.
 const CARVED: usize = 34;
-/// Of ten steps of the brush, how many go on in the same direction.
+/// Steps of the brush out of ten that keep the direction.
 const STRAIGHT: usize = 6;
-/// Samples that share a room.
-const SHARED: usize = 16;
+/// Samples per room.
+const SAMPLES_PER_ROOM: usize = 16;
 /// Boxes of most samples; a fourth has fewer.
 const BOXES: usize = 4;
-/// A box is pulled up to so many squares at once.
-const LONGEST_PULL: usize = 5;
-/// Fewer squares are no room.
-const LEAST_SQUARES: usize = 14;
-/// Moves that all but the hardest levels need.
+/// Most squares that a box is pulled at once.
+const MAX_PULL: usize = 5;
+/// Fewest squares of a room.
+const MIN_SQUARES: usize = 14;
+/// Moves that solve all but the hardest levels.
 const DEFAULT_DEPTH: u32 = 100;
 /// More moves make no harder level.
-const MOST_DEPTH: u32 = 10_000;
+const MAX_DEPTH: u32 = 10_000;
 
-const PLACES: usize = SIDE * SIDE;
+const SQUARES: usize = SIDE * SIDE;
 /// Up, down, right, left.
 const STEPS: [isize; 4] = [-(SIDE as isize), SIDE as isize, 1, -1];
 
-/// What the brush carves, as offsets from its middle.
+/// Squares that each brush carves, as offsets from its middle.
 const BRUSHES: [&[isize]; 5] = {
     const DOWN: isize = SIDE as isize;
     [&[-1, 0, 1], &[-DOWN, 0, DOWN], &[-1, 0, DOWN], &[-1, 0, DOWN - 1, DOWN], &[0, 1, DOWN]]
 };
 
-/// Random rooms; with `pushes`, only pulls count.
+/// Samples from random rooms; with `pushes`, only pulls count.
 pub fn sokoban(pushes: bool) -> Source {
-    Source { samples: Arc::new(Rooms { pushes }), default_depth: DEFAULT_DEPTH }
+    Source { samples: Arc::new(RoomSamples { pushes }), default_depth: DEFAULT_DEPTH }
 }
 
-/// A random level in XSB that so many moves solve, or pushes; fewer where no box can be pulled any more.
+/// A random level in XSB that is solved by this many moves or pushes, fewer where no box can be pulled any more.
 pub fn random_level(moves: Option<u64>, pushes: bool, generator: &mut Generator) -> String {
-    let depth = moves.map_or(DEFAULT_DEPTH, |moves| u32::try_from(moves).unwrap_or(u32::MAX).clamp(1, MOST_DEPTH));
+    let depth = moves.map_or(DEFAULT_DEPTH, |moves| u32::try_from(moves).unwrap_or(u32::MAX).clamp(1, MAX_DEPTH));
     let room = Room::random(generator);
-    let mut row = [0; PLACES];
+    let mut row = [0; SQUARES];
     room.encode(&room.play(depth, pushes, generator), &mut row);
     let line = |row: &[u8]| row.iter().map(|&symbol| char::from(LETTERS[usize::from(symbol)])).collect();
     row.chunks(SIDE).map(line).collect::<Vec<String>>().join("\n")
 }
 
-struct Rooms {
+struct RoomSamples {
     /// Whether only pulls count.
     pushes: bool,
 }
 
-impl Samples for Rooms {
+impl Samples for RoomSamples {
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         let mut room = Room::random(generator);
         for (i, (&depth, (mut row, label, mut back))) in depths.iter().zip(batch.samples_mut()).enumerate() {
-            if i.is_multiple_of(SHARED) {
+            if i.is_multiple_of(SAMPLES_PER_ROOM) {
                 room = Room::random(generator);
             }
             let play = room.play(depth, self.pushes, generator);
@@ -74,28 +74,27 @@ impl Samples for Rooms {
     }
 }
 
-/// Walls, with a border all around.
+/// A floor plan with a border of walls.
 struct Room {
-    floor: [bool; PLACES],
+    floor: [bool; SQUARES],
     squares: Vec<usize>,
 }
 
-/// A level in the making.
+/// A level that is played backward.
 struct Play {
-    goals: [bool; PLACES],
-    boxes: [bool; PLACES],
+    goals: [bool; SQUARES],
+    boxes: [bool; SQUARES],
     player: usize,
-    /// What the moves cost that lead from here to the solved level.
+    /// Cost of the moves from here to the solved level.
     cost: u32,
-    /// The first of them.
+    /// The first of these moves.
     back: Move,
 }
 
-/// A way to pull: stand on `from`, the box behind is pulled along.
-#[derive(Clone, Copy)]
+/// A pull: the player stands on `from` and steps in `direction`, and the box behind follows.
+#[derive(Clone, Copy, PartialEq)]
 struct Pull {
     from: usize,
-    /// The way the player goes.
     direction: usize,
 }
 
@@ -103,14 +102,14 @@ impl Room {
     fn random(generator: &mut Generator) -> Self {
         loop {
             let floor = carve(generator);
-            let squares: Vec<usize> = (0..PLACES).filter(|&place| floor[place]).collect();
-            if squares.len() >= LEAST_SQUARES {
+            let squares: Vec<usize> = (0..SQUARES).filter(|&square| floor[square]).collect();
+            if squares.len() >= MIN_SQUARES {
                 return Room { floor, squares };
             }
         }
     }
 
-    /// Plays backward from the solved level, `depth` moves or pulls; fewer where no box can be pulled any more.
+    /// Plays `depth` moves or pulls backward from the solved level, fewer where no box can be pulled any more.
     fn play(&self, depth: u32, pushes: bool, generator: &mut Generator) -> Play {
         loop {
             let mut play = self.solved(generator);
@@ -119,16 +118,16 @@ impl Room {
             play.player = first.from;
             let mut pull = first;
             while play.cost < depth {
-                let length = 1 + below(generator, LONGEST_PULL);
+                let length = 1 + below(generator, MAX_PULL);
                 self.pull(&mut play, pull, length, depth);
-                let ways = self.ways(&play);
-                let reachable = self.pulls(&play, |place| ways[place] != UNSEEN);
-                // Pulling the box that was just pulled straight back again would be for nothing.
+                let steps = self.last_steps(&play);
+                let reachable = self.pulls(&play, |square| steps[square] != UNREACHED);
+                // Pulling the same box straight back would be for nothing.
                 let the_box = behind(play.player, pull.direction);
                 let undone = Pull { from: behind(the_box, pull.direction), direction: pull.direction ^ 1 };
                 let Some(next) = self.pick(&reachable, Some(undone), generator) else { break };
                 if play.cost < depth {
-                    self.walk(&mut play, next.from, &ways, depth, pushes);
+                    self.walk(&mut play, next.from, &steps, depth, pushes);
                 }
                 pull = next;
             }
@@ -138,21 +137,21 @@ impl Room {
         }
     }
 
-    /// All boxes on goals.
+    /// The solved level: all boxes on goals.
     fn solved(&self, generator: &mut Generator) -> Play {
         let count = if below(generator, 4) > 0 { BOXES } else { 1 + below(generator, BOXES - 1) };
-        let mut goals = [false; PLACES];
+        let mut goals = [false; SQUARES];
         let mut placed = 0;
         while placed < count {
-            let place = self.squares[below(generator, self.squares.len())];
-            placed += usize::from(!std::mem::replace(&mut goals[place], true));
+            let square = self.squares[below(generator, self.squares.len())];
+            placed += usize::from(!std::mem::replace(&mut goals[square], true));
         }
         Play { goals, boxes: goals, player: 0, cost: 0, back: 0 }
     }
 
-    /// Every way to pull from a place that `can_stand` names.
+    /// Every pull from a square that the player can stand on.
     fn pulls(&self, play: &Play, can_stand: impl Fn(usize) -> bool) -> Vec<Pull> {
-        let is_free = |place: usize| self.floor[place] && !play.boxes[place];
+        let is_free = |square: usize| self.floor[square] && !play.boxes[square];
         let mut pulls = Vec::with_capacity(16);
         for &square in self.squares.iter().filter(|&&square| play.boxes[square]) {
             for direction in 0..4 {
@@ -165,16 +164,14 @@ impl Room {
         pulls
     }
 
-    /// One of the pulls, another than `undone` if there is one.
+    /// A random pull, other than `undone` where there is another.
     fn pick(&self, pulls: &[Pull], undone: Option<Pull>, generator: &mut Generator) -> Option<Pull> {
-        let is_undone =
-            |pull: &Pull| undone.is_some_and(|undone| undone.from == pull.from && undone.direction == pull.direction);
-        let others: Vec<Pull> = pulls.iter().copied().filter(|pull| !is_undone(pull)).collect();
-        let of = if others.is_empty() { pulls } else { &others };
-        (!of.is_empty()).then(|| of[below(generator, of.len())])
+        let others: Vec<Pull> = pulls.iter().copied().filter(|&pull| Some(pull) != undone).collect();
+        let choice = if others.is_empty() { pulls } else { &others };
+        (!choice.is_empty()).then(|| choice[below(generator, choice.len())])
     }
 
-    /// Pulls a box up to `length` squares, while there is room and `depth` allows.
+    /// Pulls a box up to `length` squares, as far as walls, boxes and `depth` allow.
     fn pull(&self, play: &mut Play, pull: Pull, length: usize, depth: u32) {
         for _ in 0..length {
             let to = ahead(play.player, pull.direction);
@@ -189,16 +186,16 @@ impl Room {
         }
     }
 
-    /// Walks the shortest way, as far as `depth` allows; steps are free where only pulls count.
-    fn walk(&self, play: &mut Play, target: usize, ways: &[u8; PLACES], depth: u32, pushes: bool) {
-        let mut steps = Vec::with_capacity(32);
-        let mut place = target;
-        while place != play.player {
-            let direction = usize::from(ways[place]);
-            steps.push(direction);
-            place = behind(place, direction);
+    /// Walks the shortest way to a square, as far as `depth` allows; steps are free where only pulls count.
+    fn walk(&self, play: &mut Play, target: usize, steps: &[u8; SQUARES], depth: u32, pushes: bool) {
+        let mut directions = Vec::with_capacity(32);
+        let mut square = target;
+        while square != play.player {
+            let direction = usize::from(steps[square]);
+            directions.push(direction);
+            square = behind(square, direction);
         }
-        for &direction in steps.iter().rev() {
+        for &direction in directions.iter().rev() {
             if play.cost == depth {
                 break;
             }
@@ -208,63 +205,63 @@ impl Room {
         }
     }
 
-    /// For each place that the player can walk to, the direction of the last step; [`UNSEEN`] elsewhere.
-    fn ways(&self, play: &Play) -> [u8; PLACES] {
-        let mut ways = [UNSEEN; PLACES];
-        let mut queue = [0u8; PLACES];
-        (queue[0], ways[play.player]) = (play.player as u8, 0);
+    /// Direction of the last step to each square that the player can walk to; [`UNREACHED`] elsewhere.
+    fn last_steps(&self, play: &Play) -> [u8; SQUARES] {
+        let mut steps = [UNREACHED; SQUARES];
+        let mut queue = [0u8; SQUARES];
+        (queue[0], steps[play.player]) = (play.player as u8, 0);
         let (mut next, mut end) = (0, 1);
         while next < end {
-            let place = usize::from(queue[next]);
+            let square = usize::from(queue[next]);
             next += 1;
             for direction in 0..4 {
-                let to = ahead(place, direction);
-                if self.floor[to] && !play.boxes[to] && ways[to] == UNSEEN {
-                    ways[to] = direction as u8;
+                let to = ahead(square, direction);
+                if self.floor[to] && !play.boxes[to] && steps[to] == UNREACHED {
+                    steps[to] = direction as u8;
                     queue[end] = to as u8;
                     end += 1;
                 }
             }
         }
-        ways
+        steps
     }
 
     fn encode(&self, play: &Play, row: &mut [u8]) {
         row.fill(Symbol::Wall as u8);
-        for &place in &self.squares {
-            row[place] = Symbol::of(play.goals[place], play.boxes[place], play.player == place) as u8;
+        for &square in &self.squares {
+            row[square] = Symbol::of(play.goals[square], play.boxes[square], play.player == square) as u8;
         }
     }
 }
 
-const UNSEEN: u8 = u8::MAX;
+const UNREACHED: u8 = u8::MAX;
 
-fn ahead(place: usize, direction: usize) -> usize {
-    place.wrapping_add_signed(STEPS[direction])
+fn ahead(square: usize, direction: usize) -> usize {
+    square.wrapping_add_signed(STEPS[direction])
 }
 
-fn behind(place: usize, direction: usize) -> usize {
-    place.wrapping_add_signed(-STEPS[direction])
+fn behind(square: usize, direction: usize) -> usize {
+    square.wrapping_add_signed(-STEPS[direction])
 }
 
-/// Floor where the brush went; it never touches the border.
-fn carve(generator: &mut Generator) -> [bool; PLACES] {
-    let inside = |place: usize| {
-        let (row, column) = (place / SIDE, place % SIDE);
+/// The floor that the brush carves; it never touches the border.
+fn carve(generator: &mut Generator) -> [bool; SQUARES] {
+    let inside = |square: usize| {
+        let (row, column) = (square / SIDE, square % SIDE);
         (1..SIDE - 1).contains(&row) && (1..SIDE - 1).contains(&column)
     };
-    let mut floor = [false; PLACES];
-    let mut place = SIDE * (1 + below(generator, SIDE - 2)) + 1 + below(generator, SIDE - 2);
+    let mut floor = [false; SQUARES];
+    let mut square = SIDE * (1 + below(generator, SIDE - 2)) + 1 + below(generator, SIDE - 2);
     let mut direction = below(generator, 4);
     for _ in 0..CARVED {
         if below(generator, 10) >= STRAIGHT {
             direction = below(generator, 4);
         }
-        if inside(ahead(place, direction)) {
-            place = ahead(place, direction);
+        if inside(ahead(square, direction)) {
+            square = ahead(square, direction);
         }
         for &offset in BRUSHES[below(generator, BRUSHES.len())] {
-            let carved = place.wrapping_add_signed(offset);
+            let carved = square.wrapping_add_signed(offset);
             floor[carved] |= inside(carved);
         }
     }
@@ -274,8 +271,8 @@ fn carve(generator: &mut Generator) -> [bool; PLACES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::Puzzle;
     use crate::puzzle::sokoban::{LETTERS, Sokoban};
+    use crate::puzzle::{Encode as _, Notation as _, Rules as _};
     use crate::sampler::{Sampler, known_costs};
 
     /// The text of an encoded level.

@@ -1,131 +1,127 @@
-//! States that look nearly solved and may be far from it, of puzzles whose moves all commute.
+//! States that look nearly solved and may be far from it, for puzzles whose moves all commute.
 //!
-//! Where moves commute, how far a state is from solved may be the parity of half its cells: one light that is on, on a
-//! board of Lights Out, takes two dozen presses. No network finds such a function among states where a cell alone tells
-//! nothing, as in random ones, and walks of few moves teach it to recognise presses, which is another thing. It is found
-//! among states of which few cells differ from the goal, and then kept for all others (a curriculum of sparse inputs:
-//! Abbe, Cornacchia and Lotfi 2023, "Provable advantage of curriculum learning on parity targets with mixed inputs").
+//! Where moves commute, the distance of a state may be the parity of half its cells: one light that is on, on a board of
+//! Lights Out, takes two dozen presses. No network finds such a function among random states, where a single cell tells
+//! nothing, and short walks teach it to recognise presses instead. A network finds the function among states that differ
+//! from the goal in few cells, and keeps it for all others (a curriculum of sparse inputs: Abbe, Cornacchia and Lotfi 2023,
+//! "Provable advantage of curriculum learning on parity targets with mixed inputs").
 //!
-//! Such states are come by in two steps, by walking and nothing else. A Metropolis walk whose energy is the number of
-//! cells that differ from the goal, and whose temperature falls and rises, collects ways that change few cells. A sample
-//! then is a few of these one after another, or many: from one, which looks nearly solved, to a third as many as the
-//! puzzle has moves, which looks like nearly any state. Moves that cancel are taken out, which leaves the way the same, for
-//! all commute.
+//! Such states come from walks alone, in two steps. A Metropolis walk, whose energy is the number of cells that differ
+//! from the goal and whose temperature falls and rises, collects paths that change few cells. A sample then joins paths:
+//! from one, which looks nearly solved, to a third of the number of moves, which looks like nearly any state. Moves that
+//! cancel are removed; since all commute, the end stays the same.
 
 use super::move_pruning::MovePruning;
-use crate::puzzle::{Move, Reversible};
+use crate::puzzle::{Move, Puzzle};
 use crate::random::{Generator, below, generator};
 use rand::RngCore;
 use std::collections::HashMap;
 use std::f64::consts::PI;
 
-/// The inverse temperature at its coldest: a cell more is accepted once in 33 times.
+/// Inverse temperature at its coldest: one more differing cell is accepted once in 33 times.
 const COLDEST: f64 = 3.5;
 
-/// Steps of one fall and rise of the temperature, for each move that the puzzle has: a walk that is cooled fast is caught
-/// where many cells differ.
-const STEPS_A_MOVE: usize = 600;
+/// Steps per period of the temperature and per move of the puzzle: a walk that cools fast is caught where many cells
+/// differ.
+const PERIOD_PER_MOVE: usize = 600;
 
-/// Steps in all: a second or so.
+/// Steps of the Metropolis walk: about a second.
 const STEPS: usize = 10_000_000;
 
-/// Of a puzzle's moves, the share that a sample has ways at most: of so many ways hardly more of a state is left that looks
-/// solved than of any number.
-const MOST_WAYS: f64 = 1.0 / 3.0;
+/// Most paths in a sample, per move of the puzzle: more paths give states that look like any other.
+const MAX_PATHS_PER_MOVE: f64 = 1.0 / 3.0;
 
-/// How many ways are kept.
-const KEPT: usize = 512;
+/// Paths to keep.
+const PATHS: usize = 512;
 
-/// Ways that change few cells.
+/// Paths that change few cells.
 #[derive(Debug)]
 pub(super) struct SparseStates {
-    ways: Vec<Vec<Move>>,
+    paths: Vec<Vec<Move>>,
 }
 
 impl SparseStates {
-    /// Collects ways from a goal, always the same ones.
-    pub(super) fn collect<P: Reversible>(puzzle: &P, pruning: &MovePruning, goal: P::State) -> Self {
+    /// Collects paths from a goal, always the same ones.
+    pub(super) fn collect<P: Puzzle>(puzzle: &P, pruning: &MovePruning, goal: P::State) -> Self {
         let mut generator = generator(0, 1);
         let mut goal_row = vec![0; puzzle.encoding().cells];
         puzzle.encode(&goal, &mut goal_row);
         let mut row = goal_row.clone();
-        let mut way = Way { puzzle, pruning, state: goal, made: Vec::new() };
-        let mut here = 0;
+        let mut path = Path { puzzle, pruning, state: goal, made: Vec::new() };
+        let mut differing = 0;
         let mut found: HashMap<P::State, (usize, Vec<Move>)> = HashMap::new();
-        let mut too_many = goal_row.len() + 1;
-        let period = (STEPS_A_MOVE * puzzle.move_count()) as f64;
+        let mut bound = goal_row.len() + 1;
+        let period = (PERIOD_PER_MOVE * puzzle.move_count()) as f64;
         for step in 0..STEPS {
             let coldness = COLDEST * 0.5 * (1.0 - (2.0 * PI * step as f64 / period).cos());
             let action = below(&mut generator, puzzle.move_count()) as Move;
-            let Some(next) = puzzle.apply(&way.state, action) else { continue };
+            let Some(next) = puzzle.apply(&path.state, action) else { continue };
             puzzle.encode(&next, &mut row);
-            let there = row.iter().zip(&goal_row).filter(|(cell, goal)| cell != goal).count();
-            let chance = (-coldness * there.saturating_sub(here) as f64).exp();
-            if f64::from(generator.next_u32()) > chance * f64::from(u32::MAX) || !way.go(action) {
+            let next_differing = row.iter().zip(&goal_row).filter(|(cell, goal)| cell != goal).count();
+            let chance = (-coldness * next_differing.saturating_sub(differing) as f64).exp();
+            if f64::from(generator.next_u32()) > chance * f64::from(u32::MAX) || !path.go(action) {
                 continue;
             }
-            here = there;
-            if here < too_many && !puzzle.is_goal(&way.state) && !found.contains_key(&way.state) {
-                found.insert(way.state, (here, way.made.clone()));
-                if found.len() >= 4 * KEPT {
+            differing = next_differing;
+            if differing < bound && !puzzle.is_goal(&path.state) && !found.contains_key(&path.state) {
+                found.insert(path.state, (differing, path.made.clone()));
+                if found.len() >= 4 * PATHS {
                     let mut sorted: Vec<usize> = found.values().map(|(differing, _)| *differing).collect();
                     sorted.sort_unstable();
-                    too_many = sorted[KEPT - 1];
-                    found.retain(|_, (differing, _)| *differing <= too_many);
+                    bound = sorted[PATHS - 1];
+                    found.retain(|_, (differing, _)| *differing <= bound);
                 }
             }
         }
-        let mut ways: Vec<(usize, Vec<Move>)> = found.into_values().collect();
-        ways.sort_unstable();
-        ways.truncate(KEPT);
-        SparseStates { ways: ways.into_iter().map(|(_, way)| way).collect() }
+        let mut paths: Vec<(usize, Vec<Move>)> = found.into_values().collect();
+        paths.sort_unstable();
+        SparseStates { paths: paths.into_iter().take(PATHS).map(|(_, path)| path).collect() }
     }
 
-    /// A state, not a goal, and the moves that lead to it from one: of so many ways that the logarithm of their number is
-    /// spread evenly.
+    /// A state other than a goal, and the moves that lead to it from one. The logarithm of the number of paths is uniform.
     ///
     /// # Panics
-    /// If no way was found: the puzzle has no move.
-    pub(super) fn sample<P: Reversible>(
+    /// If no path was found: the puzzle has no move.
+    pub(super) fn sample<P: Puzzle>(
         &self,
         puzzle: &P,
         pruning: &MovePruning,
         goal: P::State,
         generator: &mut Generator,
     ) -> (P::State, Vec<Move>) {
-        let mut way = Way { puzzle, pruning, state: goal, made: Vec::new() };
-        let most_ways = (MOST_WAYS * puzzle.move_count() as f64).max(1.0);
-        while puzzle.is_goal(&way.state) {
+        let mut path = Path { puzzle, pruning, state: goal, made: Vec::new() };
+        let max_paths = (MAX_PATHS_PER_MOVE * puzzle.move_count() as f64).max(1.0);
+        while puzzle.is_goal(&path.state) {
             let share = f64::from(generator.next_u32()) / f64::from(u32::MAX);
-            for _ in 0..most_ways.powf(share) as usize {
-                for &action in &self.ways[below(generator, self.ways.len())] {
-                    way.go(action);
+            for _ in 0..max_paths.powf(share) as usize {
+                for &action in &self.paths[below(generator, self.paths.len())] {
+                    path.go(action);
                 }
             }
         }
-        (way.state, way.made)
+        (path.state, path.made)
     }
 }
 
-/// A walk out of which moves that cancel are taken.
-struct Way<'a, P: Reversible> {
+/// A walk without moves that cancel.
+struct Path<'a, P: Puzzle> {
     puzzle: &'a P,
     pruning: &'a MovePruning,
     state: P::State,
     made: Vec<Move>,
 }
 
-impl<P: Reversible> Way<'_, P> {
-    /// Makes a move, unless it is illegal or would be shorter the other way round.
+impl<P: Puzzle> Path<'_, P> {
+    /// Makes a move, unless it is illegal or the walk would be shorter with its inverses.
     fn go(&mut self, action: Move) -> bool {
-        let undone = self.made.iter().position(|&made| made == self.puzzle.inverse(action));
+        let undone = self.made.iter().position(|&made| made == self.pruning.inverse(action));
         if undone.is_none() && !self.pruning.allow(&self.made, action) {
             return false;
         }
         let Some(next) = self.puzzle.apply(&self.state, action) else { return false };
         self.state = next;
         match undone {
-            Some(place) => drop(self.made.swap_remove(place)),
+            Some(i) => drop(self.made.swap_remove(i)),
             None => self.made.push(action),
         }
         true
@@ -135,9 +131,9 @@ impl<P: Reversible> Way<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::super::{Sampler, Walks};
-    use crate::puzzle::Puzzle as _;
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::lightsout::LightsOut;
+    use crate::puzzle::{Notation as _, Rules as _};
     use std::sync::Arc;
 
     #[test]
@@ -159,7 +155,7 @@ mod tests {
             let lights = batch.states.row(i).iter().filter(|&&cell| cell == 1).count();
             nearly += usize::from(i >= 200 && lights <= 4 && batch.labels[i] >= 6.0);
         }
-        // Of random boards of 25 lights, 1 in 2200 has so few.
+        // One in 2200 random boards of 25 lights has this few.
         assert!(nearly > 20, "{nearly} of 200");
     }
 

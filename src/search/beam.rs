@@ -1,91 +1,83 @@
 //! Beam search: layer by layer, keeping only the most promising states of each.
 //!
-//! - A step generates the children of the whole layer, drops every one that was evaluated before, evaluates the rest,
-//!   and keeps the `n` of least cost-to-go as the next layer.
-//! - With `candidates` k, and a heuristic that has move probabilities, only the k · `n` most promising children are
-//!   generated and evaluated: those of least h(parent) − c·ln p, for a move of probability p and a policy weight c. (A
-//!   child that the policy head thinks improbable is hardly ever among the best.)
-//! - The layer keeps those of least rank: h, and a share of the policy prior and of the parent's rank.
-//! - A child is tested for the goal when it is generated, and looked up in the [`Perimeter`]; the cheapest answer of the
-//!   first layer that has one ends the layers.
-//! - Where there is a perimeter, a beam of an eighth of the width gives a first answer. From then on only cheaper ones are
-//!   looked for. Such a one would have to pass, a known number of moves before its end, through the layer of that number:
-//!   the layers end there, and the refinement begins. From the most promising children of that layer to the perimeter the
-//!   moves are so few that all their descendants can be generated and looked up without evaluation: what is on the cheaper
-//!   path need not stay in the beam that long. This is repeated for the next cheaper answer, until there is none, or until
-//!   an answer is so cheap that what follows the search proves it, or finds a cheaper one, in less time.
-//! - Neither complete nor optimal: what is cut off is lost. With a width that no layer exceeds it is breadth-first
-//!   search, unless `candidates` are limited.
-//! - Of the layers behind, each state's parent and move are kept, and of every state that was evaluated 64 bits of its
-//!   hash: 5 bytes a node of the beam, and 10 to 20 an evaluated state. Two states with the same hash are taken for one,
-//!   which may cost a beam one state in 10⁷ searches of a million states each.
-//! - Several processes (ranks) may share a beam, each with the states whose hash falls to it. The children travel to the
-//!   rank of their state, and the cut is by one histogram of all ranks. Of equals, the one with the least hash comes
-//!   first: the answer does not depend on the number of ranks, nor on that of threads, as long as an estimate does not
-//!   depend on the states that are evaluated with it.
+//! - A step generates the children of the whole layer, drops every child that was evaluated before, evaluates the rest, and
+//!   keeps the `n` of least score as the next layer. The score is h plus a share of the policy prior and of the parent's score.
+//! - With `candidates` k, and a heuristic with move probabilities, only the k · `n` most promising children are generated and
+//!   evaluated: those of least h(parent) − c·ln p, for a move of probability p and a policy weight c.
+//! - A child is tested for the goal when it is generated, and looked up in the [`Perimeter`]. The layers end with the first one
+//!   that has a solution; its cheapest one counts.
+//! - With a perimeter, a beam of an eighth of the width gives a first solution. From then on only cheaper ones are looked for. A
+//!   cheaper solution would pass through a certain layer, a known number of moves before its end: the layers end there, and the
+//!   refinement begins. It generates all descendants of that layer's most promising children down to the perimeter, which is
+//!   near, and looks them up without evaluation: so a cheaper path need not survive in the beam until then. This repeats for
+//!   each cheaper solution, until none is found or the proof after the search would be quicker.
+//! - Neither complete nor optimal: what is cut off is lost. With a width that no layer exceeds it is breadth-first search, unless
+//!   `candidates` are limited. A beam that has cut states off gives up after 1000 layers without progress.
+//! - Memory: 5 bytes a node of earlier layers (parent and move), and 10 to 20 bytes an evaluated state (64 bits of its hash). Two
+//!   states with equal hashes count as one, which may cost a beam one state in 10⁷ searches of a million states each.
+//! - Several processes (ranks) may share a beam; each owns the states with certain hashes. Children are sent to the rank that owns
+//!   their state, and the cut is made by one histogram over all ranks. Ties go to the smaller hash: the solution does
+//!   not depend on the number of ranks or threads, as long as an estimate does not depend on the other states of its chunk.
 //!
-//! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as the cube article's repository.
+//! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as in the repository of DeepCubeA (Agostinelli et al. 2019).
 
 use super::children::Hashes;
 use super::chunk_queue::ChunkQueue;
 use super::exchange::Exchange;
 use super::limits::Interrupt;
-use super::nodes::arena::NodeId;
-use super::nodes::layer::Layer;
+use super::nodes::layer::{Layer, MIN_CHUNK};
+use super::nodes::{NodeId, hash};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, Query};
 use crate::memory;
-use crate::puzzle::{Cost, Move, Puzzle, State, replay};
+use crate::puzzle::{Cost, Puzzle, State};
 use crate::workers::{extend, in_ranges};
+use candidates::Candidates;
 use cut::{Key, cut, sorted};
-use foldhash::fast::FixedState;
-use offspring::{Found, Made, hashes};
-use serde::{Deserialize, Serialize};
-use shortlist::Shortlist;
-use std::hash::BuildHasher as _;
+use offspring::{Offspring, hashes};
+use sharing::{BackPointers, LayerSolution};
 use std::ops::Range;
 
+mod candidates;
 mod cut;
 mod offspring;
 mod refinement;
 mod sharing;
-mod shortlist;
 mod travel;
 
-/// The share of the policy prior that still counts once a child has been evaluated.
+/// The share of the policy prior in the score of an evaluated child.
 const PRIOR_WEIGHT: f32 = 0.2;
 
-/// The share of a parent's rank that counts for its child. Estimates along a path err in different ways, and what is on no
-/// short path was behind before.
+/// The share of the parent's score in the score of a child. Errors along a path partly cancel, so the parent's score carries
+/// information.
 const PATH_WEIGHT: f32 = 0.25;
 
-/// The first answer comes from a beam of this share of the width.
-const FIRST: usize = 8;
+/// The first solution comes from a beam of the width divided by this.
+const FIRST_WIDTH_DIVISOR: usize = 8;
 
-/// The beam of the first answer gives up after so many layers that came no nearer to the goal.
-const FIRST_PATIENCE: u32 = 12;
+/// The beam of the first solution gives up after this many layers that come no nearer to the goal.
+const FIRST_MAX_STALE_LAYERS: u32 = 12;
 
-/// Children that are made before those before them are evaluated, about: the most, and the least where that goes on meanwhile.
-const BLOCK: usize = 1 << 17;
-const LEAST_BLOCK: usize = 1 << 15;
+/// A beam that has cut states off gives up after this many layers that come no nearer to the goal. Nearly every layer of a large
+/// puzzle has new states, so that a narrow beam that has lost its way would wander until another limit.
+const MAX_STALE_LAYERS: u32 = 1000;
 
-/// A layer gets room for a part more children than the layer before it has led to: one in so many.
-const MORE_ROOM: usize = 8;
-
-/// Children whose ranks a thread takes at least.
-const SORTED: usize = 1 << 13;
+/// Children that are generated before any of them is evaluated, roughly: at most, and at least where the heuristic evaluates
+/// meanwhile.
+const MAX_BLOCK: usize = 1 << 17;
+const MIN_BLOCK: usize = 1 << 15;
 
 /// The search `beam`.
 #[derive(Debug, Clone)]
 pub struct Beam<S> {
-    /// The width: how many states a layer keeps, at least 1.
+    /// The width, the number of states that a layer keeps; at least 1.
     pub n: usize,
     /// Children evaluated in a layer, as a multiple of the width, where the heuristic has move probabilities; 0: all.
     pub candidates: usize,
     /// c: the weight of −ln p, in moves, for a move of probability p.
     pub policy_weight: f32,
-    /// The states whose exact cost is known.
+    /// The states with known exact cost.
     pub perimeter: Perimeter<S>,
 }
 
@@ -108,130 +100,102 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
-        let Some(first) = self.first_answer(puzzle, start, heuristic, control)? else {
-            return Run::new(puzzle, self, start, Shared::of(control)).outcome(heuristic, control);
+        let Some(first) = self.first_pass(puzzle, start, heuristic, control)? else {
+            return BeamRun::new(puzzle, self, start, control).result(heuristic, control);
         };
-        let is_decided = first.proven_optimal || first.end == End::NoSolution || control.is_enough(first.cost);
+        let is_decided = first.proven_optimal || first.end == End::NoSolution || control.is_good_enough(first.cost);
         if is_decided || control.too_many(first.stats.generated + 1) || control.agreed()?.is_some() {
             return Ok(first);
         }
         let limits = control.limits().after(first.stats.generated);
-        let mut control = control.child(&limits, first.cost, |answer| Some(answer.clone()));
-        let outcome = Run::new(puzzle, self, start, Shared::of(&control)).outcome(heuristic, &mut control)?;
-        let stats = Stats { seconds: control.seconds(), ..first.stats.and(&outcome.stats) };
-        let best = if outcome.cost.is_some() || first.cost.is_none() { outcome } else { first };
+        let mut control = control.child(&limits, first.cost, |incumbent| Some(incumbent.clone()));
+        let result = BeamRun::new(puzzle, self, start, &control).result(heuristic, &mut control)?;
+        let stats = Stats { seconds: control.seconds(), ..first.stats.and(&result.stats) };
+        let best = if result.cost.is_some() || first.cost.is_none() { result } else { first };
         Ok(SearchResult { stats, ..best })
     }
 
-    /// The answer of a narrower beam, where none is known and a perimeter can refine it.
-    fn first_answer(
+    /// The result of a narrower beam, where no solution is known and a perimeter can refine it.
+    fn first_pass(
         &self,
         puzzle: &P,
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Option<SearchResult>, HeuristicError> {
-        if self.perimeter.is_empty() || control.bound().is_some() || self.n < FIRST {
+        if self.perimeter.is_empty() || control.bound().is_some() || self.n < FIRST_WIDTH_DIVISOR {
             return Ok(None);
         }
-        let narrow = Beam { n: self.n / FIRST, ..self.clone() };
-        let run = Run { patience: FIRST_PATIENCE, ..Run::new(puzzle, &narrow, start, Shared::of(control)) };
-        run.outcome(heuristic, control).map(Some)
+        let narrow = Beam { n: self.n / FIRST_WIDTH_DIVISOR, ..self.clone() };
+        let run = BeamRun { is_first: true, ..BeamRun::new(puzzle, &narrow, start, control) };
+        run.result(heuristic, control).map(Some)
     }
 }
 
-/// A state of a layer: whose it is, and its number there.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Place {
-    rank: u16,
-    id: NodeId,
-}
-
-/// Of a layer behind, whose child each state is, in the layer before, by which move.
-struct Behind {
-    parents: Vec<NodeId>,
-    /// Empty where no other rank shares the search.
-    owners: Vec<u16>,
-    moves: Vec<Move>,
-}
-
-/// Who works at a search.
-struct Shared<'a> {
-    exchange: &'a dyn Exchange,
-    threads: usize,
-}
-
-impl<'a> Shared<'a> {
-    fn of(control: &Control<'a>) -> Self {
-        Shared { exchange: control.exchange(), threads: control.threads() }
-    }
-}
-
-/// A running search.
-struct Run<'a, P: Puzzle> {
+/// A running beam, as one rank has it.
+struct BeamRun<'a, P: Puzzle> {
     puzzle: &'a P,
     settings: &'a Beam<P::State>,
     start: P::State,
-    ask: Query,
+    query: Query,
     exchange: &'a dyn Exchange,
     threads: usize,
-    /// This rank's part.
+    /// Whether this is the narrow beam of the first solution.
+    is_first: bool,
+    /// The part of the layer that this rank owns.
     layer: Layer<P::State>,
-    /// Room for the children of the next layer, and for those that are made together: memory that is given back and taken
-    /// again costs more than what is done with it.
-    room: Layer<P::State>,
-    made: Vec<Made<P::State>>,
-    /// How many states the layer before had on this rank, and how many new children.
-    before: (usize, usize),
-    /// How many states the layer has on all ranks.
+    /// Reused memory of the next layer's children, and of children that are generated together: giving it back and taking it
+    /// again would cost more than what is done with it.
+    layer_buffer: Layer<P::State>,
+    offspring_buffers: Vec<Offspring<P::State>>,
+    /// The length of the last layer on this rank, and the number of its new children.
+    last_yield: (usize, usize),
+    /// The length of the layer on all ranks.
     width: u64,
-    /// Of each layer, the last one included.
-    behind: Vec<Behind>,
-    /// The hashes of all states that were evaluated.
+    /// Back pointers of each layer, the current one included.
+    back_pointers: Vec<BackPointers>,
+    /// The hashes of all evaluated states.
     evaluated: Hashes,
-    hasher: FixedState,
     stats: Stats,
     /// Whether any state was cut off.
     cut_off: bool,
-    /// The least cost-to-go so far, and the path cost of the state that has it.
-    least: Option<(f32, Cost)>,
-    /// How many layers in succession may come no nearer to the goal, and how many have.
-    patience: u32,
-    stale: u32,
-    /// This rank's best answer in the layer that is being generated.
-    found: Option<Found<P::State>>,
+    /// The least cost-to-go so far, and the path cost of its state.
+    nearest: Option<(f32, Cost)>,
+    /// Layers in succession that came no nearer to the goal.
+    stale_layers: u32,
+    /// This rank's best solution in the layer that is being generated.
+    solution: Option<LayerSolution>,
     best: Option<Incumbent>,
 }
 
-impl<'a, P: Puzzle> Run<'a, P> {
-    fn new(puzzle: &'a P, settings: &'a Beam<P::State>, start: &P::State, shared: Shared<'a>) -> Self {
+impl<'a, P: Puzzle> BeamRun<'a, P> {
+    fn new<'c: 'a>(puzzle: &'a P, settings: &'a Beam<P::State>, start: &P::State, control: &Control<'c>) -> Self {
         memory::keep_freed();
-        Run {
+        BeamRun {
             puzzle,
             settings,
             start: *start,
-            ask: Query::Values,
-            exchange: shared.exchange,
-            threads: shared.threads,
+            query: Query::Values,
+            exchange: control.exchange(),
+            threads: control.threads(),
+            is_first: false,
             layer: Layer::default(),
-            room: Layer::default(),
-            made: Vec::new(),
-            before: (0, 0),
+            layer_buffer: Layer::default(),
+            offspring_buffers: Vec::new(),
+            last_yield: (0, 0),
             width: 1,
-            behind: Vec::new(),
+            back_pointers: Vec::new(),
             evaluated: Hashes::default(),
-            hasher: FixedState::default(),
             stats: Stats::default(),
             cut_off: false,
-            least: None,
-            patience: u32::MAX,
-            stale: 0,
-            found: None,
+            nearest: None,
+            stale_layers: 0,
+            solution: None,
             best: None,
         }
     }
 
-    fn outcome(
+    fn result(
         mut self,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
@@ -239,7 +203,7 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let end = self.search(heuristic, control)?;
         self.stats.stored = self.evaluated.len();
         let stats = Stats { seconds: control.seconds(), ..self.stats_of_all()? };
-        let (moves, cost) = self.best.map(|answer| (answer.moves, answer.cost)).unzip();
+        let (moves, cost) = self.best.map(|best| (best.moves, best.cost)).unzip();
         let proven_optimal = end == End::Solved && stats.iterations == 0;
         Ok(SearchResult { end, moves, cost, proven_optimal, stats, proof: None })
     }
@@ -249,25 +213,24 @@ impl<'a, P: Puzzle> Run<'a, P> {
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<End, HeuristicError> {
-        let start = self.start;
-        if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &start) {
+        if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &self.start) {
             self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
             return Ok(End::Solved);
         }
         if self.settings.candidates > 0 && heuristic.has_policy() {
-            self.ask = Query::ValuesAndPolicy;
+            self.query = Query::ValuesAndPolicy;
         }
-        self.begin(&start, heuristic)?;
+        self.begin(heuristic)?;
         while self.width > 0 {
             if let Some(bound) = control.bound()
-                && self.refinement_for(bound).is_some_and(|from| from.layer <= self.behind.len())
+                && self.refinement_for(bound).is_some_and(|from| from.layer <= self.back_pointers.len())
             {
                 self.cut_off = true;
                 self.refine(bound, heuristic, control)?;
                 break;
             }
-            if self.stale > self.patience {
-                self.cut_off = true; // what is left was not seen
+            if self.is_stale() {
+                self.cut_off = true; // the rest of the layer is not expanded
                 break;
             }
             self.stats.iterations += 1;
@@ -276,9 +239,9 @@ impl<'a, P: Puzzle> Run<'a, P> {
                 Err(Interrupt::Limit(limit)) => return Ok(End::Limit(limit)),
                 Err(Interrupt::Failed(error)) => return Err(error),
             }
-            if let Some(answer) = &self.best {
-                control.answer(answer);
-                let bound = answer.cost;
+            if let Some(best) = &self.best {
+                control.report_incumbent(best);
+                let bound = best.cost;
                 self.refine(bound, heuristic, control)?;
                 break;
             }
@@ -290,76 +253,78 @@ impl<'a, P: Puzzle> Run<'a, P> {
         })
     }
 
-    /// The first layer: the start, on the rank that it belongs to.
-    fn begin(&mut self, start: &P::State, heuristic: &mut dyn Heuristic<P::State>) -> Result<(), HeuristicError> {
-        let hash = self.hasher.hash_one(start);
+    /// Whether the beam gives up: too many layers came no nearer to the goal. As long as nothing was cut off, a whole beam is a
+    /// breadth-first search, and goes on.
+    fn is_stale(&self) -> bool {
+        if self.is_first {
+            self.stale_layers > FIRST_MAX_STALE_LAYERS
+        } else {
+            self.cut_off && self.stale_layers > MAX_STALE_LAYERS
+        }
+    }
+
+    /// Makes the first layer: the start, on the rank that owns it.
+    fn begin(&mut self, heuristic: &mut dyn Heuristic<P::State>) -> Result<(), HeuristicError> {
+        let start = self.start;
+        let hash = hash(&start);
         if self.exchange.owner(hash) != self.exchange.rank() {
             return Ok(());
         }
         self.evaluated.insert(hash);
         self.layer =
-            Layer { states: vec![*start], hashes: vec![hash], costs: vec![0], ranks: vec![0.0], ..Layer::default() };
-        if self.ask == Query::ValuesAndPolicy {
-            heuristic.submit(&[*start], self.ask)?;
+            Layer { states: vec![start], hashes: vec![hash], costs: vec![0], scores: vec![0.0], ..Layer::default() };
+        if self.query == Query::ValuesAndPolicy {
+            heuristic.submit(&[start], self.query)?;
             let estimates = heuristic.collect()?;
             self.stats.evaluated += 1;
-            self.layer.take_in(self.threads, estimates);
+            self.layer.add_estimates(self.threads, estimates);
         }
         Ok(())
     }
 
-    /// From one layer to the next, unless an answer is found.
+    /// Goes from one layer to the next, unless a solution is found.
     fn step(&mut self, heuristic: &mut dyn Heuristic<P::State>, control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let shortlist = self.shortlist()?;
-        let mut queue = ChunkQueue::new(heuristic, self.ask);
-        let mut children = std::mem::take(&mut self.room);
-        let policy = if self.ask == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
-        children.make_room_with_estimates(self.likely_children(&shortlist), policy);
-        let mut ended = Ok(());
-        let together = if queue.overlap > 0 { queue.chunk.clamp(LEAST_BLOCK, BLOCK) } else { BLOCK };
-        for parents in self.blocks(together, &shortlist)? {
-            match self.generate(parents, &shortlist, &mut children, &mut queue, control) {
+        let candidates = self.candidates(&self.layer, self.settings.candidates)?;
+        self.cut_off |= candidates.last.is_some();
+        let mut queue = ChunkQueue::new(heuristic, self.query);
+        let mut children = std::mem::take(&mut self.layer_buffer);
+        let policy = if self.query == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
+        children.reset_with_estimates(self.likely_children(&candidates), policy);
+        let mut limit = None;
+        let block = if queue.max_in_flight > 0 { queue.chunk.clamp(MIN_BLOCK, MAX_BLOCK) } else { MAX_BLOCK };
+        for parents in self.blocks(block, &candidates)? {
+            match self.generate(parents, &candidates, &mut children, &mut queue, control) {
                 Ok(()) => {}
-                // The other ranks still count on this one.
-                Err(Interrupt::Limit(limit)) if !self.exchange.is_alone() => ended = Err(limit.into()),
-                Err(other) => {
-                    ended = Err(other);
-                    break;
-                }
+                Err(Interrupt::Limit(reached)) => limit = Some(reached),
+                Err(failed) => return Err(failed),
+            }
+            // Other ranks still expect messages of this one.
+            if limit.is_some() && self.exchange.is_alone() {
+                break;
             }
         }
-        drop(shortlist);
-        match ended {
-            Ok(()) if self.found.is_none() => {
-                let states = std::mem::take(&mut children.states);
-                let counted = &mut self.stats.evaluated;
-                queue.finish(&states, counted, |estimates| children.take_in(self.threads, estimates))?;
-                children.states = states;
+        drop(candidates);
+        if limit.is_none() && self.solution.is_none() {
+            while let Some(estimates) = queue.finish(&children.states, &mut self.stats.evaluated)? {
+                children.add_estimates(self.threads, estimates);
             }
-            _ => queue.discard(),
+        } else {
+            queue.discard();
         }
         drop(queue);
-        self.agree(ended, control)?;
-        self.before = (self.layer.len(), children.len());
+        self.agree(limit, control)?;
+        self.last_yield = (self.layer.len(), children.len());
         if self.best.is_none() {
             self.keep_best(children)?;
         }
         Ok(())
     }
 
-    /// How many new children the layer is likely to have.
-    fn likely_children(&self, shortlist: &Shortlist) -> usize {
-        let all = self.layer.len() * self.children_each(shortlist);
-        let (parents, children) = self.before;
-        let as_before = self.layer.len() * children / parents.max(1);
-        all.min(as_before + as_before / MORE_ROOM)
-    }
-
-    /// Generates children, and submits those that are new for evaluation; on a device, the next are generated meanwhile.
+    /// Generates children, and submits the new ones for evaluation.
     fn generate(
         &mut self,
         parents: Range<usize>,
-        shortlist: &Shortlist,
+        candidates: &Candidates,
         children: &mut Layer<P::State>,
         queue: &mut ChunkQueue<'_, P::State>,
         control: &mut Control<'_>,
@@ -367,15 +332,15 @@ impl<'a, P: Puzzle> Run<'a, P> {
         let mut reached = self.reached(children, control);
         let parents = if reached.is_some() { 0..0 } else { parents };
         self.stats.expanded += parents.len() as u64;
-        let room = std::mem::take(&mut self.made);
-        let mut made = self.make(parents, shortlist, room);
-        let mut room = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
+        let buffers = std::mem::take(&mut self.offspring_buffers);
+        let mut made = self.make(parents, candidates, buffers);
+        let mut budget = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
         for piece in &mut made {
-            if piece.children.len() as u64 > room {
+            if piece.children.len() as u64 > budget {
                 reached = reached.or(Some(Limit::Nodes));
-                piece.children.truncate(room as usize);
+                piece.children.truncate(budget as usize);
             }
-            room -= piece.children.len() as u64;
+            budget -= piece.children.len() as u64;
             self.stats.generated += piece.children.len() as u64;
         }
         self.take_goals(&made);
@@ -385,89 +350,79 @@ impl<'a, P: Puzzle> Run<'a, P> {
         if let Some(limit) = reached {
             return Err(limit.into());
         }
-        if self.found.is_some() {
-            return Ok(()); // an answer ends the layers: nothing is worth an evaluation any more
+        if self.solution.is_some() {
+            return Ok(()); // the layers end: no child is worth an evaluation
         }
         let fresh: Vec<_> = made.iter().zip(&fresh).map(|(made, fresh)| (&made.children, fresh.as_slice())).collect();
         children.add_children(self.threads, &fresh);
-        self.made = made;
+        self.offspring_buffers = made;
         while queue.is_full(&children.states) {
             if let Some(limit) = self.reached(children, control) {
                 return Err(limit.into());
             }
-            let mut estimates = None;
-            queue.advance(&children.states, &mut self.stats.evaluated, |collected| estimates = Some(collected))?;
-            if let Some(estimates) = estimates {
-                children.take_in(self.threads, estimates);
+            if let Some(estimates) = queue.advance(&children.states, &mut self.stats.evaluated)? {
+                children.add_estimates(self.threads, estimates);
             }
         }
         Ok(())
     }
 
-    /// Reports, and looks at the limits.
+    /// Reports progress, and checks the limits.
     fn reached(&mut self, children: &Layer<P::State>, control: &mut Control<'_>) -> Option<Limit> {
         self.stats.stored = self.evaluated.len();
         self.report(control);
         control.reached(&|| self.bytes() + children.bytes())
     }
 
-    /// Which children of the layer are worth an evaluation.
-    fn shortlist(&mut self) -> Result<Shortlist, HeuristicError> {
-        let room = self.settings.candidates.saturating_mul(self.settings.n.max(1));
-        let mut shortlist = Shortlist::new(self.puzzle, self.settings, self.threads, &self.layer);
-        if self.ask == Query::Values {
-            return Ok(shortlist);
-        }
-        shortlist.last = shortlist.cut(self.exchange, self.threads, &self.layer, room as u64)?;
-        self.cut_off |= shortlist.last.is_some();
-        Ok(shortlist)
-    }
-
     /// Keeps the best children as the next layer.
     fn keep_best(&mut self, mut children: Layer<P::State>) -> Result<(), HeuristicError> {
-        let mut ranks = Vec::new();
-        extend(self.threads, &mut ranks, children.len(), SORTED, |i| children.rank(i));
-        children.ranks = ranks;
-        children.priors.clear();
-        let key = |i: usize| Key::new(children.ranks[i], children.hashes[i]);
+        let mut scores = Vec::new();
+        let score = |i: usize| children.values[i] + children.priors[i];
+        extend(self.threads, &mut scores, children.len(), MIN_CHUNK, score);
+        children.scores = scores;
+        let key = |i: usize| Key::new(children.scores[i], children.hashes[i]);
         let last = cut(self.exchange, self.threads, self.settings.n.max(1) as u64, children.len(), key)?;
         let best = sorted(self.threads, children.len(), last, key);
         self.cut_off |= last.is_some();
-        let layer = children.pick(self.threads, &best);
-        self.room = children;
-        let Layer { states, hashes, costs, parents, owners, moves, values, ranks, policy, .. } = layer;
-        self.behind.push(Behind { parents, owners, moves });
-        let nearest_of = |range: Range<usize>| range.map(|i| (values[i], costs[i])).min_by(nearer);
-        let nearest = in_ranges(self.threads, costs.len(), SORTED, nearest_of).into_iter().flatten().min_by(nearer);
-        self.layer = Layer { states, hashes, costs, values, ranks, policy, ..Layer::default() };
-        let layers = self.exchange.gather((self.layer.len() as u64, nearest))?;
+        let mut layer = children.pick(self.threads, &best);
+        self.layer_buffer = children;
+        self.back_pointers.push(BackPointers {
+            parents: std::mem::take(&mut layer.parents),
+            owners: std::mem::take(&mut layer.owners),
+            moves: std::mem::take(&mut layer.moves),
+        });
+        let nearest_of = |range: Range<usize>| range.map(|i| (layer.values[i], layer.costs[i])).min_by(nearer);
+        let nearest = in_ranges(self.threads, layer.len(), MIN_CHUNK, nearest_of).into_iter().flatten().min_by(nearer);
+        let layers = self.exchange.gather((layer.len() as u64, nearest))?;
+        self.layer = layer;
         self.width = layers.iter().map(|(width, _)| width).sum();
         let nearest = layers.into_iter().filter_map(|(_, nearest)| nearest).min_by(nearer);
         if let Some(nearest) = nearest
-            && self.least.is_none_or(|least| nearest.0 < least.0)
+            && self.nearest.is_none_or(|before| nearest.0 < before.0)
         {
-            self.least = Some(nearest);
-            self.stale = 0;
+            self.nearest = Some(nearest);
+            self.stale_layers = 0;
         } else {
-            self.stale = self.stale.saturating_add(1);
+            self.stale_layers = self.stale_layers.saturating_add(1);
         }
         Ok(())
     }
 
     fn report(&self, control: &mut Control<'_>) {
         let stats = Stats { seconds: control.seconds(), ..self.stats };
-        control.report(&Progress { stats, best: self.least, least_f: None, proof: None });
+        control.report(&Progress { stats, best: self.nearest, least_f: None, proof: None });
     }
 
+    /// Memory in use, in bytes.
     fn bytes(&self) -> u64 {
-        let each = |behind: &Behind| 5 * behind.parents.len() + 2 * behind.owners.len();
-        let behind = self.behind.iter().map(each).sum::<usize>() as u64;
-        let made: u64 = self.made.iter().map(|piece| piece.children.bytes()).sum();
-        behind + self.layer.bytes() + self.room.bytes() + made + self.evaluated.bytes()
+        let each = |pointers: &BackPointers| 5 * pointers.parents.len() + 2 * pointers.owners.len();
+        let back_pointers = self.back_pointers.iter().map(each).sum::<usize>() as u64;
+        let buffers: u64 = self.offspring_buffers.iter().map(|piece| piece.children.bytes()).sum();
+        back_pointers + self.layer.bytes() + self.layer_buffer.bytes() + buffers + self.evaluated.bytes()
     }
 }
 
-/// The nearer to the goal, and of equally near ones, the cheaper.
+/// Orders by cost-to-go, then by path cost.
 fn nearer(a: &(f32, Cost), b: &(f32, Cost)) -> std::cmp::Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }

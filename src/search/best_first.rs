@@ -1,52 +1,51 @@
 //! Best-first search in all its forms, in one loop: greedy, A*, weighted A*, and batch-weighted A* (BWAS; Agostinelli et
 //! al. 2019, Methods), which is A* that expands many nodes a step.
 //!
-//! A step takes the `n` nodes of least f = λ·g + h from the open list, expands them, drops every child that is stored
-//! already at no greater cost, has the rest evaluated in one forward pass, and puts them into the open list. λ weighs the
-//! *path cost* (textbook weighted A* puts its weight on h instead): 1 is A*, 0 is greedy.
+//! A step takes the `n` nodes of least f = λ·g + h from the open list, expands them, drops every child that is stored at no
+//! greater cost, has the rest evaluated in one forward pass, and puts them into the open list. λ weighs the *path cost* (textbook
+//! weighted A* weighs h instead): 1 is A*, 0 is greedy.
 //!
-//! - `bwas` and `best-first` test a child for the goal when it is *generated*: when a batch reaches goals, it is
-//!   finished, and its cheapest answer is returned. `astar` tests a node when it is *taken* from the open list.
+//! - `bwas` and `best-first` test a child for the goal when it is *generated*: a batch that reaches goals is finished, and its
+//!   cheapest solution is returned. `astar` tests a node when it is *taken* from the open list.
 //! - A stored state that is reached more cheaply gets its new parent and is opened again; its estimate is kept.
-//! - Of equal priorities, `bwas` and `astar` take the node that was generated last, `best-first` the first. The answer
-//!   is a function of puzzle, start, heuristic and settings, whatever the number of threads; limits cut it off, and
-//!   only that of nodes does so at the same place every time.
-//! - With a [`Perimeter`], reaching one of its states is an answer. With `patience`, the search goes on for so many steps
-//!   after the first answer, and drops every state that cannot lead to a better one.
+//! - Of equal priorities, `bwas` and `astar` take the node generated last, `best-first` the first. The solution is a function of
+//!   puzzle, start, heuristic and settings, whatever the number of threads. Limits cut the search off, and only the limit of
+//!   nodes does so at the same place every time.
+//! - With a [`Perimeter`], reaching one of its states gives a solution. With `max_stale_steps`, the search goes on for that
+//!   many steps after the first solution, and drops every state that cannot lead to a better one.
 //!
-//! # Partial expansion
+//! # Deferred evaluation
 //!
 //! [`Expansion::Full`] generates all children of a node at once, though hardly one in ten is ever expanded.
-//! [`Expansion::Partial`] (deferred evaluation) ranks the children by the network's move probabilities before they are
-//! generated. What waits in the open list are then *moves*: (node, move) with the priority
+//! [`Expansion::Deferred`] orders the children by the network's move probabilities before they are generated. The open list then
+//! holds *moves*: (node, move) with the priority
 //!
 //! ```text
 //! f = max(λ·g + h, λ·(g + 1) + h − 1 − c·ln p)
 //! ```
 //!
-//! for a move of probability p from a node of path cost g and cost-to-go h: a sure move is expected to bring the
-//! cost-to-go down by 1, and no move comes before its node. c is the policy weight. Of each node only the best move waits;
-//! when it is taken, the next best takes its place (partial expansion: Yoshizumi, Miura and Ishida 2000). A step takes
-//! moves until `n` new states are generated, or up to 1/64 fewer, and evaluates these. Dropped duplicates cost no evaluation.
+//! for a move of probability p from a node of path cost g and cost-to-go h: a certain move is expected to bring the cost-to-go
+//! down by 1, and no move comes before its node. c is the policy weight. Only the best move of each node waits; when it is taken,
+//! the next best takes its place (partial expansion: Yoshizumi, Miura and Ishida 2000). A step takes moves until `n` new states
+//! are generated, or up to 1/64 fewer, and evaluates these. Dropped duplicates cost no evaluation.
 //!
 //! # Guarantees
 //!
-//! A solution that is returned solves. If the reachable states end without a goal and no node was pruned, there is no
-//! solution. `astar` with an admissible heuristic returns a cheapest one. `bwas` need not: it ends with the first batch
-//! that reaches a goal, and λ < 1 prefers near to short. An answer is claimed as proven in two cases: with λ = 1 and
-//! admissible estimates, if it costs no more than the least priority before its batch, which is a lower bound; and
-//! with `patience`, if nothing is left in the open list that could be better.
+//! Every solution returned solves the puzzle. If the reachable states end without a goal and no node was pruned, there is no
+//! solution. `astar` with an admissible heuristic returns a cheapest one. `bwas` need not: it ends with the first batch that
+//! reaches a goal, and λ < 1 prefers near to short. A solution is claimed as proven in two cases: with λ = 1 and admissible
+//! estimates, if it costs no more than the least priority before its batch, which is a lower bound; and with
+//! `max_stale_steps`, if nothing in the open list could be better.
 //!
-//! Near the memory limit, the worse half of the open nodes is pruned, with all that leads to none of the others; the
-//! search goes on and reports how many nodes it has pruned. `astar` ends there.
+//! At the memory limit, the worse half of the open nodes is pruned, with all nodes that lead to none of the others; the search
+//! goes on and reports how many nodes it has pruned. `astar` ends there.
 //!
-//! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 10 to 20 in the closed list, 8 to 16 in the open list;
-//! with partial expansion, for 12 moves, 25 more a node, but only what is evaluated is stored.
+//! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 10 to 20 in the closed list, 8 to 16 in the open list. Deferred
+//! evaluation takes 25 more a node, for 12 moves, but stores only evaluated states.
 
 use super::frontier::Frontier;
 use super::limits::Interrupt;
-use super::nodes::arena::{NO_PARENT, NodeId};
-use super::nodes::open::Ties;
+use super::nodes::{NO_PARENT, NodeId};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult};
 use crate::heuristic::{Heuristic, HeuristicError};
@@ -57,19 +56,20 @@ mod blocks;
 mod expansion;
 
 pub use super::frontier::Expansion;
+pub use super::nodes::Ties;
 
 /// Nodes taken between two checks of the clock and the memory.
 const CHECK_EVERY: usize = 512;
 
-/// The same where a batch is one node, each of which may take a pass of a network.
-const CHECK_BETWEEN: u64 = 16;
+/// The same for batches of one node, each of which may take a forward pass.
+const CHECK_EVERY_SINGLE: u64 = 16;
 
 /// When a state is tested for the goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoalTest {
-    /// When it is generated: sooner, and not always with the cheapest answer.
+    /// When it is generated: sooner, and not always with the cheapest solution.
     Generated,
-    /// When it is taken from the open list: with λ = 1 and admissible estimates the answer is a cheapest one.
+    /// When it is taken from the open list: with λ = 1 and admissible estimates the solution is a cheapest one.
     Taken,
 }
 
@@ -78,7 +78,7 @@ pub enum GoalTest {
 pub struct BestFirst<S> {
     /// The name under which it reports.
     pub name: &'static str,
-    /// Nodes expanded a step, at least 1; with partial expansion, new states a step.
+    /// Nodes expanded a step, at least 1; with deferred evaluation, new states a step.
     pub n: usize,
     /// λ, the weight of the path cost, not negative.
     pub lambda: f32,
@@ -88,9 +88,9 @@ pub struct BestFirst<S> {
     pub ties: Ties,
     /// How nodes are expanded.
     pub expansion: Expansion,
-    /// Steps after the first answer; `None`: until limits, or until nothing better can exist.
-    pub patience: Option<u64>,
-    /// The states whose exact cost is known.
+    /// Steps after the first solution; `None`: until a limit, or until nothing better can exist.
+    pub max_stale_steps: Option<u64>,
+    /// The states with known exact cost.
     pub perimeter: Perimeter<S>,
 }
 
@@ -105,7 +105,7 @@ impl<S: State> BestFirst<S> {
             goal_test: GoalTest::Generated,
             ties: Ties::NewestFirst,
             expansion: Expansion::Full,
-            patience: Some(0),
+            max_stale_steps: Some(0),
             perimeter: Perimeter::none(),
         }
     }
@@ -121,9 +121,9 @@ impl<S: State> BestFirst<S> {
         BestFirst { name: "best-first", ties: Ties::OldestFirst, ..Self::bwas(1, lambda) }
     }
 
-    /// Whether the first batch with an answer is the last: it is finished then, for its paths may become cheaper.
+    /// Whether the first batch with a solution is the last. It is finished, for its paths may become cheaper.
     fn ends_with_first_batch(&self) -> bool {
-        !self.expansion.is_partial() && self.patience == Some(0) && self.perimeter.is_empty()
+        !self.expansion.is_deferred() && self.max_stale_steps == Some(0) && self.perimeter.is_empty()
     }
 }
 
@@ -140,54 +140,37 @@ impl<P: Puzzle> Search<P> for BestFirst<P::State> {
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
         memory::keep_freed();
-        Run::new(puzzle, start, heuristic, self).search(control)
+        let BestFirst { lambda, expansion, ties, .. } = *self;
+        let nodes = Frontier::new(puzzle, heuristic, lambda, expansion, ties, control.threads());
+        let (start, goals) = (*start, Vec::new());
+        BestFirstRun { puzzle, settings: self, nodes, start, goals, best: None, free_moves: false }.search(control)
     }
 }
 
-/// A running search.
-struct Run<'a, P: Puzzle> {
+/// A running best-first search.
+struct BestFirstRun<'a, P: Puzzle> {
     puzzle: &'a P,
     settings: &'a BestFirst<P::State>,
     nodes: Frontier<'a, P>,
     start: P::State,
-    /// Where the first batch with an answer is the last: the goals that it has reached, in the order of generation.
+    /// The goals reached, in the order of generation, where the first batch with a solution is the last.
     goals: Vec<NodeId>,
-    /// The best answer so far.
     best: Option<Incumbent>,
-    /// Whether some move cost nothing: then a state may be worth as much as its parent.
+    /// Whether some move cost nothing: a child may then be worth as much as its parent.
     free_moves: bool,
 }
 
-impl<'a, P: Puzzle> Run<'a, P> {
-    fn new(
-        puzzle: &'a P,
-        start: &P::State,
-        heuristic: &'a mut dyn Heuristic<P::State>,
-        settings: &'a BestFirst<P::State>,
-    ) -> Self {
-        let BestFirst { lambda, expansion, ties, .. } = *settings;
-        Run {
-            puzzle,
-            settings,
-            nodes: Frontier::new(puzzle, heuristic, lambda, expansion, ties),
-            start: *start,
-            goals: Vec::new(),
-            best: None,
-            free_moves: false,
-        }
-    }
-
+impl<P: Puzzle> BestFirstRun<'_, P> {
     fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult, HeuristicError> {
         let start = self.start;
-        self.nodes.threads = control.threads();
-        if let Some(moves) = self.path_from(&start) {
+        if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &start) {
             self.nodes.stats.stored = 1;
             self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
-            return Ok(self.outcome(End::Solved, true, control));
+            return Ok(self.result(End::Solved, true, control));
         }
         self.nodes.store(&start, NO_PARENT, 0, 0, true);
-        self.nodes.evaluate_rest()?;
-        let mut steps_left = self.settings.patience;
+        self.nodes.end_step()?;
+        let mut steps_left = self.settings.max_stale_steps;
         let mut batch = Vec::new();
         let mut next_report = 0;
         loop {
@@ -201,34 +184,34 @@ impl<'a, P: Puzzle> Run<'a, P> {
             }
             let bound = self.nodes.least_f();
             self.take_batch(&mut batch);
-            let nothing_left = if self.settings.expansion.is_partial() { bound.is_none() } else { batch.is_empty() };
-            if nothing_left {
+            let is_exhausted = if self.settings.expansion.is_deferred() { bound.is_none() } else { batch.is_empty() };
+            if is_exhausted {
                 return Ok(self.end(control));
             }
             let step = if self.goals.is_empty() { self.step(&batch, control) } else { Ok(()) };
             if let Err(Interrupt::Failed(error)) = step {
                 return Err(error);
             }
-            if let Some(answer) = self.cheapest_incumbent() {
-                self.nodes.discard();
-                let proven = self.proves(bound.unwrap_or(0.0), answer.cost);
-                self.best = Some(answer);
-                return Ok(self.outcome(End::Solved, proven, control));
+            if let Some(cheapest) = self.cheapest_goal() {
+                self.nodes.queue.discard();
+                let proven = self.proves(bound.unwrap_or(0.0), cheapest.cost);
+                self.best = Some(cheapest);
+                return Ok(self.result(End::Solved, proven, control));
             }
             let prunes = self.settings.goal_test == GoalTest::Generated;
             match step {
                 Err(Interrupt::Limit(Limit::Memory)) if prunes => {
-                    self.nodes.evaluate_rest()?;
+                    self.nodes.end_step()?;
                     self.nodes.prune_open();
                     if let Some(limit) = control.reached(&|| self.nodes.bytes()) {
                         return Ok(self.end_at(limit, control));
                     }
                 }
                 Err(Interrupt::Limit(limit)) => {
-                    self.nodes.discard();
+                    self.nodes.queue.discard();
                     return Ok(self.end_at(limit, control));
                 }
-                _ => self.nodes.evaluate_rest()?,
+                _ => self.nodes.end_step()?,
             }
             if self.nodes.stats.expanded >= next_report {
                 next_report = self.nodes.stats.expanded + CHECK_EVERY as u64;
@@ -238,10 +221,10 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
     }
 
-    /// Takes the nodes that a step of full expansion expands; tests them for the goal where that is to be done now.
+    /// Takes the nodes that a step of full expansion expands, and tests them for the goal if the setting says so.
     fn take_batch(&mut self, batch: &mut Vec<NodeId>) {
         batch.clear();
-        if self.settings.expansion.is_partial() {
+        if self.settings.expansion.is_deferred() {
             return;
         }
         let n = self.settings.n.max(1);
@@ -261,42 +244,35 @@ impl<'a, P: Puzzle> Run<'a, P> {
         }
     }
 
-    /// Takes an answer, if it is the best so far: the path to a node, a move from there, and the path to the goal.
-    fn take_answer(&mut self, id: NodeId, action: Move, child: &P::State, cost: Cost, control: &mut Control<'_>) {
+    /// Takes a solution if it is the best so far: the path to a node, a move, and the path from the child to a goal.
+    fn take_solution(&mut self, id: NodeId, action: Move, child: &P::State, cost: Cost, control: &mut Control<'_>) {
         if self.best.as_ref().is_some_and(|best| cost >= best.cost) {
             return;
         }
-        let Some(rest) = self.path_from(child) else { return };
+        let Some(rest) = self.settings.perimeter.path_to_goal(self.puzzle, child) else { return };
         let mut moves = self.nodes.arena.path(id);
         moves.push(action);
         moves.extend(rest);
-        let answer = self.answer(moves);
-        control.answer(&answer);
-        self.best = Some(answer);
+        let incumbent = self.incumbent(moves);
+        control.report_incumbent(&incumbent);
+        self.best = Some(incumbent);
     }
 
-    /// The moves from a state to a goal, where they are known.
-    fn path_from(&self, state: &P::State) -> Option<Vec<Move>> {
-        if self.puzzle.is_goal(state) {
-            return Some(Vec::new());
-        }
-        self.settings.perimeter.path_to_goal(self.puzzle, state)
+    /// The cheapest path to a goal of this batch; of equals, the one generated first.
+    fn cheapest_goal(&self) -> Option<Incumbent> {
+        let paths = self.goals.iter().map(|&goal| self.incumbent(self.nodes.arena.path(goal)));
+        paths.min_by_key(|incumbent| incumbent.cost)
     }
 
-    /// The cheapest path to a goal that this batch has reached; of equals, the first that was generated.
-    fn cheapest_incumbent(&self) -> Option<Incumbent> {
-        self.goals.iter().map(|&goal| self.answer(self.nodes.arena.path(goal))).min_by_key(|answer| answer.cost)
-    }
-
-    /// Moves with their cost. It is added up along the path: an ancestor may have found a cheaper parent since its
-    /// descendants were stored.
-    fn answer(&self, moves: Vec<Move>) -> Incumbent {
+    /// A solution with its cost, summed along the path: an ancestor may have got a cheaper parent after its descendants were
+    /// stored.
+    fn incumbent(&self, moves: Vec<Move>) -> Incumbent {
         let replayed = replay(self.puzzle, &self.start, &moves);
         Incumbent { cost: replayed.expect("the moves were legal when they were stored").1, moves }
     }
 
-    /// Whether a solution of this cost is a cheapest one, where `bound` was the least priority before the batch: with
-    /// λ = 1 and admissible estimates, no path can be cheaper than that, nor than the integer above it.
+    /// Whether a solution of this cost is a cheapest one; `bound` is the least priority before the batch. With λ = 1 and
+    /// admissible estimates, no path is cheaper than that, nor than the next integer.
     fn proves(&self, bound: f32, cost: Cost) -> bool {
         let complete = self.nodes.queue.heuristic.is_admissible() && self.nodes.stats.pruned == 0;
         // The least priority may lie above the true bound by a rounding error of f32.
@@ -308,29 +284,29 @@ impl<'a, P: Puzzle> Run<'a, P> {
         Progress { stats: self.nodes.stats, best: self.nodes.nearest, least_f: self.nodes.open.least_f(), proof: None }
     }
 
-    /// Ends with the open list empty, or with the patience used up.
+    /// Ends with an empty open list, or after the last stale step.
     fn end(self, control: &Control<'_>) -> SearchResult {
-        // If nothing is left that could be better, and nothing was pruned, nothing better exists.
+        // If nothing is open and nothing was pruned, nothing better exists.
         let exhausted = self.nodes.open.is_empty() && self.nodes.stats.pruned == 0;
         let end = match self.best {
             Some(_) => End::Solved,
             None if exhausted => End::NoSolution,
-            None => End::Limit(Limit::Memory), // a goal may be beyond what was pruned
+            None => End::Limit(Limit::Memory), // a goal may be among the pruned states
         };
         let proven = exhausted && !self.free_moves;
-        self.outcome(end, proven, control)
+        self.result(end, proven, control)
     }
 
     /// Ends at a limit.
     fn end_at(self, limit: Limit, control: &Control<'_>) -> SearchResult {
         let end = if self.best.is_some() { End::Solved } else { End::Limit(limit) };
-        self.outcome(end, false, control)
+        self.result(end, false, control)
     }
 
-    fn outcome(mut self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
+    fn result(mut self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
         self.nodes.stats.seconds = control.seconds();
         let proven_optimal = proven && self.best.is_some();
-        let (moves, cost) = self.best.map(|answer| (answer.moves, answer.cost)).unzip();
+        let (moves, cost) = self.best.map(|best| (best.moves, best.cost)).unzip();
         SearchResult { end, moves, cost, proven_optimal, stats: self.nodes.stats, proof: None }
     }
 }

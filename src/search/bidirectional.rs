@@ -1,12 +1,12 @@
 //! Bidirectional breadth-first search: from the start and from the goals at once, until the two meet.
 //!
 //! - For puzzles whose goals are known and whose moves can be undone.
-//! - Start and goals enter one first-in first-out queue; every stored state knows its side. The search ends when a
-//!   state of one side makes a state of the other.
-//! - Complete, and the answer has the fewest moves: both sides grow by whole layers in turn, so the first meeting is
-//!   on a shortest path.
+//! - Start and goals enter one first-in first-out queue; every stored state knows its side. The search ends when a state
+//!   of one side makes a state of the other.
+//! - Complete, and the solution has the fewest moves: the sides grow by whole layers in turn, so the first meeting is on a
+//!   shortest path.
 //! - Time and memory: two searches of half the depth, 2·b^(d/2) states for b moves and d steps.
-//! - With a [perimeter](super::perimeter), that is the side of the goals, and only the side of the start is searched.
+//! - A [perimeter](super::perimeter) replaces the side of the goals: only the side of the start is searched.
 //!
 //! Pohl, "Bi-directional search" (Machine Intelligence 6, 1971).
 
@@ -17,7 +17,7 @@ use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Reversible, State, replay};
 
-/// The search `bidirectional`; it asks no heuristic.
+/// The search `bidirectional`, which uses no heuristic.
 #[derive(Debug, Clone)]
 pub struct Bidirectional<S> {
     /// The start's side.
@@ -46,23 +46,19 @@ impl<P: Reversible> Search<P> for Bidirectional<P::State> {
         if !self.forward.perimeter.is_empty() {
             return self.forward.run(puzzle, start, heuristic, control);
         }
-        let mut run =
-            Run { puzzle, tree: Tree::default(), backward: Vec::new(), stats: Stats::default(), unit_costs: true };
+        let (tree, stats) = (Tree::default(), Stats::default());
+        let mut run = BidirectionalRun { puzzle, tree, backward: Vec::new(), stats, unit_costs: true };
         let (end, moves) = run.search(start, control);
-        run.stats.stored = run.tree.len() as u64;
-        run.stats.seconds = control.seconds();
-        Ok(SearchResult {
-            end,
-            cost: moves.as_ref().map(|moves| replay(puzzle, start, moves).expect("both halves were legal").1),
-            proven_optimal: moves.is_some() && run.unit_costs,
-            moves,
-            stats: run.stats,
-            proof: None,
-        })
+        let stats = Stats { stored: run.tree.len() as u64, seconds: control.seconds(), ..run.stats };
+        let solution = moves.map(|moves| {
+            let (_, cost) = replay(puzzle, start, &moves).expect("both halves were legal");
+            (moves, cost)
+        });
+        Ok(SearchResult::new(end, solution, run.unit_costs, stats))
     }
 }
 
-struct Run<'a, P: Reversible> {
+struct BidirectionalRun<'a, P: Reversible> {
     puzzle: &'a P,
     tree: Tree<P::State>,
     /// Whether each node was reached from a goal.
@@ -71,7 +67,7 @@ struct Run<'a, P: Reversible> {
     unit_costs: bool,
 }
 
-impl<P: Reversible> Run<'_, P> {
+impl<P: Reversible> BidirectionalRun<'_, P> {
     fn search(&mut self, start: &P::State, control: &mut Control<'_>) -> (End, Option<Vec<Move>>) {
         self.tree.store(start, NO_PARENT, 0, 0);
         self.backward.push(false);
@@ -83,7 +79,7 @@ impl<P: Reversible> Run<'_, P> {
                 self.backward.push(true);
             }
         }
-        // How many stored nodes of each side wait to be expanded: without one of them, the sides cannot meet any more.
+        // Nodes of each side that wait to be expanded: once a side has none, the two cannot meet any more.
         let mut waiting = [1, self.tree.len() - 1];
         let mut next: NodeId = 0;
         while waiting[0] > 0 && waiting[1] > 0 {
@@ -113,7 +109,7 @@ impl<P: Reversible> Run<'_, P> {
         waiting[usize::from(backward)] -= 1;
         let before = self.tree.before(&node);
         for action in 0..self.puzzle.move_count() as Move {
-            // From a goal, a step leads to a state from which `action`'s inverse leads here.
+            // From a goal's side, the inverse of `action` leads from the child to this node.
             let Some(child) = self.puzzle.apply(&node.state, action) else { continue };
             self.stats.generated += 1;
             self.unit_costs &= self.puzzle.move_cost(&node.state, action) == 1;
@@ -130,8 +126,8 @@ impl<P: Reversible> Run<'_, P> {
                     let middle = if backward { self.puzzle.inverse(action) } else { action };
                     let mut moves = self.tree.path(forward);
                     moves.push(middle);
-                    let home = self.tree.path(back);
-                    moves.extend(home.iter().rev().map(|&action| self.puzzle.inverse(action)));
+                    let back = self.tree.path(back);
+                    moves.extend(back.iter().rev().map(|&action| self.puzzle.inverse(action)));
                     return Some(moves);
                 }
                 Err(_) => {}

@@ -1,62 +1,48 @@
-//! Children on all cores: made, hashed and freed of duplicates. This is what the searches share that expand many nodes at once.
+//! Children on all cores: generated, hashed and freed of duplicates, for the searches that expand many nodes at once.
 //!
-//! The nodes are cut into ranges, and the children of a range are a piece, made by one thread. The order of children is that
-//! of pieces, which is the same however many there are. Duplicates are found by shards of the hash: a thread takes all
-//! children of its shards, in their order. So nothing depends on the number of threads.
+//! The nodes are cut into ranges, and one thread makes the children of a range, a piece. The order of children is that of the
+//! pieces, however many there are. Duplicates are found by shards of the hash: a thread takes all children of its shards, in
+//! order. So nothing depends on the number of threads.
 
-use super::nodes::arena::NodeId;
-use super::nodes::bins::Bins;
-use super::nodes::closed::{SHARDS, id, shard_of, visit, word};
-use super::nodes::table::Table;
+use super::nodes::closed::{hash, id, shard_of, shards, visit, word};
+use super::nodes::table::HashTable;
+use super::nodes::{Bins, NodeId};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{on_each, ranges};
-use foldhash::fast::FixedState;
-use std::hash::BuildHasher as _;
 use std::ops::Range;
 
-/// Children that a thread makes at least, about.
-const LEAST_EACH: usize = 1 << 8;
+/// The fewest children worth a thread, roughly.
+const MIN_CHILDREN: usize = 1 << 8;
 
 /// A node that is expanded.
 pub(super) struct Parent<'a, S> {
     pub(super) id: NodeId,
     pub(super) state: &'a S,
-    /// Its path cost.
+    /// Path cost.
     pub(super) cost: Cost,
 }
 
-/// A child that was just made.
+/// A generated child.
 pub(super) struct Child<S> {
     pub(super) state: S,
     pub(super) hash: u64,
     pub(super) parent: NodeId,
     pub(super) action: Move,
+    /// Path cost.
     pub(super) cost: Cost,
 }
 
-/// Cuts nodes into ranges, and has a piece made of each, on at most so many threads. A node has about `each` children. The
-/// pieces are filled in the room of others, which `make` clears.
-pub(super) fn in_pieces<T: Default + Send>(
-    threads: usize,
-    nodes: Range<usize>,
-    each: usize,
-    mut room: Vec<T>,
-    make: impl Fn(Range<usize>, &mut T) + Sync,
-) -> Vec<T> {
-    let ranges = ranges(threads, nodes.len(), LEAST_EACH.div_ceil(each.max(1)));
-    room.resize_with(ranges.len(), T::default);
-    on_each(threads, ranges.into_iter().zip(room).collect(), |(range, mut piece)| {
-        make(range.start + nodes.start..range.end + nodes.start, &mut piece);
-        piece
-    })
+/// Cuts nodes with about `each` children each into ranges for threads.
+pub(super) fn parent_ranges(threads: usize, nodes: Range<usize>, each: usize) -> Vec<Range<usize>> {
+    let ranges = ranges(threads, nodes.len(), MIN_CHILDREN.div_ceil(each.max(1))).into_iter();
+    ranges.map(|range| range.start + nodes.start..range.end + nodes.start).collect()
 }
 
-/// Makes the children of a node by some of its moves, in order, and gives `take` each but those whose state is `left_out`;
-/// gives how many were made.
+/// Generates the children of a node by some moves, in order, and passes each to `take` unless its state is `left_out`.
+/// Returns how many were generated.
 #[inline(always)]
 pub(super) fn make<P: Puzzle>(
     puzzle: &P,
-    hasher: &FixedState,
     Parent { id, state, cost }: Parent<'_, P::State>,
     moves: impl Iterator<Item = Move>,
     left_out: Option<&P::State>,
@@ -68,47 +54,42 @@ pub(super) fn make<P: Puzzle>(
         made += 1;
         if left_out != Some(&child) {
             let cost = cost + puzzle.move_cost(state, action);
-            take(Child { state: child, hash: hasher.hash_one(child), parent: id, action, cost });
+            take(Child { state: child, hash: hash(&child), parent: id, action, cost });
         }
     }
     made
 }
 
-/// Hashes of states, by shards.
+/// A set of hashes, in shards.
 pub(super) struct Hashes {
-    shards: Vec<Table>,
+    shards: Vec<HashTable>,
 }
 
 impl Default for Hashes {
     fn default() -> Self {
-        Hashes { shards: tables() }
+        Hashes { shards: shards() }
     }
 }
 
-fn tables() -> Vec<Table> {
-    (0..SHARDS).map(|_| Table::default()).collect()
-}
-
 impl Hashes {
-    /// Whether a hash is new; it is not any more.
+    /// Adds a hash and returns whether it is new.
     pub(super) fn insert(&mut self, hash: u64) -> bool {
         self.shards[shard_of(hash)].insert_hash(hash)
     }
 
-    /// The children of each piece whose hashes are new, by number, in order; they are not new any more.
+    /// Adds the hashes of all pieces. Returns, for each piece, the indices of its new hashes, in order.
     pub(super) fn insert_all(&mut self, threads: usize, pieces: &[&[u64]]) -> Vec<Vec<u32>> {
         let sorted = on_each(threads, pieces.to_vec(), |hashes| {
-            Bins::new((0..).zip(hashes).map(|(child, &hash)| (shard_of(hash), NumberedHash { hash, child })))
+            Bins::new((0..).zip(hashes).map(|(child, &hash)| (shard_of(hash), IndexedHash { hash, child })))
         });
-        let sorted: Vec<&Bins<NumberedHash>> = sorted.iter().collect();
-        // A bit a child, whether it is new.
+        let sorted: Vec<&Bins<IndexedHash>> = sorted.iter().collect();
+        // A bit a child: whether it is new.
         let none = || pieces.iter().map(|hashes| vec![0; hashes.len().div_ceil(BITS)]).collect::<Vec<Vec<u64>>>();
-        let hash = |numbered: NumberedHash| numbered.hash;
-        let new =
-            visit(threads, &mut self.shards, &sorted, hash, none, |table, piece, NumberedHash { hash, child }, new| {
-                let i = child as usize;
-                new[piece][i / BITS] |= u64::from(table.insert_hash(hash)) << (i % BITS);
-            });
+        let insert = |table: &mut HashTable, piece: usize, IndexedHash { hash, child }, new: &mut Vec<Vec<u64>>| {
+            let i = child as usize;
+            new[piece][i / BITS] |= u64::from(table.insert_hash(hash)) << (i % BITS);
+        };
+        let new = visit(threads, &mut self.shards, &sorted, |indexed| indexed.hash, none, insert);
         let fresh = |piece: usize| {
             let words =
                 (0..pieces[piece].len().div_ceil(BITS)).map(|at| new.iter().fold(0, |all, new| all | new[piece][at]));
@@ -127,18 +108,18 @@ impl Hashes {
     }
 }
 
-/// A hash with the number of its child. Both stand in the order of shards and are read one after the other: to fetch each hash
-/// from its piece, which another core may have written, takes longer than all the rest.
+/// A hash and the index of its child, in the order of shards: to fetch each hash from its piece, which another core may have
+/// written, takes longer than everything else.
 #[derive(Clone, Copy, Default)]
 #[repr(Rust, packed(4))]
-struct NumberedHash {
+struct IndexedHash {
     hash: u64,
     child: u32,
 }
 
 const BITS: usize = u64::BITS as usize;
 
-/// The numbers of the bits that are set.
+/// The indices of the bits that are set.
 fn bits(mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros();
@@ -147,8 +128,8 @@ fn bits(mut word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The children that have the state of one before them, with the first that has it, in order. Children are numbered through all
-/// pieces: `starts` has the number of the first of each. `sorted` has those to look at, by shard; of these, those for which
+/// The children with the state of an earlier child, each with the first of that state, in order. Children are numbered through
+/// all pieces, and `starts` has the first number of each piece. `sorted` has the children to look at, by shard; those for which
 /// `counts` is false are ignored. `is_same` compares the states of two children.
 pub(super) fn duplicates(
     threads: usize,
@@ -157,21 +138,14 @@ pub(super) fn duplicates(
     counts: impl Fn(usize, u32) -> bool + Sync,
     is_same: impl Fn(u32, u32) -> bool + Sync,
 ) -> Vec<(u32, u32)> {
-    let found = visit(
-        threads,
-        &mut tables(),
-        sorted,
-        |word| word,
-        Vec::new,
-        |table, piece, own, found| {
-            if counts(piece, id(own)) {
-                let number = starts[piece] + id(own);
-                let first = table.find_or_insert(word(own, number), |other| is_same(id(other), number));
-                found.extend(first.map(|first| (number, id(first))));
-            }
-        },
-    );
-    let mut found = found.concat();
+    let insert = |table: &mut HashTable, piece, entry, found: &mut Vec<(u32, u32)>| {
+        if counts(piece, id(entry)) {
+            let number = starts[piece] + id(entry);
+            let first = table.find_or_insert(word(entry, number), |other| is_same(id(other), number));
+            found.extend(first.map(|first| (number, id(first))));
+        }
+    };
+    let mut found = visit(threads, &mut shards(), sorted, |word| word, Vec::new, insert).concat();
     found.sort_unstable();
     found
 }
@@ -180,27 +154,31 @@ pub(super) fn duplicates(
 mod tests {
     use super::*;
     use crate::puzzle::cube2::Cube2;
+    use crate::puzzle::{Notation as _, Rules};
     use crate::search::nodes::closed::by_shard;
+    use crate::search::nodes::closed::hash as hash_of;
     use std::collections::HashMap;
     use std::collections::hash_map::Entry;
 
     const THREADS: [usize; 4] = [1, 2, 3, 16];
 
-    /// Children of many states, of which some are the same, in pieces.
-    fn pieces(threads: usize) -> Vec<Vec<Child<<Cube2 as Puzzle>::State>>> {
-        let (hasher, moves) = (FixedState::default(), Cube2.move_count());
+    /// Children of many states, some of them equal, in pieces.
+    fn pieces(threads: usize) -> Vec<Vec<Child<<Cube2 as Rules>::State>>> {
+        let moves = Cube2.move_count();
         let mut states = vec![Cube2.parse("R U F").expect("three moves")];
         for i in 0..400 {
             let all = (0..Cube2.move_count() as Move).filter_map(|action| Cube2.apply(&states[i], action));
             states.extend(all.collect::<Vec<_>>());
         }
-        in_pieces(threads, 7..states.len(), moves, Vec::new(), |range, piece: &mut Vec<_>| {
+        on_each(threads, parent_ranges(threads, 7..states.len(), moves), |range| {
+            let mut piece = Vec::new();
             for i in range {
                 let (parent, all) = (Parent { id: i as NodeId, state: &states[i], cost: 5 }, 0..moves as Move);
                 let before = Some(&states[(i - 1) / moves]);
-                let made = make(&Cube2, &hasher, parent, all, before, |child| piece.push(child));
+                let made = make(&Cube2, parent, all, before, |child| piece.push(child));
                 assert_eq!(made, moves as u64, "the one that is left out was made too");
             }
+            piece
         })
     }
 
@@ -215,7 +193,7 @@ mod tests {
         let moves = Cube2.move_count();
         assert_eq!(expected.len(), (1 + 400 * moves - 7) * (moves - 1));
         assert!(expected.windows(2).all(|pair| (pair[0].0, pair[0].1) < (pair[1].0, pair[1].1)), "by parent and move");
-        let is_right = |state: &_, hash: u64, cost: Cost| (hash, cost) == (FixedState::default().hash_one(state), 6);
+        let is_right = |state: &_, hash: u64, cost: Cost| (hash, cost) == (hash_of(state), 6);
         assert!(expected.iter().all(|(_, _, state, hash, cost)| is_right(state, *hash, *cost)));
         for threads in THREADS {
             assert_eq!(facts(pieces(threads)), expected, "{threads} threads");
@@ -223,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_new_once_and_that_is_its_first_child() {
+    fn a_hash_is_new_once_at_its_first_child() {
         for threads in THREADS {
             let (mut hashes, mut one_by_one) = (Hashes::default(), Hashes::default());
             let pieces = pieces(threads);

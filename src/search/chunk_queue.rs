@@ -1,101 +1,72 @@
-//! States on their way from a search to its heuristic and back, in chunks.
-//!
-//! The states stay where the search has them, in the order of their numbers; the queue knows which of them it has submitted.
+//! The queue between a search and its heuristic: chunks of states in flight.
 
-use super::nodes::arena::NodeId;
 use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
-use crate::puzzle::State;
-use std::collections::VecDeque;
 use std::thread;
 
-/// The chunks in flight to a heuristic.
+/// Submits states that the search holds in a slice, in their order, and collects their estimates in the same order.
 pub(super) struct ChunkQueue<'a, S> {
     pub(super) heuristic: &'a mut dyn Heuristic<S>,
+    /// States of a chunk.
     pub(super) chunk: usize,
-    /// How many chunks may be in flight while the search goes on.
-    pub(super) overlap: usize,
-    ask: Query,
-    /// The first state that was not submitted.
-    pub(super) next: NodeId,
-    /// The first state of each chunk in flight.
-    submitted: VecDeque<NodeId>,
+    /// Chunks that may be in flight while the search goes on.
+    pub(super) max_in_flight: usize,
+    query: Query,
+    /// The first state of the slice that is not submitted yet.
+    pub(super) next: usize,
+    /// Chunks that are submitted and not collected yet.
+    in_flight: usize,
 }
 
-impl<'a, S: State> ChunkQueue<'a, S> {
-    pub(super) fn new(heuristic: &'a mut dyn Heuristic<S>, ask: Query) -> Self {
-        let chunk = heuristic.chunk().max(1);
-        let overlap = heuristic.overlap();
-        ChunkQueue { heuristic, chunk, overlap, ask, next: 0, submitted: VecDeque::new() }
+impl<'a, S> ChunkQueue<'a, S> {
+    pub(super) fn new(heuristic: &'a mut dyn Heuristic<S>, query: Query) -> Self {
+        let (chunk, max_in_flight) = (heuristic.chunk().max(1), heuristic.max_in_flight());
+        ChunkQueue { heuristic, chunk, max_in_flight, query, next: 0, in_flight: 0 }
     }
 
-    /// How many chunks were submitted and not collected yet.
-    pub(super) fn in_flight(&self) -> usize {
-        self.submitted.len()
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight == 0
     }
 
-    /// Submits one chunk of states, or what there is of it; gives how many those are. The first has the number `next`.
-    pub(super) fn submit(&mut self, states: &[S]) -> Result<usize, HeuristicError> {
-        let count = states.len().min(self.chunk);
-        self.heuristic.submit(&states[..count], self.ask)?;
-        self.submitted.push_back(self.next);
-        self.next += count as NodeId;
-        Ok(count)
-    }
-
-    /// Waits for the oldest chunk in flight; gives its first state's number.
-    pub(super) fn collect(&mut self) -> Result<(NodeId, Estimates), HeuristicError> {
-        let first = self.submitted.pop_front().expect("a chunk is in flight");
-        Ok((first, self.heuristic.collect()?))
-    }
-
-    /// Of states that are numbered from 0, whether a whole chunk was not submitted.
+    /// Whether a whole chunk waits.
     pub(super) fn is_full(&self, states: &[S]) -> bool {
-        states.len() - self.next as usize >= self.chunk
+        states.len() - self.next >= self.chunk
     }
 
-    /// Of states that are numbered from 0, submits the next chunk, and collects the oldest if too many are in flight; counts
-    /// the states.
-    pub(super) fn advance(
-        &mut self,
-        states: &[S],
-        count: &mut u64,
-        take: impl FnOnce(Estimates),
-    ) -> Result<(), HeuristicError> {
-        *count += self.submit(&states[self.next as usize..])? as u64;
-        if self.in_flight() > self.overlap {
-            take(self.collect()?.1);
-        }
-        Ok(())
+    /// Submits the next chunk, and adds its length to `count`. Collects the oldest chunk if too many are in flight.
+    pub(super) fn advance(&mut self, states: &[S], count: &mut u64) -> Result<Option<Estimates>, HeuristicError> {
+        let end = states.len().min(self.next + self.chunk);
+        self.heuristic.submit(&states[self.next..end], self.query)?;
+        *count += (end - self.next) as u64;
+        (self.next, self.in_flight) = (end, self.in_flight + 1);
+        if self.in_flight > self.max_in_flight { self.collect().map(Some) } else { Ok(None) }
     }
 
-    /// Of states that are numbered from 0, submits all that are left, and collects all that is in flight; counts the states.
-    pub(super) fn finish(
-        &mut self,
-        states: &[S],
-        count: &mut u64,
-        mut take: impl FnMut(Estimates),
-    ) -> Result<(), HeuristicError> {
-        while (self.next as usize) < states.len() {
-            self.advance(states, count, &mut take)?;
+    /// Submits all that is left, and collects chunk after chunk; `None` when nothing is in flight any more.
+    pub(super) fn finish(&mut self, states: &[S], count: &mut u64) -> Result<Option<Estimates>, HeuristicError> {
+        while self.next < states.len() {
+            if let Some(estimates) = self.advance(states, count)? {
+                return Ok(Some(estimates));
+            }
         }
-        while self.in_flight() > 0 {
-            take(self.collect()?.1);
-        }
-        Ok(())
+        if self.is_idle() { Ok(None) } else { self.collect().map(Some) }
     }
-}
 
-impl<S> ChunkQueue<'_, S> {
-    /// Drops all that is in flight, errors too, so that the heuristic is free for the next search.
+    /// Waits for the oldest chunk in flight.
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        self.in_flight -= 1;
+        self.heuristic.collect()
+    }
+
+    /// Drops everything in flight, errors included.
     pub(super) fn discard(&mut self) {
-        while self.submitted.pop_front().is_some() {
+        for _ in 0..std::mem::take(&mut self.in_flight) {
             let _ = self.heuristic.collect();
         }
     }
 }
 
 impl<S> Drop for ChunkQueue<'_, S> {
-    /// What is in flight where a search breaks off is no answer to the next one.
+    /// Leaves no chunk of this search to the next one.
     fn drop(&mut self) {
         if !thread::panicking() {
             self.discard();

@@ -1,4 +1,4 @@
-//! What a search runs under: its limits, the flag that stops it, and who watches it.
+//! The control of a search: its limits, its stop flag, and the callbacks that watch it.
 
 use super::exchange::{Alone, Exchange};
 use super::limits::{Limit, Limits};
@@ -11,126 +11,112 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A callback for better answers.
+/// A callback for each better solution.
 type OnIncumbent<'a> = Box<dyn FnMut(&Incumbent) + 'a>;
 
-/// What a search runs under: limits, the flag that stops it, and the callbacks that watch it.
+/// The limits, the stop flag and the callbacks of a search.
 pub struct Control<'a> {
     limits: &'a Limits,
-    stop: &'a AtomicBool,
-    watch: &'a mut dyn FnMut(&Progress),
-    answers: Option<OnIncumbent<'a>>,
-    begun: Instant,
-    /// An answer is of use only if it costs less than this.
-    bound: Option<Cost>,
-    /// An answer that costs no more than this need not be improved.
-    enough: Option<Cost>,
-    /// Whether the search has seen the stop flag; shared with the controls of searches within this one.
+    on_progress: &'a mut dyn FnMut(&Progress),
+    on_incumbent: Option<OnIncumbent<'a>>,
+    /// Whether the search has seen the stop flag; shared with the controls of inner searches.
     stopped: Rc<Cell<bool>>,
     exchange: &'a dyn Exchange,
-    threads: usize,
+    shared: SharedControl<'a>,
 }
 
-/// What searches on several threads have in common.
+/// The part of a control that searches on other threads share.
 #[derive(Clone, Copy)]
-pub(super) struct Beside<'a> {
+pub(super) struct SharedControl<'a> {
     stop: &'a AtomicBool,
-    begun: Instant,
+    started: Instant,
+    /// Only a cheaper solution is of use.
     bound: Option<Cost>,
-    enough: Option<Cost>,
+    /// A solution of at most this cost need not be improved.
+    good_enough: Option<Cost>,
     threads: usize,
 }
 
-impl<'a> Beside<'a> {
-    /// The control of one of them, with limits and callbacks of its own.
+impl<'a> SharedControl<'a> {
+    /// A control with its own limits and callbacks.
     pub(super) fn control<'b>(
         self,
         limits: &'b Limits,
-        watch: &'b mut dyn FnMut(&Progress),
-        answers: &'b mut dyn FnMut(&Incumbent),
+        on_progress: &'b mut dyn FnMut(&Progress),
+        on_incumbent: &'b mut dyn FnMut(&Incumbent),
     ) -> Control<'b>
     where
         'a: 'b,
     {
-        let Beside { stop, begun, bound, enough, threads } = self;
-        Control { begun, bound, enough, threads, ..Control::new(limits, stop, watch) }.with_incumbents(answers)
+        Control { shared: self, ..Control::new(limits, self.stop, on_progress) }.with_incumbents(on_incumbent)
     }
 }
 
 impl<'a> Control<'a> {
-    /// Limits, the stop flag and a progress callback; the clock starts now.
-    pub fn new(limits: &'a Limits, stop: &'a AtomicBool, watch: &'a mut dyn FnMut(&Progress)) -> Self {
+    /// A control with limits, a stop flag and a progress callback; the clock starts now.
+    pub fn new(limits: &'a Limits, stop: &'a AtomicBool, on_progress: &'a mut dyn FnMut(&Progress)) -> Self {
+        let threads = workers::cores();
         Control {
             limits,
-            stop,
-            watch,
-            answers: None,
-            begun: Instant::now(),
-            bound: None,
-            enough: None,
+            on_progress,
+            on_incumbent: None,
             stopped: Rc::default(),
             exchange: &Alone,
-            threads: workers::cores(),
+            shared: SharedControl { stop, started: Instant::now(), bound: None, good_enough: None, threads },
         }
     }
 
-    /// Also reports every answer that is better than those before, as soon as it is found.
-    pub fn with_incumbents(self, answers: &'a mut dyn FnMut(&Incumbent)) -> Self {
-        Control { answers: Some(Box::new(answers)), ..self }
+    /// Also reports every better solution as soon as it is found.
+    pub fn with_incumbents(self, on_incumbent: &'a mut dyn FnMut(&Incumbent)) -> Self {
+        Control { on_incumbent: Some(Box::new(on_incumbent)), ..self }
     }
 
-    /// Several processes share the search; only a beam can be shared.
+    /// Shares the search between several processes; only a beam can be shared.
     pub fn with_exchange(self, exchange: &'a dyn Exchange) -> Self {
         Control { exchange, ..self }
     }
 
-    /// A beam or `bwas` works with so many threads, in place of one for each core. The answer does not depend on it.
+    /// Sets the number of threads of a beam or `bwas`, by default one per core. The solution does not depend on it.
     pub fn with_threads(self, threads: usize) -> Self {
-        Control { threads: threads.max(1), ..self }
+        Control { shared: SharedControl { threads: threads.max(1), ..self.shared }, ..self }
     }
 
-    /// An answer that costs no more than this need not be improved: what follows the search does that.
-    pub(super) fn with_enough(self, enough: Option<Cost>) -> Self {
-        Control { enough, ..self }
+    /// Ends the search at a solution of at most this cost: the proof that follows improves it.
+    pub(super) fn with_good_enough(self, good_enough: Option<Cost>) -> Self {
+        Control { shared: SharedControl { good_enough, ..self.shared }, ..self }
     }
 
-    /// The control of a search within this one, with limits of its own: the same clock, stop flag and progress callback.
-    /// Its answers are reported as `translate` gives them; those for which it gives `None` are not.
+    /// The control of an inner search with its own limits: same clock, stop flag and progress callback. Reports its
+    /// solutions as `translate` gives them, and not where that gives `None`.
     pub fn child<'b>(
         &'b mut self,
         limits: &'b Limits,
         bound: Option<Cost>,
         translate: impl Fn(&Incumbent) -> Option<Incumbent> + 'b,
     ) -> Control<'b> {
-        let answers = self.answers.as_mut().map(|answers| {
-            let report = move |answer: &Incumbent| {
-                if let Some(answer) = translate(answer) {
-                    answers(&answer);
+        let on_incumbent = self.on_incumbent.as_mut().map(|on_incumbent| -> OnIncumbent<'b> {
+            Box::new(move |incumbent| {
+                if let Some(incumbent) = translate(incumbent) {
+                    on_incumbent(&incumbent);
                 }
-            };
-            Box::new(report) as Box<dyn FnMut(&Incumbent) + 'b>
+            })
         });
         Control {
             limits,
-            stop: self.stop,
-            watch: &mut *self.watch,
-            answers,
-            begun: self.begun,
-            bound: bound.or(self.bound),
-            enough: self.enough,
+            on_progress: &mut *self.on_progress,
+            on_incumbent,
             stopped: Rc::clone(&self.stopped),
             exchange: self.exchange,
-            threads: self.threads,
+            shared: SharedControl { bound: bound.or(self.shared.bound), ..self.shared },
         }
     }
 
-    /// What the control of a search on another thread, beside others, has of this one.
-    pub(super) fn beside_others(&self, searches: usize) -> Beside<'a> {
-        let Control { stop, begun, bound, enough, .. } = *self;
-        Beside { stop, begun, bound, enough, threads: self.threads.div_ceil(searches.max(1)) }
+    /// The part of this control that `searches` on other threads share.
+    pub(super) fn shared_by(&self, searches: usize) -> SharedControl<'a> {
+        SharedControl { threads: self.threads().div_ceil(searches.max(1)), ..self.shared }
     }
 
-    /// Notes that a search within this one has seen the stop flag.
+    /// Notes that an inner search has seen the stop flag.
     pub(super) fn note_stopped(&self) {
         self.stopped.set(true);
     }
@@ -140,9 +126,9 @@ impl<'a> Control<'a> {
         self.exchange
     }
 
-    /// How many threads a search works with.
+    /// The number of threads of the search.
     pub fn threads(&self) -> usize {
-        self.threads
+        self.shared.threads
     }
 
     /// The limits.
@@ -150,45 +136,45 @@ impl<'a> Control<'a> {
         self.limits
     }
 
-    /// The cost that an answer must stay below to be of use; `None`: any answer is.
+    /// Only a solution that costs less is of use; `None`: any solution.
     pub fn bound(&self) -> Option<Cost> {
-        self.bound
+        self.shared.bound
     }
 
-    /// Whether an answer of this cost need not be improved.
-    pub fn is_enough(&self, cost: Option<Cost>) -> bool {
-        cost.zip(self.enough).is_some_and(|(cost, enough)| cost <= enough)
+    /// Whether a solution of this cost need not be improved.
+    pub fn is_good_enough(&self, cost: Option<Cost>) -> bool {
+        cost.zip(self.shared.good_enough).is_some_and(|(cost, enough)| cost <= enough)
     }
 
-    /// Reports an answer that is better than those before.
-    pub fn answer(&mut self, answer: &Incumbent) {
-        if let Some(answers) = &mut self.answers {
-            answers(answer);
+    /// Reports a better solution.
+    pub fn report_incumbent(&mut self, incumbent: &Incumbent) {
+        if let Some(on_incumbent) = &mut self.on_incumbent {
+            on_incumbent(incumbent);
         }
     }
 
     /// Seconds since the search began.
     pub fn seconds(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        self.shared.started.elapsed().as_secs_f64()
     }
 
     /// Reports progress.
     pub fn report(&mut self, progress: &Progress) {
-        (self.watch)(progress);
+        (self.on_progress)(progress);
     }
 
-    /// Reports the progress of a search that has counts and no estimates.
+    /// Reports the progress of a search without estimates.
     pub fn report_counts(&mut self, stats: &Stats) {
         let stats = Stats { seconds: self.seconds(), ..*stats };
         self.report(&Progress { stats, best: None, least_f: None, proof: None });
     }
 
-    /// The limit that is reached, if any: by the stop flag, the clock, and the bytes in use.
+    /// The limit that the stop flag, the clock or the bytes in use have reached.
     pub fn reached(&self, bytes: &dyn Fn() -> u64) -> Option<Limit> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.shared.stop.load(Ordering::Relaxed) {
             self.stopped.set(true);
             Some(Limit::Stopped)
-        } else if self.limits.time.is_some_and(|time| self.begun.elapsed() >= time) {
+        } else if self.limits.time.is_some_and(|time| self.shared.started.elapsed() >= time) {
             Some(Limit::Time)
         } else if self.limits.memory.is_some_and(|memory| bytes() >= memory) {
             Some(Limit::Memory)
@@ -197,7 +183,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// The limit that this process has reached, or another that shares the search; all ask at the same point.
+    /// The limit that any process of the search has reached; all of them call this at the same point.
     ///
     /// # Errors
     /// If a process has failed.
@@ -206,12 +192,12 @@ impl<'a> Control<'a> {
         Ok(limits.into_iter().flatten().next())
     }
 
-    /// Whether the search has seen the stop flag: its answer need not be the one that it would have given.
+    /// Whether the search has seen the stop flag: without it, the result might be another.
     pub fn was_stopped(&self) -> bool {
         self.stopped.get()
     }
 
-    /// Whether this many generated nodes are more than allowed.
+    /// Whether `generated` nodes exceed the limit.
     pub fn too_many(&self, generated: u64) -> bool {
         self.limits.nodes.is_some_and(|nodes| generated > nodes)
     }

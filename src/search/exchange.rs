@@ -1,24 +1,23 @@
-//! What the processes that share a search tell each other.
+//! Messages between the processes that share a search.
 //!
-//! Everything goes through one operation, [`Exchange::all_to_all`], which all of them come to together.
+//! Everything goes through one collective operation, [`Exchange::all_to_all`].
 
 use crate::heuristic::HeuristicError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The version of what ranks tell each other, and of which rank a state belongs to: those of another version do not work
-/// together.
-pub const VERSION: u32 = 2;
+/// The version of the messages, and of the rule which rank owns a state. Ranks of different versions cannot work together.
+pub const VERSION: u32 = 3;
 
-/// The processes (ranks) that share a search, as one of them sees them.
+/// The processes (ranks) that share a search, as seen by one of them.
 pub trait Exchange: Send + Sync {
-    /// The number of this rank, from 0.
+    /// This rank, from 0.
     fn rank(&self) -> usize;
 
-    /// How many ranks there are.
+    /// The number of ranks.
     fn size(&self) -> usize;
 
-    /// Sends `to[r]` to each rank r, and gives what each rank has sent to this one. All ranks call it equally often.
+    /// Sends `to[r]` to each rank r, and returns what each rank has sent to this one. All ranks must call it equally often.
     ///
     /// # Errors
     /// If a rank has failed or died.
@@ -49,7 +48,7 @@ impl dyn Exchange + '_ {
         self.size() == 1
     }
 
-    /// What each rank has.
+    /// Collects a value of each rank on all ranks.
     ///
     /// # Errors
     /// As [`Exchange::all_to_all`].
@@ -60,11 +59,12 @@ impl dyn Exchange + '_ {
         let other_version =
             |error: serde_json::Error| HeuristicError(format!("another rank is not understood: {error}"));
         let text = serde_json::to_vec(&own).map_err(other_version)?;
-        let said = self.all_to_all(vec![text; self.size()])?;
-        said.iter().map(|text| serde_json::from_slice(text).map_err(other_version)).collect()
+        let texts = self.all_to_all(vec![text; self.size()])?;
+        texts.iter().map(|text| serde_json::from_slice(text).map_err(other_version)).collect()
     }
 
-    /// The rank that a state with this hash belongs to. [`VERSION`] says how. Tables take the hash's upper half and its lowest bits; these are others.
+    /// The rank that owns a state, by the lower half of its hash; tables take the upper half and the lowest bits. A change of
+    /// this rule is a new [`VERSION`].
     pub fn owner(&self, hash: u64) -> usize {
         ((u64::from(hash as u32) * self.size() as u64) >> 32) as usize
     }

@@ -1,73 +1,62 @@
-//! The nodes of a best-first search: those that are stored, those that wait in the open list, and those that wait for
-//! their estimates.
+//! The nodes of a best-first search: stored, in the open list, or waiting for their estimates.
 
 use super::Stats;
 use super::chunk_queue::ChunkQueue;
-use super::nodes::arena::{Arena, Node, NodeId};
-use super::nodes::bins::Bins;
-use super::nodes::closed::{AHEAD, Closed};
-use super::nodes::move_order::MoveOrder;
-use super::nodes::open::{Open, Ties};
-use crate::heuristic::{Heuristic, HeuristicError, Query};
+use super::nodes::{Arena, Bins, Closed, MIN_CHUNK, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Ties};
+use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{extend, in_ranges};
-use moves::MovesEach;
+use deferred::MovesPerNode;
 
-mod moves;
+mod deferred;
 
-/// New nodes that a thread takes at least.
-const LEAST_EACH: usize = 1 << 11;
-
-/// Submitted states are dropped when no more than this part of them is left behind them.
-const FEW: usize = 8;
+/// Drop submitted states once they outnumber the waiting ones by this factor.
+const DROP_SUBMITTED: usize = 8;
 
 /// How a node is expanded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Expansion {
     /// All children at once.
     Full,
-    /// A child at a time, in the order of the move probabilities.
-    Partial {
+    /// Deferred evaluation: a child at a time, in the order of the move probabilities.
+    Deferred {
         /// c: the weight of −ln p, in moves, for a move of probability p.
         policy_weight: f32,
     },
 }
 
 impl Expansion {
-    pub(super) fn is_partial(&self) -> bool {
-        matches!(self, Expansion::Partial { .. })
+    pub(super) fn is_deferred(&self) -> bool {
+        matches!(self, Expansion::Deferred { .. })
     }
 }
 
 /// The nodes of a running search.
 pub(super) struct Frontier<'a, P: Puzzle> {
-    puzzle: &'a P,
-    lambda: f32,
     expansion: Expansion,
+    priority: Priority<'a, P>,
     ties: Ties,
     pub(super) arena: Arena<P::State>,
     pub(super) closed: Closed,
     pub(super) open: Open,
-    /// The moves of every node in the order of their probabilities, for partial expansion.
+    /// The moves of every node by probability, for deferred evaluation.
     pub(super) order: MoveOrder,
     pub(super) queue: ChunkQueue<'a, P::State>,
-    /// New states, the first of which were submitted; their nodes are numbered one after the other.
+    /// The new states of the step, in the order of their nodes; those submitted come first.
     new: Vec<P::State>,
-    /// How many of them were submitted.
-    submitted: usize,
+    /// The first node of the step. Its nodes enter the open list at its end, however it is cut into chunks.
+    first_new: NodeId,
+    /// The first node whose estimate is not collected.
+    next_estimate: NodeId,
     pub(super) stats: Stats,
     /// The least cost-to-go so far, and the path cost of its node.
     pub(super) nearest: Option<(f32, Cost)>,
-    /// Nodes from this one on belong to the current step: they enter the open list at its end, however it is cut into
-    /// chunks.
-    entered: NodeId,
-    /// Room for the estimates of a chunk.
+    /// Reused memory for the estimates of a chunk.
     values: Vec<f32>,
-    /// How many moves of a node were candidates when some were taken.
-    moves_each: MovesEach,
-    /// How many threads sort moves, take in estimates, and fill the open list.
-    pub(super) threads: usize,
+    /// How many moves of a node were candidates when moves were taken.
+    moves_per_node: MovesPerNode,
+    threads: usize,
 }
 
 impl<'a, P: Puzzle> Frontier<'a, P> {
@@ -77,55 +66,54 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         lambda: f32,
         expansion: Expansion,
         ties: Ties,
+        threads: usize,
     ) -> Self {
-        let is_partial = expansion.is_partial();
+        let is_deferred = expansion.is_deferred();
         Frontier {
-            puzzle,
-            lambda,
             expansion,
+            priority: Priority { puzzle, lambda, expansion },
             ties,
             arena: Arena::default(),
             closed: Closed::default(),
             open: Open::new(ties),
-            order: MoveOrder::new(if is_partial { puzzle.move_count() } else { 0 }),
-            queue: ChunkQueue::new(heuristic, if is_partial { Query::ValuesAndPolicy } else { Query::Values }),
+            order: MoveOrder::new(if is_deferred { puzzle.move_count() } else { 0 }),
+            queue: ChunkQueue::new(heuristic, if is_deferred { Query::ValuesAndPolicy } else { Query::Values }),
             new: Vec::new(),
-            submitted: 0,
+            first_new: 0,
+            next_estimate: 0,
             stats: Stats::default(),
             nearest: None,
-            entered: 0,
             values: Vec::new(),
-            moves_each: MovesEach::default(),
-            threads: 1,
+            moves_per_node: MovesPerNode::default(),
+            threads,
         }
     }
 
-    /// Takes the node that comes first; leaves out entries that a cheaper path has outdated.
+    /// Takes the first node; drops entries that a cheaper path has outdated.
     pub(super) fn take(&mut self) -> Option<NodeId> {
-        let is_partial = self.expansion.is_partial();
+        let is_deferred = self.expansion.is_deferred();
         loop {
-            let f = if is_partial { self.open.least_f() } else { None };
+            let f = if is_deferred { self.open.least_f() } else { None };
             let id = self.open.pop()?;
-            let is_current = if is_partial { self.priority(id) == f } else { !self.arena[id].closed };
+            let is_current = if is_deferred { self.priority(id) == f } else { !self.arena[id].closed };
             if is_current {
                 return Some(id);
             }
         }
     }
 
-    /// The least priority of all open nodes. Entries that a cheaper path has outdated do not count: their priorities bound nothing.
+    /// The least priority of all open nodes. Outdated entries do not count: their priorities bound nothing.
     pub(super) fn least_f(&mut self) -> Option<f32> {
         loop {
             let (f, id) = self.open.first()?;
-            if self.expansion.is_partial() || !self.arena[id].closed {
+            if self.expansion.is_deferred() || !self.arena[id].closed {
                 return Some(f);
             }
             self.open.pop();
         }
     }
 
-    /// Takes the nodes that come first, so many if there are, and closes them; leaves out entries that are outdated. Of full
-    /// expansion.
+    /// Takes the first nodes until there are `count`, and closes them; drops outdated entries. For full expansion.
     pub(super) fn take_and_close(&mut self, count: usize, taken: &mut Vec<NodeId>) {
         let mut popped = Vec::new();
         while taken.len() < count {
@@ -135,10 +123,10 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
                 return;
             }
             for (i, &entry) in popped.iter().enumerate() {
-                if let Some(&ahead) = popped.get(i + AHEAD) {
-                    memory::prefetch(&self.arena[self.open.id(ahead)].closed);
+                if let Some(&next) = popped.get(i + PREFETCH_AHEAD) {
+                    memory::prefetch(&self.arena[self.ties.id(next)].closed);
                 }
-                let id = self.open.id(entry);
+                let id = self.ties.id(entry);
                 if !std::mem::replace(&mut self.arena[id].closed, true) {
                     taken.push(id);
                 }
@@ -146,9 +134,9 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
-    /// The priority of a node; with partial expansion, of its best move that was not taken yet. `None` if it is closed.
+    /// The priority of a node; with deferred evaluation, of its best move not taken yet. `None` if it is closed.
     fn priority(&self, id: NodeId) -> Option<f32> {
-        priority(self.puzzle, &self.arena, &self.order, (self.lambda, self.expansion), id)
+        self.priority.of(&self.arena, &self.order, id)
     }
 
     /// Puts a node into the open list, unless it is closed.
@@ -158,8 +146,8 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
-    /// Stores a state that is new, or opens one again that is reached more cheaply; gives its node, or `None` if it is
-    /// neither. With `evaluate`, a new state is queued for evaluation.
+    /// Stores a new state, or opens a stored one again that is reached more cheaply. Returns its node, or `None` if it is
+    /// neither. With `evaluate`, a new state waits for evaluation.
     pub(super) fn store(
         &mut self,
         state: &P::State,
@@ -171,141 +159,108 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         let node = Node { state: *state, parent, g, h: f32::NAN, action, closed: false };
         match self.closed.store(&mut self.arena, node) {
             Ok(id) => {
-                self.added(id, evaluate);
+                self.stats.stored += 1;
+                self.order.add(1);
+                if evaluate {
+                    self.new.push(*state);
+                }
                 Some(id)
             }
             Err(id) => self.reach_again(id, parent, action, g),
         }
     }
 
-    /// Adds nodes of states that are not stored, so many, each made from its number among them. `pieces` have the numbered hashes
-    /// of states, and `id_of` gives the node of a piece's number, if it is one of these. Queues their states for evaluation.
-    pub(super) fn add_all(
+    /// Stores `count` new states, which wait for evaluation; `node` makes a node from its number among them. `pieces` and
+    /// `id_of` are as [`Closed::insert_all`] takes them.
+    pub(super) fn store_new(
         &mut self,
-        threads: usize,
         count: usize,
         node: impl Fn(usize) -> Node<P::State> + Sync,
         pieces: &[&Bins],
         id_of: impl Fn(usize, u32) -> Option<NodeId> + Sync,
     ) {
-        let first = self.arena.extend(threads, count, &node);
-        self.closed.insert_all(threads, pieces, id_of);
-        if self.waiting().is_empty() {
-            self.queue.next = first;
-        }
-        extend(threads, &mut self.new, count, LEAST_EACH, |i| node(i).state);
+        self.arena.extend(self.threads, count, &node);
+        self.closed.insert_all(self.threads, pieces, id_of);
+        extend(self.threads, &mut self.new, count, MIN_CHUNK, |i| node(i).state);
         self.order.add(count);
         self.stats.stored += count as u64;
     }
 
-    fn added(&mut self, id: NodeId, evaluate: bool) {
-        self.stats.stored += 1;
-        self.order.add(1);
-        if evaluate {
-            if self.waiting().is_empty() {
-                self.queue.next = id;
-            }
-            self.new.push(self.arena[id].state);
-        }
-    }
-
-    /// Opens a stored state again that is reached more cheaply; gives its node, or `None` if it is not.
+    /// Opens a stored state again if it is reached more cheaply; returns its node then.
     pub(super) fn reach_again(&mut self, id: NodeId, parent: NodeId, action: Move, g: Cost) -> Option<NodeId> {
         let known = &mut self.arena[id];
         if g >= known.g {
             return None;
         }
         (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
-        // A node of this step enters the open list at its end.
-        if id < self.entered {
+        if id < self.first_new {
             self.order.restart(id);
             self.enter(id);
         }
         Some(id)
     }
 
-    /// Ends a step: all that is queued is evaluated, and the new nodes enter the open list.
-    pub(super) fn evaluate_rest(&mut self) -> Result<(), HeuristicError> {
-        let fits_one_chunk = self.queue.in_flight() == 0 && (1..=self.queue.chunk).contains(&self.waiting().len());
-        if !self.expansion.is_partial() && fits_one_chunk {
-            let (mut values, first) = (std::mem::take(&mut self.values), self.queue.next);
-            self.queue.heuristic.estimate_all(&self.new[self.submitted..], &mut values)?;
-            self.submitted_some(self.waiting().len());
+    /// Ends a step: evaluates all states that wait, and puts the new nodes into the open list.
+    pub(super) fn end_step(&mut self) -> Result<(), HeuristicError> {
+        let rest = &self.new[self.queue.next..];
+        let fits_one_chunk = self.queue.is_idle() && (1..=self.queue.chunk).contains(&rest.len());
+        if !self.expansion.is_deferred() && fits_one_chunk {
+            let mut values = std::mem::take(&mut self.values);
+            self.queue.heuristic.estimate_all(rest, &mut values)?;
             self.stats.evaluated += values.len() as u64;
-            self.take_estimates(first, &values);
+            self.take_values(&values);
             self.values = values;
         } else {
-            while !self.waiting().is_empty() {
-                self.submit()?;
-            }
-            while self.queue.in_flight() > 0 {
-                self.collect()?;
+            while let Some(estimates) = self.queue.finish(&self.new, &mut self.stats.evaluated)? {
+                self.take_estimates(estimates);
             }
         }
-        let (puzzle, arena, order, by) = (self.puzzle, &self.arena, &self.order, (self.lambda, self.expansion));
-        let new = arena.len() - self.entered as usize;
-        self.open.extend(self.threads, self.entered, new, |id| priority(puzzle, arena, order, by, id));
-        self.entered = self.arena.len() as NodeId;
+        self.new.clear();
+        self.queue.next = 0;
+        let (priority, arena, order) = (&self.priority, &self.arena, &self.order);
+        let (first, ties) = (self.first_new, self.ties);
+        self.first_new = self.arena.len() as NodeId;
+        self.open.extend(self.threads, (self.first_new - first) as usize, |i| {
+            let id = first + i as NodeId;
+            Some(ties.entry(priority.of(arena, order, id)?, id))
+        });
         Ok(())
     }
 
-    /// The new states that were not submitted yet.
-    fn waiting(&self) -> &[P::State] {
-        &self.new[self.submitted..]
-    }
-
-    /// So many more new states were submitted. They are dropped once few are left behind them, which are then moved.
-    fn submitted_some(&mut self, count: usize) {
-        self.submitted += count;
-        if self.waiting().len() <= self.submitted / FEW {
-            self.new.drain(..self.submitted);
-            self.submitted = 0;
-        }
-    }
-
-    /// Whether what waits for evaluation fills a chunk.
+    /// Whether the states that wait for evaluation fill a chunk.
     pub(super) fn has_full_chunk(&self) -> bool {
-        self.waiting().len() >= self.queue.chunk
+        self.queue.is_full(&self.new)
     }
 
-    /// Drops all that waits for evaluation or is evaluated now.
-    pub(super) fn discard(&mut self) {
-        self.submitted_some(self.waiting().len());
-        self.queue.discard();
-    }
-
-    /// Submits what fills whole chunks.
+    /// Submits the states that fill whole chunks, and frees their memory for the next ones.
     pub(super) fn submit_full_chunks(&mut self) -> Result<(), HeuristicError> {
         while self.has_full_chunk() {
-            self.submit()?;
+            if let Some(estimates) = self.queue.advance(&self.new, &mut self.stats.evaluated)? {
+                self.take_estimates(estimates);
+            }
+        }
+        if self.new.len() <= self.queue.next + self.queue.next / DROP_SUBMITTED {
+            self.new.drain(..self.queue.next);
+            self.queue.next = 0;
         }
         Ok(())
     }
 
-    /// Submits one chunk, and collects the oldest if too many are in flight.
-    fn submit(&mut self) -> Result<(), HeuristicError> {
-        let count = self.queue.submit(&self.new[self.submitted..])?;
-        self.submitted_some(count);
-        self.stats.evaluated += count as u64;
-        if self.queue.in_flight() > self.queue.overlap { self.collect() } else { Ok(()) }
-    }
-
-    /// Collects the estimates of one chunk.
-    fn collect(&mut self) -> Result<(), HeuristicError> {
-        let (first, estimates) = self.queue.collect()?;
-        if self.expansion.is_partial() {
-            self.order.set(self.threads, first, estimates.values.len(), estimates.policy.as_ref());
+    /// Takes the estimates of a chunk.
+    fn take_estimates(&mut self, Estimates { values, policy }: Estimates) {
+        if self.expansion.is_deferred() {
+            self.order.set(self.threads, self.next_estimate, values.len(), policy.as_ref());
         }
-        self.take_estimates(first, &estimates.values);
-        Ok(())
+        self.take_values(&values);
     }
 
-    /// Takes the estimates of the nodes from `first` on.
-    fn take_estimates(&mut self, first: NodeId, values: &[f32]) {
+    fn take_values(&mut self, values: &[f32]) {
         debug_assert!(values.iter().all(|&h| h >= 0.0 && h.is_finite()), "an estimate is no cost");
+        let first = self.next_estimate;
         self.arena.set_estimates(self.threads, first, values);
+        self.next_estimate += values.len() as NodeId;
         let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]).then(a.cmp(b));
-        let least = in_ranges(self.threads, values.len(), LEAST_EACH, |range| range.min_by(by_value));
+        let least = in_ranges(self.threads, values.len(), MIN_CHUNK, |range| range.min_by(by_value));
         if let Some(i) = least.into_iter().flatten().min_by(by_value)
             && self.nearest.is_none_or(|(least, _)| values[i] < least)
         {
@@ -313,7 +268,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
     }
 
-    /// Prunes the worse half of the open nodes, and all that leads to none of the others. All estimates are in.
+    /// Prunes the worse half of the open nodes, and all nodes that lead to none of the others. To be called between steps.
     pub(super) fn prune_open(&mut self) {
         let mut open = Vec::with_capacity(self.open.len());
         while let Some(id) = self.take() {
@@ -321,50 +276,46 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             open.push(id);
         }
         open.truncate(open.len() / 2);
-        let left = self.closed.keep(&mut self.arena, &open);
-        self.order.retain(&left.kept);
-        self.entered = self.arena.len() as NodeId;
+        let indices = self.closed.keep(&mut self.arena, &open);
+        self.order.retain(&indices);
+        self.first_new = self.arena.len() as NodeId;
+        self.next_estimate = self.first_new;
         self.open = Open::new(self.ties);
-        for id in open.into_iter().map(|id| left.numbers[id as usize]) {
+        for id in open.into_iter().map(|id| indices[id as usize]) {
             self.arena[id].closed = false;
             self.enter(id);
         }
-        self.stats.pruned += left.pruned();
+        self.stats.pruned += (indices.len() - self.arena.len()) as u64;
     }
 
-    /// The bytes of all nodes.
+    /// Memory in use, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.arena.bytes() + self.closed.bytes() + self.open.bytes() + self.order.bytes()
     }
 }
 
-/// The priority of a node by λ and the way of expansion; with partial expansion, of its best move that was not taken yet.
-/// `None` if it is closed.
-fn priority<P: Puzzle>(
-    puzzle: &P,
-    arena: &Arena<P::State>,
-    order: &MoveOrder,
-    (lambda, expansion): (f32, Expansion),
-    id: NodeId,
-) -> Option<f32> {
-    let node = &arena[id];
-    match expansion {
-        Expansion::Full => (!node.closed).then_some(lambda * node.g as f32 + node.h),
-        Expansion::Partial { policy_weight } => {
-            order.next(id).map(|next| priority_of_move(puzzle, node, (lambda, policy_weight), next))
-        }
-    }
+/// The order in which nodes, or their moves, are taken.
+struct Priority<'a, P> {
+    puzzle: &'a P,
+    lambda: f32,
+    expansion: Expansion,
 }
 
-/// The priority of a move of a node, with its surprise, by λ and the policy weight.
-fn priority_of_move<P: Puzzle>(
-    puzzle: &P,
-    node: &Node<P::State>,
-    (lambda, policy_weight): (f32, f32),
-    (action, surprise): (Move, f32),
-) -> f32 {
-    let Node { state, g, h, .. } = node;
-    let cost = puzzle.move_cost(state, action);
-    let expected = lambda * (g + cost) as f32 + h + cost as f32 * (policy_weight * surprise - 1.0);
-    (lambda * *g as f32 + h).max(expected).max(0.0)
+impl<P: Puzzle> Priority<'_, P> {
+    /// The priority of a node; with deferred evaluation, of its best move not taken yet. `None` if it is closed.
+    fn of(&self, arena: &Arena<P::State>, order: &MoveOrder, id: NodeId) -> Option<f32> {
+        let node = &arena[id];
+        match self.expansion {
+            Expansion::Full => (!node.closed).then_some(self.lambda * node.g as f32 + node.h),
+            Expansion::Deferred { policy_weight } => order.next(id).map(|next| self.of_move(node, policy_weight, next)),
+        }
+    }
+
+    /// The priority of a move of a node, which is given with its surprisal.
+    fn of_move(&self, node: &Node<P::State>, policy_weight: f32, (action, surprisal): (Move, f32)) -> f32 {
+        let Node { state, g, h, .. } = node;
+        let (lambda, cost) = (self.lambda, self.puzzle.move_cost(state, action));
+        let expected = lambda * (g + cost) as f32 + h + cost as f32 * (policy_weight * surprisal - 1.0);
+        (lambda * *g as f32 + h).max(expected).max(0.0)
+    }
 }

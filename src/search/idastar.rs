@@ -1,12 +1,13 @@
 //! Iterative-deepening A*: depth-first searches under a rising bound of f = g + h.
 //!
-//! - The goal is tested when a state is expanded. The parent's state is not entered again at once, nor, where moves are
-//!   free, a state of the same stretch of free moves; nothing else is remembered, so memory is the length of the path.
-//! - With admissible estimates the answer is a cheapest one.
-//! - The next bound is the least f that was above the last. Where estimates are real numbers nearly every f is
-//!   distinct and bounds would creep: a bound rises by at least `bucket`, so that the answer may cost up to that much
-//!   more than the cheapest; with whole costs and a bucket of 1 or less it is still a cheapest one.
-//! - Time: b^d for b moves and an answer of d, less what the estimates cut off; unsolvable starts are searched for ever.
+//! - The goal is tested when a state is expanded. The search never goes straight back to the parent's state, nor, where
+//!   moves are free, to a state of the same stretch of free moves; it remembers nothing else, so memory is the length of
+//!   the path.
+//! - With admissible estimates the solution is a cheapest one.
+//! - The next bound is the least f above the last. With real-valued estimates nearly every f is distinct and bounds would
+//!   creep: a bound rises by at least `bucket`, so the solution may cost up to that much more than the cheapest. With whole
+//!   costs and a bucket of at most 1 it is still a cheapest one.
+//! - Time: b^d for b moves and a solution of d, less what the estimates cut off; unsolvable starts are searched for ever.
 //!
 //! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
 
@@ -23,7 +24,7 @@ pub struct IterativeDeepening {
 }
 
 impl Default for IterativeDeepening {
-    /// A bucket of 1: real-valued estimates make nearly every f distinct.
+    /// A bucket of 1.
     fn default() -> Self {
         IterativeDeepening { bucket: 1.0 }
     }
@@ -42,7 +43,7 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
         let admissible = heuristic.is_admissible();
-        let mut run = Run {
+        let mut run = IdaRun {
             puzzle,
             heuristic,
             control,
@@ -63,31 +64,24 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
                 Dive::Above(f) => bound = f.max(bound + self.bucket),
             }
         };
-        run.stats.seconds = run.control.seconds();
-        run.stats.stored = run.stats.stored.max(run.path.len() as u64 + 1);
-        let whole = self.bucket <= 1.0;
-        Ok(SearchResult {
-            end,
-            moves: cost.map(|_| run.path),
-            cost,
-            proven_optimal: cost.is_some() && (cost == Some(0) || (admissible && whole)),
-            stats: run.stats,
-            proof: None,
-        })
+        let stored = run.stats.stored.max(run.path.len() as u64 + 1);
+        let stats = Stats { seconds: run.control.seconds(), stored, ..run.stats };
+        let proven = cost == Some(0) || (admissible && self.bucket <= 1.0);
+        Ok(SearchResult::new(end, cost.map(|cost| (run.path, cost)), proven, stats))
     }
 }
 
-struct Run<'a, 'b, P: Puzzle> {
+struct IdaRun<'a, 'b, P: Puzzle> {
     puzzle: &'a P,
     heuristic: &'a mut dyn Heuristic<P::State>,
     control: &'a mut Control<'b>,
     stats: Stats,
     path: Vec<Move>,
-    /// States of the path that a free move leads on from, with their path cost.
+    /// States of the path that the path leaves by a free move, with their path cost.
     free: Vec<(P::State, Cost)>,
-    /// Expanded nodes at the next look at the limits, and how many there are from one look to the next: as few as take
-    /// some milliseconds, whatever an estimate takes.
+    /// Expanded nodes at the next check of the limits.
     check_at: u64,
+    /// Expanded nodes from one check to the next: as many as take some milliseconds, however slow an estimate is.
     check_every: u64,
     checked: Instant,
 }
@@ -99,13 +93,13 @@ enum Dive {
     Limit(Limit),
 }
 
-impl<P: Puzzle> Run<'_, '_, P> {
+impl<P: Puzzle> IdaRun<'_, '_, P> {
     fn estimate(&mut self, state: &P::State) -> Result<f32, HeuristicError> {
         self.stats.evaluated += 1;
         self.heuristic.estimate(state)
     }
 
-    /// Searches below a state all paths of f up to the bound; `before` is the state that it was reached from.
+    /// Searches all paths below a state with f up to the bound; `before` is the state that it was reached from.
     fn dive(
         &mut self,
         state: &P::State,
@@ -155,7 +149,7 @@ impl<P: Puzzle> Run<'_, '_, P> {
         Ok(Dive::Above(least))
     }
 
-    /// Whether the stretch of free moves that the path ends with has been in this state: going round would be endless.
+    /// True if the current run of free moves already visited this state; prevents an endless loop.
     fn was_free(&self, state: &P::State, g: Cost) -> bool {
         self.free.iter().rev().take_while(|(_, before)| *before == g).any(|(before, _)| before == state)
     }

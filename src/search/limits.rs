@@ -1,6 +1,7 @@
-//! When a search gives up.
+//! The limits of a search.
 
 use crate::heuristic::HeuristicError;
+use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 /// When a search gives up; `None`: never for this reason.
@@ -15,19 +16,19 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What is left of them once so many nodes were generated.
+    /// The limits that are left after `generated` nodes.
     pub(super) fn after(&self, generated: u64) -> Limits {
         Limits { nodes: self.nodes.map(|nodes| nodes.saturating_sub(generated)), ..self.clone() }
     }
 
-    /// What each of so many searches may take that run at the same time.
+    /// The limits of each of `searches` that run at the same time.
     pub(super) fn divided(&self, searches: u64) -> Limits {
         let share = |limit: Option<u64>| limit.map(|limit| limit / searches.max(1));
         Limits { time: self.time, nodes: share(self.nodes), memory: share(self.memory) }
     }
 }
 
-/// A limit that ended a search.
+/// A limit that ended a search; its `Display` is the word of result files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
@@ -41,8 +42,21 @@ pub enum Limit {
     Width,
     /// The most moves of a random walk.
     Moves,
-    /// The caller asked it to stop.
+    /// The caller stopped the search.
     Stopped,
+}
+
+impl Display for Limit {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Limit::Time => "time",
+            Limit::Nodes => "nodes",
+            Limit::Memory => "memory",
+            Limit::Width => "width",
+            Limit::Moves => "moves",
+            Limit::Stopped => "stopped",
+        })
+    }
 }
 
 /// Why a step of a search breaks off.

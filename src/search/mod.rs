@@ -5,20 +5,21 @@
 //! | file | what is in it |
 //! | --- | --- |
 //! | [`best_first`], `frontier` | batch-weighted A*, A* and greedy best-first search in one loop; its nodes |
-//! | [`beam`], `exhaustive` | beam search; exhaustive search into the perimeter, which shortens its solution |
+//! | [`beam`] | beam search |
 //! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random`] | the classical searches |
-//! | [`perimeter_heuristic`] | exact costs of all states near the goals |
-//! | [`symmetry`] | any search on several symmetric images of an instance |
-//! | `limits`, `control`, `result` | what every search shares |
+//! | [`perimeter`] | exact costs of all states near the goals |
+//! | [`prove`], `move_sequences` | the proof that a solution is shortest; exhaustive search into the perimeter |
+//! | [`images`] | any search on several symmetric images of an instance |
+//! | `limits`, `control`, `result` | limits, control and result of every search |
 //! | [`exchange`] | the processes that share a search |
 //! | `children` | children of many nodes, made and freed of duplicates on all cores |
-//! | [`nodes`], `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
+//! | `nodes`, `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
 //!
 //! # Example: A* with an admissible estimate
 //!
 //! ```
 //! use costar::heuristic::tiles::distance::manhattan;
-//! use costar::puzzle::{Puzzle, tiles::Puzzle8};
+//! use costar::puzzle::{Notation as _, tiles::Puzzle8};
 //! use costar::search::{Control, Limits, Search, best_first::BestFirst};
 //! use std::sync::atomic::AtomicBool;
 //!
@@ -27,8 +28,8 @@
 //! let (limits, stop) = (Limits::default(), AtomicBool::new(false));
 //! let mut progress = |_: &_| ();
 //! let mut control = Control::new(&limits, &stop, &mut progress);
-//! let outcome = BestFirst::a_star().run(&puzzle, &start, &mut manhattan(&puzzle), &mut control)?;
-//! assert_eq!((outcome.cost, outcome.proven_optimal), (Some(31), true));
+//! let result = BestFirst::a_star().run(&puzzle, &start, &mut manhattan(&puzzle), &mut control)?;
+//! assert_eq!((result.cost, result.proven_optimal), (Some(31), true));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -43,17 +44,17 @@ mod children;
 mod chunk_queue;
 mod control;
 pub mod exchange;
-mod exhaustive;
 mod frontier;
 pub mod idastar;
+pub mod images;
 mod limits;
+mod move_sequences;
 pub mod nbs;
-pub mod nodes;
+mod nodes;
 pub mod perimeter;
 pub mod prove;
 pub mod random;
 mod result;
-pub mod symmetry;
 
 pub use control::Control;
 pub use limits::{Limit, Limits};
@@ -69,9 +70,9 @@ pub trait Search<P: Puzzle>: Send + Sync {
 
     /// Looks for a path from a state to a goal.
     ///
-    /// Before it generates children, a search asks [`Control::too_many`] with their number; every thousand expansions or
-    /// so, it reports its counts and asks [`Control::reached`]. [`End::NoSolution`] means that every reachable state was
-    /// seen. A start that is a goal is solved by no moves, and that is proven optimal. Moves may cost 0.
+    /// A search checks [`Control::too_many`] before it generates children, and about every thousand expansions reports its
+    /// counts and checks [`Control::reached`]. [`End::NoSolution`] means that every reachable state was seen. A start that
+    /// is a goal has the empty solution, proven optimal. Moves may cost 0.
     ///
     /// # Errors
     /// If the heuristic fails.
@@ -83,19 +84,18 @@ pub trait Search<P: Puzzle>: Send + Sync {
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError>;
 
-    /// A quick answer that [`Search::run`] begins with, to look for cheaper ones, where no answer is known; `None` where it
-    /// does not begin so. It may hold no solution.
+    /// The quick first pass of [`Search::run`], which gives a bound for the rest; `None` if this search has none. Its
+    /// result may hold no solution.
     ///
     /// # Errors
     /// If the heuristic fails.
-    fn first_answer(
+    fn first_pass(
         &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
+        _puzzle: &P,
+        _start: &P::State,
+        _heuristic: &mut dyn Heuristic<P::State>,
+        _control: &mut Control<'_>,
     ) -> Result<Option<SearchResult>, HeuristicError> {
-        let _ = (puzzle, start, heuristic, control);
         Ok(None)
     }
 }

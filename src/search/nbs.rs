@@ -1,13 +1,13 @@
 //! Bidirectional A*: from the start and from the goals at once, guided by a heuristic.
 //!
-//! Each step takes a *pair* of open states, one of each side, that no cheaper answer can be ruled out for: a path
-//! through both costs at least lb(u, v) = max(f(u), f(v), g(u) + g(v) + ε), with ε the least cost of a move. The pair of
-//! least lb is expanded on both sides. Of any search that must expand one state of every such pair, this one expands
-//! at most twice as many states as the best possible.
+//! Each step takes the *pair* of open states, one from each side, with the least bound: a path through both costs at least
+//! lb(u, v) = max(f(u), f(v), g(u) + g(v) + ε), with ε the least cost of a move. Both are expanded. Any search must expand
+//! one state of every pair whose bound is below the cost of the solution; this one expands at most twice as many states
+//! as the best possible.
 //!
 //! - For puzzles whose goals are known and whose moves can be undone. The backward side needs estimates towards the start
-//!   ([`Heuristic::retarget`]); where there are none, it uses 0.
-//! - An answer is known when one side stores a state of the other; it is given when no pair can lead to a cheaper one.
+//!   ([`Heuristic::retarget`]); without them, it uses 0.
+//! - A solution is known when one side stores a state of the other, and given when no pair can lead to a cheaper one.
 //!   With admissible estimates it is a cheapest one.
 //! - A state that is reached more cheaply again is opened again, so estimates need not be consistent.
 //! - Time and memory: between those of A* and of bidirectional breadth-first search, depending on the estimates.
@@ -16,15 +16,15 @@
 //! expansions" (IJCAI 2017), algorithms 1 and 2.
 
 use super::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
-use super::nodes::closed::Closed;
+use super::nodes::closed::{Closed, hash};
 use super::{Control, End, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
-use crate::puzzle::{Cost, Move, Reversible, replay};
+use crate::puzzle::{Cost, Move, Reversible, State, replay};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// The least cost of a move of a reversible puzzle.
-const LEAST_COST: f32 = 1.0;
+const MIN_COST: f32 = 1.0;
 
 /// The search `nbs`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,33 +47,29 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
         let mut back = back.unwrap_or_else(|| Box::new(zero()));
         let admissible = heuristic.is_admissible() && back.is_admissible();
         let sides = [Side::new(heuristic), Side::new(&mut *back)];
-        let mut run = Run { puzzle, sides, bound: 0.0, best: None, stats: Stats::default() };
+        let mut run = NbsRun { puzzle, sides, bound: 0.0, best: None, stats: Stats::default() };
         let end = run.search(start, control)?;
-        let solved = end == End::Solved;
-        let moves = run.answer().filter(|_| solved);
-        run.stats.stored = run.stored();
-        run.stats.seconds = control.seconds();
-        Ok(SearchResult {
-            end,
-            cost: moves.as_ref().map(|moves| replay(puzzle, start, moves).expect("both halves were legal").1),
-            proven_optimal: moves.as_ref().is_some_and(|moves| moves.is_empty() || admissible),
-            moves,
-            stats: run.stats,
-            proof: None,
-        })
+        let moves = run.path().filter(|_| end == End::Solved);
+        let stats = Stats { stored: run.stored(), seconds: control.seconds(), ..run.stats };
+        let solution = moves.map(|moves| {
+            let (_, cost) = replay(puzzle, start, &moves).expect("both halves were legal");
+            (moves, cost)
+        });
+        let proven = admissible || solution.as_ref().is_some_and(|(moves, _)| moves.is_empty());
+        Ok(SearchResult::new(end, solution, proven, stats))
     }
 }
 
 /// A priority and a node; heaps take the least, and of equals the newest.
-type Waiting = Reverse<(u32, Reverse<NodeId>)>;
+type Entry = Reverse<(u32, Reverse<NodeId>)>;
 
 /// The bits of a float that is not negative are in its order.
-fn waiting(priority: f32, id: NodeId) -> Waiting {
+fn entry(priority: f32, id: NodeId) -> Entry {
     Reverse(((priority + 0.0).to_bits(), Reverse(id)))
 }
 
-fn priority(waiting: &Waiting) -> f32 {
-    f32::from_bits(waiting.0.0)
+fn least(heap: &BinaryHeap<Entry>) -> Option<f32> {
+    heap.peek().map(|entry| f32::from_bits(entry.0.0))
 }
 
 /// One of the two searches.
@@ -81,97 +77,71 @@ struct Side<'a, S> {
     heuristic: &'a mut dyn Heuristic<S>,
     arena: Arena<S>,
     closed: Closed,
-    /// Open states by f: those whose f is not below the bound.
-    by_f: BinaryHeap<Waiting>,
-    /// Open states by g: those that may be part of a pair now.
-    by_g: BinaryHeap<Waiting>,
+    /// Open states with f of at least the bound, ordered by f.
+    by_f: BinaryHeap<Entry>,
+    /// Open states by g that may be part of a pair now.
+    by_g: BinaryHeap<Entry>,
 }
 
-impl<'a, S: crate::puzzle::State> Side<'a, S> {
+impl<'a, S: State> Side<'a, S> {
     fn new(heuristic: &'a mut dyn Heuristic<S>) -> Self {
-        Side {
-            heuristic,
-            arena: Arena::default(),
-            closed: Closed::default(),
-            by_f: BinaryHeap::new(),
-            by_g: BinaryHeap::new(),
-        }
+        let (arena, closed) = (Arena::default(), Closed::default());
+        Side { heuristic, arena, closed, by_f: BinaryHeap::new(), by_g: BinaryHeap::new() }
     }
 
-    /// Drops entries from the top that are outdated: closed, or reached more cheaply since.
+    /// Drops outdated entries from the top: nodes that are closed, or were reached more cheaply since.
     fn clean(&mut self) {
-        let arena = &self.arena;
-        let is_current = |top: &Waiting, by_f: bool| {
-            let Reverse((_, Reverse(id))) = *top;
-            let node = &arena[id];
-            let now = if by_f { node.g as f32 + node.h } else { node.g as f32 };
-            !node.closed && priority(top) == now
+        let clean = |heap: &mut BinaryHeap<Entry>, priority: fn(&Node<S>) -> f32| {
+            while let Some(Reverse((bits, Reverse(id)))) = heap.peek() {
+                let node = &self.arena[*id];
+                if !node.closed && f32::from_bits(*bits) == priority(node) {
+                    break;
+                }
+                heap.pop();
+            }
         };
-        while self.by_f.peek().is_some_and(|top| !is_current(top, true)) {
-            self.by_f.pop();
-        }
-        while self.by_g.peek().is_some_and(|top| !is_current(top, false)) {
-            self.by_g.pop();
-        }
-    }
-
-    fn least_f(&self) -> Option<f32> {
-        self.by_f.peek().map(priority)
-    }
-
-    fn least_g(&self) -> Option<f32> {
-        self.by_g.peek().map(priority)
+        clean(&mut self.by_f, |node| node.g as f32 + node.h);
+        clean(&mut self.by_g, |node| node.g as f32);
     }
 
     /// Makes the open state of least f ready for a pair.
     fn ready(&mut self) {
         if let Some(Reverse((_, Reverse(id)))) = self.by_f.pop() {
-            self.by_g.push(waiting(self.arena[id].g as f32, id));
+            self.by_g.push(entry(self.arena[id].g as f32, id));
             self.clean();
         }
     }
 
-    fn is_exhausted(&self) -> bool {
-        self.by_f.is_empty() && self.by_g.is_empty()
-    }
-
     fn bytes(&self) -> u64 {
-        let heaps = (self.by_f.capacity() + self.by_g.capacity()) * size_of::<Waiting>();
+        let heaps = (self.by_f.capacity() + self.by_g.capacity()) * size_of::<Entry>();
         self.arena.bytes() + self.closed.bytes() + heaps as u64
     }
 }
 
-/// The cheapest meeting so far.
-#[derive(Clone, Copy)]
-struct Meeting {
-    cost: Cost,
-    /// The node of each side.
-    nodes: [NodeId; 2],
-}
-
-/// States expanded between two looks at the limits: each may be a dozen passes of a network.
+/// Expanded states between two checks of the limits: each may be a dozen passes of a network.
 const CHECK_EVERY: u64 = 64;
 
 const FORWARD: usize = 0;
 const BACKWARD: usize = 1;
 
-struct Run<'a, P: Reversible> {
+struct NbsRun<'a, P: Reversible> {
     puzzle: &'a P,
     sides: [Side<'a, P::State>; 2],
-    /// No answer costs less.
+    /// No solution costs less.
     bound: f32,
-    best: Option<Meeting>,
+    /// The cost of the cheapest meeting so far, and the node of each side.
+    best: Option<(Cost, [NodeId; 2])>,
     stats: Stats,
 }
 
-impl<P: Reversible> Run<'_, P> {
+impl<P: Reversible> NbsRun<'_, P> {
     fn search(&mut self, start: &P::State, control: &mut Control<'_>) -> Result<End, HeuristicError> {
         self.store(FORWARD, start, NO_PARENT, 0, 0)?;
         for goal in self.puzzle.goals() {
             self.store(BACKWARD, &goal, NO_PARENT, 0, 0)?;
         }
         while self.next_pair() {
-            if self.best.is_some_and(|best| self.bound >= best.cost as f32) {
+            if self.best.is_some_and(|(cost, _)| self.bound >= cost as f32) {
                 return Ok(End::Solved);
             }
             self.stats.iterations += 1;
@@ -182,7 +152,7 @@ impl<P: Reversible> Run<'_, P> {
                 self.expand(side)?;
             }
         }
-        // No pair is left: what is known is all that there is.
+        // No pair is left, so no other solution.
         Ok(if self.best.is_some() { End::Solved } else { End::NoSolution })
     }
 
@@ -190,26 +160,22 @@ impl<P: Reversible> Run<'_, P> {
     fn next_pair(&mut self) -> bool {
         loop {
             self.sides.iter_mut().for_each(Side::clean);
-            if self.sides.iter().any(Side::is_exhausted) {
+            if self.sides.iter().any(|side| side.by_f.is_empty() && side.by_g.is_empty()) {
                 return false;
             }
-            if let Some(side) = self.sides.iter_mut().find(|side| side.least_f().is_some_and(|f| f < self.bound)) {
+            if let Some(side) = self.sides.iter_mut().find(|side| least(&side.by_f).is_some_and(|f| f < self.bound)) {
                 side.ready();
                 continue;
             }
-            let [forward, backward] = &mut self.sides;
-            let pair = forward.least_g().zip(backward.least_g()).map(|(g, other)| g + other + LEAST_COST);
+            let [forward, backward] = &self.sides;
+            let pair = least(&forward.by_g).zip(least(&backward.by_g)).map(|(g, other)| g + other + MIN_COST);
             if pair.is_some_and(|pair| pair <= self.bound) {
                 return true;
             }
-            if forward.least_f().is_some_and(|f| f <= self.bound) {
-                forward.ready();
-            } else if backward.least_f().is_some_and(|f| f <= self.bound) {
-                backward.ready();
-            } else {
-                let bounds = [forward.least_f(), backward.least_f(), pair];
-                let least = bounds.into_iter().flatten().fold(f32::INFINITY, f32::min);
-                self.bound = least;
+            let least_f = [least(&forward.by_f), least(&backward.by_f)];
+            match least_f.iter().position(|f| f.is_some_and(|f| f <= self.bound)) {
+                Some(side) => self.sides[side].ready(),
+                None => self.bound = least_f.into_iter().chain([pair]).flatten().fold(f32::INFINITY, f32::min),
             }
         }
     }
@@ -280,24 +246,23 @@ impl<P: Reversible> Run<'_, P> {
             }
         };
         let f = g as f32 + this.arena[id].h;
-        this.by_f.push(waiting(f, id));
+        this.by_f.push(entry(f, id));
         let other = &self.sides[1 - side];
-        if let Some(met) = other.closed.find(&other.arena, other.closed.hash(state), state) {
+        if let Some(met) = other.closed.find(&other.arena, hash(state), state) {
             let cost = g + other.arena[met].g;
-            if self.best.is_none_or(|best| cost < best.cost) {
-                let nodes = if side == FORWARD { [id, met] } else { [met, id] };
-                self.best = Some(Meeting { cost, nodes });
+            if self.best.is_none_or(|(best, _)| cost < best) {
+                self.best = Some((cost, if side == FORWARD { [id, met] } else { [met, id] }));
             }
         }
         Ok(())
     }
 
     /// The moves of the cheapest meeting.
-    fn answer(&self) -> Option<Vec<Move>> {
-        let [forward, backward] = self.best?.nodes;
+    fn path(&self) -> Option<Vec<Move>> {
+        let (_, [forward, backward]) = self.best?;
         let mut moves = self.sides[FORWARD].arena.path(forward);
-        let home = self.sides[BACKWARD].arena.path(backward);
-        moves.extend(home.iter().rev().map(|&action| self.puzzle.inverse(action)));
+        let back = self.sides[BACKWARD].arena.path(backward);
+        moves.extend(back.iter().rev().map(|&action| self.puzzle.inverse(action)));
         Some(moves)
     }
 }

@@ -1,59 +1,59 @@
 //! Proof that no shorter solution exists: exhaustive search forward against the [`Perimeter`] (Dillenburg and Nelson 1994;
 //! BIDA*, Manzini 1995).
 //!
-//! - Lengths are excluded one after the other, the least first. Every sequence of so many moves less than a length as the
-//!   perimeter is deep is made from the start, but for copies by moves that commute, and its end is looked up. If one
-//!   reaches the perimeter, it is a shortest solution; if none does, there is no solution of that length.
-//! - The states of an early layer are the roots of subtrees, which all cores take one after the other. Of states that are
-//!   images of each other under the puzzle's symmetries, one is a root.
-//! - A heuristic gives the order of the subtrees: a shorter solution is met earlier, and what it costs is one evaluation a
-//!   root. Without one, they are taken as they come.
-//! - Where the proof of an answer takes no longer than looking on would, the search before it ends with that answer.
-//! - With a limit to the sequences, a proof that needs no more is made. Of one that needs more, the first 3 % of the
-//!   sequences of the greatest length are made, if the limit allows for them: what is not found there is seldom found soon.
+//! - Lengths are excluded one after the other, the least first. With a perimeter of depth D, every sequence of D moves
+//!   less than a length is made from the start, except copies by moves that commute, and its end is looked up. An end in
+//!   the perimeter gives a shortest solution; without one, no solution has that length.
+//! - The states of an early layer are the roots of subtrees, which all cores search one after the other. Of states that
+//!   are symmetric images of each other, one is a root.
+//! - A heuristic orders the subtrees, so that a shorter solution is met earlier; this costs one evaluation per root.
+//!   Without one, they are searched as they come.
+//! - The search before the proof ends early at a solution whose proof takes no longer than looking on would.
+//! - A budget, in move sequences, limits the proof. A proof that fits is made whole. Otherwise the first 3 % of the
+//!   sequences of the greatest length are made, if they fit: a solution that is not among them is seldom found soon.
 
 use super::chunk_queue::ChunkQueue;
-use super::exhaustive::{Exhaustive, sequences};
 use super::limits::Interrupt;
+use super::move_sequences::{Exhaustive, sequences};
 use super::perimeter::Perimeter;
 use super::result::{Proof, ProofProgress};
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
-use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
+use crate::heuristic::{Heuristic, HeuristicError, Query};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{Job, Own, beside, cores};
 use hashbrown::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Moves of a subtree: 73,000 sequences on the cube, some milliseconds.
-const SUBTREE: usize = 5;
+const SUBTREE_MOVES: usize = 5;
 /// The most moves of an early layer: 879,000 states on the cube.
-const MOST_EARLY: usize = 6;
-/// Fewer sequences than these are not worth an evaluation of their roots.
-const WORTH_ORDER: u64 = 4_000_000;
-/// Where not all sequences of a length may be made, one in so many is. In the network's order of an early layer, the state
-/// that is on a shortest path is among the first 3 % for half of all cubes.
-const FIRST: u64 = 32;
+const MAX_EARLY_MOVES: usize = 6;
+/// Below this number of sequences, evaluating the roots does not pay.
+const MIN_ORDERED: u64 = 4_000_000;
+/// The part of the greatest length's sequences that are made where not all fit. In the network's order of an early layer,
+/// the state on a shortest path is among the first 3 % for half of all cubes.
+const FIRST_PART: u64 = 32;
 /// Sequences that are made in two or three seconds on two cores.
-const SOON: u64 = 100_000_000;
+const QUICK_PROOF: u64 = 100_000_000;
 /// Time between two reports.
-const REPORT_EVERY: Duration = Duration::from_millis(50);
+const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A search, and then the proof that nothing shorter exists, or a shorter solution.
 pub struct Prove<P: Puzzle> {
-    /// The search that gives the first answer; without one, the proof starts from nothing.
+    /// The search that gives the first solution; without one, the proof starts from nothing.
     pub search: Option<Box<dyn Search<P>>>,
-    /// The perimeter; where it is empty, nothing is added to the search.
+    /// The perimeter; where it is empty, the search is not followed by a proof.
     pub perimeter: Perimeter<P::State>,
-    /// The most sequences, about; `None`: until it is proven. After an answer, fewer are made where they do not prove it, and
-    /// none where even the most promising would be more.
-    pub sequences: Option<u64>,
+    /// Approximate limit in move sequences; `None` is unlimited. After a solution it shrinks to the number that can still
+    /// help: see the module.
+    pub budget: Option<u64>,
 }
 
 impl<P: Puzzle> Prove<P> {
-    /// How many sequences there are that may be shorter than an answer: those of the greatest length, and all the others.
+    /// The number of sequences that could be shorter than a solution: of the greatest length, and of all others.
     fn needed(&self, puzzle: &P, cost: Cost) -> [u64; 2] {
         let step = self.perimeter.step();
         let moves = cost.saturating_sub(step + self.perimeter.depth()) as usize;
@@ -62,28 +62,28 @@ impl<P: Puzzle> Prove<P> {
         [count(moves), others.map(count).fold(0, u64::saturating_add)]
     }
 
-    /// The greatest cost of an answer whose proof takes so few sequences that it is made at once: the search need not look for
-    /// a better one.
-    fn enough(&self, puzzle: &P, nodes: Option<u64>) -> Option<Cost> {
-        let room = self.sequences.unwrap_or(SOON).min(SOON).min(nodes.unwrap_or(SOON));
-        if self.perimeter.is_empty() || room == 0 {
+    /// The greatest cost of a solution with so quick a proof that the search need not look for a better one.
+    fn good_enough(&self, puzzle: &P, nodes: Option<u64>) -> Option<Cost> {
+        let budget = QUICK_PROOF.min(self.budget.unwrap_or(u64::MAX)).min(nodes.unwrap_or(u64::MAX));
+        if self.perimeter.is_empty() || budget == 0 {
             return None;
         }
-        let inside = self.perimeter.depth() + self.perimeter.step();
-        let all = |[longest, others]: [u64; 2]| longest.saturating_add(others);
-        let is_soon = |cost: &Cost| all(self.needed(puzzle, *cost)) <= room;
-        (inside..inside + SOON.ilog2()).take_while(is_soon).last()
+        let least = self.perimeter.depth() + self.perimeter.step();
+        let is_quick = |cost: &Cost| {
+            let [longest, others] = self.needed(puzzle, *cost);
+            longest.saturating_add(others) <= budget
+        };
+        (least..least + QUICK_PROOF.ilog2()).take_while(is_quick).last()
     }
 
-    /// The most sequences that are made after an answer; `None`: all.
-    fn room(&self, puzzle: &P, cost: Option<Cost>) -> Option<u64> {
-        let Some((most, cost)) = self.sequences.zip(cost) else { return self.sequences };
+    /// The budget after a solution of this cost; `None`: unlimited.
+    fn budget_after(&self, puzzle: &P, cost: Option<Cost>) -> Option<u64> {
+        let Some((budget, cost)) = self.budget.zip(cost) else { return self.budget };
         let [longest, others] = self.needed(puzzle, cost);
-        let all = others.saturating_add(longest);
-        let some = others.saturating_add(longest / FIRST);
-        Some(match most {
-            _ if all <= most => most,
-            _ if some <= most => some,
+        let (all, first) = (others.saturating_add(longest), others.saturating_add(longest / FIRST_PART));
+        Some(match budget {
+            _ if all <= budget => budget,
+            _ if first <= budget => first,
             _ => 0,
         })
     }
@@ -104,30 +104,30 @@ impl<P: Puzzle> Search<P> for Prove<P> {
         let first = match &self.search {
             Some(search) => {
                 let limits = control.limits();
-                let enough = self.enough(puzzle, limits.nodes);
-                let mut control = control.child(limits, None, |answer| Some(answer.clone())).with_enough(enough);
-                search.run(puzzle, start, heuristic, &mut control)?
+                let good_enough = self.good_enough(puzzle, limits.nodes);
+                let control = control.child(limits, None, |incumbent| Some(incumbent.clone()));
+                search.run(puzzle, start, heuristic, &mut control.with_good_enough(good_enough))?
             }
-            None => SearchResult::none(),
+            None => SearchResult::new(End::NoSolution, None, false, Stats::default()),
         };
         if control.exchange().rank() > 0 {
-            return Ok(first); // what follows is the first rank's alone
+            return Ok(first); // only rank 0 makes the proof
         }
         let is_decided = first.proven_optimal || (first.end == End::NoSolution && self.search.is_some());
         if is_decided || control.was_stopped() || self.perimeter.is_empty() {
             return Ok(first);
         }
-        let room = self.room(puzzle, first.cost);
-        if room == Some(0) {
+        let budget = self.budget_after(puzzle, first.cost);
+        if budget == Some(0) {
             return Ok(first);
         }
-        let begun = control.seconds();
-        let mut run = Run {
+        let started = control.seconds();
+        let mut run = ProofRun {
             puzzle,
             perimeter: &self.perimeter,
             start: *start,
             heuristic: self.search.is_some().then_some(heuristic),
-            room,
+            budget,
             best: first.moves.zip(first.cost).map(|(moves, cost)| Incumbent { moves, cost }),
             stats: first.stats,
             excluded: None,
@@ -135,15 +135,10 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             sequences: 0,
         };
         let ended = run.run(control);
-        let proven = match ended {
+        let (proven, unsolved_end) = match ended {
             Err(Interrupt::Failed(error)) => return Err(error),
-            Err(Interrupt::Limit(_)) => false,
-            Ok(proven) => proven,
-        };
-        let end = match (&run.best, ended) {
-            (Some(_), _) => End::Solved,
-            (None, Err(Interrupt::Limit(limit))) => End::Limit(limit),
-            (None, _) => first.end,
+            Err(Interrupt::Limit(limit)) => (false, End::Limit(limit)),
+            Ok(proven) => (proven, first.end),
         };
         let seconds = control.seconds();
         let proof = Proof {
@@ -151,49 +146,50 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             target: run.current.map(|(target, _)| target).filter(|_| !proven),
             share: run.current.map_or(0.0, |(_, share)| share),
             sequences: run.sequences,
-            seconds: seconds - begun,
+            seconds: seconds - started,
         };
-        let (moves, cost) = run.best.map(|answer| (answer.moves, answer.cost)).unzip();
+        let solution = run.best.map(|best| (best.moves, best.cost));
+        let end = if solution.is_some() { End::Solved } else { unsolved_end };
         let stats = Stats { seconds, ..run.stats };
-        Ok(SearchResult { end, moves, cost, proven_optimal: proven, stats, proof: Some(proof) })
+        Ok(SearchResult { proof: Some(proof), ..SearchResult::new(end, solution, proven, stats) })
     }
 }
 
 /// A running proof.
-struct Run<'a, P: Puzzle> {
+struct ProofRun<'a, P: Puzzle> {
     puzzle: &'a P,
     perimeter: &'a Perimeter<P::State>,
     start: P::State,
     heuristic: Option<&'a mut dyn Heuristic<P::State>>,
-    /// How many sequences are left; `None`: as many as it takes.
-    room: Option<u64>,
+    /// Sequences that may still be made; `None`: unlimited.
+    budget: Option<u64>,
     best: Option<Incumbent>,
     stats: Stats,
-    /// The greatest cost of which it is proven that there is no solution of it, nor of less.
+    /// No solution costs this much or less.
     excluded: Option<Cost>,
     /// The cost that is being excluded, and the share of its sequences that were made.
     current: Option<(Cost, f64)>,
     sequences: u64,
 }
 
-/// The states of an early layer, and how they were reached.
-struct Early<S> {
-    /// Of each layer, for each state: its parent in the layer before, and the move. The last layer's states are the roots.
-    behind: Vec<Vec<(u32, Move)>>,
-    roots: Vec<Root<S>>,
-}
+/// The parent of each state of a layer, by index in the layer before, and the move from it.
+type BackPointers = Vec<(u32, Move)>;
 
+/// The root of a subtree: a state of an early layer.
 #[derive(Clone, Copy)]
 struct Root<S> {
     state: S,
-    /// Its number in its layer.
-    number: u32,
-    /// The move that led to it, where what may follow depends on it.
+    /// Its index in the layer.
+    index: u32,
+    /// The move that led to it, where the moves that may follow depend on it.
     last: Option<Move>,
 }
 
-impl<P: Puzzle> Run<'_, P> {
-    /// Excludes one cost after the other; whether the best answer is proven to be optimal.
+/// The back pointers of each early layer, and the states of the last.
+type EarlyLayers<S> = (Vec<BackPointers>, Vec<Root<S>>);
+
+impl<P: Puzzle> ProofRun<'_, P> {
+    /// Excludes one cost after the other; gives whether the best solution is proven optimal.
     fn run(&mut self, control: &mut Control<'_>) -> Result<bool, Interrupt> {
         if let Some(moves) = self.perimeter.path_to_goal(self.puzzle, &self.start) {
             self.take(moves, control);
@@ -217,7 +213,7 @@ impl<P: Puzzle> Run<'_, P> {
                 self.take(moves, control);
                 return Ok(true);
             }
-            if self.room == Some(0) {
+            if self.budget == Some(0) {
                 return Ok(false);
             }
             self.excluded = Some(target);
@@ -227,65 +223,59 @@ impl<P: Puzzle> Run<'_, P> {
     }
 
     fn take(&mut self, moves: Vec<Move>, control: &mut Control<'_>) {
-        let answer = Incumbent { cost: moves.len() as Cost, moves };
-        if self.best.as_ref().is_none_or(|best| answer.cost < best.cost) {
-            control.answer(&answer);
-            self.best = Some(answer);
+        let incumbent = Incumbent { cost: moves.len() as Cost, moves };
+        if self.best.as_ref().is_none_or(|best| incumbent.cost < best.cost) {
+            control.report_incumbent(&incumbent);
+            self.best = Some(incumbent);
         }
     }
 
-    /// Looks for a solution that reaches the perimeter after so many moves.
+    /// Looks for a solution that reaches the perimeter after exactly `moves` moves.
     fn exclude(
         &mut self,
         target: Cost,
         moves: usize,
         control: &mut Control<'_>,
     ) -> Result<Option<Vec<Move>>, Interrupt> {
-        let early = moves.saturating_sub(SUBTREE).max(moves.min(3)).min(MOST_EARLY);
+        let early = moves.saturating_sub(SUBTREE_MOVES).max(moves.min(3)).min(MAX_EARLY_MOVES);
         let rest = moves - early;
-        let Early { behind, mut roots } = self.early(early, control)?;
+        let (layers, mut roots) = self.roots(early, control)?;
         let counts = sequences(self.perimeter, rest, self.puzzle.move_count());
         let size = |root: &Root<P::State>| counts[root.last.map_or(counts.len() - 1, usize::from)];
         let all: u64 = roots.iter().map(size).sum();
-        if all >= WORTH_ORDER {
+        if all >= MIN_ORDERED {
             self.order(&mut roots, control)?;
         }
-        let (mut room, mut nodes) = (self.room.unwrap_or(u64::MAX), control.nodes_left(self.stats.generated));
-        let taken = roots.iter().take_while(|root| {
+        let (mut budget, mut nodes) = (self.budget.unwrap_or(u64::MAX), control.nodes_left(self.stats.generated));
+        let fits = |root: &&Root<P::State>| {
             let size = size(root);
-            let fits = room > 0 && size <= nodes;
+            let fits = budget > 0 && size <= nodes;
             if fits {
-                (room, nodes) = (room.saturating_sub(size), nodes - size);
+                (budget, nodes) = (budget.saturating_sub(size), nodes - size);
             }
             fits
-        });
-        let taken = taken.count();
-        let are_nodes_short = taken < roots.len() && room > 0;
-        self.room = self.room.map(|_| room);
-        if taken < roots.len() {
-            self.room = Some(0);
-        }
-        let found = self.search_all(&roots[..taken], rest, all, target, control)?;
-        if found.is_none() && are_nodes_short {
+        };
+        let fitting = roots.iter().take_while(fits).count();
+        let is_whole = fitting == roots.len();
+        let nodes_are_short = !is_whole && budget > 0;
+        self.budget = if is_whole { self.budget.map(|_| budget) } else { Some(0) };
+        let found = self.search_all(&roots[..fitting], rest, all, target, control)?;
+        if found.is_none() && nodes_are_short {
             return Err(Limit::Nodes.into());
         }
-        Ok(found.map(|(at, path)| {
-            let mut moves = path_to(&behind, roots[at].number);
-            moves.extend(path);
-            moves
-        }))
+        Ok(found.map(|(at, path)| [path_to(&layers, roots[at].index), path].concat()))
     }
 
-    /// The states after so many moves; of those of a class, one.
-    fn early(&mut self, moves: usize, control: &mut Control<'_>) -> Result<Early<P::State>, Interrupt> {
+    /// Makes the layers up to `moves` moves, with one state per class.
+    fn roots(&mut self, moves: usize, control: &mut Control<'_>) -> Result<EarlyLayers<P::State>, Interrupt> {
         let symmetries = self.puzzle.symmetries();
         let class = |state: &P::State| symmetries.as_ref().map_or(*state, |symmetries| symmetries.class(state).state);
-        let mut roots = vec![Root { state: self.start, number: 0, last: None }];
-        let mut behind = Vec::new();
+        let mut roots = vec![Root { state: self.start, index: 0, last: None }];
+        let mut layers = Vec::new();
         for _ in 0..moves {
-            let mut places: HashMap<P::State, usize, foldhash::fast::FixedState> = HashMap::default();
+            let mut indices: HashMap<P::State, usize, foldhash::fast::FixedState> = HashMap::default();
             let mut next: Vec<Root<P::State>> = Vec::new();
-            let mut origins: Vec<(u32, Move)> = Vec::new();
+            let mut back = BackPointers::new();
             for (i, root) in roots.iter().enumerate() {
                 if i.is_multiple_of(1 << 12)
                     && let Some(limit) = control.reached(&|| (next.len() * 3 * size_of::<Root<P::State>>()) as u64)
@@ -297,13 +287,13 @@ impl<P: Puzzle> Run<'_, P> {
                 }
                 for &action in self.perimeter.following(root.last) {
                     let Some(child) = self.puzzle.apply(&root.state, action) else { continue };
-                    let place = *places.entry(class(&child)).or_insert(next.len());
-                    match next.get_mut(place) {
+                    let index = *indices.entry(class(&child)).or_insert(next.len());
+                    match next.get_mut(index) {
                         // Reached in two ways, or an image of another: any move may come next.
-                        Some(there) => there.last = None,
+                        Some(known) => known.last = None,
                         None => {
-                            next.push(Root { state: child, number: next.len() as u32, last: Some(action) });
-                            origins.push((i as u32, action));
+                            next.push(Root { state: child, index: next.len() as u32, last: Some(action) });
+                            back.push((i as u32, action));
                         }
                     }
                 }
@@ -312,34 +302,35 @@ impl<P: Puzzle> Run<'_, P> {
             if control.too_many(self.stats.generated) {
                 return Err(Limit::Nodes.into());
             }
-            behind.push(origins);
+            layers.push(back);
             roots = next;
         }
-        Ok(Early { behind, roots })
+        Ok((layers, roots))
     }
 
-    /// Puts the roots into the order of their estimates.
+    /// Sorts the roots by their estimates.
     fn order(&mut self, roots: &mut [Root<P::State>], control: &mut Control<'_>) -> Result<(), Interrupt> {
         let Some(heuristic) = &mut self.heuristic else { return Ok(()) };
         let mut values = Vec::with_capacity(roots.len());
         let states: Vec<P::State> = roots.iter().map(|root| root.state).collect();
         let mut queue = ChunkQueue::new(&mut **heuristic, Query::Values);
-        let mut take = |estimates: Estimates| values.extend(estimates.values);
-        while (queue.next as usize) < states.len() {
+        while queue.next < states.len() {
             if let Some(limit) = control.reached(&|| 0) {
                 return Err(limit.into());
             }
-            queue.advance(&states, &mut self.stats.evaluated, &mut take)?;
+            let collected = queue.advance(&states, &mut self.stats.evaluated)?;
+            values.extend(collected.into_iter().flat_map(|estimates| estimates.values));
         }
-        queue.finish(&states, &mut self.stats.evaluated, &mut take)?;
+        while let Some(estimates) = queue.finish(&states, &mut self.stats.evaluated)? {
+            values.extend(estimates.values);
+        }
         drop(queue);
-        let mut ranked: Vec<(f32, Root<P::State>)> = values.into_iter().zip(roots.iter().copied()).collect();
-        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-        roots.iter_mut().zip(ranked).for_each(|(root, (_, ranked))| *root = ranked);
+        // Until now, a root stands at its index.
+        roots.sort_by(|a, b| values[a.index as usize].total_cmp(&values[b.index as usize]));
         Ok(())
     }
 
-    /// Searches subtrees on all cores; the first, in their order, that has a solution: its number, and the path from its
+    /// Searches subtrees on all cores. Gives the first, in their order, with a solution: its position, and the path from its
     /// root.
     fn search_all(
         &mut self,
@@ -353,7 +344,7 @@ impl<P: Puzzle> Run<'_, P> {
         let next = AtomicUsize::new(0);
         // Subtrees from this one on are not needed any more.
         let until = AtomicUsize::new(roots.len());
-        let made = AtomicU64::new(0);
+        let generated = AtomicU64::new(0);
         let found: Mutex<Option<(usize, Vec<Move>)>> = Mutex::new(None);
         let (puzzle, perimeter) = (self.puzzle, self.perimeter);
         let work = || {
@@ -364,17 +355,17 @@ impl<P: Puzzle> Run<'_, P> {
                     break;
                 }
                 let path = search.search(&roots[at].state, roots[at].last, rest, at);
-                made.fetch_add(std::mem::take(&mut search.generated), Ordering::Relaxed);
+                generated.fetch_add(std::mem::take(&mut search.generated), Ordering::Relaxed);
                 if let Some(path) = path {
                     until.fetch_min(at, Ordering::Relaxed);
-                    let mut found = found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                     if found.as_ref().is_none_or(|(other, _)| at < *other) {
                         *found = Some((at, path));
                     }
                 }
             }
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         let before = self.stats.generated;
         let mut ended = None;
         let jobs = (0..cores).map(|_| Box::new(&work) as Job<'_>).collect();
@@ -382,15 +373,19 @@ impl<P: Puzzle> Run<'_, P> {
             let mut reported = Instant::now();
             while !all_ended() {
                 thread::sleep(Duration::from_micros(200));
-                if reported.elapsed() < REPORT_EVERY {
+                if reported.elapsed() < REPORT_INTERVAL {
                     continue;
                 }
                 reported = Instant::now();
-                let now = made.load(Ordering::Relaxed);
+                let now = generated.load(Ordering::Relaxed);
                 self.stats.generated = before + now;
                 let share = now as f64 / all.max(1) as f64;
-                let left = begun.elapsed().as_secs_f64() * (all.saturating_sub(now)) as f64 / now.max(1) as f64;
-                self.report(target, share, left, control);
+                let seconds_left =
+                    started.elapsed().as_secs_f64() * (all.saturating_sub(now)) as f64 / now.max(1) as f64;
+                let (stats, best) = (Stats { seconds: control.seconds(), ..self.stats }, self.best.as_ref());
+                let (best, excluded) = (best.map(|best| best.cost), self.excluded);
+                let proof = Some(ProofProgress { best, excluded, target, share, seconds_left });
+                control.report(&Progress { stats, best: None, least_f: None, proof });
                 ended = control.reached(&|| 0).or(control.too_many(self.stats.generated).then_some(Limit::Nodes));
                 if ended.is_some() {
                     until.store(0, Ordering::Relaxed);
@@ -399,34 +394,24 @@ impl<P: Puzzle> Run<'_, P> {
             }
         });
         beside(jobs, wait);
-        let now = made.into_inner();
+        let now = generated.into_inner();
         self.stats.generated = before + now;
         self.sequences += now;
         self.current = Some((target, now as f64 / all.max(1) as f64));
-        let found = found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match (found, ended) {
-            (Some(found), _) => Ok(Some(found)),
+        match (found.into_inner().unwrap_or_else(PoisonError::into_inner), ended) {
             (None, Some(limit)) => Err(limit.into()),
-            (None, None) => Ok(None),
+            (found, _) => Ok(found),
         }
-    }
-
-    fn report(&self, target: Cost, share: f64, seconds_left: f64, control: &mut Control<'_>) {
-        let stats = Stats { seconds: control.seconds(), ..self.stats };
-        let best = self.best.as_ref().map(|best| best.cost);
-        let proof = ProofProgress { best, excluded: self.excluded, target, share, seconds_left };
-        control.report(&Progress { stats, best: None, least_f: None, proof: Some(proof) });
     }
 }
 
 /// The moves from the start to a state of the last layer.
-fn path_to(behind: &[Vec<(u32, Move)>], number: u32) -> Vec<Move> {
-    let mut moves = Vec::with_capacity(behind.len());
-    let mut at = number;
-    for origins in behind.iter().rev() {
-        let (parent, action) = origins[at as usize];
+fn path_to(layers: &[BackPointers], mut index: u32) -> Vec<Move> {
+    let mut moves = Vec::with_capacity(layers.len());
+    for back in layers.iter().rev() {
+        let (parent, action) = back[index as usize];
         moves.push(action);
-        at = parent;
+        index = parent;
     }
     moves.reverse();
     moves

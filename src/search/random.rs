@@ -1,23 +1,23 @@
-//! A random walk: legal moves at random until the goal is met, or a number of moves is made.
+//! A random walk: random legal moves until the goal is met, or a number of moves is made.
 //!
-//! A baseline for the other searches. The same seed gives the same walk. A walk that comes to a state without legal moves
-//! starts again.
+//! A baseline for the other searches. The same seed gives the same walk. A walk that runs into a state without legal
+//! moves starts again.
 
 use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Puzzle};
 use rand::Rng as _;
 
-/// The search `random`; it asks no heuristic.
+/// The search `random`, which uses no heuristic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RandomWalk {
-    /// Of the walk.
+    /// The seed of the walk.
     pub seed: u64,
-    /// The most moves that are made before it gives up.
+    /// The walk gives up after this many moves.
     pub most_moves: u64,
 }
 
-/// Moves of a walk before it gives up.
+/// Moves after which a walk gives up by default.
 pub const MOST_MOVES: u64 = 10_000;
 
 impl<P: Puzzle> Search<P> for RandomWalk {
@@ -72,14 +72,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
             moves.push(action);
         };
         stats.seconds = control.seconds();
-        let solved = end == End::Solved;
-        Ok(SearchResult {
-            end,
-            proven_optimal: solved && moves.is_empty(),
-            moves: solved.then_some(moves),
-            cost: solved.then_some(cost),
-            stats,
-            proof: None,
-        })
+        let proven = moves.is_empty();
+        Ok(SearchResult::new(end, (end == End::Solved).then_some((moves, cost)), proven, stats))
     }
 }

@@ -1,23 +1,34 @@
-//! What comes out of a search: how it ended, the solution, and what was counted.
+//! The result of a search: how it ended, the solution, and the counts.
 
 use super::limits::Limit;
 use crate::puzzle::{Cost, Move};
+use std::fmt::{self, Display, Formatter};
 
-/// How a search ended.
+/// How a search ended; its `Display` is the word of result files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// With a solution.
     Solved,
-    /// Everything that can be reached was seen, and no goal is among it.
+    /// Every reachable state was seen, and none is a goal.
     NoSolution,
     /// At a limit, without a solution.
     Limit(Limit),
 }
 
+impl Display for End {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Solved => f.pad("solved"),
+            End::NoSolution => f.pad("no solution"),
+            End::Limit(limit) => limit.fmt(f),
+        }
+    }
+}
+
 /// The counts of a search; each is counted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stats {
-    /// Every child made, duplicates included.
+    /// Children made, duplicates included.
     pub generated: u64,
     /// Distinct states kept, the start included.
     pub stored: u64,
@@ -34,7 +45,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// The counts of two searches together; the time is not added up.
+    /// Adds the counts of two searches, but not their time.
     pub(super) fn and(&self, other: &Stats) -> Stats {
         Stats {
             generated: self.generated + other.generated,
@@ -55,72 +66,72 @@ pub struct SearchResult {
     pub end: End,
     /// The solution, if there is one.
     pub moves: Option<Vec<Move>>,
-    /// What it costs.
+    /// The cost of the solution.
     pub cost: Option<Cost>,
-    /// Whether no cheaper solution exists; `true` only where that is proven.
+    /// Whether it is proven that no cheaper solution exists.
     pub proven_optimal: bool,
-    /// Its counts and its time.
+    /// The counts and the time.
     pub stats: Stats,
-    /// What a proof after the search has excluded, where there was one.
+    /// The extent of the proof after the search, if there was one.
     pub proof: Option<Proof>,
 }
 
 impl SearchResult {
-    /// Of no search at all.
-    pub(super) fn none() -> Self {
-        let stats = Stats::default();
-        SearchResult { end: End::NoSolution, moves: None, cost: None, proven_optimal: false, stats, proof: None }
+    /// A result without a proof; `solution` is the moves and their cost, `proven_optimal` counts only with a solution.
+    pub fn new(end: End, solution: Option<(Vec<Move>, Cost)>, proven_optimal: bool, stats: Stats) -> Self {
+        let (moves, cost) = solution.unzip();
+        SearchResult { end, proven_optimal: proven_optimal && moves.is_some(), moves, cost, stats, proof: None }
     }
 }
 
-/// What a [proof](super::prove) has excluded.
+/// The extent of a [proof](super::prove).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Proof {
-    /// There is no solution of this cost or less.
+    /// No solution costs this much or less.
     pub excluded: Option<Cost>,
-    /// The cost that was being excluded, where the proof was not ended.
+    /// The cost that was being excluded when an unfinished proof ended.
     pub target: Option<Cost>,
-    /// The share of the sequences that were made for that cost.
+    /// The share of that cost's move sequences that were looked up.
     pub share: f64,
-    /// Sequences of moves whose ends were looked up, for all costs together.
+    /// Move sequences that were looked up, for all costs together.
     pub sequences: u64,
-    /// Its part of the time.
+    /// Time of the proof alone.
     pub seconds: f64,
 }
 
-/// Where a [proof](super::prove) is.
+/// The progress of a [proof](super::prove).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProofProgress {
     /// The cost of the best solution so far.
     pub best: Option<Cost>,
-    /// There is no solution of this cost or less.
+    /// No solution costs this much or less.
     pub excluded: Option<Cost>,
     /// The cost that is being excluded.
     pub target: Cost,
-    /// The share of the sequences that were made for it.
+    /// The share of that cost's move sequences that were looked up.
     pub share: f64,
-    /// What the rest of them will take.
+    /// Estimated time for the rest of them.
     pub seconds_left: f64,
 }
 
-/// The state of a running search.
+/// The progress of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// The counts so far.
     pub stats: Stats,
-    /// The least cost-to-go among all nodes evaluated so far, and the path cost of the node that has it.
+    /// The least cost-to-go of all evaluated nodes, and the path cost of its node.
     pub best: Option<(f32, Cost)>,
     /// The least priority in the open list.
     pub least_f: Option<f32>,
-    /// Where the proof is, after the search.
+    /// The progress of the proof after the search.
     pub proof: Option<ProofProgress>,
 }
 
-/// A solution that a search has met on its way to a better one.
+/// The best solution so far, on the way to a better one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incumbent {
     /// The solution.
     pub moves: Vec<Move>,
-    /// What it costs.
+    /// Its cost.
     pub cost: Cost,
 }

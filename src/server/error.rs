@@ -1,4 +1,4 @@
-//! Why a request is refused: a status, a reason, and the field that it is about.
+//! Refusal of a request: a status, a reason, and the field at fault.
 
 use crate::error::{Error, SettingError};
 use axum::Json;
@@ -12,7 +12,7 @@ pub(super) struct ApiError {
     #[serde(skip)]
     pub(super) status: StatusCode,
     pub(super) error: String,
-    /// The field of the request, where it is about one.
+    /// The field of the request that is refused, if there is one.
     pub(super) field: Option<String>,
 }
 
@@ -21,7 +21,7 @@ impl ApiError {
         ApiError { status, error: error.into(), field: None }
     }
 
-    /// About a field of the request.
+    /// Refuses a field of the request.
     pub(super) fn of(field: &str, reason: impl Into<String>) -> Self {
         SettingError::new(field, reason).into()
     }
@@ -29,8 +29,7 @@ impl ApiError {
 
 impl From<SettingError> for ApiError {
     fn from(error: SettingError) -> Self {
-        let text = error.to_string();
-        ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, error: text, field: Some(error.field) }
+        Error::from(error).into()
     }
 }
 

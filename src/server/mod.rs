@@ -1,14 +1,24 @@
 //! The HTTP server: the page with a solver behind it, and a small JSON API.
 //!
 //! ```text
-//! connection ─ routes ─► request: fields checked ─► queue: a place, then the model's turn ─► worker
-//!                 ▲                                                                             │
-//!                 └────────────── progress, answers, the end ◄──────── one thread a model, which ┘
-//!                                                                     keeps what it has loaded
+//! connection ─ routes ─► request: fields checked ─► queue: waits for a place and its model ─► worker
+//!                 ▲                                                                              │
+//!                 └─────────────── progress, solutions, the end ◄── one thread per model, keeps ─┘
+//!                                                                   what it has loaded
 //! ```
 //!
-//! A search blocks only the connection that requested it: searches run on threads of their own, never on
-//! those that serve connections. A connection that closes gives up its place, and ends its search.
+//! | file | content |
+//! | --- | --- |
+//! | `routes` | the routes and their responses |
+//! | `request` | the JSON of a request to solve |
+//! | `offers` | puzzles and models on offer |
+//! | `puzzles` | questions that need a puzzle's rules: check, scramble, plan |
+//! | `queue` | places, turns, and the workers |
+//! | `worker` | the thread that searches with one model |
+//! | `error` | how a request is refused |
+//!
+//! A search blocks only the connection that requested it: searches run on their own threads, never on the threads that
+//! serve connections. Closing a connection gives up its place in the queue and ends its search.
 
 use crate::error::{Context, Result, SettingError};
 use crate::memory;
@@ -33,44 +43,47 @@ mod request;
 mod routes;
 mod worker;
 
-/// Connections at a time; more wait to be accepted.
-const CONNECTIONS: usize = 128;
+/// Connections served at a time; more wait to be accepted.
+const MAX_CONNECTIONS: usize = 128;
 
-/// How long a connection may take to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(20);
+/// Time for a connection to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long searches may take to see that they are to stop.
-const STOP_TIME: Duration = Duration::from_secs(10);
+/// Time for searches to end after a stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The share of the available memory that all searches together take by default.
+/// Time between two looks at the stop flag, and before the next try to accept a connection.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Share of the available memory that all searches together take by default.
 const MEMORY_SHARE: f64 = 0.6;
 
-/// What a server offers, and what it holds requests to.
+/// Address, offers and limits of a server.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// The address to listen on; port 0 for any that is free.
+    /// The address to listen on; port 0 takes any free port.
     pub address: SocketAddr,
-    /// Files of puzzles that are offered beside those that come with costar.
+    /// Puzzle files on offer, besides the puzzles included in costar.
     pub puzzles: Vec<String>,
-    /// Models that are offered beside those on the search path.
+    /// Models on offer, besides those on the search path.
     pub models: Vec<String>,
-    /// Where networks run.
+    /// Device of the networks.
     pub device: DeviceChoice,
-    /// How many searches run at a time: one a model.
+    /// Searches at a time, one per model.
     pub searches: usize,
-    /// How many requests may wait for their turn; more are refused.
+    /// Requests that may wait for their turn; more are refused.
     pub queue: usize,
-    /// The most seconds that a search gets; a request may ask for less.
+    /// Longest time of a search, in seconds; a request may ask for less.
     pub max_seconds: f64,
-    /// The most bytes that the nodes of a search get; a request may ask for less. `None`: 60 % of what is available,
-    /// shared among the searches.
+    /// Most bytes for the nodes of a search; a request may ask for less. `None`: 60 % of the available memory, shared
+    /// among the searches.
     pub max_memory: Option<u64>,
     /// The largest body of a request, in bytes.
     pub max_body: usize,
 }
 
 impl ServerConfig {
-    /// Refuses what cannot be offered, and fills in what is left out.
+    /// Refuses what cannot be offered, and fills in the memory limit.
     fn resolve(mut self) -> Result<Self> {
         for file in &self.puzzles {
             if !file.ends_with(".json") {
@@ -89,7 +102,7 @@ impl ServerConfig {
         Ok(self)
     }
 
-    /// The most bytes that the nodes of a search get.
+    /// Most bytes for the nodes of a search.
     fn node_memory(&self) -> u64 {
         self.max_memory.unwrap_or(u64::MAX)
     }
@@ -100,7 +113,7 @@ impl ServerConfig {
     }
 }
 
-/// Serves until `stop` is set; `listening` is told the address.
+/// Serves until `stop` is set; `listening` is called with the address.
 ///
 /// # Errors
 /// If something cannot be offered, or the address cannot be listened on.
@@ -113,52 +126,48 @@ pub fn run(config: ServerConfig, stop: &Arc<AtomicBool>, listening: impl FnOnce(
         .build()
         .context("the threads that serve connections cannot be started")?;
     runtime.block_on(async {
-        let wanted = config.address;
-        let listener = TcpListener::bind(wanted).await.with_context(|| format!("cannot listen on {wanted}"))?;
+        let address = config.address;
+        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         listening(listener.local_addr().context("the address is not known")?);
         let queue = Arc::new(JobQueue::new(config, Arc::clone(stop)));
-        serve(listener, routes::router(&queue), stop).await;
-        queue.close(Instant::now() + STOP_TIME).await;
+        tokio::select! {
+            () = accept_all(listener, routes::router(&queue)) => (),
+            () = is_set(stop) => (),
+        }
+        queue.close(Instant::now() + STOP_TIMEOUT).await;
         Result::<()>::Ok(())
     })?;
-    // Whatever still waits for a disk or a client is left behind.
+    // Tasks that still wait for a disk or a client are abandoned.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Takes connections until the flag is set.
-async fn serve(listener: TcpListener, router: Router, stop: &AtomicBool) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let accept_all = async {
-        loop {
-            let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
-            match listener.accept().await {
-                Ok((stream, _)) => drop(tokio::spawn(connection(stream, router.clone(), permit))),
-                // Out of file descriptors, or a client that has gone: neither is the end.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
+async fn accept_all(listener: TcpListener, router: Router) {
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::spawn(serve(stream, router.clone(), permit))),
+            // No file descriptor is free, or the client is gone: try again.
+            Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
         }
-    };
-    tokio::select! {
-        () = accept_all => (),
-        () = raised(stop) => (),
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, _permit: OwnedSemaphorePermit) {
+async fn serve(stream: TcpStream, router: Router, _permit: OwnedSemaphorePermit) {
     let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(router);
-    // What goes wrong with a connection is the client's, and nobody is there to be told.
+    // A connection that fails concerns its client alone.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }
 
-/// Waits for a flag.
-async fn raised(flag: &AtomicBool) {
+/// Waits until a flag is set.
+async fn is_set(flag: &AtomicBool) {
     while !flag.load(Ordering::Relaxed) {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What a server offers: puzzles, with their searches, heuristics and models.
+//! The offer of a server: puzzles with their searches, heuristics and models.
 
 use super::ServerConfig;
 use super::error::ApiError;
@@ -12,9 +12,9 @@ use serde::Serialize;
 /// A puzzle, as `GET /puzzles` lists it.
 #[derive(Debug, Serialize)]
 pub(super) struct Offer {
-    /// What requests call it.
+    /// Its name in requests.
     puzzle: String,
-    /// What the puzzle calls itself, and models know it by: another name than the first where its file was given.
+    /// Its own name, which models know; it differs from the first for a puzzle from a file.
     name: String,
     /// How instances and moves are written.
     notation: &'static str,
@@ -47,7 +47,7 @@ pub(super) fn list(config: &ServerConfig) -> Vec<Offer> {
     offers.chain(kept).map(|offer| with_models(offer, &config.models)).collect()
 }
 
-/// What a puzzle offers.
+/// The offer for one puzzle.
 ///
 /// # Errors
 /// If there is none of that name.
@@ -129,8 +129,8 @@ impl Visitor for Describe<'_> {
     }
 }
 
-/// What [`visit`] knows a puzzle by that a request names. Files that the server was not started with are refused: a
-/// request cannot have it read any file.
+/// The name by which [`visit`] knows the puzzle of a request. Files that the server was not started with are refused: a
+/// request cannot make it read any file.
 pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> Result<String, ApiError> {
     if !has_own_rules(name) {
         let (kept, given) = (kept_beside_models(config), &config.puzzles);

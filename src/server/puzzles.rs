@@ -1,149 +1,156 @@
-//! What requests ask of a puzzle by its name, beside a search: whether an instance is possible, a scramble, and what a
-//! search would do.
+//! Questions that need a puzzle's rules: whether an instance is possible, a random instance, and the plan of a search.
 
 use super::error::ApiError;
 use super::request::SolveRequest;
-use crate::puzzle::{Puzzle, move_names};
+use super::worker::WorkerKey;
+use crate::puzzle::{ParseError, Puzzle, move_names};
 use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
+use crate::report::Record;
 use crate::solver::HeuristicPlan;
 use crate::view::Playback;
 use serde::Serialize;
 
-/// The deepest perimeter that is made for a request.
-const MADE_PERIMETER: u32 = 7;
+/// The deepest perimeter that is built for a request.
+const MAX_NEW_PERIMETER: u32 = 7;
 
-/// Whether an instance is possible, and how it looks.
-#[derive(Debug, Serialize)]
-pub(super) struct Checked {
+/// Whether an instance is possible, and its picture.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct InstanceCheck {
     possible: bool,
-    /// Why not.
+    /// Why it is impossible.
     reason: Option<String>,
     /// The state, as text.
     state: Option<String>,
     /// Whether it is solved already.
     solved: bool,
-    /// The scramble alone, to be shown.
+    /// The scramble, without a solution.
     playback: Option<Playback>,
 }
 
-/// Reads an instance.
+/// Checks an instance.
 ///
 /// # Errors
 /// If there is no such puzzle or goal. An impossible instance is no error.
-pub(super) fn check(puzzle: &str, goal: Option<&str>, instance: &str) -> Result<Checked, ApiError> {
-    Ok(visit(puzzle, goal, Check(instance))?)
+pub(super) fn check(puzzle: &str, goal: Option<&str>, instance: &str) -> Result<InstanceCheck, ApiError> {
+    Ok(visit(puzzle, goal, CheckInstance(instance))?)
 }
 
-struct Check<'a>(&'a str);
+struct CheckInstance<'a>(&'a str);
 
-impl Visitor for Check<'_> {
-    type Output = Checked;
+impl Visitor for CheckInstance<'_> {
+    type Output = InstanceCheck;
 
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Checked {
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> InstanceCheck {
         let puzzle = &**entry.puzzle();
-        let read =
-            puzzle.parse(self.0).and_then(|state| Ok((state, Playback::new(puzzle, &entry.goals(), self.0, &[])?)));
-        match read {
-            Ok((state, playback)) => Checked {
+        let check = || {
+            let state = puzzle.parse(self.0)?;
+            Ok::<_, ParseError>(InstanceCheck {
                 possible: true,
                 reason: None,
                 state: Some(puzzle.format(&state)),
                 solved: puzzle.is_goal(&state),
-                playback: Some(playback),
-            },
-            Err(error) => {
-                Checked { possible: false, reason: Some(error.to_string()), state: None, solved: false, playback: None }
-            }
-        }
+                playback: Some(Playback::new(puzzle, &entry.goals(), self.0, &[])?),
+            })
+        };
+        check().unwrap_or_else(|error| InstanceCheck { reason: Some(error.to_string()), ..InstanceCheck::default() })
     }
 }
 
-/// A random instance.
-#[derive(Debug, Serialize)]
-pub(super) struct Scrambled {
-    puzzle: String,
-    /// What a search can be asked to solve: the moves, or where instances are written as states, the state.
-    instance: String,
-    /// The moves from solved; none of a puzzle whose moves cannot be undone.
-    scramble: String,
-    seed: u64,
-}
-
-/// Scrambles a puzzle by so many moves; the same seed gives the same scramble. `name` is what the request calls the
-/// puzzle, and `found` what [`visit`] knows it by.
+/// A random instance, `depth` moves from solved, and these moves; the same seed gives the same instance. The instance is the
+/// moves, or the state if the puzzle writes instances as states. Without inverses of its moves, there are no moves.
 ///
 /// # Errors
-/// If there is no such puzzle, or its moves cannot be undone.
-pub(super) fn scramble(name: &str, found: &str, depth: Option<u32>, seed: u64) -> Result<Scrambled, ApiError> {
-    visit(found, None, Scramble { name, depth, seed })?
+/// If there is no such puzzle, or no way to random states of it.
+pub(super) fn scramble(puzzle: &str, depth: Option<u64>, seed: u64) -> Result<(String, String), ApiError> {
+    visit(puzzle, None, ScrambleWith { depth, seed })?
 }
 
-struct Scramble<'a> {
-    name: &'a str,
-    depth: Option<u32>,
+struct ScrambleWith {
+    depth: Option<u64>,
     seed: u64,
 }
 
-impl Visitor for Scramble<'_> {
-    type Output = Result<Scrambled, ApiError>;
+impl Visitor for ScrambleWith {
+    type Output = Result<(String, String), ApiError>;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let puzzle = &**entry.puzzle();
+        let mut generator = generator(self.seed, 0);
         let Some(reverse) = entry.reverse() else {
-            let state = entry.random_state(self.depth.map(u64::from), &mut generator(self.seed, 0));
+            let state = entry.random_state(self.depth, &mut generator);
             let reason = || format!("the moves of {} cannot be undone, so it has no scrambles", puzzle.name());
-            let instance = puzzle.format(&state.ok_or_else(|| ApiError::of("puzzle", reason()))?);
-            return Ok(Scrambled { puzzle: self.name.into(), instance, scramble: String::new(), seed: self.seed });
+            return Ok((puzzle.format(&state.ok_or_else(|| ApiError::of("puzzle", reason()))?), String::new()));
         };
-        let depth = self.depth.unwrap_or_else(|| reverse.default_depth(puzzle));
-        let (moves, state) = reverse.scramble(puzzle, depth.into(), &mut generator(self.seed, 0));
+        let depth = self.depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
+        let (moves, state) = reverse.scramble(puzzle, depth, &mut generator);
         let scramble = move_names(puzzle, &moves).join(" ");
-        let written_as_moves = puzzle.scramble(&scramble).is_some();
-        let instance = if written_as_moves { scramble.clone() } else { puzzle.format(&state) };
-        Ok(Scrambled { puzzle: self.name.into(), instance, scramble, seed: self.seed })
+        let reads_moves = puzzle.scramble(&scramble).is_some();
+        Ok((if reads_moves { scramble.clone() } else { puzzle.format(&state) }, scramble))
     }
 }
 
-/// What a search is done with: a worker does one at a time.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct WorkerKey {
-    pub(super) puzzle: String,
-    pub(super) goal: Option<String>,
-    pub(super) heuristic: HeuristicPlan,
+/// A request to solve that was found correct.
+pub(super) struct CheckedRequest {
+    pub(super) key: WorkerKey,
+    pub(super) request: SolveRequest,
+    /// The record if the request is stopped before its turn.
+    pub(super) stopped: Box<Record>,
 }
 
-/// Checks all of a request that can be checked before anything is loaded.
+/// Checks everything about a request that can be checked before anything is loaded.
 ///
 /// # Errors
 /// Names the field, and what is expected.
-pub(super) fn check_request(request: &SolveRequest) -> Result<WorkerKey, ApiError> {
-    let heuristic = visit(&request.puzzle, request.goal.as_deref(), CheckRequest(request))??;
-    Ok(WorkerKey { puzzle: request.puzzle.clone(), goal: request.goal.clone(), heuristic })
+pub(super) fn check_request(request: SolveRequest) -> Result<CheckedRequest, ApiError> {
+    let (heuristic, stopped) = visit(&request.puzzle, request.goal.as_deref(), PlanRequest(&request))??;
+    let key = WorkerKey { puzzle: request.puzzle.clone(), goal: request.goal.clone(), heuristic };
+    Ok(CheckedRequest { key, request, stopped })
 }
 
-struct CheckRequest<'a>(&'a SolveRequest);
+struct PlanRequest<'a>(&'a SolveRequest);
 
-impl Visitor for CheckRequest<'_> {
-    type Output = Result<HeuristicPlan, ApiError>;
+impl Visitor for PlanRequest<'_> {
+    type Output = Result<(HeuristicPlan, Box<Record>), ApiError>;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let request = self.0;
-        let in_instance = |error: crate::puzzle::ParseError| ApiError::of("instance", error.0);
+        let in_instance = |error: ParseError| ApiError::of("instance", error.0);
         let puzzle = &**entry.puzzle();
         let start = puzzle.parse(&request.instance).map_err(in_instance)?;
         Playback::new(puzzle, &[], &request.instance, &[]).map_err(in_instance)?;
         let plan = request.builder(entry.clone()).plan()?;
         let asked = request.search.perimeter.unwrap_or(0);
-        let kept = if asked > MADE_PERIMETER { entry.kept_perimeter(plan.perimeter.class_bytes()) } else { None };
-        let most = kept.map_or(MADE_PERIMETER, |kept| kept.max(MADE_PERIMETER));
+        let kept = if asked > MAX_NEW_PERIMETER { entry.cached_perimeter(plan.perimeter.class_bytes()) } else { None };
+        let most = kept.map_or(MAX_NEW_PERIMETER, |kept| kept.max(MAX_NEW_PERIMETER));
         if asked > most {
-            let reason = "none deeper is kept that fits `max_memory`, and to make one takes long; `costar perimeter` makes and keeps it";
+            let reason = "the cache holds no deeper one that fits `max_memory`, and building one takes long: \
+                          `costar perimeter` builds and keeps it";
             return Err(ApiError::of("perimeter", format!("expected at most {most}, got {asked}: {reason}")));
         }
-        if matches!(plan.heuristic, HeuristicPlan::Network { .. }) {
+        let model = match &plan.heuristic {
+            HeuristicPlan::Network { name, .. } => Some(name.clone()),
+            _ => None,
+        };
+        if model.is_some() {
             puzzle.check_encodes(&start).map_err(in_instance)?;
         }
-        Ok(plan.heuristic)
+        let stopped = Record {
+            puzzle: puzzle.name(),
+            instance: request.instance.clone(),
+            model,
+            search: plan.search.name().into(),
+            config: plan.options(0).to_json().into(),
+            ended_by: Some("stopped".into()),
+            rules_crc32: puzzle.rules_crc32(),
+            max_seconds: request.limits.time.map(|time| time.as_secs_f64()),
+            max_nodes: request.limits.nodes,
+            max_memory: request.limits.memory,
+            version: Some(env!("CARGO_PKG_VERSION").into()),
+            date: crate::report::utc_now(),
+            processor: Some(crate::report::processor()),
+            ..Record::default()
+        };
+        Ok((plan.heuristic, Box::new(stopped)))
     }
 }

@@ -1,102 +1,77 @@
-//! The queue of searches: its places, one search at a time of a model, and the workers that keep their models.
+//! The queue of searches: a limited number of places, one search at a time per model, and the workers that keep their
+//! models.
 
-use super::ServerConfig;
 use super::error::ApiError;
-use super::puzzles::WorkerKey;
-use super::request::SolveRequest;
-use super::worker::{self, Event, Job};
+use super::puzzles::CheckedRequest;
+use super::worker::{self, Event, Job, SolveResponse, WorkerKey};
+use super::{ServerConfig, is_set};
 use axum::http::StatusCode;
 use hashbrown::HashMap;
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{Receiver, channel};
 
-/// Models that are kept; of more, one that is idle is dropped.
-const KEPT: usize = 4;
+/// Workers, each with its model in memory; beyond this number, an idle one is dropped.
+const MAX_WORKERS: usize = 4;
 
-/// Events that wait for a slow client at most.
-const EVENTS: usize = 256;
+/// Events that may wait for a slow client.
+const EVENT_CAPACITY: usize = 256;
+
+/// Time for the last events to reach their clients when the server stops.
+const LAST_EVENTS_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The queue and the workers.
 pub(super) struct JobQueue {
     pub(super) config: ServerConfig,
-    /// Ends all that the workers do.
+    /// Ends everything that the workers do.
     stop: Arc<AtomicBool>,
     /// Places for searches that run or wait.
     places: Arc<Semaphore>,
     /// Searches that may run at a time.
-    machine: Arc<Semaphore>,
-    workers: Mutex<HashMap<WorkerKey, Arc<Worker>>>,
-    /// All that run or wait, by number.
-    searches: Mutex<HashMap<u64, Arc<JobHandle>>>,
+    running: Arc<Semaphore>,
+    workers: Mutex<HashMap<WorkerKey, Arc<WorkerHandle>>>,
+    /// The stop flags of the searches that run or wait, by number.
+    searches: Mutex<HashMap<u64, Arc<AtomicBool>>>,
 }
 
 /// A thread that searches with one model.
-struct Worker {
+struct WorkerHandle {
     jobs: mpsc::Sender<Job>,
     turn: Arc<Semaphore>,
     thread: JoinHandle<()>,
 }
 
-/// What ends a search.
-#[derive(Debug, Default)]
-struct JobHandle {
-    stop: Arc<AtomicBool>,
-    stopped: Notify,
-}
-
-impl JobHandle {
-    fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.stopped.notify_one();
-    }
-}
-
-/// A search that runs or waits; dropped, it ends, and gives up its place.
+/// A search that runs or waits.
 pub(super) struct SubmittedSearch {
-    pub(super) number: u64,
-    /// How many others ran or waited when it came.
+    /// Searches that ran or waited at the time of the request.
     pub(super) ahead: usize,
-    events: Receiver<Event>,
-    handle: Arc<JobHandle>,
+    /// The channel closes after the last event.
+    pub(super) events: Receiver<Event>,
+    pub(super) guard: SearchGuard,
+}
+
+/// Ends its search and gives up the place when dropped.
+pub(super) struct SearchGuard {
+    pub(super) number: u64,
     queue: Arc<JobQueue>,
 }
 
-impl SubmittedSearch {
-    /// What happens next; `None` after the end.
-    pub(super) async fn next(&mut self) -> Option<Event> {
-        self.events.recv().await
-    }
-}
-
-impl Drop for SubmittedSearch {
+impl Drop for SearchGuard {
     fn drop(&mut self) {
-        self.handle.stop();
+        self.queue.stop(self.number);
         locked(&self.queue.searches).remove(&self.number);
     }
-}
-
-/// How busy the server is, and what it is held to.
-#[derive(Debug, Serialize)]
-pub(super) struct Status {
-    running: usize,
-    waiting: usize,
-    /// How many may run, and how many wait.
-    searches: usize,
-    queue: usize,
-    max_seconds: f64,
-    max_memory: u64,
 }
 
 impl JobQueue {
     pub(super) fn new(config: ServerConfig, stop: Arc<AtomicBool>) -> Self {
         JobQueue {
             places: Arc::new(Semaphore::new(config.searches + config.queue)),
-            machine: Arc::new(Semaphore::new(config.searches)),
+            running: Arc::new(Semaphore::new(config.searches)),
             workers: Mutex::default(),
             searches: Mutex::default(),
             config,
@@ -104,30 +79,29 @@ impl JobQueue {
         }
     }
 
-    /// Places in all.
-    fn size(&self) -> usize {
-        self.config.searches + self.config.queue
+    /// Load and limits, as `GET /status` answers.
+    pub(super) fn status(&self) -> Value {
+        let running = self.config.searches - self.running.available_permits();
+        json!({
+            "running": running,
+            "waiting": self.taken_places().saturating_sub(running),
+            "searches": self.config.searches,
+            "queue": self.config.queue,
+            "max_seconds": self.config.max_seconds,
+            "max_memory": self.config.node_memory(),
+        })
     }
 
-    /// How busy the server is.
-    pub(super) fn status(&self) -> Status {
-        let taken = self.size() - self.places.available_permits();
-        let running = self.config.searches - self.machine.available_permits();
-        Status {
-            running,
-            waiting: taken.saturating_sub(running),
-            searches: self.config.searches,
-            queue: self.config.queue,
-            max_seconds: self.config.max_seconds,
-            max_memory: self.config.node_memory(),
-        }
+    fn taken_places(&self) -> usize {
+        self.config.searches + self.config.queue - self.places.available_permits()
     }
 
     /// Takes a place in the queue.
     ///
     /// # Errors
-    /// If all places are taken.
-    pub(super) fn submit(self: &Arc<Self>, key: WorkerKey, request: SolveRequest) -> Result<SubmittedSearch, ApiError> {
+    /// If all places are taken, or no thread can be started.
+    pub(super) fn submit(self: &Arc<Self>, checked: CheckedRequest) -> Result<SubmittedSearch, ApiError> {
+        let CheckedRequest { key, request, stopped } = checked;
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             let why = format!(
                 "{} searches run, and {} requests wait, which is the limit: try again in a while",
@@ -135,82 +109,76 @@ impl JobQueue {
             );
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, why));
         };
-        let ahead = self.size() - self.places.available_permits() - 1;
+        let ahead = self.taken_places() - 1;
         let worker = self.worker(key)?;
-        let handle = Arc::new(JobHandle::default());
+        let stop = Arc::new(AtomicBool::new(false));
         let number = rand::random();
-        locked(&self.searches).insert(number, Arc::clone(&handle));
-        let (events, inbox) = channel(EVENTS);
-        let (queue, own_handle) = (Arc::clone(self), Arc::clone(&handle));
+        locked(&self.searches).insert(number, Arc::clone(&stop));
+        let (sender, events) = channel(EVENT_CAPACITY);
+        let queue = Arc::clone(self);
         tokio::spawn(async move {
             let job = async {
                 let turn = Arc::clone(&worker.turn).acquire_owned().await.ok()?;
-                let share = Arc::clone(&queue.machine).acquire_owned().await.ok()?;
-                let stop = Arc::clone(&own_handle.stop);
-                Some(Job { request, stop, events: events.clone(), permits: [place, turn, share] })
+                let share = Arc::clone(&queue.running).acquire_owned().await.ok()?;
+                let (stop, events) = (Arc::clone(&stop), sender.clone());
+                Some(Job { request, stop, events, permits: [place, turn, share] })
             };
             tokio::select! {
                 biased;
-                () = events.closed() => (),
-                () = own_handle.stopped.notified() => tell(&events, "stopped before its turn came"),
+                () = sender.closed() => (),
+                () = is_set(&stop) => {
+                    let _ = sender.try_send(Event::Done(Box::new(SolveResponse::unsolved(*stopped))));
+                }
                 Some(job) = job => if worker.jobs.send(job).is_err() {
-                    queue.dismiss(&worker);
-                    tell(&events, "the thread of the model has ended: this is a bug in costar; try again");
+                    locked(&queue.workers).retain(|_, other| !Arc::ptr_eq(other, &worker));
+                    let why = "the thread of the model has ended: this is a bug in costar; try again";
+                    let _ = sender.try_send(Event::Failed(why.into()));
                 },
             }
         });
-        Ok(SubmittedSearch { number, ahead, events: inbox, handle, queue: Arc::clone(self) })
+        Ok(SubmittedSearch { ahead, events, guard: SearchGuard { number, queue: Arc::clone(self) } })
     }
 
-    /// Ends a search; whether there was one of that number.
+    /// Stops the search of this number; `false` if there is none.
     pub(super) fn stop(&self, number: u64) -> bool {
-        let handle = locked(&self.searches).get(&number).cloned();
-        handle.inspect(|handle| handle.stop()).is_some()
+        locked(&self.searches).get(&number).inspect(|stop| stop.store(true, Ordering::Relaxed)).is_some()
     }
 
-    /// Ends all searches, and waits for the threads, but not longer than until then.
-    pub(super) async fn close(&self, until: Instant) {
+    /// Stops all searches, and waits for their threads until `deadline` at most.
+    pub(super) async fn close(&self, deadline: Instant) {
         self.places.close();
-        locked(&self.searches).values().for_each(|handle| handle.stop());
+        locked(&self.searches).values().for_each(|stop| stop.store(true, Ordering::Relaxed));
         let workers: Vec<_> = locked(&self.workers).drain().map(|(_, worker)| worker).collect();
-        let is_busy = |worker: &Arc<Worker>| worker.turn.available_permits() == 0 && !worker.thread.is_finished();
-        while workers.iter().any(is_busy) && Instant::now() < until {
+        let is_busy = |worker: &Arc<WorkerHandle>| worker.turn.available_permits() == 0 && !worker.thread.is_finished();
+        while workers.iter().any(is_busy) && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        // The last events are on their way.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(LAST_EVENTS_TIMEOUT).await;
     }
 
-    /// The worker of that key; started where there is none.
-    fn worker(&self, key: WorkerKey) -> Result<Arc<Worker>, ApiError> {
+    /// The worker of a key; started if there is none.
+    fn worker(&self, key: WorkerKey) -> Result<Arc<WorkerHandle>, ApiError> {
         let mut workers = locked(&self.workers);
         if let Some(worker) = workers.get(&key).filter(|worker| !worker.thread.is_finished()) {
             return Ok(Arc::clone(worker));
         }
-        if workers.len() >= KEPT {
-            let idle = |worker: &Arc<Worker>| Arc::strong_count(worker) == 1 && worker.turn.available_permits() == 1;
-            let name = workers.iter().find(|(_, worker)| idle(worker)).map(|(key, _)| key.clone());
-            name.map(|name| workers.remove(&name));
+        if workers.len() >= MAX_WORKERS {
+            let is_idle =
+                |worker: &Arc<WorkerHandle>| Arc::strong_count(worker) == 1 && worker.turn.available_permits() == 1;
+            let idle = workers.iter().find(|(_, worker)| is_idle(worker)).map(|(key, _)| key.clone());
+            idle.map(|key| workers.remove(&key));
         }
         let (jobs, inbox) = mpsc::channel();
         let failed =
             |error| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, format!("no thread can be started: {error}"));
         let thread = worker::start(key.clone(), Arc::clone(&self.stop), inbox).map_err(failed)?;
-        let worker = Arc::new(Worker { jobs, turn: Arc::new(Semaphore::new(1)), thread });
+        let worker = Arc::new(WorkerHandle { jobs, turn: Arc::new(Semaphore::new(1)), thread });
         workers.insert(key, Arc::clone(&worker));
         Ok(worker)
     }
-
-    fn dismiss(&self, gone: &Arc<Worker>) {
-        locked(&self.workers).retain(|_, worker| !Arc::ptr_eq(worker, gone));
-    }
 }
 
-fn tell(events: &Sender<Event>, why: &str) {
-    let _ = events.try_send(Event::Failed(why.into()));
-}
-
-/// What a mutex holds, also when a thread has panicked with it: nothing here is left half done.
+/// The content of a mutex, even after a thread panicked with it: no change here is left half done.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

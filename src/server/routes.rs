@@ -1,16 +1,16 @@
-//! What each address answers.
+//! The routes and their responses.
 //!
-//! | address | answer |
+//! | request | response |
 //! | --- | --- |
 //! | `GET /` | the page |
 //! | `GET /puzzles` | every puzzle, its notation, searches, heuristics and models |
 //! | `GET /scramble?puzzle=cube3&depth=20&seed=1` | a random instance |
 //! | `POST /check` `{puzzle, goal, instance}` | whether the instance is possible, or why not |
-//! | `POST /solve` `{puzzle, instance, …}` | what `solve --json` prints, and its `playback`; as events, if so accepted |
-//! | `POST /stop` `{search}` | ends a search by the number that its first event gave |
-//! | `GET /status` | how many searches run and wait, and the limits |
+//! | `POST /solve` `{puzzle, instance, …}` | the object of `solve --json` with a `playback`; events if accepted |
+//! | `POST /stop` `{search}` | ends a search by the number in its first event |
+//! | `GET /status` | searches that run and wait, and the limits |
 //!
-//! Whatever is refused is refused as [`ApiError`].
+//! A refusal is an [`ApiError`].
 
 use super::error::ApiError;
 use super::queue::{JobQueue, SubmittedSearch};
@@ -20,7 +20,7 @@ use super::{offers, puzzles};
 use crate::view;
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
@@ -33,23 +33,25 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 
-type Shared = State<Arc<JobQueue>>;
-type Answer = Result<Response, ApiError>;
+type QueueState = State<Arc<JobQueue>>;
+type RouteResult = Result<Response, ApiError>;
 
-/// How long a client may take to send a body.
-const BODY_TIME: Duration = Duration::from_secs(20);
+/// Time for a client to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// So much of a body that is too large is read, so that the client hears why it is refused.
-const DRAINED: usize = 4 << 20;
+/// Bytes read of a body that is too large, so that the client hears why it is refused.
+const MAX_DRAINED: usize = 4 << 20;
 
 /// The most moves of a scramble.
-const LONGEST_SCRAMBLE: u64 = 1000;
+const MAX_SCRAMBLE: u64 = 1000;
 
-/// Only what comes with the page, and requests to nobody but this server.
-const POLICY: &str = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-                      img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The page may load nothing, and may send requests to this server only.
+const CONTENT_POLICY: &str = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
+                              script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
+                              frame-ancestors 'none'";
 
 /// All addresses.
 pub(super) fn router(queue: &Arc<JobQueue>) -> Router {
@@ -57,41 +59,41 @@ pub(super) fn router(queue: &Arc<JobQueue>) -> Router {
         .route("/", get(async || Html(view::solver_page())))
         .route("/puzzles", get(list))
         .route("/scramble", get(scramble))
-        .route("/status", get(async |State(queue): Shared| Json(queue.status())))
+        .route("/status", get(async |State(queue): QueueState| Json(queue.status())))
         .route("/check", post(check))
         .route("/solve", post(solve))
         .route("/stop", post(stop))
-        .fallback(nothing_here)
+        .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(queue), guard))
         .with_state(Arc::clone(queue))
 }
 
-async fn nothing_here(uri: Uri) -> ApiError {
+async fn not_found(uri: Uri) -> ApiError {
     let why = format!("there is nothing at {}: /, /puzzles, /scramble, /check, /solve, /stop, /status", uri.path());
     ApiError::new(StatusCode::NOT_FOUND, why)
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> ApiError {
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} is not asked by {method}", uri.path()))
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not take {method}", uri.path()))
 }
 
-/// Refuses what a foreign page has made a browser ask, and says what the page may do.
-async fn guard(State(queue): Shared, request: Request, next: Next) -> Response {
+/// Refuses requests that a foreign page sends through a visitor's browser, and adds the security headers.
+async fn guard(State(queue): QueueState, request: Request, next: Next) -> Response {
     let mut response = match check_origin(request.headers(), queue.config.is_loopback()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// On loopback the host must be a name of this computer (a foreign name may have been pointed here), and a page that
-/// asks must be this server's.
+/// On loopback, the host must name this computer, since a foreign name may resolve to it. The origin must be this server's
+/// page.
 fn check_origin(headers: &HeaderMap, is_loopback: bool) -> Result<(), ApiError> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or_default();
@@ -113,33 +115,32 @@ fn check_origin(headers: &HeaderMap, is_loopback: bool) -> Result<(), ApiError> 
     }
 }
 
-async fn list(State(queue): Shared) -> Answer {
+async fn list(State(queue): QueueState) -> RouteResult {
     in_background(move || Ok(Json(offers::list(&queue.config)).into_response())).await
 }
 
-async fn scramble(State(queue): Shared, Query(query): Query<BTreeMap<String, String>>) -> Answer {
+async fn scramble(State(queue): QueueState, Query(query): Query<BTreeMap<String, String>>) -> RouteResult {
     if let Some(name) = query.keys().find(|name| !["puzzle", "depth", "seed"].contains(&name.as_str())) {
         return Err(ApiError::of(name, "unknown field: expected puzzle, depth, seed"));
     }
-    let count = |name: &str| match query.get(name).map(|text| text.parse::<u64>()) {
-        Some(Err(_)) => Err(ApiError::of(name, format!("'{}': expected a whole number", query[name]))),
-        Some(Ok(number)) => Ok(Some(number)),
-        None => Ok(None),
+    let number = |name: &str| -> Result<Option<u64>, ApiError> {
+        let refusal = |text| ApiError::of(name, format!("'{text}': expected a whole number"));
+        query.get(name).map(|text| text.parse().map_err(|_| refusal(text))).transpose()
     };
-    let (depth, seed) = (count("depth")?, count("seed")?.unwrap_or_else(|| rand::random::<u32>().into()));
-    let too_long = || ApiError::of("depth", format!("expected at most {LONGEST_SCRAMBLE} moves"));
-    let depth =
-        depth.map(|depth| u32::try_from(depth).ok().filter(|&d| u64::from(d) <= LONGEST_SCRAMBLE).ok_or_else(too_long));
-    let depth = depth.transpose()?;
+    let (depth, seed) = (number("depth")?, number("seed")?.unwrap_or_else(|| rand::random::<u32>().into()));
+    if depth.is_some_and(|depth| depth > MAX_SCRAMBLE) {
+        return Err(ApiError::of("depth", format!("expected at most {MAX_SCRAMBLE} moves")));
+    }
     let puzzle = query.get("puzzle").cloned().unwrap_or_else(|| "cube3".into());
     in_background(move || {
-        let found = offers::find_puzzle(&puzzle, &queue.config)?;
-        Ok(Json(puzzles::scramble(&puzzle, &found, depth, seed)?).into_response())
+        let (instance, scramble) = puzzles::scramble(&offers::find_puzzle(&puzzle, &queue.config)?, depth, seed)?;
+        let answer = json!({ "puzzle": puzzle, "instance": instance, "scramble": scramble, "seed": seed });
+        Ok(Json(answer).into_response())
     })
     .await
 }
 
-async fn check(State(queue): Shared, request: Request) -> Answer {
+async fn check(State(queue): QueueState, request: Request) -> RouteResult {
     let body = read_json(request, queue.config.max_body).await?;
     in_background(move || {
         let mut fields = Fields::read(&body)?;
@@ -151,7 +152,7 @@ async fn check(State(queue): Shared, request: Request) -> Answer {
     .await
 }
 
-async fn stop(State(queue): Shared, request: Request) -> Answer {
+async fn stop(State(queue): QueueState, request: Request) -> RouteResult {
     let body = read_json(request, queue.config.max_body).await?;
     let mut fields = Fields::read(&body)?;
     let number = fields.required_text("search")?;
@@ -162,63 +163,50 @@ async fn stop(State(queue): Shared, request: Request) -> Answer {
     if found { Ok(Json(json!({ "stopped": number })).into_response()) } else { Err(missing()) }
 }
 
-async fn solve(State(queue): Shared, request: Request) -> Answer {
-    let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let wants_events = accept.contains("text/event-stream");
+async fn solve(State(queue): QueueState, request: Request) -> RouteResult {
+    let wants_events = header_text(request.headers(), header::ACCEPT).contains("text/event-stream");
     let body = read_json(request, queue.config.max_body).await?;
     let config = queue.config.clone();
-    let (key, request) = in_background(move || {
-        let request = SolveRequest::read(&body, &config)?;
-        Ok((puzzles::check_request(&request)?, request))
-    })
-    .await?;
-    let search = queue.submit(key, request)?;
-    if wants_events { Ok(events(search).into_response()) } else { last(search).await }
+    let checked = in_background(move || puzzles::check_request(SolveRequest::read(&body, &config)?)).await?;
+    let search = queue.submit(checked)?;
+    if wants_events { Ok(events(search).into_response()) } else { result(search).await }
 }
 
-/// The end of a search alone. Where the client goes away, this is dropped, and the search with it.
-async fn last(mut search: SubmittedSearch) -> Answer {
-    while let Some(event) = search.next().await {
+/// The result of a search. If the client goes away, this future is dropped, and the search with it.
+async fn result(mut search: SubmittedSearch) -> RouteResult {
+    while let Some(event) = search.events.recv().await {
         match event {
-            Event::Done(done) => return Ok(Json(*done).into_response()),
+            Event::Done(response) => return Ok(Json(*response).into_response()),
             Event::Failed(why) => return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, why)),
-            Event::Started | Event::Progress(_) | Event::Better(_) => (),
+            Event::Started | Event::Progress(_) | Event::Incumbent(_) => (),
         }
     }
-    Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, NO_END))
+    Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, NO_RESULT))
 }
 
-const NO_END: &str = "the search has ended without an answer: this is a bug in costar";
+const NO_RESULT: &str = "the search has ended without a result: this is a bug in costar";
 
-/// All that happens, as server-sent events: `queued`, `started`, `progress`, `answer`, and last `done` or `error`.
-fn events(mut search: SubmittedSearch) -> Sse<impl Stream<Item = Result<sse::Event, Infallible>>> {
-    let first = named("queued", &json!({ "search": format!("{:016x}", search.number), "ahead": search.ahead }));
-    let (sender, receiver) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(async move {
-        let mut ended = false;
-        while let Some(event) = tokio::select! {
-            event = search.next() => event,
-            () = sender.closed() => return,
-        } {
-            ended |= matches!(event, Event::Done(_) | Event::Failed(_));
-            if sender.send(written(&event)).await.is_err() {
-                return;
-            }
-        }
-        if !ended {
-            let _ = sender.send(named("error", &json!({ "error": NO_END }))).await;
-        }
+/// The search as server-sent events: `queued`, `started`, `progress`, `answer`, and last `done` or `error`.
+fn events(search: SubmittedSearch) -> Sse<impl Stream<Item = Result<sse::Event, Infallible>>> {
+    let SubmittedSearch { ahead, events, guard } = search;
+    let queued = named("queued", &json!({ "search": format!("{:016x}", guard.number), "ahead": ahead }));
+    let mut has_ended = false;
+    let events = ReceiverStream::new(events).map(Some).chain(tokio_stream::once(None));
+    let rest = events.filter_map(move |event| {
+        let _ends_the_search_when_dropped = &guard;
+        let Some(event) = event else { return (!has_ended).then(|| named("error", &json!({ "error": NO_RESULT }))) };
+        has_ended |= matches!(event, Event::Done(_) | Event::Failed(_));
+        Some(sse_event(&event))
     });
-    let rest = tokio_stream::wrappers::ReceiverStream::new(receiver);
-    Sse::new(tokio_stream::once(first).chain(rest).map(Ok)).keep_alive(KeepAlive::default())
+    Sse::new(tokio_stream::once(queued).chain(rest).map(Ok)).keep_alive(KeepAlive::default())
 }
 
-fn written(event: &Event) -> sse::Event {
+fn sse_event(event: &Event) -> sse::Event {
     match event {
         Event::Started => named("started", &json!({})),
         Event::Progress(progress) => named("progress", progress),
-        Event::Better(answer) => named("answer", answer),
-        Event::Done(done) => named("done", &**done),
+        Event::Incumbent(incumbent) => named("answer", incumbent),
+        Event::Done(response) => named("done", &**response),
         Event::Failed(why) => named("error", &json!({ "error": why })),
     }
 }
@@ -228,7 +216,7 @@ fn named(name: &str, data: &impl Serialize) -> sse::Event {
     event.json_data(data).unwrap_or_else(|_| sse::Event::default().event("error").data("{}"))
 }
 
-/// Work that may take a moment, on a thread of its own.
+/// Runs work that may take a moment on a thread for blocking work.
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -237,32 +225,37 @@ async fn in_background<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(failed)?
 }
 
-/// The body of a request that says that it is JSON: a foreign page cannot make a browser say so unasked.
-async fn read_json(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+/// The text of a header; empty without one.
+fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// The body of a request with the content type of JSON, which a foreign page cannot make a browser send unasked.
+async fn read_json(request: Request, max_bytes: usize) -> Result<Vec<u8>, ApiError> {
+    let kind = header_text(request.headers(), header::CONTENT_TYPE);
     if !kind.to_ascii_lowercase().starts_with("application/json") {
         let why = format!("Content-Type: '{kind}': expected application/json");
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
     let slow = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
-    tokio::time::timeout(BODY_TIME, read_body(request.into_body(), most)).await.map_err(slow)?
+    tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body(), max_bytes)).await.map_err(slow)?
 }
 
-async fn read_body(body: Body, most: usize) -> Result<Vec<u8>, ApiError> {
+async fn read_body(body: Body, max_bytes: usize) -> Result<Vec<u8>, ApiError> {
     let mut bytes = Vec::new();
     let mut length = 0;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "the body has broken off"))?;
         length += chunk.len();
-        if length <= most {
+        if length <= max_bytes {
             bytes.extend_from_slice(&chunk);
-        } else if length > most.saturating_add(DRAINED) {
+        } else if length > max_bytes.saturating_add(MAX_DRAINED) {
             break;
         }
     }
-    let why = || format!("the body has more than {most} bytes, which is the most that is accepted");
-    if length <= most { Ok(bytes) } else { Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why())) }
+    let why = || format!("the body has more than {max_bytes} bytes, which is the limit");
+    if length <= max_bytes { Ok(bytes) } else { Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why())) }
 }
 
 #[cfg(test)]

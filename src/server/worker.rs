@@ -1,13 +1,12 @@
-//! The thread that searches with one model: it loads the model once, keeps it, and does one search after the other.
+//! The thread that searches with one model: it loads the model once, keeps it, and runs one search after the other.
 
-use super::puzzles::WorkerKey;
 use super::request::SolveRequest;
 use crate::error::{Error, Result};
 use crate::puzzle::{Cost, Puzzle, move_names};
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::Record;
 use crate::search::{Incumbent, Progress};
-use crate::solver::{Solution, Solver, Watch};
+use crate::solver::{HeuristicPlan, Solution, Solver, Watch};
 use crate::view::Playback;
 use serde::Serialize;
 use std::sync::Arc;
@@ -18,39 +17,45 @@ use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::Sender;
 
-/// Time between two reports of progress.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// Time between two progress events.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Events that a client may be behind with: while it is behind further, it is not told of progress.
-const BACKLOG: usize = 32;
+/// Events that may wait for a client before it gets no more progress.
+const MAX_BACKLOG: usize = 32;
+
+/// The puzzle and the heuristic of a worker, which runs one search at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct WorkerKey {
+    pub(super) puzzle: String,
+    pub(super) goal: Option<String>,
+    pub(super) heuristic: HeuristicPlan,
+}
 
 /// A search to be done.
 pub(super) struct Job {
     pub(super) request: SolveRequest,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) events: Sender<Event>,
-    /// The job's place in the queue, its model's turn and its share of the machine; given back when it is done.
+    /// Place in the queue, turn of the model and share of the machine; given back at the end.
     pub(super) permits: [OwnedSemaphorePermit; 3],
 }
 
-/// What a client is told of its search.
+/// A step of a search, for its client.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The model is loaded, and the search starts.
     Started,
-    /// Where the search is.
-    Progress(Progressed),
-    /// An answer that is better than those before; the search goes on.
-    Better(Better),
-    /// The end, with an answer or without.
-    Done(Box<Done>),
-    /// The search could not be done, and why.
+    Progress(ProgressEvent),
+    /// A better solution; the search goes on.
+    Incumbent(IncumbentEvent),
+    /// The end, with a solution or without.
+    Done(Box<SolveResponse>),
+    /// The search failed, for this reason.
     Failed(String),
 }
 
-/// Where a search is.
 #[derive(Debug, Serialize)]
-pub(super) struct Progressed {
+pub(super) struct ProgressEvent {
     seconds: f64,
     iterations: u64,
     nodes_generated: u64,
@@ -61,15 +66,16 @@ pub(super) struct Progressed {
     nodes_per_second: f64,
     /// The least f = λ·g + h in the open list.
     least_f: Option<f32>,
-    /// The least cost-to-go so far, and the path cost of its node.
+    /// The least cost-to-go so far.
     best_h: Option<f32>,
+    /// The path cost of the node with `best_h`.
     best_g: Option<Cost>,
 }
 
-impl From<&Progress> for Progressed {
+impl From<&Progress> for ProgressEvent {
     fn from(progress: &Progress) -> Self {
         let stats = &progress.stats;
-        Progressed {
+        ProgressEvent {
             seconds: stats.seconds,
             iterations: stats.iterations,
             nodes_generated: stats.generated,
@@ -85,9 +91,8 @@ impl From<&Progress> for Progressed {
     }
 }
 
-/// An answer on the way.
 #[derive(Debug, Serialize)]
-pub(super) struct Better {
+pub(super) struct IncumbentEvent {
     moves: Vec<String>,
     length: usize,
     cost: Cost,
@@ -95,89 +100,95 @@ pub(super) struct Better {
     playback: Option<Playback>,
 }
 
-/// What `solve --json` prints, and the answer to be played.
+/// The object that `solve --json` prints, with the playback of the solution.
 #[derive(Debug, Serialize)]
-pub(super) struct Done {
+pub(super) struct SolveResponse {
     #[serde(flatten)]
     record: Record,
     playback: Option<Playback>,
 }
 
-/// Starts the thread; it ends when nobody can send it jobs any more.
+impl SolveResponse {
+    pub(super) fn unsolved(record: Record) -> Self {
+        SolveResponse { record, playback: None }
+    }
+}
+
+/// Starts the thread of a model. It ends once no sender of jobs is left.
 ///
 /// # Errors
-/// If the system refuses one.
+/// If the system refuses a thread.
 pub(super) fn start(key: WorkerKey, stop: Arc<AtomicBool>, jobs: Receiver<Job>) -> std::io::Result<JoinHandle<()>> {
     let name = format!("search {}", key.puzzle).replace('\0', "");
     thread::Builder::new().name(name).spawn(move || {
         let WorkerKey { puzzle, goal, .. } = key;
-        if let Err(error) = visit(&puzzle, goal.as_deref(), Work { jobs, stop }) {
-            log::warn!("{puzzle}: {error}"); // it was there a moment ago
+        if let Err(error) = visit(&puzzle, goal.as_deref(), RunJobs { jobs, stop }) {
+            log::warn!("{puzzle}: {error}"); // the puzzle was there when the request was checked
         }
     })
 }
 
-struct Work {
+struct RunJobs {
     jobs: Receiver<Job>,
     stop: Arc<AtomicBool>,
 }
 
-impl Visitor for Work {
+impl Visitor for RunJobs {
     type Output = ();
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) {
-        let mut worker = Worker { entry, stop: self.stop, solver: None };
+        let mut worker = ModelWorker { entry, stop: self.stop, solver: None };
         while let Ok(Job { request, stop, events, permits }) = self.jobs.recv() {
             let last = match worker.search(&request, &stop, &events) {
-                Ok(done) => Event::Done(Box::new(done)),
+                Ok(response) => Event::Done(Box::new(response)),
                 Err(error) => Event::Failed(error.to_string()),
             };
             drop(permits);
-            // Nobody may be there any more to be told.
+            // The client may be gone.
             let _ = events.try_send(last);
         }
     }
 }
 
-/// A puzzle, and once it was needed, its solver.
-struct Worker<P: Puzzle> {
+struct ModelWorker<P: Puzzle> {
     entry: Entry<P>,
     stop: Arc<AtomicBool>,
+    /// Made for the first request.
     solver: Option<Solver<P>>,
 }
 
-impl<P: Puzzle> Worker<P> {
-    fn search(&mut self, request: &SolveRequest, stop: &AtomicBool, events: &Sender<Event>) -> Result<Done> {
+impl<P: Puzzle> ModelWorker<P> {
+    fn search(&mut self, request: &SolveRequest, stop: &AtomicBool, events: &Sender<Event>) -> Result<SolveResponse> {
         let puzzle = Arc::clone(self.entry.puzzle());
         let goals = self.entry.goals();
         let solver = self.solver(request)?;
         let start = solver.parse(&request.instance)?;
         let play = |moves: &[u8]| Playback::new(&*puzzle, &goals, &request.instance, moves).ok();
         let _ = events.try_send(Event::Started);
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut last: Option<Instant> = None;
         let mut progress = |progress: &Progress| {
-            let is_time = last.is_none_or(|last| last.elapsed() >= REPORT_EVERY);
-            if is_time && events.capacity() > events.max_capacity() - BACKLOG {
+            let is_due = last.is_none_or(|last| last.elapsed() >= PROGRESS_INTERVAL);
+            if is_due && events.capacity() > events.max_capacity() - MAX_BACKLOG {
                 last = Some(Instant::now());
                 let _ = events.try_send(Event::Progress(progress.into()));
             }
         };
-        let mut incumbents = |answer: &Incumbent| {
-            let _ = events.try_send(Event::Better(Better {
-                moves: move_names(&*puzzle, &answer.moves),
-                length: answer.moves.len(),
-                cost: answer.cost,
-                seconds: begun.elapsed().as_secs_f64(),
-                playback: play(&answer.moves),
+        let mut send_incumbent = |incumbent: &Incumbent| {
+            let _ = events.try_send(Event::Incumbent(IncumbentEvent {
+                moves: move_names(&*puzzle, &incumbent.moves),
+                length: incumbent.moves.len(),
+                cost: incumbent.cost,
+                seconds: started.elapsed().as_secs_f64(),
+                playback: play(&incumbent.moves),
             }));
         };
-        let watch = Watch { stop, progress: &mut progress, incumbents: &mut incumbents };
+        let watch = Watch { stop, progress: &mut progress, incumbents: &mut send_incumbent };
         let Solution { moves, record, .. } = solver.solve_typed(&request.instance, start, watch)?;
-        Ok(Done { record, playback: moves.and_then(|moves| play(&moves)) })
+        Ok(SolveResponse { record, playback: moves.and_then(|moves| play(&moves)) })
     }
 
-    /// The solver with a request's settings; its heuristic is loaded when it is first needed.
+    /// The solver with a request's settings; the heuristic is loaded for the first request.
     fn solver(&mut self, request: &SolveRequest) -> Result<&mut Solver<P>> {
         if let Some(solver) = &mut self.solver {
             solver.reconfigure(request.search.clone(), request.limits.clone())?;

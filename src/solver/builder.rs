@@ -1,8 +1,8 @@
-//! What a solver is asked for, and how one is made of it.
+//! Builds a solver from a request.
 
 use super::models;
 use super::options::{SearchInfo, SearchOptions};
-use super::perimeters::PerimeterCache;
+use super::perimeter_cache::PerimeterCache;
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, Plan, ProofPlan, Request, SearchPlan};
 use super::resolve::{asks_heuristic, resolve};
 use super::{Network, OnIncumbent, OnProgress, Settings, Solver, effective, template};
@@ -20,10 +20,10 @@ use crate::search::best_first::{BestFirst, Expansion};
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::exchange::Alone;
 use crate::search::idastar::IterativeDeepening;
+use crate::search::images::ImageSearch;
 use crate::search::perimeter::Perimeter;
 use crate::search::prove::Prove;
 use crate::search::random::{MOST_MOVES, RandomWalk};
-use crate::search::symmetry::Symmetries;
 use crate::search::{Incumbent, Limits, Progress, Search};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicBool;
 /// A heuristic, and the network behind it, if it is one.
 type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
 
-/// What a [`Solver`] is made from.
+/// Builder of a [`Solver`].
 pub struct Builder<P: Puzzle> {
     entry: Entry<P>,
     request: Request,
@@ -147,7 +147,7 @@ impl<P: Puzzle> Builder<P> {
         }
         let memory = self.limits.memory.or_else(memory::available);
         let plan_for = |device: Device| {
-            let perimeter_bytes = Perimeter::<P::State>::room_in(memory);
+            let perimeter_bytes = Perimeter::<P::State>::memory_budget(memory);
             let facts = Facts { puzzle: &puzzle, model: model.as_ref(), on_cuda: device.is_cuda(), perimeter_bytes };
             Ok::<_, Error>((resolve(&self.request, &facts)?, device))
         };
@@ -242,7 +242,8 @@ fn in_device(error: crate::neural::device::NoCuda) -> Error {
     Error::Device(error.to_string())
 }
 
-/// Builds the search of a plan with its perimeter; also gives the depth of the perimeter.
+/// Builds the search of a plan, `Prove(ImageSearch(Beam))` by default for the cube, and its perimeter; also returns the
+/// depth of the perimeter.
 pub(super) fn build_search<P: Puzzle>(
     plan: &Plan,
     entry: &Entry<P>,
@@ -263,12 +264,12 @@ pub(super) fn build_search<P: Puzzle>(
     let search = build_one(plan.search, entry, own);
     let search: Box<dyn Search<P>> = match plan.symmetries {
         1 => search,
-        count => Box::new(Symmetries { search, count, together: plan.images_together }),
+        count => Box::new(ImageSearch { search, count, together: plan.images_together }),
     };
     let search: Arc<dyn Search<P>> = match plan.proof {
         ProofPlan::None => Arc::from(search),
-        ProofPlan::Budget(sequences) => Arc::new(Prove { search: Some(search), perimeter, sequences: Some(sequences) }),
-        ProofPlan::Whole => Arc::new(Prove { search: Some(search), perimeter, sequences: None }),
+        ProofPlan::Budget(sequences) => Arc::new(Prove { search: Some(search), perimeter, budget: Some(sequences) }),
+        ProofPlan::Whole => Arc::new(Prove { search: Some(search), perimeter, budget: None }),
     };
     Ok((search, depth))
 }
@@ -283,8 +284,8 @@ fn build_one<P: Puzzle>(plan: SearchPlan, entry: &Entry<P>, perimeter: Perimeter
         SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime } => {
             let policy_weight = policy_weight as f32;
             Box::new(BestFirst {
-                expansion: if deferred { Expansion::Partial { policy_weight } } else { Expansion::Full },
-                patience: (!anytime).then_some(max_stale_steps),
+                expansion: if deferred { Expansion::Deferred { policy_weight } } else { Expansion::Full },
+                max_stale_steps: (!anytime).then_some(max_stale_steps),
                 perimeter,
                 ..BestFirst::bwas(n, lambda as f32)
             })
@@ -300,7 +301,7 @@ fn build_one<P: Puzzle>(plan: SearchPlan, entry: &Entry<P>, perimeter: Perimeter
         SearchPlan::Bfs => Box::new(BreadthFirst { perimeter }),
         SearchPlan::Bidirectional => reverse().bidirectional(perimeter),
         SearchPlan::Random { seed } => Box::new(RandomWalk { seed, most_moves: MOST_MOVES }),
-        SearchPlan::Exhaustive => Box::new(Prove { search: None, perimeter, sequences: None }),
+        SearchPlan::Exhaustive => Box::new(Prove { search: None, perimeter, budget: None }),
     }
 }
 

@@ -13,7 +13,7 @@
 //! | [`resolve`](resolve()) | every default and every refusal, as a pure function |
 //! | [`models`] | where models are found |
 //! | `builder` | [`Builder`]: makes a solver from a plan |
-//! | `perimeters` | the perimeter of a plan, read or made |
+//! | `perimeter_cache` | the perimeter of a plan, read or made |
 //! | `mod` | [`Solver`]: solves, replays, reports |
 //!
 //! # Example: solve a board with A* and the Manhattan distance, and watch
@@ -39,7 +39,7 @@
 mod builder;
 pub mod models;
 pub mod options;
-mod perimeters;
+mod perimeter_cache;
 pub mod plan;
 mod resolve;
 
@@ -50,17 +50,16 @@ pub use resolve::resolve;
 
 use crate::error::{Error, Result, SettingError};
 use crate::heuristic::{Estimates, Heuristic, Query, share};
-use crate::machine;
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::precision::Precision;
 use crate::puzzle::{Cost, Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
-use crate::report::{ProofRecord, Record};
+use crate::report::{self, ProofRecord, Record};
 use crate::search::exchange::Exchange;
-use crate::search::{Control, End, Incumbent, Limit, Limits, Progress, Proof, Search, SearchResult};
+use crate::search::{Control, End, Incumbent, Limits, Progress, Proof, Search, SearchResult};
 use builder::build_search;
-use perimeters::PerimeterCache;
+use perimeter_cache::PerimeterCache;
 use resolve::asks_heuristic;
 use std::collections::HashMap;
 use std::fmt;
@@ -408,9 +407,9 @@ fn record<P: Puzzle>(puzzle: &P, text: &str, result: &SearchResult, template: &R
         iterations: stats.iterations,
         nodes_pruned: stats.pruned,
         seconds: stats.seconds,
-        ended_by: ended_by(result.end).map(str::to_owned),
+        ended_by: (result.end != End::Solved).then(|| result.end.to_string()),
         proof: result.proof.map(proof_record),
-        date: machine::now(),
+        date: report::utc_now(),
         ..template.clone()
     }
 }
@@ -445,7 +444,7 @@ fn template<P: Puzzle>(
         max_nodes: limits.nodes,
         max_memory: limits.memory,
         version: Some(env!("CARGO_PKG_VERSION").into()),
-        processor: Some(machine::processor()),
+        processor: Some(report::processor()),
         ..Record::default()
     }
 }
@@ -458,17 +457,4 @@ fn effective(limits: &Limits) -> Limits {
         None => memory::available().map(|available| (available as f64 * MEMORY_SHARE) as u64),
     };
     Limits { memory, ..limits.clone() }
-}
-
-fn ended_by(end: End) -> Option<&'static str> {
-    match end {
-        End::Solved => None,
-        End::NoSolution => Some("no solution"),
-        End::Limit(Limit::Time) => Some("time"),
-        End::Limit(Limit::Nodes) => Some("nodes"),
-        End::Limit(Limit::Memory) => Some("memory"),
-        End::Limit(Limit::Width) => Some("width"),
-        End::Limit(Limit::Moves) => Some("moves"),
-        End::Limit(Limit::Stopped) => Some("stopped"),
-    }
 }

@@ -5,8 +5,7 @@ use super::plan::ModelFacts;
 use crate::error::{Error, Result, SettingError};
 use crate::neural::model::{CONFIG, ModelConfig, PUZZLE};
 use crate::registry::has_own_rules;
-use crate::train::METRICS;
-use crate::train::checkpoint::{self, MODEL};
+use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -69,14 +68,14 @@ fn find_among(candidates: Vec<PathBuf>, missing: impl FnOnce() -> String) -> Res
         if candidate.join(CONFIG).is_file() {
             return Ok(candidate.clone());
         }
-        let newest = checkpoint::newest(candidate)?.unwrap_or_else(|| candidate.clone());
+        let newest = newest_checkpoint(candidate)?.unwrap_or_else(|| candidate.clone());
         if newest.join(MODEL).join(CONFIG).is_file() {
             return Ok(newest.join(MODEL));
         }
     }
     let refuse = |reason| Err(SettingError::new("model", reason).into());
     if let Some(there) = candidates.iter().find(|candidate| candidate.is_dir()) {
-        if there.join(METRICS).is_file() && checkpoint::newest(there)?.is_none() {
+        if there.join(METRICS).is_file() && newest_checkpoint(there)?.is_none() {
             return refuse(format!("the run in {} has saved no checkpoint yet", there.display()));
         }
         return refuse(format!(

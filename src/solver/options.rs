@@ -124,13 +124,6 @@ impl SearchOptions {
         all.as_ref().and_then(Value::as_object).map_or_else(Vec::new, |all| all.keys().cloned().collect())
     }
 
-    /// The settings that are given, by name; the search is none.
-    fn given(&self) -> Vec<String> {
-        let mut given: Vec<String> = self.to_json().into_iter().map(|(name, _)| name).collect();
-        given.retain(|name| name != "search");
-        given
-    }
-
     /// Refuses values that no search takes, an unknown search, and settings that the search does not have.
     ///
     /// # Errors
@@ -160,8 +153,10 @@ impl SearchOptions {
     /// Refuses settings that a search does not have.
     pub(super) fn check_for(&self, search: &SearchInfo) -> Result<(), SettingError> {
         let has = |search: &SearchInfo, field: &str| search.settings.contains(&field) || COMMON.contains(&field);
-        let Some(field) = self.given().into_iter().find(|field| !has(search, field)) else { return Ok(()) };
-        let others: Vec<&str> = SEARCHES.iter().filter(|other| has(other, &field)).map(|other| other.name).collect();
+        let given = self.to_json();
+        let is_foreign = |field: &&String| *field != "search" && !has(search, field);
+        let Some(field) = given.keys().find(is_foreign) else { return Ok(()) };
+        let others: Vec<&str> = SEARCHES.iter().filter(|other| has(other, field)).map(|other| other.name).collect();
         let reason = format!(
             "the search {} has no such setting (it is one of {}): leave it out, or choose another `search`",
             search.name,
@@ -187,7 +182,7 @@ fn refuse_value(field: &str, value: &Value) -> SettingError {
 /// The settings that every search has: what is known exactly, and what is done beside the search and after it.
 const COMMON: [&str; 4] = ["perimeter", "symmetries", "proof_budget", "prove"];
 
-/// What a search needs, and which settings it has.
+/// Needs and settings of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchInfo {
     /// The name that `search` takes.
@@ -216,7 +211,7 @@ impl SearchInfo {
         SearchInfo { asks_heuristic: false, ..self }
     }
 
-    const fn from_both_ends(self) -> Self {
+    const fn at_both_ends(self) -> Self {
         SearchInfo { needs_inverses: true, ..self }
     }
 
@@ -240,25 +235,20 @@ impl SearchInfo {
     }
 }
 
+const BWAS: [&str; 6] = ["n", "lambda", "deferred", "policy_weight", "max_stale_steps", "anytime"];
+
 /// Every search.
 pub static SEARCHES: [SearchInfo; 10] = [
-    SearchInfo::new("bwas").in_batches().with(&[
-        "n",
-        "lambda",
-        "deferred",
-        "policy_weight",
-        "max_stale_steps",
-        "anytime",
-    ]),
+    SearchInfo::new("bwas").in_batches().with(&BWAS),
     SearchInfo::new("beam").in_batches().with(&["n", "candidates", "policy_weight"]),
     SearchInfo::new("astar"),
     SearchInfo::new("idastar"),
-    SearchInfo::new("nbs").from_both_ends(),
+    SearchInfo::new("nbs").at_both_ends(),
     SearchInfo::new("best-first").with(&["lambda"]),
     SearchInfo::new("bfs").without_heuristic(),
-    SearchInfo::new("bidirectional").without_heuristic().from_both_ends(),
+    SearchInfo::new("bidirectional").without_heuristic().at_both_ends(),
     SearchInfo::new("random").without_heuristic().with(&["seed"]),
-    SearchInfo::new("exhaustive").without_heuristic().from_both_ends(),
+    SearchInfo::new("exhaustive").without_heuristic().at_both_ends(),
 ];
 
 #[cfg(test)]

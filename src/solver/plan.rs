@@ -5,7 +5,7 @@ use crate::error::SettingError;
 use crate::registry::PuzzleFacts;
 use std::path::PathBuf;
 
-/// What is asked of a solver.
+/// A user's inputs of [`resolve`](super::resolve()).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
     /// The search and its settings.
@@ -61,7 +61,7 @@ pub struct ModelFacts {
     pub search: Option<SearchOptions>,
 }
 
-/// What a solver will do: every setting has its value.
+/// Every setting of a solver, decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The search.
@@ -133,14 +133,14 @@ pub enum SearchPlan {
     Exhaustive,
 }
 
-/// What is proven after a search.
+/// The proof after a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProofPlan {
-    /// Nothing.
+    /// No proof.
     None,
-    /// What so many move sequences prove.
+    /// A proof limited to this many move sequences.
     Budget(u64),
-    /// That no solution is shorter.
+    /// A proof that no solution is shorter.
     Whole,
 }
 

@@ -5,12 +5,12 @@ use super::options::{SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 use crate::error::SettingError;
 
-mod perimeter;
+mod perimeter_plan;
 
-use perimeter::{plan_cached, plan_perimeter, plan_proof_perimeter};
+use perimeter_plan::{plan_cached, plan_perimeter, plan_proof_perimeter};
 
 /// The weight of the path cost, as published.
-const LAMBDA: f64 = 0.6;
+const BWAS_LAMBDA: f64 = 0.6;
 
 /// Nodes a step of batch-weighted A*: on the CPU, on CUDA.
 const BWAS_N: [usize; 2] = [1_000, 10_000];
@@ -45,11 +45,10 @@ const BEAM_PERIMETER: usize = 1_000;
 /// perimeter of depth 11, they prove three solutions of four on the cube.
 const PROOF_BUDGET: u64 = 100_000_000;
 
-/// Steps after the first solution, with a perimeter, which is reached early; a goal that is reached without one is seldom
-/// beaten soon.
+/// Steps after the first solution with a perimeter, which is hit early; without one, the first goal is rarely beaten soon.
 const STALE_STEPS: u64 = 4;
 
-/// What a search must know of the heuristic.
+/// Facts about the heuristic that choose the search.
 #[derive(Clone, Copy)]
 struct HeuristicFacts<'a> {
     /// Whether it is a network or the caller's: `auto` then takes a search that asks in batches.
@@ -292,7 +291,8 @@ fn plan_search(
         "nbs" => SearchPlan::Nbs,
         "best-first" => SearchPlan::BestFirst { lambda: options.lambda.unwrap_or(0.0) },
         "random" => SearchPlan::Random { seed: options.seed.unwrap_or(1) },
-        _ => SearchPlan::Exhaustive,
+        "exhaustive" => SearchPlan::Exhaustive,
+        name => return Err(SettingError::new("search", format!("unknown search '{name}'"))),
     };
     Ok((plan, PerimeterPlan::None))
 }
@@ -323,7 +323,7 @@ fn plan_bwas(
     let default_steps = if perimeter == PerimeterPlan::None { 0 } else { STALE_STEPS };
     let search = SearchPlan::Bwas {
         n: options.n.flatten().unwrap_or(default_n),
-        lambda: options.lambda.unwrap_or(LAMBDA),
+        lambda: options.lambda.unwrap_or(BWAS_LAMBDA),
         deferred,
         policy_weight: if deferred { options.policy_weight.unwrap_or(DEFERRED_POLICY_WEIGHT) } else { 0.0 },
         max_stale_steps: max_stale_steps.unwrap_or(default_steps),

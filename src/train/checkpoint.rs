@@ -1,66 +1,63 @@
-//! Checkpoints: a run's folder holds one folder `checkpoint-SAMPLES`, written whole and switched to by one rename.
+//! Checkpoints: one folder `checkpoint-SAMPLES` in a run's folder, written whole and switched to by one rename.
 //!
-//! It holds `progress.json` (settings, position, a checksum of every other file), `weights.safetensors` and
+//! It holds `progress.json` (plan, position, a checksum of every other file), `weights.safetensors` and
 //! `optimizer.safetensors` (all in f32, exactly), and `model/`, the model for solving.
 
-use super::ranks::RankSpan;
-use super::settings::Settings;
+use super::data_parallel::RankSpan;
+use super::folder;
+use super::options::TrainOptions;
+use super::plan::TrainPlan;
 use crate::error::{Context, Result, bail, ensure};
 use crate::files::{create_folder_whole, write_synced};
-use crate::neural::state::{STATE_OPTIMIZER, STATE_WEIGHTS};
+use crate::neural::learner_state::{STATE_OPTIMIZER, STATE_WEIGHTS};
 use crate::quantity::Interval;
+use crate::report::run_folder::{CHECKPOINT, MODEL, checkpoints, entries};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const PREFIX: &str = "checkpoint-";
 const POSITION: &str = "progress.json";
-/// The model for solving, in a checkpoint's folder.
-pub const MODEL: &str = "model";
 
-/// How often a run is saved where nobody says otherwise.
+/// Samples of a run by default.
+pub const DEFAULT_SAMPLES: u64 = 1_000_000_000;
+
+/// How often a run is saved by default.
 pub const DEFAULT_CHECKPOINT_EVERY: Interval = Interval::Time(Duration::from_secs(600));
 
-/// What a checkpoint holds at least.
+/// Files that every checkpoint holds.
 const REQUIRED: [&str; 3] = [STATE_WEIGHTS, STATE_OPTIMIZER, "model/model.safetensors"];
 
-/// Where a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Position {
-    /// What the run was begun with.
-    pub settings: Settings,
+    /// Settings of the run.
+    #[serde(rename = "settings")]
+    pub plan: TrainPlan,
     /// Samples in all, as last asked for.
-    pub steps: u64,
+    #[serde(rename = "steps")]
+    pub total_samples: u64,
     /// How often the run is saved, as last asked for; left out where it is [`DEFAULT_CHECKPOINT_EVERY`].
-    #[serde(default = "default_interval", skip_serializing_if = "is_default_interval", with = "IntervalForm")]
+    #[serde(default = "default_interval", skip_serializing_if = "is_default_interval")]
     pub checkpoint_every: Interval,
-    /// After how many samples each a copy of the model is kept, as last asked for.
+    /// Samples between snapshots of the model, as last asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_every: Option<u64>,
-    /// The folder that metrics go to for TensorBoard, seen from the run's folder, as last asked for.
+    /// Folder of TensorBoard's metrics, relative to the run's folder, as last asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensorboard: Option<PathBuf>,
     /// Samples seen.
     pub samples: u64,
-    /// Batches seen: the number of the next one.
+    /// Batches seen, which is the number of the next one.
     pub batches: u64,
     /// Seconds of training.
     pub seconds: f64,
-    /// From which sample on there were how many ranks; empty where there was only ever one process.
+    /// Number of ranks from each sample on; empty where there was only ever one process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankSpan>,
     /// CRC-32 of the other files.
     pub checksums: BTreeMap<String, u32>,
-}
-
-/// How `progress.json` writes an [`Interval`].
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Interval", rename_all = "lowercase")]
-enum IntervalForm {
-    Time(Duration),
-    Samples(u64),
 }
 
 fn default_interval() -> Interval {
@@ -71,7 +68,36 @@ fn is_default_interval(every: &Interval) -> bool {
     *every == DEFAULT_CHECKPOINT_EVERY
 }
 
-/// What `progress.json` holds.
+impl Position {
+    /// The start of a run.
+    pub fn start(plan: TrainPlan) -> Position {
+        Position {
+            plan,
+            total_samples: DEFAULT_SAMPLES,
+            checkpoint_every: DEFAULT_CHECKPOINT_EVERY,
+            snapshot_every: None,
+            tensorboard: None,
+            samples: 0,
+            batches: 0,
+            seconds: 0.0,
+            ranks: vec![],
+            checksums: BTreeMap::new(),
+        }
+    }
+
+    /// The same position with the options that a run may change, in a run's folder.
+    pub(super) fn with_options(mut self, options: &TrainOptions, out: &Path) -> Position {
+        self.total_samples = options.samples.unwrap_or(self.total_samples);
+        self.checkpoint_every = options.checkpoint_every.unwrap_or(self.checkpoint_every);
+        self.snapshot_every = options.snapshot_every.or(self.snapshot_every).filter(|&every| every > 0);
+        if let Some(folder) = &options.tensorboard {
+            self.tensorboard = folder::relative_to(out, folder);
+        }
+        self
+    }
+}
+
+/// Contents of `progress.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
     position: Position,
@@ -89,7 +115,7 @@ fn seal(position: &Position) -> Result<u32> {
 /// # Errors
 /// If it cannot be written; the ones before it stay then.
 pub fn write(run: &Path, position: &mut Position, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
-    let older = all(run)?;
+    let older = checkpoints(run)?;
     let folder = folder_of(run, position.samples);
     if older.contains(&folder) {
         return Ok(folder); // nothing was learned since
@@ -101,28 +127,22 @@ pub fn write(run: &Path, position: &mut Position, fill: impl FnOnce(&Path) -> Re
         let text = serde_json::to_string_pretty(&sealed).context("the position cannot be written as JSON")?;
         write_synced(&temporary.join(POSITION), (text + "\n").as_bytes())
     })?;
-    for old in older {
-        fs::remove_dir_all(&old).with_context(|| format!("cannot remove the old checkpoint {}", old.display()))?;
-    }
+    older.iter().try_for_each(|old| remove(old))?;
     Ok(folder)
 }
 
 fn folder_of(run: &Path, samples: u64) -> PathBuf {
-    run.join(format!("{PREFIX}{samples:015}"))
+    run.join(format!("{CHECKPOINT}{samples:015}"))
 }
 
-/// The newest checkpoint of a run, if it has one.
-///
-/// # Errors
-/// If the folder cannot be read.
-pub fn newest(run: &Path) -> Result<Option<PathBuf>> {
-    Ok(all(run)?.pop())
+fn remove(folder: &Path) -> Result<()> {
+    fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))
 }
 
-/// Reads where a checkpoint is, and checks that each of its files is as it was written.
+/// Reads the position of a checkpoint, and checks that each of its files is as it was written.
 ///
 /// # Errors
-/// If one is missing, damaged or foreign: names it.
+/// If a file is missing, damaged or foreign: names it.
 pub fn read(checkpoint: &Path) -> Result<Position> {
     let path = checkpoint.join(POSITION);
     let remedy = || {
@@ -132,9 +152,15 @@ pub fn read(checkpoint: &Path) -> Result<Position> {
     let text = fs::read_to_string(&path).with_context(|| {
         format!("{} is no checkpoint of costar ({}): {POSITION} cannot be read", checkpoint.display(), remedy())
     })?;
+    ensure!(
+        !text.contains("\"tightened\": {"),
+        "{}: the run has `labels` tightened, which this version of costar does not have: start another run with `init` {}",
+        path.display(),
+        checkpoint.join(MODEL).display()
+    );
     let Sealed { position, crc32 } = serde_json::from_str(&text)
         .with_context(|| format!("{} is damaged ({}), or of another version of costar", path.display(), remedy()))?;
-    let expected_batches = position.samples.checked_div(position.settings.batch_size as u64);
+    let expected_batches = position.samples.checked_div(position.plan.batch_size as u64);
     ensure!(
         seal(&position)? == crc32
             && Some(position.batches) == expected_batches
@@ -159,42 +185,21 @@ pub fn read(checkpoint: &Path) -> Result<Position> {
     Ok(position)
 }
 
-/// Removes what a kill in the middle of writing has left behind.
+/// Removes checkpoints that a kill has left half-written.
 ///
 /// # Errors
 /// If the folder cannot be read or written.
 pub fn sweep(run: &Path) -> Result<()> {
-    for entry in entries(run)? {
-        if is_half_written(&entry) {
-            fs::remove_dir_all(&entry).with_context(|| format!("cannot remove {}", entry.display()))?;
-        }
-    }
-    Ok(())
+    entries(run)?.iter().filter(|entry| is_half_written(entry)).try_for_each(|entry| remove(entry))
 }
 
-/// Whether a folder's name is that of a checkpoint in the making.
+/// Whether a folder's name is that of a half-written checkpoint.
 pub(super) fn is_half_written(folder: &Path) -> bool {
     let name = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    name.starts_with(PREFIX) && name.ends_with(".tmp")
+    name.starts_with(CHECKPOINT) && name.ends_with(".tmp")
 }
 
-/// The checkpoints of a run, oldest first.
-fn all(run: &Path) -> Result<Vec<PathBuf>> {
-    let mut found: Vec<(u64, PathBuf)> = entries(run)?
-        .into_iter()
-        .filter_map(|path| Some((path.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?, path)))
-        .collect();
-    found.sort();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
-}
-
-/// What is in a folder; nothing where there is none.
-pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
-    if folder.is_dir() { read().with_context(|| format!("cannot read {}", folder.display())) } else { Ok(Vec::new()) }
-}
-
-/// The checksum of every file under a folder but `progress.json`, by its path in there.
+/// CRC-32 of every file below a folder but `progress.json`, by its path in there.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, u32>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -219,7 +224,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// A position as a version wrote it that kept less.
+    /// A position as an earlier version wrote it.
     fn older() -> Value {
         json!({
             "settings": {
@@ -254,7 +259,7 @@ mod tests {
         assert_eq!(position.checkpoint_every, DEFAULT_CHECKPOINT_EVERY);
         assert_eq!((position.snapshot_every, &position.tensorboard), (None, &None));
         let written = serde_json::to_string(&position).expect("JSON");
-        assert_eq!(written, older().to_string(), "what its checksum is of");
+        assert_eq!(written, older().to_string(), "the text that its checksum covers");
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! The time of a run: how long it has trained, and when it is to report and to save.
+//! Time of a run, and when metrics and checkpoints are due.
 
 use super::checkpoint::Position;
 use crate::quantity::Interval;
 use std::time::Instant;
 
-/// The time of a run.
+/// Time of a run since it was opened, and when it last reported and saved.
 pub(super) struct Clock {
-    begun: Instant,
+    started: Instant,
+    /// Seconds of training before that.
     before: f64,
     pub(super) reported: Instant,
     reported_samples: u64,
@@ -16,23 +17,23 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn start(position: &Position) -> Self {
-        let now = Instant::now();
+        let (now, samples) = (Instant::now(), position.samples);
         Clock {
-            begun: now,
+            started: now,
             before: position.seconds,
             reported: now,
-            reported_samples: position.samples,
+            reported_samples: samples,
             saved: now,
-            saved_samples: position.samples,
+            saved_samples: samples,
         }
     }
 
     /// Seconds of training, over all resumed parts.
     pub(super) fn seconds(&self) -> f64 {
-        self.before + self.begun.elapsed().as_secs_f64()
+        self.before + self.started.elapsed().as_secs_f64()
     }
 
-    /// Samples a second since this was last asked.
+    /// Samples a second since the last call.
     pub(super) fn rate(&mut self, samples: u64) -> f64 {
         let rate = (samples - self.reported_samples) as f64 / self.reported.elapsed().as_secs_f64().max(1e-9);
         (self.reported, self.reported_samples) = (Instant::now(), samples);

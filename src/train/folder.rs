@@ -1,27 +1,28 @@
-//! The folder of a run: who may write into it, and what is cleaned up before it goes on.
+//! The folder of a run: which process may write into it, and what is cleaned up before it is resumed.
 
-use super::{METRICS, checkpoint};
-use crate::error::{Context, Result, bail};
+use super::checkpoint::is_half_written;
+use crate::error::{Context, Result, bail, ensure};
 use crate::files::{try_lock, write_whole};
 use crate::report::Metrics;
+use crate::report::run_folder::{METRICS, entries, newest_checkpoint};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file that keeps a second training out.
+/// File that keeps a second training out.
 const LOCK: &str = "lock";
 
-/// How TensorBoard has files of events begin.
+/// Beginning of the names of TensorBoard's files of events.
 const EVENTS: &str = "events.out.tfevents.";
 
-/// Refuses a folder that holds something and no run; nothing is written there.
+/// Refuses a folder that holds something other than a run; nothing is written there.
 ///
 /// # Errors
-/// If there is something that no run leaves before its first checkpoint: names it.
+/// Names a file that no run leaves before its first checkpoint.
 pub(super) fn check(out: &Path) -> Result<()> {
-    if checkpoint::newest(out)?.is_some() {
+    if newest_checkpoint(out)?.is_some() {
         return Ok(());
     }
-    if let Some(other) = checkpoint::entries(out)?.iter().find(|path| !is_of_unsaved_run(path)) {
+    if let Some(other) = entries(out)?.iter().find(|path| !is_of_unsaved_run(path)) {
         bail!(
             "{} is not empty (it holds {}), and no run is in it: expected a run's folder, or an empty one, as `out`",
             out.display(),
@@ -31,37 +32,34 @@ pub(super) fn check(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a run leaves this that has not saved yet: its lock, its metrics, half a checkpoint, events for TensorBoard.
+/// Whether a run without a checkpoint leaves this: its lock, its metrics, half a checkpoint, events for TensorBoard.
 fn is_of_unsaved_run(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_metrics = name.strip_suffix(".tmp").unwrap_or(&name) == METRICS;
-    name == LOCK || is_metrics || checkpoint::is_half_written(path) || is_events(path)
+    name == LOCK || is_metrics || is_half_written(path) || is_events(path)
 }
 
-/// Whether this is a file of events, or a folder of nothing else, which may be empty.
+/// Whether this is a file of events, or a folder of nothing else (or empty).
 fn is_events(path: &Path) -> bool {
     if path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        let inside = checkpoint::entries(path).unwrap_or_default();
+        let inside = entries(path).unwrap_or_default();
         return inside.iter().all(|path| is_events(path));
     }
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(EVENTS))
 }
 
-/// Refuses a folder that holds something else, and keeps a second training out of a run that is going on: the lock is
-/// held as long as the returned file is.
+/// Locks a run's folder against a second training, for as long as the returned file is open.
 ///
 /// # Errors
-/// If the folder cannot be made, holds something and no run, or a run (unless `resume`), or if another training works
-/// in it.
+/// If the folder cannot be made, holds something other than a run, or a run (unless `resume`), or if another training
+/// works in it.
 pub fn claim(out: &Path, resume: bool) -> Result<fs::File> {
     check(out)?;
     fs::create_dir_all(out).with_context(|| format!("cannot make the folder {}", out.display()))?;
     let lock_path = out.join(LOCK);
     let lock = fs::File::options().create(true).truncate(false).write(true).open(&lock_path);
     let lock = lock.with_context(|| format!("cannot write {}", lock_path.display()))?;
-    if !try_lock(&lock) {
-        bail!("another training is at work in {}: wait for it, or choose another `out`", out.display());
-    }
+    ensure!(try_lock(&lock), "another training is at work in {}: wait for it, or choose another `out`", out.display());
     let mut others = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.flatten();
     if let Some(other) = others.find(|entry| entry.file_name() != LOCK).filter(|_| !resume) {
         bail!(
@@ -73,16 +71,15 @@ pub fn claim(out: &Path, resume: bool) -> Result<fs::File> {
     Ok(lock)
 }
 
-/// How a run keeps the name of a folder: as seen from its own where it is in there, for that may be moved. `None` where
-/// the name is not text, which a checkpoint cannot hold.
-pub(super) fn seen_from(out: &Path, folder: &Path) -> Option<PathBuf> {
+/// The path of a folder as a checkpoint stores it: relative to the run's folder where it is inside, since that may be
+/// moved. `None` where the path is not UTF-8, which JSON cannot hold.
+pub(super) fn relative_to(out: &Path, folder: &Path) -> Option<PathBuf> {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute(folder);
-    let seen = folder.strip_prefix(absolute(out)).unwrap_or(&folder);
-    seen.to_str().map(PathBuf::from)
+    folder.strip_prefix(absolute(out)).unwrap_or(&folder).to_str().map(PathBuf::from)
 }
 
-/// Takes the lines past a checkpoint off the metrics, for they will be written again, and those that are torn.
+/// Removes the lines past a checkpoint from the metrics, since they will be written again, and torn lines.
 pub(super) fn cut_metrics(path: &Path, samples: u64) -> Result<()> {
     let text = match fs::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -125,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_folder_in_the_runs_own_is_kept_as_seen_from_there() {
-        let seen = |out: &str, folder: &str| seen_from(Path::new(out), Path::new(folder)).expect("text");
+        let seen = |out: &str, folder: &str| relative_to(Path::new(out), Path::new(folder)).expect("text");
         assert_eq!(seen("runs/a", "runs/a/board"), Path::new("board"));
         assert_eq!(seen("/runs/a", "/boards/a"), Path::new("/boards/a"));
         let beside = seen("runs/a", "boards");

@@ -1,49 +1,130 @@
-//! What may change when a run is resumed.
+//! Options of a training: one field per setting, whose documentation is the help text of its flag.
 
-use super::checkpoint::Position;
-use super::folder;
+use super::plan::Schedule;
+use crate::error::Result;
+use crate::neural::model::ModelConfig;
+use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::quantity::Interval;
-use std::path::PathBuf;
+#[cfg(feature = "cli")]
+use crate::quantity::{count, positive_count};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
-/// What may change when a run is resumed. The run keeps it: what is left out then is as it was last asked for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunOptions {
-    /// The run's folder.
-    pub out: PathBuf,
-    /// Samples in all; `None`: those of the run, or [`DEFAULT_STEPS`](super::DEFAULT_STEPS).
-    pub steps: Option<u64>,
-    /// Whether the run in that folder goes on, if there is one.
+/// Network by default.
+pub(super) const DEFAULT_NET: NetworkKind = NetworkKind::Resnet;
+
+/// All that a user may say of a training; [`resolve`](super::plan::resolve) decides the rest.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct TrainOptions {
+    /// Network: resnet or mlp [default: resnet]
+    #[serde(alias = "kind")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "KIND"))]
+    pub net: Option<NetworkKind>,
+    /// Channels of the convolutions, or units of the first dense layer (the others have half as many) [default: 1024]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "W", value_parser = positive_count))]
+    pub width: Option<u64>,
+    /// Residual blocks [default: 4]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "B", value_parser = count))]
+    pub blocks: Option<u64>,
+    /// Add a policy head, which learns the moves that lead back towards the goal
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub policy: bool,
+    /// Samples in all: scrambled states, not optimizer steps [default: 1e9; of a resumed run: its own]
+    #[serde(alias = "steps")]
+    #[cfg_attr(feature = "cli", arg(long, visible_alias = "steps", value_name = "N", value_parser = positive_count))]
+    pub samples: Option<u64>,
+    /// Samples per optimizer step: small batches learn more from as many samples, large ones keep a GPU busy [default:
+    /// 2048 for mlp on the CPU, 8192 on CUDA; 1024 for resnet]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
+    pub batch_size: Option<u64>,
+    /// Longest scramble, in moves [default: the puzzle's; cube3: 26]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "D", value_parser = positive_count))]
+    pub max_depth: Option<u64>,
+    /// Highest learning rate [default: 4e-3 for mlp, 1e-3 for resnet]
+    #[serde(alias = "learning_rate")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "X"))]
+    pub lr: Option<f64>,
+    /// Schedule of the learning rate after a warm-up over the first 2 % of the samples: cosine (half a cosine to 0), linear
+    /// (to 0), wsd (warmup-stable-decay: constant, then linear to 0 over the last fifth) or constant [default: cosine]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "cosine|linear|wsd|constant", value_parser = schedule))]
+    pub schedule: Option<Schedule>,
+    /// Make the model an exponential moving average (EMA) of the weights with decay D, such as 0.999 [default: 0, the
+    /// weights of the last optimizer step]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "D"))]
+    pub ema: Option<f64>,
+    /// Precision of the matrix products; all else is f32 [default: auto, which is bf16 where the device is fast at it]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "auto|f32|bf16"))]
+    pub precision: Option<String>,
+    /// Seed of the scrambles and of the initial weights [default: 1]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count))]
+    pub seed: Option<u64>,
+    /// Folder of the run [default: runs/PUZZLE-NET]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "DIR"))]
+    pub out: Option<PathBuf>,
+    /// Continue the run in that folder; start one if the folder is empty, or holds a run without a checkpoint
+    #[cfg_attr(feature = "cli", arg(long))]
     pub resume: bool,
-    /// How often the run is saved; `None`: as the run was, or every ten minutes.
+    /// Begin with the weights of this model, of the same puzzle or of one with the same encoding, such as cube3 and
+    /// cube3:htm
+    #[cfg_attr(feature = "cli", arg(long, value_name = "MODEL"))]
+    pub init: Option<String>,
+    /// Folder of the model `init`, where that is only its name.
+    #[serde(skip)]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub init_folder: Option<PathBuf>,
+    /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples [default: 10m; of a resumed run: its own]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "INTERVAL"))]
     pub checkpoint_every: Option<Interval>,
-    /// Keep a copy of the model whenever so many more samples are seen, 0 for never; `None`: as the run did, or never.
-    pub snapshot_every: Option<u64>,
-    /// The folder that metrics go to for TensorBoard; `None`: that of the run, if it has one. Whoever watches the run
-    /// writes them ([`Training::tensorboard`](super::Training::tensorboard)).
+    /// Labels: walks (length of the walk to a state), exact (the same, but the distance near the goals) or bellman (best
+    /// child by the network itself: value iteration; with --init, a second phase) [default: walks]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "walks|exact|bellman"))]
+    pub labels: Option<String>,
+    /// With --labels bellman: optimizer steps between updates of the target network [default: 100]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "STEPS", value_parser = positive_count))]
+    pub target_every: Option<u64>,
+    /// With --labels exact and bellman: depth of the perimeter with exact labels [default: the deepest in the cache, or 4]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "DEPTH", value_parser = count))]
+    pub perimeter: Option<u64>,
+    /// Share of samples from the sparse-state curriculum, for puzzles whose moves all commute, such as Lights Out: states
+    /// that differ from the goal in few cells, however far they are [default: 0]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE"))]
+    pub sparse_states: Option<f64>,
+    /// Also write the metrics to this folder, in TensorBoard's format [default: none; of a resumed run: its own]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "DIR"))]
     pub tensorboard: Option<PathBuf>,
+    /// Keep a copy of the model after every N samples, in the run's snapshots/; 0 for never [default: 0; of a resumed run:
+    /// its own]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count))]
+    pub snapshot_every: Option<u64>,
 }
 
-impl RunOptions {
-    /// A new run in a folder, saved every ten minutes.
-    pub fn new(out: impl Into<PathBuf>) -> Self {
-        RunOptions {
-            out: out.into(),
-            steps: None,
-            resume: false,
-            checkpoint_every: None,
-            snapshot_every: None,
-            tensorboard: None,
+impl TrainOptions {
+    /// Folder of the run: `out`, or else `runs/PUZZLE-NET`.
+    ///
+    /// # Errors
+    /// If the model to begin with cannot be read.
+    pub fn folder(&self, puzzle: &str) -> Result<PathBuf> {
+        if let Some(out) = &self.out {
+            return Ok(out.clone());
         }
+        let net = self.init_network()?.map(|network| network.kind).or(self.net).unwrap_or(DEFAULT_NET);
+        Ok(Path::new("runs").join(format!("{puzzle}-{net}")))
     }
 
-    /// A position with what is asked for in place of what it has.
-    pub(super) fn applied(&self, mut position: Position) -> Position {
-        position.steps = self.steps.unwrap_or(position.steps);
-        position.checkpoint_every = self.checkpoint_every.unwrap_or(position.checkpoint_every);
-        position.snapshot_every = self.snapshot_every.or(position.snapshot_every).filter(|&every| every > 0);
-        if let Some(folder) = &self.tensorboard {
-            position.tensorboard = folder::seen_from(&self.out, folder);
-        }
-        position
+    /// Folder of the model to begin with.
+    pub(super) fn init_folder(&self) -> Option<&Path> {
+        self.init_folder.as_deref().or(self.init.as_deref().map(Path::new))
     }
+
+    pub(super) fn init_network(&self) -> Result<Option<NetworkConfig>> {
+        self.init_folder().map(|folder| Ok(ModelConfig::read(folder)?.network)).transpose()
+    }
+}
+
+/// Parses a schedule, named as in JSON.
+#[cfg(feature = "cli")]
+fn schedule(text: &str) -> Result<Schedule, serde_json::Error> {
+    serde_json::from_value(text.into())
 }

@@ -1,11 +1,11 @@
-// The address of the page: it holds what is to be solved and how, so that it can be kept, sent, and gone back to.
+// The address of the page holds the instance and the settings, for bookmarks, links and the history.
 
 const SETTINGS = ["depth", "goal", "estimate", "search", "n", "lambda", "seconds"];
 
-let isKept = false; // the entry of the history stays as it is: the next change makes a new one
+let isKept = false; // whether the history keeps the present entry: the next change adds a new one
 
-// Blank facelets are "·" in the form, and "." in the address, which would write the other as six characters.
-function written() {
+// The fragment of the form. Blank facelets are "·" in the form and "." in the address, where "·" takes six characters.
+function fragment() {
   const instance = typedInstance();
   const fields = new URLSearchParams({ puzzle: element("puzzle").value, instance: paintedIn(instance) ?? instance });
   for (const id of SETTINGS) if (element(id).value) fields.set(id, element(id).value);
@@ -13,14 +13,14 @@ function written() {
   return `#${fields}`;
 }
 
-// Writes the address. A step is a new entry of the history.
+// Writes the address; a step adds an entry to the history.
 function remember(isStep) {
-  if (location.hash === written()) return;
-  history[isStep || isKept ? "pushState" : "replaceState"](null, "", written());
+  if (location.hash === fragment()) return;
+  history[isStep || isKept ? "pushState" : "replaceState"](null, "", fragment());
   isKept = false;
 }
 
-// Brings the page to what the address says. What it leaves open is filled in, and is then in the address too.
+// Sets the page up from the address. Missing fields get values, which the address then holds too.
 async function recall() {
   const fields = new URLSearchParams(location.hash.slice(1));
   const puzzle = fields.get("puzzle") ?? offers[0].puzzle;
@@ -29,16 +29,16 @@ async function recall() {
   isKept = false;
   element("puzzle").value = isOffered ? puzzle : offers[0].puzzle;
   describePuzzle();
-  if (!isOffered) return beginInstead(puzzle);
+  if (!isOffered) return beginOther(puzzle);
   recallSettings(fields);
   await (fields.has("instance") ? recallInstance(fields.get("instance")) : beginPuzzle(false));
   isKept = true;
 }
 
-function beginInstead(puzzle) {
-  const begun = beginPuzzle(false);
-  element("notice").textContent = `There is no puzzle “${puzzle}” here: a random ${offer().name} was taken instead.`;
-  return begun;
+function beginOther(missing) {
+  const done = beginPuzzle(false);
+  element("notice").textContent = `There is no puzzle “${missing}” here: a random ${offer().name} was taken instead.`;
+  return done;
 }
 
 function recallSettings(fields) {

@@ -1,8 +1,8 @@
-// Draws flat boards on a canvas, on the way from one picture to the next.
+// Draws flat boards on a canvas, at rest and during a move.
 //
-// DRAWINGS has a function for each kind of picture that is drawn on a canvas. It is given the canvas's context and
-// size, the pictures `before` and `after` (the same at rest), the move between them, the `fraction` of it that is
-// made, the `look` (colours of the page), the `goals`, and the `geometry` of the puzzle, if any.
+// DRAWINGS has a function for each kind of picture that is drawn on a canvas. Its argument holds the context and size of
+// the canvas, the pictures `before` and `after` the move (the same at rest), the `move`, the `fraction` of it that is done,
+// the `look` (colours of the page), the `goals`, and the `geometry` of the puzzle, if any.
 
 const DRAWINGS = {
   cube: drawCube,
@@ -15,7 +15,7 @@ const DRAWINGS = {
 
 const mix = (a, b, fraction) => a + (b - a) * fraction;
 
-// A grid of square cells in the middle of the canvas.
+// A centred grid of square cells.
 function gridIn({ width, height }, columns, rows, margin = 12) {
   const cell = Math.min((width - 2 * margin) / columns, (height - 2 * margin) / rows, 110);
   const [left, top] = [(width - cell * columns) / 2, (height - cell * rows) / 2];
@@ -88,7 +88,7 @@ function drawLights({ context, width, height, before, after, move, fraction, loo
   });
 }
 
-// A lamp that is on (1), off (0) or between.
+// A lamp; `on` is 1, 0, or between.
 function drawLight(context, x, y, cell, on, look) {
   const half = cell * 0.41;
   box(context, x - half, y - half, 2 * half, 2 * half, cell * 0.16, look.lampOff);
@@ -141,7 +141,7 @@ function drawJugs({ context, width, height, before, after, move, fraction, look 
   }
 }
 
-// A line for each unit, where there is room, and the goal's in dashes.
+// A line per unit if there is space, and a dashed line at the goal.
 function drawScale(context, { x, floor, glass, unit, capacity, mark }, look) {
   context.strokeStyle = look.muted;
   context.lineWidth = 1;
@@ -187,7 +187,7 @@ function drawRow({ context, width, height, before, after, fraction, look, goals 
   symbols.forEach((symbol, place) => {
     const changes = after.symbols[place] !== symbol;
     const shown = fraction < 0.5 ? symbol : after.symbols[place];
-    // What changes is turned over, as a card is.
+    // A symbol that changes turns over like a card.
     const wide = changes ? Math.abs(1 - 2 * fraction) : 1;
     const colour = look.palette[names.indexOf(shown) % look.palette.length];
     const [x, y] = [grid.x((place % columns) + 0.5), grid.y(Math.floor(place / columns) + 0.5)];
@@ -222,7 +222,7 @@ function drawSokoban({ context, width, height, before, after, fraction, look }) 
   );
   const { cell } = grid;
   for (const { column, row, letter } of cells) drawGround(context, grid.x(column), grid.y(row), cell, letter, look);
-  // The box that is pushed is the one that is where no box will be.
+  // The pushed box is the one on a cell where no box will be.
   const [man, manAfter] = [cells, cellsOf(after)].map((list) => list.find(({ player }) => player));
   const arrived = cellsOf(after).find((place) => place.box && !cells[place.index].box);
   for (const place of cells.filter((place) => place.box)) {
@@ -254,7 +254,7 @@ function drawSokoban({ context, width, height, before, after, fraction, look }) 
   }
 }
 
-// Each cell of a level; two are the same place if they are written the same.
+// The cells of a level; as text, each is its position.
 const cellsOf = ({ rows }) => {
   const cells = rows.flatMap((text, row) => [...text].map((letter, column) => ({ letter, row, column })));
   return cells.map((place, index) => ({
@@ -294,7 +294,7 @@ function drawCrate(context, x, y, cell, home, look) {
   context.lineWidth = Math.max(1.5, cell * 0.05);
   context.strokeRect(x + 2 * inset, y + 2 * inset, cell - 4 * inset, cell - 4 * inset);
   context.beginPath();
-  // A tick on a crate at home, a cross on the others.
+  // A tick on a crate on a goal, a cross on the others.
   const at = (u, v) => [x + cell * u, y + cell * v];
   const lines = home
     ? [

@@ -1,4 +1,4 @@
-// The small plot of a running search: the least f in the open list and the nearest h, over time; answers as dots.
+// The plot of a running search over time: the least f in the open list, the least h, and solutions as dots.
 
 function drawChart(canvas, { points, answers }) {
   const { clientWidth: width, clientHeight: height } = canvas;
@@ -36,7 +36,7 @@ function drawChart(canvas, { points, answers }) {
   let legend = left + 2;
   for (const [field, name, colour, dash] of curves) {
     const known = points.filter((point) => (point[field] ?? null) !== null);
-    if (known.length === 0) continue; // a beam has no open list, and so no best f
+    if (known.length === 0) continue; // a beam has no open list, so no best f
     line(context, known.map((point) => [x(point.seconds), y(point[field])]), colour, 2.2, dash);
     context.textAlign = "left";
     line(context, [[legend, 9], [legend + 18, 9]], colour, 2.2, dash);

@@ -1,12 +1,12 @@
-// Draws a cube on a canvas: perspective, lit faces, and one layer on its way.
+// Draws a cube on a canvas in perspective, with lit faces and one turning layer.
 //
-// Faces are drawn from the farthest to the nearest, which is exact here: the layer that turns and the rest are on two
-// sides of a plane, and the cubies of each stand in a grid, which a camera outside sees in order along each axis.
+// Faces are drawn from the farthest to the nearest. This order is exact: a plane separates the turning layer from the rest,
+// and the cubies of each part form a grid, which a camera outside sees in order along each axis.
 
-const DISTANCE = 8.5; // of the eye from the centre, where a cube's edge is 2
+const DISTANCE = 8.5; // from the eye to the centre; the edge of a cube is 2
 const LIGHT = normalised([-0.15, 0.75, 0.65]);
-const STICKER = 0.87; // half the edge of a sticker, where that of a cubie is 1
-const CORNER = 0.22; // radius of its corners
+const STICKER = 0.87; // half the edge of a sticker; half the edge of a cubie is 1
+const CORNER = 0.22; // radius of a sticker's corners
 
 function drawCube({ context, width, height, before, move, fraction, look, view }) {
   const { size } = before;
@@ -27,14 +27,14 @@ function drawCube({ context, width, height, before, move, fraction, look, view }
   for (const slab of movingIsNear ? [still, moving] : [moving, still]) drawSlab(scene, slab);
 }
 
-// The cubies that have a face outside.
+// The cubies on the surface.
 const shellOf = remember((size) => {
   const ends = Array.from({ length: size }, (_, i) => 2 * i - size + 1);
   const all = ends.flatMap((x) => ends.flatMap((y) => ends.map((z) => [x, y, z])));
   return all.filter((cubie) => cubie.some((part) => Math.abs(part) === size - 1));
 });
 
-// The facelet on a side of a cubie.
+// The facelets by cubie and side.
 const faceletAt = remember((size) => {
   const facelets = new Map();
   faceletsOf(size).forEach((facelet, place) =>
@@ -88,7 +88,7 @@ function drawFace(scene, pose, cubie, axis, side) {
   if (look.letters) drawLetter(scene, pose, facelet, letter, colour);
 }
 
-// A colour that is a little lighter towards the top of the screen, as on a glossy surface.
+// A gloss: the colour is lighter towards the top of the screen.
 function sheen(context, at, colour, lit) {
   const corners = [at(-1, -1), at(1, -1), at(1, 1), at(-1, 1)].sort((a, b) => a[1] - b[1]);
   const [top, bottom] = [corners[0], corners[3]];
@@ -167,17 +167,17 @@ function trace(context, points) {
   context.closePath();
 }
 
-// A point of the cube on the canvas.
+// The position of a point on the canvas.
 function project({ focus, centre, size }, pose, point) {
   const [x, y, z] = times(pose, point);
   const scale = focus / (DISTANCE * size - z);
   return [centre[0] + x * scale, centre[1] - y * scale];
 }
 
-// Where the eye is, as a cube in that pose has it.
+// The eye in the coordinates of a cube in this pose.
 const eyeOf = (pose, size) => pose[2].map((part) => part * DISTANCE * size);
 
-// Matrices are three rows; angles are degrees, counter-clockwise as seen from the axis's positive end.
+// Matrices are three rows; angles are degrees, counter-clockwise seen from the positive end of the axis.
 function rotation(axis, degrees) {
   const [cos, sin] = [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)];
   const [b, c] = [(axis + 1) % 3, (axis + 2) % 3];
@@ -201,7 +201,7 @@ function normalised(vector) {
   return vector.map((part) => part / length);
 }
 
-// "#rrggbb", darkened to a share of its light, and then mixed with white.
+// "#rrggbb", darkened to a share of its light, then mixed with white.
 function shaded(colour, lit, white = 0) {
   const parts = channels(colour).map((part) => Math.round(Math.min(1, part * lit + (1 - part * lit) * white) * 255));
   return `rgb(${parts})`;

@@ -1,21 +1,20 @@
-//! The page that plays a solution: one HTML file that needs nothing else, neither a server nor a network.
+//! The page that plays a solution: one HTML file that needs neither a server nor a network.
 //!
-//! A [`Playback`] is all that the page shows, as data: the moves by name, and a [`Picture`] of the state before the
-//! first and after each. [`page`] puts it into the page. The page plays the moves by rules of its own where it knows
-//! the puzzle, compares every state with the picture, and shows whether both agree: `view/player.js` documents
-//! what a program can ask it (`window.costar`).
+//! A [`Playback`] is the data of the page: the names of the moves, and a [`Picture`] of the state before the first move and
+//! after each. [`page`] embeds it. If the page knows the puzzle, it plays the moves by its own rules, compares every state
+//! with the picture, and shows whether both agree. `view/player.js` documents its interface for programs
+//! (`window.costar`).
 
 use crate::puzzle::{Geometry, Move, ParseError, Picture, Puzzle, move_names};
 use serde::Serialize;
 
 /// The most moves that a page plays.
-pub const MOST_MOVES: usize = 10_000;
+pub const MAX_MOVES: usize = 10_000;
 
 const PAGE: &str = include_str!("page.html");
-/// How the page looks.
+/// The style of the page.
 pub const STYLE: &str = include_str!("page.css");
-/// What the page does, in one script: the puzzles' rules, the drawing of cubes and of flat boards, the words beside
-/// them, the player.
+/// The script of the page: rules of the puzzles, drawing, texts, and the player.
 pub const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
     include_str!("rules.js"),
@@ -27,7 +26,7 @@ pub const SCRIPT: &str = concat!(
     "})();\n"
 );
 
-/// The panel of a server's page: its elements, how they look, and what they do.
+/// The panel of a server's page: elements, style and script.
 const SOLVER: &str = include_str!("solver.html");
 const SOLVER_STYLE: &str = include_str!("solver.css");
 const SOLVER_SCRIPT: &str = concat!(
@@ -42,34 +41,34 @@ const SOLVER_SCRIPT: &str = concat!(
     "})();\n"
 );
 
-/// An instance and a solution, played.
+/// An instance and a solution, as the page plays them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Playback {
     /// The puzzle's name.
     pub puzzle: String,
     /// The instance as it was given.
     pub instance: String,
-    /// The names of all moves: first those of the scramble, where the instance is written as moves.
+    /// The names of all moves. Those of the scramble come first if the instance is written as moves.
     pub moves: Vec<String>,
-    /// How many of the moves are the scramble.
+    /// Number of moves of the scramble.
     pub scramble: usize,
-    /// How long the solution is, in words: [`Puzzle::counted`].
+    /// The length of the solution in words: [`Notation::counted`](crate::puzzle::Notation::counted).
     pub counted: String,
-    /// Before the first move and after each; they end before the first move that is not legal where it is made.
+    /// The states before the first move and after each, up to the first illegal move.
     pub pictures: Vec<Picture>,
-    /// The states that count as solved, where they are known and few.
+    /// The states that count as solved, if they are known and few.
     pub goals: Vec<Picture>,
-    /// Where the positions are, if the puzzle's file says so.
+    /// The shape of the puzzle, if its file has one.
     pub geometry: Option<Geometry>,
-    /// Whether all moves are legal, and the last state counts as solved.
+    /// Whether all moves are legal and lead to a goal.
     pub solves: bool,
 }
 
 impl Playback {
-    /// Plays a solution from an instance. `goals` are the states that count as solved, where they are known.
+    /// Plays a solution from an instance. `goals` are the states that count as solved, if they are known.
     ///
     /// # Errors
-    /// If the instance is refused, or there are more than [`MOST_MOVES`] moves. A solution that does not solve is no
+    /// If the instance is refused, or there are more than [`MAX_MOVES`] moves. A solution that does not solve is no
     /// error: see [`Playback::solves`].
     pub fn new<P: Puzzle>(
         puzzle: &P,
@@ -77,21 +76,19 @@ impl Playback {
         instance: &str,
         solution: &[Move],
     ) -> Result<Playback, ParseError> {
-        let begin = puzzle.parse(instance)?;
-        let (mut moves, mut pictures) = match puzzle.scramble(instance) {
-            Some(scramble) => {
-                check_count(scramble.moves.len() + solution.len())?;
-                let first = puzzle.picture(&scramble.start);
-                let rest = scramble.moves.iter().map(|(_, state)| puzzle.picture(state));
-                let pictures = std::iter::once(first).chain(rest).collect();
-                (scramble.moves.into_iter().map(|(name, _)| name).collect(), pictures)
-            }
-            None => (Vec::new(), vec![puzzle.picture(&begin)]),
-        };
-        check_count(moves.len() + solution.len())?;
+        let start = puzzle.parse(instance)?;
+        let (first, scramble) =
+            puzzle.scramble(instance).map_or((start, Vec::new()), |scramble| (scramble.start, scramble.moves));
+        let count = scramble.len() + solution.len();
+        if count > MAX_MOVES {
+            return Err(ParseError(format!("{count} moves are too many for a page: expected at most {MAX_MOVES}")));
+        }
+        let mut pictures = vec![puzzle.picture(&first)];
+        pictures.extend(scramble.iter().map(|(_, state)| puzzle.picture(state)));
+        let mut moves: Vec<String> = scramble.into_iter().map(|(name, _)| name).collect();
         let scramble = moves.len();
         moves.extend(move_names(puzzle, solution));
-        let end = solution.iter().try_fold(begin, |state, &action| {
+        let end = solution.iter().try_fold(start, |state, &action| {
             let next = puzzle.apply(&state, action)?;
             pictures.push(puzzle.picture(&next));
             Some(next)
@@ -109,37 +106,30 @@ impl Playback {
         })
     }
 
-    /// How many moves the solution has.
+    /// Number of moves of the solution.
     pub fn length(&self) -> usize {
         self.moves.len() - self.scramble
     }
 
-    /// The first move of the solution that is not legal where it is made, from 1.
+    /// Number of the first illegal move of the solution, from 1.
     pub fn illegal(&self) -> Option<usize> {
         let legal = self.pictures.len() - 1 - self.scramble;
         (legal < self.length()).then_some(legal + 1)
     }
 }
 
-fn check_count(moves: usize) -> Result<(), ParseError> {
-    match moves {
-        0..=MOST_MOVES => Ok(()),
-        _ => Err(ParseError(format!("{moves} moves are too many for a page: expected at most {MOST_MOVES}"))),
-    }
-}
-
-/// The whole page, playing this.
+/// The page that plays this.
 ///
 /// # Errors
 /// If the playback cannot be written as JSON, which no playback is known to cause.
 pub fn page(playback: &Playback) -> serde_json::Result<String> {
-    // The data come last: a text in them that looks like one of the places to fill is left alone.
+    // The data are inserted last: a placeholder in them stays as it is.
     let page = PAGE.replacen("/*style*/", STYLE, 1).replacen("/*script*/", SCRIPT, 1);
     Ok(page.replacen("/*playback*/", &embedded(playback)?, 1))
 }
 
-/// The page of a server: the same player, and beside it a panel that asks the server to solve. It waits for the first
-/// answer to play; `view/solver.js` documents what a program can ask it (`window.costarSolver`).
+/// The page of a server: the same player, and a panel that sends requests to the server. `view/solver.js` documents its
+/// interface for programs (`window.costarSolver`).
 pub fn solver_page() -> String {
     PAGE.replacen("/*playback*/", "", 1)
         .replacen("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
@@ -148,8 +138,7 @@ pub fn solver_page() -> String {
         .replacen("/*script*/", &format!("{SCRIPT}\n{SOLVER_SCRIPT}"), 1)
 }
 
-/// JSON that can stand in a script element whatever its texts are: all that HTML or JavaScript could take for its own
-/// is written as an escape.
+/// JSON that is safe in a script element: characters with a meaning in HTML or JavaScript are escaped.
 fn embedded(record: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string(record)?;
     let mut safe = String::with_capacity(text.len());
@@ -169,7 +158,7 @@ mod tests {
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::jugs::Jugs;
     use crate::puzzle::tiles::Puzzle8;
-    use crate::puzzle::{Reversible, Scramble};
+    use crate::puzzle::{Notation as _, Reversible, Scramble};
 
     fn play<P: Puzzle>(puzzle: &P, goals: &[P::State], instance: &str, solution: &str) -> Playback {
         let moves = puzzle.parse_moves(solution).expect("moves");
@@ -218,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_an_instance_says_stays_data() {
+    fn the_text_of_an_instance_stays_data() {
         for place in ["/*style*/", "/*script*/", "/*playback*/"] {
             assert_eq!(PAGE.matches(place).count(), 1, "{place}");
             assert!(!STYLE.contains(place) && !SCRIPT.contains(place));
@@ -234,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_page_has_all_its_parts_and_asks_its_server_alone() {
+    fn a_servers_page_has_all_its_parts_and_connects_to_its_server_only() {
         let page = solver_page();
         for part in [STYLE, SCRIPT, SOLVER, SOLVER_STYLE, SOLVER_SCRIPT, "default-src 'none'; connect-src 'self';"] {
             assert!(page.contains(part), "{}", part.lines().next().unwrap_or_default());

@@ -1,16 +1,15 @@
-// The net of a cube, to be painted with mouse, finger or keys; and what is impossible about what was painted so far.
+// The net of a cube, painted with mouse, finger or keys, and the check of a partly painted cube.
 //
-// makeNet(changed) gives { show(letters), letters(), reset(solved) }; `show` gives what is impossible, as `problemOf`
-// does. `changed(letters)` is called after each stroke. Letters are the faces U R F D L B, row by row; "." is not painted
-// yet.
+// makeNet(changed) returns { show(letters), letters(), reset(solved) }; `show` returns a problem as `problemOf` does.
+// `changed(letters)` is called after each stroke. Letters are the faces U R F D L B, row by row; "." is blank.
 
 const FACES = ["U", "R", "F", "D", "L", "B"];
 const COLOURS = { U: "white", R: "red", F: "green", D: "yellow", L: "orange", B: "blue", ".": "blank" };
 const SIDES = { U: "upper", R: "right", F: "front", D: "lower", L: "left", B: "back" };
-// Where each face stands in the net, in faces: column and row.
-const PLACES = { U: [1, 0], L: [0, 1], F: [1, 1], R: [2, 1], B: [3, 1], D: [1, 2] };
+// Column and row of each face in the net.
+const NET_POSITIONS = { U: [1, 0], L: [0, 1], F: [1, 1], R: [2, 1], B: [3, 1], D: [1, 2] };
 
-// The facelets of each piece of the 3×3×3: of a corner clockwise from the one on U or D.
+// The facelets of each piece of the 3×3×3; a corner's clockwise from U or D.
 const CORNERS = [
   [8, 9, 20],
   [6, 18, 38],
@@ -36,8 +35,8 @@ const EDGES = [
   [48, 14],
 ];
 
-// What no cube can have among the facelets that are painted: { text, facelets }, or null. costar judges whole cubes;
-// this judges those that are not whole yet.
+// Why no cube can have these facelets: { text, facelets }, or null. This checks partly painted cubes; costar checks whole
+// ones.
 function problemOf(letters) {
   const each = letters.length / 6;
   for (const face of FACES) {
@@ -87,12 +86,12 @@ function makeNet(changed) {
   const solved = () => FACES.flatMap((face) => Array(size * size).fill(face));
 
   function build() {
-    // A gap of three pixels between faces is a track of its own.
+    // The gap of three pixels between faces is a track.
     const tracks = (faces, track) => Array(faces).fill(`repeat(${size}, ${track})`).join(" 3px ");
     net.style.gridTemplate = `${tracks(3, "auto")} / ${tracks(4, "minmax(0, 1fr)")}`;
     const buttons = solved().map((face, i) => {
       const [row, column] = [Math.floor((i % (size * size)) / size), i % size];
-      const [right, down] = PLACES[face];
+      const [right, down] = NET_POSITIONS[face];
       const button = Object.assign(document.createElement("button"), { type: "button", tabIndex: -1 });
       button.style.gridArea = `${down * (size + 1) + row + 1} / ${right * (size + 1) + column + 1}`;
       Object.assign(button.dataset, { facelet: i, row: down * size + row, column: right * size + column });
@@ -145,7 +144,7 @@ function makeNet(changed) {
     net.children[i].focus();
   }
 
-  // The facelet beside one in the net, over gaps and round the row of four.
+  // The next facelet in a direction of the net, over gaps and around the row of four.
   function beside(i, [right, down]) {
     let [row, column] = [Number(net.children[i].dataset.row), Number(net.children[i].dataset.column)];
     for (let step = 0; step < 4 * size; step++) {
@@ -157,19 +156,19 @@ function makeNet(changed) {
     return i;
   }
 
-  // The next facelet that can be painted, in the order of the faces; `by` is 1 or -1.
+  // The next paintable facelet in the order of the faces; `by` is 1 or -1.
   function next(i, by) {
     const to = (i + by + letters.length) % letters.length;
     return isCentre(to) ? next(to, by) : to;
   }
 
-  // Painting by a key goes on to the next facelet, as typing does.
+  // A key paints and moves on to the next facelet.
   function type(i, letter) {
     paint(i, letter);
     focus(next(i, 1));
   }
 
-  // What was typed last goes; on a blank facelet that is the one before.
+  // Clears the facelet, or the one before if it is blank.
   function typeBack(i) {
     const to = letters[i] === "." ? next(i, -1) : i;
     paint(to, ".");
@@ -204,7 +203,7 @@ function makeNet(changed) {
     if (strokes && event.buttons === 1 && i !== undefined) paint(Number(i), brush);
   });
   net.addEventListener("pointerout", (event) => {
-    // A stroke begins where the button went down.
+    // A stroke includes the facelet where the button was pressed.
     const i = faceletOf(event.target);
     if (strokes && event.buttons === 1 && i !== undefined) paint(Number(i), brush);
   });

@@ -1,4 +1,4 @@
-// What the page says in words: the verdict, the lists of moves with the one that is made, and what it does.
+// The texts of the page: the verdict, the lists of moves, and the present move.
 
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -10,10 +10,10 @@ function showVerdict() {
   let [word, sign, text] = ["wrong", "✘ Wrong", ""];
   if (!agrees) {
     const where = differs === null ? "about the last state" : `after move ${differs}`;
-    text = `This page and costar disagree ${where}: this is a bug in one of them, and nothing is proven here.`;
+    text = `This page and costar disagree ${where}: one of them has a bug, so this proves nothing.`;
   } else if (illegal !== null) {
     const move = `Move ${illegal - playback.scramble} of the solution, ${playback.moves[illegal - 1]},`;
-    text = `${move} cannot be made where it stands. ${both}`;
+    text = `${move} cannot be made here. ${both}`;
   } else if (solved) {
     [word, sign] = ["right", "✔ Solved"];
     text = `${length === 0 ? "No move is needed." : `in ${counted}.`} ${both}`;
@@ -46,7 +46,7 @@ function create(tag, text, attributes = {}) {
   return created;
 }
 
-// The list of moves: the scramble's, or the instance as it was written, and the solution's.
+// Shows the moves of the scramble, or the instance as it was written, and the moves of the solution.
 function showMoves() {
   const { moves, scramble, instance } = playback;
   const parts =
@@ -79,7 +79,7 @@ function listOf(name, from, to) {
   return part;
 }
 
-// Marks the move that is being made, or was made last, and those before it.
+// Marks the present or last move, and the moves before it.
 function markMoves() {
   const list = element("moves");
   for (const button of list.querySelectorAll("[data-position]")) {

@@ -1,15 +1,15 @@
-// The player: where it is, what moves, and what the keys, buttons and fingers do.
+// The player: its position, its animation, and its keys, buttons and gestures.
 //
-// A program (a test, or a server's page) speaks to it through window.costar:
-//   load(playback)   shows another playback: the object in this page's element #playback is one; that may be empty,
-//                    and the page then waits for the first
-//   state()          { puzzle, position, moves, scramble, move, state, solved, playing, moving, verdict }: how many
-//                    moves are made, of how many, how many of them the scramble; the last one made; the state in
-//                    costar's notation, from the moves that this page has played; whether it is solved (or null);
-//                    verdict: { solved, agrees, illegal, differs, independent } as `played` in rules.js gives it
-//   go(position)     shows the state after so many moves
+// Programs (a test, or a server's page) use window.costar:
+//   load(playback)   shows a playback, such as the object in the element #playback; if that is empty, the page waits for
+//                    the first call
+//   state()          { puzzle, position, moves, scramble, move, state, solved, playing, moving, verdict }: `position` moves
+//                    of `moves` are made, the first `scramble` of them are the scramble; the last `move` made; the `state`
+//                    in costar's notation, from the moves that this page played; `solved` is null if unknown;
+//                    verdict: { solved, agrees, illegal, differs, independent } of `played` in rules.js
+//   go(position)     shows the state after this number of moves
 //   play(), pause()
-//   turn(move)       { axis, degrees }: the rotation that a move of a solid from a file is drawn as; null if it is none
+//   turn(move)       { axis, degrees }: the rotation that draws a move of a solid from a file; null if there is none
 
 const TURN_MILLISECONDS = 460;
 const FIRST_VIEW = { yaw: -33, pitch: 27 };
@@ -18,17 +18,17 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 let playback; // what was loaded
-let run; // what `played` gave for it
-let at = 0; // moves made, when the one on its way is there
-let way = null; // a move on its way: { from, to, begun, milliseconds }
+let run; // the result of `played`
+let at = 0; // moves made, including the moving one
+let way = null; // the moving move: { from, to, started, milliseconds }
 let playing = false;
 let view = { ...FIRST_VIEW };
-let viewGoal = null; // where the view turns to
+let viewGoal = null; // the view to turn to
 let look;
-let waiting = false; // for the next frame
+let waiting = false; // whether the next frame is requested
 
 const kind = () => KINDS[playback.pictures[0].kind];
-// Whether it is a solid that can be looked at from all sides.
+// Whether it can be seen from all sides.
 const isSolid = () => playback.pictures[0].kind === "cube" || isSolidShape(playback.geometry);
 const end = () => run.pictures.length - 1;
 
@@ -62,7 +62,7 @@ function step(by) {
   if (calm.matches && !playing) return go(to);
   const speed = Number(element("speed").value);
   const hurry = Math.min(at, to) < playback.scramble ? 0.55 : 1;
-  way = { from: at, to, begun: performance.now(), milliseconds: (TURN_MILLISECONDS * hurry) / speed };
+  way = { from: at, to, started: performance.now(), milliseconds: (TURN_MILLISECONDS * hurry) / speed };
   at = to;
   arrive();
 }
@@ -79,7 +79,7 @@ function pause() {
   arrive();
 }
 
-// Shows where the player is now.
+// Shows the present position.
 function arrive() {
   showNow();
   markMoves();
@@ -117,12 +117,12 @@ function redraw() {
 function frame(now) {
   if (!run) return; // nothing is loaded yet
   if (viewGoal) turnTowardsGoal();
-  const made = way ? Math.max(0, (now - way.begun) / way.milliseconds) : 1;
+  const made = way ? Math.max(0, (now - way.started) / way.milliseconds) : 1;
   if (way && made >= 1) {
     way = null;
     if (playing && at < end()) return step(1);
     if (playing) pause();
-    else showNow(); // after a step back, the move before is the last one
+    else showNow(); // after a step back, the last move is another one
   }
   draw(way ? eased(made) : 1);
   if (way || viewGoal) redraw();
@@ -143,7 +143,7 @@ function draw(made) {
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
-  // Back is the same way, the other way round.
+  // A step back is the step forward in reverse.
   const [low, high] = way ? [Math.min(way.from, way.to), Math.max(way.from, way.to)] : [at, at];
   const fraction = !way ? 0 : way.to > way.from ? made : 1 - made;
   const [before, after] = [run.pictures[low], run.pictures[high]];
@@ -166,7 +166,7 @@ function turnView(yaw, pitch) {
   redraw();
 }
 
-// Behind, or back at the first view.
+// Turns the view to the back, or to the first view.
 function viewFrom(behind) {
   element("behind").setAttribute("aria-pressed", behind);
   view.yaw = (((view.yaw % 360) + 540) % 360) - 180;
@@ -192,7 +192,7 @@ function state() {
   };
 }
 
-// The page's colours, for the canvas.
+// Reads the colours of the page for the canvas.
 function readLook() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
@@ -252,7 +252,7 @@ function pressed(event) {
   if (!run || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   const control = event.target.closest("button, summary, select, input, textarea");
   if (control?.matches("select, textarea, input:not([type=range], [type=checkbox])")) return;
-  if (event.key === " " && control && control.type !== "range") return; // space is the control's own
+  if (event.key === " " && control && control.type !== "range") return; // the control uses space itself
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const arrow = event.shiftKey && key.startsWith("Arrow");
   const action = (arrow ? undefined : KEYS[key]) ?? (isSolid() ? SOLID_KEYS[arrow ? `Shift+${key}` : key] : undefined);
@@ -261,7 +261,7 @@ function pressed(event) {
   action();
 }
 
-// A step or a jump by hand ends the playing.
+// A manual step or jump stops the playing.
 function walk(by) {
   playing = false;
   step(by);
@@ -312,7 +312,7 @@ listen();
 const embedded = element("playback").textContent.trim();
 if (embedded) {
   load(JSON.parse(embedded));
-  // page.html#12 opens after 12 moves.
+  // page.html#12 opens at the state after 12 moves.
   if (/^#\d+$/.test(location.hash)) go(Number(location.hash.slice(1)));
 }
 const turn = (move) => (isSolidShape(playback.geometry) ? turnOfMove(shapeOf(playback.geometry), move) : null);

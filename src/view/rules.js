@@ -1,17 +1,17 @@
-// The puzzles' rules, known to this page by itself: what it plays is not taken from the solver that it checks.
+// The page's own rules of the puzzles: they are independent of the solver that the page checks.
 //
 // KINDS has an entry for each kind of picture:
-//   apply(picture, move)     the picture after a move; null if the move is not legal; absent: rules unknown
-//   solved(picture, goals)   true or false; undefined where the page cannot tell
-//   text(picture)            the state as costar writes it
-//   words(picture, geometry) the state for people who cannot see it
-//   meaning(move, picture)   what a move does, in words
+//   apply(picture, move)     the picture after a move; null if the move is illegal; absent if the rules are unknown
+//   solved(picture, goals)   true or false; undefined if the page does not know
+//   text(picture)            the state in costar's notation
+//   words(picture, geometry) the state for screen readers
+//   meaning(move, picture)   the move in words
 //   notation                 how moves are written
 // Pictures are never changed in place.
 
 const FACES = ["U", "R", "F", "D", "L", "B"];
 
-// Where the facelets of a face are read: the way that the face looks, and on it, rightwards and downwards.
+// For each face its normal, and the directions right and down in which its facelets are read.
 // x points to the right face, y up, z to the front.
 const LAYOUT = {
   U: { normal: [0, 1, 0], right: [1, 0, 0], down: [0, 0, 1] },
@@ -22,8 +22,8 @@ const LAYOUT = {
   B: { normal: [0, 0, -1], right: [-1, 0, 0], down: [0, -1, 0] },
 };
 
-// The facelets of a cube with `size` cubies along an edge, in the order U R F D L B, row by row. Cubies are 2 wide and
-// their centres are at -(size - 1), …, size - 1.
+// The facelets of a cube with `size` cubies per edge, in the order U R F D L B, row by row. Cubies are 2 wide, with centres
+// at -(size - 1), …, size - 1.
 const faceletsOf = remember((size) => {
   const facelets = [];
   for (const face of FACES) {
@@ -39,8 +39,8 @@ const faceletsOf = remember((size) => {
   return facelets;
 });
 
-// What a turn does: about which axis, which end of it (0: the whole cube), and by how many quarter turns,
-// counter-clockwise as seen from the positive end. null for a name that is no turn.
+// A turn by name: its axis, the side of the layer (0: the whole cube), and its quarter turns, counter-clockwise seen from
+// the positive end of the axis. null for another name.
 function turnOf(move) {
   const [, letter, suffix] = /^([URFDLBxyz])(2|'?)$/.exec(move) ?? [];
   if (letter === undefined) return null;
@@ -53,7 +53,7 @@ function turnOf(move) {
 
 const isTurned = (turn, cubie, size) => turn.side === 0 || cubie[turn.axis] === turn.side * (size - 1);
 
-// For each facelet, where its colour comes from.
+// For each facelet, the facelet that its colour comes from.
 const sourcesOf = remember((size, move) => {
   const turn = turnOf(move);
   if (!turn) return null;
@@ -74,14 +74,14 @@ function quarterTurned(vector, axis, quarters) {
   let turned = vector;
   for (let i = 0; i < ((quarters % 4) + 4) % 4; i++) {
     const next = [...turned];
-    // "+ 0" for there is a negative zero, which is written otherwise.
+    // "+ 0" turns -0 into 0, which has another text.
     [next[b], next[c]] = [-turned[c] + 0, turned[b]];
     turned = next;
   }
   return turned;
 }
 
-// The results of a function, each computed once.
+// The function with each result computed once.
 function remember(compute) {
   const known = new Map();
   return (...words) => {
@@ -214,7 +214,7 @@ const KINDS = {
   },
 
   sokoban: {
-    // costar also refuses pushes after which no solution is left: there the page's rules are the laxer ones.
+    // The page allows pushes that costar refuses because no solution is left after them.
     isLaxer: true,
     apply(picture, move) {
       const [down, right] = { U: [-1, 0], D: [1, 0], L: [0, -1], R: [0, 1] }[move] ?? [0, 0];
@@ -238,7 +238,7 @@ const KINDS = {
     words: (picture) => `Sokoban level, row by row: ${picture.rows.join("; ")}`,
     meaning: (move) => `the player goes ${WAYS[move]}`,
     notation:
-      "U, D, L and R are the way that the player goes, who pushes boxes, one at a time, until none is off the goals. " +
+      "U, D, L and R are the way that the player goes, pushing one box at a time, until all boxes are on goals. " +
       "costar refuses a push after which no solution is left.",
   },
 
@@ -253,16 +253,16 @@ const KINDS = {
 
 const pourOf = (move) => (/^\((\d+),(\d+)\)$/.exec(move) ?? []).slice(1).map(Number);
 
-// Plays all moves: the pictures as far as they go, the first illegal move (or null), and the first move after which
-// this page and costar have different pictures (or null). Pictures are costar's where the page knows no rules.
+// Plays all moves. Returns the pictures up to the first illegal move, that move (or null), and the first move after which
+// this page and costar disagree (or null). Without rules, the page takes costar's pictures.
 function played({ moves, pictures, goals, solves }) {
   const kind = KINDS[pictures[0].kind];
   const own = [pictures[0]];
   let differs = null;
   for (const [i, move] of moves.entries()) {
-    const told = pictures[i + 1] ?? null;
-    const next = kind.apply && !(kind.isLaxer && !told) ? kind.apply(own[i], move) : told;
-    if (differs === null && (next ? kind.text(next) : null) !== (told ? kind.text(told) : null)) {
+    const theirs = pictures[i + 1] ?? null; // costar's
+    const next = kind.apply && !(kind.isLaxer && !theirs) ? kind.apply(own[i], move) : theirs;
+    if (differs === null && (next ? kind.text(next) : null) !== (theirs ? kind.text(theirs) : null)) {
       differs = i + 1;
     }
     if (!next) break;

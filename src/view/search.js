@@ -1,4 +1,4 @@
-// The search: what is asked of the server, and what it tells while it searches.
+// The search: the request to the server, and the events that it sends.
 
 function request() {
   const number = (id) => {
@@ -19,14 +19,14 @@ function request() {
     n,
     lambda,
     anytime: anytime || undefined,
-    // With a policy head, N and λ are those of deferred evaluation, which is the better search.
+    // With a policy head, deferred evaluation is the better search.
     deferred: (isBwas && asked?.policy) || undefined,
     max_seconds: number("seconds"),
   };
 }
 
-// The model that the request names, and the one that the server then asks. Where nothing is chosen, batch-weighted A*
-// asks the puzzle's own, which needs no name, or else the first on offer; but none with another goal.
+// The model that the request names, and the one that the server uses. If nothing is chosen, batch-weighted A* uses the
+// puzzle's own model, which needs no name, or the first on offer; but no model with another goal.
 function modelFor(isBwas) {
   const estimate = element("estimate").value;
   const { models, own_model: own } = offer();
@@ -66,26 +66,26 @@ async function solve() {
   drawRun();
   const mine = run;
   try {
-    const answer = await reach("solve", {
+    const response = await reach("solve", {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
       body: JSON.stringify(run.request),
       signal: run.controller.signal,
     });
-    if (!answer.ok) throw new Error((await answer.json()).error);
-    for await (const [name, data] of eventsOf(answer.body)) if (run === mine) EVENTS[name]?.(data);
+    if (!response.ok) throw new Error((await response.json()).error);
+    for await (const [name, data] of eventsOf(response.body)) if (run === mine) EVENTS[name]?.(data);
     if (run === mine && isBusy()) throw new Error("the server has closed the connection");
   } catch (error) {
     if (run === mine) say("failed", `✘ ${mine.stopping ? WHY.stopped : error.message}`, "wrong");
   }
 }
 
-// Server-sent events, each with its name and its data.
+// Server-sent events, each as a name and data.
 async function* eventsOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
-    const { done, value } = await heard(reader.read());
+    const { done, value } = await received(reader.read());
     if (done) return;
     text += value;
     const blocks = text.split("\n\n");
@@ -122,10 +122,10 @@ const EVENTS = {
   done(report) {
     showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
     element("chosen").textContent = chosen(report, run.byAuto);
-    if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No answer was found"}`, "wrong");
+    if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No solution was found"}`, "wrong");
     const best = run.answers.at(-1);
     if (String(best?.moves) !== String(report.moves)) run.answers.push(report);
-    const proven = report.proven_optimal ? ": proven, no answer is shorter" : "; a shorter one may exist";
+    const proven = report.proven_optimal ? ": proven, no solution is shorter" : "; a shorter one may exist";
     say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}`, "right");
     showAnswers();
     drawRun();
@@ -137,7 +137,7 @@ const EVENTS = {
   error: ({ error }) => say("failed", `✘ ${error}`, "wrong"),
 };
 
-// Half of many points are as good as all.
+// Drops every other point if there are many.
 function thin(points) {
   if (points.length > 600) points.splice(0, points.length, ...points.filter((_, i) => i % 2 === 0 || i === points.length - 1));
 }
@@ -157,8 +157,8 @@ function drawRun() {
   drawChart(element("chart"), run);
   const last = run.points.at(-1);
   const best = (last?.least_f ?? null) === null ? `the nearest h is ${last?.best_h?.toFixed(1) ?? "unknown"}` : `the best f is ${last.least_f.toFixed(1)}`;
-  const numbers = last ? `after ${last.seconds.toFixed(0)} seconds ${best}` : "no step was made yet";
-  element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.answers.length} ${run.answers.length === 1 ? "answer" : "answers"}`);
+  const numbers = last ? `after ${last.seconds.toFixed(0)} seconds ${best}` : "no progress yet";
+  element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.answers.length} ${run.answers.length === 1 ? "solution" : "solutions"}`);
 }
 
 function showAnswers() {
@@ -179,7 +179,7 @@ function showAnswers() {
   element("answers").replaceChildren(...items.reverse());
 }
 
-// Puts an answer into the player.
+// Loads a solution into the player.
 function present(answer) {
   if (!answer.playback) return;
   run.shown = answer;
@@ -187,7 +187,7 @@ function present(answer) {
   showAnswers();
 }
 
-// What is stopped may still have an answer to show: the connection stays until the end.
+// Stops the search. It may still return a solution: the connection stays open until the end.
 async function stop() {
   run.stopping = true;
   say(run.phase, "Stopping…");
@@ -195,6 +195,6 @@ async function stop() {
   try {
     await ask("stop", { search: run.number });
   } catch {
-    // It has just ended by itself.
+    // The search has just ended.
   }
 }

@@ -1,9 +1,9 @@
-// Boards that are set up by clicking: tiles change places, lights turn over, jugs are filled. And levels to begin with.
+// Boards set up by clicking: tiles change places, lights switch, jugs are filled. Also Sokoban levels.
 //
-// makeSetup(changed) gives { show(picture) }, which shows a board, or hides the set-up where there is nothing to click;
+// makeSetup(changed) returns { show(picture) }, which shows a board, or hides the set-up if there is nothing to click.
 // `changed(text, picture)` is called after each click.
 
-// Sokoban levels to begin with, the easy ones first.
+// Sokoban levels, easy ones first.
 const LEVELS = [
   ["One box at home", "#######\n#@ $ .#\n# $ *.#\n#     #\n#######"],
   ["Round the corner", "########\n#   #  #\n# $   .#\n# #@#  #\n# $   .#\n#   #  #\n########"],
@@ -11,14 +11,14 @@ const LEVELS = [
   ["Four boxes", "##########\n#        #\n# $ ## . #\n#  $  .  #\n#    @   #\n#  $  .  #\n# $ ## . #\n#        #\n##########"],
 ];
 
-const WHERE = (cell, columns) => `row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
+const positionOf = (cell, columns) => `row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
 
-// Kinds of pictures whose cells are clicked: what a cell looks like, and the picture after a click.
+// Kinds of pictures with cells to click: the look of a cell, and the picture after a click.
 const CLICKED = {
   tiles: {
     hint: "Click two tiles, or a tile and the blank: they change places.",
     text: ({ tiles }) => tiles.join(" "),
-    cell: ({ columns, tiles }, i) => ({ text: tiles[i] || "", label: `${WHERE(i, columns)}: ${tiles[i] || "blank"}`, on: tiles[i] > 0 }),
+    cell: ({ columns, tiles }, i) => ({ text: tiles[i] || "", label: `${positionOf(i, columns)}: ${tiles[i] || "blank"}`, on: tiles[i] > 0 }),
     count: ({ tiles }) => tiles.length,
     click(picture, i, chosen) {
       if (chosen === null || chosen === i) return null;
@@ -28,9 +28,9 @@ const CLICKED = {
     },
   },
   lights: {
-    hint: "Click a light to turn it over alone; a move turns its neighbours too.",
+    hint: "Click a light to switch it alone; a move switches its neighbours too.",
     text: ({ lit }) => lit.map(Number).join(""),
-    cell: ({ columns, lit }, i) => ({ text: "", label: `${WHERE(i, columns)}: ${lit[i] ? "on" : "off"}`, on: lit[i] }),
+    cell: ({ columns, lit }, i) => ({ text: "", label: `${positionOf(i, columns)}: ${lit[i] ? "on" : "off"}`, on: lit[i] }),
     count: ({ lit }) => lit.length,
     click: (picture, i) => ({ ...picture, lit: picture.lit.map((light, cell) => light !== (cell === i)) }),
   },
@@ -41,7 +41,7 @@ function makeSetup(changed) {
   const board = document.getElementById("arrange-board");
   const hint = document.getElementById("arrange-hint");
   let picture = null;
-  let chosen = null; // the tile that was clicked first
+  let chosen = null; // the first of two tiles
   let focused = 0;
 
   function change(text, next) {
@@ -106,12 +106,12 @@ function makeSetup(changed) {
     frame.hidden = !kind && picture?.kind !== "jugs";
     if (frame.hidden) return;
     board.className = picture.kind;
-    hint.textContent = kind ? kind.hint : "Fill each jug as it is at the start.";
+    hint.textContent = kind ? kind.hint : "Set the volume of each jug at the start.";
     if (kind) drawCells(kind);
     else drawJugs();
   }
 
-  // Arrows go from cell to cell.
+  // Arrow keys move from cell to cell.
   board.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -picture.columns, ArrowDown: picture.columns }[event.key];
     if (step === undefined || !CLICKED[picture.kind]) return;

@@ -1,10 +1,10 @@
-// Draws a puzzle whose file says where its positions are: flat polygons, or those of a solid that can be turned.
+// Draws a puzzle whose file has a shape: flat polygons, or the polygons of a solid.
 //
-// A move whose permutation is a rotation of the polygons is shown as that rotation. Of any other, flat symbols travel
-// from place to place, and those of a solid are turned over, as cards are.
+// A move whose permutation is a rotation of the polygons is drawn as that rotation. For any other move, flat symbols travel
+// from place to place, and symbols of a solid turn over like cards.
 
-const STICKER_SHARE = 0.86; // of a polygon: the rest shows what is below
-const FITS = 1e-3; // how exactly a rotation has to bring each polygon to the next
+const STICKER_SHARE = 0.86; // of a polygon; the rest shows the body
+const FITS = 1e-3; // tolerance for a rotation that brings each polygon to the next
 
 const isSolidShape = (geometry) => geometry?.polygons[0]?.[0]?.length === 3;
 
@@ -17,7 +17,7 @@ function drawShape(scene) {
 
 const shapes = new WeakMap();
 
-// The polygons, in the middle and of one size, their centres, and what each move is.
+// The polygons, centred and scaled, their centres, and the permutation of each move.
 function shapeOf(geometry) {
   if (!shapes.has(geometry)) {
     const solid = isSolidShape(geometry);
@@ -32,7 +32,7 @@ function shapeOf(geometry) {
 const meanOf = (points) =>
   points[0].map((_, axis) => points.reduce((sum, point) => sum + point[axis], 0) / points.length);
 
-// Around the origin: a solid within 1.5 of it, a flat figure within 1 along its longer side.
+// Centres and scales polygons: a solid within 1.5 of the origin, a flat figure within 1 along its longer side.
 function normalisedPolygons(polygons, solid) {
   const points = polygons.flat();
   const ends = points[0].map((_, axis) => {
@@ -47,7 +47,7 @@ function normalisedPolygons(polygons, solid) {
   return polygons.map((polygon) => polygon.map((point) => moved(point).map((part) => part / reach)));
 }
 
-// Squares for each face, where only the faces are known: blocks with a gap between.
+// A block of squares per face, for a file with faces only.
 function blocks(faces) {
   const side = Math.max(...faces.map(({ positions }) => Math.ceil(Math.sqrt(positions.length))));
   const columns = Math.ceil(Math.sqrt(faces.length * 1.5));
@@ -68,7 +68,7 @@ function blocks(faces) {
   return squares;
 }
 
-// A symbol has the colour of the face where it is at home; without faces, one of its own.
+// The colour of each symbol: the colour of its face in the goal, or its own without faces.
 function colouring({ geometry, goals, before, look }) {
   const home = (goals[0] ?? before).symbols;
   const { faces } = geometry;
@@ -83,8 +83,8 @@ function colouring({ geometry, goals, before, look }) {
       }),
     );
   } else names.forEach((symbol, i) => colours.set(symbol, colourOf(i)));
-  const told = new Set(colours.values()).size === colours.size; // whether the colour says it all
-  return { colour: (symbol) => colours.get(symbol) ?? look.plastic, told };
+  const isUnique = new Set(colours.values()).size === colours.size; // whether a colour stands for one symbol
+  return { colour: (symbol) => colours.get(symbol) ?? look.plastic, isUnique };
 }
 
 function drawFlat({ context, width, height, geometry, before, after, move, fraction, look }, shape, paint) {
@@ -96,7 +96,7 @@ function drawFlat({ context, width, height, geometry, before, after, move, fract
     const to = sources ? sources.indexOf(place) : place;
     const by = centres[to].map((part, axis) => (part - centres[place][axis]) * fraction);
     const polygon = polygons[place].map((corner, i) => {
-      // The form changes on the way, where both have as many corners.
+      // Polygons with equally many corners change into each other.
       const target = polygons[to].length === polygons[place].length ? polygons[to][i] : null;
       return corner.map((part, axis) => (target ? mix(part, target[axis], fraction) : part + by[axis]));
     });
@@ -113,7 +113,7 @@ function drawFlat({ context, width, height, geometry, before, after, move, fract
   }
 }
 
-// In the middle of a face, if no polygon is near; else outside of it.
+// The position of a label: the middle of a face if no polygon is near, else outside.
 function labelAt({ polygons, centres }, positions, gap) {
   const middle = meanOf(positions.map((position) => centres[position]));
   const isNear = (place) => Math.hypot(...minus(centres[place], middle)) < Math.sqrt(Math.abs(areaOf(polygons[place])));
@@ -176,11 +176,11 @@ function drawSolid({ context, width, height, before, after, move, fraction, look
   for (const hull of movingIsNear ? [still, moving] : [moving, still]) drawHull(scene, hull, paint);
 }
 
-// A point turned by a matrix about a middle.
+// A point turned by a matrix about a centre.
 const around = (middle, matrix, point) => times(matrix, minus(point, middle)).map((part, i) => part + middle[i]);
 
-// The faces that look away first: of a part of the solid that has been turned, its inside is seen. Outside is where the
-// solid's middle is not.
+// Draws the faces that look away first: the inside of a turned part is visible. The outer side of a face is away from the
+// centre of the solid.
 function drawHull(scene, { patches, pose }, paint) {
   const { context, look } = scene;
   const eye = pose[2].map((part) => part * DISTANCE);
@@ -199,15 +199,15 @@ function drawHull(scene, { patches, pose }, paint) {
     if (!front) continue;
     const colour = paint.colour(symbol);
     drawPatch(context, shrunk(polygon, share).map(spot), shaded(colour, lit, 0.04), 2.5);
-    if (look.letters || !paint.told) drawSymbol(context, symbol, polygon.map(spot), colour);
+    if (look.letters || !paint.isUnique) drawSymbol(context, symbol, polygon.map(spot), colour);
   }
 }
 
 const minus = (a, b) => a.map((part, i) => part - b[i]);
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 
-// The rotation that a move is: its axis and a point of it, its angle, the places that turn, and a plane across the axis
-// that parts them from the others; null if it is none.
+// A move as a rotation: its axis and a point on it, its angle, the places that turn, and a plane across the axis that
+// separates them from the others; null if the move is no rotation.
 function turnOfMove(shape, move) {
   if (!shape.turns.has(move)) shape.turns.set(move, turnOfSources(shape, shape.sources.get(move)));
   return shape.turns.get(move);
@@ -216,7 +216,7 @@ function turnOfMove(shape, move) {
 function turnOfSources({ centres }, sources) {
   const places = new Set((sources ?? []).flatMap((source, place) => (source === place ? [] : [place])));
   if (places.size < 2) return null;
-  // What is turned onto itself has its middle on the axis.
+  // The centre of the places that turn is on the axis.
   const middle = meanOf([...places].map((place) => centres[place]));
   const pairs = [...places].map((place) => [minus(centres[sources[place]], middle), minus(centres[place], middle)]);
   const { axis, degrees } = bestRotation(pairs);
@@ -227,7 +227,7 @@ function turnOfSources({ centres }, sources) {
   const moved = [...places].map(along);
   const side = Math.sign(moved.reduce((sum, part) => sum + part, 0)) || 1;
   const nearest = side * Math.min(...moved.map((part) => part * side));
-  // What stands on the axis turns with the others, in its place.
+  // A polygon on the axis turns in place with the others.
   centres.forEach((centre, place) => {
     const offAxis = Math.hypot(...cross(minus(centre, middle), axis)) > FITS;
     if (!offAxis && along(place) * side > nearest * side) places.add(place);
@@ -248,7 +248,7 @@ function bestRotation(pairs) {
     [zx - xz, xy + yx, yy - xx - zz, yz + zy],
     [xy - yx, zx + xz, yz + zy, zz - xx - yy],
   ];
-  // All eigenvalues are above this one's negative: with it added, the greatest is the one of the greatest size.
+  // No eigenvalue is below -shift: with the shift added, the greatest has the greatest magnitude.
   const shift = Math.max(...matrix.map((row) => row.reduce((total, part) => total + Math.abs(part), 0)));
   let vector = [0.5, 0.53, 0.47, 0.51];
   for (let i = 0; i < 3000; i++) {
@@ -265,7 +265,7 @@ function bestRotation(pairs) {
   };
 }
 
-// By an angle in degrees, counter-clockwise as seen from the axis's positive end (Rodrigues).
+// The rotation by an angle in degrees, counter-clockwise seen from the positive end of the axis (Rodrigues).
 function rotationAbout([x, y, z], degrees) {
   const [cos, sin] = [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)];
   const rest = 1 - cos;

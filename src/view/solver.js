@@ -1,9 +1,9 @@
-// The panel that asks the server: what is to be solved, how, and the search as it goes.
+// The panel of a server's page: the instance, the settings, and the running search.
 //
-// A program (a test) speaks to it through window.costarSolver:
+// Programs (a test) use window.costarSolver:
 //   state()   { phase, judgement, possible, progress, answers, search }: phase is "idle", "waiting", "searching",
-//             "done" or "failed"; what is said of the instance, and whether it is possible (null: not known yet);
-//             the last progress of the search, and the answers that came in, as the server sent them
+//             "done" or "failed"; judgement is the text about the instance, possible is null until it is known;
+//             progress (the last one) and answers are as the server sent them
 
 const element = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -11,20 +11,20 @@ const narrow = matchMedia("(max-width: 760px)");
 const wide = new Intl.NumberFormat("en");
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
-let offers = []; // what GET /puzzles gave
-let checks = 0; // to tell the newest answer of POST /check
+let offers = []; // the response of GET /puzzles
+let checks = 0; // number of the newest POST /check
 let timer = 0;
 let possible = null;
 let run = null; // the search: { phase, question, request, number, points, answers, controller, … }
-let staged = null; // the playback that is shown
+let staged = null; // the playback on show
 const net = makeNet(painted);
 const setup = makeSetup(arranged);
 
 const offer = () => offers.find(({ puzzle }) => puzzle === element("puzzle").value);
 const isCube = () => /^cube[23](:htm)?$/.test(element("puzzle").value);
 
-// What the server sends; a server that is gone is said to be gone.
-async function heard(promise) {
+// The result of a request; names the cause if the server is gone.
+async function received(promise) {
   try {
     return await promise;
   } catch (error) {
@@ -33,19 +33,17 @@ async function heard(promise) {
   }
 }
 
-const reach = (path, options) => heard(fetch(path, options));
+const reach = (path, options) => received(fetch(path, options));
 
 async function ask(path, body) {
   const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-  const answer = await reach(path, options);
-  const told = await answer.json();
-  if (!answer.ok) throw new Error(told.error);
-  return told;
+  const response = await reach(path, options);
+  const data = await response.json();
+  if (!response.ok) throw new Error(data.error);
+  return data;
 }
 
-// What is to be solved.
-
-// An instance without the space around it. In one of several lines, the space before a row is part of it.
+// An instance without the space around it. In a level, the space before a row is part of it.
 function trimmed(text) {
   if (!offer()?.takes_lines) return text.trim();
   const rows = text.split("\n").map((row) => row.trimEnd());
@@ -54,10 +52,10 @@ function trimmed(text) {
 
 const typedInstance = () => trimmed(element("instance").value);
 
-// What is asked: an answer belongs to it.
+// The question that a search answers.
 const question = () => JSON.stringify([element("puzzle").value, typedInstance(), goal()]);
 
-// Called with every change of what is asked, before anything is known of it.
+// Called with every change of the question, before it is checked.
 function changed() {
   checks += 1;
   clearTimeout(timer);
@@ -66,12 +64,12 @@ function changed() {
   forgetOther();
 }
 
-// An answer to another question is none to this one.
+// Drops the search of another question.
 function forgetOther() {
   if (run && run.question !== question()) forget();
 }
 
-// The search ends, and its answers go. Of an answer that is on the stage, the instance stays.
+// Ends the search and removes its solutions. If one is on show, its instance stays.
 function forget() {
   if (isBusy()) run.controller.abort();
   run = null;
@@ -82,7 +80,7 @@ function forget() {
   show({ ...staged, moves: moves.slice(0, scramble), pictures: pictures.slice(0, scramble + 1) }, true);
 }
 
-// The page goes elsewhere.
+// Leaves the present question.
 function leave() {
   changed();
   forget();
@@ -114,24 +112,24 @@ async function check() {
   element("level").selectedIndex = LEVELS.findIndex(([, level]) => trimmed(level) === instance);
   if (paintedIn(instance) && showPainted(paintedIn(instance))) return;
   try {
-    const told = await ask("check", { puzzle, instance, goal: goal() });
+    const result = await ask("check", { puzzle, instance, goal: goal() });
     if (number !== checks) return;
-    if (told.possible) accept(told);
-    else refuse(told.reason);
+    if (result.possible) accept(result);
+    else refuse(result.reason);
   } catch (error) {
     if (number === checks) refuse(error.message);
   }
 }
 
-function accept(told) {
-  judge("right", told.solved ? "✔ Solved already" : `✔ Possible${movesOf(told)}`);
-  // Painted facelets stay as they were painted, whatever the colours are called.
-  if (isCube() && !paintedIn(typedInstance())) net.show(told.state);
-  setup.show(told.playback.pictures[told.playback.scramble]);
-  if (!run) show(told.playback, true);
+function accept(result) {
+  judge("right", result.solved ? "✔ Solved already" : `✔ Possible${movesOf(result)}`);
+  // Painted facelets stay as they are painted.
+  if (isCube() && !paintedIn(typedInstance())) net.show(result.state);
+  setup.show(result.playback.pictures[result.playback.scramble]);
+  if (!run) show(result.playback, true);
 }
 
-// What is on the stage is then another instance, and is dimmed.
+// Dims the board, which shows another instance.
 function refuse(reason) {
   judge("wrong", `✘ ${reason}`);
   if (!run) document.body.classList.add("stale");
@@ -139,7 +137,8 @@ function refuse(reason) {
 
 const movesOf = ({ playback: { scramble } }) => (scramble ? `: ${scramble} ${scramble === 1 ? "move" : "moves"}` : "");
 
-// The facelets that a text is, "." for blank ones; null if it is none. The centres of a 3×3×3 tell it from moves.
+// The facelets of a text, with "." for blank ones; null if it is no facelets. The centres of a 3×3×3 distinguish it from
+// moves.
 function paintedIn(text) {
   const letters = text.replaceAll("·", ".");
   if (!isCube() || !/^[URFDLB.]+$/.test(letters)) return null;
@@ -167,7 +166,7 @@ function showPainted(letters) {
   return Boolean(problem) || blank > 0;
 }
 
-// The board was clicked: it is shown at once; costar judges it.
+// Called after a click on the board: shows it at once, then checks it.
 function arranged(text, picture) {
   element("instance").value = text;
   changed();
@@ -175,7 +174,7 @@ function arranged(text, picture) {
   checkSoon();
 }
 
-// The playback of a cube as it is painted, with blank facelets or without.
+// The playback of a painted cube, which may have blank facelets.
 function painting(facelets) {
   return still(facelets, { kind: "cube", size: Math.round(Math.sqrt(facelets.length / 6)), facelets });
 }
@@ -186,7 +185,7 @@ function still(instance, picture) {
   return { puzzle, instance, moves: [], scramble: 0, pictures: [picture], goals: [], solves: false };
 }
 
-// Shows a playback after its scramble: the instance alone, or an answer.
+// Shows a playback after its scramble: an instance, or a solution.
 function show(playback, isPreview) {
   staged = playback;
   document.body.classList.toggle("preview", isPreview);
@@ -196,7 +195,7 @@ function show(playback, isPreview) {
   if (isPreview) document.title = "costar";
 }
 
-// Puts a random instance into the form; a step is a new entry of the history.
+// Puts a random instance into the form; a step adds an entry to the history.
 async function scramble(isStep) {
   changed();
   const number = checks;
@@ -247,13 +246,12 @@ function choosePuzzle() {
   return beginPuzzle(true);
 }
 
-// Something to solve, where nothing is given: a scramble, or where moves cannot be undone, a level or the puzzle's own
-// start.
+// An instance to begin with: a scramble, or if moves cannot be undone, a level or the puzzle's start.
 function beginPuzzle(isStep) {
   return offer().scramble_depth === null ? put(element("instance").value, isStep) : scramble(isStep);
 }
 
-// A puzzle by its own name; with its file, where two have the same name.
+// The name of a puzzle, with its file if two have the same name.
 const nameOf = ({ puzzle, name }) => (offers.filter((other) => other.name === name).length > 1 ? `${name} (${puzzle})` : name);
 
 function fill(id, entries) {
@@ -261,7 +259,7 @@ function fill(id, entries) {
   element(id).replaceChildren(...options);
 }
 
-// Only bwas goes on after its first answer.
+// Only bwas goes on after its first solution.
 function showAnytime() {
   const goesOn = ["", "bwas"].includes(element("search").value);
   element("anytime").disabled = !goesOn;

@@ -1,4 +1,4 @@
-// What the panel says of a search in words.
+// Texts of the panel about a search.
 
 const SEARCHES = {
   bwas: "batch-weighted A*",
@@ -13,25 +13,25 @@ const SEARCHES = {
   exhaustive: "exhaustive search",
 };
 
-// What was done, in words: which search with which estimate, and how much is known exactly.
+// The search in words: its name and settings, the estimate, and the perimeter.
 function chosen({ search, heuristic, model, config }, byAuto) {
-  const asked = byAuto ? "auto chose " : "";
+  const prefix = byAuto ? "auto chose " : "";
   const width = config.n ? `, ${new Intl.NumberFormat("en").format(config.n)} ${search === "beam" ? "wide" : "nodes a step"}` : "";
   const by = model ? `, led by the network ${model}` : heuristic ? `, led by ${heuristic}` : "";
   const known = config.perimeter ? `; distances are exact within ${config.perimeter} moves of the goal` : "";
   const images = config.symmetries ? `, on ${config.symmetries} symmetric images` : "";
-  const text = `${asked}${SEARCHES[search] ?? search}${width}${images}${by}${known}`;
+  const text = `${prefix}${SEARCHES[search] ?? search}${width}${images}${by}${known}`;
   return text[0].toUpperCase() + text.slice(1);
 }
 
 const WHY = {
-  width: "Not solved: the beam is empty, and a wider one goes further",
+  width: "Not solved: the beam is empty; a wider beam goes further",
   moves: "Not solved: the walk has made all its 10,000 moves",
-  time: "Not solved: the time is up",
-  nodes: "Not solved: the nodes are used up",
-  memory: "Not solved: the memory is used up",
-  stopped: "Stopped before an answer was found",
-  "no solution": "There is no solution: every state that can be reached was seen",
+  time: "Not solved: the time limit is reached",
+  nodes: "Not solved: the node limit is reached",
+  memory: "Not solved: the memory limit is reached",
+  stopped: "Stopped before a solution was found",
+  "no solution": "There is no solution: the search saw every reachable state",
 };
 
 const secondsOf = ({ seconds }) => `${seconds.toFixed(seconds < 1 ? 2 : 1)} s`;

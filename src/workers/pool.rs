@@ -1,5 +1,8 @@
-//! Threads that wait for work. A thread that has none looks for more for a moment before it sleeps, for to wake one takes as
-//! long as many a call: on two cores of a Zen 4, 40 to 70 µs, against 2 µs where it is awake.
+//! The thread pool of the process.
+//!
+//! An idle thread spins for a moment before it sleeps: waking it takes 40 to 70 µs on two cores of
+//! a Zen 4, a call to an awake thread 2 µs, and many calls are shorter than that. docs/experiments/thread-pool.md compares the
+//! pool with rayon.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,8 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How long a thread looks for work, or for the end of that of others, before it sleeps.
-const AWAKE: Duration = Duration::from_micros(200);
+/// The time that a thread spins for work, or for the end of the others' work, before it sleeps.
+const SPIN_TIME: Duration = Duration::from_micros(200);
 
 /// The threads, which live as long as the process.
 pub(super) struct Pool {
@@ -19,38 +22,38 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct Shared {
     calls: Mutex<Calls>,
-    /// How many calls there were: a change is seen without the lock.
+    /// The number of calls so far: a change is seen without the lock.
     count: AtomicUsize,
     called: Condvar,
 }
 
 #[derive(Default)]
 struct Calls {
-    /// Those that have room for more threads, and for how many.
+    /// Calls that take more threads, and how many.
     open: Vec<(Arc<Call>, usize)>,
-    /// How many threads sleep.
+    /// The number of sleeping threads.
     sleeping: usize,
 }
 
-/// Work that threads join until the one that called for them has done its own part.
+/// Work that threads join until the caller has done its own part.
 struct Call {
     work: Work,
-    /// How many have joined and not ended.
+    /// The number of threads that have joined and not ended.
     active: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     caller: Thread,
 }
 
-/// What each thread does, given its number.
+/// The work of each thread, a function of its number.
 struct Work(*const (dyn Fn(usize) + Sync));
 
-// SAFETY: what it points to may be called by several threads; the caller stays until none of them does.
+// SAFETY: several threads may call the target; the caller stays until none does.
 unsafe impl Send for Work {}
 // SAFETY: see above.
 unsafe impl Sync for Work {}
 
 impl Pool {
-    /// Starts so many threads, or as many of them as can be started; `None` if that is none.
+    /// Starts up to `threads` threads; `None` if none can be started.
     pub(super) fn start(threads: usize) -> Option<Pool> {
         let shared = Arc::new(Shared::default());
         let start = |i: usize| {
@@ -61,13 +64,13 @@ impl Pool {
         (started > 0).then_some(Pool { shared })
     }
 
-    /// Calls `work` on this thread, and meanwhile on at most so many others, those that have nothing else to do; returns when
-    /// all have returned. `work` is given the number of the thread: 0 is this one, and the others keep theirs in all calls.
+    /// Calls `work` on this thread and on up to `threads` idle others; returns when all have returned. `work` gets the number
+    /// of the thread: 0 is this one, and the others keep theirs in all calls.
     ///
     /// # Panics
     /// If `work` panics.
     pub(super) fn call(&self, threads: usize, work: &(dyn Fn(usize) + Sync)) {
-        // SAFETY: the lifetime is left out, for nobody calls it once this function returns: `withdraw` comes before.
+        // SAFETY: the lifetime is erased, but no thread calls the work after `withdraw`, before this function returns.
         let erased =
             unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync), *const (dyn Fn(usize) + Sync)>(work) };
         let call = Arc::new(Call {
@@ -91,7 +94,7 @@ impl Shared {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets so many threads join a call.
+    /// Lets `threads` threads join a call.
     fn open(&self, call: &Arc<Call>, threads: usize) {
         let mut calls = self.lock();
         calls.open.push((Arc::clone(call), threads));
@@ -101,25 +104,25 @@ impl Shared {
         (0..sleeping.min(threads)).for_each(|_| self.called.notify_one());
     }
 
-    /// Lets no more threads join a call, and returns when those that have are done.
+    /// Lets no more threads join a call, and waits for the joined threads.
     fn withdraw(&self, call: &Arc<Call>) {
         self.lock().open.retain(|(other, _)| !Arc::ptr_eq(other, call));
         let is_done = || call.active.load(Ordering::Acquire) == 0;
-        if !look_for(is_done) {
+        if !spin_until(is_done) {
             while !is_done() {
                 thread::park();
             }
         }
     }
 
-    /// Joins calls, for ever, as the thread of this number.
+    /// Joins calls, for ever, as thread number `thread`.
     fn serve(&self, thread: usize) {
         loop {
             let before = self.count.load(Ordering::Acquire);
             let joined = self.lock().join(); // the lock is held no longer
             if let Some(call) = joined {
                 call.take_part(thread);
-            } else if !look_for(|| self.count.load(Ordering::Acquire) != before) {
+            } else if !spin_until(|| self.count.load(Ordering::Acquire) != before) {
                 let mut calls = self.lock();
                 calls.sleeping += 1;
                 while calls.open.is_empty() {
@@ -132,13 +135,13 @@ impl Shared {
 }
 
 impl Calls {
-    /// Joins the oldest call that has room.
+    /// Joins the oldest open call.
     fn join(&mut self) -> Option<Arc<Call>> {
-        let (call, room) = self.open.first_mut()?;
+        let (call, places) = self.open.first_mut()?;
         let call = Arc::clone(call);
         call.active.fetch_add(1, Ordering::Relaxed);
-        *room -= 1;
-        if *room == 0 {
+        *places -= 1;
+        if *places == 0 {
             self.open.remove(0);
         }
         Some(call)
@@ -158,17 +161,17 @@ impl Call {
     }
 }
 
-/// Looks for something for a moment; gives whether it has come.
-fn look_for(has_come: impl Fn() -> bool) -> bool {
-    let begun = Instant::now();
+/// Spins until a condition holds, for [`SPIN_TIME`] at most; returns whether it holds.
+fn spin_until(holds: impl Fn() -> bool) -> bool {
+    let started = Instant::now();
     loop {
         for _ in 0..16 {
-            if has_come() {
+            if holds() {
                 return true;
             }
             std::hint::spin_loop();
         }
-        if begun.elapsed() > AWAKE {
+        if started.elapsed() > SPIN_TIME {
             return false;
         }
     }
@@ -198,7 +201,7 @@ mod tests {
     fn threads_that_sleep_are_woken() {
         let pool = Pool::start(1).expect("a thread");
         for _ in 0..20 {
-            thread::sleep(2 * AWAKE);
+            thread::sleep(2 * SPIN_TIME);
             let barrier = Barrier::new(2);
             pool.call(1, &|_| {
                 barrier.wait();

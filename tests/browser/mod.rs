@@ -15,14 +15,14 @@ use tempfile::TempDir;
 pub struct Browser {
     driver: Child,
     port: u16,
-    /// For what the driver and the browser write, some of which they leave behind.
+    /// Temporary files of the driver and the browser, which leave some behind.
     _folder: TempDir,
     /// The path of the session: `/session/…`.
     session: String,
 }
 
 impl Browser {
-    /// Starts a browser, or says that there is none and that the test is skipped.
+    /// Starts a browser; without one, prints that the test is skipped.
     pub fn start() -> Option<Browser> {
         // Another process may take the port that the driver has chosen.
         match start_driver().or_else(|_| start_driver()) {
@@ -32,11 +32,11 @@ impl Browser {
     }
 
     fn with_session(mut self) -> Option<Browser> {
-        let wanted = json!({ "capabilities": { "alwaysMatch": {
+        let capabilities = json!({ "capabilities": { "alwaysMatch": {
             "goog:chromeOptions": { "args": ["--headless", "--no-sandbox", "--disable-dev-shm-usage"] },
             "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
         } } });
-        let answer = self.request("POST", "/session", &wanted);
+        let answer = self.request("POST", "/session", &capabilities);
         match answer["sessionId"].as_str() {
             Some(id) => self.session = format!("/session/{id}"),
             None if answer["message"].to_string().contains("cannot find") => return skip("there is no Chromium"),
@@ -61,7 +61,7 @@ impl Browser {
         self.run_until_done("requestAnimationFrame(() => requestAnimationFrame(() => done(true)))");
     }
 
-    /// Types a text into what has the focus.
+    /// Types a text into the focused element.
     pub fn type_text(&self, text: &str) {
         let strokes =
             text.chars().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key })));
@@ -85,14 +85,14 @@ impl Browser {
     /// If it does not within half a minute.
     #[track_caller]
     pub fn wait(&self, script: &str) {
-        let begun = Instant::now();
+        let started = Instant::now();
         while self.run(script) != Value::Bool(true) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "never true: {script}");
+            assert!(started.elapsed() < Duration::from_secs(30), "never true: {script}");
             thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Presses keys, one after the other, each with those before it that are modifiers held down.
+    /// Presses keys one after the other, and holds them until all are pressed.
     pub fn press(&self, keys: &[char]) {
         let down = keys.iter().map(|key| json!({ "type": "keyDown", "value": key }));
         let up = keys.iter().rev().map(|key| json!({ "type": "keyUp", "value": key }));
@@ -118,13 +118,13 @@ impl Browser {
         self.command("POST", "/actions", &json!({ "actions": [source] }));
     }
 
-    /// Makes the window a screen of that many CSS pixels.
+    /// Sets the size of the window, in CSS pixels.
     pub fn resize(&self, width: u32, height: u32) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500 });
         self.devtools("Emulation.setDeviceMetricsOverride", &metrics);
     }
 
-    /// What the reader prefers: `prefers-color-scheme`, or `prefers-reduced-motion`.
+    /// Sets a preference of the reader: `prefers-color-scheme`, or `prefers-reduced-motion`.
     pub fn prefer(&self, name: &str, value: &str) {
         self.devtools("Emulation.setEmulatedMedia", &json!({ "features": [{ "name": name, "value": value }] }));
     }
@@ -133,7 +133,7 @@ impl Browser {
         self.command("POST", "/goog/cdp/execute", &json!({ "cmd": command, "params": parameters }));
     }
 
-    /// What pages have written to the console since the last call: errors, above all.
+    /// Console output since the last call, such as errors.
     pub fn console(&self) -> Vec<String> {
         self.log("browser").into_iter().map(|entry| entry["message"].to_string()).collect()
     }
@@ -197,7 +197,7 @@ impl Drop for Browser {
         if !self.session.is_empty() && !thread::panicking() {
             self.request("DELETE", &self.session, &json!({}));
         } else if !self.session.is_empty() {
-            // A second panic would abort: the browser is asked to go, whatever comes of it.
+            // A second panic would abort: the result of this request is ignored.
             let _ = TcpStream::connect(("127.0.0.1", self.port)).and_then(|mut stream| {
                 write!(stream, "DELETE {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", self.session)?;
                 stream.set_read_timeout(Some(Duration::from_secs(10)))?;

@@ -15,7 +15,7 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
     assert!(ran.out.contains("2 moves (optimal 2)") && ran.out.contains("2 instances, 2 solved"), "{}", ran.out);
     let first = fs::read_to_string(&out).expect("results");
     assert_eq!(first.lines().count(), 2);
-    // Another bench is at work.
+    // Another bench writes the file.
     let other = fs::File::open(&out).expect("results");
     other.lock().expect("nobody has it");
     let ran = run(&words);
@@ -48,20 +48,20 @@ fn bench_sums_up_and_goes_on_where_it_stopped() {
     }
     let all = fs::read_to_string(&out).expect("results");
     assert!(all.starts_with(&first) && all.lines().count() == 4, "what was known was not searched again");
-    // Several at a time find the same, and go on from results in any order.
+    // Parallel searches find the same, and go on from results in any order.
     let moves = |text: &str| -> Vec<(String, Value)> {
         let lines = text.lines().map(json).map(|line| (line["instance"].to_string(), line["moves"].clone()));
         let mut lines: Vec<_> = lines.collect();
         lines.sort_by_key(|(instance, _)| instance.clone());
         lines
     };
-    let beside = path("parallel.jsonl");
-    fs::write(&beside, format!("{}\n", all.lines().nth(2).expect("a result"))).expect("it can be written");
+    let parallel_out = path("parallel.jsonl");
+    fs::write(&parallel_out, format!("{}\n", all.lines().nth(2).expect("a result"))).expect("it can be written");
     let words =
-        ["bench", &file, "--heuristic", "perimeter", "--n", "10", "--out", &beside, "--parallel", "3", "--json"];
+        ["bench", &file, "--heuristic", "perimeter", "--n", "10", "--out", &parallel_out, "--parallel", "3", "--json"];
     let together = json(&run(&words).out);
     assert_eq!(together["mean_length"], summary["mean_length"]);
-    assert_eq!(moves(&fs::read_to_string(&beside).expect("results")), moves(&all));
+    assert_eq!(moves(&fs::read_to_string(&parallel_out).expect("results")), moves(&all));
     let words = ["bench", &file, "--heuristic", "perimeter", "--n", "10", "--out", &out];
     // Other settings and other instances are refused, and the file is kept.
     for other in [vec!["--lambda", "0.7"], vec!["--n", "11"], vec!["--max-nodes", "9999"], vec!["--skip", "1"]] {
@@ -138,7 +138,7 @@ fn results_of_other_costs_and_goals_are_kept_apart() {
         assert_eq!(fs::read_to_string(&out).expect("a row"), first);
         let ran = run(&with(values[0]));
         assert!(ran.code == 0 && ran.err.contains("1 of 2 instances are in the file already"), "{}", ran.err);
-        // Where nothing was given, nothing is written.
+        // Without the flag, the field is not written.
         let plain = path(&format!("plain-{field}.jsonl"));
         let words = ["bench", file, "--puzzle", puzzle, "--search", "bfs", "--limit", "1", "--out", &plain];
         assert_eq!(run(&words).code, 0);
@@ -167,7 +167,7 @@ fn costs_are_summed_up_and_compared_where_they_are_given() {
     let line =
         "cost     5.00 here, 5.00 there; cheaper on 0, the same on 1, dearer on 0; difference +0.00 (no interval";
     assert!(ran.out.contains(line) && !ran.out.contains("95 % -"), "{}", ran.out);
-    // Moves that cost something else are compared by their number.
+    // With other costs, only the numbers of moves are compared.
     let ran = against(&[plain.as_str()]);
     assert!(ran.out.contains("length   3.00 here, 3.00 there; shorter on 0, the same on 1"), "{}", ran.out);
     assert!(ran.out.contains("not compared: the other file is not of the same --move-costs"), "{}", ran.out);

@@ -15,7 +15,7 @@ fn moves_cost_what_the_user_says() {
     for search in ["astar", "idastar"] {
         assert_eq!(solve(&["--search", search, "U2 R"])["cost"], 1.8, "{search}");
     }
-    // Batches of ten promise no optimum.
+    // Batches of ten do not guarantee the optimum.
     let batches = solve(&["--n", "10", "--lambda", "1", "U2 R"]);
     assert_eq!(batches["search"], "bwas");
     assert!([1.8, 2.5].contains(&batches["cost"].as_f64().expect("a cost")), "{batches}");
@@ -39,7 +39,7 @@ fn moves_cost_what_the_user_says() {
     assert!(message.contains("no such move") && message.contains("cube3:htm"), "{message}");
     let by_default = json(&run(&["solve", "--move-costs", "U2=1.5,B=2", "--json", "B U2"]).out);
     assert_eq!((&by_default["puzzle"], &by_default["cost"]), (&"cube3:htm".into(), &3.5.into()), "{by_default}");
-    // What is explained is counted as the user counts.
+    // Explanations use the user's costs.
     let explained = json(&run(&["solve", "--move-costs", "U=1.5", "--explain", "--json", "B U"]).out);
     let costs: Vec<&serde_json::Value> = (0..3).map(|step| &explained["steps"][step]["g"]).collect();
     assert_eq!((costs, &explained["cost"]), (vec![&0.into(), &1.5.into(), &2.5.into()], &2.5.into()), "{explained}");

@@ -121,7 +121,7 @@ fn a_page_is_written_where_it_is_asked_for() {
     assert!(text.starts_with("<!doctype html>") && text.contains(r#""moves":["R","U","U'","R'"]"#));
     let output = costar().args(["view", "R", "R'"]).current_dir(folder.path()).output().expect("it runs");
     assert!(output.status.success() && folder.path().join("costar-view.html").is_file());
-    // Wrong, and still a page.
+    // A wrong solution still gives a page.
     let ran = run(&["view", "R U", "R'", "--out", &page]);
     assert!(ran.code == 1 && ran.err.contains("wrong") && ran.err.contains(&page), "{}", ran.err);
     let solved = run(&["solve", "--heuristic", "perimeter", "R U", "--view", &page]);

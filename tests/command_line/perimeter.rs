@@ -2,7 +2,7 @@
 
 use crate::program::{Ran, costar, refused, run};
 use costar::puzzle::cube3::Cube3;
-use costar::search::perimeter::{Extent, PerimeterShelf as _, Shelf};
+use costar::search::perimeter::{Extent, PerimeterFolder, PerimeterStore as _};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -77,7 +77,7 @@ fn proofs_are_made_or_refused_with_the_reason() {
 }
 
 #[test]
-fn a_shallow_perimeter_that_was_asked_for_once_is_not_the_default() {
+fn a_shallow_perimeter_in_the_cache_is_not_the_default() {
     let folder = tempfile::tempdir().expect("a folder");
     let depth = |more: &[&str]| {
         let solve = ["solve", "--search", "exhaustive", "--json", "R U F' L D B' R' U F"];
@@ -93,11 +93,11 @@ fn a_shallow_perimeter_that_was_asked_for_once_is_not_the_default() {
 }
 
 #[test]
-fn a_perimeter_that_a_slow_first_use_made_is_kept() {
+fn a_perimeter_built_at_a_slow_first_use_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
-    let shelf = Shelf::new(&Cube3, Some(folder.path().to_owned())).expect("the cube has symmetries");
+    let store = PerimeterFolder::new(&Cube3, Some(folder.path().to_owned())).expect("the cube has symmetries");
     let hasty = Extent { depth: u32::MAX, bytes: u64::MAX, time: Some(Duration::from_millis(30)), count_last: false };
-    let (made, kept) = shelf.make(hasty, &AtomicBool::new(false), &mut |_| ()).expect("nothing stops it");
+    let (made, kept) = store.make(hasty, &AtomicBool::new(false), &mut |_| ()).expect("nothing stops it");
     kept.expect("it is kept");
     assert!(0 < made.depth() && made.depth() < 8, "{}: too few classes to be kept otherwise", made.depth());
     let solve = ["solve", "--search", "exhaustive", "--json", "R U F'"];

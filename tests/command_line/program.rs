@@ -16,11 +16,11 @@ pub(crate) struct Ran {
 }
 
 pub(crate) fn costar() -> Command {
-    apart_from_the_users(Command::cargo_bin("costar").expect("the program was built"))
+    isolated(Command::cargo_bin("costar").expect("the program was built"))
 }
 
-/// What was built once serves all runs of these tests, and is none of the user's.
-fn apart_from_the_users(mut command: Command) -> Command {
+/// Uses a cache of these tests, not the user's.
+fn isolated(mut command: Command) -> Command {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
     command.env("OMP_NUM_THREADS", "1").env("COSTAR_CACHE", cache).env_remove("COSTAR_MODELS");
     command
@@ -30,11 +30,11 @@ pub(crate) fn run_with(words: &[&str], input: &str) -> Ran {
     ran(costar().args(words).write_stdin(input))
 }
 
-/// Runs a line as it is typed, with the program on the path.
+/// Runs a line in a shell, with the program on the path.
 pub(crate) fn run_in_shell(line: &str) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_costar")).parent().expect("a folder").display();
     let path = format!("{program}:{}", std::env::var("PATH").unwrap_or_default());
-    ran(apart_from_the_users(Command::new("sh")).args(["-c", line]).env("PATH", path))
+    ran(isolated(Command::new("sh")).args(["-c", line]).env("PATH", path))
 }
 
 fn ran(command: &mut Command) -> Ran {
@@ -50,7 +50,7 @@ pub(crate) fn run(words: &[&str]) -> Ran {
     run_with(words, "")
 }
 
-/// Runs what must be refused, and gives the message.
+/// Runs a command that must be refused; returns the message.
 pub(crate) fn refused(words: &[&str]) -> String {
     let ran = run(words);
     assert_eq!(ran.code, 2, "{words:?}: {}", ran.err);
@@ -66,7 +66,7 @@ pub(crate) fn train(more: &[&str]) -> Ran {
     run(&[&TINY, more].concat())
 }
 
-/// A folder with a model that was trained for a moment, made once.
+/// A folder with a model, trained briefly once.
 pub(crate) fn model() -> &'static str {
     static FOLDER: OnceLock<String> = OnceLock::new();
     FOLDER.get_or_init(|| {

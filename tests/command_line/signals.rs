@@ -63,10 +63,10 @@ fn a_kill_at_any_moment_leaves_a_checkpoint() {
     }
 }
 
-/// What a run says that is interrupted some time after it can be.
+/// The output of a run that gets SIGINT some time after it can catch it.
 #[cfg(unix)]
 fn interrupted(words: &[&str], after: Duration) -> std::process::Output {
-    let begun = Instant::now();
+    let started = Instant::now();
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
         .args(words)
         .stdout(Stdio::piped())
@@ -80,13 +80,13 @@ fn interrupted(words: &[&str], after: Duration) -> std::process::Output {
             status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim).unwrap_or("0").to_owned();
         u64::from_str_radix(&mask, 16).is_ok_and(|mask| mask & 2 != 0)
     };
-    while cfg!(target_os = "linux") && !catches() && begun.elapsed() < Duration::from_secs(30) {
+    while cfg!(target_os = "linux") && !catches() && started.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(10));
     }
     std::thread::sleep(after);
     std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     let output = child.wait_with_output().expect("it ends");
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < Duration::from_secs(60));
     assert_eq!(output.status.code(), Some(130));
     output
 }
@@ -118,7 +118,7 @@ fn an_interrupted_training_says_at_once_what_it_will_do() {
 fn an_interrupted_bench_keeps_what_was_finished_and_no_more() {
     let (_folder, path) = temporary();
     let (file, out) = (path("cubes.tsv"), path("results.jsonl"));
-    // The second has an answer at once, and is searched for a better one for a minute.
+    // The second has a solution at once, and the search for a better one takes a minute.
     fs::write(&file, "R\nR U F L' D B U R'\n").expect("it can be written");
     let words = ["bench", &file, "--model", model(), "--device", "cpu", "--n", "100", "--anytime", "--out", &out];
     let words = [&words[..], &["--max-memory", "2G"]].concat();

@@ -139,6 +139,7 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
         (vec!["--puzzle", "jugs:8,5,3", "--heuristic", "perimeter", "8,0,0"], "'perimeter'"),
         (vec!["--puzzle", "puzzle8", "--search", "bfs", "--n", "7", "1 2 3 4 5 6 7 8 0"], "--n"),
         (vec!["--puzzle", "puzzle8", "--search", "astar", "--lambda", "0.5", "1 2 3 4 5 6 7 8 0"], "--lambda"),
+        (vec!["--puzzle", "puzzle8", "--search", "astar", "--candidates", "2", "1 2 3 4 5 6 7 8 0"], "--candidates"),
         (vec!["--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0"], "parity"),
         (vec!["--puzzle", "puzzle8", "--goal", "1 2", "1 2 3 4 5 6 7 8 0"], "--goal"),
         (vec!["--puzzle", "lightsout99", "1"], "lightsout15"),

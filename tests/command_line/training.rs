@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// The command that a training names at its end.
-fn named(said: &str) -> &str {
+/// The command that a training prints at its end.
+fn solve_command(said: &str) -> &str {
     said.lines().find_map(|line| line.split_once("solve with it: ")).expect("a command").1
 }
 
@@ -20,9 +20,9 @@ fn puzzles_without_inverses_are_trained_by_their_own_samples() {
     let (_folder, path) = temporary();
     for (puzzle, instance) in [("jugs:8,5,3", "8,0,0"), ("sokoban", "#####|#@$.#|#####")] {
         let out = path(&puzzle[..4]);
-        let ran = train(&["--puzzle", puzzle, "--steps", "2e4", "--device", "cpu", "--out", &out]);
+        let ran = train(&["--puzzle", puzzle, "--samples", "2e4", "--device", "cpu", "--out", &out]);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        let command = named(&ran.err);
+        let command = solve_command(&ran.err);
         let solved = run_in_shell(command);
         assert_eq!((solved.code, solved.out.lines().count()), (0, 1), "{command}: {}{}", solved.out, solved.err);
         let ran = run(&["solve", "--puzzle", puzzle, "--model", &out, "--json", instance]);
@@ -37,7 +37,7 @@ fn puzzles_without_inverses_are_trained_by_their_own_samples() {
 }
 
 #[test]
-fn a_puzzle_of_ones_own_is_trained_and_solved() {
+fn a_puzzle_from_a_file_is_trained_and_solved() {
     let (_folder, path) = temporary();
     let (out, file) = (path("run"), path("toy.json"));
     fs::write(
@@ -45,20 +45,20 @@ fn a_puzzle_of_ones_own_is_trained_and_solved() {
         r#"{"name": "toy", "goal": "ABCDE", "moves": {"L": [1,2,3,4,0], "X": [1,0,2,3,4]}, "symmetric": true}"#,
     )
     .expect("it can be written");
-    let words = ["--puzzle", &file, "--steps", "20000", "--device", "cpu", "--out", &out];
+    let words = ["--puzzle", &file, "--samples", "20000", "--device", "cpu", "--out", &out];
     let ran = train(&words);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let ran_trained = ran.err;
+    let trained = ran.err;
     let ran = run(&["solve", "--puzzle", &file, "--model", &out, "--device", "cpu", "--json", "L X L L X"]);
     let object = json(&ran.out);
     assert_eq!((ran.code, &object["solved"], &object["puzzle"]), (0, &true.into(), &"toy".into()), "{}", ran.err);
     let refusal = refused(&["solve", "--puzzle", "cube3", "--model", &out, "U"]);
     assert!(refusal.contains("toy") && refusal.contains("cube3"), "{refusal}");
-    // The model knows its puzzle, wherever its file is now; the run needs no flag but its folder.
+    // The model keeps its puzzle's file; a run is resumed with its folder alone.
     fs::remove_file(&file).expect("it was there");
     let inferred = json(&run(&["solve", "--model", &out, "--device", "cpu", "--json", "L X L L X"]).out);
     assert_eq!((&inferred["solved"], &inferred["puzzle"]), (&true.into(), &"toy".into()), "{inferred}");
-    let said = named(&ran_trained);
+    let said = solve_command(&trained);
     let ran = run_in_shell(said);
     assert_eq!(ran.code, 0, "{said}: {}", ran.err);
     let ran = run(&["scramble", "--model", &out, "--depth", "5", "--seed", "1"]);
@@ -68,7 +68,7 @@ fn a_puzzle_of_ones_own_is_trained_and_solved() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let said = run(&["perimeter", "--model", &out]);
     assert!(format!("{}{}", said.out, said.err).contains("toy"), "{}{}", said.out, said.err);
-    let ran = run(&["train", "--resume", "--out", &out, "--steps", "25000", "--device", "cpu"]);
+    let ran = run(&["train", "--resume", "--out", &out, "--samples", "25000", "--device", "cpu"]);
     assert!(ran.code == 0 && ran.err.contains("for toy"), "{}", ran.err);
     let model = checkpoints(&out)[0].join("model");
     fs::remove_file(model.join("puzzle.json")).expect("it was there");
@@ -88,7 +88,7 @@ fn a_puzzle_of_ones_own_is_trained_and_solved() {
 fn training_says_what_it_will_do_and_keeps_its_folder() {
     let (_folder, path) = temporary();
     let out = path("run");
-    let words = ["--steps", "2000", "--device", "cpu", "--resume", "--out", &out];
+    let words = ["--samples", "2000", "--device", "cpu", "--resume", "--out", &out];
     let message = refused(&[&TINY[..], &words].concat());
     assert!(message.contains("there is no run in"), "{message}");
     fs::create_dir(&out).expect("a folder");
@@ -98,14 +98,14 @@ fn training_says_what_it_will_do_and_keeps_its_folder() {
     {
         assert!(ran.err.contains(said), "{said}: {}", ran.err);
     }
-    let message = refused(&[&TINY[..], &["--steps", "2000", "--out", &out]].concat());
+    let message = refused(&[&TINY[..], &["--samples", "2000", "--out", &out]].concat());
     assert!(message.contains("--resume"), "{message}");
-    // A finished run says so; a flag that differs is refused by name; more steps go on.
+    // A finished run says so; a flag that differs is refused by name; more samples go on. --steps is an alias of --samples.
     let ran = train(&["--steps", "2000", "--resume", "--out", &out]);
     assert!(ran.code == 0 && ran.err.contains("nothing is left"), "{}", ran.err);
     let ran = run(&["train", "--resume", "--out", &out]);
-    assert!(ran.code == 0 && ran.err.contains("nothing is left"), "--steps is the run's own: {}", ran.err);
-    let plain = ["train", "--resume", "--out", &out, "--steps", "3000"];
+    assert!(ran.code == 0 && ran.err.contains("nothing is left"), "--samples is the run's own: {}", ran.err);
+    let plain = ["train", "--resume", "--out", &out, "--samples", "3000"];
     for (flag, value) in [
         ("--width", "32"),
         ("--blocks", "2"),
@@ -145,13 +145,13 @@ fn nothing_is_resumed_or_written_where_there_is_no_run() {
         assert!(message.contains(&out) && message.contains("no run") && message.contains("--out"), "{message}");
     }
     assert_eq!(count(&out), 3, "nothing was written there");
-    // What a run leaves that was killed before it saved.
-    let out = path("begun");
+    // Files of a run that was killed before it saved.
+    let out = path("unsaved");
     fs::create_dir_all(Path::new(&out).join("checkpoint-000000000000640.tmp")).expect("a folder");
     for file in ["lock", "metrics.jsonl", "events.out.tfevents.1.costar.1"] {
         fs::write(Path::new(&out).join(file), "").expect("a file");
     }
-    let ran = train(&["--resume", "--steps", "640", "--device", "cpu", "--out", &out]);
+    let ran = train(&["--resume", "--samples", "640", "--device", "cpu", "--out", &out]);
     assert!(ran.code == 0 && ran.err.contains("nothing to resume"), "{}", ran.err);
 }
 
@@ -159,10 +159,10 @@ fn nothing_is_resumed_or_written_where_there_is_no_run() {
 fn a_resumed_run_keeps_its_snapshots_checkpoints_and_events() {
     let (_folder, path) = temporary();
     let (out, board, other) = (path("run"), path("run/board"), path("other"));
-    let words = ["--steps", "640", "--device", "cpu", "--out", &out, "--tensorboard", &board];
+    let words = ["--samples", "640", "--device", "cpu", "--out", &out, "--tensorboard", &board];
     let ran = train(&[&words[..], &["--snapshot-every", "320", "--checkpoint-every", "128"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
-    // Wherever it is then.
+    // The run may be moved.
     let moved = path("moved");
     fs::rename(&out, &moved).expect("it can be moved");
     let inside = |name: &str| Path::new(&moved).join(name).to_str().expect("a plain path").to_owned();
@@ -172,7 +172,7 @@ fn a_resumed_run_keeps_its_snapshots_checkpoints_and_events() {
         saved.filter_map(|line| line["samples"].as_u64()).collect()
     };
     let resume = |steps: &str, more: &[&str]| {
-        let ran = run(&[&["train", "--resume", "--device", "cpu", "--out", &moved, "--steps", steps], more].concat());
+        let ran = run(&[&["train", "--resume", "--device", "cpu", "--out", &moved, "--samples", steps], more].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
     };
     resume("1280", &[]);
@@ -185,7 +185,7 @@ fn a_resumed_run_keeps_its_snapshots_checkpoints_and_events() {
     assert_eq!(saved()[12..], [1600, 1920, 2240, 2560]);
     fs::remove_dir_all(&other).expect("it was there");
     fs::write(&other, "").expect("a file");
-    let message = refused(&["train", "--resume", "--device", "cpu", "--out", &moved, "--steps", "2624"]);
+    let message = refused(&["train", "--resume", "--device", "cpu", "--out", &moved, "--samples", "2624"]);
     assert!(message.contains("--tensorboard") && message.contains(&other), "{message}");
 }
 
@@ -194,14 +194,14 @@ fn metrics_go_to_tensorboard_too() {
     let (_folder, path) = temporary();
     let (out, board) = (path("run"), path("board"));
     let words = ["--device", "cpu", "--out", &out, "--tensorboard", &board];
-    assert_eq!(train(&[&["--steps", "640"], &words[..]].concat()).code, 0);
+    assert_eq!(train(&[&["--samples", "640"], &words[..]].concat()).code, 0);
     let files = || fs::read_dir(&board).expect("a folder").flatten().map(|entry| entry.path()).collect::<Vec<_>>();
     let bytes = fs::read(&files()[0]).expect("events");
     let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
     for tag in ["brain.Event:2", "loss", "absolute_error", "learning_rate", "cross_entropy"] {
         assert!(has(tag), "{tag}");
     }
-    let ran = run(&[&["train", "--resume", "--steps", "1280"], &words[..]].concat());
+    let ran = run(&[&["train", "--resume", "--samples", "1280"], &words[..]].concat());
     assert!(ran.code == 0 && files().len() == 2, "{}", ran.err);
     fs::write(path("file"), "").expect("a file");
     let message = refused(&[&TINY[..], &["--out", &path("other"), "--tensorboard", &path("file")]].concat());
@@ -212,22 +212,22 @@ fn metrics_go_to_tensorboard_too() {
 fn labels_schedules_and_averages_are_the_runs_own() {
     let (_folder, path) = temporary();
     let out = path("run");
-    let chosen = ["--labels", "tightened", "--perimeter", "3", "--schedule", "wsd", "--ema", "0.9"];
-    let ran = train(&[&["--steps", "640", "--device", "cpu", "--out", &out], &chosen[..]].concat());
+    let chosen = ["--labels", "exact", "--perimeter", "3", "--schedule", "wsd", "--ema", "0.9"];
+    let ran = train(&[&["--samples", "640", "--device", "cpu", "--out", &out], &chosen[..]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     let config = fs::read_to_string(Path::new(&out).join("checkpoint-000000000000640/model/config.json"));
     let training = json(&config.expect("a model's settings"))["training"].clone();
-    assert_eq!(training["labels"]["tightened"]["perimeter"], 3, "{training}");
+    assert_eq!(training["labels"]["exact"]["perimeter"], 3, "{training}");
     assert_eq!((&training["schedule"], &training["ema"]), (&"wsd".into(), &0.9.into()), "{training}");
-    let resume = ["train", "--resume", "--device", "cpu", "--out", &out, "--steps", "1280"];
-    for flags in [["--perimeter", "4"], ["--target-every", "5"], ["--labels", "exact"], ["--schedule", "constant"]] {
+    let resume = ["train", "--resume", "--device", "cpu", "--out", &out, "--samples", "1280"];
+    for flags in [["--perimeter", "4"], ["--target-every", "5"], ["--labels", "walks"], ["--schedule", "constant"]] {
         let message = refused(&[&resume[..], &flags].concat());
         assert!(message.contains(flags[0]), "{flags:?}: {message}");
     }
     let ran = run(&[&resume[..], &chosen].concat());
     assert!(ran.code == 0 && ran.err.contains("resuming after 640 samples"), "{}", ran.err);
-    // A setting of labels that were not asked for, an average that never takes anything in, and no room.
-    for flags in [["--perimeter", "4"], ["--target-every", "5"], ["--ema", "1"]] {
+    // A setting of other labels, labels that are gone, and an average that never takes anything in.
+    for flags in [["--perimeter", "4"], ["--target-every", "5"], ["--labels", "tightened"], ["--ema", "1"]] {
         let message = refused(&[&["train", "--out", &path("other")], &flags[..]].concat());
         assert!(message.contains(flags[0]), "{flags:?}: {message}");
     }
@@ -238,19 +238,22 @@ fn labels_schedules_and_averages_are_the_runs_own() {
 fn a_run_begins_with_another_models_weights() {
     let (_folder, path) = temporary();
     let out = path("run");
-    let words = ["train", "--init", model(), "--steps", "640", "--batch-size", "64", "--device", "cpu", "--out", &out];
+    let words =
+        ["train", "--init", model(), "--samples", "640", "--batch-size", "64", "--device", "cpu", "--out", &out];
     let message = refused(&[&words[..], &["--width", "32"]].concat());
     assert!(message.contains("--width") && message.contains("--init"), "{message}");
+    let message = refused(&["train", "--init", "nosuch", "--out", &out]);
+    assert!(message.contains("--init: there is no model 'nosuch'"), "{message}");
     let ran = run(&words);
     assert!(ran.code == 0 && ran.err.contains("16 × 1 with a policy head"), "{}", ran.err);
-    // Of another puzzle with the same encoding: all but the policy head.
+    // A puzzle with the same encoding takes all but the policy head.
     let other = path("half-turns");
-    let of = |puzzle| ["train", "--init", model(), "--puzzle", puzzle, "--steps", "64", "--batch-size", "64"];
-    let ran = run(&[&of("cube3:htm")[..], &["--device", "cpu", "--out", &other]].concat());
+    let init = |puzzle| ["train", "--init", model(), "--puzzle", puzzle, "--samples", "64", "--batch-size", "64"];
+    let ran = run(&[&init("cube3:htm")[..], &["--device", "cpu", "--out", &other]].concat());
     assert!(ran.code == 0 && ran.err.contains("16 × 1 with a policy head"), "{}", ran.err);
     let solve = ["solve", "--model", &other, "--n", "100", "--perimeter", "0", "--json", "R2"];
     let solved = json(&run(&solve).out);
     assert_eq!((&solved["puzzle"], &solved["moves"]), (&"cube3:htm".into(), &serde_json::json!(["R2"])));
-    let message = refused(&[&of("cube2")[..], &["--device", "cpu", "--out", &path("none")]].concat());
+    let message = refused(&[&init("cube2")[..], &["--device", "cpu", "--out", &path("none")]].concat());
     assert!(message.contains("encodings"), "{message}");
 }

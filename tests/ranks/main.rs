@@ -1,4 +1,4 @@
-//! Several processes at one training or one benchmark, started as a launcher starts them, and by torchrun itself.
+//! Several processes that share a training or a benchmark, started as a launcher starts them, or by torchrun itself.
 
 mod torchrun;
 
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A port that nobody listens on.
+/// A free port.
 fn port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 21_000 + (std::process::id() % 400) as u16 * 20;
@@ -24,7 +24,7 @@ fn port() -> u16 {
     }
 }
 
-/// One rank of `size`, as torchrun sets its variables.
+/// One rank of `size`, with the variables that torchrun sets.
 fn rank(number: usize, size: usize, port: u16) -> Command {
     let mut command = alone();
     command
@@ -36,7 +36,7 @@ fn rank(number: usize, size: usize, port: u16) -> Command {
     command
 }
 
-/// A process without any variables of a launcher; with one thread, that many of them go side by side.
+/// A process without a launcher's variables, with one thread so that several run side by side.
 fn alone() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_costar"));
     without_launcher(&mut command);
@@ -62,7 +62,7 @@ fn start_all(size: usize, words: &[&str]) -> Vec<Child> {
     (0..size).map(|number| start(rank(number, size, port), words)).collect()
 }
 
-fn ends(children: Vec<Child>) -> Vec<Output> {
+fn wait_all(children: Vec<Child>) -> Vec<Output> {
     children.into_iter().map(|child| child.wait_with_output().expect("it ends")).collect()
 }
 
@@ -70,28 +70,28 @@ fn codes(outputs: &[Output]) -> Vec<Option<i32>> {
     outputs.iter().map(|output| output.status.code()).collect()
 }
 
-fn said(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn all_said(outputs: &[Output]) -> String {
-    outputs.iter().map(said).collect()
+fn all_stderr(outputs: &[Output]) -> String {
+    outputs.iter().map(stderr_of).collect()
 }
 
 fn run(size: usize, words: &[&str]) -> Vec<Output> {
-    let outputs = ends(start_all(size, words));
-    assert!(outputs.iter().all(|output| output.status.success()), "{}", all_said(&outputs));
+    let outputs = wait_all(start_all(size, words));
+    assert!(outputs.iter().all(|output| output.status.success()), "{}", all_stderr(&outputs));
     outputs
 }
 
-/// A small training; `more` are further flags.
+/// The flags of a small training; `more` are further flags.
 fn training<'a>(out: &'a str, steps: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["train", "--puzzle", "puzzle8", "--net", "mlp", "--width", "32", "--blocks", "1", "--policy"];
     let sizes = ["--batch-size", "64", "--max-depth", "20", "--steps", steps, "--out", out];
     [&words[..], &sizes, more].concat()
 }
 
-/// The checkpoint of a run: its folder, and every file of numbers in it.
+/// The checkpoint of a run: the name of its folder, and the content of its files of numbers.
 fn checkpoint(run: &Path) -> (String, Vec<Vec<u8>>) {
     let names: Vec<PathBuf> = fs::read_dir(run)
         .expect("a run")
@@ -108,27 +108,27 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
 
-/// Waits until a run has a checkpoint after the one of so many samples.
+/// Waits until a run has a checkpoint of more than `after` samples; returns its samples.
 fn wait_for_checkpoint(run: &Path, after: u64) -> u64 {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let names = fs::read_dir(run).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let samples = names.filter_map(|name| name.to_string_lossy().strip_prefix("checkpoint-")?.parse().ok()).max();
         if let Some(samples) = samples.filter(|&samples: &u64| samples > after) {
             return samples;
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "no checkpoint in {}", run.display());
+        assert!(started.elapsed() < Duration::from_secs(60), "no checkpoint in {}", run.display());
         thread::sleep(Duration::from_millis(10));
     }
 }
 
 fn signal(child: &Child, signal: i32) {
-    // SAFETY: it sends a signal to a process that was started here and has not been waited for.
+    // SAFETY: this test started the process and has not waited for it.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
 #[test]
-fn a_training_that_any_rank_was_told_to_stop_goes_on_to_the_same_bits() {
+fn a_training_stopped_on_any_rank_resumes_to_the_same_bits() {
     let folder = tempfile::tempdir().expect("a folder");
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     run(2, &training(text(&whole), "20000", &[]));
@@ -139,19 +139,19 @@ fn a_training_that_any_rank_was_told_to_stop_goes_on_to_the_same_bits() {
         let ranks = start_all(2, &training(text(&parts), "20000", &more));
         wait_for_checkpoint(&parts, after);
         signal(&ranks[stopped], libc::SIGINT);
-        let outputs = ends(ranks);
+        let outputs = wait_all(ranks);
         let expected = [0, 1].map(|number| Some(if number == stopped { 130 } else { 0 }));
-        assert_eq!(codes(&outputs), expected, "{}", all_said(&outputs));
-        assert!(said(&outputs[1]).is_empty(), "rank 0 alone speaks: {}", said(&outputs[1]));
+        assert_eq!(codes(&outputs), expected, "{}", all_stderr(&outputs));
+        assert!(stderr_of(&outputs[1]).is_empty(), "only rank 0 prints: {}", stderr_of(&outputs[1]));
     }
     let (stopped, _) = checkpoint(&parts);
     assert!(stopped < checkpoint(&whole).0, "it was stopped in the middle");
     run(2, &["train", "--resume", "--out", text(&parts)]);
     assert_eq!(checkpoint(&parts), checkpoint(&whole));
-    // Another number of ranks goes on, and is told that the bits differ.
+    // Another number of ranks resumes, with a note that the bits differ.
     let outputs = run(1, &["train", "--resume", "--steps", "21000", "--out", text(&parts)]);
     let samples = checkpoint(&whole).0.trim_start_matches("checkpoint-").trim_start_matches('0').len();
-    assert!(samples > 0 && said(&outputs[0]).contains("had 2 ranks until sample"), "{}", said(&outputs[0]));
+    assert!(samples > 0 && stderr_of(&outputs[0]).contains("had 2 ranks until sample"), "{}", stderr_of(&outputs[0]));
     let model = fs::read_dir(&parts).expect("a run").flatten().find(|e| e.file_name() != "lock" && e.path().is_dir());
     let config = fs::read_to_string(model.expect("a checkpoint").path().join("model/config.json")).expect("a model");
     let config: Value = serde_json::from_str(&config).expect("JSON");
@@ -166,92 +166,92 @@ fn newest_samples(run: &Path) -> u64 {
 }
 
 #[test]
-fn ranks_learn_what_one_process_does_with_a_larger_batch() {
+fn two_ranks_learn_as_one_process_does_with_twice_the_batch() {
     let folder = tempfile::tempdir().expect("a folder");
     let (two, value) = (folder.path().join("two"), folder.path().join("value"));
     let outputs = run(2, &training(text(&two), "60000", &["--ema", "0.99"]));
     assert!(
-        said(&outputs[0]).contains("2 ranks, each with its own batches: 128 samples a step"),
+        stderr_of(&outputs[0]).contains("2 ranks, each with its own batches: 128 samples a step"),
         "{}",
-        said(&outputs[0])
+        stderr_of(&outputs[0])
     );
     let metrics = fs::read_to_string(two.join("metrics.jsonl")).expect("metrics");
     let last: Value = serde_json::from_str(metrics.lines().last().expect("a line")).expect("JSON");
-    let first = 400.0 / 12.0; // the variance of the labels, 1 to 20
+    let first = 400.0 / 12.0; // the variance of the labels 1 to 20
     assert!(last["squared_error"].as_f64().is_some_and(|error| error < 0.6 * first), "{last}");
-    // Labels from the network itself, and copies that are kept.
+    // Labels from the network itself, and snapshots.
     let more = ["--labels", "bellman", "--target-every", "7", "--snapshot-every", "4000"];
     run(2, &training(text(&value), "10000", &more));
     assert_eq!(fs::read_dir(value.join("snapshots")).expect("snapshots").count(), 2);
 }
 
 #[test]
-fn a_rank_that_is_killed_ends_the_others_and_nothing_is_lost() {
+fn a_killed_rank_ends_the_others_and_nothing_is_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let run_folder = folder.path().join("run");
     fs::create_dir_all(&run_folder).expect("a folder");
-    // More kills take longer: COSTAR_KILLS=20, say.
+    // COSTAR_KILLS=20 kills 20 ranks.
     let kills = std::env::var("COSTAR_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
     for killed in (0..kills).map(|kill| kill % 3) {
         let more = ["--resume", "--checkpoint-every", "2e3"];
         let before = newest_samples(&run_folder);
         let mut ranks = start_all(3, &training(text(&run_folder), "1e9", &more));
         wait_for_checkpoint(&run_folder, before);
-        // At any moment of a step, or while a checkpoint is written.
+        // A random delay, so that the kill hits any moment of a step or of a checkpoint.
         let nanoseconds =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time").subsec_nanos();
         thread::sleep(Duration::from_millis(u64::from(nanoseconds % 400)));
         signal(&ranks[killed], libc::SIGKILL);
-        let begun = Instant::now();
+        let killed_at = Instant::now();
         ranks[killed].wait().expect("it is dead");
-        let outputs = ends(ranks);
-        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        let outputs = wait_all(ranks);
+        assert!(killed_at.elapsed() < Duration::from_secs(15), "{:?}", killed_at.elapsed());
         for (number, output) in outputs.iter().enumerate().filter(|(number, _)| *number != killed) {
-            assert_eq!(output.status.code(), Some(1), "rank {number}: {}", said(output));
+            assert_eq!(output.status.code(), Some(1), "rank {number}: {}", stderr_of(output));
         }
         let errors: Vec<String> =
-            all_said(&outputs).lines().filter(|line| line.starts_with("error")).map(String::from).collect();
+            all_stderr(&outputs).lines().filter(|line| line.starts_with("error")).map(String::from).collect();
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(errors[0].contains(&format!("rank {killed} of 3 has ended")), "{errors:?}");
     }
 }
 
-/// All ranks end with 2, soon, and one of them says why.
-fn refused(begun: Instant, outputs: &[Output], named: &str) {
-    assert!(begun.elapsed() < Duration::from_secs(30), "{named}: {:?}", begun.elapsed());
+/// Checks that all ranks end with exit code 2 within 30 s, and that one of them prints why.
+fn refused(started: Instant, outputs: &[Output], named: &str) {
+    assert!(started.elapsed() < Duration::from_secs(30), "{named}: {:?}", started.elapsed());
     assert!(
         outputs.iter().all(|output| output.status.code() == Some(2)),
         "{named}: {:?}\n{}",
         codes(outputs),
-        all_said(outputs)
+        all_stderr(outputs)
     );
-    let text = all_said(outputs);
+    let text = all_stderr(outputs);
     assert_eq!(text.matches("error:").count(), 1, "{named}: {text}");
     assert!(text.contains(named), "{named}: {text}");
 }
 
 #[test]
-fn ranks_that_do_not_fit_together_are_refused_by_one_of_them() {
+fn ranks_with_different_settings_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
     let words = training(text(&out), "1000", &[]);
-    let begun = Instant::now;
-    // Other flags; flags that nobody knows; a device that is not there.
+    let now = Instant::now;
+    // Different flags; an unknown flag; a device that does not exist.
     for (more, named) in [
         (&["--seed", "2"][..], "rank 1 has '--seed' where rank 0 has nothing"),
         (&["--sed", "2"], "unexpected argument '--sed'"),
     ] {
-        let (begun, port) = (begun(), port());
+        let (started, port) = (now(), port());
         let ranks = vec![start(rank(0, 2, port), &words), start(rank(1, 2, port), &[&words[..], more].concat())];
-        refused(begun, &ends(ranks), named);
+        refused(started, &wait_all(ranks), named);
     }
-    let (time, device) = (begun(), [&words[..], &["--device", "cuda:4096"]].concat());
-    refused(time, &ends(start_all(2, &device)), "--device cuda");
-    // One number twice.
-    let (time, here) = (begun(), port());
+    let (started, device) = (now(), [&words[..], &["--device", "cuda:4096"]].concat());
+    refused(started, &wait_all(start_all(2, &device)), "--device cuda");
+    // Two processes with the same rank.
+    let (started, here) = (now(), port());
     let ranks = [0, 1, 1].map(|number| start(rank(number, 3, here), &words));
-    refused(time, &ends(ranks.into()), "two processes have the rank 1 of 3");
-    // A variable that is missing, or is none, of either rank; another program has the port; one does not come. These wait.
+    refused(started, &wait_all(ranks.into()), "two processes have the rank 1 of 3");
+    // Cases with a timeout: the port is taken; a rank is missing; a variable of either rank is missing or no number.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = listener.local_addr().expect("an address").port();
     let mut waiting = vec![
@@ -268,7 +268,7 @@ fn ranks_that_do_not_fit_together_are_refused_by_one_of_them() {
             } else {
                 ranks[number].env(name, value)
             };
-            // Of a rank 0 that is none, nobody knows that the store was its to open.
+            // An invalid RANK of rank 0 hides that this process hosts the store: both ranks print.
             waiting.push((ranks, if number == 0 && name == "RANK" { "" } else { named }));
         }
     }
@@ -277,21 +277,21 @@ fn ranks_that_do_not_fit_together_are_refused_by_one_of_them() {
         loop {
             let next = waiting.lock().expect("no case has failed").pop();
             let Some((ranks, named)) = next else { return };
-            let time = begun();
-            let outputs = ends(ranks.into_iter().map(|command| start(command, &words)).collect());
+            let started = now();
+            let outputs = wait_all(ranks.into_iter().map(|command| start(command, &words)).collect());
             if named.is_empty() {
-                assert!(codes(&outputs).iter().all(|code| *code == Some(2)), "{}", all_said(&outputs));
+                assert!(codes(&outputs).iter().all(|code| *code == Some(2)), "{}", all_stderr(&outputs));
             } else {
-                refused(time, &outputs, named);
+                refused(started, &outputs, named);
             }
         }
     };
     thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(wait))));
-    assert!(!out.exists(), "nothing was begun");
+    assert!(!out.exists(), "no training was started");
 }
 
 #[test]
-fn slurm_says_the_place_too() {
+fn ranks_started_by_slurm_meet() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
     let here = port().to_string();
@@ -302,12 +302,12 @@ fn slurm_says_the_place_too() {
         command.env("MASTER_ADDR", "localhost").env("MASTER_PORT", &here);
         start(command, &words)
     });
-    let outputs = ends(ranks.into());
-    assert_eq!(codes(&outputs), [Some(0), Some(0)], "{}", all_said(&outputs));
-    assert!(said(&outputs[0]).contains("2 ranks"), "{}", said(&outputs[0]));
+    let outputs = wait_all(ranks.into());
+    assert_eq!(codes(&outputs), [Some(0), Some(0)], "{}", all_stderr(&outputs));
+    assert!(stderr_of(&outputs[0]).contains("2 ranks"), "{}", stderr_of(&outputs[0]));
 }
 
-/// Boards, and the flags of a benchmark of them.
+/// Writes a file of random boards.
 fn boards(folder: &Path) -> PathBuf {
     let file = folder.join("boards.txt");
     let scrambled = alone()
@@ -322,7 +322,7 @@ fn bench<'a>(file: &'a str, out: &'a str) -> Vec<&'a str> {
     vec!["bench", "--puzzle", "puzzle8", "--search", "astar", "--heuristic", "manhattan", "--out", out, "--json", file]
 }
 
-/// The instances of a file of results, of which every line is whole, and none is there twice.
+/// The instances of a file of results; checks that every line is whole and that no instance appears twice.
 fn instances(out: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(out).unwrap_or_default();
     let lines: Vec<String> = text
@@ -335,7 +335,7 @@ fn instances(out: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_benchmark_is_shared_and_sums_up_as_one() {
+fn a_shared_benchmark_has_the_summary_of_a_single_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = boards(folder.path());
     let (one, three) = (folder.path().join("one.jsonl"), folder.path().join("three.jsonl"));
@@ -348,40 +348,44 @@ fn a_benchmark_is_shared_and_sums_up_as_one() {
         assert_eq!(of_one[key], of_three[key], "{key}");
     }
     assert!(outputs[1..].iter().all(|output| output.stdout.is_empty() && output.stderr.is_empty()));
-    // The same file, with half of it taken away, and another number of ranks.
+    // Half of the results removed, and another number of ranks.
     let half: Vec<String> = fs::read_to_string(&three).expect("results").lines().take(20).map(String::from).collect();
     fs::write(&three, half.join("\n") + "\n").expect("half");
     let outputs = run(2, &bench(text(&file), text(&three)));
     assert_eq!(instances(&one), instances(&three));
     assert_eq!(summary(&outputs[0])["mean_length"], of_one["mean_length"]);
-    assert!(said(&outputs[0]).contains("20 of 40 instances are in the file already"), "{}", said(&outputs[0]));
-    // Other instances on one rank.
+    assert!(
+        stderr_of(&outputs[0]).contains("20 of 40 instances are in the file already"),
+        "{}",
+        stderr_of(&outputs[0])
+    );
+    // Different instances on one rank.
     let other = folder.path().join("other");
     fs::create_dir(&other).expect("a folder");
     fs::write(other.join("boards.txt"), "1 2 3 4 5 6 7 0 8\n").expect("boards");
-    let (here, time) = (port(), Instant::now());
+    let (here, started) = (port(), Instant::now());
     let ranks = [(0, folder.path()), (1, other.as_path())].map(|(number, at)| {
         let mut command = rank(number, 2, here);
         command.current_dir(at);
         start(command, &bench("boards.txt", "out.jsonl"))
     });
-    refused(time, &ends(ranks.into()), "rank 1 has '1 instances");
+    refused(started, &wait_all(ranks.into()), "rank 1 has '1 instances");
 }
 
 #[test]
-fn a_benchmark_goes_on_whichever_rank_is_killed() {
+fn a_benchmark_resumes_after_a_kill_of_any_rank() {
     thread::scope(|scope| {
         for killed in [0, 1] {
-            scope.spawn(move || the_file_goes_on_without(killed));
+            scope.spawn(move || results_resume_after_kill_of(killed));
         }
     });
 }
 
-/// Boards of a benchmark: each takes a tenth of a second, so that a rank is killed in the middle.
+/// Number of boards in a benchmark. Each takes a tenth of a second, so that the kill comes in the middle.
 const BOARDS: usize = 100;
 
-/// Two ranks measure, one of them is killed, and three go on.
-fn the_file_goes_on_without(killed: usize) {
+/// Kills one of two ranks; three ranks then finish the benchmark.
+fn results_resume_after_kill_of(killed: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("boards.txt");
     let board = |i: usize| format!("{}\n", ["8 6 7 2 5 4 3 0 1", "6 4 7 8 5 0 3 2 1"][i % 2]);
@@ -391,16 +395,16 @@ fn the_file_goes_on_without(killed: usize) {
     let words = [&words[..], &[text(&file)]].concat();
     let lines = || fs::read_to_string(&out).unwrap_or_default().matches('\n').count();
     let ranks = start_all(2, &words);
-    let begun = Instant::now();
+    let started = Instant::now();
     while lines() < 5 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "results come");
+        assert!(started.elapsed() < Duration::from_secs(60), "results come");
         thread::sleep(Duration::from_millis(5));
     }
     signal(&ranks[killed], libc::SIGKILL);
-    let outputs = ends(ranks);
+    let outputs = wait_all(ranks);
     let other = &outputs[1 - killed];
-    assert_eq!(other.status.code(), Some(1), "{}", all_said(&outputs));
-    assert!(said(other).contains(&format!("rank {killed} of 2 has ended")), "{}", all_said(&outputs));
+    assert_eq!(other.status.code(), Some(1), "{}", all_stderr(&outputs));
+    assert!(stderr_of(other).contains(&format!("rank {killed} of 2 has ended")), "{}", all_stderr(&outputs));
     let text = fs::read_to_string(&out).expect("results");
     assert!(text.ends_with('\n') && text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
     run(3, &words);

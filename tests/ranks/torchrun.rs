@@ -1,13 +1,13 @@
-//! Training under torchrun, where a PyTorch is installed: `python3`, or what `PYTHON` names.
+//! Training under torchrun, if `python3` (or `$PYTHON`) has PyTorch.
 
-use super::{all_said, checkpoint, ends, port, text, training, wait_for_checkpoint, without_launcher};
+use super::{all_stderr, checkpoint, port, text, training, wait_all, wait_for_checkpoint, without_launcher};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// torchrun, without the variables of another launcher; `None` where there is no PyTorch.
+/// torchrun, without the variables of another launcher; `None` without PyTorch.
 fn torchrun() -> Option<Command> {
     let python = std::env::var("PYTHON").unwrap_or("python3".into());
     let found = Command::new(&python).args(["-c", "import torch.distributed.run"]).output();
@@ -21,29 +21,29 @@ fn torchrun() -> Option<Command> {
     Some(torchrun)
 }
 
-/// The process of a rank that writes to `out`, which is no child of this one.
+/// The id of the process that trains as `rank` with `--out out`.
 fn process_of(out: &Path, rank: usize) -> libc::pid_t {
-    let begun = Instant::now();
-    let holds = |file: std::path::PathBuf, what: &str| {
-        fs::read(file).is_ok_and(|bytes| bytes.split(|&byte| byte == 0).any(|word| word == what.as_bytes()))
+    let started = Instant::now();
+    let contains = |file: std::path::PathBuf, expected: &str| {
+        fs::read(file).is_ok_and(|bytes| bytes.split(|&byte| byte == 0).any(|word| word == expected.as_bytes()))
     };
     loop {
         let processes = fs::read_dir("/proc").expect("processes").flatten();
         let found = processes.filter_map(|entry| {
-            let number = entry.file_name().to_string_lossy().parse().ok()?;
-            let is_it = holds(entry.path().join("environ"), &format!("RANK={rank}"))
-                && holds(entry.path().join("cmdline"), text(out));
-            is_it.then_some(number)
+            let id = entry.file_name().to_string_lossy().parse().ok()?;
+            let is_rank = contains(entry.path().join("environ"), &format!("RANK={rank}"))
+                && contains(entry.path().join("cmdline"), text(out));
+            is_rank.then_some(id)
         });
-        if let Some(number) = found.last() {
-            return number;
+        if let Some(id) = found.last() {
+            return id;
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "rank {rank} has begun");
+        assert!(started.elapsed() < Duration::from_secs(60), "rank {rank} has started");
         thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Kills a rank of a training on so many machines, each with so many ranks; torchrun starts all again, and they finish.
+/// Kills a rank of a training on `machines` machines with `ranks` ranks each; torchrun restarts all, and they finish.
 fn restarts(machines: usize, ranks: usize, killed: usize) {
     let Some(_) = torchrun() else { return };
     let folder = tempfile::tempdir().expect("a folder");
@@ -60,10 +60,10 @@ fn restarts(machines: usize, ranks: usize, killed: usize) {
         })
         .collect();
     wait_for_checkpoint(&out, 0);
-    // SAFETY: it sends a signal to a process that belongs to this test.
+    // SAFETY: the process belongs to this test.
     assert_eq!(unsafe { libc::kill(process_of(&out, killed), libc::SIGKILL) }, 0);
-    let outputs = ends(agents);
-    let all = all_said(&outputs);
+    let outputs = wait_all(agents);
+    let all = all_stderr(&outputs);
     assert!(outputs.iter().all(|output| output.status.success()), "{all}");
     assert!(all.contains("resuming after"), "{all}");
     let samples = checkpoint(&out).0.trim_start_matches("checkpoint-").parse::<u64>();

@@ -4,7 +4,7 @@ use crate::mocks::{Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, exact_distances, perimeter_heuristic, zero};
 use costar::puzzle::cube2::{Corners, Cube2};
-use costar::puzzle::{Puzzle as _, replay};
+use costar::puzzle::{Rules as _, replay};
 use costar::random::generator;
 use costar::search::Search as _;
 use costar::search::best_first::BestFirst;
@@ -17,29 +17,29 @@ fn solve(search: BestFirst<[u8; 6]>, start: &[u8; 6], heuristic: &mut dyn Heuris
 }
 
 #[test]
-fn with_exact_estimates_every_answer_is_shortest() {
+fn with_exact_estimates_every_solution_is_shortest() {
     let table = exact_distances(&Pancakes::ALL, 20);
     assert_eq!(table.len(), 720);
     for (start, &distance) in &table {
         for (expand, lambda) in [(1, 1.0), (1, 0.6), (1, 0.0)] {
-            let outcome = solve(BestFirst::bwas(expand, lambda), start, &mut perimeter_heuristic(&Pancakes::ALL, 20));
-            assert_eq!(outcome.cost, Some(distance.into()), "{start:?} N = {expand} λ = {lambda}");
-            assert!(outcome.stats.expanded <= u64::from(distance), "it walks straight to the goal");
+            let result = solve(BestFirst::bwas(expand, lambda), start, &mut perimeter_heuristic(&Pancakes::ALL, 20));
+            assert_eq!(result.cost, Some(distance.into()), "{start:?} N = {expand} λ = {lambda}");
+            assert!(result.stats.expanded <= u64::from(distance), "it goes straight to the goal");
         }
     }
 }
 
 #[test]
-fn what_is_claimed_as_proven_is_optimal() {
+fn a_solution_claimed_as_proven_is_optimal() {
     let table = exact_distances(&Pancakes::ALL, 20);
     let mut proven = 0;
     for (start, &distance) in &table {
         for (expand, depth) in [(1, 0), (1, 3), (7, 3), (50, 2), (1000, 4)] {
-            let outcome = solve(BestFirst::bwas(expand, 1.0), start, &mut perimeter_heuristic(&Pancakes::ALL, depth));
-            assert!(outcome.cost >= Some(distance.into()));
-            if outcome.proven_optimal {
+            let result = solve(BestFirst::bwas(expand, 1.0), start, &mut perimeter_heuristic(&Pancakes::ALL, depth));
+            assert!(result.cost >= Some(distance.into()));
+            if result.proven_optimal {
                 proven += 1;
-                assert_eq!(outcome.cost, Some(distance.into()));
+                assert_eq!(result.cost, Some(distance.into()));
             }
             let weighted = solve(BestFirst::bwas(expand, 0.5), start, &mut perimeter_heuristic(&Pancakes::ALL, depth));
             assert!(!weighted.proven_optimal || distance == 0, "nothing is proven for λ below 1");
@@ -50,27 +50,27 @@ fn what_is_claimed_as_proven_is_optimal() {
 
 #[test]
 fn a_solved_start_needs_nothing() {
-    let outcome = solve(BestFirst::bwas(10, 0.6), b"abcdef", &mut zero());
-    assert_eq!((outcome.moves, outcome.cost, outcome.proven_optimal), (Some(vec![]), Some(0), true));
-    assert_eq!((outcome.stats.evaluated, outcome.stats.generated, outcome.stats.stored), (0, 0, 1));
+    let result = solve(BestFirst::bwas(10, 0.6), b"abcdef", &mut zero());
+    assert_eq!((result.moves, result.cost, result.proven_optimal), (Some(vec![]), Some(0), true));
+    assert_eq!((result.stats.evaluated, result.stats.generated, result.stats.stored), (0, 0, 1));
 }
 
 #[test]
-fn an_unsolvable_start_is_said_to_be_so() {
+fn an_unsolvable_start_is_reported_as_such() {
     let puzzle = Pancakes { even: true };
-    let outcome = solve_with(&BestFirst::bwas(10, 0.6), puzzle, b"bacdef", &mut zero(), &Limits::default());
-    assert_eq!((outcome.end, outcome.proven_optimal), (End::NoSolution, false));
-    assert_eq!(outcome.stats.stored, outcome.stats.expanded, "all that can be reached was expanded");
-    assert_eq!(outcome.stats.generated, 2 * outcome.stats.expanded);
+    let result = solve_with(&BestFirst::bwas(10, 0.6), puzzle, b"bacdef", &mut zero(), &Limits::default());
+    assert_eq!((result.end, result.proven_optimal), (End::NoSolution, false));
+    assert_eq!(result.stats.stored, result.stats.expanded, "all that can be reached was expanded");
+    assert_eq!(result.stats.generated, 2 * result.stats.expanded);
 }
 
 #[test]
 fn the_statistics_are_exact() {
-    // Without knowledge and at λ = 1 this is a search by layers: N = all of a layer.
-    let outcome = solve(BestFirst::bwas(1000, 1.0), b"bacdfe", &mut zero());
-    let stats = outcome.stats;
+    // With estimates of 0 and λ = 1 this is breadth-first search: a batch is a whole layer.
+    let result = solve(BestFirst::bwas(1000, 1.0), b"bacdfe", &mut zero());
+    let stats = result.stats;
     let layers = [1, 5, 20, 79, 199, 281, 133, 2];
-    let distance = outcome.cost.expect("solved") as usize;
+    let distance = result.cost.expect("solved") as usize;
     assert_eq!(stats.iterations as usize, distance);
     let expanded: usize = layers[..distance].iter().sum();
     assert_eq!(stats.expanded as usize, expanded);
@@ -86,9 +86,9 @@ fn limits_end_a_search_cleanly() {
     let hard = b"ebdafc";
     for nodes in [1, 4, 5, 6, 37, 100] {
         let limits = Limits { nodes: Some(nodes), ..Limits::default() };
-        let outcome = solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits);
-        assert_eq!(outcome.end, End::Limit(Limit::Nodes));
-        assert!(outcome.stats.generated <= nodes && outcome.stats.stored <= nodes + 1);
+        let result = solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits);
+        assert_eq!(result.end, End::Limit(Limit::Nodes));
+        assert!(result.stats.generated <= nodes && result.stats.stored <= nodes + 1);
     }
     let limits = Limits { time: Some(Duration::ZERO), ..Limits::default() };
     assert_eq!(solve_with(&search, Pancakes::ALL, hard, &mut zero(), &limits).end, End::Limit(Limit::Time));
@@ -98,14 +98,14 @@ fn limits_end_a_search_cleanly() {
     let limits = Limits::default();
     let mut watch = |_: &_| stop.store(true, Ordering::Relaxed);
     let mut control = Control::new(&limits, &stop, &mut watch);
-    let outcome = search.run(&Pancakes::ALL, hard, &mut zero(), &mut control).expect("no failure");
-    assert_eq!((outcome.end, outcome.stats.iterations), (End::Limit(Limit::Stopped), 2), "stopped after one step");
+    let result = search.run(&Pancakes::ALL, hard, &mut zero(), &mut control).expect("no failure");
+    assert_eq!((result.end, result.stats.iterations), (End::Limit(Limit::Stopped), 2), "stopped after one step");
 }
 
 #[test]
-fn without_room_the_worst_nodes_are_pruned() {
+fn without_memory_the_worst_nodes_are_pruned() {
     let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
-    // Room for some ten thousand nodes.
+    // Memory for some ten thousand nodes.
     let limits = Limits { memory: Some(3 << 20), nodes: Some(1_000_000), ..Limits::default() };
     let mut run = |search: &BestFirst<Corners>, start| {
         let mut control = Control::new(&limits, &stop, &mut watch);
@@ -115,16 +115,16 @@ fn without_room_the_worst_nodes_are_pruned() {
     for number in 0..4 {
         let start = scrambled(&Cube2, 12, &mut generator(3, number));
         for search in [BestFirst::bwas(2000, 1.0), BestFirst::bwas(17, 0.6), BestFirst::one_by_one(1.0)] {
-            let outcome = run(&search, start);
-            assert!(outcome.stats.pruned > 10_000, "{search:?}: {:?}", outcome.stats);
-            assert!(outcome.stats.stored - outcome.stats.pruned < 100_000, "{search:?}: {:?}", outcome.stats);
-            assert!(!outcome.proven_optimal, "a shorter one may have been pruned");
-            if let Some(moves) = outcome.moves {
+            let result = run(&search, start);
+            assert!(result.stats.pruned > 10_000, "{search:?}: {:?}", result.stats);
+            assert!(result.stats.stored - result.stats.pruned < 100_000, "{search:?}: {:?}", result.stats);
+            assert!(!result.proven_optimal, "a shorter one may have been pruned");
+            if let Some(moves) = result.moves {
                 solved += 1;
                 let (end, cost) = replay(&Cube2, &start, &moves).expect("legal moves");
-                assert!(Cube2.is_goal(&end) && Some(cost) == outcome.cost);
+                assert!(Cube2.is_goal(&end) && Some(cost) == result.cost);
             } else {
-                assert_eq!(outcome.end, End::Limit(Limit::Nodes));
+                assert_eq!(result.end, End::Limit(Limit::Nodes));
             }
         }
         let exact = run(&BestFirst::a_star(), start);
@@ -138,50 +138,49 @@ fn without_room_the_worst_nodes_are_pruned() {
 }
 
 #[test]
-fn the_answer_does_not_depend_on_how_the_batch_is_cut() {
+fn the_solution_does_not_depend_on_the_chunks() {
     for start in [b"fedbca", b"ebdafc", b"cfadbe"] {
         for (expand, lambda) in [(1, 0.6), (8, 0.6), (100, 0.2), (8, 1.0)] {
             let search = BestFirst::bwas(expand, lambda);
-            let outcomes: Vec<SearchResult> = [1, 3, 4096]
+            let results: Vec<SearchResult> = [1, 3, 4096]
                 .map(|chunk| {
                     let mut heuristic = Misleading::new(chunk);
-                    let mut outcome = solve(search.clone(), start, &mut heuristic);
-                    assert_eq!(heuristic.out, 0, "every chunk was collected");
-                    assert!(heuristic.most_out <= heuristic.overlap() + 1, "the heuristic is not flooded");
+                    let mut result = solve(search.clone(), start, &mut heuristic);
+                    assert_eq!(heuristic.in_flight, 0, "every chunk was collected");
+                    assert!(heuristic.most_in_flight <= heuristic.max_in_flight() + 1, "the heuristic is not flooded");
                     // Many small chunks keep it busy.
                     assert!(
-                        chunk > 1 || heuristic.most_out == heuristic.overlap() + 1,
+                        chunk > 1 || heuristic.most_in_flight == heuristic.max_in_flight() + 1,
                         "the search waits for each chunk"
                     );
-                    outcome.stats.seconds = 0.0;
-                    outcome.stats.evaluated = 0; // at the last batch, what was not handed over is not evaluated
-                    outcome
+                    result.stats.seconds = 0.0;
+                    result.stats.evaluated = 0; // chunks of the last batch that were not submitted are not evaluated
+                    result
                 })
                 .into();
-            assert_eq!(outcomes[0], outcomes[1]);
-            assert_eq!(outcomes[0], outcomes[2]);
+            assert_eq!(results[0], results[1]);
+            assert_eq!(results[0], results[2]);
         }
     }
 }
 
 #[test]
 fn states_reached_more_cheaply_are_opened_again() {
-    // With wild estimates and λ = 1, A* still finds shortest paths if it runs on until nothing cheaper is open; here:
-    // every stored path is at most as long as when the state was first reached, and the answers replay.
+    // With misleading estimates, states are reached again more cheaply, and `solve` replays every solution.
     let table = exact_distances(&Pancakes::ALL, 20);
     let mut longer = 0;
     for (start, &distance) in &table {
-        let outcome = solve(BestFirst::bwas(2, 0.3), start, &mut Misleading::new(64));
-        longer += u32::from(outcome.cost > Some(distance.into()));
-        assert!(outcome.stats.expanded >= outcome.stats.iterations);
+        let result = solve(BestFirst::bwas(2, 0.3), start, &mut Misleading::new(64));
+        longer += u32::from(result.cost > Some(distance.into()));
+        assert!(result.stats.expanded >= result.stats.iterations);
     }
     assert!(longer > 0, "estimates that mislead cost length somewhere");
 }
 
 #[test]
 fn the_cost_is_that_of_the_path_even_where_an_ancestor_was_reached_more_cheaply_later() {
-    // Large batches of a misleading heuristic reach states again whose descendants are stored already: `solve` checks
-    // that the cost is that of the moves.
+    // Large batches with a misleading heuristic reach states again after their descendants were stored. `solve` checks that the
+    // cost is that of the moves.
     let table = exact_distances(&Pancakes::ALL, 20);
     for start in table.keys() {
         for (expand, lambda) in [(20, 0.6), (30, 0.6), (12, 0.3), (60, 1.0)] {

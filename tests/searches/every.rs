@@ -1,16 +1,16 @@
-//! What holds of every search, or of every optimal one.
+//! Laws of every search, and of every optimal one.
 
+use crate::deferred::patient;
 use crate::mocks::{Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
-use crate::partial::patient;
 use costar::heuristic::{PuzzleHeuristics as _, exact_distances, perimeter_heuristic, zero};
-use costar::puzzle::Puzzle as _;
 use costar::puzzle::costs::{MoveCosts, WithCosts};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35};
+use costar::puzzle::{Notation as _, Rules as _};
 use costar::puzzle::{Reversible, replay};
 use costar::random::generator;
 use costar::registry::Entry;
@@ -19,14 +19,14 @@ use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
 use costar::search::idastar::IterativeDeepening;
+use costar::search::images::ImageSearch;
 use costar::search::nbs::NearOptimalBidirectional;
 use costar::search::random::RandomWalk;
-use costar::search::symmetry::Symmetries;
 use costar::search::{Control, End, Limit, Limits, Search};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Every search, with the settings that it would have by default; which of them need no estimate to end.
+/// Every search, with small settings.
 fn all_searches(puzzle: Pancakes) -> Vec<Box<dyn Search<Pancakes>>> {
     vec![
         Box::new(BestFirst::bwas(20, 0.6)),
@@ -50,21 +50,21 @@ fn all_searches(puzzle: Pancakes) -> Vec<Box<dyn Search<Pancakes>>> {
 fn every_search_knows_a_solved_start() {
     for search in all_searches(Pancakes::ALL) {
         let limits = Limits::default();
-        let outcome = solve_with(&*search, Pancakes::ALL, b"abcdef", &mut zero(), &limits);
-        assert_eq!((outcome.moves, outcome.proven_optimal), (Some(vec![]), true), "{}", search.name());
+        let result = solve_with(&*search, Pancakes::ALL, b"abcdef", &mut zero(), &limits);
+        assert_eq!((result.moves, result.proven_optimal), (Some(vec![]), true), "{}", search.name());
     }
 }
 
 #[test]
-fn every_search_that_remembers_says_that_there_is_no_solution() {
+fn every_search_that_stores_states_reports_that_there_is_no_solution() {
     let puzzle = Pancakes { even: true };
     for search in all_searches(puzzle) {
         let limits = Limits { nodes: Some(20_000), ..Limits::default() };
-        let outcome = solve_with(&*search, puzzle, b"bacdef", &mut zero(), &limits);
-        // A random walk and iterative deepening do not store what they have seen.
+        let result = solve_with(&*search, puzzle, b"bacdef", &mut zero(), &limits);
+        // A random walk and iterative deepening do not store states.
         let stores_nothing = matches!(search.name(), "random" | "idastar");
         let expected = if stores_nothing { End::Limit(Limit::Nodes) } else { End::NoSolution };
-        assert_eq!((outcome.end, outcome.moves), (expected, None), "{}", search.name());
+        assert_eq!((result.end, result.moves), (expected, None), "{}", search.name());
     }
 }
 
@@ -75,9 +75,9 @@ fn every_search_ends_at_its_limits() {
         let hard = b"ebdafc";
         for nodes in [1, 4, 5, 17] {
             let limits = Limits { nodes: Some(nodes), ..Limits::default() };
-            let outcome = solve_with(&*search, Pancakes::ALL, hard, &mut zero(), &limits);
-            assert_eq!(outcome.end, End::Limit(Limit::Nodes), "{name}");
-            assert!(outcome.stats.generated <= nodes, "{name}");
+            let result = solve_with(&*search, Pancakes::ALL, hard, &mut zero(), &limits);
+            assert_eq!(result.end, End::Limit(Limit::Nodes), "{name}");
+            assert!(result.stats.generated <= nodes, "{name}");
         }
         let limits = Limits { time: Some(Duration::ZERO), ..Limits::default() };
         assert_eq!(
@@ -102,23 +102,23 @@ fn optimal_searches_agree_with_breadth_first_search() {
         ] {
             let depths: &[u32] = if admissible { &[2, 4] } else { &[0] };
             for &depth in depths {
-                let outcome = solve_with(
+                let result = solve_with(
                     &*search,
                     Pancakes::ALL,
                     start,
                     &mut perimeter_heuristic(&Pancakes::ALL, depth),
                     &Limits::default(),
                 );
-                assert_eq!(outcome.cost, Some(distance.into()), "{} of {start:?}", search.name());
+                assert_eq!(result.cost, Some(distance.into()), "{} of {start:?}", search.name());
                 let proves = search.name() != "beam" || distance == 0;
-                assert_eq!(outcome.proven_optimal, proves, "{} of {start:?}", search.name());
+                assert_eq!(result.proven_optimal, proves, "{} of {start:?}", search.name());
             }
         }
     }
 }
 
-/// Whether A*, iterative deepening and both bidirectional searches cost what breadth-first search does, on random
-/// walks of 1 to `depth` moves; `heuristic` names one of the puzzle's own.
+/// Checks that A*, iterative deepening and both bidirectional searches find solutions of the same cost as breadth-first search, on
+/// random walks of 1 to `depth` moves. `heuristic` names one of the puzzle's own.
 fn agree<P: Reversible>(puzzle: P, heuristic: Option<&str>, depth: u32, count: u64)
 where
     Entry<P>: From<P>,
@@ -130,10 +130,10 @@ where
     let cost = |search: &dyn Search<P>, start: &P::State| {
         let mut watch = |_: &_| ();
         let mut control = Control::new(&limits, &stop, &mut watch);
-        let outcome = search.run(puzzle, start, &mut *estimate(), &mut control).expect("no heuristic fails");
-        let moves = outcome.moves.expect("solved");
+        let result = search.run(puzzle, start, &mut *estimate(), &mut control).expect("no heuristic fails");
+        let moves = result.moves.expect("solved");
         let (end, cost) = replay(puzzle, start, &moves).expect("legal moves");
-        assert!(puzzle.is_goal(&end) && outcome.cost == Some(cost) && outcome.proven_optimal, "{}", search.name());
+        assert!(puzzle.is_goal(&end) && result.cost == Some(cost) && result.proven_optimal, "{}", search.name());
         cost
     };
     for number in 0..count {
@@ -185,22 +185,22 @@ fn costs_that_a_user_gives_are_minimized() {
             (&NearOptimalBidirectional, 0),
             (&NearOptimalBidirectional, 2),
         ] {
-            let outcome = solve(search, depth);
-            assert_eq!((outcome.cost, outcome.proven_optimal), (least.cost, true), "{} of {start:?}", search.name());
+            let result = solve(search, depth);
+            assert_eq!((result.cost, result.proven_optimal), (least.cost, true), "{} of {start:?}", search.name());
         }
-        // These count moves.
+        // These searches count moves.
         for search in [&BreadthFirst::default() as &dyn Search<_>, &Bidirectional::default()] {
-            let outcome = solve(search, 0);
-            assert!(outcome.cost >= least.cost, "{} of {start:?}", search.name());
-            assert!(!outcome.proven_optimal || outcome.cost == least.cost, "{} of {start:?}", search.name());
-            dearer += u32::from(outcome.cost > least.cost);
+            let result = solve(search, 0);
+            assert!(result.cost >= least.cost, "{} of {start:?}", search.name());
+            assert!(!result.proven_optimal || result.cost == least.cost, "{} of {start:?}", search.name());
+            dearer += u32::from(result.cost > least.cost);
         }
     }
     assert!(dearer > 0, "the fewest moves are not always the cheapest");
 }
 
 #[test]
-fn moves_that_cost_nothing_do_not_go_round_for_ever() {
+fn free_moves_do_not_go_round_for_ever() {
     let level = "#######\n#@    #\n# $ . #\n#     #\n#######";
     let puzzle = Sokoban::by_pushes();
     let start = puzzle.parse(level).expect("a level");
@@ -214,10 +214,10 @@ fn moves_that_cost_nothing_do_not_go_round_for_ever() {
         let mut watch = |_: &_| ();
         let mut heuristic = puzzle.heuristic("matching").expect("it has it");
         let mut control = Control::new(&limits, &stop, &mut watch);
-        let outcome = search.run(&puzzle, &start, &mut *heuristic, &mut control).expect("nothing fails");
-        assert_eq!(outcome.cost, Some(2), "{}", search.name());
+        let result = search.run(&puzzle, &start, &mut *heuristic, &mut control).expect("nothing fails");
+        assert_eq!(result.cost, Some(2), "{}", search.name());
         let proves = matches!(search.name(), "idastar" | "astar");
-        assert_eq!(outcome.proven_optimal, proves, "{}", search.name());
+        assert_eq!(result.proven_optimal, proves, "{}", search.name());
     }
 }
 
@@ -226,8 +226,8 @@ fn estimates_that_are_not_admissible_prove_nothing() {
     for search in
         [Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, Box::new(IterativeDeepening { bucket: 1.0 })]
     {
-        let outcome = solve_with(&*search, Pancakes::ALL, b"bacdef", &mut Misleading::new(8), &Limits::default());
-        assert!(outcome.moves.is_some() && !outcome.proven_optimal, "{}", search.name());
+        let result = solve_with(&*search, Pancakes::ALL, b"bacdef", &mut Misleading::new(8), &Limits::default());
+        assert!(result.moves.is_some() && !result.proven_optimal, "{}", search.name());
     }
 }
 
@@ -242,19 +242,19 @@ fn the_same_seed_gives_the_same_walk() {
 }
 
 #[test]
-fn symmetric_images_of_a_puzzle_without_symmetries_are_the_instance_alone() {
+fn a_puzzle_without_symmetries_has_the_instance_as_its_only_image() {
     let puzzle = Cube2;
     let start = scrambled(&puzzle, 5, &mut generator(4, 0));
-    assert!(puzzle.symmetric_images(&start).is_empty());
+    assert!(puzzle.symmetric_images(&start).next().is_none());
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
     let mut run = |search: &dyn Search<Cube2>| {
-        let outcome = search.run(&puzzle, &start, &mut zero(), &mut Control::new(&limits, &stop, &mut watch));
-        outcome.map(|outcome| (outcome.moves, outcome.stats.stored)).expect("no heuristic fails")
+        let result = search.run(&puzzle, &start, &mut zero(), &mut Control::new(&limits, &stop, &mut watch));
+        result.map(|result| (result.moves, result.stats.stored)).expect("no heuristic fails")
     };
     let alone = run(&BreadthFirst::default());
     assert!(alone.0.is_some());
-    assert_eq!(run(&Symmetries { search: Box::new(BreadthFirst::default()), count: 4, together: false }), alone);
+    assert_eq!(run(&ImageSearch { search: Box::new(BreadthFirst::default()), count: 4, together: false }), alone);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_random_walk_into_a_dead_end_starts_again() {
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     for seed in 0..200 {
         let walk = RandomWalk { seed, most_moves: 100 };
-        let outcome = walk.run(&**entry.puzzle(), &start, &mut zero(), &mut Control::new(&limits, &stop, &mut |_| ()));
-        assert_ne!(outcome.expect("no heuristic fails").end, End::NoSolution, "seed {seed}");
+        let result = walk.run(&**entry.puzzle(), &start, &mut zero(), &mut Control::new(&limits, &stop, &mut |_| ()));
+        assert_ne!(result.expect("no heuristic fails").end, End::NoSolution, "seed {seed}");
     }
 }

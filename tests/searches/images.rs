@@ -1,12 +1,12 @@
-//! Symmetric images that are searched at the same time.
+//! Symmetric images searched at the same time.
 
 use crate::mocks::{Roundabout, scrambled};
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::puzzle::{Cost, Puzzle as _, SymmetricImage, replay};
+use costar::puzzle::{Cost, Rules as _, SymmetricImage, replay};
 use costar::random::generator;
+use costar::search::images::ImageSearch;
 use costar::search::perimeter::Perimeter;
-use costar::search::symmetry::Symmetries;
 use costar::search::{Control, End, Incumbent, Limit, Limits, Progress, Search, SearchResult, Stats};
 use foldhash::fast::FixedState;
 use std::collections::VecDeque;
@@ -18,12 +18,12 @@ use std::time::Duration;
 
 const IMAGES: usize = 4;
 
-/// A device that takes a while for a pass, however many states it evaluates: misleading estimates.
+/// A device with misleading estimates that takes as long for any pass.
 #[derive(Default)]
 struct Device {
     done: VecDeque<Estimates>,
     passes: usize,
-    most: usize,
+    largest: usize,
     fails_after: Option<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Heuristic<CubeState> for Device {
         1 << 15
     }
 
-    fn overlap(&self) -> usize {
+    fn max_in_flight(&self) -> usize {
         4
     }
 
@@ -49,7 +49,7 @@ impl Heuristic<CubeState> for Device {
             return Err(HeuristicError("the device is gone".into()));
         }
         self.passes += 1;
-        self.most = self.most.max(states.len());
+        self.largest = self.largest.max(states.len());
         thread::sleep(Duration::from_millis(1));
         self.done.push_back(Estimates { values: states.iter().map(guess).collect(), policy: None });
         Ok(())
@@ -60,7 +60,7 @@ impl Heuristic<CubeState> for Device {
     }
 }
 
-/// A search that asks the device of every state on a way that is known.
+/// A search that evaluates every state on a known path.
 struct Asking(Roundabout);
 
 fn way_within_five_moves() -> Asking {
@@ -91,8 +91,8 @@ impl Search<Cube3> for Asking {
     }
 }
 
-fn asking(together: bool) -> Symmetries<Cube3> {
-    Symmetries { search: Box::new(way_within_five_moves()), count: IMAGES, together }
+fn asking(together: bool) -> ImageSearch<Cube3> {
+    ImageSearch { search: Box::new(way_within_five_moves()), count: IMAGES, together }
 }
 
 fn run(
@@ -100,15 +100,15 @@ fn run(
     start: &CubeState,
     device: &mut Device,
 ) -> (SearchResult, Vec<Incumbent>, Vec<Progress>) {
-    let (mut told, mut seen) = (Vec::new(), Vec::new());
+    let (mut incumbents, mut seen) = (Vec::new(), Vec::new());
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
-    let outcome = {
-        let mut tell = |answer: &Incumbent| told.push(answer.clone());
+    let result = {
+        let mut on_incumbent = |incumbent: &Incumbent| incumbents.push(incumbent.clone());
         let mut watch = |progress: &Progress| seen.push(*progress);
-        let mut control = Control::new(&limits, &stop, &mut watch).with_incumbents(&mut tell);
+        let mut control = Control::new(&limits, &stop, &mut watch).with_incumbents(&mut on_incumbent);
         search.run(&Cube3, start, device, &mut control).expect("the device works")
     };
-    (outcome, told, seen)
+    (result, incumbents, seen)
 }
 
 #[test]
@@ -117,37 +117,37 @@ fn images_that_are_searched_together_share_passes() {
     for number in 0..20 {
         let start = scrambled(&Cube3, 5, &mut generator(31, number));
         let of_image = |image: SymmetricImage<CubeState>| {
-            let (outcome, ..) = run(&way_within_five_moves(), &image.start, &mut Device::default());
-            (outcome.cost, outcome.moves.map(|moves| image.solution(&moves)), outcome.stats.generated)
+            let (result, ..) = run(&way_within_five_moves(), &image.start, &mut Device::default());
+            (result.cost, result.moves.map(|moves| image.solution(&moves)), result.stats.generated)
         };
-        let answers: Vec<_> = Cube3.symmetric_images(&start).into_iter().take(IMAGES).map(of_image).collect();
-        let (outcome, told, seen) = run(&asking(true), &start, &mut device);
+        let alone: Vec<_> = Cube3.symmetric_images(&start).take(IMAGES).map(of_image).collect();
+        let (result, incumbents, seen) = run(&asking(true), &start, &mut device);
         let (one_by_one, ..) = run(&asking(false), &start, &mut other);
-        assert_eq!((outcome.cost, &outcome.moves), (one_by_one.cost, &one_by_one.moves));
-        assert_eq!(outcome.stats.generated, answers.iter().map(|(.., generated)| generated).sum::<u64>());
-        // The answer is that of the first image with the best one, however fast each of them was.
-        let best = answers.iter().filter_map(|(cost, ..)| *cost).min();
-        let first = answers.into_iter().find(|(cost, ..)| *cost == best).expect("an image is solved");
-        assert_eq!((outcome.cost, &outcome.moves), (first.0, &first.1));
-        for answer in &told {
-            let (end, cost) = replay(&Cube3, &start, &answer.moves).expect("legal moves");
-            assert!(Cube3.is_goal(&end) && cost == answer.cost);
+        assert_eq!((result.cost, &result.moves), (one_by_one.cost, &one_by_one.moves));
+        assert_eq!(result.stats.generated, alone.iter().map(|(.., generated)| generated).sum::<u64>());
+        // The solution is that of the first image with the best one, however fast each of them was.
+        let best = alone.iter().filter_map(|(cost, ..)| *cost).min();
+        let first = alone.into_iter().find(|(cost, ..)| *cost == best).expect("an image is solved");
+        assert_eq!((result.cost, &result.moves), (first.0, &first.1));
+        for incumbent in &incumbents {
+            let (end, cost) = replay(&Cube3, &start, &incumbent.moves).expect("legal moves");
+            assert!(Cube3.is_goal(&end) && cost == incumbent.cost);
         }
-        assert!(told.windows(2).all(|pair| pair[1].cost < pair[0].cost), "only better answers are told");
-        assert_eq!(told.last().map(|answer| answer.cost), outcome.cost);
+        assert!(incumbents.windows(2).all(|pair| pair[1].cost < pair[0].cost), "only better solutions are reported");
+        assert_eq!(incumbents.last().map(|incumbent| incumbent.cost), result.cost);
         let most = seen.iter().map(|progress| progress.stats.generated).max().expect("progress");
-        assert_eq!(most, outcome.stats.generated, "progress is that of all images");
+        assert_eq!(most, result.stats.generated, "progress is that of all images");
         assert!(seen.windows(2).all(|pair| pair[1].stats.seconds >= pair[0].stats.seconds), "time only grows");
     }
     assert!(device.passes < other.passes, "{} passes, and {} one by one", device.passes, other.passes);
-    assert!(device.most > other.most, "{} states in a pass, and {} one by one", device.most, other.most);
-    assert_eq!(device.most, 2 * IMAGES, "all images are searched at the same time, the first too");
+    assert!(device.largest > other.largest, "{} states in a pass, and {} one by one", device.largest, other.largest);
+    assert_eq!(device.largest, 2 * IMAGES, "all images are searched at the same time, the first too");
 }
 
 /// An image, and the bound that its search was given.
 type Bounded = (CubeState, Option<Cost>);
 
-/// A search with a quick first answer that remembers what it was asked.
+/// A search with a quick first pass that remembers its arguments.
 #[derive(Clone)]
 struct Quick {
     way: Arc<Roundabout>,
@@ -182,7 +182,7 @@ impl Search<Cube3> for Quick {
         Ok(self.way.answer(start, Stats::default(), control))
     }
 
-    fn first_answer(
+    fn first_pass(
         &self,
         _: &Cube3,
         start: &CubeState,
@@ -196,7 +196,7 @@ impl Search<Cube3> for Quick {
 }
 
 #[test]
-fn images_that_are_searched_together_look_for_less_than_a_first_answer() {
+fn images_that_are_searched_together_look_for_less_than_a_first_pass() {
     let way = Arc::new(way_within_five_moves().0);
     for number in 0..20 {
         let start = scrambled(&Cube3, 5, &mut generator(31, number));
@@ -204,28 +204,31 @@ fn images_that_are_searched_together_look_for_less_than_a_first_answer() {
         let mut device = Device::default();
         let (expected, ..) = run(&quick, &start, &mut device);
         quick.bounds.lock().unwrap().clear();
-        let search = Symmetries { search: Box::new(quick.clone()), count: IMAGES, together: true };
-        let (outcome, told, _) = run(&search, &start, &mut device);
+        let search = ImageSearch { search: Box::new(quick.clone()), count: IMAGES, together: true };
+        let (result, incumbents, _) = run(&search, &start, &mut device);
         assert_eq!(*quick.first.lock().unwrap(), [start], "of the first image, once");
         let mut bounds = std::mem::take(&mut *quick.bounds.lock().unwrap());
         bounds.sort_by_key(|(image, _)| FixedState::default().hash_one(image));
-        let mut images: Vec<_> = Cube3.symmetric_images(&start).into_iter().take(IMAGES).collect();
+        let mut images: Vec<_> = Cube3.symmetric_images(&start).take(IMAGES).collect();
         images.sort_by_key(|image| FixedState::default().hash_one(image.start));
         let expected_bounds: Vec<_> = images.iter().map(|image| (image.start, expected.cost)).collect();
-        assert_eq!(bounds, expected_bounds, "every image is searched once, below the first answer");
+        assert_eq!(bounds, expected_bounds, "every image is searched once, below the first pass");
         let ways = images.iter().map(|image| way.way(&image.start).len() as Cost);
-        assert_eq!((outcome.cost, outcome.stats.generated), (ways.min(), 1000), "the shortest way of all images");
-        let (end, cost) = replay(&Cube3, &start, &outcome.moves.expect("solved")).expect("legal moves");
-        assert!(Cube3.is_goal(&end) && Some(cost) == outcome.cost);
-        assert_eq!(told.first().map(|answer| (answer.cost, &answer.moves)), expected.cost.zip(expected.moves.as_ref()));
-        // One by one, a search begins with its first answer by itself.
-        let search = Symmetries { search: Box::new(quick.clone()), count: IMAGES, together: false };
+        assert_eq!((result.cost, result.stats.generated), (ways.min(), 1000), "the shortest way of all images");
+        let (end, cost) = replay(&Cube3, &start, &result.moves.expect("solved")).expect("legal moves");
+        assert!(Cube3.is_goal(&end) && Some(cost) == result.cost);
+        assert_eq!(
+            incumbents.first().map(|first| (first.cost, &first.moves)),
+            expected.cost.zip(expected.moves.as_ref())
+        );
+        // One by one, a search begins with its first pass by itself.
+        let search = ImageSearch { search: Box::new(quick.clone()), count: IMAGES, together: false };
         run(&search, &start, &mut device);
         assert_eq!(quick.first.lock().unwrap().len(), 1);
     }
 }
 
-/// A search that solves one image at once, and of the others never comes to an end by itself.
+/// A search that solves one image at once, and never ends by itself on the others.
 struct Endless {
     first: CubeState,
     asking: Asking,
@@ -268,9 +271,9 @@ impl Search<Cube3> for Endless {
 fn limits_and_failures_end_all_images() {
     let first = scrambled(&Cube3, 5, &mut generator(31, 0));
     let endless = Endless { first, asking: way_within_five_moves() };
-    let search = Symmetries { search: Box::new(endless), count: IMAGES, together: true };
+    let search = ImageSearch { search: Box::new(endless), count: IMAGES, together: true };
     let stop = AtomicBool::new(false);
-    // The answer of the first image stays, whatever ends the others.
+    // The solution of the first image stays, whatever ends the others.
     for (limits, most) in [
         (Limits { nodes: Some(400), ..Limits::default() }, 400),
         (Limits { time: Some(Duration::from_millis(50)), ..Limits::default() }, u64::MAX),
@@ -278,9 +281,9 @@ fn limits_and_failures_end_all_images() {
     ] {
         let mut watch = |_: &_| ();
         let mut control = Control::new(&limits, &stop, &mut watch);
-        let outcome = search.run(&Cube3, &first, &mut Device::default(), &mut control).expect("the device works");
-        assert!(outcome.end == End::Solved && !control.was_stopped(), "{limits:?}: {:?}", outcome.end);
-        let generated = outcome.stats.generated;
+        let result = search.run(&Cube3, &first, &mut Device::default(), &mut control).expect("the device works");
+        assert!(result.end == End::Solved && !control.was_stopped(), "{limits:?}: {:?}", result.end);
+        let generated = result.stats.generated;
         assert!((30..=most).contains(&generated), "{limits:?}: {generated} of all images");
         assert!(limits.nodes.is_none() || generated > 290, "each has its share: {generated}");
     }
@@ -289,9 +292,9 @@ fn limits_and_failures_end_all_images() {
         stop.fetch_or(progress.stats.generated > 200, Ordering::Relaxed);
     };
     let mut control = Control::new(&limits, &stop, &mut watch);
-    let outcome = search.run(&Cube3, &first, &mut Device::default(), &mut control).expect("the device works");
-    assert!(control.was_stopped() && outcome.end == End::Solved, "{:?}", outcome.end);
-    // A device that fails, at the start or when several ask.
+    let result = search.run(&Cube3, &first, &mut Device::default(), &mut control).expect("the device works");
+    assert!(control.was_stopped() && result.end == End::Solved, "{:?}", result.end);
+    // A device that fails, at the start or when several searches wait.
     let stop = AtomicBool::new(false);
     for passes in [0, 30] {
         let mut watch = |_: &_| ();

@@ -2,11 +2,11 @@
 
 mod beam;
 mod best_first;
+mod deferred;
 mod every;
 mod images;
 mod mocks;
 mod overlap;
 mod pancakes;
-mod partial;
 mod prove;
 mod sharing;

@@ -1,8 +1,8 @@
-//! Heuristics that stand in for a network, and how searches are run with them.
+//! Heuristics that stand in for a network, and functions that run searches with them.
 
 use crate::pancakes::Pancakes;
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query, exact_distances};
-use costar::puzzle::Puzzle as _;
+use costar::puzzle::Rules as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Move, Reversible, replay};
 use costar::random::Generator;
@@ -24,23 +24,23 @@ pub(crate) fn solve_with(
     limits: &Limits,
 ) -> SearchResult {
     let stop = AtomicBool::new(false);
-    let outcome = search.run(&puzzle, start, heuristic, &mut Control::new(limits, &stop, &mut |_| ()));
-    let outcome = outcome.expect("these heuristics do not fail");
-    if let Some(moves) = &outcome.moves {
+    let result = search.run(&puzzle, start, heuristic, &mut Control::new(limits, &stop, &mut |_| ()));
+    let result = result.expect("these heuristics do not fail");
+    if let Some(moves) = &result.moves {
         let (end, cost) = replay(&puzzle, start, moves).expect("legal moves");
         assert!(puzzle.is_goal(&end));
-        assert_eq!(outcome.cost, Some(cost));
+        assert_eq!(result.cost, Some(cost));
     }
-    assert_eq!(outcome.moves.is_some(), outcome.end == End::Solved);
-    outcome
+    assert_eq!(result.moves.is_some(), result.end == End::Solved);
+    result
 }
 
-/// Estimates that mislead, and come back in chunks of a given size.
+/// Misleading estimates, in chunks of a given size.
 pub(crate) struct Misleading {
     inner: PerState<[u8; 6]>,
     chunk: usize,
-    pub(crate) out: usize,
-    pub(crate) most_out: usize,
+    pub(crate) in_flight: usize,
+    pub(crate) most_in_flight: usize,
 }
 
 impl Misleading {
@@ -50,8 +50,8 @@ impl Misleading {
         Misleading {
             inner: PerState::new("wild", false, move |state| (wild(state) % 97) as f32 / 10.0),
             chunk,
-            out: 0,
-            most_out: 0,
+            in_flight: 0,
+            most_in_flight: 0,
         }
     }
 }
@@ -65,24 +65,24 @@ impl Heuristic<[u8; 6]> for Misleading {
         self.chunk
     }
 
-    fn overlap(&self) -> usize {
+    fn max_in_flight(&self) -> usize {
         self.chunk % 4
     }
 
-    fn submit(&mut self, states: &[[u8; 6]], ask: Query) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[[u8; 6]], query: Query) -> Result<(), HeuristicError> {
         assert!(!states.is_empty() && states.len() <= self.chunk);
-        self.out += 1;
-        self.most_out = self.most_out.max(self.out);
-        self.inner.submit(states, ask)
+        self.in_flight += 1;
+        self.most_in_flight = self.most_in_flight.max(self.in_flight);
+        self.inner.submit(states, query)
     }
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
-        self.out -= 1;
+        self.in_flight -= 1;
         self.inner.collect()
     }
 }
 
-/// Exact estimates, with policy for the moves that lead nearer.
+/// Exact estimates, with a policy for the moves that lead nearer to the goal.
 pub(crate) struct Knowing {
     table: Arc<HashMap<[u8; 6], u8>>,
     done: VecDeque<Estimates>,
@@ -108,13 +108,13 @@ impl Heuristic<[u8; 6]> for Knowing {
         true
     }
 
-    fn submit(&mut self, states: &[[u8; 6]], ask: Query) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[[u8; 6]], query: Query) -> Result<(), HeuristicError> {
         let values = states.iter().map(|state| f32::from(self.table[state])).collect();
         let nearer = |(i, action): (usize, usize)| {
             let child = Pancakes::ALL.apply(&states[i], action as Move).expect("every flip is legal");
             if self.table[&child] < self.table[&states[i]] { 0.9 } else { 0.1 / 5.0 }
         };
-        let policy = (ask == Query::ValuesAndPolicy).then(|| Array2::from_shape_fn((states.len(), 5), nearer));
+        let policy = (query == Query::ValuesAndPolicy).then(|| Array2::from_shape_fn((states.len(), 5), nearer));
         self.done.push_back(Estimates { values, policy });
         Ok(())
     }
@@ -132,7 +132,7 @@ pub(crate) fn scrambled<P: Reversible>(puzzle: &P, depth: u32, generator: &mut G
     walker.state
 }
 
-/// It knows the way to the goal, and takes up to three detours before it, by the looks of the start.
+/// A search that knows the path to the goal, and makes up to three detours first, by the hash of the start.
 pub(crate) struct Roundabout(pub(crate) Perimeter<CubeState>);
 
 impl Roundabout {
@@ -143,11 +143,11 @@ impl Roundabout {
         moves
     }
 
-    /// What a search answers that has found this way.
+    /// The result of a search that has found this path.
     pub(crate) fn answer(&self, start: &CubeState, stats: Stats, control: &mut Control<'_>) -> SearchResult {
         let moves = self.way(start);
         let answer = Incumbent { cost: moves.len() as u32, moves };
-        control.answer(&answer);
+        control.report_incumbent(&answer);
         let (moves, cost) = (Some(answer.moves), Some(answer.cost));
         SearchResult { end: End::Solved, moves, cost, proven_optimal: false, stats, proof: None }
     }

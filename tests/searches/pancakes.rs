@@ -1,9 +1,9 @@
 //! A small puzzle whose every distance is known.
 
-use costar::puzzle::{Encoding, Move, ParseError, Puzzle, Reversible, Style, laws};
+use costar::puzzle::{Draw, Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, laws};
 
-/// Pancakes: six of them in a stack; a move turns the top ones over. With `even`, only moves that keep the parity of
-/// the permutation: half of the stacks cannot be sorted then.
+/// Six pancakes in a stack; a move turns the top ones over. With `even`, only moves that keep the parity of the permutation are
+/// legal, so that half of the stacks cannot be sorted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pancakes {
     pub(crate) even: bool,
@@ -12,13 +12,13 @@ pub(crate) struct Pancakes {
 impl Pancakes {
     pub(crate) const ALL: Pancakes = Pancakes { even: false };
 
-    /// How many pancakes a move turns over.
+    /// The number of pancakes that a move turns over.
     fn size(self, action: Move) -> usize {
         if self.even { [4, 5][usize::from(action)] } else { usize::from(action) + 2 }
     }
 }
 
-impl Puzzle for Pancakes {
+impl Rules for Pancakes {
     type State = [u8; 6];
 
     fn name(&self) -> String {
@@ -27,10 +27,6 @@ impl Puzzle for Pancakes {
 
     fn move_count(&self) -> usize {
         if self.even { 2 } else { 5 }
-    }
-
-    fn move_name(&self, action: Move) -> String {
-        self.size(action).to_string()
     }
 
     fn apply(&self, state: &[u8; 6], action: Move) -> Option<[u8; 6]> {
@@ -42,6 +38,16 @@ impl Puzzle for Pancakes {
     fn is_goal(&self, state: &[u8; 6]) -> bool {
         state.is_sorted()
     }
+}
+
+impl Notation for Pancakes {
+    fn notation(&self) -> &'static str {
+        "six letters"
+    }
+
+    fn move_name(&self, action: Move) -> String {
+        self.size(action).to_string()
+    }
 
     fn parse(&self, text: &str) -> Result<[u8; 6], ParseError> {
         let state: [u8; 6] = text.as_bytes().try_into().map_err(|_| ParseError("six letters".into()))?;
@@ -50,31 +56,22 @@ impl Puzzle for Pancakes {
         if &sorted == b"abcdef" { Ok(state) } else { Err(ParseError("the letters a to f".into())) }
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        let find = |word: &str| (0..self.move_count() as Move).find(|&action| self.move_name(action) == word);
-        text.split_whitespace().map(|word| find(word).ok_or_else(|| ParseError(format!("{word}: 2 to 6")))).collect()
-    }
-
     fn format(&self, state: &[u8; 6]) -> String {
         String::from_utf8_lossy(state).into_owned()
     }
+}
 
-    fn draw(&self, state: &[u8; 6], _style: Style) -> String {
-        self.format(state)
-    }
-
+impl Encode for Pancakes {
     fn encoding(&self) -> Encoding {
-        Encoding { version: 1, cells: 6, symbols: 6, fixed: Vec::new(), grid: None }
+        Encoding::row(6, 6)
     }
 
     fn encode(&self, state: &[u8; 6], row: &mut [u8]) {
         row.iter_mut().zip(state).for_each(|(cell, pancake)| *cell = pancake - b'a');
     }
-
-    fn notation(&self) -> &'static str {
-        "six letters"
-    }
 }
+
+impl Draw for Pancakes {}
 
 impl Reversible for Pancakes {
     fn goals(&self) -> Vec<[u8; 6]> {
@@ -92,7 +89,7 @@ impl Reversible for Pancakes {
 
 #[test]
 fn the_test_puzzle_keeps_the_laws() {
-    // https://oeis.org/A092113: stacks of six by the flips that they need.
+    // https://oeis.org/A092113: stacks of six, by the number of flips.
     laws::check(&Pancakes::ALL, &[1, 5, 20, 79, 199, 281, 133, 2]);
 }
 

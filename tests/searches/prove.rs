@@ -7,14 +7,14 @@ use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::tiles::Puzzle8;
-use costar::puzzle::{Move, Puzzle, Reversible, laws, replay};
+use costar::puzzle::{Move, Notation as _, Puzzle, Reversible, Rules as _, laws, replay};
 use costar::random::generator;
 use costar::search::beam::Beam;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
-use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterShelf as _, Shelf};
+use costar::search::images::ImageSearch;
+use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterFolder, PerimeterStore as _};
 use costar::search::prove::Prove;
-use costar::search::symmetry::Symmetries;
 use costar::search::{Control, End, Limit, Limits, Progress, Search, SearchResult};
 use std::collections::HashSet;
 use std::path::Path;
@@ -46,16 +46,16 @@ fn run<P: Puzzle>(
     let stop = AtomicBool::new(false);
     let mut watch = |_: &Progress| ();
     let mut control = Control::new(limits, &stop, &mut watch);
-    let outcome = search.run(puzzle, start, heuristic, &mut control).expect("no failure");
-    if let Some(moves) = &outcome.moves {
+    let result = search.run(puzzle, start, heuristic, &mut control).expect("no failure");
+    if let Some(moves) = &result.moves {
         let (end, cost) = replay(puzzle, start, moves).expect("legal moves");
         assert!(puzzle.is_goal(&end));
-        assert_eq!(outcome.cost, Some(cost));
+        assert_eq!(result.cost, Some(cost));
     }
-    outcome
+    result
 }
 
-/// The orbits of the classes add up to the states that there are.
+/// The orbits of the classes add up to the number of states.
 fn orbits_add_up<P: Reversible>(puzzle: &P, depth: u32) {
     let states = laws::states_by_depth(puzzle, depth as usize);
     let counts: Vec<_> = classes(puzzle, depth).counts().iter().map(|count| count.states).collect();
@@ -100,13 +100,13 @@ fn a_perimeter_of_any_extent_has_all_classes_within_it() {
         let whole = classes(puzzle, depth);
         let (mut reached, exact) = (HashSet::new(), exact_distances(puzzle, depth));
         let depths = (1..=depth).map(|depth| Extent { count_last: false, ..extent(depth) });
-        let rooms = (10..24).map(|bits| Extent { bytes: 1 << bits, ..extent(depth) });
+        let budgets = (10..24).map(|bits| Extent { bytes: 1 << bits, ..extent(depth) });
         let times = (0..4).map(|k| Extent { time: Some(Duration::from_millis(1 << (2 * k))), ..extent(depth) });
-        for extent in depths.chain(rooms).chain(times) {
+        for extent in depths.chain(budgets).chain(times) {
             let made = make(extent);
             reached.insert(made.depth());
             for (made, expected) in made.counts().iter().zip(whole.counts()) {
-                // Of fingerprints alone, two classes may seem to be one.
+                // With fingerprints alone, two classes may seem to be one.
                 let is_near = (0.99..=1.0).contains(&(made.classes as f64 / expected.classes as f64));
                 let is_right = made == expected || (made.states.is_none() && is_near);
                 assert!(is_right, "{} {extent:?}: {made:?}", puzzle.name());
@@ -154,14 +154,14 @@ fn proven_solutions_are_shortest() {
         for number in 0..count {
             let start = scrambled(puzzle, depth, &mut generator(5, number));
             let shortest = run(&Bidirectional::default(), puzzle, &start, &mut zero(), &Limits::default()).cost;
-            let alone = Prove { search: None, perimeter: perimeter.clone(), sequences: None };
-            let outcome = run(&alone, puzzle, &start, &mut zero(), &Limits::default());
-            assert_eq!((outcome.cost, outcome.proven_optimal), (shortest, true), "{}: {start:?}", puzzle.name());
-            // After a search that gives a long one, in an order that misleads.
+            let alone = Prove { search: None, perimeter: perimeter.clone(), budget: None };
+            let result = run(&alone, puzzle, &start, &mut zero(), &Limits::default());
+            assert_eq!((result.cost, result.proven_optimal), (shortest, true), "{}: {start:?}", puzzle.name());
+            // After a search with a long solution, in an order that misleads.
             let mut wild = PerState::new("wild", false, |state| (hash(state) % 97) as f32);
             let search = Some(Box::new(Long { start }) as Box<dyn Search<P>>);
-            let outcome = run(&Prove { search, ..alone }, puzzle, &start, &mut wild, &Limits::default());
-            assert_eq!((outcome.cost, outcome.proven_optimal), (shortest, true), "{}: {start:?}", puzzle.name());
+            let result = run(&Prove { search, ..alone }, puzzle, &start, &mut wild, &Limits::default());
+            assert_eq!((result.cost, result.proven_optimal), (shortest, true), "{}: {start:?}", puzzle.name());
         }
     }
     holds(&Cube3, &classes(&Cube3, 5), 11, 6);
@@ -178,7 +178,7 @@ fn proven_solutions_are_shortest() {
     holds(&Pancakes::ALL, &Perimeter::new(&Pancakes::ALL, 2), 20, 30);
 }
 
-/// A search that finds a shortest solution, and makes it longer by moves to and fro.
+/// A search that makes a shortest solution longer by moves to and fro.
 struct Long<S> {
     start: S,
 }
@@ -199,8 +199,8 @@ impl<P: Reversible> Search<P> for Long<P::State> {
         let found = Bidirectional::default().run(puzzle, start, heuristic, control)?;
         let moves = found.moves.map(|moves| {
             let legal = |&action: &Move| puzzle.apply(start, action).is_some();
-            let there = (0..puzzle.move_count() as Move).find(legal).expect("a legal move");
-            [&[there, puzzle.inverse(there), there, puzzle.inverse(there)], &moves[..]].concat()
+            let action = (0..puzzle.move_count() as Move).find(legal).expect("a legal move");
+            [&[action, puzzle.inverse(action), action, puzzle.inverse(action)], &moves[..]].concat()
         });
         let cost = found.cost.map(|cost| cost + 4);
         Ok(SearchResult { moves, cost, proven_optimal: false, ..found })
@@ -213,44 +213,45 @@ fn hash<S: std::hash::Hash>(state: &S) -> u64 {
 }
 
 #[test]
-fn a_proof_that_is_ended_says_what_it_has_excluded() {
+fn an_unfinished_proof_says_what_it_has_excluded() {
     let perimeter = classes(&Cube3, 6);
     let start = Cube3.parse("R U F' L D B' R' U F L' D' B R U' F' L B D R F").expect("a scramble");
-    let prove = |sequences| Prove::<Cube3> { search: None, perimeter: perimeter.clone(), sequences };
+    let prove = |budget| Prove::<Cube3> { search: None, perimeter: perimeter.clone(), budget };
     let limits = Limits { nodes: Some(20_000_000), ..Limits::default() };
-    let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
-    assert_eq!((outcome.end, outcome.proven_optimal), (End::Limit(Limit::Nodes), false));
-    let proof = outcome.proof.expect("there was a proof");
-    // Of 14 moves, 6 are known, and 8 before make 80 million sequences: those of 12 were all made. There is none of 13, as
-    // the parity of the corners tells.
+    let result = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
+    assert_eq!((result.end, result.proven_optimal), (End::Limit(Limit::Nodes), false));
+    let proof = result.proof.expect("there was a proof");
+    // A solution of 14 moves has 6 in the perimeter, and there are 80 million sequences of the 8 before; those for 12 were
+    // all made. The parity of the corners excludes 13.
     assert_eq!((proof.excluded, proof.target), (Some(12), Some(14)));
     assert!(proof.share > 0.1 && proof.share < 1.0, "{proof:?}");
     for nodes in [100, 1000, 100_000] {
         let limits = Limits { nodes: Some(nodes), ..Limits::default() };
-        let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
-        assert_eq!((outcome.end, outcome.moves), (End::Limit(Limit::Nodes), None));
-        assert!(outcome.stats.generated <= nodes + 200, "{} of {nodes}", outcome.stats.generated);
+        let result = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
+        assert_eq!((result.end, result.moves), (End::Limit(Limit::Nodes), None));
+        assert!(result.stats.generated <= nodes + 200, "{} of {nodes}", result.stats.generated);
     }
     let limits = Limits { time: Some(Duration::from_millis(300)), ..Limits::default() };
-    let outcome = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
-    assert_eq!(outcome.end, End::Limit(Limit::Time));
-    assert!(outcome.stats.seconds < 3.0, "{:?}", outcome.stats);
-    // With a number of sequences, the search ends by itself.
-    let outcome = run(&prove(Some(100_000)), &Cube3, &start, &mut zero(), &Limits::default());
-    assert!(!outcome.proven_optimal && outcome.proof.expect("a proof").sequences < 300_000);
+    let result = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
+    assert_eq!(result.end, End::Limit(Limit::Time));
+    assert!(result.stats.seconds < 3.0, "{:?}", result.stats);
+    // With a budget, the search ends by itself.
+    let result = run(&prove(Some(100_000)), &Cube3, &start, &mut zero(), &Limits::default());
+    assert!(!result.proven_optimal && result.proof.expect("a proof").sequences < 300_000);
 }
 
 #[test]
-fn sequences_are_made_only_where_they_may_be_of_use() {
+fn sequences_are_made_only_where_they_may_help() {
     let start = scrambled(&Cube3, 10, &mut generator(6, 2));
     let perimeter = classes(&Cube3, 6);
-    let after = |sequences| {
+    let after = |budget| {
         let search = Some(Box::new(Long { start }) as Box<dyn Search<Cube3>>);
-        let prove = Prove { search, perimeter: perimeter.clone(), sequences: Some(sequences) };
-        let outcome = run(&prove, &Cube3, &start, &mut zero(), &Limits::default());
-        (outcome.cost, outcome.proven_optimal, outcome.proof.map(|proof| proof.sequences))
+        let prove = Prove { search, perimeter: perimeter.clone(), budget: Some(budget) };
+        let result = run(&prove, &Cube3, &start, &mut zero(), &Limits::default());
+        (result.cost, result.proven_optimal, result.proof.map(|proof| proof.sequences))
     };
-    // An answer of 14 moves, where 10 are enough: of 12, there are about 800,000 sequences of 6 moves into the perimeter.
+    // A solution of 14 moves, where the shortest has 10: for 12, there are about 800,000 sequences of 6 moves into the
+    // perimeter.
     assert_eq!(after(0), (Some(14), false, None));
     assert_eq!(after(20_000), (Some(14), false, None));
     let (cost, proven, made) = after(200_000);
@@ -259,7 +260,7 @@ fn sequences_are_made_only_where_they_may_be_of_use() {
 }
 
 #[test]
-fn a_beam_ends_with_an_answer_that_is_proven_soon() {
+fn a_beam_ends_with_a_solution_that_is_proven_soon() {
     let puzzle = permutation::<16>("lrx9.json");
     let start = scrambled(&puzzle, 60, &mut generator(6, 2));
     let perimeter = classes(&puzzle, 6);
@@ -268,13 +269,13 @@ fn a_beam_ends_with_an_answer_that_is_proven_soon() {
     let mut exact = PerState::new("exact", false, move |state| f32::from(distances[state]));
     let search = || {
         let beam = Beam { perimeter: perimeter.clone(), ..Beam::new(800) };
-        Box::new(Symmetries { search: Box::new(beam), count: 2, together: false })
+        Box::new(ImageSearch { search: Box::new(beam), count: 2, together: false })
     };
     let alone = run(&*search(), &puzzle, &start, &mut exact, &Limits::default());
     assert_eq!((alone.cost, alone.proven_optimal), (shortest, false));
-    let prove = |sequences| Prove { search: Some(search()), perimeter: perimeter.clone(), sequences };
-    for sequences in [None, Some(10_000_000)] {
-        let proven = run(&prove(sequences), &puzzle, &start, &mut exact, &Limits::default());
+    let prove = |budget| Prove { search: Some(search()), perimeter: perimeter.clone(), budget };
+    for budget in [None, Some(10_000_000)] {
+        let proven = run(&prove(budget), &puzzle, &start, &mut exact, &Limits::default());
         assert_eq!((proven.cost, proven.proven_optimal), (shortest, true));
         assert!(proven.stats.iterations < alone.stats.iterations, "{:?} {:?}", proven.stats, alone.stats);
         assert!(proven.stats.evaluated < alone.stats.evaluated, "{:?} {:?}", proven.stats, alone.stats);
@@ -284,10 +285,10 @@ fn a_beam_ends_with_an_answer_that_is_proven_soon() {
 }
 
 #[test]
-fn an_answer_does_not_depend_on_how_many_sequences_are_made_at_once() {
+fn a_solution_does_not_depend_on_how_many_sequences_are_made_at_once() {
     let perimeter = classes(&Cube3, 6);
     let start = scrambled(&Cube3, 13, &mut generator(6, 1));
-    let prove = Prove::<Cube3> { search: None, perimeter, sequences: None };
+    let prove = Prove::<Cube3> { search: None, perimeter, budget: None };
     let first = run(&prove, &Cube3, &start, &mut zero(), &Limits::default());
     for _ in 0..5 {
         assert_eq!(run(&prove, &Cube3, &start, &mut zero(), &Limits::default()).moves, first.moves);
@@ -297,12 +298,12 @@ fn an_answer_does_not_depend_on_how_many_sequences_are_made_at_once() {
 #[test]
 fn a_perimeter_is_kept_whole_or_not_at_all() {
     let folder = tempfile::tempdir().expect("a folder");
-    let shelf = Shelf::new(&Cube3, Some(folder.path().to_owned())).expect("the cube has symmetries");
+    let store = PerimeterFolder::new(&Cube3, Some(folder.path().to_owned())).expect("the cube has symmetries");
     let stop = AtomicBool::new(false);
-    let make = |depth| shelf.make(extent(depth), &stop, &mut |_| ()).expect("it was not stopped");
-    assert!(shelf.kept().is_empty() && shelf.load(9, u64::MAX).is_none());
-    assert!(shelf.make(extent(5), &AtomicBool::new(true), &mut |_| ()).is_none(), "it was stopped");
-    assert!(shelf.kept().is_empty());
+    let make = |depth| store.make(extent(depth), &stop, &mut |_| ()).expect("it was not stopped");
+    assert!(store.files().is_empty() && store.load(9, u64::MAX).is_none());
+    assert!(store.make(extent(5), &AtomicBool::new(true), &mut |_| ()).is_none(), "it was stopped");
+    assert!(store.files().is_empty());
     let (made, kept) = make(6);
     let path = kept.expect("it can be written");
     let same = |perimeter: &Perimeter<_>, depth: usize| {
@@ -313,21 +314,21 @@ fn a_perimeter_is_kept_whole_or_not_at_all() {
             assert_eq!(perimeter.cost(&Cube3, &state), inside);
         }
     };
-    same(&shelf.load(9, u64::MAX).expect("it is there"), 6);
-    same(&shelf.load(3, u64::MAX).expect("a part of it"), 3);
-    assert!(shelf.load(6, 1000).is_none(), "it does not fit");
-    // Where a copy would take much of the room, the pages of the file itself are read.
-    let room = 2 * made.bytes();
-    let shared = shelf.load(9, room).expect("it fits");
-    assert!(shared.is_shared() && !shelf.load(9, u64::MAX).expect("it fits").is_shared());
+    same(&store.load(9, u64::MAX).expect("it is there"), 6);
+    same(&store.load(3, u64::MAX).expect("a part of it"), 3);
+    assert!(store.load(6, 1000).is_none(), "it does not fit");
+    // Where a copy would take much of the budget, the pages of the file itself are read.
+    let budget = 2 * made.bytes();
+    let shared = store.load(9, budget).expect("it fits");
+    assert!(shared.is_shared() && !store.load(9, u64::MAX).expect("it fits").is_shared());
     same(&shared, 6);
-    same(&shelf.load(5, room / 2).expect("a part of it"), 5);
+    same(&store.load(5, budget / 2).expect("a part of it"), 5);
     drop(shared);
-    // One that is there is not made again, and another puzzle's is not taken.
+    // A saved one is not made again, and another puzzle's is not taken.
     assert_eq!(make(6).1.expect("it is there"), path);
     let other = permutation::<64>("pyraminx.json");
-    let others = Shelf::new(&other, Some(folder.path().to_owned())).expect("it has symmetries");
-    assert!(others.kept().is_empty());
+    let others = PerimeterFolder::new(&other, Some(folder.path().to_owned())).expect("it has symmetries");
+    assert!(others.files().is_empty());
     let whole = std::fs::read(&path).expect("it is there");
     for (cut, flipped) in [(whole.len() - 1, 0), (5000, 0), (100, 0), (0, 0), (whole.len(), 60), (whole.len(), 9000)] {
         let mut wrong = whole[..cut].to_vec();
@@ -335,15 +336,15 @@ fn a_perimeter_is_kept_whole_or_not_at_all() {
             wrong[flipped] ^= 4;
         }
         std::fs::write(&path, wrong).expect("it can be written");
-        for room in [u64::MAX, room] {
-            assert!(shelf.load(9, room).is_none(), "cut at {cut}, byte {flipped} changed");
+        for budget in [u64::MAX, budget] {
+            assert!(store.load(9, budget).is_none(), "cut at {cut}, byte {flipped} changed");
         }
     }
     assert_eq!(make(6).1.expect("it is made again"), path);
     assert_eq!(std::fs::read(&path).expect("it is there"), whole);
     let file = folder.path().join("file");
     std::fs::write(&file, "no folder").expect("it can be written");
-    let nowhere = Shelf::new(&Cube3, Some(file)).expect("the cube has symmetries");
+    let nowhere = PerimeterFolder::new(&Cube3, Some(file)).expect("the cube has symmetries");
     let (made, kept) = nowhere.make(extent(4), &stop, &mut |_| ()).expect("it was not stopped");
     assert_eq!(made.depth(), 4);
     assert!(kept.is_err());
@@ -374,7 +375,7 @@ fn symmetries_are_found() {
     assert_eq!(count(&permutation::<32>("cube2.json")), Some(6), "one corner stays where it is");
     assert_eq!(count(&permutation::<32>("cuboid223.json")), Some(16));
     assert_eq!(count(&permutation::<32>("topspin20.json")), Some(4), "the mirror image, and the inverse of each");
-    // Twenty pairs that are exchanged: 20! · 2²⁰ symmetries are too many to be listed, and are not used.
+    // Twenty exchanged pairs have 20! · 2²⁰ symmetries: too many to list, so they are not used.
     let swap = |pair: usize| (0..40).map(|i| if i / 2 == pair { i ^ 1 } else { i }).collect::<Vec<usize>>();
     let moves: serde_json::Map<_, _> = (0..20).map(|pair| (format!("s{pair}"), swap(pair).into())).collect();
     let goal: Vec<usize> = (0..40).collect();
@@ -390,11 +391,11 @@ fn breadth_first_searches_end_at_the_perimeter_with_a_shortest_solution() {
             let start = scrambled(puzzle, depth, &mut generator(6, number));
             let alone = run(&Bidirectional::default(), puzzle, &start, &mut zero(), &limits);
             let forward = BreadthFirst { perimeter: perimeter.clone() };
-            let outcome = run(&forward, puzzle, &start, &mut zero(), &limits);
-            assert_eq!((outcome.cost, outcome.proven_optimal), (alone.cost, true), "{}: {start:?}", puzzle.name());
-            let outcome = run(&Bidirectional { forward }, puzzle, &start, &mut zero(), &limits);
-            assert_eq!((outcome.cost, outcome.proven_optimal), (alone.cost, true), "{}: {start:?}", puzzle.name());
-            assert!(outcome.stats.stored <= alone.stats.stored, "{}: {start:?}", puzzle.name());
+            let result = run(&forward, puzzle, &start, &mut zero(), &limits);
+            assert_eq!((result.cost, result.proven_optimal), (alone.cost, true), "{}: {start:?}", puzzle.name());
+            let result = run(&Bidirectional { forward }, puzzle, &start, &mut zero(), &limits);
+            assert_eq!((result.cost, result.proven_optimal), (alone.cost, true), "{}: {start:?}", puzzle.name());
+            assert!(result.stats.stored <= alone.stats.stored, "{}: {start:?}", puzzle.name());
         }
     }
     holds(&Cube3, &classes(&Cube3, 5), 9, 6);

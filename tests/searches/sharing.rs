@@ -1,15 +1,15 @@
-//! Searches that several ranks share, or several threads work at: the answer is the same.
+//! Searches shared by several ranks or threads give the same solution.
 
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, zero};
 use costar::puzzle::cube3::Cube3;
-use costar::puzzle::{Puzzle, replay};
+use costar::puzzle::{Notation as _, Puzzle, Rules as _, replay};
 use costar::random::generator;
 use costar::registry::{self, Entry, Visitor};
 use costar::search::beam::Beam;
 use costar::search::best_first::{BestFirst, Expansion};
 use costar::search::exchange::Exchange;
+use costar::search::images::ImageSearch;
 use costar::search::perimeter::{Extent, Perimeter};
-use costar::search::symmetry::Symmetries;
 use costar::search::{Control, End, Limit, Limits, Search, SearchResult, Stats};
 use foldhash::fast::FixedState;
 use ndarray::Array2;
@@ -21,24 +21,24 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What ranks that are threads of one process send each other.
-struct Post {
+/// The messages of ranks that are threads of one process.
+struct Mailboxes {
     size: usize,
     /// By receiver and sender.
-    letters: Mutex<Vec<Vec<Vec<u8>>>>,
-    meeting: Barrier,
+    messages: Mutex<Vec<Vec<Vec<u8>>>>,
+    barrier: Barrier,
 }
 
-impl Post {
+impl Mailboxes {
     fn new(size: usize) -> Self {
-        let letters = Mutex::new(vec![vec![Vec::new(); size]; size]);
-        Post { size, letters, meeting: Barrier::new(size) }
+        let messages = Mutex::new(vec![vec![Vec::new(); size]; size]);
+        Mailboxes { size, messages, barrier: Barrier::new(size) }
     }
 }
 
 struct Rank<'a> {
     rank: usize,
-    post: &'a Post,
+    mailboxes: &'a Mailboxes,
 }
 
 impl Exchange for Rank<'_> {
@@ -47,22 +47,22 @@ impl Exchange for Rank<'_> {
     }
 
     fn size(&self) -> usize {
-        self.post.size
+        self.mailboxes.size
     }
 
     fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError> {
-        assert_eq!(to.len(), self.post.size);
-        for (letter, boxes) in to.into_iter().zip(&mut *self.post.letters.lock().expect("no rank panics")) {
-            boxes[self.rank] = letter;
+        assert_eq!(to.len(), self.mailboxes.size);
+        for (message, received) in to.into_iter().zip(&mut *self.mailboxes.messages.lock().expect("no rank panics")) {
+            received[self.rank] = message;
         }
-        self.post.meeting.wait();
-        let own = self.post.letters.lock().expect("no rank panics")[self.rank].clone();
-        self.post.meeting.wait();
+        self.mailboxes.barrier.wait();
+        let own = self.mailboxes.messages.lock().expect("no rank panics")[self.rank].clone();
+        self.mailboxes.barrier.wait();
         Ok(own)
     }
 }
 
-/// Counts the cells that differ from a goal's, and errs by up to one and a half moves; its move probabilities err as much.
+/// Counts the cells that differ from the goal, and errs by up to one and a half moves. Its move probabilities are arbitrary.
 struct Erring<'a, P: Puzzle> {
     puzzle: &'a P,
     goal: Vec<u8>,
@@ -96,7 +96,7 @@ impl<P: Puzzle> Heuristic<P::State> for Erring<'_, P> {
         50
     }
 
-    fn overlap(&self) -> usize {
+    fn max_in_flight(&self) -> usize {
         1
     }
 
@@ -104,11 +104,11 @@ impl<P: Puzzle> Heuristic<P::State> for Erring<'_, P> {
         self.has_policy
     }
 
-    fn submit(&mut self, states: &[P::State], ask: Query) -> Result<(), HeuristicError> {
+    fn submit(&mut self, states: &[P::State], query: Query) -> Result<(), HeuristicError> {
         let values = states.iter().map(|state| self.guess(state)).collect();
         let probability =
             |(i, action): (usize, usize)| (FixedState::default().hash_one((&states[i], action)) % 1000) as f32 / 1000.0;
-        let policy = (self.has_policy && ask == Query::ValuesAndPolicy)
+        let policy = (self.has_policy && query == Query::ValuesAndPolicy)
             .then(|| Array2::from_shape_fn((states.len(), self.puzzle.move_count()), probability));
         self.done.push_back(Estimates { values, policy });
         Ok(())
@@ -119,7 +119,7 @@ impl<P: Puzzle> Heuristic<P::State> for Erring<'_, P> {
     }
 }
 
-/// A search by so many ranks, each with so many threads; what each rank has found.
+/// Runs a search on several ranks, each with several threads; returns the result of each rank.
 fn shared<P: Puzzle>(
     puzzle: &P,
     search: &dyn Search<P>,
@@ -128,10 +128,10 @@ fn shared<P: Puzzle>(
     limits: &Limits,
     (ranks, threads): (usize, usize),
 ) -> Vec<SearchResult> {
-    let post = Post::new(ranks);
+    let mailboxes = Mailboxes::new(ranks);
     let run = |rank: usize| {
         let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
-        let exchange = Rank { rank, post: &post };
+        let exchange = Rank { rank, mailboxes: &mailboxes };
         let mut control = Control::new(limits, &stop, &mut watch).with_exchange(&exchange).with_threads(threads);
         let mut heuristic = Erring::new(puzzle, goal, true);
         search.run(puzzle, start, &mut heuristic, &mut control).expect("no rank fails")
@@ -147,7 +147,7 @@ fn beams<P: Puzzle>(n: usize, perimeter: &Perimeter<P::State>) -> [Beam<P::State
     [Beam::new(n / 2), wide.clone(), Beam { perimeter: perimeter.clone(), ..wide }]
 }
 
-/// Solves instances of a puzzle by one, two and three ranks, with beams of some width.
+/// Solves instances of a puzzle with one, two and three ranks.
 struct Compare {
     n: usize,
     instances: u64,
@@ -176,15 +176,15 @@ impl Visitor for Compare {
                     refined += usize::from(kind == 2 && alone.stats.iterations > 0);
                 }
                 for ranks in [2, 3] {
-                    for outcome in run(ranks, 1) {
-                        assert_eq!(outcome.end, alone.end, "{about}, {ranks} ranks");
+                    for result in run(ranks, 1) {
+                        assert_eq!(result.end, alone.end, "{about}, {ranks} ranks");
                         if alone.end != End::Limit(Limit::Nodes) {
                             assert_eq!(
-                                (&outcome.moves, outcome.cost),
+                                (&result.moves, result.cost),
                                 (&alone.moves, alone.cost),
                                 "{about}, {ranks} ranks"
                             );
-                        } // ranks look at the number of nodes once a layer
+                        } // several ranks check the limit of nodes once a layer
                     }
                 }
             }
@@ -194,7 +194,7 @@ impl Visitor for Compare {
 }
 
 #[test]
-fn a_beam_gives_the_same_answer_by_any_number_of_ranks() {
+fn a_beam_gives_the_same_solution_on_any_number_of_ranks() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles");
     let files = ["cube2", "cube3-quarter-turns", "cuboid223", "lrx9", "pyraminx", "skewb", "topspin20"];
     let files = files.map(|name| folder.join(name).with_extension("json").to_str().expect("a plain path").to_owned());
@@ -222,7 +222,7 @@ fn a_beam_gives_the_same_answer_by_any_number_of_ranks() {
 }
 
 #[test]
-fn a_beam_gives_the_same_answer_by_any_number_of_threads() {
+fn a_beam_gives_the_same_solution_on_any_number_of_threads() {
     let (goal, perimeter) = (Cube3.parse("").expect("solved"), Perimeter::new(&Cube3, 3));
     let start = Cube3.parse("R U F2 L' D B2 R2 U'").expect("a scramble");
     for (kind, beam) in beams::<Cube3>(6000, &perimeter).into_iter().enumerate() {
@@ -235,10 +235,10 @@ fn a_beam_gives_the_same_answer_by_any_number_of_threads() {
             let alone = run(1);
             assert!(alone.stats.generated > 60_000, "{} generated", alone.stats.generated);
             for threads in [2, 3, 16] {
-                let outcome = run(threads);
+                let result = run(threads);
                 let about = format!("beam {kind}, {nodes} nodes, {threads} threads");
-                assert_eq!((outcome.end, &outcome.moves), (alone.end, &alone.moves), "{about}");
-                let stats = Stats { seconds: alone.stats.seconds, ..outcome.stats };
+                assert_eq!((result.end, &result.moves), (alone.end, &alone.moves), "{about}");
+                let stats = Stats { seconds: alone.stats.seconds, ..result.stats };
                 assert_eq!(stats, alone.stats, "{about}");
             }
         }
@@ -249,32 +249,32 @@ fn a_beam_gives_the_same_answer_by_any_number_of_threads() {
 fn ranks_agree_where_a_layer_is_generated_in_blocks() {
     let goal = Cube3.parse("").expect("solved");
     let start = Cube3.parse("R U F2 L' D B2 R2 U' F").expect("a scramble");
-    // Children are generated of 10,922 states at a time: a rank of three has some 12,000.
+    // The children of 10,922 states are generated at a time; a rank of three has some 12,000.
     let beam = Beam { perimeter: Perimeter::new(&Cube3, 3), ..Beam::new(36_000) };
     let run = |ranks| shared(&Cube3, &beam, &start, &goal, &Limits::default(), (ranks, 1));
     let alone = run(1).remove(0);
     assert!(alone.moves.is_some() && alone.stats.generated > 1_000_000, "{:?}", alone.stats);
-    for outcome in [run(2), run(3)].concat() {
-        assert_eq!((outcome.end, &outcome.moves), (alone.end, &alone.moves));
+    for result in [run(2), run(3)].concat() {
+        assert_eq!((result.end, &result.moves), (alone.end, &alone.moves));
     }
 }
 
 #[test]
-fn a_batch_search_gives_the_same_answer_by_any_number_of_threads() {
+fn a_batch_search_gives_the_same_solution_on_any_number_of_threads() {
     let goal = Cube3.parse("").expect("solved");
     let start = Cube3.parse("R U F2 L' D B2 R2 U' F L2 B D'").expect("a scramble");
-    let full = BestFirst { patience: Some(2), ..BestFirst::bwas(3000, 0.6) };
+    let full = BestFirst { max_stale_steps: Some(2), ..BestFirst::bwas(3000, 0.6) };
     let searches = [
         BestFirst::bwas(3000, 0.6),
         BestFirst { perimeter: Perimeter::new(&Cube3, 4), ..full.clone() },
-        BestFirst { expansion: Expansion::Partial { policy_weight: 1.0 }, ..full.clone() },
-        BestFirst { patience: None, lambda: 1.0, ..full },
+        BestFirst { expansion: Expansion::Deferred { policy_weight: 1.0 }, ..full.clone() },
+        BestFirst { max_stale_steps: None, lambda: 1.0, ..full },
     ];
     for (kind, search) in searches.into_iter().enumerate() {
         let limits = Limits { nodes: Some(200_000), ..Limits::default() };
         let run = |threads| {
-            let outcome = shared(&Cube3, &search, &start, &goal, &limits, (1, threads)).remove(0);
-            SearchResult { stats: Stats { seconds: 0.0, ..outcome.stats }, ..outcome }
+            let result = shared(&Cube3, &search, &start, &goal, &limits, (1, threads)).remove(0);
+            SearchResult { stats: Stats { seconds: 0.0, ..result.stats }, ..result }
         };
         let alone = run(1);
         assert!(alone.stats.generated > 100_000, "kind {kind}: {} generated", alone.stats.generated);
@@ -294,9 +294,9 @@ fn a_batch_search_stores_each_state_once() {
         let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
         let mut control = Control::new(&limits, &stop, &mut watch).with_threads(threads);
         let search = BestFirst::bwas(1 << 20, 1.0);
-        let outcome = search.run(&Cube3, &start, &mut zero(), &mut control).expect("no estimate fails");
-        assert_eq!((outcome.end, outcome.stats.generated), (End::Limit(Limit::Nodes), children), "{threads} threads");
-        assert_eq!(outcome.stats.stored, states, "{threads} threads");
+        let result = search.run(&Cube3, &start, &mut zero(), &mut control).expect("no estimate fails");
+        assert_eq!((result.end, result.stats.generated), (End::Limit(Limit::Nodes), children), "{threads} threads");
+        assert_eq!(result.stats.stored, states, "{threads} threads");
     }
 }
 
@@ -310,11 +310,11 @@ fn ranks_share_images_and_a_perimeter_of_classes() {
     for scramble in ["R U F2 L' D", "F D2 R' B U2"] {
         let start = Cube3.parse(scramble).expect("a scramble");
         let beam = Beam { candidates: 3, policy_weight: 0.5, perimeter: perimeter.clone(), ..Beam::new(500) };
-        let search = Symmetries { search: Box::new(beam), count: 3, together: false };
+        let search = ImageSearch { search: Box::new(beam), count: 3, together: false };
         let run = |ranks| shared(&Cube3, &search, &start, &goal, &Limits::default(), (ranks, 2));
         let alone = run(1).remove(0);
-        for outcome in run(3) {
-            assert_eq!((outcome.end, &outcome.moves), (alone.end, &alone.moves), "{scramble}");
+        for result in run(3) {
+            assert_eq!((result.end, &result.moves), (alone.end, &alone.moves), "{scramble}");
         }
         solved += usize::from(alone.cost.is_some());
     }
@@ -325,13 +325,13 @@ fn ranks_share_images_and_a_perimeter_of_classes() {
 fn a_limit_of_one_rank_ends_all() {
     let (goal, start) =
         (Cube3.parse("").expect("solved"), Cube3.parse("R U F2 L' D B2 R2 U' F L2 B D' R F").expect("a scramble"));
-    let search = Symmetries { search: Box::new(Beam::new(3000)), count: 4, together: false };
-    let post = Post::new(2);
+    let search = ImageSearch { search: Box::new(Beam::new(3000)), count: 4, together: false };
+    let mailboxes = Mailboxes::new(2);
     let run = |rank: usize| {
-        // The second rank's clock has run out when the first one's has not.
+        // Only the second rank reaches its limit of time.
         let limits =
             Limits { time: Some(Duration::from_millis(if rank == 0 { 3_600_000 } else { 300 })), ..Limits::default() };
-        let (stop, mut watch, exchange) = (AtomicBool::new(false), |_: &_| (), Rank { rank, post: &post });
+        let (stop, mut watch, exchange) = (AtomicBool::new(false), |_: &_| (), Rank { rank, mailboxes: &mailboxes });
         let mut control = Control::new(&limits, &stop, &mut watch).with_exchange(&exchange);
         search.run(&Cube3, &start, &mut Erring::new(&Cube3, &goal, false), &mut control).expect("no rank fails").end
     };

@@ -1,17 +1,17 @@
-//! What the page keeps in its address, and what it brings back from there; in a browser.
+//! The address of the page holds the form; in a browser.
 
 use crate::browser::Browser;
 use crate::page::{READY, judgement, open, type_instance};
 use crate::{HARD, Server};
 use serde_json::json;
 
-/// Opens an address of the page anew.
+/// Opens an address of the page in a new document.
 fn visit(browser: &Browser, server: &Server, fragment: &str) {
     browser.visit("about:blank");
     browser.visit(&format!("http://127.0.0.1:{}/{fragment}", server.port));
 }
 
-/// Refreshes the page, and waits until it is as a script says.
+/// Reloads the page, and waits until a script returns true.
 fn reload(browser: &Browser, script: &str) {
     browser.run("window.isOld = true; location.reload()");
     browser.wait("return window.isOld === undefined");
@@ -73,7 +73,7 @@ fn an_answer_goes_as_soon_as_what_is_asked_changes() {
         let shown = "[costarSolver.state().phase, document.querySelector('#watch').hidden,
              getComputedStyle(document.querySelector('#verdict')).display, costar.state().moves]";
         assert_eq!(browser.run(&format!("return {shown}"))[1], false);
-        // At once, and when it is refused; of the playback, the four moves of the instance stay.
+        // At once, and when it is refused; the four moves of the instance stay in the player.
         let none = json!(["idle", true, "none", 4]);
         let change = format!(
             "const field = document.querySelector('#instance'); field.value = '{refused}';
@@ -98,7 +98,7 @@ fn a_search_ends_as_soon_as_what_is_asked_changes() {
     };
     let none = json!(["idle", true, true, 2, 2]);
     let is_next = "return costarSolver.state().possible === true && costar.state().scramble === 2";
-    // Before the answer comes in.
+    // Before the solution arrives.
     visit(&browser, &server, "#puzzle=cube3&instance=R+U2+F");
     browser.wait(READY);
     browser.run(
@@ -108,7 +108,7 @@ fn a_search_ends_as_soon_as_what_is_asked_changes() {
     browser.wait(is_next);
     server.wait_for(0, 0);
     assert_eq!(shown(), none);
-    // With an answer on the stage, while shorter ones are looked for.
+    // With a solution on show, during the search for shorter ones.
     visit(&browser, &server, "#puzzle=cube3&instance=R+U+F'+L+D+B'+U+R'+F+L'+D'+B+R&n=500&anytime=1");
     browser.wait(READY);
     browser.run("document.querySelector('#solve').click()");
@@ -124,7 +124,7 @@ fn a_search_ends_as_soon_as_what_is_asked_changes() {
     );
     browser.wait("return costarSolver.state().possible === true && costar.state().puzzle === 'puzzle8'");
     assert_eq!(shown()[0], "idle");
-    // Settings are no part of it, and what is said of the search is what was asked.
+    // Changed settings do not end a search, and the text about it names the settings of the request.
     visit(&browser, &server, "#puzzle=puzzle8&instance=1+2+3+4+0+6+7+5+8&n=64");
     browser.wait(READY);
     browser.run("document.querySelector('#solve').click(); document.querySelector('#search').value = 'astar'");
@@ -247,7 +247,7 @@ fn a_link_to_a_puzzle_alone_begins_with_something_to_solve() {
 }
 
 #[test]
-fn a_puzzle_that_is_not_there_is_named() {
+fn a_missing_puzzle_is_named() {
     let Some(browser) = Browser::start() else { return };
     let server = Server::start(&[]);
     let notice = || browser.run("return document.querySelector('#notice').textContent");
@@ -255,7 +255,7 @@ fn a_puzzle_that_is_not_there_is_named() {
     browser.wait(READY);
     assert_eq!(notice(), "There is no puzzle “megaminx” here: a random cube3 was taken instead.");
     assert_eq!(browser.run("return location.hash.startsWith('#puzzle=cube3&instance=')"), true);
-    // In a page that is open, too; it goes with the next change.
+    // Also in an open page; the notice goes with the next change.
     browser.run("location.hash = 'puzzle=cube9'");
     browser.wait("return document.querySelector('#notice').textContent.includes('cube9')");
     type_instance(&browser, "R");

@@ -6,7 +6,7 @@ mod browser;
 mod page;
 
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::puzzle::{Puzzle as _, replay};
+use costar::puzzle::{Notation as _, replay};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -77,7 +77,7 @@ impl Server {
         (status, serde_json::from_str(&body).unwrap_or(Value::Null))
     }
 
-    /// Begins a search, and reads its events up to one of that name.
+    /// Starts a search, and reads its events up to one of this name.
     fn watch(&self, request: &Value, until: &str) -> (BufReader<TcpStream>, Value) {
         let headers = format!("{JSON}Accept: text/event-stream\r\n");
         let mut events = BufReader::new(self.send("POST", "/solve", &headers, &request.to_string()));
@@ -86,13 +86,13 @@ impl Server {
     }
 
     fn wait_for(&self, running: u64, waiting: u64) {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let (_, status) = self.get("/status");
             if (&status["running"], &status["waiting"]) == (&running.into(), &waiting.into()) {
                 return;
             }
-            assert!(begun.elapsed() < Duration::from_secs(30), "{status}, but not {running} and {waiting}");
+            assert!(started.elapsed() < Duration::from_secs(30), "{status}, but not {running} and {waiting}");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -146,7 +146,7 @@ fn a_scramble_is_solved_and_its_playback_solves() {
     assert!(solves(instance, &report));
     assert_eq!(report["playback"]["solves"], true);
     assert_eq!(report["playback"]["scramble"], 6);
-    // The same again, as events, with other settings: the model is there.
+    // The same again, as events, with other settings: the model is loaded.
     let request = json!({ "instance": instance, "n": 100, "lambda": 0.8 });
     let (mut events, queued) = server.watch(&request, "queued");
     assert_eq!((&queued["ahead"], queued["search"].as_str().map(str::len)), (&0.into(), Some(16)));
@@ -157,7 +157,7 @@ fn a_scramble_is_solved_and_its_playback_solves() {
         "{done}"
     );
     assert!(solves(instance, &done) && done["playback"]["solves"] == true);
-    // Another puzzle, which needs no model.
+    // A puzzle without a model.
     let tiles =
         json!({ "puzzle": "puzzle8", "instance": "8 0 6 5 4 7 2 3 1", "heuristic": "manhattan", "search": "astar" });
     let (status, report) = server.post("/solve", &tiles);
@@ -222,7 +222,7 @@ fn a_model_of_a_puzzle_from_a_file_brings_its_puzzle() {
 }
 
 #[test]
-fn what_is_refused_is_refused_with_a_reason() {
+fn refusals_have_a_reason() {
     let server = Server::start(&["--max-body", "4k", "--max-seconds", "5"]);
     for (path, body, status, field, reason) in [
         ("/solve", json!({ "instance": "R U Q" }), 422, "instance", "'Q'"),
@@ -266,24 +266,24 @@ fn what_is_refused_is_refused_with_a_reason() {
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(reason)), "{method} {path}: {answer}");
     }
-    // What is no HTTP at all does not harm it either.
+    // Bytes that are no HTTP do no harm.
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
     stream.write_all(b"\x16\x03\x01 hello\r\n\r\n").expect("it reads");
     assert_eq!(server.get("/status").0, 200);
 }
 
 #[test]
-fn an_impossible_cube_is_told_from_a_possible_one() {
+fn an_impossible_cube_is_distinguished_from_a_possible_one() {
     let server = Server::start(&[]);
     let facelets = Cube3.format(&Cube3.parse("R U").expect("a scramble"));
-    let (status, told) = server.post("/check", &json!({ "instance": facelets }));
-    assert_eq!((status, &told["possible"], &told["solved"]), (200, &true.into(), &false.into()), "{told}");
-    assert_eq!((&told["state"], &told["playback"]["scramble"]), (&facelets.as_str().into(), &0.into()));
+    let (status, result) = server.post("/check", &json!({ "instance": facelets }));
+    assert_eq!((status, &result["possible"], &result["solved"]), (200, &true.into(), &false.into()), "{result}");
+    assert_eq!((&result["state"], &result["playback"]["scramble"]), (&facelets.as_str().into(), &0.into()));
     let mut twisted: Vec<char> = Cube3.format(&CubeState::SOLVED).chars().collect();
     (twisted[8], twisted[9], twisted[20]) = ('R', 'F', 'U');
-    let (status, told) = server.post("/check", &json!({ "instance": String::from_iter(twisted) }));
-    assert_eq!((status, &told["possible"]), (200, &false.into()), "{told}");
-    assert!(told["reason"].as_str().is_some_and(|reason| reason.contains("a corner is twisted")), "{told}");
+    let (status, result) = server.post("/check", &json!({ "instance": String::from_iter(twisted) }));
+    assert_eq!((status, &result["possible"]), (200, &false.into()), "{result}");
+    assert!(result["reason"].as_str().is_some_and(|reason| reason.contains("a corner is twisted")), "{result}");
 }
 
 #[test]
@@ -293,10 +293,10 @@ fn one_search_a_model_then_the_queue_then_no_more() {
     let (mut first, queued) = server.watch(&hard, "queued");
     next_event(&mut first, "progress");
     server.wait_for(1, 0);
-    // The model is taken: the second waits, though another search could run.
+    // The model is busy: the second search waits, although the server could run another.
     let (second, _) = server.watch(&hard, "queued");
     server.wait_for(1, 1);
-    // Another model, or none, need not wait.
+    // A search with another model, or without one, does not wait.
     let other = json!({ "instance": HARD, "heuristic": "perimeter", "search": "astar" });
     let (mut third, _) = server.watch(&other, "started");
     server.wait_for(2, 1);
@@ -306,7 +306,7 @@ fn one_search_a_model_then_the_queue_then_no_more() {
     // A client that goes away while it waits gives up its place.
     drop(second);
     server.wait_for(2, 0);
-    // One that is stopped hears how far it came.
+    // A stopped search returns what it has.
     let (status, _) = server.post("/stop", &json!({ "search": queued["search"] }));
     assert_eq!(status, 200);
     let done = next_event(&mut first, "done");
@@ -315,6 +315,33 @@ fn one_search_a_model_then_the_queue_then_no_more() {
     next_event(&mut third, "progress");
     drop(third);
     server.wait_for(0, 0);
+}
+
+#[test]
+fn a_request_stopped_before_its_turn_answers_like_one_stopped_later() {
+    let mut server = Server::start(&["--searches", "1"]);
+    let hard = json!({ "instance": HARD, "n": 100, "lambda": 1 });
+    let (mut running, _) = server.watch(&hard, "progress");
+    let (mut waiting, queued) = server.watch(&hard, "queued");
+    server.wait_for(1, 1);
+    assert_eq!(server.post("/stop", &json!({ "search": queued["search"] })).0, 200);
+    let early = next_event(&mut waiting, "done");
+    assert_eq!((&early["solved"], &early["ended_by"]), (&false.into(), &"stopped".into()), "{early}");
+    server.wait_for(1, 0);
+    // Without events, too; a signal stops all.
+    let mut connection = server.send("POST", "/solve", JSON, &hard.to_string());
+    server.wait_for(1, 1);
+    server.signal("-INT");
+    let late = next_event(&mut running, "done");
+    let mut text = String::new();
+    connection.read_to_string(&mut text).expect("an answer");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    let answer: Value = serde_json::from_str(body).expect("JSON");
+    for field in ["puzzle", "instance", "solved", "moves", "search", "model", "ended_by", "max_seconds", "playback"] {
+        assert_eq!((&answer[field], &early[field]), (&late[field], &late[field]), "{field}");
+    }
+    assert!(server.child.wait().expect("it ends").code() == Some(130));
 }
 
 #[test]
@@ -332,13 +359,13 @@ fn a_closed_connection_ends_its_search() {
 }
 
 #[test]
-fn better_answers_come_in_and_time_is_up() {
+fn better_solutions_arrive_before_the_time_limit() {
     let server = Server::start(&["--max-seconds", "8"]);
-    // Too far from solved for any perimeter that is made in some seconds, and near enough for an answer at once.
+    // Too far for a perimeter that is built in seconds, near enough for a solution at once.
     let instance = "R U F' L D B' U R' F L' D' B R";
     let mut request =
         json!({ "instance": instance, "perimeter": 6, "anytime": true, "deferred": true, "max_seconds": 8 });
-    request["n"] = 500.into(); // small steps: an answer comes soon on a busy machine too
+    request["n"] = 500.into(); // small steps: a solution comes soon on a busy machine too
     let (mut events, answer) = server.watch(&request, "answer");
     assert_eq!((&answer["playback"]["solves"], &answer["length"]), (&true.into(), &answer["cost"]), "{answer}");
     let done = next_event(&mut events, "done");
@@ -348,7 +375,7 @@ fn better_answers_come_in_and_time_is_up() {
 }
 
 #[test]
-fn a_request_may_ask_for_the_deepest_perimeter_that_is_kept() {
+fn a_request_may_use_the_deepest_perimeter_in_the_cache() {
     let cache = tempfile::tempdir().expect("a folder");
     let ask = |server: &Server, depth: u32| {
         server.post("/solve", &json!({ "instance": "R U F' L D B' U R' F L'", "perimeter": depth, "n": 100 }))
@@ -374,8 +401,8 @@ fn a_signal_ends_the_server_and_its_searches() {
     let (mut events, _) = server.watch(&json!({ "instance": HARD, "n": 100, "lambda": 1 }), "progress");
     server.signal("-INT");
     assert_eq!(next_event(&mut events, "done")["ended_by"], "stopped");
-    let begun = Instant::now();
+    let started = Instant::now();
     let status = server.child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130));
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(5));
 }

@@ -2,7 +2,7 @@
 
 use crate::browser::Browser;
 use crate::{HARD, Server};
-use costar::puzzle::Puzzle as _;
+use costar::puzzle::Notation as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub(super) fn judgement(browser: &Browser) -> String {
     browser.run("return costarSolver.state().judgement").as_str().expect("text").to_owned()
 }
 
-/// Begins a search that does not end within a test, and waits until it tells of its progress.
+/// Starts a search that does not end within a test, and waits for its first progress.
 fn begin_hard(browser: &Browser) {
     type_instance(browser, HARD);
     browser.wait("return costarSolver.state().possible === true && costar.state().scramble === 30");
@@ -70,7 +70,7 @@ fn a_search_is_typed_watched_and_stopped() {
 }
 
 #[test]
-fn a_server_that_is_killed_during_a_search_is_said_to_be_gone() {
+fn the_page_says_that_a_killed_server_does_not_answer() {
     let Some(browser) = Browser::start() else { return };
     let mut server = Server::start(&[]);
     open(&browser, &server);
@@ -132,7 +132,7 @@ fn an_answer_is_played_until_the_pages_cube_is_solved() {
     assert_eq!(state["state"], Cube3.format(&CubeState::SOLVED));
     let verdict = browser.run("return document.querySelector('#verdict').textContent");
     assert!(verdict.as_str().is_some_and(|verdict| verdict.contains("✔ Solved")), "{verdict}");
-    // Nothing was asked of any other host.
+    // No request went to another host.
     let own = format!("http://127.0.0.1:{}/", server.port);
     let requests = browser.requests();
     assert!(requests.iter().any(|address| address.ends_with("/solve")), "{requests:?}");
@@ -149,7 +149,7 @@ fn a_stop_is_answered_at_once() {
     open(&browser, &server);
     type_instance(&browser, HARD);
     browser.wait("return costarSolver.state().possible === true && costar.state().scramble === 30");
-    // Stopped while it loads, it says nothing else until the end.
+    // A search stopped while it loads shows no other text until the end.
     browser.run(
         "window.said = []; const phase = document.querySelector('#phase');
          new MutationObserver(() => {
@@ -162,7 +162,7 @@ fn a_stop_is_answered_at_once() {
     let said = browser.run("return said.filter((text, i) => text !== said[i - 1])");
     assert_eq!(
         said,
-        json!(["Asking…", "Loading what is needed…", "Stopping…", "✘ Stopped before an answer was found"])
+        json!(["Asking…", "Loading what is needed…", "Stopping…", "✘ Stopped before a solution was found"])
     );
 }
 
@@ -202,13 +202,13 @@ fn an_impossible_cube_is_refused_as_it_is_painted() {
     paint(8, "F");
     assert!(judgement(&browser).contains("10 facelets are F (green)"), "{}", judgement(&browser));
     assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
-    // The corner URF turned in its place: every piece is real, and only costar knows better.
+    // The corner URF twisted in place: every piece exists, and only costar finds the fault.
     paint(8, "R");
     paint(9, "F");
     paint(20, "U");
     browser.wait("return costarSolver.state().judgement.includes('a corner is twisted in its place')");
     assert_eq!(browser.run("return document.querySelector('#solve').disabled"), true);
-    // Pieces that do not exist are seen before all is painted; by keys.
+    // A piece that does not exist is found before all is painted; by keys.
     browser.run(
         "document.querySelector('#net-clear').click(); document.querySelector('#net [data-facelet=\"7\"]').focus()",
     );
@@ -296,7 +296,7 @@ fn boards_are_set_up_by_clicking() {
     click(0);
     click(1);
     browser.wait("return costarSolver.state().judgement.includes('parity')");
-    // With the two exchanged in the goal too, it is possible again.
+    // With both tiles exchanged in the goal, it is possible again.
     browser.run(
         "const goal = document.querySelector('#goal'); goal.value = '2 1 3 4 5 6 7 8 0'; goal.dispatchEvent(new Event('input'))",
     );
@@ -330,7 +330,7 @@ fn boards_are_set_up_by_clicking() {
         (hidden("arrange"), hidden("goal-label"), hidden("level-label")),
         (true.into(), true.into(), false.into())
     );
-    // A random level, though moves cannot be undone.
+    // A random level, although moves cannot be undone.
     let level = instance();
     browser.run("document.querySelector('#scramble').click()");
     browser.wait(&format!(

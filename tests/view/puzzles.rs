@@ -69,7 +69,7 @@ fn a_solid_from_a_file_turns_as_its_moves_say() {
         for (word, &degrees) in solution.split(' ').zip(degrees) {
             let turn = browser.run(&format!("return costar.turn({word:?})"));
             let turned = turn["degrees"].as_f64().unwrap_or_else(|| panic!("{name} {word}: {turn}"));
-            // Seen from outside, whichever end of the axis is given.
+            // Seen from outside, whichever end the axis has.
             let side = turn["side"].as_f64().expect("a side");
             let same = (turned * side - degrees).abs() < 0.1 || (degrees == 180.0 && turned.abs() > 179.9);
             assert!(same, "{name} {word}: {turn}");
@@ -84,7 +84,7 @@ fn a_solid_from_a_file_turns_as_its_moves_say() {
         assert_ne!(picture(), first, "{name} is seen from another side");
         assert_eq!(play_to_the_end(&browser)["solved"], true);
     }
-    // A permutation that no rotation gives: the stickers are turned over.
+    // A permutation that is no rotation: the stickers turn over.
     browser.run(
         r"costar.load({ puzzle: 'cycle', instance: '', moves: ['go'], scramble: 0, goals: [], solves: true,
             pictures: ['abc', 'bca'].map((text) => ({ kind: 'row', symbols: [...text] })),
@@ -93,7 +93,7 @@ fn a_solid_from_a_file_turns_as_its_moves_say() {
     );
     assert_eq!(browser.run("return costar.turn('go')"), Value::Null);
     assert_eq!(play_to_the_end(&browser)["solved"], true);
-    // Flat: tokens in a ring, and blocks where only the faces are known.
+    // Flat: tokens in a ring, and blocks for a file with faces only.
     let ran = open(&browser, &page, &["--puzzle", &file("topspin20"), "L X R", "L X R"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(play_to_the_end(&browser)["solved"], true);

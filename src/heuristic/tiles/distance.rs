@@ -3,7 +3,7 @@
 use crate::heuristic::PerState;
 use crate::puzzle::tiles::{Board, Tiles};
 
-/// Where each tile belongs.
+/// The goal cells of the tiles.
 #[derive(Debug, Clone)]
 struct Homes {
     side: usize,
@@ -28,30 +28,30 @@ impl Homes {
         cell % self.side
     }
 
-    /// Twice the tiles that must leave a line and come back, over all rows and columns (Hansson, Mayer and Yung 1992).
+    /// Twice the number of tiles that must leave a row or column and come back (Hansson, Mayer and Yung 1992).
     fn conflicts(&self, tiles: &[u8]) -> usize {
         let mut count = 0;
         for line in 0..self.side {
-            let row = (0..self.side).map(|i| (line * self.side + i, i));
+            let row = (0..self.side).map(|i| line * self.side + i);
             count += self.line_conflicts(tiles, row, |home| (self.row(home) == line).then_some(self.column(home)));
-            let column = (0..self.side).map(|i| (i * self.side + line, i));
+            let column = (0..self.side).map(|i| i * self.side + line);
             count += self.line_conflicts(tiles, column, |home| (self.column(home) == line).then_some(self.row(home)));
         }
         2 * count
     }
 
-    /// The fewest tiles to take out of a line so that those left stand in the order of their homes: all that belong
-    /// here but a longest increasing run of them.
+    /// The fewest tiles to take out of a line so that the others stand in the order of their goal cells: all that belong in
+    /// the line, except a longest increasing run of them.
     fn line_conflicts(
         &self,
         tiles: &[u8],
-        line: impl Iterator<Item = (usize, usize)>,
+        line: impl Iterator<Item = usize>,
         home: impl Fn(usize) -> Option<usize>,
     ) -> usize {
         let mut runs = [0usize; 8];
         let mut places = [0usize; 8];
         let mut count = 0;
-        for (cell, _) in line {
+        for cell in line {
             let tile = tiles[cell];
             let Some(place) = (tile != 0).then(|| home(self.cell[usize::from(tile)])).flatten() else { continue };
             let before = (0..count).filter(|&i| places[i] < place).map(|i| runs[i]).max().unwrap_or(0);
@@ -62,15 +62,15 @@ impl Homes {
     }
 }
 
-/// How many rows and columns every tile is away from where it belongs, all together.
+/// The sum of the rows and columns between each tile and its goal cell.
 #[derive(Debug, Clone)]
 pub struct Manhattan {
-    /// For each cell, of each tile there; 0 of the blank.
-    away: Vec<u8>,
+    /// By cell, the distance of each tile there; 0 for the blank.
+    distances: Vec<u8>,
 }
 
 impl Manhattan {
-    /// From the goal of a puzzle.
+    /// The distances from the goal of a puzzle.
     pub fn of<B: Board>(puzzle: &Tiles<B>) -> Self {
         let homes = Homes::of(puzzle);
         let away = |cell: usize, tile: usize| {
@@ -78,7 +78,7 @@ impl Manhattan {
             homes.row(cell).abs_diff(homes.row(home)) + homes.column(cell).abs_diff(homes.column(home))
         };
         let cells = (0..B::CELLS).flat_map(|cell| (0..B::CELLS).map(move |tile| (cell, tile)));
-        Manhattan { away: cells.map(|(cell, tile)| if tile == 0 { 0 } else { away(cell, tile) as u8 }).collect() }
+        Manhattan { distances: cells.map(|(cell, tile)| if tile == 0 { 0 } else { away(cell, tile) as u8 }).collect() }
     }
 
     /// The distance of a board from the goal.
@@ -89,7 +89,7 @@ impl Manhattan {
 
     #[inline]
     fn of_tiles(&self, tiles: &[u8]) -> u32 {
-        let rows = self.away.chunks_exact(tiles.len());
+        let rows = self.distances.chunks_exact(tiles.len());
         rows.zip(tiles).map(|(away, &tile)| u32::from(away[usize::from(tile)])).sum()
     }
 }

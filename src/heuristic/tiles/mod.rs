@@ -8,19 +8,19 @@ use super::{Heuristic, PerState, PuzzleHeuristics, Retarget};
 use crate::puzzle::tiles::{Board, Bytes, Packed8, Packed15, Packed24, Tiles};
 use std::sync::Arc;
 
-/// The estimates that boards of one size have beside those of every size.
+/// The estimates of boards of one size.
 pub trait BoardHeuristics: Board {
     /// The names of all estimates, the default last.
     const NAMES: &'static [&'static str] = &["manhattan", "linear-conflict"];
 
-    /// One of the estimates that only this size has.
+    /// An estimate that only this size has.
     fn make(_puzzle: &Tiles<Self>, _name: &str) -> Option<PerState<Self>> {
         None
     }
 }
 
 impl BoardHeuristics for Packed8 {
-    // Where every distance is known there is nothing left to search for: linear conflict is what a search is given.
+    // With exact distances nothing is left to search for, so the default is linear conflict.
     const NAMES: &'static [&'static str] = &["exact", "manhattan", "linear-conflict"];
 
     fn make(puzzle: &Tiles<Self>, name: &str) -> Option<PerState<Self>> {
@@ -46,10 +46,10 @@ impl<B: BoardHeuristics> PuzzleHeuristics for Tiles<B> {
     }
 
     fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<B>>> {
-        let estimate = estimate(self, name)?;
+        let own = estimate(self, name)?;
         let name = name.to_owned();
-        let towards: Retarget<B> = Arc::new(move |goal| Some(Box::new(estimate_towards(goal, &name)?)));
-        Some(Box::new(estimate.with_goals(towards)))
+        let towards: Retarget<B> = Arc::new(move |goal| Some(Box::new(estimate(&Tiles::towards(*goal), &name)?)));
+        Some(Box::new(own.with_goals(towards)))
     }
 }
 
@@ -59,8 +59,4 @@ fn estimate<B: BoardHeuristics>(puzzle: &Tiles<B>, name: &str) -> Option<PerStat
         "linear-conflict" => Some(distance::linear_conflict(puzzle)),
         _ => B::make(puzzle, name),
     }
-}
-
-fn estimate_towards<B: BoardHeuristics>(goal: &B, name: &str) -> Option<PerState<B>> {
-    estimate(&Tiles::towards(*goal), name)
 }

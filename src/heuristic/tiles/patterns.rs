@@ -1,18 +1,18 @@
 //! Additive disjoint pattern databases for the 15-puzzle.
 //!
-//! The tiles are parted into patterns of six, six and three. A table holds, for every place of a pattern's tiles, the
-//! fewest moves *of those tiles* that bring them home, all others being alike. A move moves one tile, so that the sum
+//! The tiles form patterns of six, six and three. A table holds, for every placement of a pattern's tiles, the fewest
+//! moves *of those tiles* that bring them home; the other tiles are indistinguishable. A move moves one tile, so the sum
 //! over disjoint patterns is never above the true distance (Korf and Felner, "Disjoint pattern database heuristics",
 //! Artificial Intelligence 134, 2002; Felner, Korf and Hanan, "Additive pattern database heuristics", JAIR 22, 2004).
-//! Where the goal's blank is on a diagonal, the board reflected about it asks the same tables, and the larger sum counts.
+//! Where the goal's blank is on a diagonal, the board reflected about it uses the same tables, and the larger sum counts.
 //!
-//! The sum has the parity of the distance. It is not consistent: the tables do not hold where the blank is, and a move may
+//! The sum has the parity of the distance. It is not consistent: the tables do not know where the blank is, and a move may
 //! change the sum by more than 1.
 //!
-//! Only the blank's cell tells one goal from another: a tile is named by the cell that it belongs in. Turned and
-//! reflected, the 16 cells of the blank are three (a corner, an edge and an inner one), each with tables of its own.
+//! A tile is named by its goal cell, so goals differ only in the blank's cell. Up to rotation and reflection, there are
+//! three cells of the blank (a corner, an edge and an inner one), each with its own tables.
 
-use crate::cache::{self, Table};
+use crate::cache::{self, CachedTable};
 use crate::heuristic::PerState;
 use crate::puzzle::tiles::{Board as _, Packed15, Tiles};
 
@@ -22,14 +22,14 @@ mod table;
 #[derive(Debug)]
 struct Partition {
     name: &'static str,
-    /// Where the blank is, in words.
+    /// The blank's place in words.
     place: &'static str,
     /// The blank's goal cell.
     blank: u8,
     patterns: [&'static [u8]; 3],
 }
 
-/// For the blank in a corner, Korf and Felner's; one for each kind of cell.
+/// One for each kind of the blank's cell; that of the corner is Korf and Felner's.
 const PARTITIONS: [Partition; 3] = [
     Partition {
         name: "corner",
@@ -51,7 +51,7 @@ const PARTITIONS: [Partition; 3] = [
     },
 ];
 
-/// Changes whenever tables with the same name would hold other values.
+/// Changes whenever the values of the tables change.
 const VERSION: u32 = 1;
 
 /// Entries of the table of a pattern of six tiles: an index has 4 bits for the cell of each.
@@ -59,26 +59,27 @@ const SIX: usize = 1 << 24;
 /// Entries of the table of a pattern of three tiles.
 const THREE: usize = 1 << 12;
 
-/// One of the eight ways to turn and reflect a board: bit 0 exchanges rows and columns, bits 1 and 2 turn them around.
-fn reflected(way: u8, cell: u8) -> u8 {
+/// A cell under one of the eight symmetries of a board: bit 0 exchanges rows and columns, bits 1 and 2 reverse them.
+fn reflected(symmetry: u8, cell: u8) -> u8 {
     let (row, column) = (cell / 4, cell % 4);
-    let (row, column) = if way & 1 == 0 { (row, column) } else { (column, row) };
-    let row = if way & 2 == 0 { row } else { 3 - row };
-    let column = if way & 4 == 0 { column } else { 3 - column };
+    let (row, column) = if symmetry & 1 == 0 { (row, column) } else { (column, row) };
+    let row = if symmetry & 2 == 0 { row } else { 3 - row };
+    let column = if symmetry & 4 == 0 { column } else { 3 - column };
     4 * row + column
 }
 
 impl Partition {
-    /// The partition for a goal cell of the blank, and the ways to reflect the board that bring it there.
+    /// The partition for a goal cell of the blank, and the symmetries that map one onto the other.
     fn of(blank: u8) -> (&'static Partition, Vec<u8>) {
-        let ways = |partition: &Partition| (0..8).filter(|&way| reflected(way, blank) == partition.blank).collect();
-        let found = PARTITIONS.iter().map(|partition| (partition, ways(partition)));
-        found.into_iter().find(|(_, ways): &(_, Vec<u8>)| !ways.is_empty()).expect("the partitions cover every cell")
+        let maps = |partition: &Partition, symmetry| reflected(symmetry, blank) == partition.blank;
+        let symmetries = |partition| (0..8).filter(|&symmetry| maps(partition, symmetry)).collect::<Vec<u8>>();
+        let mut all = PARTITIONS.iter().map(|partition| (partition, symmetries(partition)));
+        all.find(|(_, symmetries)| !symmetries.is_empty()).expect("the partitions cover every cell")
     }
 
-    /// The tables of the three patterns, one behind the other; read from the cache, or built in seconds.
+    /// The tables of the three patterns in one; read from the cache, or built in seconds.
     fn tables(&self) -> Vec<u8> {
-        let table = Table {
+        let table = CachedTable {
             name: format!("puzzle15-6-6-3-{}", self.name),
             title: format!("the pattern databases of puzzle15 for goals with the blank {}", self.place),
             version: VERSION,
@@ -91,24 +92,25 @@ impl Partition {
         self.patterns.map(|pattern| table::build(pattern, self.blank.into())).concat()
     }
 
-    /// The four bits of the indices, all three in one word, that a tile's cell goes into; none for the blank.
+    /// The shift of a tile's cell in the three indices, all in one word; `None` for the blank.
     fn shift(&self, home: u8) -> Option<usize> {
         self.patterns.iter().flat_map(|pattern| pattern.iter()).position(|&cell| cell == home).map(|slot| 4 * slot)
     }
 }
 
-/// What each byte of a packed board, two cells, adds to the indices of the three tables: 24, 24 and 12 bits of a word.
+/// The contribution of each byte of a packed board, two cells, to the indices of the three tables: 24, 24 and 12 bits of a
+/// word.
 #[derive(Debug)]
-struct View([[u64; 256]; 8]);
+struct IndexTable([[u64; 256]; 8]);
 
-impl View {
-    /// Of boards reflected in a way; `homes` are the goal cells of the tiles.
-    fn new(partition: &Partition, way: u8, homes: &[u8; 16]) -> Self {
+impl IndexTable {
+    /// For boards under a symmetry; `homes` are the goal cells of the tiles.
+    fn new(partition: &Partition, symmetry: u8, homes: &[u8; 16]) -> Self {
         let part = |cell: u8, tile: usize| {
-            let shift = partition.shift(reflected(way, homes[tile]));
-            shift.map_or(0, |shift| u64::from(reflected(way, cell)) << shift)
+            let shift = partition.shift(reflected(symmetry, homes[tile]));
+            shift.map_or(0, |shift| u64::from(reflected(symmetry, cell)) << shift)
         };
-        View(std::array::from_fn(|i| {
+        IndexTable(std::array::from_fn(|i| {
             std::array::from_fn(|byte| part(2 * i as u8, byte & 15) | part(2 * i as u8 + 1, byte >> 4))
         }))
     }
@@ -121,39 +123,40 @@ impl View {
 
 /// The tables for a goal.
 #[derive(Debug)]
-struct Databases {
+struct PatternDatabases {
     tables: Vec<u8>,
-    views: Vec<View>,
+    index_tables: Vec<IndexTable>,
 }
 
-impl Databases {
+impl PatternDatabases {
     fn new(goal: Packed15, tables: impl FnOnce(&Partition) -> Vec<u8>) -> Self {
         let mut homes = [0; 16];
         for (cell, tile) in goal.tiles().into_iter().enumerate() {
             homes[usize::from(tile)] = cell as u8;
         }
-        let (partition, ways) = Partition::of(homes[0]);
-        let views = ways.into_iter().map(|way| View::new(partition, way, &homes)).collect();
-        Databases { tables: tables(partition), views }
+        let (partition, symmetries) = Partition::of(homes[0]);
+        let index_tables =
+            symmetries.into_iter().map(|symmetry| IndexTable::new(partition, symmetry, &homes)).collect();
+        PatternDatabases { tables: tables(partition), index_tables }
     }
 
     #[inline]
     fn estimate(&self, board: Packed15) -> u8 {
         let (first, rest) = self.tables.split_at(SIX);
         let (second, third) = rest.split_at(SIX);
-        let sums = self.views.iter().map(|view| {
-            let indices = view.indices(board) as usize;
+        let sums = self.index_tables.iter().map(|index_table| {
+            let indices = index_table.indices(board) as usize;
             first[indices % SIX] + second[(indices >> 24) % SIX] + third[(indices >> 48) % THREE]
         });
         sums.max().unwrap_or(0)
     }
 }
 
-/// The estimate `pattern-databases`: admissible; its tables are read, or built and kept, when it is first asked.
+/// The estimate `pattern-databases`: admissible; its tables are read, or built and kept, at the first query.
 pub fn pattern_databases(puzzle: &Tiles<Packed15>) -> PerState<Packed15> {
     let goal = puzzle.goal();
     PerState::deferred("pattern-databases", true, move || {
-        let databases = Databases::new(goal, Partition::tables);
+        let databases = PatternDatabases::new(goal, Partition::tables);
         move |board: &Packed15| f32::from(databases.estimate(*board))
     })
 }
@@ -194,14 +197,14 @@ mod tests {
             cells.sort_unstable();
             assert_eq!(cells, (0..16).collect::<Vec<u8>>(), "{}", partition.name);
         }
-        let ways: Vec<usize> = (0..16).map(|blank| Partition::of(blank).1.len()).collect();
-        assert_eq!(ways, [2, 1, 1, 2, 1, 2, 2, 1, 1, 2, 2, 1, 2, 1, 1, 2], "twice on a diagonal");
+        let counts: Vec<usize> = (0..16).map(|blank| Partition::of(blank).1.len()).collect();
+        assert_eq!(counts, [2, 1, 1, 2, 1, 2, 2, 1, 1, 2, 2, 1, 2, 1, 1, 2], "twice on a diagonal");
     }
 
     #[test]
     fn it_is_never_above_the_distance_nor_below_manhattan_near_the_goal() {
         for puzzle in goals() {
-            let databases = Databases::new(puzzle.goal(), tables);
+            let databases = PatternDatabases::new(puzzle.goal(), tables);
             let mut manhattan = manhattan(&puzzle);
             for (board, distance) in exact_distances(&puzzle, 14) {
                 let estimate = databases.estimate(board);
@@ -216,7 +219,7 @@ mod tests {
     #[test]
     fn a_move_changes_it_by_an_odd_number_of_moves_of_one_pattern() {
         for puzzle in goals() {
-            let databases = Databases::new(puzzle.goal(), tables);
+            let databases = PatternDatabases::new(puzzle.goal(), tables);
             let mut manhattan = manhattan(&puzzle);
             let mut board = puzzle.goal();
             let mut generator = generator(15, 0);

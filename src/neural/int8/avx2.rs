@@ -1,184 +1,159 @@
-//! Products by `vpmaddubsw` and `vpmaddwd` (AVX2): 16-bit sums of two products of bytes each, two of them added, then widened
-//! to 32 bits.
+//! Products by `vpmaddubsw` and `vpmaddwd` (AVX2): 16-bit sums of two products of bytes are added in pairs, then widened to
+//! 32 bits.
 //!
 //! Activations are rounded to 7 bits, and an output's weights so that the four products of a 16-bit sum never exceed
 //! `i16::MAX`: sums are exact, as with AVX-512. A block of registers is 4 rows by 16 outputs.
 
-use super::{Kernel, PAD, Product, TILE, Table, largest};
+use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest};
 use std::arch::x86_64::*;
 
-/// Rows of a block of registers; with 2 registers of outputs each, 8 sums, 4 registers of weights and the operands fill 16.
+/// Rows of a block of registers: with 2 registers of outputs each, 8 sums, 4 registers of weights and the operands fill 16.
 const ROWS: usize = 4;
 const LANES: usize = 8;
 /// Outputs of a block of registers.
 const PANEL: usize = 16;
 const GROUPS: usize = PANEL / LANES;
-/// Inputs whose products are added in 16 bits: four in each of two sums.
+/// Inputs whose products are added in 16 bits, four per sum.
 const NARROW: usize = 8;
 
 pub(super) struct Avx2;
 
 impl Kernel for Avx2 {
     const PANEL: usize = PANEL;
-    const MOST: f32 = i8::MAX as f32;
+    const MAX_ACTIVATION: f32 = i8::MAX as f32;
 
     fn is_available() -> bool {
         is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
     }
 
-    fn weight_unit(row: &[f32]) -> f32 {
+    fn weight_scale(row: &[f32]) -> f32 {
         let sum = |eight: &[f32], first: usize| -> f32 {
             [0, 1, 4, 5].iter().filter_map(|i| eight.get(first + i)).map(|weight| weight.abs()).sum()
         };
         let together = row.chunks(NARROW).map(|eight| sum(eight, 0).max(sum(eight, 2))).fold(0f32, f32::max);
-        // What four weights may add up to; each is rounded by at most a half.
-        let most = (f32::from(i16::MAX) / Self::MOST).floor() - 2.0;
-        (largest(row) / f32::from(i8::MAX)).max(together / most)
+        // The largest sum of four weights; each is rounded by at most a half.
+        let max_sum = (f32::from(i16::MAX) / Self::MAX_ACTIVATION).floor() - 2.0;
+        (largest(row) / f32::from(i8::MAX)).max(together / max_sum)
     }
 
-    unsafe fn look_up(table: &Table, rows: &[u8], cells: usize, out: &mut [f32]) {
-        // SAFETY: the caller knows that the processor has the instructions; so below.
-        unsafe { look_up(table, rows, cells, out) }
-    }
-
-    unsafe fn round(from: &[f32], width: usize, bytes: &mut [u8], units: &mut [f32; TILE]) {
-        // SAFETY: see above.
-        unsafe { round(from, width, bytes, units) }
-    }
-
-    unsafe fn product<const ADD: bool>(layer: &Product, bytes: &[u8], units: &[f32; TILE], out: &mut [f32]) {
-        // SAFETY: see above.
-        unsafe { product::<ADD>(layer, bytes, units, out) }
-    }
-
-    unsafe fn dot(a: &[f32], b: &[f32]) -> f32 {
-        // SAFETY: see above.
-        unsafe { dot(a, b) }
-    }
-}
-
-#[target_feature(enable = "avx2,fma")]
-fn look_up(table: &Table, rows: &[u8], cells: usize, out: &mut [f32]) {
-    const REGISTERS: usize = PAD / 16;
-    for (panel, sums) in table.panels().enumerate() {
-        let from = panel * PAD;
-        for (row, out) in rows.chunks(cells).zip(out.chunks_mut(table.outputs)) {
-            let mut sum = [_mm256_setzero_si256(); REGISTERS];
-            for (i, &cell) in table.cells.iter().enumerate() {
-                let at = (i * table.symbols + usize::from(row[cell])) * PAD;
-                let part = sums[at..at + PAD].as_ptr();
-                for (register, sum) in sum.iter_mut().enumerate() {
-                    // SAFETY: the slice holds four registers of 16 numbers.
-                    let part = unsafe { _mm256_loadu_si256(part.add(16 * register).cast()) };
-                    *sum = _mm256_add_epi16(*sum, part);
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn first_layer(layer: &FirstLayer, rows: &[u8], cells: usize, out: &mut [f32]) {
+        for (panel, addends) in layer.panels().enumerate() {
+            let from = panel * PAD;
+            for (row, out) in rows.chunks(cells).zip(out.chunks_mut(layer.outputs)) {
+                let mut sums = [_mm256_setzero_si256(); PAD / 16];
+                for (i, &cell) in layer.cells.iter().enumerate() {
+                    let at = (i * layer.symbols + usize::from(row[cell])) * PAD;
+                    let addends = addends[at..at + PAD].as_ptr();
+                    for (register, sum) in sums.iter_mut().enumerate() {
+                        // SAFETY: the slice holds four registers of 16 numbers.
+                        *sum = _mm256_add_epi16(*sum, unsafe { _mm256_loadu_si256(addends.add(16 * register).cast()) });
+                    }
                 }
-            }
-            for (register, sum) in sum.into_iter().enumerate() {
-                for (half, sum) in
-                    [_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum)].into_iter().enumerate()
-                {
-                    let at = from + register * 16 + half * LANES;
-                    let sum = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(sum));
-                    let sum = _mm256_fmadd_ps(sum, load(&table.scales[at..]), load(&table.biases[at..]));
-                    store(&mut out[at..], _mm256_max_ps(sum, _mm256_setzero_ps()));
+                for (register, sum) in sums.into_iter().enumerate() {
+                    for (half, sum) in
+                        [_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum)].into_iter().enumerate()
+                    {
+                        let at = from + register * 16 + half * LANES;
+                        let sum = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(sum));
+                        let sum = _mm256_fmadd_ps(sum, load(&layer.scales[at..]), load(&layer.biases[at..]));
+                        store(&mut out[at..], _mm256_max_ps(sum, _mm256_setzero_ps()));
+                    }
                 }
             }
         }
     }
-}
 
-#[target_feature(enable = "avx2,fma")]
-fn round(from: &[f32], width: usize, bytes: &mut [u8], units: &mut [f32; TILE]) {
-    /// Packing works on halves of registers: this puts the parts back into their order.
-    const ORDER: [i32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
-    // SAFETY: 8 numbers are read.
-    let order = unsafe { _mm256_loadu_si256(ORDER.as_ptr().cast()) };
-    for ((row, bytes), unit) in from.chunks_exact(width).zip(bytes.chunks_exact_mut(width)).zip(units) {
-        let mut most = [_mm256_setzero_ps(); 4];
-        for part in row.chunks_exact(4 * LANES) {
-            for (i, most) in most.iter_mut().enumerate() {
-                *most = _mm256_max_ps(*most, load(&part[i * LANES..]));
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn quantize(from: &[f32], width: usize, bytes: &mut [u8], scales: &mut [f32; TILE]) {
+        /// Packing works on halves of registers: this order undoes it.
+        const ORDER: [i32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
+        // SAFETY: 8 numbers are read.
+        let order = unsafe { _mm256_loadu_si256(ORDER.as_ptr().cast()) };
+        for ((row, bytes), scale) in from.chunks_exact(width).zip(bytes.chunks_exact_mut(width)).zip(scales) {
+            let mut max = [_mm256_setzero_ps(); 4];
+            for part in row.chunks_exact(4 * LANES) {
+                for (i, max) in max.iter_mut().enumerate() {
+                    *max = _mm256_max_ps(*max, load(&part[i * LANES..]));
+                }
             }
-        }
-        let most = _mm256_max_ps(_mm256_max_ps(most[0], most[1]), _mm256_max_ps(most[2], most[3]));
-        let mut lanes = [0f32; LANES];
-        store(&mut lanes, most);
-        let most = largest(&lanes).max(f32::MIN_POSITIVE);
-        *unit = most / Avx2::MOST;
-        let factor = _mm256_set1_ps(Avx2::MOST / most);
-        for (part, bytes) in row.chunks_exact(4 * LANES).zip(bytes.chunks_exact_mut(4 * LANES)) {
-            let mut rounded = [_mm256_setzero_si256(); 4];
-            for (i, rounded) in rounded.iter_mut().enumerate() {
-                *rounded = _mm256_cvtps_epi32(_mm256_mul_ps(load(&part[i * LANES..]), factor));
+            let max = _mm256_max_ps(_mm256_max_ps(max[0], max[1]), _mm256_max_ps(max[2], max[3]));
+            let mut lanes = [0f32; LANES];
+            store(&mut lanes, max);
+            let max = largest(&lanes).max(f32::MIN_POSITIVE);
+            *scale = max / Self::MAX_ACTIVATION;
+            let factor = _mm256_set1_ps(Self::MAX_ACTIVATION / max);
+            for (part, bytes) in row.chunks_exact(4 * LANES).zip(bytes.chunks_exact_mut(4 * LANES)) {
+                let [a, b, c, d] =
+                    std::array::from_fn(|i| _mm256_cvtps_epi32(_mm256_mul_ps(load(&part[i * LANES..]), factor)));
+                let packed = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+                // SAFETY: the slice holds 32 bytes.
+                unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(packed, order)) };
             }
-            let [a, b, c, d] = rounded;
-            let packed = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-            // SAFETY: the slice holds 32 bytes.
-            unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(packed, order)) };
         }
     }
-}
 
-#[target_feature(enable = "avx2,fma")]
-fn product<const ADD: bool>(layer: &Product, bytes: &[u8], units: &[f32; TILE], out: &mut [f32]) {
-    let (inputs, outputs) = (layer.inputs, layer.outputs);
-    assert!(bytes.len() >= TILE * inputs && out.len() >= TILE * outputs && TILE.is_multiple_of(ROWS));
-    assert!(inputs.is_multiple_of(NARROW));
-    let ones = _mm256_set1_epi16(1);
-    for (panel, weights) in layer.weights.chunks_exact(inputs * PANEL).enumerate() {
-        let from = panel * PANEL;
-        for first in (0..TILE).step_by(ROWS) {
-            let mut sums = [[_mm256_setzero_si256(); GROUPS]; ROWS];
-            let rows: [*const u8; ROWS] = std::array::from_fn(|row| bytes[(first + row) * inputs..].as_ptr());
-            for eight in 0..inputs / NARROW {
-                // SAFETY: a panel has `inputs / 8` times 4 registers of weights, and a row `inputs` bytes.
-                unsafe {
-                    let at = weights.as_ptr().add(eight * NARROW * PANEL);
-                    let weights: [__m256i; 2 * GROUPS] =
-                        std::array::from_fn(|group| _mm256_loadu_si256(at.add(group * 32).cast()));
-                    for (sums, row) in sums.iter_mut().zip(rows) {
-                        let at = row.add(eight * NARROW).cast::<i32>();
-                        let fours =
-                            [_mm256_set1_epi32(at.read_unaligned()), _mm256_set1_epi32(at.add(1).read_unaligned())];
-                        for (group, sum) in sums.iter_mut().enumerate() {
-                            let narrow = _mm256_add_epi16(
-                                _mm256_maddubs_epi16(fours[0], weights[group]),
-                                _mm256_maddubs_epi16(fours[1], weights[GROUPS + group]),
-                            );
-                            *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(narrow, ones));
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn dense<const ADD: bool>(layer: &Int8Layer, bytes: &[u8], scales: &[f32; TILE], out: &mut [f32]) {
+        let (inputs, outputs) = (layer.inputs, layer.outputs);
+        assert!(bytes.len() >= TILE * inputs && out.len() >= TILE * outputs && TILE.is_multiple_of(ROWS));
+        assert!(inputs.is_multiple_of(NARROW));
+        let ones = _mm256_set1_epi16(1);
+        for (panel, weights) in layer.weights.chunks_exact(inputs * PANEL).enumerate() {
+            let from = panel * PANEL;
+            for first in (0..TILE).step_by(ROWS) {
+                let mut sums = [[_mm256_setzero_si256(); GROUPS]; ROWS];
+                let rows: [*const u8; ROWS] = std::array::from_fn(|row| bytes[(first + row) * inputs..].as_ptr());
+                for eight in 0..inputs / NARROW {
+                    // SAFETY: a panel has `inputs / 8` times 4 registers of weights, and a row `inputs` bytes.
+                    unsafe {
+                        let at = weights.as_ptr().add(eight * NARROW * PANEL);
+                        let weights: [__m256i; 2 * GROUPS] =
+                            std::array::from_fn(|group| _mm256_loadu_si256(at.add(group * 32).cast()));
+                        for (sums, row) in sums.iter_mut().zip(rows) {
+                            let at = row.add(eight * NARROW).cast::<i32>();
+                            let fours =
+                                [_mm256_set1_epi32(at.read_unaligned()), _mm256_set1_epi32(at.add(1).read_unaligned())];
+                            for (group, sum) in sums.iter_mut().enumerate() {
+                                let narrow = _mm256_add_epi16(
+                                    _mm256_maddubs_epi16(fours[0], weights[group]),
+                                    _mm256_maddubs_epi16(fours[1], weights[GROUPS + group]),
+                                );
+                                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(narrow, ones));
+                            }
                         }
                     }
                 }
-            }
-            for (row, sums) in (first..).zip(sums) {
-                let unit = _mm256_set1_ps(units[row]);
-                for (group, sum) in sums.into_iter().enumerate() {
-                    let at = from + group * LANES;
-                    let out = &mut out[row * outputs + at..];
-                    let scale = _mm256_mul_ps(unit, load(&layer.scales[at..]));
-                    let mut sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, load(&layer.biases[at..]));
-                    if ADD {
-                        sum = _mm256_add_ps(sum, load(out));
+                for (row, sums) in (first..).zip(sums) {
+                    let row_scale = _mm256_set1_ps(scales[row]);
+                    for (group, sum) in sums.into_iter().enumerate() {
+                        let at = from + group * LANES;
+                        let out = &mut out[row * outputs + at..];
+                        let scale = _mm256_mul_ps(row_scale, load(&layer.scales[at..]));
+                        let mut sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, load(&layer.biases[at..]));
+                        if ADD {
+                            sum = _mm256_add_ps(sum, load(out));
+                        }
+                        store(out, _mm256_max_ps(sum, _mm256_setzero_ps()));
                     }
-                    store(out, _mm256_max_ps(sum, _mm256_setzero_ps()));
                 }
             }
         }
     }
-}
 
-#[target_feature(enable = "avx2,fma")]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [_mm256_setzero_ps(); 2];
-    for (a, b) in a.chunks_exact(2 * LANES).zip(b.chunks_exact(2 * LANES)) {
-        sums = [
-            _mm256_fmadd_ps(load(a), load(b), sums[0]),
-            _mm256_fmadd_ps(load(&a[LANES..]), load(&b[LANES..]), sums[1]),
-        ];
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn dot(a: &[f32], b: &[f32]) -> f32 {
+        let mut sums = [_mm256_setzero_ps(); 2];
+        for (a, b) in a.chunks_exact(2 * LANES).zip(b.chunks_exact(2 * LANES)) {
+            sums = [
+                _mm256_fmadd_ps(load(a), load(b), sums[0]),
+                _mm256_fmadd_ps(load(&a[LANES..]), load(&b[LANES..]), sums[1]),
+            ];
+        }
+        let mut lanes = [0f32; LANES];
+        store(&mut lanes, _mm256_add_ps(sums[0], sums[1]));
+        lanes.iter().sum()
     }
-    let mut lanes = [0f32; LANES];
-    store(&mut lanes, _mm256_add_ps(sums[0], sums[1]));
-    lanes.iter().sum()
 }
 
 #[target_feature(enable = "avx2,fma")]

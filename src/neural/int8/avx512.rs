@@ -1,10 +1,10 @@
 //! Products by `vpdpbusd` (AVX-512 VNNI): four products of bytes and their sum for each 32-bit lane, blocked in registers, 6
 //! rows by 64 outputs.
 
-use super::{Kernel, PAD, Product, TILE, Table, largest};
+use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest};
 use std::arch::x86_64::*;
 
-/// Rows of a block of registers; with 4 registers of outputs each, 24 sums and 5 operands fill 29 of 32.
+/// Rows of a block of registers: with 4 registers of outputs each, 24 sums and 5 operands fill 29 of 32.
 const ROWS: usize = 6;
 const LANES: usize = 16;
 /// Outputs of a block of registers.
@@ -15,7 +15,7 @@ pub(super) struct Avx512;
 
 impl Kernel for Avx512 {
     const PANEL: usize = PANEL;
-    const MOST: f32 = u8::MAX as f32;
+    const MAX_ACTIVATION: f32 = u8::MAX as f32;
 
     fn is_available() -> bool {
         is_x86_feature_detected!("avx512f")
@@ -23,127 +23,106 @@ impl Kernel for Avx512 {
             && is_x86_feature_detected!("avx512vnni")
     }
 
-    fn weight_unit(row: &[f32]) -> f32 {
+    fn weight_scale(row: &[f32]) -> f32 {
         largest(row) / f32::from(i8::MAX)
     }
 
-    unsafe fn look_up(table: &Table, rows: &[u8], cells: usize, out: &mut [f32]) {
-        // SAFETY: the caller knows that the processor has the instructions; so below.
-        unsafe { look_up(table, rows, cells, out) }
-    }
-
-    unsafe fn round(from: &[f32], width: usize, bytes: &mut [u8], units: &mut [f32; TILE]) {
-        // SAFETY: see above.
-        unsafe { round(from, width, bytes, units) }
-    }
-
-    unsafe fn product<const ADD: bool>(layer: &Product, bytes: &[u8], units: &[f32; TILE], out: &mut [f32]) {
-        // SAFETY: see above.
-        unsafe { product::<ADD>(layer, bytes, units, out) }
-    }
-
-    unsafe fn dot(a: &[f32], b: &[f32]) -> f32 {
-        // SAFETY: see above.
-        unsafe { dot(a, b) }
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn look_up(table: &Table, rows: &[u8], cells: usize, out: &mut [f32]) {
-    for (panel, sums) in table.panels().enumerate() {
-        let from = panel * PAD;
-        for (row, out) in rows.chunks(cells).zip(out.chunks_mut(table.outputs)) {
-            let mut sum = [_mm512_setzero_si512(); 2];
-            for (i, &cell) in table.cells.iter().enumerate() {
-                let at = (i * table.symbols + usize::from(row[cell])) * PAD;
-                let part = &sums[at..at + PAD];
-                // SAFETY: the slice holds two registers of 32 numbers.
-                let parts = unsafe {
-                    [_mm512_loadu_si512(part.as_ptr().cast()), _mm512_loadu_si512(part.as_ptr().add(32).cast())]
-                };
-                sum = [_mm512_add_epi16(sum[0], parts[0]), _mm512_add_epi16(sum[1], parts[1])];
-            }
-            let quarters = [
-                _mm512_castsi512_si256(sum[0]),
-                _mm512_extracti64x4_epi64(sum[0], 1),
-                _mm512_castsi512_si256(sum[1]),
-                _mm512_extracti64x4_epi64(sum[1], 1),
-            ];
-            for (group, quarter) in quarters.into_iter().enumerate() {
-                let at = from + group * LANES;
-                let sum = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(quarter));
-                let sum = _mm512_fmadd_ps(sum, load(&table.scales[at..]), load(&table.biases[at..]));
-                store(&mut out[at..], _mm512_max_ps(sum, _mm512_setzero_ps()));
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn first_layer(layer: &FirstLayer, rows: &[u8], cells: usize, out: &mut [f32]) {
+        for (panel, addends) in layer.panels().enumerate() {
+            let from = panel * PAD;
+            for (row, out) in rows.chunks(cells).zip(out.chunks_mut(layer.outputs)) {
+                let mut sums = [_mm512_setzero_si512(); PAD / 32];
+                for (i, &cell) in layer.cells.iter().enumerate() {
+                    let at = (i * layer.symbols + usize::from(row[cell])) * PAD;
+                    let addends = addends[at..at + PAD].as_ptr();
+                    for (register, sum) in sums.iter_mut().enumerate() {
+                        // SAFETY: the slice holds two registers of 32 numbers.
+                        *sum = _mm512_add_epi16(*sum, unsafe { _mm512_loadu_si512(addends.add(32 * register).cast()) });
+                    }
+                }
+                let halves = [
+                    _mm512_castsi512_si256(sums[0]),
+                    _mm512_extracti64x4_epi64(sums[0], 1),
+                    _mm512_castsi512_si256(sums[1]),
+                    _mm512_extracti64x4_epi64(sums[1], 1),
+                ];
+                for (group, half) in halves.into_iter().enumerate() {
+                    let at = from + group * LANES;
+                    let sum = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(half));
+                    let sum = _mm512_fmadd_ps(sum, load(&layer.scales[at..]), load(&layer.biases[at..]));
+                    store(&mut out[at..], _mm512_max_ps(sum, _mm512_setzero_ps()));
+                }
             }
         }
     }
-}
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn round(from: &[f32], width: usize, bytes: &mut [u8], units: &mut [f32; TILE]) {
-    for ((row, bytes), unit) in from.chunks_exact(width).zip(bytes.chunks_exact_mut(width)).zip(units) {
-        let mut most = _mm512_setzero_ps();
-        for part in row.chunks_exact(LANES) {
-            most = _mm512_max_ps(most, load(part));
-        }
-        let most = _mm512_reduce_max_ps(most).max(f32::MIN_POSITIVE);
-        *unit = most / Avx512::MOST;
-        let factor = _mm512_set1_ps(Avx512::MOST / most);
-        for (part, bytes) in row.chunks_exact(LANES).zip(bytes.chunks_exact_mut(LANES)) {
-            let rounded = _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(load(part), factor)));
-            // SAFETY: the slice holds 16 bytes.
-            unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), rounded) };
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn quantize(from: &[f32], width: usize, bytes: &mut [u8], scales: &mut [f32; TILE]) {
+        for ((row, bytes), scale) in from.chunks_exact(width).zip(bytes.chunks_exact_mut(width)).zip(scales) {
+            let mut max = _mm512_setzero_ps();
+            for part in row.chunks_exact(LANES) {
+                max = _mm512_max_ps(max, load(part));
+            }
+            let max = _mm512_reduce_max_ps(max).max(f32::MIN_POSITIVE);
+            *scale = max / Self::MAX_ACTIVATION;
+            let factor = _mm512_set1_ps(Self::MAX_ACTIVATION / max);
+            for (part, bytes) in row.chunks_exact(LANES).zip(bytes.chunks_exact_mut(LANES)) {
+                let rounded = _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(load(part), factor)));
+                // SAFETY: the slice holds 16 bytes.
+                unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), rounded) };
+            }
         }
     }
-}
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn product<const ADD: bool>(layer: &Product, bytes: &[u8], units: &[f32; TILE], out: &mut [f32]) {
-    let (inputs, outputs) = (layer.inputs, layer.outputs);
-    assert!(bytes.len() >= TILE * inputs && out.len() >= TILE * outputs && TILE.is_multiple_of(ROWS));
-    for (panel, weights) in layer.weights.chunks_exact(inputs * PANEL).enumerate() {
-        let from = panel * PANEL;
-        for first in (0..TILE).step_by(ROWS) {
-            let mut sums = [[_mm512_setzero_si512(); GROUPS]; ROWS];
-            let rows: [*const u8; ROWS] = std::array::from_fn(|row| bytes[(first + row) * inputs..].as_ptr());
-            for quad in 0..inputs / 4 {
-                // SAFETY: a panel has `inputs / 4` times 4 registers of weights, and a row `inputs` bytes.
-                unsafe {
-                    let at = weights.as_ptr().add(quad * PANEL * 4);
-                    let weights: [__m512i; GROUPS] =
-                        std::array::from_fn(|group| _mm512_loadu_si512(at.add(group * 64).cast()));
-                    for (sums, row) in sums.iter_mut().zip(rows) {
-                        let four = _mm512_set1_epi32(row.add(quad * 4).cast::<i32>().read_unaligned());
-                        for (sum, weights) in sums.iter_mut().zip(weights) {
-                            *sum = _mm512_dpbusd_epi32(*sum, four, weights);
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn dense<const ADD: bool>(layer: &Int8Layer, bytes: &[u8], scales: &[f32; TILE], out: &mut [f32]) {
+        let (inputs, outputs) = (layer.inputs, layer.outputs);
+        assert!(bytes.len() >= TILE * inputs && out.len() >= TILE * outputs && TILE.is_multiple_of(ROWS));
+        for (panel, weights) in layer.weights.chunks_exact(inputs * PANEL).enumerate() {
+            let from = panel * PANEL;
+            for first in (0..TILE).step_by(ROWS) {
+                let mut sums = [[_mm512_setzero_si512(); GROUPS]; ROWS];
+                let rows: [*const u8; ROWS] = std::array::from_fn(|row| bytes[(first + row) * inputs..].as_ptr());
+                for quad in 0..inputs / 4 {
+                    // SAFETY: a panel has `inputs / 4` times 4 registers of weights, and a row `inputs` bytes.
+                    unsafe {
+                        let at = weights.as_ptr().add(quad * PANEL * 4);
+                        let weights: [__m512i; GROUPS] =
+                            std::array::from_fn(|group| _mm512_loadu_si512(at.add(group * 64).cast()));
+                        for (sums, row) in sums.iter_mut().zip(rows) {
+                            let four = _mm512_set1_epi32(row.add(quad * 4).cast::<i32>().read_unaligned());
+                            for (sum, weights) in sums.iter_mut().zip(weights) {
+                                *sum = _mm512_dpbusd_epi32(*sum, four, weights);
+                            }
                         }
                     }
                 }
-            }
-            for (row, sums) in (first..).zip(sums) {
-                let unit = _mm512_set1_ps(units[row]);
-                for (group, sum) in sums.into_iter().enumerate() {
-                    let at = from + group * LANES;
-                    let out = &mut out[row * outputs + at..];
-                    let scale = _mm512_mul_ps(unit, load(&layer.scales[at..]));
-                    let mut sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, load(&layer.biases[at..]));
-                    if ADD {
-                        sum = _mm512_add_ps(sum, load(out));
+                for (row, sums) in (first..).zip(sums) {
+                    let row_scale = _mm512_set1_ps(scales[row]);
+                    for (group, sum) in sums.into_iter().enumerate() {
+                        let at = from + group * LANES;
+                        let out = &mut out[row * outputs + at..];
+                        let scale = _mm512_mul_ps(row_scale, load(&layer.scales[at..]));
+                        let mut sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, load(&layer.biases[at..]));
+                        if ADD {
+                            sum = _mm512_add_ps(sum, load(out));
+                        }
+                        store(out, _mm512_max_ps(sum, _mm512_setzero_ps()));
                     }
-                    store(out, _mm512_max_ps(sum, _mm512_setzero_ps()));
                 }
             }
         }
     }
-}
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sum = _mm512_setzero_ps();
-    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
-        sum = _mm512_fmadd_ps(load(a), load(b), sum);
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn dot(a: &[f32], b: &[f32]) -> f32 {
+        let mut sum = _mm512_setzero_ps();
+        for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
+            sum = _mm512_fmadd_ps(load(a), load(b), sum);
+        }
+        _mm512_reduce_add_ps(sum)
     }
-    _mm512_reduce_add_ps(sum)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]

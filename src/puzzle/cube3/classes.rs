@@ -1,11 +1,11 @@
 //! Classes of cubes under the 96 symmetries: 48 rotations and reflections of the whole cube, with and without inversion.
 //!
-//! The canonical image of a cube is found without trying all 96: its corner permutation (of 40,320) says which symmetries
-//! bring it to the representative of its class of corner permutations (one of 654): 1.56 on average. Of the images under
-//! those, the one of the least hash is canonical.
+//! The canonical image of a cube is found without trying all 96. Its corner permutation (of 40,320) determines the symmetries
+//! that bring it to the representative of its class of corner permutations (one of 654): 1.56 on average. The canonical image
+//! is the image under these with the least hash.
 
-use super::symmetry::{self, Rotation, facelet_at, place, rotated, rotations};
-use super::{ALL_TURNS, CORNER_FACELETS, CubeState, EDGE_FACELETS, QUARTER_TURNS};
+use super::symmetry::{self, RotationTable, inverse_rotations, rotations};
+use super::{ALL_TURNS, CubeState, QUARTER_TURNS};
 use crate::puzzle::{Class, Move, Symmetries};
 use std::sync::{Arc, OnceLock};
 
@@ -14,124 +14,65 @@ mod simd;
 
 /// Rotations and reflections of the whole cube.
 const ROTATIONS: usize = 48;
-/// The same, with and without inversion.
+/// All symmetries: rotations and reflections, with and without inversion.
 const SYMMETRIES: usize = 2 * ROTATIONS;
-/// Symmetries that stand in the list itself.
-const FIRST: usize = 4;
+/// Symmetries that are stored in the list itself.
+const INLINE: usize = 4;
 /// Permutations of eight corners.
 const CORNER_PERMUTATIONS: usize = 40_320;
 
-/// A rotation or reflection, as it acts on a cube in bytes: edges in bytes 0 to 11, corners in bytes 16 to 23; a byte is a
-/// piece, and 16 times its flip or twist.
+/// A list of symmetries, as a range of the candidates.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
-struct Conjugation {
-    /// For each place of the image, the place that it comes from.
-    places: [u8; 32],
-    /// For each place of the image, what is added to the orientation, times 16.
-    added: [u8; 32],
-    /// For each piece, its image, and what that adds to the orientation, times 16.
-    pieces: [u8; 32],
-    /// For each orientation, its image, times 16: a reflection exchanges the two ways to twist a corner.
-    orientations: [u8; 32],
-}
-
-/// A list of symmetries.
-#[derive(Clone, Copy)]
-struct List {
-    /// The first of them.
-    first: [u8; FIRST],
-    /// Where it begins among the candidates, and its length.
+struct SymmetryList {
+    /// The first symmetries.
+    first: [u8; INLINE],
     start: u16,
     length: u16,
 }
 
-/// A cube in bytes.
-type Turn = [u8; 32];
+/// A cube in bytes: see [`RotationTable`].
+type CubeBytes = [u8; 32];
 
 /// The symmetries of the cube.
 pub(super) struct CubeSymmetries {
-    conjugations: Vec<Conjugation>,
-    /// What each turn does to the solved cube, in bytes.
-    turns: [Turn; ALL_TURNS],
-    /// What the inverse of each turn does.
-    inverse_turns: [Turn; ALL_TURNS],
-    /// For each permutation of the corners, by rank: the number of its list. Small, to stay in the cache.
+    rotations: Vec<RotationTable>,
+    /// The solved cube after each turn.
+    turns: [CubeBytes; ALL_TURNS],
+    /// The solved cube after the inverse of each turn.
+    inverse_turns: [CubeBytes; ALL_TURNS],
+    /// The index of each corner permutation's list, by corner index. Small, to stay in the cache.
     list_of: Vec<u16>,
-    lists: Vec<List>,
-    /// The symmetries of all lists: a number below 48 is a conjugation, one from 48 on an inversion and a conjugation.
+    lists: Vec<SymmetryList>,
+    /// The symmetries of all lists. Below 48: a rotation; from 48 on: an inversion, and then a rotation.
     candidates: Vec<u8>,
-    ranks: Ranks,
+    corner_indices: CornerIndices,
 }
 
-/// The symmetries of the cube; the tables are made when they are first asked for.
+/// The symmetries of the cube. The first call makes the tables.
 pub(super) fn symmetries() -> Arc<CubeSymmetries> {
     static TABLES: OnceLock<Arc<CubeSymmetries>> = OnceLock::new();
     Arc::clone(TABLES.get_or_init(|| Arc::new(CubeSymmetries::new())))
 }
 
-impl Conjugation {
-    fn new(rotation: Rotation) -> Self {
-        let facelet = |facelet: usize| {
-            facelet_at(rotated(rotation, place(facelet)), rotated(rotation, symmetry::NORMALS[facelet / 9]))
-        };
-        let mut this = Conjugation { places: [0x80; 32], added: [0; 32], pieces: [0; 32], orientations: [0; 32] };
-        let mut mirrored = false;
-        for piece in 0..12 {
-            let (to, turned, _) = image(&EDGE_FACELETS, piece, facelet);
-            this.places[to] = piece as u8;
-            this.added[to] = 16 * turned as u8;
-            this.pieces[piece] = (to + 16 * turned) as u8;
-        }
-        for piece in 0..8 {
-            let (to, turned, reversed) = image(&CORNER_FACELETS, piece, facelet);
-            mirrored = reversed;
-            this.places[16 + to] = piece as u8;
-            this.added[16 + to] = 16 * turned as u8;
-            this.pieces[16 + piece] = (to + 16 * ((3 - turned) % 3)) as u8;
-        }
-        for orientation in 0..3 {
-            this.orientations[orientation] = 16 * orientation as u8;
-            this.orientations[16 + orientation] =
-                16 * (if mirrored { (3 - orientation) % 3 } else { orientation }) as u8;
-        }
-        this
-    }
-}
-
-/// Where a rotation brings the cubie at a place: the place, the index of the first facelet there, and whether the order of
-/// its facelets is reversed.
-fn image<const N: usize>(
-    facelets: &[[usize; N]],
-    from: usize,
-    facelet: impl Fn(usize) -> usize,
-) -> (usize, usize, bool) {
-    let images = facelets[from].map(facelet);
-    let to = facelets.iter().position(|place| place.contains(&images[0])).expect("a cubie goes to a place of its kind");
-    let index =
-        |k: usize| facelets[to].iter().position(|&facelet| facelet == images[k]).expect("with all its facelets");
-    (to, index(0), index(1) != (index(0) + 1) % N)
-}
-
-/// A state in bytes: see [`Conjugation`].
-fn bytes(state: &CubeState) -> [u8; 32] {
-    let orientation = |piece: usize, of: usize| (piece % of + 16 * (piece / of)) as u8;
+/// A state in bytes.
+fn bytes(state: &CubeState) -> CubeBytes {
+    let byte = |piece: usize, pieces: usize| (piece % pieces + 16 * (piece / pieces)) as u8;
     std::array::from_fn(|i| match i {
-        0..12 => orientation(state.edge(i), 16),
-        16..24 => orientation(state.corner(i - 16), 8),
+        0..12 => byte(state.edge(i), 16),
+        16..24 => byte(state.corner(i - 16), 8),
         _ => 0,
     })
 }
 
-/// Ranks of permutations of the eight corners.
-struct Ranks {
+/// The index of every permutation of the eight corners.
+struct CornerIndices {
     /// By the first four corners, 3 bits each.
     first: Box<[u16; 4096]>,
     /// By the last four.
     last: Box<[u8; 4096]>,
 }
 
-impl Ranks {
+impl CornerIndices {
     fn new() -> Self {
         let (mut first, mut last) = (Box::new([0; 4096]), Box::new([0; 4096]));
         let mut count = 0;
@@ -142,112 +83,87 @@ impl Ranks {
             }
             first[bits] = 24 * count;
             count += 1;
-            // The rank of four pieces in their order alone.
+            // The index of the order of four pieces.
             let below = |i: usize| pieces[i + 1..].iter().filter(|&&piece| piece < pieces[i]).count();
             last[bits] = (6 * below(0) + 2 * below(1) + below(2)) as u8;
         }
-        Ranks { first, last }
+        CornerIndices { first, last }
     }
 
     #[inline]
-    fn rank(&self, corners: u64) -> usize {
+    fn corner_index(&self, corners: u64) -> usize {
         let pieces = |bits: u64| (bits & 7 | bits >> 2 & 0o70 | bits >> 4 & 0o700 | bits >> 6 & 0o7000) as usize;
-        self.rank_of(pieces(corners), pieces(corners >> 20))
+        self.index_of_halves(pieces(corners), pieces(corners >> 20))
     }
 
-    /// The rank of the first four corners, 3 bits each, and the last four.
+    /// The index for the first four corners, 3 bits each, and the last four.
     #[inline]
-    fn rank_of(&self, first: usize, last: usize) -> usize {
+    fn index_of_halves(&self, first: usize, last: usize) -> usize {
         usize::from(self.first[first & 4095]) + usize::from(self.last[last & 4095])
     }
 }
 
 impl CubeSymmetries {
     fn new() -> Self {
-        let conjugations: Vec<Conjugation> = rotations().map(Conjugation::new).collect();
-        let inverse_of = |of: usize| {
-            let undoes = |other: &Conjugation| {
-                (0..8).all(|i| usize::from(other.places[16 + usize::from(conjugations[of].places[16 + i])]) == i)
-                    && (0..12).all(|i| usize::from(other.places[usize::from(conjugations[of].places[i])]) == i)
-            };
-            conjugations.iter().position(undoes).expect("rotations form a group")
-        };
-        let inverses: Vec<usize> = (0..ROTATIONS).map(inverse_of).collect();
+        let inverses = inverse_rotations();
         let turn = |action: usize| bytes(&CubeState::SOLVED.turned(action as Move));
         let mut this = CubeSymmetries {
             turns: std::array::from_fn(turn),
             inverse_turns: std::array::from_fn(|action| turn(if action < QUARTER_TURNS { action ^ 1 } else { action })),
-            conjugations: conjugations.clone(),
+            rotations: rotations().map(RotationTable::new).collect(),
             list_of: Vec::with_capacity(CORNER_PERMUTATIONS),
             lists: Vec::new(),
             candidates: Vec::new(),
-            ranks: Ranks::new(),
+            corner_indices: CornerIndices::new(),
         };
         let mut found: Vec<Vec<u8>> = vec![Vec::new(); CORNER_PERMUTATIONS];
         let mut permutation = [0, 1, 2, 3, 4, 5, 6, 7];
         loop {
-            let corners = packed_corners(permutation);
-            if found[this.ranks.rank(corners)].is_empty() {
-                // A new class: what maps this one to another, backwards, maps the other to this one.
-                let state = CubeState { corners, ..CubeState::SOLVED };
+            let state = CubeState { edges: CubeState::SOLVED.edges, ..CubeState::pack(permutation, [0; 12]) };
+            if found[this.corner_indices.corner_index(state.corners)].is_empty() {
+                // A new class: the inverse of a symmetry that maps this permutation to another maps the other to this one.
                 for symmetry in 0..SYMMETRIES {
                     let image = this.image(&state, symmetry);
                     let back = inverses[symmetry % ROTATIONS] + symmetry / ROTATIONS * ROTATIONS;
-                    found[this.ranks.rank(image.corners)].push(back as u8);
+                    found[this.corner_indices.corner_index(image.corners)].push(back as u8);
                 }
             }
             if !next_permutation(&mut permutation) {
                 break;
             }
         }
-        // The same few lists come again and again.
-        let mut numbers = std::collections::HashMap::new();
+        // There are few different lists.
+        let mut list_indices = std::collections::HashMap::new();
         for mut symmetries in found {
             symmetries.sort_unstable();
-            let number = *numbers.entry(symmetries).or_insert_with_key(|symmetries| {
+            let list = *list_indices.entry(symmetries).or_insert_with_key(|symmetries| {
                 let first = std::array::from_fn(|i| symmetries.get(i).copied().unwrap_or(0));
                 let (start, length) = (this.candidates.len() as u16, symmetries.len() as u16);
-                this.lists.push(List { first, start, length });
+                this.lists.push(SymmetryList { first, start, length });
                 this.candidates.extend(symmetries);
                 this.lists.len() - 1
             });
-            this.list_of.push(number as u16);
+            this.list_of.push(list as u16);
         }
         this
     }
 
     /// The image of a state under a symmetry.
     fn image(&self, state: &CubeState, symmetry: usize) -> CubeState {
-        let from = if symmetry < ROTATIONS { *state } else { symmetry::inverse(state) };
-        let conjugation = &self.conjugations[symmetry % ROTATIONS];
-        let (mut corners, mut edges) = (0, 0);
-        for place in 0..12 {
-            let edge = from.edge(usize::from(conjugation.places[place]));
-            let image = conjugation.pieces[edge & 15] ^ conjugation.added[place] ^ (edge as u8 & 16);
-            edges |= u64::from(image) << (5 * place);
-        }
-        for place in 0..8 {
-            let corner = from.corner(usize::from(conjugation.places[16 + place]));
-            let image = conjugation.pieces[16 + (corner & 7)];
-            let twist = (image + conjugation.added[16 + place] + conjugation.orientations[16 + corner / 8]) / 16 % 3;
-            corners |= u64::from(image & 7 | twist << 3) << (5 * place);
-        }
-        CubeState { corners, edges }
-    }
-
-    fn candidates(&self, state: &CubeState) -> &[u8] {
-        self.candidates_of(self.ranks.rank(state.corners))
+        let rotation = &self.rotations[symmetry % ROTATIONS];
+        rotation.image(if symmetry < ROTATIONS { *state } else { symmetry::inverse(state) })
     }
 
     #[inline]
-    fn candidates_of(&self, rank: usize) -> &[u8] {
-        let List { start, length, .. } = self.lists[usize::from(self.list_of[rank])];
+    fn candidates(&self, corner_index: usize) -> &[u8] {
+        let SymmetryList { start, length, .. } = self.lists[usize::from(self.list_of[corner_index])];
         &self.candidates[usize::from(start)..][..usize::from(length)]
     }
 
     fn class_portable(&self, state: &CubeState) -> Class<CubeState> {
-        let mut least = Least::NONE;
-        self.candidates(state).iter().for_each(|&symmetry| least.add(self.image(state, usize::from(symmetry))));
+        let mut least = LeastImage::NONE;
+        let candidates = self.candidates(self.corner_indices.corner_index(state.corners));
+        candidates.iter().for_each(|&symmetry| least.add(self.image(state, symmetry.into())));
         least.class()
     }
 
@@ -265,33 +181,28 @@ impl CubeSymmetries {
     }
 
     fn neighbours_portable(&self, state: &CubeState, moves: &[Move]) -> impl Iterator<Item = Class<CubeState>> {
-        with_inverse(state)
-            .flat_map(move |from| moves.iter().map(move |&action| self.class_portable(&from.turned(action))))
+        let inverse = symmetry::inverse(state);
+        let states = [Some(*state), (inverse != *state).then_some(inverse)].into_iter().flatten();
+        states.flat_map(move |from| moves.iter().map(move |&action| self.class_portable(&from.turned(action))))
     }
 }
 
-/// A state and its inverse, or the state alone where that is the same.
-fn with_inverse(state: &CubeState) -> impl Iterator<Item = CubeState> {
-    let inverse = symmetry::inverse(state);
-    [Some(*state), (inverse != *state).then_some(inverse)].into_iter().flatten()
-}
-
-/// The image of the least key so far: in the end, the canonical one.
-struct Least {
+/// The image with the least key so far: in the end, the canonical image.
+struct LeastImage {
     image: CubeState,
     key: u64,
-    /// How many images were the same.
+    /// The number of equal images.
     same: u32,
 }
 
-impl Least {
-    const NONE: Least = Least { image: CubeState::SOLVED, key: u64::MAX, same: 0 };
+impl LeastImage {
+    const NONE: LeastImage = LeastImage { image: CubeState::SOLVED, key: u64::MAX, same: 0 };
 
     #[inline]
     fn add(&mut self, image: CubeState) {
         let key = key(&image);
         if self.same == 0 || key < self.key {
-            *self = Least { image, key, same: 0 };
+            *self = LeastImage { image, key, same: 0 };
         }
         self.same += u32::from(image == self.image);
     }
@@ -302,7 +213,7 @@ impl Least {
     }
 }
 
-/// A least hash is small more often than large: spreads it over all numbers, one to one.
+/// Spreads a least hash, which is small more often than large, over all numbers, one to one.
 #[inline]
 fn spread(least: u64) -> u64 {
     let product = least.wrapping_mul(0x9FB2_1C65_1E98_DF25);
@@ -316,10 +227,6 @@ fn key(state: &CubeState) -> u64 {
     (product as u64) ^ (product >> 64) as u64
 }
 
-fn packed_corners(permutation: [u8; 8]) -> u64 {
-    permutation.iter().rev().fold(0, |packed, &piece| packed << 5 | u64::from(piece))
-}
-
 /// The next permutation in lexicographic order; `false` after the last.
 fn next_permutation(permutation: &mut [u8]) -> bool {
     let Some(at) = permutation.windows(2).rposition(|pair| pair[0] < pair[1]) else { return false };
@@ -327,6 +234,17 @@ fn next_permutation(permutation: &mut [u8]) -> bool {
     permutation.swap(at, other);
     permutation[at + 1..].reverse();
     true
+}
+
+/// Returns the result of a function of [`simd`], if the processor has the instructions.
+macro_rules! try_simd {
+    ($function:ident($($argument:expr),*)) => {
+        #[cfg(target_arch = "x86_64")]
+        if simd::is_available() {
+            // SAFETY: the processor has the instructions.
+            return unsafe { simd::$function($($argument),*) };
+        }
+    };
 }
 
 impl Symmetries<CubeState> for CubeSymmetries {
@@ -348,56 +266,32 @@ impl Symmetries<CubeState> for CubeSymmetries {
 
     #[inline]
     fn class(&self, state: &CubeState) -> Class<CubeState> {
-        #[cfg(target_arch = "x86_64")]
-        if simd::is_available() {
-            // SAFETY: the processor has the instructions.
-            return unsafe { simd::class(self, state) };
-        }
+        try_simd!(class(self, state));
         self.class_portable(state)
     }
 
     fn neighbours(&self, state: &CubeState, moves: &[Move], classes: &mut Vec<Class<CubeState>>) {
-        #[cfg(target_arch = "x86_64")]
-        if simd::is_available() {
-            // SAFETY: the processor has the instructions.
-            return unsafe { simd::neighbours(self, state, moves, classes) };
-        }
+        try_simd!(neighbours(self, state, moves, classes));
         classes.extend(self.neighbours_portable(state, moves));
     }
 
     fn neighbour_keys(&self, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
-        #[cfg(target_arch = "x86_64")]
-        if simd::is_available() {
-            // SAFETY: the processor has the instructions.
-            return unsafe { simd::neighbours(self, state, moves, keys) };
-        }
+        try_simd!(neighbours(self, state, moves, keys));
         keys.extend(self.neighbours_portable(state, moves).map(|class| class.key));
     }
 
     fn around(&self, state: &CubeState, before: &[Move], after: &[Move], classes: &mut Vec<Class<CubeState>>) {
-        #[cfg(target_arch = "x86_64")]
-        if simd::is_available() {
-            // SAFETY: the processor has the instructions.
-            return unsafe { simd::around(self, state, [before, after], classes) };
-        }
+        try_simd!(around(self, state, [before, after], classes));
         classes.extend(self.around_portable(state, before, after));
     }
 
     fn keys_around(&self, state: &CubeState, before: &[Move], after: &[Move], keys: &mut Vec<u64>) {
-        #[cfg(target_arch = "x86_64")]
-        if simd::is_available() {
-            // SAFETY: the processor has the instructions.
-            return unsafe { simd::around(self, state, [before, after], keys) };
-        }
+        try_simd!(around(self, state, [before, after], keys));
         keys.extend(self.around_portable(state, before, after).map(|class| class.key));
     }
 
     fn keys_after_two(&self, state: &CubeState, sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
-        #[cfg(target_arch = "x86_64")]
-        if simd::is_available() {
-            // SAFETY: the processor has the instructions.
-            return unsafe { simd::keys_after_two(self, state, sequences, keys) };
-        }
+        try_simd!(keys_after_two(self, state, sequences, keys));
         let after = |&[first, second]: &[Move; 2]| state.turned(first).turned(second);
         keys.extend(sequences.iter().map(|sequence| self.class_portable(&after(sequence)).key));
     }
@@ -420,7 +314,7 @@ mod tests {
             let state = made.fold(solved, |state, action| state.turned(action));
             let class = tables.class(&state);
             assert_eq!(class, tables.class_portable(&state));
-            let images = symmetry::images(&state, ALL_TURNS);
+            let images: Vec<_> = symmetry::images(state, ALL_TURNS).collect();
             let distinct: HashSet<CubeState> = images.iter().map(|image| image.start).collect();
             assert_eq!(class.states as usize, distinct.len());
             assert!(distinct.contains(&class.state));

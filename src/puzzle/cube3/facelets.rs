@@ -1,8 +1,8 @@
-//! Reads a cube from its 54 facelets, and says why an impossible one is impossible.
+//! Reads a cube from its facelets, and explains why an impossible cube is impossible.
 
 use super::notation::{inside, is_space};
 use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
-use crate::puzzle::{ParseError, is_odd};
+use crate::puzzle::{ParseError, rules::is_odd};
 
 /// The colours of a corner's three facelets, in the order of [`CORNER_FACELETS`], by corner (piece and twist).
 pub(super) const CORNER_COLOURS: [[u8; 3]; 32] = colours(&CORNER_FACELETS, 8);
@@ -10,7 +10,7 @@ pub(super) const CORNER_COLOURS: [[u8; 3]; 32] = colours(&CORNER_FACELETS, 8);
 /// The colours of an edge's two facelets, by edge (piece and flip).
 pub(super) const EDGE_COLOURS: [[u8; 2]; 32] = colours(&EDGE_FACELETS, 16);
 
-/// The colours of the facelets of each piece in each orientation, which counts `orientation` times in a piece's number.
+/// The colours of the facelets of each piece in each orientation: `table[piece + orientation * turned]`.
 const fn colours<const N: usize, const PIECES: usize>(
     facelets: &[[usize; N]; PIECES],
     orientation: usize,
@@ -25,40 +25,54 @@ const fn colours<const N: usize, const PIECES: usize>(
     table
 }
 
-/// The corner that stays where it is on a 2×2×2.
+/// The corner of a 2×2×2 that never moves.
 const DBL: usize = 6;
 const CORNER_NAMES: [&str; 8] = ["URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB"];
 const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR"];
 
-/// A text of at least so many letters, and nothing else, is meant as facelets: a scramble of so many turns has some
-/// counter-clockwise.
-const LIKE_FACELETS: usize = 40;
-/// The same of a 2×2×2, whose scrambles are shorter: 18 of 24 are about as many as 40 of 54.
-const LIKE_SMALL_FACELETS: usize = 18;
+/// A text of at least this many letters, and nothing else, is meant as facelets: a scramble of 40 turns has
+/// counter-clockwise turns, which are not letters alone.
+const MIN_LETTERS: usize = 40;
+/// The same for a 2×2×2: 18 of 24 is about 40 of 54.
+const MIN_LETTERS_2X2X2: usize = 18;
 
-/// The colours of a cube's facelets, each by the face whose centre has it; and the letters of those centres.
+/// Reads the corners of a 2×2×2 from its 24 facelets, held so that DBL is home; `None` if the text has no facelets.
+///
+/// # Errors
+/// If the facelets are no cube.
+pub(in crate::puzzle) fn read_corners(text: &str) -> Option<Result<u64, ParseError>> {
+    Some(Facelets::read_small(text)?.and_then(|facelets| {
+        let corners = facelets.corners()?;
+        check_twists(&corners)?;
+        Ok(CubeState::pack(corners, [0; 12]).corners)
+    }))
+}
+
+/// The facelets of a cube.
 pub(super) struct Facelets {
+    /// The colour of each facelet, as the face whose centre has it.
     colours: Vec<u8>,
+    /// The letters of the centres.
     letters: [char; 6],
 }
 
 impl Facelets {
-    /// Reads 54 letters, of either case, with spaces and line breaks anywhere; `None` of a text that is none.
+    /// Reads 54 letters, of either case, with spaces and line breaks anywhere; `None` if the text has no facelets.
     ///
     /// # Errors
-    /// If there are more or fewer, or if the centres do not name six colours.
+    /// If there are more or fewer, or the centres do not name six colours.
     pub(super) fn read(text: &str) -> Option<Result<Facelets, ParseError>> {
-        let letters = letters(text, LIKE_FACELETS)?;
+        let letters = letters(text, MIN_LETTERS)?;
         Some(check_counts(&letters, "a cube", 9).and_then(|()| Facelets::new(&letters)))
     }
 
-    /// Reads the 24 letters of a 2×2×2, as those of a cube whose edges may be anything. The corner at DBL is home: it names
-    /// the colours of three faces.
+    /// Reads the 24 letters of a 2×2×2 as the corners of a 3×3×3. The corner at DBL is home and names the colours of three
+    /// faces.
     ///
     /// # Errors
-    /// If there are more or fewer, or if two colours of that corner are the same.
-    pub(super) fn read_small(text: &str) -> Option<Result<Facelets, ParseError>> {
-        let letters = letters(text, LIKE_SMALL_FACELETS)?;
+    /// If there are more or fewer, or two colours of that corner are the same.
+    fn read_small(text: &str) -> Option<Result<Facelets, ParseError>> {
+        let letters = letters(text, MIN_LETTERS_2X2X2)?;
         Some(check_counts(&letters, "a 2×2×2", 4).and_then(|()| {
             let colours = colours_of_small(&letters)?;
             let mut whole: Vec<char> = (0..54).map(|facelet| colours[facelet / 9]).collect();
@@ -69,11 +83,11 @@ impl Facelets {
         }))
     }
 
-    /// From 54 letters, of which there may be any number each.
+    /// The facelets of 54 letters, each letter any number of times.
     ///
     /// # Errors
-    /// If the centres do not name six colours, or a letter is on none.
-    pub(super) fn new(facelets: &[char]) -> Result<Facelets, ParseError> {
+    /// If the centres do not name six colours, or a letter is on no centre.
+    fn new(facelets: &[char]) -> Result<Facelets, ParseError> {
         let letters: [char; 6] = std::array::from_fn(|face| facelets[9 * face + 4]);
         for (face, letter) in letters.iter().enumerate() {
             if let Some(other) = letters[..face].iter().position(|earlier| earlier == letter) {
@@ -94,72 +108,61 @@ impl Facelets {
         Ok(Facelets { colours, letters })
     }
 
-    /// The cube that has them.
+    /// The cube with these facelets.
     pub(super) fn state(&self) -> Result<CubeState, ParseError> {
-        let corners = self.corners()?;
-        let edges = self.edges()?;
+        let (corners, edges) = (self.corners()?, self.edges()?);
         check_laws(&corners, &edges)?;
         Ok(CubeState::pack(corners, edges))
     }
 
-    /// The corners alone: the edges may be anything.
-    pub(super) fn corners_alone(&self) -> Result<u64, ParseError> {
-        let corners = self.corners()?;
-        check_twists(&corners)?;
-        Ok(CubeState::pack(corners, [0; 12]).corners)
-    }
-
     /// The piece at each corner place, with its twist.
     fn corners(&self) -> Result<[u8; 8], ParseError> {
-        let mut found = [0; 8];
-        for (place, facelets) in CORNER_FACELETS.iter().enumerate() {
-            let seen = facelets.map(|facelet| self.colours[facelet]);
-            let corner = (0..24).find(|&corner| CORNER_COLOURS[corner] == seen);
-            let Some(corner) = corner else {
-                return Err(impossible(self.no_such_piece("corner", CORNER_NAMES[place], &seen)));
-            };
-            found[place] = corner as u8;
-        }
-        check_distinct("corner", &CORNER_NAMES, &found.map(|corner| usize::from(corner % 8)))?;
-        Ok(found)
+        self.pieces("corner", &CORNER_FACELETS, &CORNER_COLOURS, 8, &CORNER_NAMES)
     }
 
     /// The piece at each edge place, with its flip.
     fn edges(&self) -> Result<[u8; 12], ParseError> {
-        let mut found = [0; 12];
-        for (place, facelets) in EDGE_FACELETS.iter().enumerate() {
-            let seen = facelets.map(|facelet| self.colours[facelet]);
-            let edge = (0..28).filter(|edge| edge % 16 < 12).find(|&edge| EDGE_COLOURS[edge] == seen);
-            let Some(edge) = edge else {
-                return Err(impossible(self.no_such_piece("edge", EDGE_NAMES[place], &seen)));
+        self.pieces("edge", &EDGE_FACELETS, &EDGE_COLOURS, 16, &EDGE_NAMES)
+    }
+
+    /// The piece at each place, with `orientation` added for each turn.
+    fn pieces<const N: usize, const PIECES: usize>(
+        &self,
+        kind: &str,
+        facelets: &[[usize; N]; PIECES],
+        colours: &[[u8; N]; 32],
+        orientation: usize,
+        names: &[&str; PIECES],
+    ) -> Result<[u8; PIECES], ParseError> {
+        let mut found = [0; PIECES];
+        for place in 0..PIECES {
+            let seen = facelets[place].map(|facelet| self.colours[facelet]);
+            let mut pieces = (0..orientation * N).filter(|piece| piece % orientation < PIECES);
+            let Some(piece) = pieces.find(|&piece| colours[piece] == seen) else {
+                return Err(self.no_such_piece(kind, names[place], &seen));
             };
-            found[place] = edge as u8;
+            found[place] = piece as u8;
         }
-        check_distinct("edge", &EDGE_NAMES, &found.map(|edge| usize::from(edge % 16)))?;
+        let pieces = found.map(|piece| usize::from(piece) % orientation);
+        for (place, piece) in pieces.iter().enumerate() {
+            if let Some(first) = pieces[..place].iter().position(|earlier| earlier == piece) {
+                let (piece, first, second) = (names[*piece], names[first], names[place]);
+                return Err(impossible(format!("the {kind} {piece} is there twice, at {first} and at {second}")));
+            }
+        }
         Ok(found)
     }
 
-    fn no_such_piece(&self, kind: &str, place: &str, seen: &[u8]) -> String {
-        let named = |names: &[char; 6]| seen.iter().map(|&colour| names[usize::from(colour)]).collect::<String>();
-        let letters = named(&self.letters);
-        let mut sorted = named(&FACES).into_bytes();
-        sorted.sort_unstable();
-        let mirrored = kind == "corner"
-            && CORNER_NAMES.iter().any(|name| {
-                let mut name = name.as_bytes().to_vec();
-                name.sort_unstable();
-                name == sorted
-            });
-        if mirrored {
-            format!("the {kind} at {place} reads {letters}, the mirror image of a real one")
-        } else {
-            format!("the {kind} at {place} reads {letters}, and there is no such piece")
-        }
+    fn no_such_piece(&self, kind: &str, place: &str, seen: &[u8]) -> ParseError {
+        let letters: String = seen.iter().map(|&colour| self.letters[usize::from(colour)]).collect();
+        let is_mirrored = matches!(*seen, [a, b, c] if CORNER_COLOURS[..24].contains(&[a, c, b]));
+        let why = if is_mirrored { "the mirror image of a real one" } else { "and there is no such piece" };
+        impossible(format!("the {kind} at {place} reads {letters}, {why}"))
     }
 }
 
-/// The letters of a text, of either case and with spaces anywhere, if it is at least so many and nothing else. What has the i
-/// of `Ri` or `Rwi` is none.
+/// The letters of a text, without spaces and in upper case, if there are at least `least` and nothing else. A text with the
+/// i of `Ri` or `Rwi` has no facelets.
 fn letters(text: &str, least: usize) -> Option<Vec<char>> {
     let letters: Vec<char> = inside(text).chars().filter(|&c| !is_space(c)).collect();
     let is_face = |letter: Option<&char>| letter.is_some_and(|letter| FACES.contains(letter));
@@ -171,14 +174,14 @@ fn letters(text: &str, least: usize) -> Option<Vec<char>> {
     (is_meant && !(0..letters.len()).any(is_prime)).then(|| letters.iter().map(char::to_ascii_uppercase).collect())
 }
 
-/// Where a facelet of a corner stands among the 24 of a 2×2×2.
+/// The index of a corner's facelet among the 24 of a 2×2×2.
 fn small(facelet: usize) -> usize {
     let (row, column) = (facelet % 9 / 3, facelet % 3);
     4 * (facelet / 9) + row / 2 * 2 + column / 2
 }
 
-/// The colour of each face of a 2×2×2, of which six colours have four facelets each. The corner at DBL has those of three
-/// faces. The colour opposite to one of them meets it at no corner, or where a facelet is wrong, at the fewest.
+/// The colour of each face of a 2×2×2 with six colours of four facelets each. The corner at DBL has the colours of three
+/// faces. The colour opposite to one of them meets it at no corner, or, if a facelet is wrong, at the fewest.
 fn colours_of_small(letters: &[char]) -> Result<[char; 6], ParseError> {
     let corners = CORNER_FACELETS.map(|facelets| facelets.map(|facelet| letters[small(facelet)]));
     let home = corners[DBL];
@@ -199,8 +202,8 @@ fn colours_of_small(letters: &[char]) -> Result<[char; 6], ParseError> {
     Ok(colours)
 }
 
-/// Refuses more or fewer facelets than a cube has, and letters that are not there as often as a face has facelets, those of
-/// the faces first.
+/// Refuses more or fewer facelets than a cube has, and letters that do not occur once per facelet of a face. The letters of
+/// the faces are checked first.
 fn check_counts(facelets: &[char], cube: &str, each: usize) -> Result<(), ParseError> {
     if facelets.len() != 6 * each {
         return Err(ParseError(format!("{} facelets, {cube} has {}", facelets.len(), 6 * each)));
@@ -218,19 +221,7 @@ fn impossible(why: String) -> ParseError {
     ParseError(format!("no cube looks like this: {why}"))
 }
 
-fn check_distinct(kind: &str, names: &[&str], pieces: &[usize]) -> Result<(), ParseError> {
-    for (place, piece) in pieces.iter().enumerate() {
-        if let Some(first) = pieces[..place].iter().position(|earlier| earlier == piece) {
-            return Err(impossible(format!(
-                "the {kind} {} is there twice, at {} and at {}",
-                names[*piece], names[first], names[place]
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The three laws of what turns can reach: twists add up to 0 mod 3, flips to 0 mod 2, and the parities agree.
+/// The three laws of cubes that turns can reach: twists add up to 0 mod 3, flips to 0 mod 2, and the parities agree.
 fn check_laws(corners: &[u8; 8], edges: &[u8; 12]) -> Result<(), ParseError> {
     check_twists(corners)?;
     if edges.iter().map(|edge| edge / 16).sum::<u8>() % 2 != 0 {
@@ -250,7 +241,7 @@ fn check_twists(corners: &[u8; 8]) -> Result<(), ParseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::{Puzzle as _, cube3::Cube3};
+    use crate::puzzle::{Notation as _, cube3::Cube3};
 
     fn refusal(corners: [u8; 8], edges: [u8; 12]) -> String {
         let text = Cube3.format(&CubeState::pack(corners, edges));

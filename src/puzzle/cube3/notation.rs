@@ -1,37 +1,41 @@
 //! Reads scrambles, as tolerantly as people paste them.
 //!
-//! Wide turns, slice turns and turns of the whole cube are turns of faces, and then the cube is held another way. What comes
-//! out is written for the cube as it is held in the end: a solution that follows a scramble solves it.
+//! Wide turns, slice turns and turns of the whole cube are turns of faces that leave the cube held another way. The result is
+//! written for the cube as it is held in the end: a solution that follows a scramble solves it.
 
 use super::FACES;
-use super::turns::Turn;
-use crate::puzzle::ParseError;
-use surroundings::without_comments;
-pub(super) use surroundings::{inside, is_space};
+use super::turns::FaceTurn;
+use crate::puzzle::{Move, ParseError};
+use pasted::without_comments;
+pub(super) use pasted::{inside, is_space};
 
 mod groups;
-mod surroundings;
+mod pasted;
 
 /// The most turns of a scramble.
-const MOST_TURNS: usize = 1_000_000;
+const MAX_TURNS: usize = 1_000_000;
 
-/// For each face, those around it, in the order in which a clockwise turn brings one to the place of the next.
-const AROUND: [[usize; 4]; 6] = [[2, 4, 5, 1], [2, 0, 5, 3], [0, 1, 3, 4], [2, 1, 5, 4], [0, 2, 3, 5], [0, 4, 3, 1]];
+/// The four neighbours of each face, clockwise.
+const NEIGHBOURS: [[usize; 4]; 6] =
+    [[2, 4, 5, 1], [2, 0, 5, 3], [0, 1, 3, 4], [2, 1, 5, 4], [0, 2, 3, 5], [0, 4, 3, 1]];
 
-/// What a letter stands for: turns of the face whose direction it has, and of the face opposite, and of the whole cube.
+/// A written turn, of any layers.
 #[derive(Clone, Copy)]
-struct Step {
+struct WrittenTurn {
+    /// The face in whose direction the layers turn.
     face: usize,
-    /// For each quarter turn: those of the face, those of the opposite face, those of the whole cube.
-    each: [i8; 3],
+    layers: Layers,
     quarters: i8,
 }
 
-/// A turn of a face alone, of a face and the layer behind it, of the layer between, and of all three.
-const FACE: [i8; 3] = [1, 0, 0];
-const WIDE: [i8; 3] = [0, 1, 1];
-const SLICE: [i8; 3] = [-1, 1, 1];
-const WHOLE: [i8; 3] = [0, 0, 1];
+/// The layers of a turn, as quarter turns of the face, of the opposite face, and of the whole cube.
+type Layers = [i8; 3];
+
+/// A face alone, a face and the layer behind it, the layer between, and all three.
+const FACE: Layers = [1, 0, 0];
+const WIDE: Layers = [0, 1, 1];
+const SLICE: Layers = [-1, 1, 1];
+const WHOLE: Layers = [0, 0, 1];
 
 /// Reads turns of a cube of `size` layers: 3, or 2, which has no slices and no wide turns.
 ///
@@ -41,33 +45,43 @@ const WHOLE: [i8; 3] = [0, 0, 1];
 ///   A B A' B', and `[A: B]` is A B A'.
 /// - Spaces, commas and bars between turns, quotation marks around all of them, comments from `//` or `#` to the end of a
 ///   line, and `1.`, `[1]`, `#1:` and `Scramble:` at the beginning are passed over.
-pub(super) fn parse(text: &str, size: usize) -> Result<Vec<Turn>, ParseError> {
-    let mut reader = Reader::new(text, size);
-    let steps = reader.sequence(None)?;
+///
+/// # Errors
+/// Names the word that is refused, and what was expected.
+pub(super) fn parse(text: &str, size: usize) -> Result<Vec<FaceTurn>, ParseError> {
+    let mut reader = ScrambleReader::new(text, size);
+    let turns = reader.sequence(None)?;
     debug_assert_eq!(reader.at, reader.characters.len());
-    Ok(as_held_in_the_end(&steps))
+    Ok(as_held_in_the_end(&turns))
 }
 
-/// The turns of the faces, named as the cube is held after the last step.
-fn as_held_in_the_end(steps: &[Step]) -> Vec<Turn> {
-    // For each letter, the face that it stands for, by the name that it has at first.
+/// Reads turns as quarter turns: see [`parse`].
+///
+/// # Errors
+/// As [`parse`].
+pub(in crate::puzzle) fn quarter_turns(text: &str, size: usize) -> Result<Vec<Move>, ParseError> {
+    Ok(parse(text, size)?.into_iter().flat_map(FaceTurn::quarter_turns).collect())
+}
+
+/// The turns of the faces, named as the cube is held after the last turn.
+fn as_held_in_the_end(written: &[WrittenTurn]) -> Vec<FaceTurn> {
+    // For each letter, the face that it stands for, by the face's name at the start.
     let mut held: [usize; 6] = std::array::from_fn(|face| face);
     let mut turns = Vec::new();
-    for step in steps {
-        let [own, opposite, whole] = step.each;
-        for (face, each) in [(step.face, own), ((step.face + 3) % 6, opposite)] {
+    for &WrittenTurn { face, layers: [own, opposite, whole], quarters } in written {
+        for (face, each) in [(face, own), ((face + 3) % 6, opposite)] {
             if each != 0 {
-                turns.push(Turn { face: held[face] as u8, quarters: each * step.quarters });
+                turns.push(FaceTurn { face: held[face] as u8, quarters: each * quarters });
             }
         }
-        for _ in 0..(whole * step.quarters).rem_euclid(4) {
+        for _ in 0..(whole * quarters).rem_euclid(4) {
             let before = held;
-            let around = AROUND[step.face];
-            (0..4).for_each(|i| held[around[(i + 1) % 4]] = before[around[i]]);
+            let neighbours = NEIGHBOURS[face];
+            (0..4).for_each(|i| held[neighbours[(i + 1) % 4]] = before[neighbours[i]]);
         }
     }
     let name = |face: u8| held.iter().position(|&first| first == usize::from(face)).expect("every face has a letter");
-    turns.iter().map(|turn| Turn { face: name(turn.face) as u8, ..*turn }).collect()
+    turns.iter().map(|turn| FaceTurn { face: name(turn.face) as u8, ..*turn }).collect()
 }
 
 fn is_prime(character: char) -> bool {
@@ -75,47 +89,30 @@ fn is_prime(character: char) -> bool {
     matches!(character, '\'' | '’' | '‘' | '‛' | '′' | '‵' | '`' | '´' | 'ʹ' | 'ʼ' | 'ˈ' | '＇' | 'i')
 }
 
-/// Quarter turns of a step, from what is written behind its letter.
-fn quarters(number: Option<u64>, back: bool) -> Option<i8> {
-    let clockwise = match number {
-        None | Some(1) => 1,
-        Some(2) => 2,
-        Some(3) => 3,
-        Some(_) => return None,
-    };
-    Some(if back { -clockwise } else { clockwise })
+/// The digits of a whole number.
+struct Number(String);
+
+impl Number {
+    /// The value, or the greatest value of the type if the number is greater: it is then out of every range.
+    fn value(&self) -> u64 {
+        self.0.parse().unwrap_or(u64::MAX)
+    }
 }
 
-/// The part of a group that is being read.
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    /// `(…)` or `{…}`
-    Round,
-    /// `[…`, which may be the first part of a commutator.
-    Square,
-    /// The second part of a commutator.
-    Second,
-}
-
-/// A whole number: its value, or the greatest there is where it is greater, and its digits.
-struct Number {
-    value: u64,
-    digits: String,
-}
-
-struct Reader {
+/// A reader of a scramble's characters.
+struct ScrambleReader {
     characters: Vec<char>,
     at: usize,
-    /// How many groups are open.
+    /// The number of open groups.
     depth: usize,
     /// Layers of the cube.
     size: usize,
 }
 
-impl Reader {
-    /// Behind the title and the quotation mark that a text begins with.
+impl ScrambleReader {
+    /// A reader behind the title and the quotation mark of a text.
     fn new(text: &str, size: usize) -> Self {
-        let mut reader = Reader { characters: without_comments(text), at: 0, depth: 0, size };
+        let mut reader = ScrambleReader { characters: without_comments(text), at: 0, depth: 0, size };
         reader.skip_title();
         if reader.skip_quotes() {
             reader.skip_title();
@@ -127,8 +124,8 @@ impl Reader {
         self.characters.get(self.at + ahead).copied()
     }
 
-    fn take_if(&mut self, is_wanted: impl Fn(char) -> bool) -> Option<char> {
-        let character = self.peek(0).filter(|&character| is_wanted(character))?;
+    fn take_if(&mut self, is_match: impl Fn(char) -> bool) -> Option<char> {
+        let character = self.peek(0).filter(|&character| is_match(character))?;
         self.at += 1;
         Some(character)
     }
@@ -138,72 +135,59 @@ impl Reader {
         while let Some(digit) = self.take_if(|c| c.is_ascii_digit()) {
             digits.push(digit);
         }
-        // A number that is too large is out of every range.
-        (!digits.is_empty()).then(|| Number { value: digits.parse().unwrap_or(u64::MAX), digits })
+        (!digits.is_empty()).then_some(Number(digits))
     }
 
     fn skip_spaces(&mut self) {
         while self.take_if(is_space).is_some() {}
     }
 
-    /// Whether `text`, in small letters, comes next, whatever its case.
+    /// Whether `text`, given in small letters, comes next in any case.
     fn has(&self, text: &str) -> bool {
         text.chars().enumerate().all(|(i, c)| self.peek(i).is_some_and(|other| other.to_ascii_lowercase() == c))
     }
 
-    /// Reads steps to the end of the text, or of the part of a group.
-    fn sequence(&mut self, part: Option<Part>) -> Result<Vec<Step>, ParseError> {
-        let mut steps: Vec<Step> = Vec::new();
+    /// Reads turns to the end of the text, or of the part of a group that `open` begins.
+    fn sequence(&mut self, open: Option<char>) -> Result<Vec<WrittenTurn>, ParseError> {
+        let mut turns = Vec::new();
         while let Some(character) = self.peek(0) {
             match character {
-                ')' | ']' | '}' | ':' if part.is_some() => return Ok(steps),
-                ',' if matches!(part, Some(Part::Square | Part::Second)) => return Ok(steps),
+                ')' | ']' | '}' | ':' if open.is_some() => return Ok(turns),
+                ',' if open == Some('[') => return Ok(turns),
                 ')' | ']' | '}' => {
                     return Err(ParseError(format!("'{character}' closes a group that was never opened")));
                 }
                 _ if is_space(character) => self.at += 1,
-                '(' | '[' | '{' => {
-                    let made = self.group(None)?;
-                    steps.extend(made);
-                }
-                '0'..='9' => {
-                    let made = self.counted()?;
-                    steps.extend(made);
-                }
-                _ => {
-                    let step = self.step()?;
-                    steps.push(step);
-                }
+                '(' | '[' | '{' => turns.extend(self.group(None)?),
+                '0'..='9' => turns.extend(self.counted()?),
+                _ => turns.push(self.turn()?),
             }
-            if steps.len() > MOST_TURNS {
+            if turns.len() > MAX_TURNS {
                 return Err(ParseError("the scramble has more than a million turns".into()));
             }
         }
-        // A group says itself that it is not closed.
-        Ok(steps)
+        // The caller refuses a group that is not closed.
+        Ok(turns)
     }
 
-    /// One turn.
-    fn step(&mut self) -> Result<Step, ParseError> {
+    /// Reads one turn.
+    fn turn(&mut self) -> Result<WrittenTurn, ParseError> {
         let start = self.at;
         let letter = self.characters[self.at];
         self.at += 1;
-        let face = |letter: char| FACES.iter().position(|&face| face == letter);
-        let (face, each) = match letter {
+        let (face, layers) = match letter {
             'M' | 'm' => (4, SLICE),
             'E' | 'e' => (3, SLICE),
             'S' | 's' => (2, SLICE),
             'x' => (1, WHOLE),
             'y' => (0, WHOLE),
             'z' => (2, WHOLE),
-            _ => match (face(letter), face(letter.to_ascii_uppercase())) {
-                (Some(face), _) if self.take_if(|c| c == 'w' || c == 'W').is_some() => (face, WIDE),
-                (Some(face), _) => (face, FACE),
-                (None, Some(face)) => {
-                    self.take_if(|c| c == 'w' || c == 'W');
-                    (face, WIDE)
+            _ => match FACES.iter().position(|&face| face == letter.to_ascii_uppercase()) {
+                Some(face) => {
+                    let has_w = self.take_if(|c| c == 'w' || c == 'W').is_some();
+                    (face, if has_w || letter.is_ascii_lowercase() { WIDE } else { FACE })
                 }
-                (None, None) => {
+                None => {
                     self.at = start;
                     let slice = if self.size == 2 { "" } else { ", no slice (M E S)" };
                     return Err(self.refuse(&format!(
@@ -212,33 +196,31 @@ impl Reader {
                 }
             },
         };
-        if self.size == 2 && (each == SLICE || each == WIDE) {
+        if self.size == 2 && (layers == SLICE || layers == WIDE) {
             self.at = start;
             return Err(self.refuse("a 2×2×2 has no slice and no wide turn; x y z turn the whole cube"));
         }
         let (number, back) = self.count_and_prime();
-        let Some(quarters) = quarters(number.map(|number| number.value), back) else {
+        let clockwise = number.map_or(1, |number| number.value());
+        if !(1..=3).contains(&clockwise) {
             let turn: String = self.characters[start..self.at].iter().collect();
             return Err(self.refusal(&turn, "behind a turn, 2 or 3 count its quarter turns"));
-        };
+        }
         if let Some(prime) = self.take_if(is_prime) {
             let turn: String = self.characters[start..self.at - 1].iter().filter(|c| !c.is_whitespace()).collect();
-            let reason = format!("{turn}{prime} has two primes: expected one");
-            return Err(ParseError(reason));
+            return Err(ParseError(format!("{turn}{prime} has two primes: expected one")));
         }
-        Ok(Step { face, each, quarters })
+        let quarters = if back { -(clockwise as i8) } else { clockwise as i8 };
+        Ok(WrittenTurn { face, layers, quarters })
     }
 
-    /// Refuses the word that this place is in.
+    /// Refuses the word at this place.
     fn refuse(&self, why: &str) -> ParseError {
         let is_of_word = |&&c: &&char| !is_space(c) && !"()[]{}".contains(c);
         let (before, rest) = self.characters.split_at(self.at);
-        let before = before.iter().rev().take_while(is_of_word).take(16).count();
-        let token: String = self.characters[self.at - before..self.at]
-            .iter()
-            .chain(rest.iter().take_while(is_of_word).take(16))
-            .collect();
-        self.refusal(&token, why)
+        let start = self.at - before.iter().rev().take_while(is_of_word).take(16).count();
+        let end = self.at + rest.iter().take_while(is_of_word).take(16).count();
+        self.refusal(&self.characters[start..end].iter().collect::<String>(), why)
     }
 
     fn refusal(&self, token: &str, why: &str) -> ParseError {
@@ -257,7 +239,7 @@ mod tests {
 
     fn moves(text: &str) -> Vec<Move> {
         let turns = parse(text, 3).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
-        turns.into_iter().flat_map(Turn::moves).collect()
+        turns.into_iter().flat_map(FaceTurn::quarter_turns).collect()
     }
 
     #[test]

@@ -1,93 +1,171 @@
 //! The 96 symmetric images of a cube: 48 rotations and reflections of the whole cube, and the inverse of each.
 //!
 //! A solution of one image gives a solution of every other: its moves are renamed, and for an inverse also reversed.
-//! (Rokicki et al. 2014, "The diameter of the Rubik's Cube group is twenty", §3.)
+//! (Rokicki et al. 2013, "The diameter of the Rubik's Cube group is twenty", §3.)
 
 use super::turns::face_and_quarters;
-use super::{Cube3, CubeState, FACES, QUARTER_TURNS};
-use crate::puzzle::{Move, Puzzle as _, SymmetricImage};
+use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, QUARTER_TURNS};
+use crate::puzzle::{Move, SymmetricImage, rules::is_odd};
 
-pub(super) type Vector = [i32; 3];
+type Vector = [i32; 3];
 
 /// x to the right, y up, z towards the viewer: the outward direction of U R F D L B.
-pub(super) const NORMALS: [Vector; 6] = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0], [0, 0, -1]];
+const NORMALS: [Vector; 6] = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0], [0, 0, -1]];
 /// The direction of increasing column on each face, and of increasing row.
 const COLUMNS: [Vector; 6] = [[1, 0, 0], [0, 0, -1], [1, 0, 0], [1, 0, 0], [0, 0, 1], [-1, 0, 0]];
 const ROWS: [Vector; 6] = [[0, 0, 1], [0, -1, 0], [0, -1, 0], [0, 0, -1], [0, -1, 0], [0, -1, 0]];
 
-/// A rotation or reflection of the whole cube: the axis that each axis is mapped to, and its sign.
+/// A rotation or reflection of the whole cube: the image of each axis, and its sign.
 pub(super) type Rotation = ([usize; 3], [i32; 3]);
 
-/// All images of a state, with the first so many turns: the state itself, its inverse, then the same two under each other
+/// All images of a state, of a cube with `moves` moves: the state itself, its inverse, then the same two under each other
 /// rotation or reflection.
-pub(super) fn images(state: &CubeState, turns: usize) -> Vec<SymmetricImage<CubeState>> {
-    let inverse = inverse(state);
-    let both =
-        |rotation| [(state, false), (&inverse, true)].map(|(state, inverted)| image(state, turns, rotation, inverted));
-    rotations().flat_map(both).collect()
+pub(super) fn images(state: CubeState, moves: usize) -> impl Iterator<Item = SymmetricImage<CubeState>> {
+    let inverse = inverse(&state);
+    rotations().flat_map(move |rotation| {
+        let table = RotationTable::new(rotation);
+        [(state, false), (inverse, true)].map(|(from, inverted)| SymmetricImage {
+            start: table.image(from),
+            moves: original_moves(rotation, moves, inverted),
+            inverted,
+        })
+    })
 }
 
+/// All rotations and reflections, the identity first.
 pub(super) fn rotations() -> impl Iterator<Item = Rotation> {
     let axes = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 0, 2], [0, 2, 1], [2, 1, 0]];
     let signs = (0..8).map(|bits| [0, 1, 2].map(|axis| if bits >> axis & 1 == 1 { -1 } else { 1 }));
     signs.flat_map(move |signs| axes.map(|axes| (axes, signs)))
 }
 
-fn image(state: &CubeState, turns: usize, rotation: Rotation, inverted: bool) -> SymmetricImage<CubeState> {
-    let (axes, signs) = rotation;
-    let face = |from: usize| face_towards(rotated(rotation, NORMALS[from]));
-    let stickers: Vec<usize> = Cube3.format(state).chars().filter_map(|c| FACES.iter().position(|&f| f == c)).collect();
-    let mut text = ['?'; 54];
-    for (facelet, &colour) in stickers.iter().enumerate() {
-        text[facelet_at(rotated(rotation, place(facelet)), rotated(rotation, NORMALS[facelet / 9]))] =
-            FACES[face(colour)];
-    }
-    // A reflection exchanges clockwise and counter-clockwise.
-    let mirrored = (axes_are_odd(axes) != (signs.iter().product::<i32>() < 0)) as Move;
-    let mut moves = vec![0; turns];
-    (0..turns as Move).for_each(|action| {
-        let (turned, quarters) = face_and_quarters(action);
-        let (seen, original) = match quarters {
-            2 => (QUARTER_TURNS as Move + face(turned) as Move, action),
-            _ => (2 * face(turned) as Move + ((action % 2) ^ mirrored), action ^ Move::from(inverted)),
-        };
-        moves[usize::from(seen)] = original;
-    });
-    let text: String = text.iter().collect();
-    let start = Cube3.parse(&text).expect("the image of a cube is a cube");
-    SymmetricImage { start, moves, inverted }
+/// The index of each rotation's inverse.
+pub(super) fn inverse_rotations() -> Vec<usize> {
+    let all: Vec<Rotation> = rotations().collect();
+    let undoes = |one: Rotation, other: Rotation| NORMALS.iter().all(|&n| rotated(other, rotated(one, n)) == n);
+    let inverse = |&one: &Rotation| all.iter().position(|&other| undoes(one, other));
+    all.iter().map(|one| inverse(one).expect("rotations form a group")).collect()
 }
 
-/// Where a rotation brings a place or a direction.
-pub(super) fn rotated((axes, signs): Rotation, v: Vector) -> Vector {
+/// For each move of the image, the move of the original that it stands for.
+fn original_moves(rotation: Rotation, moves: usize, inverted: bool) -> Vec<Move> {
+    let (axes, signs) = rotation;
+    // A reflection exchanges clockwise and counter-clockwise.
+    let mirrored = (is_odd(&axes.map(|axis| axis as u8)) != (signs.iter().product::<i32>() < 0)) as Move;
+    let mut originals = vec![0; moves];
+    for action in 0..moves as Move {
+        let (face, quarters) = face_and_quarters(action);
+        let image = face_towards(rotated(rotation, NORMALS[face])) as Move;
+        let (image, original) = match quarters {
+            2 => (QUARTER_TURNS as Move + image, action),
+            _ => (2 * image + ((action % 2) ^ mirrored), action ^ Move::from(inverted)),
+        };
+        originals[usize::from(image)] = original;
+    }
+    originals
+}
+
+/// A rotation or reflection as byte tables: edges in bytes 0 to 11, corners in bytes 16 to 23. A byte is a piece plus 16 times
+/// its flip or twist.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+pub(super) struct RotationTable {
+    /// For each place of the image, the place that it comes from.
+    pub(super) places: [u8; 32],
+    /// For each place of the image, 16 times the addend of the orientation.
+    pub(super) added: [u8; 32],
+    /// For each piece, its image, plus 16 times another addend of the orientation.
+    pub(super) pieces: [u8; 32],
+    /// For each orientation, 16 times its image: a reflection exchanges the two twists of a corner.
+    pub(super) orientations: [u8; 32],
+}
+
+impl RotationTable {
+    pub(super) fn new(rotation: Rotation) -> Self {
+        let facelet =
+            |facelet: usize| facelet_at(rotated(rotation, place(facelet)), rotated(rotation, NORMALS[facelet / 9]));
+        let mut this = RotationTable { places: [0x80; 32], added: [0; 32], pieces: [0; 32], orientations: [0; 32] };
+        let mut mirrored = false;
+        for piece in 0..12 {
+            let (to, turned, _) = cubie_image(&EDGE_FACELETS, piece, facelet);
+            this.places[to] = piece as u8;
+            this.added[to] = 16 * turned as u8;
+            this.pieces[piece] = (to + 16 * turned) as u8;
+        }
+        for piece in 0..8 {
+            let (to, turned, reversed) = cubie_image(&CORNER_FACELETS, piece, facelet);
+            mirrored = reversed;
+            this.places[16 + to] = piece as u8;
+            this.added[16 + to] = 16 * turned as u8;
+            this.pieces[16 + piece] = (to + 16 * ((3 - turned) % 3)) as u8;
+        }
+        for orientation in 0..3 {
+            this.orientations[orientation] = 16 * orientation as u8;
+            this.orientations[16 + orientation] =
+                16 * (if mirrored { (3 - orientation) % 3 } else { orientation }) as u8;
+        }
+        this
+    }
+
+    /// The image of a state.
+    pub(super) fn image(&self, from: CubeState) -> CubeState {
+        let (mut corners, mut edges) = (0, 0);
+        for place in 0..12 {
+            let edge = from.edge(usize::from(self.places[place]));
+            let image = self.pieces[edge & 15] ^ self.added[place] ^ (edge as u8 & 16);
+            edges |= u64::from(image) << (5 * place);
+        }
+        for place in 0..8 {
+            let corner = from.corner(usize::from(self.places[16 + place]));
+            let image = self.pieces[16 + (corner & 7)];
+            let twist = (image + self.added[16 + place] + self.orientations[16 + corner / 8]) / 16 % 3;
+            corners |= u64::from(image & 7 | twist << 3) << (5 * place);
+        }
+        CubeState { corners, edges }
+    }
+}
+
+/// The image of the cubie at a place: its place, the index of its first facelet there, and whether the order of its facelets
+/// is reversed.
+fn cubie_image<const N: usize>(
+    facelets: &[[usize; N]],
+    from: usize,
+    facelet: impl Fn(usize) -> usize,
+) -> (usize, usize, bool) {
+    let images = facelets[from].map(facelet);
+    let to = facelets.iter().position(|place| place.contains(&images[0])).expect("a cubie goes to a place of its kind");
+    let index =
+        |k: usize| facelets[to].iter().position(|&facelet| facelet == images[k]).expect("with all its facelets");
+    (to, index(0), index(1) != (index(0) + 1) % N)
+}
+
+/// The image of a place or a direction.
+fn rotated((axes, signs): Rotation, v: Vector) -> Vector {
     let mut to = [0; 3];
     (0..3).for_each(|axis| to[axes[axis]] = signs[axis] * v[axis]);
     to
 }
 
-fn axes_are_odd(axes: [usize; 3]) -> bool {
-    axes[(axes.iter().position(|&axis| axis == 0).unwrap_or(0) + 1) % 3] == 2
-}
-
-pub(super) fn face_towards(direction: Vector) -> usize {
+fn face_towards(direction: Vector) -> usize {
     NORMALS.iter().position(|&normal| normal == direction).expect("an axis goes to an axis")
 }
 
-/// Where a facelet's cubie is.
-pub(super) fn place(facelet: usize) -> Vector {
+/// The place of a facelet's cubie.
+fn place(facelet: usize) -> Vector {
     let (face, row, column) = (facelet / 9, facelet as i32 % 9 / 3 - 1, facelet as i32 % 3 - 1);
     [0, 1, 2].map(|i| NORMALS[face][i] + row * ROWS[face][i] + column * COLUMNS[face][i])
 }
 
-pub(super) fn facelet_at(place: Vector, normal: Vector) -> usize {
+/// The facelet at a place, on the side of a normal.
+fn facelet_at(place: Vector, normal: Vector) -> usize {
     let face = face_towards(normal);
     let along = |direction: Vector| (0..3).map(|i| place[i] * direction[i]).sum::<i32>() + 1;
     9 * face + 3 * along(ROWS[face]) as usize + along(COLUMNS[face]) as usize
 }
 
-/// The inverse of a state: the state that the inverse of its scramble leads to.
+/// The inverse of a state: the end of its inverted scramble.
 pub(super) fn inverse(state: &CubeState) -> CubeState {
-    // Without branches and arrays: what finds the class of a state may need it.
+    // Without branches and arrays: the class of a state may need it.
     let (mut corners, mut edges) = (0, 0);
     for place in 0..8 {
         let corner = state.corners >> (5 * place);
@@ -106,6 +184,7 @@ pub(super) fn inverse(state: &CubeState) -> CubeState {
 mod tests {
     use super::*;
     use crate::puzzle::Reversible as _;
+    use crate::puzzle::cube3::Cube3;
     use crate::random::{below, generator};
     use std::collections::HashSet;
 
@@ -115,7 +194,7 @@ mod tests {
         let made: Vec<Move> = (0..31).map(|_| below(&mut generator, 12) as Move).collect();
         let state = made.iter().fold(CubeState::SOLVED, |state, &action| Cube3.turn(&state, action));
         let back: Vec<Move> = made.iter().rev().map(|&action| Cube3.inverse(action)).collect();
-        let images = images(&state, QUARTER_TURNS);
+        let images: Vec<_> = images(state, QUARTER_TURNS).collect();
         assert_eq!(images.len(), 96);
         assert_eq!(images[0].start, state);
         assert_eq!(
@@ -125,8 +204,9 @@ mod tests {
         );
         for image in images {
             // The solution of the cube, as moves of the image.
-            let seen = |action: &Move| image.moves.iter().position(|to| to == action).expect("every move is seen");
-            let mut way: Vec<Move> = back.iter().map(|action| seen(action) as Move).collect();
+            let image_of =
+                |action: &Move| image.moves.iter().position(|to| to == action).expect("every move has an image");
+            let mut way: Vec<Move> = back.iter().map(|action| image_of(action) as Move).collect();
             if image.inverted {
                 way.reverse();
             }

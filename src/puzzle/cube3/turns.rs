@@ -1,20 +1,20 @@
-//! Turns of faces: their names and numbers, and solutions as people write and count them: turns of a face, one after the
-//! other, are one turn.
+//! Turns of faces: their names, and solutions as people write and count them. Adjacent turns of a face are one turn.
 
 use super::{CubeState, FACES, QUARTER_TURNS};
 use crate::puzzle::Move;
+use crate::puzzle::notation::counted as counted_as;
 
-/// Some quarter turns of a face.
+/// A turn of a face by one to three quarters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn {
-    /// The place of the face in [`FACES`].
+pub(super) struct FaceTurn {
+    /// The index of the face in [`FACES`].
     pub(super) face: u8,
-    /// Clockwise where it is positive, and from 1 to 3 turns either way.
+    /// 1 to 3 clockwise, -1 to -3 counter-clockwise.
     pub(super) quarters: i8,
 }
 
-impl Turn {
-    /// The turn as one move, of a cube on which half turns are moves; `None` where it changes nothing.
+impl FaceTurn {
+    /// The turn as one move, if half turns are moves; `None` if it changes nothing.
     pub(super) fn one_move(self) -> Option<Move> {
         match self.quarters.rem_euclid(4) {
             1 => Some(2 * self.face),
@@ -25,19 +25,19 @@ impl Turn {
     }
 
     /// The turn as quarter turns.
-    pub(super) fn moves(self) -> impl Iterator<Item = Move> {
+    pub(super) fn quarter_turns(self) -> impl Iterator<Item = Move> {
         // Three quarter turns are one the other way.
         let quarters = if self.quarters.abs() == 3 { -self.quarters.signum() } else { self.quarters };
         std::iter::repeat_n(2 * self.face + Move::from(quarters < 0), quarters.unsigned_abs().into())
     }
 }
 
-/// What some turns lead to from the solved cube.
+/// The state after turns of the solved cube.
 pub(super) fn after(moves: &[Move]) -> CubeState {
     moves.iter().fold(CubeState::SOLVED, |state, &action| state.turned(action))
 }
 
-/// The face of a turn, and how many quarter turns clockwise it is, from 1 to 3.
+/// The face of a move, and its quarter turns clockwise, from 1 to 3.
 pub(super) fn face_and_quarters(action: Move) -> (usize, u8) {
     match usize::from(action).checked_sub(QUARTER_TURNS) {
         Some(face) => (face, 2),
@@ -45,9 +45,9 @@ pub(super) fn face_and_quarters(action: Move) -> (usize, u8) {
     }
 }
 
-/// The turns of each stretch of moves about one axis, in the order of their first moves: a face, and how many quarter turns
-/// clockwise, from 1 to 3.
-fn turns(moves: &[Move]) -> Vec<(usize, u8)> {
+/// Moves as turns, each a face and its quarter turns clockwise, from 1 to 3. Moves about one axis commute, so those of one
+/// face are added up.
+fn merged(moves: &[Move]) -> Vec<(usize, u8)> {
     let face = |action: Move| face_and_quarters(action).0;
     let mut turns = Vec::new();
     for stretch in moves.chunk_by(|one, other| face(*one) % 3 == face(*other) % 3) {
@@ -64,9 +64,9 @@ fn turns(moves: &[Move]) -> Vec<(usize, u8)> {
     turns
 }
 
-/// Quarter turns as turns of faces: `R2` for R R, and R' for three.
+/// Quarter turns as turns of faces: `R2` for R R, `R'` for R R R.
 pub(in crate::puzzle) fn written(moves: &[Move]) -> Vec<String> {
-    turns(moves).into_iter().map(name).collect()
+    merged(moves).into_iter().map(name).collect()
 }
 
 /// The name of a turn of a face.
@@ -74,25 +74,21 @@ pub(super) fn name((face, quarters): (usize, u8)) -> String {
     format!("{}{}", FACES[face], ["", "", "2", "'"][usize::from(quarters)])
 }
 
-/// Both counts of a solution in quarter turns: of quarter turns, and of turns.
+/// The length of a solution in quarter turns, and in turns.
 pub(in crate::puzzle) fn counted(moves: &[Move]) -> String {
-    format!("{}, {}", counted_as(moves.len(), "quarter turn"), counted_as(turns(moves).len(), "turn"))
+    format!("{}, {}", counted_as(moves.len(), "quarter turn"), counted_as(merged(moves).len(), "turn"))
 }
 
-/// Both counts of a solution that may have half turns: of turns, and of quarter turns.
+/// The length of a solution that may have half turns: in turns, and in quarter turns.
 pub(super) fn counted_with_half_turns(moves: &[Move]) -> String {
     let quarters = moves.iter().map(|&action| if usize::from(action) < QUARTER_TURNS { 1 } else { 2 }).sum();
     format!("{}, {}", counted_as(moves.len(), "turn"), counted_as(quarters, "quarter turn"))
 }
 
-fn counted_as(count: usize, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::Puzzle as _;
+    use crate::puzzle::Notation as _;
     use crate::puzzle::cube3::Cube3;
 
     #[test]

@@ -1,29 +1,29 @@
-//! What of a level never changes: walls and goals, and what follows from them.
+//! The fixed parts of a level: walls, goals, and the deadlock squares and distances that follow from them.
 
 use super::Squares;
 use crate::puzzle::{Move, ParseError};
 use std::collections::VecDeque;
 
 /// The most squares that the player can reach.
-pub(crate) const MOST_SQUARES: usize = 255;
+pub(crate) const MAX_SQUARES: usize = 255;
 
-/// Beyond a wall.
+/// The square beyond a wall.
 pub(crate) const NOWHERE: u8 = 255;
 
-/// How far a box is from a goal that it cannot be pushed to.
+/// The distance of a box from a goal that it cannot be pushed to.
 pub(crate) const UNREACHABLE: u16 = u16::MAX;
 
 /// Up, down, right, left: rows and columns.
 const STEPS: [(isize, isize); 4] = [(-1, 0), (1, 0), (0, 1), (0, -1)];
 
-/// What a level's walls and goals are.
+/// A level without player and boxes.
 ///
-/// Squares are numbered, row by row: those that the player can reach when no box is in the way. All else counts as wall.
+/// Its squares are the places that the player can reach when no box is in the way, row by row. All other places count as walls.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub(crate) width: usize,
     pub(crate) height: usize,
-    /// The letters of all places, row by row, as they are without player and boxes (those that nobody can reach stay).
+    /// The letters of all places, row by row, without player and boxes. Places that nobody can reach keep their letters.
     pub(crate) template: Vec<u8>,
     /// The place of each square.
     pub(crate) places: Vec<u16>,
@@ -32,21 +32,14 @@ pub(crate) struct Level {
     pub(crate) goals: Squares,
     /// Squares from which a box can be pushed to some goal.
     pub(crate) live: Squares,
-    /// For each goal, how many pushes a box needs from each square if nothing else is in the way.
+    /// For each goal, the pushes that a box needs from each square if nothing else is in the way.
     pub(crate) pushes: Vec<Vec<u16>>,
-}
-
-/// A level and where everything stands at its start.
-pub(crate) struct Setting {
-    pub(crate) level: Level,
-    pub(crate) boxes: Squares,
-    pub(crate) player: u8,
 }
 
 impl Level {
     /// Reads a level in XSB: `#` wall, `@` player, `$` box, `.` goal, `+` player and `*` box on a goal; floor is a
-    /// space, `-` or `_`.
-    pub(crate) fn read(text: &str) -> Result<Setting, ParseError> {
+    /// space, `-` or `_`. Returns the level, its boxes and its player.
+    pub(crate) fn read(text: &str) -> Result<(Level, Squares, u8), ParseError> {
         let rows = rows(text)?;
         let (height, width) = (rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0));
         let mut letters = vec![b' '; width * height];
@@ -60,50 +53,42 @@ impl Level {
             return Err(refuse(format!("the level has two players, the second {}", named(other, width))));
         }
         let places = reachable(&letters, width, height, player)?;
-        if places.len() > MOST_SQUARES {
+        if places.len() > MAX_SQUARES {
             let count = places.len();
-            return Err(refuse(format!("the player can reach {count} squares: expected up to {MOST_SQUARES}")));
+            return Err(refuse(format!("the player can reach {count} squares: expected up to {MAX_SQUARES}")));
         }
-        let (mut level, square) = Level::of_places(letters.clone(), width, height, places);
-        let at = |wanted: &[u8]| {
+        let at = |kinds: &[u8]| {
             let mut squares = Squares::default();
-            let there =
-                level.places.iter().enumerate().filter(|(_, place)| wanted.contains(&letters[usize::from(**place)]));
-            there.for_each(|(number, _)| squares.insert(number as u8));
+            let is_kind = |place: u16| kinds.contains(&letters[usize::from(place)]);
+            (0..places.len()).filter(|&i| is_kind(places[i])).for_each(|i| squares.insert(i as u8));
             squares
         };
         let (goals, boxes) = (at(b".+*"), at(b"$*"));
-        level.places.iter().for_each(|&place| level.template[usize::from(place)] = b' ');
-        level.set_goals(goals);
+        let player = places.iter().position(|&place| usize::from(place) == player);
+        let player = player.expect("the player can reach its own square") as u8;
+        let level = Level::new(letters.clone(), width, height, places, goals);
         level.check(&letters, boxes)?;
-        Ok(Setting { player: square[player], boxes, level })
+        Ok((level, boxes, player))
     }
 
-    /// Numbers the squares; gives the number at each place too.
-    fn of_places(template: Vec<u8>, width: usize, height: usize, places: Vec<u16>) -> (Level, Vec<u8>) {
+    /// A level with these squares and goals. Pulls a box back from each goal to find pushes and live squares.
+    fn new(mut template: Vec<u8>, width: usize, height: usize, places: Vec<u16>, goals: Squares) -> Level {
         let mut square = vec![NOWHERE; template.len()];
-        places.iter().enumerate().for_each(|(number, &place)| square[usize::from(place)] = number as u8);
+        for (i, &place) in places.iter().enumerate() {
+            square[usize::from(place)] = i as u8;
+            template[usize::from(place)] = if goals.contains(i as u8) { b'.' } else { b' ' };
+        }
         let side = |place: u16, step| beside(usize::from(place), step, width, height).map_or(NOWHERE, |to| square[to]);
         let sides = places.iter().map(|&place| STEPS.map(|step| side(place, step))).collect();
-        let (goals, live) = (Squares::default(), Squares::default());
-        (Level { width, height, template, places, sides, goals, live, pushes: Vec::new() }, square)
+        let live = Squares::default();
+        let mut level = Level { width, height, template, places, sides, goals, live, pushes: Vec::new() };
+        level.pushes = goals.iter().map(|goal| level.pushes_to(goal)).collect();
+        let is_live = |&square: &usize| level.pushes.iter().any(|pushes| pushes[square] != UNREACHABLE);
+        (0..level.places.len()).filter(is_live).for_each(|square| level.live.insert(square as u8));
+        level
     }
 
-    /// Sets the goals, and finds out what follows from them by pulling a box back from each.
-    fn set_goals(&mut self, goals: Squares) {
-        self.goals = goals;
-        goals.iter().for_each(|goal| {
-            let place = usize::from(self.places[usize::from(goal)]);
-            self.template[place] = b'.';
-        });
-        self.pushes = goals.iter().map(|goal| self.pushes_to(goal)).collect();
-        for pushes in &self.pushes {
-            for (square, _) in pushes.iter().enumerate().filter(|(_, pushes)| **pushes != UNREACHABLE) {
-                self.live.insert(square as u8);
-            }
-        }
-    }
-
+    /// The pushes that a box needs from each square to a goal.
     fn pushes_to(&self, goal: u8) -> Vec<u16> {
         let mut pushes = vec![UNREACHABLE; self.places.len()];
         pushes[usize::from(goal)] = 0;
@@ -128,8 +113,8 @@ impl Level {
         self.sides[usize::from(square)][usize::from(direction)]
     }
 
-    /// Whether a box on this square, that is not on a goal, can never be pushed to one, or stands in a block of two by two
-    /// that nothing can move any more and that is not all on goals.
+    /// Whether a box on this square can never be pushed to a goal, or stands in a frozen block of two by two that is not all on
+    /// goals.
     #[inline]
     pub(crate) fn is_stuck(&self, boxes: &Squares, square: u8) -> bool {
         !self.live.contains(square) || self.is_frozen(boxes, square)
@@ -144,17 +129,20 @@ impl Level {
             if !blocked(above) || !blocked(beside) {
                 return false;
             }
-            let around = if above == NOWHERE { beside } else { above };
-            let other = if above == NOWHERE { vertical } else { horizontal };
             // With walls on both sides the corner between them does not matter.
-            let corner = if around == NOWHERE { NOWHERE } else { self.side(around, other) };
+            let corner = match (above, beside) {
+                (NOWHERE, NOWHERE) => NOWHERE,
+                (NOWHERE, _) => self.side(beside, vertical),
+                _ => self.side(above, horizontal),
+            };
             blocked(corner) && (off_goal(square) || off_goal(above) || off_goal(beside) || off_goal(corner))
         })
     }
 
-    /// Refuses what cannot be solved, where that is seen at once.
+    /// Refuses a level that is plainly unsolvable.
     fn check(&self, letters: &[u8], boxes: Squares) -> Result<(), ParseError> {
-        if let Some(place) = (0..letters.len()).find(|&place| letters[place] == b'$' && !self.has_square(place)) {
+        let has_square = |place: usize| self.places.iter().any(|&other| usize::from(other) == place);
+        if let Some(place) = (0..letters.len()).find(|&place| letters[place] == b'$' && !has_square(place)) {
             return Err(refuse(format!(
                 "there is no solution: the player cannot come near the box {}",
                 named(place, self.width)
@@ -174,20 +162,12 @@ impl Level {
             None => Ok(()),
         }
     }
-
-    fn has_square(&self, place: usize) -> bool {
-        self.places.iter().any(|&other| usize::from(other) == place)
-    }
 }
 
-/// The rows of a level, without empty ones around it; `|` ends a row too.
+/// The rows of a level, without empty rows around it; `|` ends a row too.
 fn rows(text: &str) -> Result<Vec<Vec<u8>>, ParseError> {
     let lines = text.split(['\n', '|']).filter(|line| !line.starts_with(';')).map(str::trim_end);
-    let mut rows: Vec<Vec<u8>> = Vec::new();
-    for line in lines {
-        let row: Result<Vec<u8>, ParseError> = line.chars().map(letter).collect();
-        rows.push(row?);
-    }
+    let rows: Vec<Vec<u8>> = lines.map(|line| line.chars().map(letter).collect()).collect::<Result<_, _>>()?;
     let first = rows.iter().position(|row| !row.is_empty());
     let last = rows.iter().rposition(|row| !row.is_empty());
     match (first, last) {
@@ -231,7 +211,7 @@ fn reachable(letters: &[u8], width: usize, height: usize, player: usize) -> Resu
     Ok((0..letters.len()).filter(|&place| seen[place]).map(|place| place as u16).collect())
 }
 
-/// The place one step on, or `None` beyond the border.
+/// The place one step away, or `None` beyond the border.
 fn beside(place: usize, step: (isize, isize), width: usize, height: usize) -> Option<usize> {
     let row = (place / width).checked_add_signed(step.0).filter(|&row| row < height)?;
     let column = (place % width).checked_add_signed(step.1).filter(|&column| column < width)?;

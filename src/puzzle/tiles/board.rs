@@ -1,16 +1,16 @@
 //! Packed boards.
 
 use super::Tiles;
-use crate::puzzle::{Move, Numbers, State};
+use crate::puzzle::{Move, State, StateIndex};
 
 /// A board of a sliding-tile puzzle.
 pub trait Board: State + PartialOrd + Ord {
     /// Rows, and columns.
     const SIDE: usize;
-    /// How many cells there are.
+    /// The number of cells.
     const CELLS: usize = Self::SIDE * Self::SIDE;
-    /// [`Puzzle::numbers`](crate::puzzle::Puzzle::numbers) of this size.
-    fn numbers(_puzzle: &Tiles<Self>) -> Option<&dyn Numbers<Self>> {
+    /// [`Rules::state_index`](crate::puzzle::Rules::state_index) of this size.
+    fn state_index(_puzzle: &Tiles<Self>) -> Option<&dyn StateIndex<Self>> {
         None
     }
 
@@ -31,25 +31,19 @@ pub trait Board: State + PartialOrd + Ord {
     }
 }
 
-/// Where each move takes the blank: `TARGETS[blank][move]`, 255 at the border.
+/// The blank's cell after each move: `TARGETS[blank][move]`, 255 at the border.
 const fn targets<const CELLS: usize>(side: usize) -> [[u8; 4]; CELLS] {
     let mut table = [[255; 4]; CELLS];
-    let mut blank = 0;
-    while blank < CELLS {
-        let (row, column) = (blank / side, blank % side);
-        if row > 0 {
-            table[blank][0] = (blank - side) as u8;
-        }
-        if row + 1 < side {
-            table[blank][1] = (blank + side) as u8;
-        }
-        if column + 1 < side {
-            table[blank][2] = (blank + 1) as u8;
-        }
-        if column > 0 {
-            table[blank][3] = (blank - 1) as u8;
-        }
-        blank += 1;
+    let mut cell = 0;
+    while cell < CELLS {
+        let (row, column) = (cell / side, cell % side);
+        table[cell] = [
+            if row > 0 { cell - side } else { 255 } as u8,
+            if row + 1 < side { cell + side } else { 255 } as u8,
+            if column + 1 < side { cell + 1 } else { 255 } as u8,
+            if column > 0 { cell - 1 } else { 255 } as u8,
+        ];
+        cell += 1;
     }
     table
 }
@@ -59,7 +53,7 @@ const fn targets<const CELLS: usize>(side: usize) -> [[u8; 4]; CELLS] {
 pub struct Packed8(pub u32);
 
 impl Packed8 {
-    /// The first cell that holds 0: where the blank is, 8 if it is in the ninth cell.
+    /// The blank's cell: the first of eight cells that holds 0, or 8, the ninth.
     #[inline]
     pub(super) fn blank(self) -> usize {
         // A 4-bit field is 0 exactly where the lowest borrow of x - 0x1111... comes from.
@@ -77,7 +71,7 @@ impl Packed8 {
 impl Board for Packed8 {
     const SIDE: usize = 3;
 
-    fn numbers(puzzle: &Tiles<Self>) -> Option<&dyn Numbers<Self>> {
+    fn state_index(puzzle: &Tiles<Self>) -> Option<&dyn StateIndex<Self>> {
         Some(puzzle)
     }
 
@@ -99,7 +93,7 @@ impl Board for Packed8 {
         let target = usize::from(TARGETS[blank][usize::from(action)]);
         match (blank, target) {
             (_, 255) => None,
-            // The ninth cell is not stored: filling it only empties the other one, leaving it fills that one.
+            // The ninth cell is not stored: only the other cell changes.
             (_, 8) => Some(Packed8(self.0 | self.ninth() << (4 * blank))),
             (8, _) => Some(Packed8(self.0 & !(15 << (4 * target)))),
             _ => {
@@ -110,8 +104,9 @@ impl Board for Packed8 {
     }
 }
 
+/// A board in one word.
 macro_rules! packed {
-    ($(#[$doc:meta])* $name:ident, $word:ty, $side:literal, $bits:literal) => {
+    ($(#[$doc:meta])* $name:ident($word:ty), side $side:literal, bits $bits:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub $word);
@@ -165,20 +160,14 @@ macro_rules! packed {
     };
 }
 
-packed!(
-    /// The 15-puzzle in 64 bits.
-    Packed15,
-    u64,
-    4,
-    4
-);
-packed!(
+packed! {
+    /// The 15-puzzle in 64 bits, 4 a tile.
+    Packed15(u64), side 4, bits 4
+}
+packed! {
     /// The 24-puzzle in 128 bits, 5 a tile.
-    Packed24,
-    u128,
-    5,
-    5
-);
+    Packed24(u128), side 5, bits 5
+}
 
 /// A board of any size, a byte a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

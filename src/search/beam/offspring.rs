@@ -1,42 +1,47 @@
-//! The [`children`] of a layer, and which of them are answers.
+//! The children of a layer, and the solutions among them.
 //!
-//! Children are taken in one order, which depends neither on the number of threads nor on that of ranks: that of their
-//! parents (by rank, and of equal rank, by hash), and of one parent's, that of the moves. Of several with the same state,
-//! the first counts.
+//! Children have one order, whatever the number of threads and ranks: by the score of their parent, then by its hash, then by
+//! move. Of several children with one state, the first counts.
 
 use super::cut::{Key, first_after};
-use super::{Place, Run, Shortlist};
+use super::sharing::{LayerSolution, StateId};
+use super::{BeamRun, Candidates};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::search::children::{self, Child, Parent, in_pieces};
-use crate::search::nodes::arena::NodeId;
-use crate::search::nodes::layer::Layer;
+use crate::search::children::{self, Child, Parent, parent_ranges};
+use crate::search::nodes::{Layer, NodeId};
 use crate::workers::{on_each, parts};
 use std::ops::Range;
 
-/// Children that were made together.
-pub(super) struct Made<S> {
+/// A layer is likely to have the children of the layer before, in proportion, and one part in this many more.
+const LIKELY_GROWTH_DIVISOR: usize = 8;
+
+/// The fewest children worth a thread to merge, or to read from a message.
+pub(super) const MIN_CHUNK: usize = 1 << 10;
+
+/// Children that one thread generated.
+pub(super) struct Offspring<S> {
     pub(super) children: Layer<S>,
-    /// The places in the order of children, where they are not made in it.
+    /// The key of each parent; empty where the children are generated in order.
     pub(super) order: Vec<Key>,
-    /// Which of them are goals.
+    /// The indices of the goals among them.
     goals: Vec<usize>,
 }
 
-impl<S> Default for Made<S> {
+impl<S> Default for Offspring<S> {
     fn default() -> Self {
-        Made { children: Layer::default(), order: Vec::new(), goals: Vec::new() }
+        Offspring { children: Layer::default(), order: Vec::new(), goals: Vec::new() }
     }
 }
 
-impl<S: Copy> Made<S> {
-    /// Drops all children, and makes room for so many.
-    fn make_room(&mut self, count: usize) {
-        self.children.make_room(count);
+impl<S: Copy> Offspring<S> {
+    /// Drops all children, and reserves memory for `count`.
+    fn reset(&mut self, count: usize) {
+        self.children.reset(count);
         self.order.clear();
         self.goals.clear();
     }
 
-    /// Adds a child, with its prior.
+    /// Adds a child with its prior.
     #[inline(always)]
     pub(super) fn push(&mut self, child: Child<S>, prior: f32) {
         self.children.states.push(child.state);
@@ -47,12 +52,12 @@ impl<S: Copy> Made<S> {
         self.children.priors.push(prior);
     }
 
-    /// Whose child one is, among those of all ranks.
-    pub(super) fn parent(&self, i: usize) -> Place {
-        Place { rank: self.children.owners.get(i).copied().unwrap_or(0), id: self.children.parents[i] }
+    /// The parent of a child.
+    pub(super) fn parent(&self, i: usize) -> StateId {
+        StateId::of_parent(&self.children.owners, &self.children.parents, i)
     }
 
-    /// The place of one in the order of children.
+    /// The place of a child in the order of children.
     fn place(&self, i: usize) -> (Key, Move) {
         (self.order[i], self.children.moves[i])
     }
@@ -61,26 +66,23 @@ impl<S: Copy> Made<S> {
     pub(super) fn sorted(self) -> Self {
         let mut ids: Vec<(usize, usize)> = (0..self.children.len()).map(|i| (0, i)).collect();
         ids.sort_unstable_by_key(|&(_, i)| self.place(i));
-        Made::collected(&[self], &ids)
+        Offspring::collected(&[self], &ids)
     }
 
-    /// Children of other pieces: the piece and the number there of each.
+    /// Children of other pieces; `ids` are pairs of a piece and an index in it.
     fn collected(pieces: &[Self], ids: &[(usize, usize)]) -> Self {
         let order = ids.iter().map(|&(piece, i)| pieces[piece].order[i]).collect();
-        Made { children: Layer::collected(ids, |piece| &pieces[piece].children), order, goals: Vec::new() }
+        Offspring { children: Layer::collected(ids, |piece| &pieces[piece].children), order, goals: Vec::new() }
     }
 }
 
-/// Children that a thread merges at least.
-const MERGED: usize = 1 << 10;
-
-/// The children of pieces that are each in order, in pieces that follow one another in it. They are no longer marked as goals.
-pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Made<S>]) -> Vec<Made<S>> {
+/// Merges pieces that are each in order, into pieces that follow one another in order. The goals are not marked any more.
+pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Offspring<S>]) -> Vec<Offspring<S>> {
     let lengths: Vec<usize> = pieces.iter().map(|piece| piece.children.len()).collect();
-    let parts = parts(threads, lengths.iter().sum(), MERGED);
+    let parts = parts(threads, lengths.iter().sum(), MIN_CHUNK);
     let Some(longest) = pieces.iter().max_by_key(|piece| piece.children.len()) else { return Vec::new() };
-    // Where each part begins in each piece: the longest tells about where others are.
-    let start = |piece: &Made<S>, part: usize| {
+    // Where each part starts in each piece, about evenly by the longest one.
+    let start = |piece: &Offspring<S>, part: usize| {
         let first = longest.place(part * longest.children.len() / parts);
         first_after(piece.children.len(), |i| piece.place(i) < first)
     };
@@ -90,104 +92,102 @@ pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Made<S>]) 
     on_each(threads, starts.windows(2).collect(), |ends: &[Vec<usize>]| {
         let of_piece = |piece: usize| (ends[0][piece]..ends[1][piece]).map(move |i| (piece, i));
         let mut ids: Vec<(usize, usize)> = (0..pieces.len()).flat_map(of_piece).collect();
-        // Stable, and so soon done where sorted parts follow one another.
+        // A stable sort is fast on sorted runs.
         ids.sort_by_key(|&(piece, i)| pieces[piece].place(i));
-        Made::collected(pieces, &ids)
+        Offspring::collected(pieces, &ids)
     })
 }
 
 /// The hashes of children, piece by piece.
-pub(super) fn hashes<S>(made: &[Made<S>]) -> Vec<&[u64]> {
+pub(super) fn hashes<S>(made: &[Offspring<S>]) -> Vec<&[u64]> {
     made.iter().map(|piece| piece.children.hashes.as_slice()).collect()
 }
 
-/// A child that is a goal or in the perimeter.
-pub(super) struct Found<S> {
-    /// The cost of the solution by way of it.
-    pub(super) cost: Cost,
-    pub(super) parent: Place,
-    /// Its place in the order of children.
-    pub(super) order: (Key, Move),
-    pub(super) state: S,
-}
-
-impl<P: Puzzle> Run<'_, P> {
-    /// The children of some states of the layer that are on the shortlist, in the room of others that were made before.
+impl<P: Puzzle> BeamRun<'_, P> {
+    /// Generates the candidates among the children of some states of the layer, into the memory of earlier pieces.
     pub(super) fn make(
         &self,
         parents: Range<usize>,
-        shortlist: &Shortlist,
-        room: Vec<Made<P::State>>,
-    ) -> Vec<Made<P::State>> {
+        candidates: &Candidates,
+        mut buffers: Vec<Offspring<P::State>>,
+    ) -> Vec<Offspring<P::State>> {
         let (puzzle, layer) = (self.puzzle, &self.layer);
-        let each = self.children_each(shortlist);
-        in_pieces(self.threads, parents, each, room, |range, made| {
-            made.make_room(range.len() * each);
+        let each = self.children_each(candidates);
+        let ranges = parent_ranges(self.threads, parents, each);
+        buffers.resize_with(ranges.len(), Offspring::default);
+        on_each(self.threads, ranges.into_iter().zip(buffers).collect(), |(range, mut made)| {
+            made.reset(range.len() * each);
             for i in range {
                 let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: layer.costs[i] };
-                let moves = (0..puzzle.move_count() as Move).filter(|&action| shortlist.has(layer, i, action));
-                children::make(puzzle, &self.hasher, parent, moves, None, |child| {
+                let moves = (0..puzzle.move_count() as Move).filter(|&action| candidates.has(layer, i, action));
+                children::make(puzzle, parent, moves, None, |child| {
                     if puzzle.is_goal(&child.state) {
                         made.goals.push(made.children.len());
                     }
                     if !self.exchange.is_alone() {
                         made.order.push(self.key(i));
                     }
-                    let prior = shortlist.prior(i, child.action).unwrap_or(0.0);
-                    made.push(child, super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.ranks[i]);
+                    let prior = candidates.prior(i, child.action).unwrap_or(0.0);
+                    made.push(child, super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.scores[i]);
                 });
             }
+            made
         })
     }
 
-    /// About how many children of a parent are on the shortlist.
-    pub(super) fn children_each(&self, shortlist: &Shortlist) -> usize {
+    /// The expected number of a state's candidates.
+    pub(super) fn children_each(&self, candidates: &Candidates) -> usize {
         let moves = self.puzzle.move_count();
-        if shortlist.last.is_some() { self.settings.candidates.clamp(1, moves) } else { moves }
+        if candidates.last.is_some() { self.settings.candidates.clamp(1, moves) } else { moves }
     }
 
-    /// The place of a state of the layer in the order of all.
+    /// The expected number of new children of the layer.
+    pub(super) fn likely_children(&self, candidates: &Candidates) -> usize {
+        let all = self.layer.len() * self.children_each(candidates);
+        let (parents, children) = self.last_yield;
+        let as_before = self.layer.len() * children / parents.max(1);
+        all.min(as_before + as_before / LIKELY_GROWTH_DIVISOR)
+    }
+
+    /// The place of a state of the layer in the order of all ranks' states.
     pub(super) fn key(&self, i: usize) -> Key {
-        Key::new(self.layer.ranks[i], self.layer.hashes[i])
+        Key::new(self.layer.scores[i], self.layer.hashes[i])
     }
 
-    /// Takes the goals among the children that were just made from this rank's layer.
-    pub(super) fn take_goals(&mut self, made: &[Made<P::State>]) {
-        for Made { children, goals, .. } in made {
+    /// Takes the goals among children of this rank's layer.
+    pub(super) fn take_goals(&mut self, made: &[Offspring<P::State>]) {
+        for Offspring { children, goals, .. } in made {
             for &i in goals.iter().take_while(|&&i| i < children.len()) {
-                let parent = Place { rank: self.exchange.rank() as u16, id: children.parents[i] };
-                let order = (self.key(parent.id as usize), children.moves[i]);
-                self.take_found(Found { cost: children.costs[i], parent, order, state: children.states[i] });
+                let parent = StateId { rank: self.exchange.rank() as u16, index: children.parents[i] };
+                let order = (self.key(parent.index as usize), children.moves[i]);
+                self.take_solution(children.costs[i], order, parent, &children.states[i]);
             }
         }
     }
 
-    /// Takes a child that ends the layers, if it is the cheapest so far; of equals, the first.
-    fn take_found(&mut self, found: Found<P::State>) {
-        if self.found.as_ref().is_none_or(|best| (found.cost, found.order) < (best.cost, best.order)) {
-            self.found = Some(found);
-        }
-    }
-
-    /// Looks up children in the perimeter.
-    pub(super) fn look_up(&mut self, made: &[Made<P::State>], fresh: &[Vec<u32>]) {
+    /// Looks up new children in the perimeter.
+    pub(super) fn look_up(&mut self, made: &[Offspring<P::State>], fresh: &[Vec<u32>]) {
         let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
         if perimeter.is_empty() {
             return;
         }
         let known = on_each(self.threads, made.iter().zip(fresh).collect(), |(made, fresh)| {
-            let known = perimeter.costs(puzzle, fresh.len(), |i| &made.children.states[fresh[i] as usize]);
+            let known = perimeter.costs_on_rim(puzzle, fresh.len(), |i| &made.children.states[fresh[i] as usize]);
             known.into_iter().map(|(i, rest)| (made, fresh[i] as usize, rest)).collect::<Vec<_>>()
         });
-        for (made @ Made { children, order, .. }, i, rest) in known.into_iter().flatten() {
+        for (made @ Offspring { children, order, .. }, i, rest) in known.into_iter().flatten() {
             let parent = made.parent(i);
-            let order = order.get(i).copied().unwrap_or_else(|| self.key(parent.id as usize));
-            self.take_found(Found {
-                cost: children.costs[i] + rest,
-                parent,
-                order: (order, children.moves[i]),
-                state: children.states[i],
-            });
+            let key = order.get(i).copied().unwrap_or_else(|| self.key(parent.index as usize));
+            self.take_solution(children.costs[i] + rest, (key, children.moves[i]), parent, &children.states[i]);
+        }
+    }
+
+    /// Takes a solution through a child that is a goal or in the perimeter, if it is the cheapest so far; of equals, the first.
+    fn take_solution(&mut self, cost: Cost, order: (Key, Move), parent: StateId, child: &P::State) {
+        if self.solution.as_ref().is_none_or(|best| (cost, order) < (best.cost, best.order))
+            && let Some(rest) = self.settings.perimeter.path_to_goal(self.puzzle, child)
+        {
+            self.solution = Some(LayerSolution { cost, order, parent, rest });
         }
     }
 }
@@ -196,9 +196,9 @@ impl<P: Puzzle> Run<'_, P> {
 mod tests {
     use super::*;
 
-    /// Children in any order, each with a state that tells its place.
-    fn piece(places: impl Iterator<Item = u64>) -> Made<u64> {
-        let mut made = Made::default();
+    /// Children in any order; the state of each gives its place.
+    fn piece(places: impl Iterator<Item = u64>) -> Offspring<u64> {
+        let mut made = Offspring::default();
         for place in places {
             made.order.push(Key::new((place / 100) as f32, place / 10));
             made.children.moves.push((place % 10) as Move);
@@ -217,7 +217,7 @@ mod tests {
         let lengths: [&[u64]; 4] = [&[], &[0, 0], &[9000, 0, 400, 1], &[3000; 6]];
         for lengths in lengths {
             let starts = (0..lengths.len()).map(|i| lengths[..i].iter().sum());
-            let pieces: Vec<Made<u64>> =
+            let pieces: Vec<Offspring<u64>> =
                 starts.zip(lengths).map(|(start, &count)| scattered(start, count).sorted()).collect();
             let mut expected: Vec<u64> = pieces.iter().flat_map(|piece| piece.children.states.clone()).collect();
             expected.sort_unstable();
@@ -227,7 +227,7 @@ mod tests {
                 assert!(merged.len() <= 1 || threads > 1);
                 let states: Vec<u64> = merged.iter().flat_map(|piece| piece.children.states.clone()).collect();
                 assert!(states == expected, "{threads} threads");
-                for Made { children, order, .. } in &merged {
+                for Offspring { children, order, .. } in &merged {
                     assert_eq!((order.len(), children.owners.len()), (children.len(), 0));
                     for (i, &state) in children.states.iter().enumerate() {
                         let facts = (children.hashes[i], children.parents[i], children.priors[i]);

@@ -1,43 +1,66 @@
-//! What the ranks that share a beam agree on, and fetch from each other.
+//! Agreement of the ranks that share a beam, and the states that they fetch from each other.
 
 use super::cut::{Key, first_after};
-use super::{Place, Run, Shortlist};
+use super::{BeamRun, Candidates};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
 use crate::search::limits::Interrupt;
-use crate::search::nodes::arena::NodeId;
+use crate::search::nodes::NodeId;
 use crate::search::{Control, Incumbent, Limit, Stats};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// What a rank knows once it has generated its part of a layer.
+/// A state of a layer: the rank that owns it, and its index there.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct StateId {
+    pub(super) rank: u16,
+    pub(super) index: NodeId,
+}
+
+impl StateId {
+    /// From columns of a layer; `owners` is empty where no other rank shares the search.
+    pub(super) fn of_parent(owners: &[u16], parents: &[NodeId], i: usize) -> Self {
+        StateId { rank: owners.get(i).copied().unwrap_or(0), index: parents[i] }
+    }
+}
+
+/// Back pointers of an earlier layer: parent and move of each state.
+pub(super) struct BackPointers {
+    pub(super) parents: Vec<NodeId>,
+    /// Empty where no other rank shares the search.
+    pub(super) owners: Vec<u16>,
+    pub(super) moves: Vec<Move>,
+}
+
+/// The report of a rank that has generated its part of a layer.
 #[derive(Serialize, Deserialize)]
-struct Known {
+struct LayerReport {
     limit: Option<Limit>,
     generated: u64,
-    found: Option<FoundThere>,
+    solution: Option<LayerSolution>,
 }
 
-/// The best answer of a rank: its cost, its place in the order of children, its state's parent, and the moves from its state
-/// on.
+/// A solution through a child that is a goal or in the perimeter.
 #[derive(Serialize, Deserialize)]
-struct FoundThere {
-    cost: Cost,
-    order: (Key, Move),
-    parent: Place,
-    rest: Vec<Move>,
+pub(super) struct LayerSolution {
+    pub(super) cost: Cost,
+    /// The place of the child in the order of children: the key of its parent, and the move.
+    pub(super) order: (Key, Move),
+    pub(super) parent: StateId,
+    /// The moves from the child on.
+    pub(super) rest: Vec<Move>,
 }
 
-impl<P: Puzzle> Run<'_, P> {
-    /// The parents whose children are generated together, in the order of all ranks' parents: as many ranges on each rank,
-    /// which need not be equally long.
-    pub(super) fn blocks(&self, children: usize, shortlist: &Shortlist) -> Result<Vec<Range<usize>>, HeuristicError> {
+impl<P: Puzzle> BeamRun<'_, P> {
+    /// Cuts the layer into blocks of parents with about this many children. All ranks have the same number of blocks, with the
+    /// same bounds in the order of all ranks' parents.
+    pub(super) fn blocks(&self, children: usize, candidates: &Candidates) -> Result<Vec<Range<usize>>, HeuristicError> {
         let count = self.layer.len();
-        let each = (children / self.children_each(shortlist)).max(1);
+        let each = (children / self.children_each(candidates)).max(1);
         if self.exchange.is_alone() {
             return Ok((0..count.div_ceil(each)).map(|block| block * each..count.min((block + 1) * each)).collect());
         }
-        // Hashes deal states out evenly: the first rank's blocks are as good as those of any other.
+        // Hashes spread states evenly: the first rank's bounds serve all.
         let is_first = self.exchange.rank() == 0;
         let own: Vec<Key> =
             (1..).map(|block| block * each).take_while(|&i| is_first && i < count).map(|i| self.key(i)).collect();
@@ -49,24 +72,17 @@ impl<P: Puzzle> Run<'_, P> {
         Ok(starts.windows(2).map(|ends| ends[0]..ends[1]).collect())
     }
 
-    /// Has all ranks agree on the answer of this layer, or on the limit that one of them has reached. An answer that was
-    /// found before the limit is one.
-    pub(super) fn agree(&mut self, ended: Result<(), Interrupt>, control: &Control<'_>) -> Result<(), Interrupt> {
-        let limit = match ended {
-            Ok(()) => None,
-            Err(Interrupt::Limit(limit)) => Some(limit),
-            Err(failed) => return Err(failed),
-        };
-        let found = self.found.take().and_then(|found| {
-            let rest = self.settings.perimeter.path_to_goal(self.puzzle, &found.state)?;
-            Some(FoundThere { cost: found.cost, order: found.order, parent: found.parent, rest })
-        });
-        let known = self.exchange.gather(Known { limit, generated: self.stats.generated, found })?;
-        let generated: u64 = known.iter().map(|known| known.generated).sum();
-        let limit = known.iter().find_map(|known| known.limit);
-        let found = known.into_iter().filter_map(|known| known.found).min_by_key(|found| (found.cost, found.order));
-        if let Some(FoundThere { cost, order: (_, action), parent, rest }) = found {
-            let mut moves = self.path_to(self.behind.len(), parent)?;
+    /// Agrees with all ranks on the solution of this layer, or on a limit that one of them has reached. A solution found
+    /// before the limit counts.
+    pub(super) fn agree(&mut self, limit: Option<Limit>, control: &Control<'_>) -> Result<(), Interrupt> {
+        let (generated, solution) = (self.stats.generated, self.solution.take());
+        let ranks = self.exchange.gather(LayerReport { limit, generated, solution })?;
+        let generated: u64 = ranks.iter().map(|rank| rank.generated).sum();
+        let limit = ranks.iter().find_map(|rank| rank.limit);
+        let solutions = ranks.into_iter().filter_map(|rank| rank.solution);
+        let best = solutions.min_by_key(|solution| (solution.cost, solution.order));
+        if let Some(LayerSolution { cost, order: (_, action), parent, rest }) = best {
+            let mut moves = self.path_to(self.back_pointers.len(), parent)?;
             moves.push(action);
             moves.extend(rest);
             self.best = Some(Incumbent { moves, cost });
@@ -79,12 +95,12 @@ impl<P: Puzzle> Run<'_, P> {
         }
     }
 
-    /// The moves from the start to a state of a layer; all ranks ask for the same one.
-    pub(super) fn path_to(&self, layer: usize, mut at: Place) -> Result<Vec<Move>, HeuristicError> {
+    /// The moves from the start to a state of a layer. All ranks must ask for the same state.
+    pub(super) fn path_to(&self, layer: usize, mut at: StateId) -> Result<Vec<Move>, HeuristicError> {
         let mut moves = Vec::with_capacity(layer);
-        for behind in self.behind[..layer].iter().rev() {
-            let is_own = usize::from(at.rank) == self.exchange.rank();
-            let own = is_own.then(|| (behind.parent(at.id as usize), behind.moves[at.id as usize]));
+        for BackPointers { parents, owners, moves: actions } in self.back_pointers[..layer].iter().rev() {
+            let (is_own, i) = (usize::from(at.rank) == self.exchange.rank(), at.index as usize);
+            let own = is_own.then(|| (StateId::of_parent(owners, parents, i), actions[i]));
             let step = self.exchange.gather(own)?.into_iter().flatten().next();
             let (parent, action) = step.ok_or_else(lost)?;
             moves.push(action);
@@ -94,53 +110,53 @@ impl<P: Puzzle> Run<'_, P> {
         Ok(moves)
     }
 
-    /// The states of a layer that are this rank's, generated again.
+    /// Generates the states of a layer that this rank owns once more.
     pub(super) fn states_of(&self, layer: usize) -> Result<Vec<P::State>, HeuristicError> {
         let mut states = vec![self.start];
-        for (depth, behind) in self.behind[..layer].iter().enumerate() {
-            // The start is known to all.
+        for (depth, BackPointers { parents, owners, moves }) in self.back_pointers[..layer].iter().enumerate() {
+            // All ranks have the start.
             let parents = if depth == 0 || self.exchange.is_alone() {
-                behind.parents.iter().map(|&parent| states[parent as usize]).collect()
+                parents.iter().map(|&parent| states[parent as usize]).collect()
             } else {
-                self.fetch(&states, &behind.owners, &behind.parents)?
+                self.fetch(&states, owners, parents)?
             };
             let child = |(parent, &action): (&P::State, &Move)| {
                 self.puzzle.apply(parent, action).expect("the move was legal before")
             };
-            states = parents.iter().zip(&behind.moves).map(child).collect();
+            states = parents.iter().zip(moves).map(child).collect();
         }
         Ok(states)
     }
 
-    /// States of a layer, of which `own` are this rank's: those at these numbers of these ranks.
+    /// Fetches states of a layer by rank and index; `own` are those of this rank.
     fn fetch(&self, own: &[P::State], owners: &[u16], ids: &[NodeId]) -> Result<Vec<P::State>, HeuristicError> {
         let bytes = self.state_bytes()?;
-        let mut wanted = vec![Vec::new(); self.exchange.size()];
+        let mut requests = vec![Vec::new(); self.exchange.size()];
         for (&owner, id) in owners.iter().zip(ids) {
-            wanted[usize::from(owner)].extend_from_slice(&id.to_le_bytes());
+            requests[usize::from(owner)].extend_from_slice(&id.to_le_bytes());
         }
-        let answer = |wanted: Vec<u8>| {
-            let mut answer = Vec::new();
-            for id in wanted.chunks_exact(4) {
-                (bytes.write)(&own[u32::from_le_bytes([id[0], id[1], id[2], id[3]]) as usize], &mut answer);
+        let reply = |request: Vec<u8>| {
+            let mut states = Vec::new();
+            for id in request.chunks_exact(4) {
+                (bytes.write)(&own[u32::from_le_bytes([id[0], id[1], id[2], id[3]]) as usize], &mut states);
             }
-            answer
+            states
         };
-        let answers = self.exchange.all_to_all(wanted)?.into_iter().map(answer).collect();
-        let sent = self.exchange.all_to_all(answers)?;
-        let mut sent: Vec<_> = sent.iter().map(|states| states.chunks_exact(bytes.size).map(bytes.read)).collect();
-        let next = |&owner: &u16| sent[usize::from(owner)].next();
+        let replies = self.exchange.all_to_all(requests)?.into_iter().map(reply).collect();
+        let replies = self.exchange.all_to_all(replies)?;
+        let mut states: Vec<_> = replies.iter().map(|states| states.chunks_exact(bytes.size).map(bytes.read)).collect();
+        let next = |&owner: &u16| states[usize::from(owner)].next();
         owners.iter().map(next).collect::<Option<_>>().ok_or_else(lost)
     }
 
-    /// How states travel.
+    /// The bytes of a state in a message.
     pub(super) fn state_bytes(&self) -> Result<StateBytes<P::State>, HeuristicError> {
         self.puzzle.state_bytes().ok_or_else(|| {
             HeuristicError(format!("the states of {} cannot travel from one process to another", self.puzzle.name()))
         })
     }
 
-    /// What all ranks have counted.
+    /// The sums of all ranks' counts.
     pub(super) fn stats_of_all(&self) -> Result<Stats, HeuristicError> {
         let Stats { generated, expanded, evaluated, stored, .. } = self.stats;
         let sum = |sum: [u64; 4], counts: [u64; 4]| std::array::from_fn(|i| sum[i] + counts[i]);
@@ -152,10 +168,4 @@ impl<P: Puzzle> Run<'_, P> {
 
 fn lost() -> HeuristicError {
     HeuristicError("a rank has lost a state of its beam".into())
-}
-
-impl super::Behind {
-    fn parent(&self, i: usize) -> Place {
-        Place { rank: self.owners.get(i).copied().unwrap_or(0), id: self.parents[i] }
-    }
 }

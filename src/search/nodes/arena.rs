@@ -1,10 +1,11 @@
-//! The nodes of a search, in segments: an index never moves, and growing copies nothing.
+//! All nodes of a search, in segments: a node never moves, and growing copies nothing.
 
+use super::MIN_CHUNK;
 use crate::puzzle::{Cost, Move, State};
 use crate::workers::{extend, on_each};
 use std::ops::{Index, IndexMut};
 
-/// The number of a node.
+/// The index of a node.
 pub type NodeId = u32;
 
 /// The parent of the start.
@@ -15,11 +16,11 @@ pub const NO_PARENT: NodeId = NodeId::MAX;
 pub struct Node<S> {
     /// The state.
     pub state: S,
-    /// The node that it was reached from.
+    /// The node it was reached from.
     pub parent: NodeId,
     /// The path cost.
     pub g: Cost,
-    /// The cost-to-go; NaN until it is evaluated.
+    /// The estimated cost-to-go; NaN until it is evaluated.
     pub h: f32,
     /// The move that reached it.
     pub action: Move,
@@ -29,9 +30,6 @@ pub struct Node<S> {
 
 const SEGMENT_BITS: u32 = 14;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
-
-/// Nodes that a thread takes at least.
-const LEAST_EACH: usize = 1 << 11;
 
 /// All nodes of a search.
 #[derive(Debug)]
@@ -47,17 +45,12 @@ impl<S> Default for Arena<S> {
 }
 
 impl<S: State> Arena<S> {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// Whether another node would have no number.
+    /// Whether no index is left for another node.
     pub fn is_full(&self) -> bool {
         self.length >= NO_PARENT as usize
     }
@@ -69,7 +62,7 @@ impl<S: State> Arena<S> {
     pub fn push(&mut self, node: Node<S>) -> NodeId {
         assert!(!self.is_full(), "the arena is full");
         if self.length.is_multiple_of(SEGMENT) {
-            // The first one grows as it is needed: many searches are short.
+            // The first segment grows as needed: many searches are short.
             self.segments.push(if self.length == 0 { Vec::new() } else { Vec::with_capacity(SEGMENT) });
         }
         self.segments[self.length >> SEGMENT_BITS].push(node);
@@ -77,10 +70,10 @@ impl<S: State> Arena<S> {
         (self.length - 1) as NodeId
     }
 
-    /// Adds so many nodes, each made from its number among them; gives the number of the first.
+    /// Adds `count` nodes; `node` makes each from its number among them. Returns the index of the first.
     ///
     /// # Panics
-    /// If there is no room for them in the arena.
+    /// If they do not fit into the arena.
     pub fn extend(&mut self, threads: usize, count: usize, node: impl Fn(usize) -> Node<S> + Sync) -> NodeId {
         assert!(count < NO_PARENT as usize - self.length, "the arena is full");
         let (first, mut done) = (self.length as NodeId, 0);
@@ -89,14 +82,14 @@ impl<S: State> Arena<S> {
                 self.segments.push(Vec::with_capacity(SEGMENT));
             }
             let segment = &mut self.segments[self.length >> SEGMENT_BITS];
-            let some = (SEGMENT - segment.len()).min(count - done);
-            extend(threads, segment, some, LEAST_EACH, |i| node(done + i));
-            (self.length, done) = (self.length + some, done + some);
+            let added = (SEGMENT - segment.len()).min(count - done);
+            extend(threads, segment, added, MIN_CHUNK, |i| node(done + i));
+            (self.length, done) = (self.length + added, done + added);
         }
         first
     }
 
-    /// Gives nodes their estimates: those from `first` on.
+    /// Sets the estimates of consecutive nodes, from `first` on.
     pub fn set_estimates(&mut self, threads: usize, first: NodeId, values: &[f32]) {
         let from = first as usize & (SEGMENT - 1);
         let segments = self.segments[first as usize >> SEGMENT_BITS..].iter_mut();
@@ -106,22 +99,22 @@ impl<S: State> Arena<S> {
             let count = nodes.len().min(rest.len());
             let (some, left) = rest.split_at(count);
             rest = left;
-            nodes[..count].chunks_mut(LEAST_EACH).zip(some.chunks(LEAST_EACH))
+            nodes[..count].chunks_mut(MIN_CHUNK).zip(some.chunks(MIN_CHUNK))
         });
         on_each(threads, parts.collect(), |(nodes, values): (&mut [Node<S>], &[f32])| {
             nodes.iter_mut().zip(values).for_each(|(node, &h)| node.h = h);
         });
     }
 
-    /// Drops all nodes that are not kept; the others are numbered anew, in order. Gives the new number of each node
-    /// that was kept.
+    /// Drops all nodes that are not kept, and moves the others together in order. Returns the new index of each node, and
+    /// [`NO_PARENT`] for a dropped one.
     ///
     /// # Panics
-    /// If a node is kept whose parent is not, or `kept` has not an entry for each node.
+    /// If a node is kept and its parent is not, or if `kept` has another length than the arena.
     pub fn retain(&mut self, kept: &[bool]) -> Vec<NodeId> {
         assert_eq!(kept.len(), self.length);
         let mut next = 0;
-        let numbers: Vec<NodeId> = kept
+        let indices: Vec<NodeId> = kept
             .iter()
             .map(|&kept| {
                 next += NodeId::from(kept);
@@ -131,20 +124,20 @@ impl<S: State> Arena<S> {
         for id in (0..self.length as NodeId).filter(|&id| kept[id as usize]) {
             let mut node = self[id];
             if node.parent != NO_PARENT {
-                node.parent = numbers[node.parent as usize];
+                node.parent = indices[node.parent as usize];
                 assert!(node.parent != NO_PARENT, "a node is kept without its parent");
             }
-            self[numbers[id as usize]] = node;
+            self[indices[id as usize]] = node;
         }
         self.length = next as usize;
         self.segments.truncate(self.length.div_ceil(SEGMENT));
         if let Some(last) = self.segments.last_mut() {
             last.truncate((self.length - 1) % SEGMENT + 1);
         }
-        numbers
+        indices
     }
 
-    /// Bytes taken.
+    /// Memory in use, in bytes.
     pub fn bytes(&self) -> u64 {
         (self.segments.len() * SEGMENT * size_of::<Node<S>>()) as u64
     }
@@ -182,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_nodes_are_added_and_estimated_as_one_after_the_other() {
+    fn many_nodes_are_added_and_estimated_as_if_one_by_one() {
         let node =
             |i: usize| Node { state: i as u64, parent: i as NodeId, g: 7, h: f32::NAN, action: 1, closed: false };
         let values: Vec<f32> = (0..2 * SEGMENT).map(|i| i as f32).collect();

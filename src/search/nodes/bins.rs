@@ -1,29 +1,22 @@
-//! Entries in the order of bins: what is to go to different places is sorted by place first, each range of it by a thread, so
-//! that no thread passes over what others take.
+//! Entries sorted by bin: threads sort ranges of them, then each thread takes some bins and passes over no entry of another.
 
-/// How many bins there are.
-pub(in crate::search) const BINS: usize = 64;
+/// The number of bins.
+pub const BINS: usize = 64;
 
-/// Entries by bin, and within a bin, as they came.
+/// Entries by bin; within a bin they keep their order.
 #[derive(Debug)]
-pub(in crate::search) struct Bins<T = u64> {
+pub struct Bins<T = u64> {
     entries: Vec<T>,
-    /// Where those of each bin begin, and where the last ones end.
+    /// Where each bin starts, and where the last one ends.
     starts: [u32; BINS + 1],
 }
 
-impl<T> Default for Bins<T> {
-    fn default() -> Self {
-        Bins { entries: Vec::new(), starts: [0; BINS + 1] }
-    }
-}
-
 impl<T: Copy + Default> Bins<T> {
-    /// Sorts entries, each with its bin.
+    /// Sorts entries, each given with its bin.
     ///
     /// # Panics
-    /// If there are not so many bins.
-    pub(in crate::search) fn new(entries: impl Iterator<Item = (usize, T)> + Clone) -> Self {
+    /// If a bin is not below [`BINS`].
+    pub fn new(entries: impl Iterator<Item = (usize, T)> + Clone) -> Self {
         let mut starts = [0; BINS + 1];
         entries.clone().for_each(|(bin, _)| starts[bin + 1] += 1);
         for bin in 0..BINS {
@@ -31,9 +24,9 @@ impl<T: Copy + Default> Bins<T> {
         }
         let (mut sorted, mut next) = (vec![T::default(); starts[BINS] as usize], starts);
         for (bin, entry) in entries {
-            let place = &mut next[bin];
-            sorted[*place as usize] = entry;
-            *place += 1;
+            let slot = &mut next[bin];
+            sorted[*slot as usize] = entry;
+            *slot += 1;
         }
         Bins { entries: sorted, starts }
     }
@@ -43,13 +36,13 @@ impl<T> Bins<T> {
     /// The entries of a bin.
     ///
     /// # Panics
-    /// If there are not so many bins.
-    pub(in crate::search) fn of(&self, bin: usize) -> &[T] {
+    /// If the bin is not below [`BINS`].
+    pub fn of(&self, bin: usize) -> &[T] {
         &self.entries[self.starts[bin] as usize..self.starts[bin + 1] as usize]
     }
 
     /// All entries.
-    pub(in crate::search) fn all(&self) -> &[T] {
+    pub fn all(&self) -> &[T] {
         &self.entries
     }
 }
@@ -59,11 +52,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stay_in_their_order_within_a_bin() {
+    fn entries_keep_their_order_within_a_bin() {
         let numbers = || (0..1000u64).map(|i| ((i * i % 61) as usize, i));
         let bins = Bins::new(numbers());
         for bin in 0..BINS {
-            let expected: Vec<u64> = numbers().filter(|(of, _)| *of == bin).map(|(_, number)| number).collect();
+            let expected: Vec<u64> =
+                numbers().filter(|(its_bin, _)| *its_bin == bin).map(|(_, number)| number).collect();
             assert_eq!(bins.of(bin), expected);
         }
         assert_eq!(bins.all().len(), 1000);

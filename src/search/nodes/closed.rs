@@ -1,44 +1,54 @@
-//! Which states are stored, and where: hash tables of node numbers, each with half of its state's hash, in shards, so that one
-//! grows at a time.
+//! The closed list: which states are stored, and at which index. Sharded hash tables of node indices, each with the upper half
+//! of its state's hash, so that one shard grows at a time.
 
 use super::arena::{Arena, Node, NodeId};
 use super::bins::{BINS, Bins};
-use super::table::Table;
+use super::table::HashTable;
 use crate::puzzle::State;
 use crate::workers::in_shards;
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
-/// How many shards there are: a power of two.
-pub const SHARDS: usize = BINS;
+/// The number of shards, a power of two.
+const SHARDS: usize = BINS;
 
-/// Words that a thread takes at least.
-const LEAST_EACH: usize = 1 << 8;
+/// The fewest entries worth a thread.
+const MIN_ENTRIES: usize = 1 << 8;
 
-/// Words whose places are loaded while those before are looked for.
-pub const AHEAD: usize = 16;
+/// How many entries in advance memory is prefetched.
+pub const PREFETCH_AHEAD: usize = 16;
 
-/// The index of an arena by state.
+/// The indices of stored states in an arena.
 #[derive(Debug)]
 pub struct Closed {
-    shards: Vec<Table>,
-    hasher: FixedState,
+    shards: Vec<HashTable>,
 }
 
 impl Default for Closed {
     fn default() -> Self {
-        Closed { shards: (0..SHARDS).map(|_| Table::default()).collect(), hasher: FixedState::default() }
+        Closed { shards: shards() }
     }
 }
 
+/// The hash of a state, the same in every process.
+#[inline(always)]
+pub fn hash<S: State>(state: &S) -> u64 {
+    FixedState::default().hash_one(state)
+}
+
+/// An empty table for each shard.
+pub fn shards() -> Vec<HashTable> {
+    (0..SHARDS).map(|_| HashTable::default()).collect()
+}
+
 impl Closed {
-    /// Adds a node to the arena, unless one of its state is there. Gives its number (`Ok`), or that of the other (`Err`).
+    /// Adds a node to the arena, unless its state is stored. Returns its index (`Ok`), or that of the stored state (`Err`).
     ///
     /// # Panics
     /// If the arena [is full](Arena::is_full).
     pub fn store<S: State>(&mut self, arena: &mut Arena<S>, node: Node<S>) -> Result<NodeId, NodeId> {
         assert!(!arena.is_full(), "the arena is full");
-        let hash = self.hash(&node.state);
+        let hash = hash(&node.state);
         let next = arena.len() as NodeId;
         match self.shards[shard_of(hash)].find_or_insert(word(hash, next), |word| arena[id(word)].state == node.state) {
             Some(word) => Err(id(word)),
@@ -46,52 +56,35 @@ impl Closed {
         }
     }
 
-    /// What hashes states for this index.
-    pub fn hasher(&self) -> &FixedState {
-        &self.hasher
-    }
-
-    /// The hash of a state, as this index has it.
-    #[inline]
-    pub fn hash<S: State>(&self, state: &S) -> u64 {
-        self.hasher.hash_one(state)
-    }
-
-    /// The node of a state of this hash that is there.
+    /// The node of a state with this hash, if it is stored.
     pub fn find<S: State>(&self, arena: &Arena<S>, hash: u64, state: &S) -> Option<NodeId> {
         self.shards[shard_of(hash)].find(hash, |word| arena[id(word)].state == *state).map(id)
     }
 
-    /// Has the place loaded where a state of this hash is looked for.
+    /// Prefetches the line where a state with this hash is looked for.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         self.shards[shard_of(hash)].prefetch(hash);
     }
 
-    /// Adds nodes, none of whose states is there, each thread some shards. `pieces` have the numbered hashes of states; `id_of`
-    /// gives the node of a piece's number, or none.
-    pub(in crate::search) fn insert_all(
+    /// Adds nodes with states that are not stored; each thread takes some shards. `pieces` hold the hashes of states by shard,
+    /// and `id_of` gives the node of a piece's entry, or none.
+    pub fn insert_all(
         &mut self,
         threads: usize,
         pieces: &[&Bins],
         id_of: impl Fn(usize, u32) -> Option<NodeId> + Sync,
     ) {
-        visit(
-            threads,
-            &mut self.shards,
-            pieces,
-            |word| word,
-            || (),
-            |table, piece, known, ()| {
-                if let Some(node) = id_of(piece, id(known)) {
-                    table.insert_new(word(known, node));
-                }
-            },
-        );
+        let insert = |table: &mut HashTable, piece, entry, (): &mut ()| {
+            if let Some(node) = id_of(piece, id(entry)) {
+                table.insert_new(word(entry, node));
+            }
+        };
+        visit(threads, &mut self.shards, pieces, |word| word, || (), insert);
     }
 
-    /// Drops all nodes but the start, `ends` and what leads to them; those are numbered anew, in order.
-    pub fn keep<S: State>(&mut self, arena: &mut Arena<S>, ends: &[NodeId]) -> Kept {
+    /// Drops all nodes but the start, `ends` and their ancestors. Returns the new indices as [`Arena::retain`] does.
+    pub fn keep<S: State>(&mut self, arena: &mut Arena<S>, ends: &[NodeId]) -> Vec<NodeId> {
         let mut kept = vec![false; arena.len()];
         kept[0] = true; // the start
         for &end in ends {
@@ -100,91 +93,78 @@ impl Closed {
                 id = arena[id].parent;
             }
         }
-        let numbers = arena.retain(&kept);
+        let indices = arena.retain(&kept);
         *self = Closed::default();
         for id in 0..arena.len() as NodeId {
-            let hash = self.hash(&arena[id].state);
+            let hash = hash(&arena[id].state);
             self.shards[shard_of(hash)].insert_new(word(hash, id));
         }
-        Kept { kept, numbers }
+        indices
     }
 
-    /// Bytes taken, with what the next shard to grow needs for a moment.
+    /// Memory in use, in bytes, with what the largest shard needs for a moment when it grows.
     pub fn bytes(&self) -> u64 {
-        let sizes = || self.shards.iter().map(Table::bytes);
+        let sizes = || self.shards.iter().map(HashTable::bytes);
         (sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0)) as u64
     }
 }
 
-/// What is left of the nodes of a search after pruning.
-#[derive(Debug)]
-pub struct Kept {
-    /// Of each node, whether it was kept.
-    pub kept: Vec<bool>,
-    /// The new number of each node that was.
-    pub numbers: Vec<NodeId>,
-}
-
-impl Kept {
-    /// How many nodes were pruned.
-    pub fn pruned(&self) -> u64 {
-        self.kept.iter().filter(|&&kept| !kept).count() as u64
-    }
-}
-
-/// Numbered hashes in the order of their shards, as the table has them: each with a number of its own, which is not the highest.
-pub(in crate::search) fn by_shard(hashes: impl Iterator<Item = (NodeId, u64)> + Clone) -> Bins {
+/// Hashes by shard, as words of the table. Each comes with its number, which is not the highest one.
+pub fn by_shard(hashes: impl Iterator<Item = (NodeId, u64)> + Clone) -> Bins {
     Bins::new(hashes.map(|(number, hash)| (shard_of(hash), word(hash, number))))
 }
 
-/// Visits entries that are sorted by shard, each thread those of some shards: shard by shard, and within one, piece by piece,
-/// in order. `word_of` gives the word of the table that an entry stands for. Tells `visit` the shard's table, the piece and the
-/// entry; gives what it has noted, for each run of shards. A table that is empty gets room for all of its entries.
-pub(in crate::search) fn visit<T: Copy + Sync, R: Send>(
+/// Visits entries that are sorted by shard, in order: shard by shard, and within a shard, piece by piece. Each thread takes a
+/// range of shards; an empty table is reserved for all of its entries.
+///
+/// `word_of` gives an entry's word in the table. `visit` gets the table, the piece, the entry, and the range's notes, which
+/// start as `notes()`. Returns the notes of each range.
+pub fn visit<T: Copy + Sync, R: Send>(
     threads: usize,
-    tables: &mut [Table],
+    tables: &mut [HashTable],
     pieces: &[&Bins<T>],
     word_of: impl Fn(T) -> u64 + Sync,
-    nothing: impl Fn() -> R + Sync,
-    visit: impl Fn(&mut Table, usize, T, &mut R) + Sync,
+    notes: impl Fn() -> R + Sync,
+    visit: impl Fn(&mut HashTable, usize, T, &mut R) + Sync,
 ) -> Vec<R> {
     let count: usize = pieces.iter().map(|piece| piece.all().len()).sum();
-    in_shards(threads.min(count / LEAST_EACH), tables, |first, tables| {
-        let mut noted = nothing();
+    in_shards(threads.min(count / MIN_ENTRIES), tables, |first, tables| {
+        let mut notes = notes();
         for (shard, table) in (first..).zip(tables) {
             if table.len() == 0 {
                 table.reserve(pieces.iter().map(|piece| piece.of(shard).len()).sum());
             }
             let begin = pieces.first().map_or(&[][..], |piece| piece.of(shard));
-            begin.iter().take(AHEAD).for_each(|&first| table.prefetch(word_of(first)));
+            begin.iter().take(PREFETCH_AHEAD).for_each(|&first| table.prefetch(word_of(first)));
             for (piece, entries) in pieces.iter().map(|piece| piece.of(shard)).enumerate() {
                 let after = pieces.get(piece + 1).map_or(&[][..], |next| next.of(shard));
                 for (i, &entry) in entries.iter().enumerate() {
-                    if let Some(&ahead) = entries.get(i + AHEAD).or_else(|| after.get(i + AHEAD - entries.len())) {
-                        table.prefetch(word_of(ahead));
+                    let next = entries.get(i + PREFETCH_AHEAD);
+                    if let Some(&next) = next.or_else(|| after.get(i + PREFETCH_AHEAD - entries.len())) {
+                        table.prefetch(word_of(next));
                     }
-                    visit(table, piece, entry, &mut noted);
+                    visit(table, piece, entry, &mut notes);
                 }
             }
         }
-        noted
+        notes
     })
 }
 
-/// A word of the table: the upper half of a hash, or of another word of it, and the complement of a number, which is not 0,
-/// for no node has the highest number.
+/// A word of the table: the upper half of a hash (or of another word), and the complement of an index, which is never 0
+/// because no node has the highest index.
 #[inline]
 pub fn word(hash: u64, id: NodeId) -> u64 {
     hash & !u64::from(NodeId::MAX) | u64::from(!id)
 }
 
-/// The number in a word of the table.
+/// The index in a word of the table.
 #[inline]
 pub fn id(word: u64) -> NodeId {
     !(word as NodeId)
 }
 
-/// The table takes the upper half of a hash: shards take the lowest bits.
+/// The shard of a hash, by its lowest bits: the table takes the upper half.
 #[inline]
 pub fn shard_of(hash: u64) -> usize {
     hash as usize & (SHARDS - 1)

@@ -1,30 +1,32 @@
-//! The states of a beam's layer, and what is known of each: a column a property.
+//! A beam's layer: its states and what is known of each, a column a property.
 
 use super::arena::NodeId;
 use crate::heuristic::Estimates;
 use crate::puzzle::{Cost, Move};
 use crate::workers::{extend, extend_parts, extend_rows};
 
-/// States that a thread takes at least.
-const STATES: usize = 1 << 12;
+/// The fewest states worth a thread.
+pub const MIN_CHUNK: usize = 1 << 12;
 
-/// The states of a layer, best first, or the children that may become one, in the order in which they were generated.
-pub(in crate::search) struct Layer<S> {
-    pub(in crate::search) states: Vec<S>,
-    pub(in crate::search) hashes: Vec<u64>,
-    pub(in crate::search) costs: Vec<Cost>,
-    /// Whose child each is, in the layer before: none once the layer is chosen.
-    pub(in crate::search) parents: Vec<NodeId>,
-    /// The ranks whose those are; none where no other rank shares the search.
-    pub(in crate::search) owners: Vec<u16>,
-    pub(in crate::search) moves: Vec<Move>,
-    pub(in crate::search) values: Vec<f32>,
-    /// What is added to each value for its rank; none once the layer is chosen.
-    pub(in crate::search) priors: Vec<f32>,
-    /// The rank that each was chosen by; none before.
-    pub(in crate::search) ranks: Vec<f32>,
-    /// The move probabilities, as many a state as there are moves, or none.
-    pub(in crate::search) policy: Vec<f32>,
+/// The states of a layer, best first; or the children that may become one, in the order of generation.
+pub struct Layer<S> {
+    pub states: Vec<S>,
+    pub hashes: Vec<u64>,
+    /// Path costs.
+    pub costs: Vec<Cost>,
+    /// Parent of each child in the layer before; empty once the layer is chosen.
+    pub parents: Vec<NodeId>,
+    /// Process (rank) that owns each parent; empty where no other rank shares the search.
+    pub owners: Vec<u16>,
+    pub moves: Vec<Move>,
+    /// Estimated costs-to-go.
+    pub values: Vec<f32>,
+    /// Added to each value for its score; empty once the layer is chosen.
+    pub priors: Vec<f32>,
+    /// The scores by which the layer was chosen; empty before.
+    pub scores: Vec<f32>,
+    /// The move probabilities, a row a state; or empty.
+    pub policy: Vec<f32>,
 }
 
 impl<S> Default for Layer<S> {
@@ -38,37 +40,31 @@ impl<S> Default for Layer<S> {
             moves: Vec::new(),
             values: Vec::new(),
             priors: Vec::new(),
-            ranks: Vec::new(),
+            scores: Vec::new(),
             policy: Vec::new(),
         }
     }
 }
 
 impl<S: Copy> Layer<S> {
-    /// How many states there are.
-    pub(in crate::search) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// What a state is chosen by: its value and what is added to it.
-    pub(in crate::search) fn rank(&self, i: usize) -> f32 {
-        self.values[i] + self.priors[i]
-    }
-
-    /// These states, in this order.
-    pub(in crate::search) fn pick(&self, threads: usize, ids: &[NodeId]) -> Self
+    /// These states, in this order, without priors.
+    pub fn pick(&self, threads: usize, ids: &[NodeId]) -> Self
     where
         S: Send + Sync,
     {
         fn pick<T: Copy + Send + Sync>(threads: usize, from: &[T], ids: &[NodeId]) -> Vec<T> {
             let (mut picked, count) = (Vec::new(), if from.is_empty() { 0 } else { ids.len() });
-            extend(threads, &mut picked, count, STATES, |i| from[ids[i] as usize]);
+            extend(threads, &mut picked, count, MIN_CHUNK, |i| from[ids[i] as usize]);
             picked
         }
         let moves = self.policy.len() / self.states.len().max(1);
         let mut policy = Vec::new();
         let row = |i: usize| &self.policy[ids[i] as usize * moves..][..moves];
-        extend_rows(threads, &mut policy, (ids.len(), moves), STATES, row);
+        extend_rows(threads, &mut policy, (ids.len(), moves), MIN_CHUNK, row);
         Layer {
             states: pick(threads, &self.states, ids),
             hashes: pick(threads, &self.hashes, ids),
@@ -77,23 +73,23 @@ impl<S: Copy> Layer<S> {
             owners: pick(threads, &self.owners, ids),
             moves: pick(threads, &self.moves, ids),
             values: pick(threads, &self.values, ids),
-            priors: pick(threads, &self.priors, ids),
-            ranks: pick(threads, &self.ranks, ids),
+            scores: pick(threads, &self.scores, ids),
             policy,
+            ..Layer::default()
         }
     }
 
-    /// Children of other layers, which have no estimates yet: the layer and the number there of each.
-    pub(in crate::search) fn collected<'a>(ids: &[(usize, usize)], layer: impl Fn(usize) -> &'a Self) -> Self
+    /// Children of other layers, without estimates; `ids` are pairs of a layer and an index in it.
+    pub fn collected<'a>(ids: &[(usize, usize)], layer: impl Fn(usize) -> &'a Self) -> Self
     where
         S: 'a,
     {
         macro_rules! column {
             ($column:ident) => {
-                ids.iter().map(|&(of, i)| layer(of).$column[i]).collect()
+                ids.iter().map(|&(from, i)| layer(from).$column[i]).collect()
             };
         }
-        let has_owners = ids.first().is_some_and(|&(of, _)| !layer(of).owners.is_empty());
+        let has_owners = ids.first().is_some_and(|&(from, _)| !layer(from).owners.is_empty());
         Layer {
             states: column!(states),
             hashes: column!(hashes),
@@ -106,18 +102,18 @@ impl<S: Copy> Layer<S> {
         }
     }
 
-    /// Adds children of other layers, which have no estimates yet: of each, those of these numbers.
-    pub(in crate::search) fn add_children(&mut self, threads: usize, pieces: &[(&Self, &[u32])])
+    /// Adds children of other layers, without estimates; each layer comes with the indices of its children to add.
+    pub fn add_children(&mut self, threads: usize, pieces: &[(&Self, &[u32])])
     where
         S: Send + Sync,
     {
-        let lengths: Vec<usize> = pieces.iter().map(|(_, numbers)| numbers.len()).collect();
-        let threads = threads.min(lengths.iter().sum::<usize>() / STATES);
+        let lengths: Vec<usize> = pieces.iter().map(|(_, indices)| indices.len()).collect();
+        let threads = threads.min(lengths.iter().sum::<usize>() / MIN_CHUNK);
         macro_rules! add {
             ($($column:ident)*) => {
                 $(extend_parts(threads, &mut self.$column, &lengths, |piece, i| {
-                    let (piece, numbers) = pieces[piece];
-                    piece.$column[numbers[i] as usize]
+                    let (piece, indices) = pieces[piece];
+                    piece.$column[indices[i] as usize]
                 });)*
             };
         }
@@ -127,34 +123,27 @@ impl<S: Copy> Layer<S> {
         }
     }
 
-    /// Drops all states, and makes room for so many children.
-    pub(in crate::search) fn make_room(&mut self, count: usize) {
-        self.clear();
-        make_room(&mut self.states, count);
-        make_room(&mut self.hashes, count);
-        make_room(&mut self.costs, count);
-        make_room(&mut self.parents, count);
-        make_room(&mut self.moves, count);
-        make_room(&mut self.priors, count);
+    /// Drops all states, and reserves memory for `count` children.
+    pub fn reset(&mut self, count: usize) {
+        reset(&mut self.states, count);
+        reset(&mut self.hashes, count);
+        reset(&mut self.costs, count);
+        reset(&mut self.parents, count);
+        reset(&mut self.moves, count);
+        reset(&mut self.priors, count);
+        self.owners.clear();
+        self.scores.clear();
     }
 
-    /// Drops all states, and makes room for so many children and their estimates, of which so many are move probabilities each.
-    pub(in crate::search) fn make_room_with_estimates(&mut self, count: usize, policy: usize) {
-        self.make_room(count);
-        make_room(&mut self.values, count);
-        make_room(&mut self.policy, count * policy);
-    }
-
-    /// Drops all states; their room stays.
-    pub(in crate::search) fn clear(&mut self) {
-        self.truncate(0);
-        self.values.clear();
-        self.ranks.clear();
-        self.policy.clear();
+    /// The same, with memory for their estimates, of which `moves` are move probabilities.
+    pub fn reset_with_estimates(&mut self, count: usize, moves: usize) {
+        self.reset(count);
+        reset(&mut self.values, count);
+        reset(&mut self.policy, count * moves);
     }
 
     /// Drops all children, which have no estimates yet, but the first `count`.
-    pub(in crate::search) fn truncate(&mut self, count: usize) {
+    pub fn truncate(&mut self, count: usize) {
         self.states.truncate(count);
         self.hashes.truncate(count);
         self.costs.truncate(count);
@@ -164,27 +153,29 @@ impl<S: Copy> Layer<S> {
         self.priors.truncate(count);
     }
 
-    pub(in crate::search) fn take_in(&mut self, threads: usize, estimates: Estimates) {
-        extend(threads, &mut self.values, estimates.values.len(), STATES, |i| estimates.values[i]);
+    /// Appends the estimates of the next states.
+    pub fn add_estimates(&mut self, threads: usize, estimates: Estimates) {
+        extend(threads, &mut self.values, estimates.values.len(), MIN_CHUNK, |i| estimates.values[i]);
         if let Some(policy) = estimates.policy {
             let policy = policy.as_standard_layout();
             let row = |i: usize| policy.row(i).to_slice().expect("rows in standard layout are slices");
-            extend_rows(threads, &mut self.policy, policy.dim(), STATES, row);
+            extend_rows(threads, &mut self.policy, policy.dim(), MIN_CHUNK, row);
         }
     }
 
-    pub(in crate::search) fn bytes(&self) -> u64 {
-        let numbers = self.values.capacity() + self.priors.capacity() + self.ranks.capacity() + self.policy.capacity();
+    /// Memory in use, in bytes.
+    pub fn bytes(&self) -> u64 {
+        let numbers = self.values.capacity() + self.priors.capacity() + self.scores.capacity() + self.policy.capacity();
         let each = size_of::<S>() + 17 + if self.owners.is_empty() { 0 } else { 2 };
         (self.states.capacity() * each + 4 * numbers) as u64
     }
 }
 
-/// Makes room in an empty vector: nothing is copied, as it is where one grows.
-fn make_room<T>(empty: &mut Vec<T>, count: usize) {
-    debug_assert!(empty.is_empty());
-    if empty.capacity() < count {
-        *empty = Vec::new(); // what is there goes first
-        empty.reserve_exact(count);
+/// Empties a column and reserves memory. Growing one would copy, so a column that is too small is freed first.
+fn reset<T>(column: &mut Vec<T>, count: usize) {
+    column.clear();
+    if column.capacity() < count {
+        *column = Vec::new();
+        column.reserve_exact(count);
     }
 }

@@ -1,10 +1,31 @@
-//! Where searches keep their nodes: the arena, the open list, the closed list, and what is built from them.
+//! Node storage: arena, open and closed list, beam layers.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `arena` | all nodes, by index |
+//! | `closed`, `table` | the stored states: node by state, in sharded hash tables |
+//! | `open` | the open list |
+//! | `move_order` | the moves of each node by probability, for deferred evaluation |
+//! | `tree` | stored states of a search that never improves a path |
+//! | `layer` | a beam's layer, a column a property |
+//! | `bins` | entries sorted by bin, for threads that each take some bins |
 
-pub mod arena;
+pub(super) mod arena;
 pub(super) mod bins;
-pub mod closed;
+pub(super) mod closed;
 pub(super) mod layer;
 pub(super) mod move_order;
-pub mod open;
+pub(super) mod open;
 pub(super) mod table;
-pub mod tree;
+pub(super) mod tree;
+
+pub(super) use arena::{Arena, NO_PARENT, Node, NodeId};
+pub(super) use bins::Bins;
+pub(super) use closed::{Closed, PREFETCH_AHEAD, hash};
+pub(super) use layer::Layer;
+pub(super) use move_order::MoveOrder;
+pub(super) use open::Open;
+pub use open::Ties;
+
+/// The fewest nodes or entries worth a thread: some microseconds of work.
+pub(super) const MIN_CHUNK: usize = 1 << 11;

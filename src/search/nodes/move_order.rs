@@ -1,6 +1,6 @@
-//! The moves of every node in the order of their probabilities, for partial expansion.
+//! The moves of every node by probability, for deferred evaluation.
 
-use super::arena::NodeId;
+use super::arena::{NO_PARENT, NodeId};
 use crate::memory;
 use crate::puzzle::Move;
 use crate::workers::on_each;
@@ -10,25 +10,26 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The moves of every node, most probable first, and how many of them were taken.
-pub(in crate::search) struct MoveOrder {
+pub struct MoveOrder {
+    /// The number of a node's moves.
     count: usize,
-    /// For each node: the moves in their order, and the surprise of each: −ln of its probability, in steps of 1/[`STEPS`]. Of
-    /// nodes that have no moves yet, a segment may have no memory: it gets it from the thread that sorts their moves.
+    /// For each node its moves in order, then the surprisal of each: −ln p in steps of 1/[`STEPS`]. The first thread
+    /// that sorts one of its nodes allocates a segment.
     segments: Vec<Vec<u8>>,
-    /// For each node, how many moves are left: none where it has no moves yet.
+    /// For each node the number of moves not taken yet: 0 while it has no moves.
     left: Vec<Vec<AtomicU8>>,
     nodes: usize,
 }
 
-/// A byte then tells probabilities from 1 to 1/12,000 apart, to 4 %.
+/// A byte then spans probabilities from 1 to 1/12,000 with a resolution of 4 %.
 const STEPS: f32 = 27.0;
 
-/// Nodes whose moves are in one place, and are sorted by one thread.
+/// Nodes of a segment, sorted by one thread.
 const SEGMENT: usize = 1 << 10;
 
 impl MoveOrder {
-    /// Of so many moves a node; of none, it keeps nothing.
-    pub(in crate::search) fn new(count: usize) -> Self {
+    /// For nodes with `count` moves each; with 0, it stores nothing.
+    pub fn new(count: usize) -> Self {
         MoveOrder { count, segments: Vec::new(), left: Vec::new(), nodes: 0 }
     }
 
@@ -36,8 +37,8 @@ impl MoveOrder {
         2 * self.count
     }
 
-    /// Makes room for so many more nodes; they have no moves yet.
-    pub(in crate::search) fn add(&mut self, nodes: usize) {
+    /// Adds nodes, which have no moves yet.
+    pub fn add(&mut self, nodes: usize) {
         if self.count > 0 {
             self.nodes += nodes;
             let segments = self.nodes.div_ceil(SEGMENT);
@@ -55,8 +56,8 @@ impl MoveOrder {
         &self.left[id as usize / SEGMENT][id as usize % SEGMENT]
     }
 
-    /// Gives `count` nodes their moves, those from `first` on; without policy, all are as probable, in the puzzle's order.
-    pub(in crate::search) fn set(&mut self, threads: usize, first: NodeId, count: usize, policy: Option<&Array2<f32>>) {
+    /// Gives moves to `count` nodes from `first` on. Without policy, all moves are equally probable, in the puzzle's order.
+    pub fn set(&mut self, threads: usize, first: NodeId, count: usize, policy: Option<&Array2<f32>>) {
         let (moves, width) = (self.count, self.width());
         let policy = policy.map(|policy| policy.as_standard_layout());
         let policy = policy.as_ref().map(|policy| policy.as_slice().expect("in standard layout"));
@@ -72,148 +73,148 @@ impl MoveOrder {
             if segment.is_empty() {
                 *segment = vec![0; SEGMENT * width];
             }
-            let rooms = segment[nodes.start * width..nodes.end * width].chunks_exact_mut(width);
-            for (i, (room, left)) in rooms.zip(&left[nodes]).enumerate() {
-                sort(room, policy.map(|policy| &policy[(row + i) * moves..][..moves]));
+            let entries = segment[nodes.start * width..nodes.end * width].chunks_exact_mut(width);
+            for (i, (entry, left)) in entries.zip(&left[nodes]).enumerate() {
+                sort(entry, policy.map(|policy| &policy[(row + i) * moves..][..moves]));
                 left.store(moves as u8, Ordering::Relaxed);
             }
         });
     }
 
-    /// The most probable move that was not taken, with its surprise.
-    pub(in crate::search) fn next(&self, id: NodeId) -> Option<(Move, f32)> {
+    /// The most probable move not taken yet, with its surprisal.
+    pub fn next(&self, id: NodeId) -> Option<(Move, f32)> {
         self.at(id, self.taken(id))
     }
 
-    /// How many moves of a node were taken; all, where it has none yet.
-    pub(in crate::search) fn taken(&self, id: NodeId) -> u8 {
+    /// The number of moves taken; all of them, while the node has none.
+    pub fn taken(&self, id: NodeId) -> u8 {
         self.count as u8 - self.left(id).load(Ordering::Relaxed)
     }
 
-    /// The move at a place of a node's order, with its surprise.
-    pub(in crate::search) fn at(&self, id: NodeId, place: u8) -> Option<(Move, f32)> {
-        let place = usize::from(place);
-        (place < self.count).then(|| {
-            let room = self.of(id);
-            (room[place], f32::from(room[self.count + place]) / STEPS)
+    /// The move at a position of a node's order, with its surprisal.
+    pub fn at(&self, id: NodeId, position: u8) -> Option<(Move, f32)> {
+        let position = usize::from(position);
+        (position < self.count).then(|| {
+            let entry = self.of(id);
+            (entry[position], f32::from(entry[self.count + position]) / STEPS)
         })
     }
 
-    /// Has the moves of a node loaded.
-    pub(in crate::search) fn prefetch(&self, id: NodeId) {
+    /// Prefetches the moves of a node.
+    pub fn prefetch(&self, id: NodeId) {
         if let Some(first) = self.segments[id as usize / SEGMENT].get(id as usize % SEGMENT * self.width()) {
             memory::prefetch(first);
         }
         memory::prefetch(self.left(id));
     }
 
-    /// Takes the next move of a node, of which no other thread takes any now; gives how many were taken then.
-    pub(in crate::search) fn advance(&self, id: NodeId) -> u8 {
+    /// Takes the next move of a node, and returns how many were taken by then. No other thread may take one at the same time.
+    pub fn advance(&self, id: NodeId) -> u8 {
         let left = self.left(id).load(Ordering::Relaxed) - 1;
         self.left(id).store(left, Ordering::Relaxed);
         self.count as u8 - left
     }
 
-    /// None of them was taken.
-    pub(in crate::search) fn restart(&mut self, id: NodeId) {
+    /// Makes all moves of a node available again.
+    pub fn restart(&mut self, id: NodeId) {
         if self.count > 0 {
             self.left(id).store(self.count as u8, Ordering::Relaxed);
         }
     }
 
-    /// Drops the moves of all nodes that are not kept; the others are numbered anew, in order.
-    pub(in crate::search) fn retain(&mut self, kept: &[bool]) {
+    /// Moves the entries of all nodes to their new indices, as [`Arena::retain`](super::arena::Arena::retain) gives them.
+    pub fn retain(&mut self, indices: &[NodeId]) {
         if self.count == 0 {
             return;
         }
-        let width = self.width();
-        let mut next = 0;
-        for (id, _) in kept.iter().enumerate().filter(|(_, kept)| **kept) {
+        let (width, mut end) = (self.width(), 0);
+        for (id, &index) in indices.iter().enumerate().filter(|(_, index)| **index != NO_PARENT) {
+            let index = index as usize;
             if !self.segments[id / SEGMENT].is_empty() {
                 let moves = self.of(id as NodeId).to_vec();
-                let segment = &mut self.segments[next / SEGMENT];
+                let segment = &mut self.segments[index / SEGMENT];
                 if segment.is_empty() {
                     *segment = vec![0; SEGMENT * width];
                 }
-                segment[next % SEGMENT * width..][..width].copy_from_slice(&moves);
+                segment[index % SEGMENT * width..][..width].copy_from_slice(&moves);
             }
             let left = self.left(id as NodeId).load(Ordering::Relaxed);
-            self.left[next / SEGMENT][next % SEGMENT].store(left, Ordering::Relaxed);
-            next += 1;
+            self.left[index / SEGMENT][index % SEGMENT].store(left, Ordering::Relaxed);
+            end = index + 1;
         }
-        self.nodes = next;
-        self.segments.truncate(next.div_ceil(SEGMENT));
-        self.left.truncate(next.div_ceil(SEGMENT));
-        if let Some(last) = self.left.last().filter(|_| !next.is_multiple_of(SEGMENT)) {
-            last[next % SEGMENT..].iter().for_each(|left| left.store(0, Ordering::Relaxed));
+        self.nodes = end;
+        self.segments.truncate(end.div_ceil(SEGMENT));
+        self.left.truncate(end.div_ceil(SEGMENT));
+        if let Some(last) = self.left.last().filter(|_| !end.is_multiple_of(SEGMENT)) {
+            last[end % SEGMENT..].iter().for_each(|left| left.store(0, Ordering::Relaxed));
         }
     }
 
-    /// Bytes taken.
-    pub(in crate::search) fn bytes(&self) -> u64 {
+    /// Memory in use, in bytes.
+    pub fn bytes(&self) -> u64 {
         (self.segments.len() * SEGMENT * (self.width() + 1)) as u64
     }
 }
 
-/// Writes the moves of a node in their order, and the surprise of each.
-fn sort(room: &mut [u8], policy: Option<&[f32]>) {
-    let count = room.len() / 2;
-    let (order, surprises) = room.split_at_mut(count);
-    let table = &*SURPRISES;
-    // A move has a byte: with its surprise above it, it is a number, and no two are the same.
+/// Writes the moves of a node in order, then the surprisal of each.
+fn sort(entry: &mut [u8], policy: Option<&[f32]>) {
+    let count = entry.len() / 2;
+    let (order, surprisals) = entry.split_at_mut(count);
+    let table = &*SURPRISALS;
+    // Surprisal and move make one number; no two are equal.
     let mut keys = [0u16; 1 << 8];
     let keys = &mut keys[..count];
     for (action, key) in keys.iter_mut().enumerate() {
-        let surprise = table.of(policy.map_or(1.0 / count as f32, |policy| policy[action]));
-        *key = u16::from(surprise) << 8 | action as u16;
+        let surprisal = table.of(policy.map_or(1.0 / count as f32, |policy| policy[action]));
+        *key = u16::from(surprisal) << 8 | action as u16;
     }
     keys.sort_unstable();
-    for ((&key, action), surprise) in keys.iter().zip(order).zip(surprises) {
-        (*action, *surprise) = (key as u8, (key >> 8) as u8);
+    for ((&key, action), surprisal) in keys.iter().zip(order).zip(surprisals) {
+        (*action, *surprisal) = (key as u8, (key >> 8) as u8);
     }
 }
 
-/// The surprises of probabilities, by the upper half of their bits: where that is the same, at most two surprises are.
-struct Surprises(Vec<Step>);
+/// Surprisals by the upper half of a probability's bits, which leaves at most two of them.
+struct SurprisalTable(Vec<Step>);
 
 #[derive(Clone, Copy)]
 struct Step {
-    /// The surprise of the least of these probabilities.
-    surprise: u8,
-    /// The lower half of the bits of the last probability that has it; it is one less above.
+    /// The surprisal of the least of these probabilities.
+    surprisal: u8,
+    /// The lower half of the bits of the last probability with this surprisal; above, it is one less.
     last: u16,
 }
 
-/// The upper half of the bits of a probability that has the greatest surprise, and so have all below.
-const LEAST: u32 = 0x3880; // 2⁻¹⁴
+/// The upper half of the bits of 2⁻¹⁴: this and all below have the greatest surprisal.
+const LEAST: u32 = 0x3880;
 
-/// That of 1.
+/// The upper half of the bits of 1.
 const CERTAIN: u32 = 0x3f80;
 
-static SURPRISES: LazyLock<Surprises> = LazyLock::new(|| {
+static SURPRISALS: LazyLock<SurprisalTable> = LazyLock::new(|| {
     let step = |upper: u32| {
-        let of = |lower: u32| surprise(f32::from_bits(upper << 16 | lower));
+        let of = |lower: u32| surprisal(f32::from_bits(upper << 16 | lower));
         let first = of(0);
         let (mut last, mut above) = (0u32, 1 << 16);
         while above - last > 1 {
             let middle = last.midpoint(above);
             *(if of(middle) == first { &mut last } else { &mut above }) = middle;
         }
-        Step { surprise: first, last: last as u16 }
+        Step { surprisal: first, last: last as u16 }
     };
-    Surprises((LEAST..=CERTAIN).map(step).collect())
+    SurprisalTable((LEAST..=CERTAIN).map(step).collect())
 });
 
-impl Surprises {
+impl SurprisalTable {
     fn of(&self, probability: f32) -> u8 {
         let bits = probability.to_bits();
         let step = self.0[((bits >> 16).clamp(LEAST, CERTAIN) - LEAST) as usize];
-        step.surprise - u8::from(bits as u16 > step.last)
+        step.surprisal - u8::from(bits as u16 > step.last)
     }
 }
 
 /// −ln of a probability, in steps.
-fn surprise(probability: f32) -> u8 {
+fn surprisal(probability: f32) -> u8 {
     (-STEPS * probability.ln()).round() as u8
 }
 
@@ -222,13 +223,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn surprises_are_those_of_the_logarithm() {
+    fn surprisals_are_those_of_the_logarithm() {
         let probabilities = (0..2_000_000u32).map(|i| f32::from_bits(i.wrapping_mul(537) % 0x3f80_0001));
         for probability in probabilities.chain([0.0, 1.0, f32::MIN_POSITIVE, 1e-20, 1.0 - f32::EPSILON / 2.0]) {
-            let of_table = SURPRISES.of(probability);
-            assert_eq!(of_table, surprise(probability), "{probability}");
+            let of_table = SURPRISALS.of(probability);
+            assert_eq!(of_table, surprisal(probability), "{probability}");
         }
-        assert_eq!((SURPRISES.of(1.01), SURPRISES.of(0.0)), (0, 255));
+        assert_eq!((SURPRISALS.of(1.01), SURPRISALS.of(0.0)), (0, 255));
     }
 
     #[test]
@@ -245,11 +246,12 @@ mod tests {
             assert!((first + count..first + count + SEGMENT).all(|id| first_move(id).is_none()));
             order.prefetch((first + count + SEGMENT - 1) as NodeId);
             // Nodes with moves come to the first segment, which had no memory; one without moves stays.
-            let kept: Vec<bool> = (0..first + count).map(|id| id == 7 || id >= first && id % 3 == 0).collect();
-            let left: Vec<NodeId> = (0..).zip(&kept).filter(|(_, kept)| **kept).map(|(id, _)| id).collect();
-            let expected: Vec<_> = left.into_iter().map(|id| order.next(id)).collect();
+            let kept: Vec<usize> = (0..first + count).filter(|&id| id == 7 || id >= first && id % 3 == 0).collect();
+            let expected: Vec<_> = kept.iter().map(|&id| order.next(id as NodeId)).collect();
             assert!(expected[0].is_none() && expected[1..].iter().all(Option::is_some));
-            order.retain(&kept);
+            let mut indices = vec![NO_PARENT; first + count];
+            (0..).zip(&kept).for_each(|(index, &id)| indices[id] = index);
+            order.retain(&indices);
             assert!((0..).zip(&expected).all(|(id, next)| order.next(id) == *next));
         }
     }
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!((all(1), all(2)), (vec![1, 2, 0, 3], vec![0, 1, 2, 3]));
         assert!((order.at(1, 0).expect("a move").1 + 0.6f32.ln()).abs() < 0.5 / STEPS);
         assert_eq!((order.advance(1), order.next(1).map(|next| next.0)), (1, Some(2)));
-        order.retain(&[false, true, true]);
+        order.retain(&[NO_PARENT, 0, 1]);
         assert_eq!((order.taken(0), order.taken(1), order.taken(2)), (1, 0, 4));
         order.restart(0);
         assert_eq!(order.next(0).map(|next| next.0), Some(1));

@@ -1,21 +1,20 @@
-//! A hash table of words in lines of the cache.
+//! A hash table of words in cache lines.
 //!
-//! A line has eight words. What is looked for is nearly always in the one line where its hash puts it, and that line can be
-//! loaded ahead ([`Table::prefetch`]). The lines are in the order of the hashes, so a table grows in one pass from its first
-//! line to its last. Nothing is ever removed.
+//! A line has eight words. A word is nearly always in the one line where its hash puts it, and that line can be prefetched
+//! ([`HashTable::prefetch`]). The lines are in the order of the hashes, so a table grows in one pass. Nothing is removed.
 //!
-//! A word is 64 bits and not 0. Its upper half is that of a hash and gives its place; the lower half is the rest of the hash,
-//! or what the table says of it. Linear probing: Knuth, "The Art of Computer Programming", volume 3, section 6.4.
+//! A word has 64 bits and is not 0. Its upper half is that of a hash and gives its line; the lower half is the rest of the hash,
+//! or what the table stores for it. Linear probing: Knuth, "The Art of Computer Programming", volume 3, section 6.4.
 
 use crate::memory;
 
 const WORDS: usize = 8;
 
-/// Where no word is.
+/// An empty slot.
 const FREE: u64 = 0;
 
-/// So many sixteenths of the places may be taken.
-const FULL: usize = 13;
+/// The table grows when more than this many sixteenths of its slots are taken.
+const MAX_SIXTEENTHS: usize = 13;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
@@ -24,7 +23,7 @@ struct Line([u64; WORDS]);
 impl Line {
     const EMPTY: Line = Line([FREE; WORDS]);
 
-    /// How many words there are: they take the first places. Counted without a branch.
+    /// The number of words, which take the first slots. Counted without a branch.
     #[inline(always)]
     fn length(&self) -> usize {
         let mut length = 0;
@@ -34,12 +33,12 @@ impl Line {
         length
     }
 
-    /// Whether any word is like that one. Without a branch.
+    /// Whether any word matches. Without a branch.
     #[inline(always)]
-    fn has_any(&self, is_like: impl Fn(u64) -> bool) -> bool {
+    fn has_any(&self, matches: impl Fn(u64) -> bool) -> bool {
         let mut any = false;
         for word in self.0 {
-            any |= is_like(word);
+            any |= matches(word);
         }
         any
     }
@@ -47,96 +46,103 @@ impl Line {
 
 /// A hash table of words.
 #[derive(Debug, Default)]
-pub(in crate::search) struct Table {
+pub struct HashTable {
     lines: Vec<Line>,
     length: usize,
 }
 
-impl Table {
-    /// How many words there are.
-    pub(in crate::search) fn len(&self) -> usize {
+impl HashTable {
+    /// The number of words.
+    pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Bytes taken.
-    pub(in crate::search) fn bytes(&self) -> usize {
+    /// Memory in use, in bytes.
+    pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()
     }
 
-    /// Adds a hash, if it is not there; gives whether it is new. 0 is taken for 1.
+    /// Adds a hash and returns whether it is new. 0 counts as 1.
     #[inline(always)]
-    pub(in crate::search) fn insert_hash(&mut self, hash: u64) -> bool {
+    pub fn insert_hash(&mut self, hash: u64) -> bool {
         let hash = hash.max(1);
-        self.find_or_insert_if(hash, |word| word == hash, |_| true).is_none()
+        self.find_or_insert_by(hash, |word| word == hash, |_| true).is_none()
     }
 
-    /// The word with the same upper half that `is_same` tells; adds the given one if there is none.
+    /// The word with the same upper half for which `is_same` holds; adds the given one if there is none.
     #[inline]
-    pub(in crate::search) fn find_or_insert(&mut self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
-        self.find_or_insert_if(word, |other| (other ^ word) >> 32 == 0, is_same)
+    pub fn find_or_insert(&mut self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
+        self.find_or_insert_by(word, |other| (other ^ word) >> 32 == 0, is_same)
     }
 
-    /// The word with the same upper half that `is_same` tells.
+    /// The word with the same upper half for which `is_same` holds.
     #[inline]
-    pub(in crate::search) fn find(&self, word: u64, mut is_same: impl FnMut(u64) -> bool) -> Option<u64> {
-        let is_like = |other: u64| (other ^ word) >> 32 == 0;
-        let mut at = home(word, self.lines.len());
-        while let Some(line) = self.lines.get(at) {
-            if line.has_any(is_like)
-                && let Some(&word) = line.0.iter().find(|&&word| is_like(word) && word != FREE && is_same(word))
-            {
-                return Some(word);
-            }
-            if line.length() < WORDS {
-                break;
-            }
-            at = after(at, self.lines.len());
+    pub fn find(&self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
+        if self.lines.is_empty() {
+            return None;
         }
-        None
+        self.probe(word, |other| (other ^ word) >> 32 == 0, is_same).ok()
     }
 
     #[inline(always)]
-    fn find_or_insert_if(
+    fn find_or_insert_by(
         &mut self,
         word: u64,
-        is_like: impl Fn(u64) -> bool,
-        mut is_same: impl FnMut(u64) -> bool,
+        matches: impl Fn(u64) -> bool,
+        is_same: impl FnMut(u64) -> bool,
     ) -> Option<u64> {
         debug_assert_ne!(word, FREE);
         self.reserve(1);
+        match self.probe(word, matches, is_same) {
+            Ok(found) => Some(found),
+            Err((line, slot)) => {
+                self.lines[line].0[slot] = word;
+                self.length += 1;
+                None
+            }
+        }
+    }
+
+    /// The word for which both functions hold (`Ok`), or the line and slot where a new word belongs (`Err`). `matches` is
+    /// asked of whole lines without a branch. There must be a free slot.
+    #[inline(always)]
+    fn probe(
+        &self,
+        word: u64,
+        matches: impl Fn(u64) -> bool,
+        mut is_same: impl FnMut(u64) -> bool,
+    ) -> Result<u64, (usize, usize)> {
         let mut at = home(word, self.lines.len());
         loop {
-            let line = &mut self.lines[at];
-            if line.has_any(&is_like)
-                && let Some(&word) = line.0.iter().find(|&&word| is_like(word) && word != FREE && is_same(word))
+            let line = &self.lines[at];
+            if line.has_any(&matches)
+                && let Some(&word) = line.0.iter().find(|&&word| matches(word) && word != FREE && is_same(word))
             {
-                return Some(word);
+                return Ok(word);
             }
             let length = line.length();
             if length < WORDS {
-                line.0[length] = word;
-                self.length += 1;
-                return None;
+                return Err((at, length));
             }
             at = after(at, self.lines.len());
         }
     }
 
-    /// Adds a word that is not there.
+    /// Adds a word that is not in the table.
     #[inline]
-    pub(in crate::search) fn insert_new(&mut self, word: u64) {
-        self.find_or_insert_if(word, |_| false, |_| false);
+    pub fn insert_new(&mut self, word: u64) {
+        self.find_or_insert_by(word, |_| false, |_| false);
     }
 
-    /// Makes room for so many more words.
+    /// Reserves slots for `more` words.
     #[inline(always)]
-    pub(in crate::search) fn reserve(&mut self, more: usize) {
-        if self.length + more > self.lines.len() * WORDS * FULL / 16 {
-            self.grow((self.length + more).div_ceil(WORDS * FULL / 16));
+    pub fn reserve(&mut self, more: usize) {
+        if self.length + more > self.lines.len() * WORDS * MAX_SIXTEENTHS / 16 {
+            self.grow((self.length + more).div_ceil(WORDS * MAX_SIXTEENTHS / 16));
         }
     }
 
-    /// Has so many lines at least, and twice as many as before.
+    /// Grows to at least `least` lines, and at least to twice the size.
     #[cold]
     fn grow(&mut self, least: usize) {
         let count = least.max(2 * self.lines.len());
@@ -155,16 +161,16 @@ impl Table {
         self.lines = lines;
     }
 
-    /// Has the line loaded where a word is looked for.
+    /// Prefetches the line where a word is looked for.
     #[inline(always)]
-    pub(in crate::search) fn prefetch(&self, word: u64) {
+    pub fn prefetch(&self, word: u64) {
         if let Some(line) = self.lines.get(home(word, self.lines.len())) {
             memory::prefetch(line);
         }
     }
 }
 
-/// The line where a word is looked for first, of so many.
+/// The first line, of `lines`, where a word is looked for.
 #[inline(always)]
 fn home(word: u64, lines: usize) -> usize {
     (((word >> 32) * lines as u64) >> 32) as usize
@@ -181,7 +187,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use std::collections::HashSet;
 
-    /// Hashes as they come, and such as are all in a few lines.
+    /// Random hashes, and hashes that crowd a few lines.
     fn hashes() -> impl Iterator<Item = u64> {
         let mut generator = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
         (0..40_000).map(move |i| match i % 4 {
@@ -194,7 +200,7 @@ mod tests {
 
     #[test]
     fn each_hash_is_new_once() {
-        let (mut table, mut expected) = (Table::default(), HashSet::new());
+        let (mut table, mut expected) = (HashTable::default(), HashSet::new());
         for hash in hashes() {
             table.prefetch(hash);
             assert_eq!(table.insert_hash(hash), expected.insert(hash.max(1)), "{hash:x}");
@@ -205,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn words_with_the_same_upper_half_are_told_apart() {
-        let mut table = Table::default();
+    fn words_with_the_same_upper_half_are_distinguished() {
+        let mut table = HashTable::default();
         let word = |tag: u64, low: u64| tag << 32 | low;
         for low in 1..=100 {
             for tag in [0, 5, u64::from(u32::MAX)] {
@@ -229,7 +235,7 @@ mod tests {
 
     #[test]
     fn it_takes_at_most_twenty_bytes_a_word_once_it_is_large() {
-        let mut table = Table::default();
+        let mut table = HashTable::default();
         for hash in hashes() {
             table.insert_hash(hash);
             assert!(

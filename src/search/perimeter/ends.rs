@@ -1,130 +1,116 @@
-//! The two ends of a shortest scramble: which moves lead from the middle of it, forwards and backwards, to the last layer.
+//! The two ends of a shortest scramble: which moves lead from its middle, forwards and backwards, to the last layer.
 
 use super::layer::Layer;
 use crate::puzzle::{Move, Reversible, Symmetries};
 
-/// Of a puzzle with more moves, no detours are looked for: there are too many pairs of pairs of moves.
-const MOST_MOVES: usize = 32;
+/// Above this many moves, duplicate middles are not detected: checking all pairs of move pairs costs too much.
+const MAX_MOVES: usize = 32;
 
-/// Finds the ends.
-pub(super) struct Ends<'a, S> {
+/// Finds the moves at the ends.
+pub(super) struct EndFinder<'a, S> {
     symmetries: &'a dyn Symmetries<S>,
     moves: Vec<Move>,
-    detours: Vec<Detour>,
+    other_middles: Vec<OtherMiddle>,
 }
 
-/// Another middle of the same scramble, of which one is enough: to make `undone`, `instead` and one move more is always the
-/// same as to make `last`.
-struct Detour {
+/// Another middle of the same scramble, of which one is enough: `undone`, `instead` and one more move always lead to the
+/// same state as `last`.
+struct OtherMiddle {
     undone: Move,
     instead: Move,
     last: Move,
 }
 
-/// What was found for a state; its room is used for the next one too.
+/// The moves at the ends of a state, and buffers that are reused from state to state.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct EndMoves {
     /// Moves from its inverse.
     pub(super) before: Vec<Move>,
     /// Moves from the state.
     pub(super) after: Vec<Move>,
     keys: Vec<u64>,
-    ways: Vec<Way>,
+    directions: Vec<Direction>,
     pairs: Vec<[Move; 2]>,
     lasts: Vec<Move>,
 }
 
-/// Where a move leads.
+/// Where a move leads, as seen from the goals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Nearer,
     Level,
     Further,
 }
 
-/// The layers that tell where a move leads: all other moves lead further. Both are small.
-#[derive(Clone, Copy)]
-struct Around<'a> {
-    nearer: Option<&'a Layer>,
-    /// The state's own, once a move within a layer was met: the first such layer is found out when the next is made.
-    level: Option<&'a Layer>,
-}
-
-impl<'a, S> Ends<'a, S> {
+impl<'a, S> EndFinder<'a, S> {
     pub(super) fn new<P: Reversible<State = S>>(puzzle: &P, symmetries: &'a dyn Symmetries<S>) -> Self {
         let moves: Vec<Move> = (0..puzzle.move_count() as Move).collect();
-        let mut detours = Vec::new();
-        let is_used = symmetries.has_inversion() && moves.len() <= MOST_MOVES;
+        let mut other_middles = Vec::new();
+        let is_used = symmetries.has_inversion() && moves.len() <= MAX_MOVES;
         let few = if is_used { &moves[..] } else { &[] };
         for &first in few {
             for &last in few.iter().filter(|&&last| last != puzzle.inverse(first)) {
-                for &instead in few {
-                    let is_same = |&end: &Move| {
-                        [instead, end] != [first, last] && puzzle.always_same(&[first, last], &[instead, end])
-                    };
-                    if few.iter().any(is_same) {
-                        detours.push(Detour { undone: puzzle.inverse(first), instead, last });
-                    }
-                }
+                let is_same = |instead: Move, end: Move| {
+                    [instead, end] != [first, last] && puzzle.always_same(&[first, last], &[instead, end])
+                };
+                let instead = few.iter().filter(|&&instead| few.iter().any(|&end| is_same(instead, end)));
+                let undone = puzzle.inverse(first);
+                other_middles.extend(instead.map(|&instead| OtherMiddle { undone, instead, last }));
             }
         }
-        detours.sort_by_key(|detour| (detour.undone, detour.instead));
-        Ends { symmetries, moves, detours }
+        other_middles.sort_by_key(|middle| (middle.undone, middle.instead));
+        EndFinder { symmetries, moves, other_middles }
     }
 
-    /// The moves that lead from a state of the layer before the last, and from its inverse, to the last. Of those that end
-    /// the same scrambles with other middles, only those of the middle with the least key.
-    pub(super) fn find(&self, state: &S, layers: &[Layer], has_own: bool, found: &mut Found) {
-        let Found { before, after, keys, ways, pairs, lasts } = found;
+    /// Finds the moves that lead from a state of the layer before the last, and from its inverse, to the last. Of several
+    /// middles of the same scramble, only the one with the least key gets them.
+    pub(super) fn find(&self, state: &S, layers: &[Layer], has_level_moves: bool, ends: &mut EndMoves) {
+        let EndMoves { before, after, keys, directions, pairs, lasts } = ends;
+        // Both layers that tell a direction are small; all other moves lead further. Before a move within a layer was met,
+        // none need be looked for: the first such layer is found out when the next is made.
         let own = layers.len() - 2;
-        let around = Around { nearer: own.checked_sub(1).map(|i| &layers[i]), level: has_own.then(|| &layers[own]) };
+        let nearer = own.checked_sub(1).map(|i| &layers[i]);
+        let level = has_level_moves.then(|| &layers[own]);
         keys.clear();
         self.symmetries.neighbour_keys(state, &self.moves, keys);
-        keys.iter().for_each(|&key| around.prefetch(key));
-        ways.clear();
-        ways.extend(keys.iter().map(|&key| around.way(key)));
+        keys.iter().for_each(|&key| nearer.iter().chain(&level).for_each(|layer| layer.prefetch(key)));
+        directions.clear();
+        directions.extend(keys.iter().map(|&key| {
+            let is_in = |layer: Option<&Layer>| layer.is_some_and(|layer| layer.holds_exactly(key));
+            if is_in(nearer) {
+                Direction::Nearer
+            } else if is_in(level) {
+                Direction::Level
+            } else {
+                Direction::Further
+            }
+        }));
         let key = self.symmetries.class(state).key;
-        let mut further = |state: &S, ways: &mut [Way], to: &mut Vec<Move>| {
+        let mut further = |state: &S, directions: &mut [Direction], moves: &mut Vec<Move>| {
             keys.clear();
             pairs.clear();
             lasts.clear();
-            to.clear();
-            let way = |action: Move| ways[usize::from(action)];
-            for &Detour { undone, instead, last } in &self.detours {
-                if (way(undone), way(last)) == (Way::Nearer, Way::Further) {
+            let direction = |action: Move| directions[usize::from(action)];
+            for &OtherMiddle { undone, instead, last } in &self.other_middles {
+                if (direction(undone), direction(last)) == (Direction::Nearer, Direction::Further) {
                     pairs.push([undone, instead]);
                     lasts.push(last);
                 }
             }
             self.symmetries.keys_after_two(state, pairs, keys);
             for (&last, _) in lasts.iter().zip(&*keys).filter(|&(_, &other)| other < key) {
-                ways[usize::from(last)] = Way::Level;
+                directions[usize::from(last)] = Direction::Level;
             }
-            to.extend(self.moves.iter().filter(|&&action| ways[usize::from(action)] == Way::Further));
+            let is_further = |action: &&Move| directions[usize::from(**action)] == Direction::Further;
+            moves.clear();
+            moves.extend(self.moves.iter().filter(is_further));
         };
-        let (of_state, of_inverse) = ways.split_at_mut(self.moves.len());
+        let (of_state, of_inverse) = directions.split_at_mut(self.moves.len());
         further(state, of_state, after);
         match self.symmetries.inverse(state) {
             Some(inverse) if !of_inverse.is_empty() => further(&inverse, of_inverse, before),
             // A state that is its own inverse has its own neighbours alone.
             _ => before.clone_from(after),
-        }
-    }
-}
-
-impl Around<'_> {
-    fn prefetch(&self, key: u64) {
-        self.nearer.iter().chain(&self.level).for_each(|layer| layer.prefetch(key));
-    }
-
-    fn way(&self, key: u64) -> Way {
-        let holds = |layer: Option<&Layer>| layer.is_some_and(|layer| layer.holds_exactly(key));
-        if holds(self.nearer) {
-            Way::Nearer
-        } else if holds(self.level) {
-            Way::Level
-        } else {
-            Way::Further
         }
     }
 }

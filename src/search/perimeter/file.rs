@@ -1,4 +1,4 @@
-//! Perimeters on the disk: made once, kept in the cache whole or not at all, and refused by name if they are damaged.
+//! Perimeters on the disk: made once, kept in the cache whole or not at all, and refused by name if damaged.
 //!
 //! A file begins with a line of text, a line of JSON (puzzle, moves, depth, symmetries, sizes and checksums), and a
 //! checksum of that. The layers follow, nearest first, so that the file of a deep perimeter serves for a shallow one.
@@ -6,13 +6,14 @@
 use super::classes::{ClassTable, Count};
 use super::layer::{Layer, Line, PARTS};
 use super::lines::Lines;
-use super::{Extent, Making, Perimeter};
+use super::{Extent, OnProgress, Perimeter};
 use crate::cache;
 use crate::error::{Context as _, Error, Result, ensure};
 use crate::files::write_whole_with;
 use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible, Symmetries, move_names};
 use crate::workers::{cores, on_own_threads};
+use bytemuck::{cast_slice, cast_slice_mut};
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -22,34 +23,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What a file begins with.
+/// The first line of a file.
 const MAGIC: &str = "costar perimeter 1\n";
-/// Where the layers begin in a file, and each of them, is a multiple of this.
+/// Each layer begins at a multiple of this in a file.
 const PAGE: u64 = 4096;
-/// Lines of a piece, which has a checksum of its own: 16 MiB.
+/// Lines of a piece, which has its own checksum: 16 MiB.
 const PIECE: usize = 1 << 18;
 
-/// A perimeter of more than this part of the room for it is read where it is.
+/// A perimeter that takes more than this part of the memory budget is read in place.
 const LARGE: u64 = 4;
 
-/// What a file is, and how long its layers are.
+/// The header of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
-    puzzle: String,
-    /// The names of the moves: each costs 1.
-    moves: String,
-    /// A checksum of what the moves do to the goals: two puzzles of a name are told apart.
-    rules: u32,
-    symmetries: u32,
-    symmetry_version: u32,
+    #[serde(flatten)]
+    identity: Identity,
     depth: u32,
     whole: bool,
     by_parity: bool,
-    /// Whether it is as deep as some time allowed.
+    /// Whether a time limit decided the depth.
     #[serde(default)]
     in_time: bool,
     /// By distance.
     layers: Vec<LayerHeader>,
+}
+
+/// The part of a header that must match the puzzle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Identity {
+    puzzle: String,
+    /// The names of the moves: each costs 1.
+    moves: String,
+    rules: u32,
+    symmetries: u32,
+    symmetry_version: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,93 +68,75 @@ struct LayerHeader {
     crc32: Vec<u32>,
 }
 
-/// Where a perimeter is looked for and kept: a puzzle's files in a folder.
-pub struct Shelf<'a, P: Puzzle> {
+impl LayerHeader {
+    fn bytes(&self) -> u64 {
+        (self.lines * size_of::<Line>()) as u64
+    }
+}
+
+/// The perimeters of a puzzle on the disk. A trait, because [`PerimeterFolder`] needs a reversible puzzle.
+pub trait PerimeterStore<S> {
+    /// The files that are there, the deepest first.
+    fn files(&self) -> Vec<PerimeterFile>;
+
+    /// The perimeter to `depth`, or else the deepest, from a file, if it takes at most `bytes`. Logs which files are not
+    /// used, and why.
+    fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<S>>;
+
+    /// Makes and saves a perimeter, or waits for another process that does so and reads that one. `None` once `stop` is
+    /// set.
+    fn make(&self, extent: Extent, stop: &AtomicBool, on_progress: OnProgress<'_>) -> Option<SavedPerimeter<S>>;
+
+    /// Makes a perimeter for this process alone; `None` once `stop` is set.
+    fn make_unsaved(&self, extent: Extent, stop: &AtomicBool, on_progress: OnProgress<'_>) -> Option<Perimeter<S>>;
+
+    /// The puzzle's symmetries.
+    fn symmetries(&self) -> &dyn Symmetries<S>;
+}
+
+/// A new perimeter, and its file or why it could not be saved.
+pub type SavedPerimeter<S> = (Perimeter<S>, Result<PathBuf>);
+
+/// A perimeter on the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PerimeterFile {
+    /// The depth.
+    pub depth: u32,
+    /// The file.
+    pub path: PathBuf,
+    /// The size of the file.
+    pub bytes: u64,
+}
+
+/// The perimeters of a puzzle in a cache folder.
+pub struct PerimeterFolder<'a, P: Puzzle> {
     puzzle: &'a P,
     symmetries: Arc<dyn Symmetries<P::State>>,
     folder: Option<PathBuf>,
 }
 
-/// A perimeter that is on the disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    /// How deep it is.
-    pub depth: u32,
-    /// Its file.
-    pub path: PathBuf,
-    /// Bytes of its file.
-    pub bytes: u64,
-}
-
-/// [`Shelf`], for those who do not know that the puzzle is reversible.
-pub trait PerimeterShelf<S> {
-    /// Those that are there, the deepest first.
-    fn kept(&self) -> Vec<Kept>;
-
-    /// The deepest perimeter that is there and takes at most so many bytes, down to `depth` of it. Says in the log what is
-    /// not used, and why.
-    fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<S>>;
-
-    /// Makes a perimeter and keeps it; another process that makes one waits, and reads this one. `None` once `stop` is set.
-    ///
-    /// # Errors
-    /// If it cannot be written: the perimeter that was made is given too.
-    fn make(&self, extent: Extent, stop: &AtomicBool, watch: &mut dyn FnMut(Making)) -> Option<Made<S>>;
-
-    /// Makes a perimeter for this process alone; `None` once `stop` is set.
-    fn make_unkept(&self, extent: Extent, stop: &AtomicBool, watch: &mut dyn FnMut(Making)) -> Option<Perimeter<S>>;
-
-    /// How many symmetries the puzzle has.
-    fn symmetries(&self) -> u32;
-
-    /// Whether inversion is one of them.
-    fn has_inversion(&self) -> bool;
-}
-
-/// A perimeter that was made, and the file that it is kept in, or why it is not.
-pub type Made<S> = (Perimeter<S>, Result<PathBuf>);
-
-impl<'a, P: Reversible> Shelf<'a, P> {
-    /// The perimeters of a puzzle in a folder, by default that of [`cache::folder`]; `None` of a puzzle that knows no
-    /// symmetries.
+impl<'a, P: Reversible> PerimeterFolder<'a, P> {
+    /// The perimeters in a folder, by default [`cache::folder`]; `None` for a puzzle without known symmetries.
     pub fn new(puzzle: &'a P, folder: Option<PathBuf>) -> Option<Self> {
-        Some(Shelf { puzzle, symmetries: puzzle.symmetries()?, folder: folder.or_else(cache::folder) })
+        Some(PerimeterFolder { puzzle, symmetries: puzzle.symmetries()?, folder: folder.or_else(cache::folder) })
     }
 
-    fn prefix(&self) -> String {
+    /// The parts of a file's name before and after the depth.
+    fn affixes(&self) -> [String; 2] {
         let name = self.puzzle.name();
         let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        format!("perimeter-{plain}-{:08x}-depth", rules(self.puzzle))
+        let prefix = format!("perimeter-{plain}-{:08x}-depth", rules(self.puzzle));
+        [prefix, format!("-symmetries{}.bin", self.symmetries.version())]
     }
 
-    fn suffix(&self) -> String {
-        format!("-symmetries{}.bin", self.symmetries.version())
-    }
-
-    fn path(&self, folder: &Path, depth: u32) -> PathBuf {
-        folder.join(format!("{}{depth}{}", self.prefix(), self.suffix()))
-    }
-
-    fn header(&self, table: &ClassTable) -> Header {
+    fn identity(&self) -> Identity {
         let moves: Vec<Move> = (0..self.puzzle.move_count() as Move).collect();
-        let layer = |(layer, count): (&Layer, &Count)| LayerHeader {
-            count: *count,
-            lines: layer.lines().len(),
-            crc32: on_own_threads(cores(), layer.lines().chunks(PIECE).collect(), |piece: &[Line]| {
-                crc32fast::hash(bytes_of(piece))
-            }),
-        };
-        Header {
+        Identity {
             puzzle: self.puzzle.name(),
             moves: move_names(self.puzzle, &moves).join(" "),
             rules: rules(self.puzzle),
             symmetries: self.symmetries.count(),
             symmetry_version: self.symmetries.version(),
-            depth: table.depth(),
-            whole: table.whole,
-            by_parity: table.by_parity,
-            in_time: table.in_time,
-            layers: table.layers.iter().zip(&table.counts).map(layer).collect(),
         }
     }
 
@@ -155,50 +144,57 @@ impl<'a, P: Reversible> Shelf<'a, P> {
         let Some(table) = perimeter.classes() else {
             return Err(Error::Bug("a perimeter by states is not kept".into()));
         };
-        let header = serde_json::to_string(&self.header(table)).map_err(|error| Error::Bug(error.to_string()))?;
-        let path = self.path(folder, table.depth());
+        let layer = |(layer, &count): (&Layer, &Count)| LayerHeader {
+            count,
+            lines: layer.lines.len(),
+            crc32: checksums(&layer.lines),
+        };
+        let header = Header {
+            identity: self.identity(),
+            depth: table.depth(),
+            whole: table.whole,
+            by_parity: table.by_parity,
+            in_time: table.in_time,
+            layers: table.layers.iter().zip(&table.counts).map(layer).collect(),
+        };
+        let header = serde_json::to_string(&header).map_err(|error| Error::Bug(error.to_string()))?;
+        let [prefix, suffix] = self.affixes();
+        let path = folder.join(format!("{prefix}{}{suffix}", table.depth()));
         write_whole_with(&path, |file| {
             let mut text = format!("{MAGIC}{header}\n{:08x}\n", crc32fast::hash(header.as_bytes())).into_bytes();
             text.resize(text.len().next_multiple_of(PAGE as usize), b' ');
             file.write_all(&text)?;
-            table.layers.iter().try_for_each(|layer| file.write_all(bytes_of(layer.lines())))
+            table.layers.iter().try_for_each(|layer| file.write_all(cast_slice(&layer.lines)))
         })?;
         Ok(path)
     }
 
-    /// Reads a file's layers within `depth`; `None` if they take more than so many bytes.
+    /// Reads a file's layers within `depth`; `None` if they take more than `bytes`.
     fn read(&self, path: &Path, depth: u32, bytes: u64) -> Result<Option<Perimeter<P::State>>> {
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.with_context(|| format!("cannot open {}", path.display()))?,
         };
         let (header, start) = read_header(&file)?;
-        let own = self.header(&ClassTable::default());
-        let same = header.puzzle == own.puzzle
-            && header.moves == own.moves
-            && header.rules == own.rules
-            && (header.symmetries, header.symmetry_version) == (own.symmetries, own.symmetry_version)
-            && header.layers.len() == header.depth as usize + 1;
-        ensure!(same, "it is of another puzzle or version");
+        let is_same = header.identity == self.identity() && header.layers.len() == header.depth as usize + 1;
+        ensure!(is_same, "it is of another puzzle or version");
         let length = file.metadata().map_or(0, |metadata| metadata.len());
-        let lines: usize = header.layers.iter().map(|layer| layer.lines).sum();
-        let expected = start + (lines * size_of::<Line>()) as u64;
+        let expected = start + header.layers.iter().map(LayerHeader::bytes).sum::<u64>();
         ensure!(length == expected, "it has {length} bytes and should have {expected}");
-        let is_cut = depth < header.depth;
         let layers = &header.layers[..=(depth.min(header.depth)) as usize];
-        let needed: usize = layers.iter().map(|layer| layer.lines * size_of::<Line>()).sum();
-        // A copy in large pages is read sooner. Where it would take much of the memory, or several processes of this task
-        // would each have one, all read the file's own pages.
+        let needed: u64 = layers.iter().map(LayerHeader::bytes).sum();
+        // A copy in large pages is read sooner. Where it would take much of the memory, or each of several processes of this
+        // task would have one, all read the file's own pages.
         let processes = memory::processes();
-        let shared = processes > 1 || needed as u64 > bytes / LARGE;
-        if needed as u64 > bytes.saturating_mul(processes) {
+        if needed > bytes.saturating_mul(processes) {
             return Ok(None);
         }
+        let is_shared = processes > 1 || needed > bytes / LARGE;
         // SAFETY: files are written under another name and then renamed; nobody writes to one that has this name.
-        let map = shared.then(|| unsafe { Mmap::map(&file) }).transpose();
+        let map = is_shared.then(|| unsafe { Mmap::map(&file) }).transpose();
         let map = map.with_context(|| format!("cannot map {}", path.display()))?.map(Arc::new);
         let mut table = ClassTable {
-            whole: header.whole && !is_cut,
+            whole: header.whole && depth >= header.depth,
             by_parity: header.by_parity,
             in_time: header.in_time,
             counts: layers.iter().map(|layer| layer.count).collect(),
@@ -208,87 +204,77 @@ impl<'a, P: Reversible> Shelf<'a, P> {
         for layer in layers {
             ensure!(layer.lines > 0 && layer.lines.is_multiple_of(PARTS), "a layer has no lines");
             let lines = match &map {
-                Some(map) => map_lines(map, at, layer)?,
+                Some(map) => Lines::in_file(Arc::clone(map), at as usize, layer.lines),
                 None => read_lines(&file, at, layer)?,
             };
+            // In a mapped file, this also reads the pages.
+            ensure!(map.is_none() || checksums(&lines) == layer.crc32, "it is damaged: a checksum is another");
             table.layers.push(Layer::from_lines(lines));
-            at += (layer.lines * size_of::<Line>()) as u64;
+            at += layer.bytes();
         }
         Ok(Some(Perimeter::from_classes(self.puzzle, Arc::clone(&self.symmetries), table)))
     }
-}
 
-impl<P: Reversible> Shelf<'_, P> {
-    /// [`Shelf::read`]; says in the log why a file is not used.
-    fn read_or_log(&self, kept: &Kept, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
-        self.read(&kept.path, depth, bytes).unwrap_or_else(|error| {
-            let path = kept.path.display();
+    /// Like [`PerimeterFolder::read`], but logs why a file is not used.
+    fn read_or_log(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
+        self.read(&file.path, depth, bytes).unwrap_or_else(|error| {
+            let path = file.path.display();
             log::warn!("the perimeter {path} is not used, and made again when it is needed: {error}");
             None
         })
     }
 }
 
-impl<P: Reversible> PerimeterShelf<P::State> for Shelf<'_, P> {
-    fn kept(&self) -> Vec<Kept> {
+impl<P: Reversible> PerimeterStore<P::State> for PerimeterFolder<'_, P> {
+    fn files(&self) -> Vec<PerimeterFile> {
         let Some(folder) = &self.folder else { return Vec::new() };
-        let (prefix, suffix) = (self.prefix(), self.suffix());
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut kept: Vec<Kept> = entries
-            .filter_map(|entry| {
-                let name = entry.file_name();
-                let depth = name.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?.parse().ok()?;
-                Some(Kept { depth, path: entry.path(), bytes: entry.metadata().ok()?.len() })
-            })
-            .collect();
-        kept.sort_by_key(|kept| std::cmp::Reverse(kept.depth));
-        kept
+        let [prefix, suffix] = self.affixes();
+        let file = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let depth = name.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?.parse().ok()?;
+            Some(PerimeterFile { depth, path: entry.path(), bytes: entry.metadata().ok()?.len() })
+        };
+        let mut files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(file).collect();
+        files.sort_by_key(|file| std::cmp::Reverse(file.depth));
+        files
     }
 
     fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
-        let kept = self.kept();
-        // Of those that are deep enough, the shallowest: it is read soonest.
-        let deep_enough = kept.iter().rev().filter(|kept| kept.depth >= depth);
-        let others = kept.iter().filter(|kept| kept.depth < depth);
-        deep_enough.chain(others).find_map(|kept| self.read_or_log(kept, depth, bytes))
+        let files = self.files();
+        // The shallowest file that is deep enough is read soonest.
+        let deep_enough = files.iter().rev().filter(|file| file.depth >= depth);
+        let others = files.iter().filter(|file| file.depth < depth);
+        deep_enough.chain(others).find_map(|file| self.read_or_log(file, depth, bytes))
     }
 
-    fn make(&self, extent: Extent, stop: &AtomicBool, watch: &mut dyn FnMut(Making)) -> Option<Made<P::State>> {
+    fn make(&self, extent: Extent, stop: &AtomicBool, on_progress: OnProgress<'_>) -> Option<SavedPerimeter<P::State>> {
         let title = format!("the perimeter of {}", self.puzzle.name());
-        let lock = self.folder.as_ref().map(|folder| cache::lock(folder, &self.prefix(), &title));
-        let there = self.kept().into_iter().rev().filter(|kept| kept.depth >= extent.depth).find_map(|kept| {
-            let perimeter = self.read_or_log(&kept, extent.depth, extent.bytes)?;
-            Some((perimeter, Ok(kept.path)))
-        });
-        if there.is_some() {
-            return there;
-        }
-        let perimeter = self.make_unkept(extent, stop, watch)?;
-        let kept = match (&self.folder, lock) {
-            (None, _) | (_, None) => {
-                Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into()))
+        let [prefix, _] = self.affixes();
+        let lock = self.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
+        for file in self.files().into_iter().rev().filter(|file| file.depth >= extent.depth) {
+            if let Some(perimeter) = self.read_or_log(&file, extent.depth, extent.bytes) {
+                return Some((perimeter, Ok(file.path)));
             }
-            (Some(_), Some(Err(error))) => Err(error),
-            (Some(folder), Some(Ok(_held))) => self.write(folder, &perimeter),
+        }
+        let perimeter = self.make_unsaved(extent, stop, on_progress)?;
+        let saved = match lock {
+            None => Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into())),
+            Some((folder, lock)) => lock.and_then(|_held| self.write(folder, &perimeter)),
         };
-        Some((perimeter, kept))
+        Some((perimeter, saved))
     }
 
-    fn make_unkept(
+    fn make_unsaved(
         &self,
         extent: Extent,
         stop: &AtomicBool,
-        watch: &mut dyn FnMut(Making),
+        on_progress: OnProgress<'_>,
     ) -> Option<Perimeter<P::State>> {
-        Perimeter::of_classes(self.puzzle, Arc::clone(&self.symmetries), extent, stop, watch)
+        Perimeter::of_classes(self.puzzle, Arc::clone(&self.symmetries), extent, stop, on_progress)
     }
 
-    fn symmetries(&self) -> u32 {
-        self.symmetries.count()
-    }
-
-    fn has_inversion(&self) -> bool {
-        self.symmetries.has_inversion()
+    fn symmetries(&self) -> &dyn Symmetries<P::State> {
+        &*self.symmetries
     }
 }
 
@@ -297,7 +283,7 @@ fn read_header(file: &File) -> Result<(Header, u64)> {
     let mut reader = BufReader::new(file);
     let mut line = || -> Result<String> {
         let mut bytes = Vec::new();
-        // No file of ours has a longer header; another may have no line break at all.
+        // No perimeter has a longer header; another file may have no line break at all.
         std::io::Read::take(&mut reader, 1 << 22).read_until(b'\n', &mut bytes).context("it cannot be read")?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
@@ -314,27 +300,28 @@ fn read_header(file: &File) -> Result<(Header, u64)> {
 fn read_lines(file: &File, at: u64, layer: &LayerHeader) -> Result<Lines> {
     let mut lines = Lines::empty(layer.lines).map_err(|_| Error::Device("there is no memory for it".into()))?;
     let read = |(i, piece): (usize, &mut [Line])| -> Result<()> {
-        let place = at + (i * PIECE * size_of::<Line>()) as u64;
-        file.read_exact_at(bytes_of_mut(piece), place).context("it cannot be read")?;
-        ensure!(layer.crc32.get(i) == Some(&crc32fast::hash(bytes_of(piece))), "it is damaged: a checksum is another");
+        let from = at + (i * PIECE * size_of::<Line>()) as u64;
+        file.read_exact_at(cast_slice_mut(piece), from).context("it cannot be read")?;
+        ensure!(
+            layer.crc32.get(i) == Some(&crc32fast::hash(cast_slice(piece))),
+            "it is damaged: a checksum is another"
+        );
         Ok(())
     };
-    on_own_threads(cores(), lines.as_mut().chunks_mut(PIECE).enumerate().collect(), read)
-        .into_iter()
-        .collect::<Result<()>>()?;
+    let pieces = lines.as_mut().chunks_mut(PIECE).enumerate().collect();
+    on_own_threads(cores(), pieces, read).into_iter().collect::<Result<()>>()?;
     Ok(lines)
 }
 
-/// The lines of a layer in a file that is mapped; looking at the checksums also has them read.
-fn map_lines(map: &Arc<Mmap>, at: u64, layer: &LayerHeader) -> Result<Lines> {
-    let lines = Lines::in_file(Arc::clone(map), at as usize, layer.lines);
-    let sums =
-        on_own_threads(cores(), lines.chunks(PIECE).collect(), |piece: &[Line]| crc32fast::hash(bytes_of(piece)));
-    ensure!(sums == layer.crc32, "it is damaged: a checksum is another");
-    Ok(lines)
+/// The checksum of each piece.
+fn checksums(lines: &[Line]) -> Vec<u32> {
+    on_own_threads(cores(), lines.chunks(PIECE).collect(), |piece: &[Line]| crc32fast::hash(cast_slice(piece)))
 }
 
-/// A checksum of the rules: of what some moves, one after the other, do to each goal.
+/// A checksum of what some moves, one after the other, do to each goal: it tells two puzzles of one name apart.
+///
+/// [`Rules::rules_crc32`](crate::puzzle::Rules::rules_crc32) cannot take its place: only a puzzle from a file has that one, and result files of all other
+/// puzzles record that there is none.
 fn rules<P: Reversible>(puzzle: &P) -> u32 {
     const STEPS: usize = 64;
     let mut row = vec![0; puzzle.encoding().cells];
@@ -348,14 +335,4 @@ fn rules<P: Reversible>(puzzle: &P) -> u32 {
         }
     }
     sum.finalize()
-}
-
-fn bytes_of(lines: &[Line]) -> &[u8] {
-    // SAFETY: a line is 64 bytes without padding.
-    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines)) }
-}
-
-fn bytes_of_mut(lines: &mut [Line]) -> &mut [u8] {
-    // SAFETY: a line is 64 bytes without padding, and any bytes are a line.
-    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), size_of_val(lines)) }
 }

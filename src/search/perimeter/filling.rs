@@ -1,205 +1,203 @@
-//! The filling of a layer on several threads.
+//! Filling a layer on several threads.
 //!
-//! Each thread makes things with keys from some states and deals them out by the parts of the layer that their keys belong
-//! to. Then each thread takes in what was dealt to some parts, one after the other: no two write to the same line, and of
-//! a part that is not too large, most lines are still in the cache when the next key comes to them.
+//! Each thread makes items with keys from some states and sorts them by the parts of the layer that their keys belong to.
+//! Then each thread inserts the items of some parts, one after the other: no two threads write to the same line, and in a
+//! part that is not too large, most lines are still in the cache when the next key comes to them.
 
-use super::ends::Found;
-use super::layer::{Layer, PARTS, Share, part};
+use super::classes::Count;
+use super::ends::EndMoves;
+use super::layer::{Layer, LayerShare, PARTS, part};
 use crate::puzzle::{Class, State};
 use crate::workers::on_own_threads;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of things that are made before they are taken in: a share of what the layer takes, but at least and at most so
-/// many.
+/// Size of a batch of items in bytes: this fraction of the layer, clamped to these bounds.
 const SHARE_OF_LAYER: usize = 4;
-const LEAST_BYTES: usize = 1 << 20;
-const MOST_BYTES: usize = 64 << 20;
+const MIN_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// Lines that are loaded ahead.
-const AHEAD: usize = 32;
+const PREFETCHED: usize = 32;
 
-/// What has a key of a layer.
-pub(super) trait Keyed: Copy + Send + Sync {
+/// An item with a key of a layer: the key alone, or a class.
+pub(super) trait Keyed<S>: Copy + Send + Sync {
     fn key(&self) -> u64;
+
+    fn class(&self) -> Option<&Class<S>> {
+        None
+    }
 }
 
-impl Keyed for u64 {
+impl<S> Keyed<S> for u64 {
     fn key(&self) -> u64 {
         *self
     }
 }
 
-impl<S: State> Keyed for Class<S> {
+impl<S: State> Keyed<S> for Class<S> {
     fn key(&self) -> u64 {
         self.key
     }
+
+    fn class(&self) -> Option<&Class<S>> {
+        Some(self)
+    }
+}
+
+/// Bytes of items that are made before they are inserted into a layer of this many bytes.
+pub(super) fn item_bytes(layer: usize) -> usize {
+    (layer / SHARE_OF_LAYER).clamp(MIN_BYTES, MAX_BYTES)
 }
 
 /// A layer that is being filled.
-pub(super) struct Filling<'a, S> {
-    takers: Vec<Taker<'a, S>>,
-    /// Bytes of things that are made before they are taken in.
-    bytes: usize,
+pub(super) struct LayerFilling<'a, S> {
+    writers: Vec<PartWriter<'a, S>>,
+    item_bytes: usize,
 }
 
-/// Things for each part.
-pub(super) struct Dealt<C> {
-    things: [Vec<C>; PARTS],
-    /// What was made, and is still to be dealt out.
+/// The items that one thread makes, and its buffers.
+pub(super) struct ItemMaker<C> {
+    /// Made, and not sorted yet.
     pub(super) made: Vec<C>,
-    /// Moves that it is made with.
-    pub(super) found: Found,
+    by_part: [Vec<C>; PARTS],
+    pub(super) ends: EndMoves,
 }
 
-/// Bytes of things that are made before they are taken into a layer of so many bytes.
-pub(super) fn room_for_things(layer: usize) -> usize {
-    (layer / SHARE_OF_LAYER).clamp(LEAST_BYTES, MOST_BYTES)
-}
-
-/// What one thread takes into its parts of the layer.
-pub(super) struct Taker<'a, S> {
-    share: Share<'a>,
-    /// The layer before, where it is to be known whether a class is in both.
+/// Writes the items of one thread's parts into a layer.
+pub(super) struct PartWriter<'a, S> {
+    share: LayerShare<'a>,
+    /// The layer before, if classes that are in both are looked for.
     last: Option<&'a Layer>,
-    /// Keys that are still to be looked up there.
-    compared: Vec<u64>,
     filled: Filled<S>,
     is_full: bool,
 }
 
-/// What a layer was filled with.
+/// The content of a filled layer.
 #[derive(Debug)]
 pub(super) struct Filled<S> {
-    pub(super) classes: u64,
-    /// States of all classes, where they were counted.
-    pub(super) of_states: u64,
-    /// The canonical images, where they were kept.
+    pub(super) count: Count,
+    /// The canonical images, if they were kept.
     pub(super) states: Vec<S>,
     /// Whether a class is in the layer before, too.
-    pub(super) met_its_own: bool,
+    pub(super) has_level_moves: bool,
 }
 
-impl<C: Keyed> Dealt<C> {
-    /// Deals out what was made.
+impl<C> ItemMaker<C> {
+    /// Sorts the new items by their parts.
     #[inline]
-    pub(super) fn deal(&mut self) {
-        for thing in self.made.drain(..) {
-            self.things[part(thing.key())].push(thing);
+    pub(super) fn sort<S>(&mut self)
+    where
+        C: Keyed<S>,
+    {
+        for item in self.made.drain(..) {
+            self.by_part[part(item.key())].push(item);
         }
     }
 }
 
-impl<'a, S: State> Filling<'a, S> {
-    /// Begins to fill a layer; with room for so many states. `last` is the layer before, where it is to be known whether a
-    /// class is in both.
-    pub(super) fn new(layer: &'a mut Layer, threads: usize, room: usize, last: Option<&'a Layer>) -> Self {
-        let bytes = room_for_things(size_of_val(layer.lines()));
+impl<'a, S: State> LayerFilling<'a, S> {
+    /// Begins to fill a layer, keeping up to `capacity` states. With the layer before as `last`, classes that are in both
+    /// are looked for.
+    pub(super) fn new(layer: &'a mut Layer, threads: usize, capacity: usize, last: Option<&'a Layer>) -> Self {
+        let item_bytes = item_bytes(size_of_val(&layer.lines[..]));
         let shares = layer.shares(threads);
-        let each = room.div_ceil(shares.len());
-        let taker = |share| Taker {
+        let each = capacity.div_ceil(shares.len());
+        let writer = |share| PartWriter {
             share,
             last,
-            compared: Vec::with_capacity(AHEAD),
-            filled: Filled { classes: 0, of_states: 0, states: Vec::with_capacity(each), met_its_own: false },
+            filled: Filled { count: Count::default(), states: Vec::with_capacity(each), has_level_moves: false },
             is_full: false,
         };
-        Filling { takers: shares.into_iter().map(taker).collect(), bytes }
+        LayerFilling { writers: shares.into_iter().map(writer).collect(), item_bytes }
     }
 
-    /// Makes things of each state, at most `most` of one, and has each taken in; `false`, soon, once `stop` is set. `watch` is
-    /// given the number of states that are done.
-    pub(super) fn deal<C: Keyed>(
+    /// Makes the items of each state, at most `max_items`, and writes them; `false` soon after `stop` is set. `on_progress`
+    /// is given the number of states that are done.
+    pub(super) fn fill<C: Keyed<S>>(
         &mut self,
         states: &[S],
-        most: usize,
-        make: impl Fn(&S, &mut Dealt<C>) + Sync,
-        take: impl Fn(&mut Taker<'a, S>, &C) + Sync,
+        max_items: usize,
+        make: impl Fn(&S, &mut ItemMaker<C>) + Sync,
+        write: impl Fn(&mut PartWriter<'a, S>, &C) + Sync,
         stop: &AtomicBool,
-        watch: &mut dyn FnMut(usize),
+        on_progress: &mut dyn FnMut(usize),
     ) -> bool {
-        let threads = self.takers.len();
-        let each = (self.bytes / (threads * most * size_of::<C>())).max(1);
-        let things = || std::array::from_fn(|_| Vec::new());
-        let nothing = |_| Dealt { things: things(), made: Vec::with_capacity(most), found: Found::default() };
-        let mut dealt: Vec<Dealt<C>> = (0..threads).map(nothing).collect();
+        let threads = self.writers.len();
+        let each = (self.item_bytes / (threads * max_items * size_of::<C>())).max(1);
+        let maker = |_| ItemMaker {
+            made: Vec::with_capacity(max_items),
+            by_part: std::array::from_fn(|_| Vec::new()),
+            ends: EndMoves::default(),
+        };
+        let mut makers: Vec<ItemMaker<C>> = (0..threads).map(maker).collect();
         for (chunk, states) in states.chunks(each * threads).enumerate() {
-            watch(chunk * each * threads);
-            let shares = dealt.iter_mut().zip(states.chunks(states.len().div_ceil(threads))).collect();
-            on_own_threads(threads, shares, |(dealt, states): (&mut Dealt<C>, &[S])| {
-                states.iter().take_while(|_| !stop.load(Ordering::Relaxed)).for_each(|state| make(state, dealt));
+            on_progress(chunk * each * threads);
+            let shares = makers.iter_mut().zip(states.chunks(states.len().div_ceil(threads))).collect();
+            on_own_threads(threads, shares, |(maker, states): (&mut ItemMaker<C>, &[S])| {
+                states.iter().take_while(|_| !stop.load(Ordering::Relaxed)).for_each(|state| make(state, maker));
             });
             if stop.load(Ordering::Relaxed) {
                 return false;
             }
-            on_own_threads(threads, self.takers.iter_mut().collect(), |taker: &mut Taker<'a, S>| {
-                let of_part = |part| dealt.iter().map(move |dealt| &dealt.things[part]);
-                for things in taker.share.parts().flat_map(of_part) {
-                    for (k, thing) in things.iter().enumerate() {
-                        if let Some(ahead) = things.get(k + AHEAD) {
-                            taker.share.prefetch(ahead.key());
+            on_own_threads(threads, self.writers.iter_mut().collect(), |writer: &mut PartWriter<'a, S>| {
+                let of_part = |part| makers.iter().map(move |maker| &maker.by_part[part]);
+                for items in writer.share.parts().flat_map(of_part) {
+                    for (i, item) in items.iter().enumerate() {
+                        if let Some(ahead) = items.get(i + PREFETCHED) {
+                            writer.share.prefetch(ahead.key());
                         }
-                        take(taker, thing);
+                        write(writer, item);
                     }
                 }
             });
-            dealt.iter_mut().flat_map(|dealt| &mut dealt.things).for_each(Vec::clear);
+            makers.iter_mut().flat_map(|maker| &mut maker.by_part).for_each(Vec::clear);
         }
         true
     }
 
-    /// What was taken in; `None` if a part of the layer was full.
-    pub(super) fn finish(mut self) -> Option<Filled<S>> {
-        self.takers.iter_mut().for_each(Taker::compare);
-        if self.takers.iter().any(|taker| taker.is_full) {
+    /// The content of all parts; `None` if a part of the layer was full.
+    pub(super) fn finish(self) -> Option<Filled<S>> {
+        if self.writers.iter().any(|writer| writer.is_full) {
             return None;
         }
-        let states: usize = self.takers.iter().map(|taker| taker.filled.states.len()).sum();
-        let mut parts = self.takers.into_iter().map(|taker| taker.filled);
+        let states: usize = self.writers.iter().map(|writer| writer.filled.states.len()).sum();
+        let mut parts = self.writers.into_iter().map(|writer| writer.filled);
         let mut all = parts.next()?;
         all.states.reserve_exact(states - all.states.len());
         for part in parts {
-            all.classes += part.classes;
-            all.of_states += part.of_states;
+            all.count.classes += part.count.classes;
+            all.count.states = all.count.states.into_iter().chain(part.count.states).reduce(|a, b| a + b);
             all.states.extend(part.states);
-            all.met_its_own |= part.met_its_own;
+            all.has_level_moves |= part.has_level_moves;
         }
         Some(all)
     }
 }
 
-impl<S: State> Taker<'_, S> {
-    /// Takes in a class that is not counted.
+impl<S: State> PartWriter<'_, S> {
+    /// Inserts a class without counting it.
     #[inline]
-    pub(super) fn leave_out(&mut self, key: u64) {
+    pub(super) fn insert_uncounted(&mut self, key: u64) {
         self.is_full |= self.share.insert(key).is_none();
     }
 
-    /// Takes in a class, unless it is there.
+    /// Inserts and counts a class, unless it is there.
     #[inline]
-    pub(super) fn take_in(&mut self, key: u64, class: Option<&Class<S>>, keeps: bool) {
+    pub(super) fn insert(&mut self, item: &impl Keyed<S>, keeps_state: bool) {
+        let key = item.key();
         match self.share.insert(key) {
             Some(true) => {
-                self.filled.classes += 1;
-                if let Some(class) = class {
-                    self.filled.of_states += u64::from(class.states);
-                    self.filled.states.extend(keeps.then_some(class.state));
+                self.filled.count.classes += 1;
+                if let Some(class) = item.class() {
+                    *self.filled.count.states.get_or_insert(0) += u64::from(class.states);
+                    self.filled.states.extend(keeps_state.then_some(class.state));
                 }
-                if let Some(last) = self.last {
-                    last.prefetch(key);
-                    self.compared.push(key);
-                    if self.compared.len() == AHEAD {
-                        self.compare();
-                    }
+                if let Some(last) = self.last.filter(|_| !self.filled.has_level_moves) {
+                    self.filled.has_level_moves = last.holds_exactly(key);
                 }
             }
             Some(false) => {}
             None => self.is_full = true,
         }
-    }
-
-    fn compare(&mut self) {
-        let last = self.last;
-        self.filled.met_its_own |= self.compared.drain(..).any(|key| last.is_some_and(|last| last.holds_exactly(key)));
     }
 }

@@ -9,31 +9,31 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
-/// Lines, wherever they are; reading them does not ask where that is.
+/// Lines in memory or in a file; reading them does not ask where.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// Only of this process's own lines are any written.
+    /// Written only where the memory is this process's own.
     start: *mut Line,
     count: usize,
-    owner: Owner,
+    backing: Backing,
 }
 
 #[derive(Debug)]
-enum Owner {
-    Nobody,
+enum Backing {
+    Empty,
     /// Keeps the memory where it is.
-    This(#[expect(dead_code, reason = "it is only held")] MmapMut),
+    Memory(#[expect(dead_code, reason = "it is only held")] MmapMut),
     /// Keeps the file's pages where they are.
     File(#[expect(dead_code, reason = "it is only held")] Arc<Mmap>),
 }
 
-// SAFETY: the lines are only read, except through `as_mut`, which needs the whole for itself.
+// SAFETY: the lines are only read, except through `as_mut`, which borrows all of them exclusively.
 unsafe impl Send for Lines {}
 // SAFETY: see above.
 unsafe impl Sync for Lines {}
 
 impl Lines {
-    /// So many empty lines, of this process alone, in large pages. The system clears a page when it is first written to.
+    /// Empty lines of this process alone, in large pages. The system clears a page when it is first written to.
     ///
     /// # Errors
     /// If there is no memory for them.
@@ -45,38 +45,38 @@ impl Lines {
         memory::use_large_pages(&memory);
         let start = memory.as_mut_ptr().cast::<Line>();
         assert!(start.is_aligned(), "a page begins where a line does");
-        Ok(Lines { start, count, owner: Owner::This(memory) })
+        Ok(Lines { start, count, backing: Backing::Memory(memory) })
     }
 
-    /// Lines in a file, from some byte on.
+    /// Lines in a file, from the byte `from` on.
     ///
     /// # Panics
-    /// If the file does not have so many, or they do not begin where lines do.
+    /// If the file has fewer, or they are not aligned.
     pub(super) fn in_file(file: Arc<Mmap>, from: usize, count: usize) -> Self {
         let bytes = &file[from..from + count * size_of::<Line>()];
         let start = bytes.as_ptr().cast_mut().cast::<Line>();
         assert!(start.is_aligned(), "layers begin at multiples of a line");
-        Lines { start, count, owner: Owner::File(file) }
+        Lines { start, count, backing: Backing::File(file) }
     }
 
     /// Whether other processes that read the same file share them.
     pub(super) fn are_shared(&self) -> bool {
-        matches!(self.owner, Owner::File(_))
+        matches!(self.backing, Backing::File(_))
     }
 
-    /// The lines, to be written; none of those in a file.
+    /// The lines for writing; empty where they are in a file.
     pub(super) fn as_mut(&mut self) -> &mut [Line] {
-        match self.owner {
-            // SAFETY: so many lines are there, any bytes are a line, and nobody else has them.
-            Owner::This(_) => unsafe { slice::from_raw_parts_mut(self.start, self.count) },
-            Owner::Nobody | Owner::File(_) => &mut [],
+        match self.backing {
+            // SAFETY: the memory holds `count` lines, any bytes are a line, and nobody else has them.
+            Backing::Memory(_) => unsafe { slice::from_raw_parts_mut(self.start, self.count) },
+            Backing::Empty | Backing::File(_) => &mut [],
         }
     }
 }
 
 impl Default for Lines {
     fn default() -> Self {
-        Lines { start: NonNull::dangling().as_ptr(), count: 0, owner: Owner::Nobody }
+        Lines { start: NonNull::dangling().as_ptr(), count: 0, backing: Backing::Empty }
     }
 }
 
@@ -85,7 +85,7 @@ impl Deref for Lines {
 
     #[inline]
     fn deref(&self) -> &[Line] {
-        // SAFETY: the owner holds so many lines there, and does not move them.
+        // SAFETY: the backing holds `count` lines there, and does not move them.
         unsafe { slice::from_raw_parts(self.start, self.count) }
     }
 }

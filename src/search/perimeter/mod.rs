@@ -1,8 +1,17 @@
 //! The perimeter: exact costs of all states near the goals, and a path to the goal from each (Dillenburg and Nelson,
 //! "Perimeter search", Artificial Intelligence 65, 1994).
 //!
-//! There are two forms. Of a puzzle that knows its [symmetries](Symmetries), one fingerprint for each class of states is
-//! held, 2.7 bytes: of the cube's states within 11 moves, 2.01 GB. Of any other, 13 bytes for each state.
+//! It has two forms. For a puzzle that knows its [symmetries](Symmetries), it holds one fingerprint per class of states,
+//! 2.7 bytes: 2.01 GB for the cube's states within 11 moves. For any other puzzle, it holds 13 bytes per state.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `mod` | [`Perimeter`], the table of either form |
+//! | `successors` | which moves may follow a move |
+//! | `states` | the table by states |
+//! | `classes`, `ends`, `filling` | the table by classes, and how its layers are made |
+//! | `layer`, `lines` | one layer: a set of fingerprints; its memory |
+//! | `file` | [`PerimeterFolder`]: perimeters on the disk |
 
 use crate::error::SettingError;
 use crate::puzzle::{Cost, Move, Puzzle, Reversible, State, Symmetries};
@@ -15,17 +24,21 @@ mod file;
 mod filling;
 mod layer;
 mod lines;
-mod lookup;
 mod states;
+mod successors;
 
 use classes::ClassTable;
-pub use classes::{Count, Extent, Making};
-pub use file::{Kept, Made, PerimeterShelf, Shelf};
-use layer::Layer;
+pub use classes::{Count, Extent, OnProgress, PerimeterProgress};
+pub use file::{PerimeterFile, PerimeterFolder, PerimeterStore, SavedPerimeter};
+use states::StateTable;
+use successors::Successors;
 
-/// How many states a perimeter by states has that takes so many bytes, with what it takes to make it.
+/// States that are looked up at a time: while the table's lines are loaded, the keys of the next are computed.
+const LOOKUPS_AT_ONCE: usize = 32;
+
+/// The number of states of a perimeter by states that can be made in this many bytes.
 pub fn states_in(bytes: u64) -> usize {
-    usize::try_from(bytes / states::BYTES).unwrap_or(usize::MAX)
+    usize::try_from(bytes / states::BYTES_WHILE_MADE).unwrap_or(usize::MAX)
 }
 
 /// All states within some moves of a goal, with their exact cost. Clones share the table.
@@ -35,21 +48,13 @@ pub struct Perimeter<S> {
     depth: Cost,
     whole: bool,
     by_parity: bool,
-    follow: Arc<Follow>,
-}
-
-/// What may follow each move, and last, what may follow none: see [`Perimeter::following`].
-#[derive(Default)]
-struct Follow {
-    moves: Vec<Vec<Move>>,
-    /// Two moves, those with the same first next to each other.
-    pairs: Vec<Vec<[Move; 2]>>,
+    successors: Arc<Successors>,
 }
 
 /// The two forms.
 #[derive(Clone)]
 enum Table<S> {
-    States(Arc<states::Table>),
+    States(Arc<StateTable>),
     Classes(Arc<ClassTable>, Arc<dyn Symmetries<S>>),
 }
 
@@ -60,8 +65,7 @@ impl<S> std::fmt::Debug for Perimeter<S> {
 }
 
 impl<S: State> Perimeter<S> {
-    /// Every state within `depth` moves of the goals of a puzzle whose moves cost 1, by breadth-first search, on all
-    /// cores.
+    /// Every state within `depth` moves of the goals of a puzzle whose moves cost 1, by breadth-first search on all cores.
     ///
     /// Takes time and memory in proportion to their number: 984,000 of the cube at depth 6, 9.2 million at 7, 86 million
     /// at 8.
@@ -69,26 +73,26 @@ impl<S: State> Perimeter<S> {
         Self::within(puzzle, depth, usize::MAX, &AtomicBool::new(false))
     }
 
-    /// The same, but no deeper than about so many states reach, as extrapolated from one depth to the next. Empty, soon,
-    /// once `stop` is set.
-    pub fn within<P: Reversible<State = S>>(puzzle: &P, depth: u32, room: usize, stop: &AtomicBool) -> Self {
-        let mut table = states::Table::default();
+    /// Like [`Perimeter::new`], but no deeper than about `capacity` states reach, as extrapolated from one depth to the
+    /// next. Empty soon after `stop` is set.
+    pub fn within<P: Reversible<State = S>>(puzzle: &P, depth: u32, capacity: usize, stop: &AtomicBool) -> Self {
+        let mut table = StateTable::default();
         let mut layer: Vec<S> = puzzle.goals();
         layer.retain(|goal| table.insert(states::key(goal), 0));
         let mut perimeter = Perimeter { by_parity: true, ..Perimeter::none() };
         let mut growth = puzzle.move_count() as f64;
-        for distance in 1..=depth.min(states::Table::MOST_COST) {
+        for distance in 1..=depth.min(StateTable::MAX_COST) {
             let expected = layer.len() as f64 * growth;
-            if table.len().saturating_add(expected as usize) > room {
+            if table.len().saturating_add(expected as usize) > capacity {
                 break;
             }
-            let last = distance == depth || expected * growth > room as f64;
+            let last = distance == depth || expected * growth > capacity as f64;
             let added = table.add_layer(puzzle, &layer, distance as u8, expected as usize, last, stop);
             if stop.load(Ordering::Relaxed) {
                 return Perimeter::none();
             }
             growth = added.count as f64 / layer.len() as f64;
-            perimeter.by_parity &= !added.met_its_own;
+            perimeter.by_parity &= !added.has_level_moves;
             perimeter.whole = added.count == 0;
             if !perimeter.whole {
                 perimeter.depth = distance;
@@ -98,19 +102,19 @@ impl<S: State> Perimeter<S> {
             }
             layer = added.states;
         }
-        Perimeter { table: Table::States(Arc::new(table)), follow: Arc::new(Follow::new(puzzle)), ..perimeter }
+        Perimeter { table: Table::States(Arc::new(table)), successors: Arc::new(Successors::new(puzzle)), ..perimeter }
     }
 
-    /// The classes of all states within some moves of the goals of a puzzle that knows its symmetries and whose moves are
-    /// legal everywhere and cost 1, on all cores; `None` once `stop` is set.
+    /// The classes of all states within some moves of the goals, made on all cores; for a puzzle that knows its symmetries,
+    /// whose moves are legal everywhere and cost 1. `None` once `stop` is set.
     pub fn of_classes<P: Reversible<State = S>>(
         puzzle: &P,
         symmetries: Arc<dyn Symmetries<S>>,
         extent: Extent,
         stop: &AtomicBool,
-        watch: &mut dyn FnMut(Making),
+        on_progress: OnProgress<'_>,
     ) -> Option<Self> {
-        let table = ClassTable::make(puzzle, &*symmetries, extent, stop, watch)?;
+        let table = ClassTable::make(puzzle, &*symmetries, extent, stop, on_progress)?;
         Some(Self::from_classes(puzzle, symmetries, table))
     }
 
@@ -124,19 +128,14 @@ impl<S: State> Perimeter<S> {
             whole: table.whole,
             by_parity: table.by_parity,
             table: Table::Classes(Arc::new(table), symmetries),
-            follow: Arc::new(Follow::new(puzzle)),
+            successors: Arc::new(Successors::new(puzzle)),
         }
     }
 
     /// An empty perimeter.
     pub fn none() -> Self {
-        Perimeter {
-            table: Table::States(Arc::default()),
-            depth: 0,
-            whole: false,
-            by_parity: false,
-            follow: Arc::default(),
-        }
+        let (table, successors) = (Table::States(Arc::default()), Arc::default());
+        Perimeter { table, depth: 0, whole: false, by_parity: false, successors }
     }
 
     fn classes(&self) -> Option<&ClassTable> {
@@ -146,7 +145,7 @@ impl<S: State> Perimeter<S> {
         }
     }
 
-    /// How many entries it has: one a state, or one a class.
+    /// The number of entries: states, or classes.
     pub fn len(&self) -> usize {
         match &self.table {
             Table::States(table) => table.len(),
@@ -154,7 +153,7 @@ impl<S: State> Perimeter<S> {
         }
     }
 
-    /// Whether it holds none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -167,12 +166,9 @@ impl<S: State> Perimeter<S> {
         }
     }
 
-    /// By distance, how many classes and states it holds; empty for the form by states.
+    /// The number of classes and states at each distance; empty for the form by states.
     pub fn counts(&self) -> &[Count] {
-        match &self.table {
-            Table::States(_) => &[],
-            Table::Classes(table, _) => &table.counts,
-        }
+        self.classes().map_or(&[], |table| &table.counts)
     }
 
     /// The greatest cost in it.
@@ -180,25 +176,24 @@ impl<S: State> Perimeter<S> {
         self.depth
     }
 
-    /// The moves that may follow a move without making a copy of another path (all, after none): not its inverse, none
-    /// that makes one move of the two (U2 after U), and of pairs of moves that always lead to the same state, only the
-    /// first in the order of their numbers. Every state has a shortest path to the goal without the others: the first of
-    /// all its shortest paths in that order.
+    /// The moves that may follow a move (after `None`, all) without making a copy of another path: not its inverse, no move
+    /// that joins it to one move (U2 after U), and of pairs of moves that always lead to the same state, only the first in
+    /// the order of the moves. Every state keeps a shortest path to the goal: the first of all its shortest paths in that
+    /// order.
     pub fn following(&self, action: Option<Move>) -> &[Move] {
-        &self.follow.moves[self.follow.place(action)]
+        self.successors.moves(action)
     }
 
-    /// How many moves may follow a move, on average.
+    /// The mean number of moves that may follow a move.
     pub fn branching(&self) -> f64 {
-        let moves = self.follow.moves.len().saturating_sub(1);
-        self.follow.moves.iter().take(moves).map(Vec::len).sum::<usize>() as f64 / moves.max(1) as f64
+        self.successors.branching()
     }
 
-    /// Refuses a perimeter that the room for it has kept from the depth that was asked for.
+    /// Refuses a perimeter that the memory budget kept from reaching the requested depth.
     ///
     /// # Errors
     /// Says which depth fits.
-    pub fn check_reached(&self, depth: u32) -> Result<(), SettingError> {
+    pub fn check_depth(&self, depth: u32) -> Result<(), SettingError> {
         let reached = self.depth();
         if reached == depth || self.is_empty() || self.is_whole() {
             return Ok(());
@@ -209,31 +204,31 @@ impl<S: State> Perimeter<S> {
 
     /// Whether other processes that read the same file share its memory, through the page cache.
     pub fn is_shared(&self) -> bool {
-        self.classes().is_some_and(|table| table.layers.iter().any(Layer::is_shared))
+        self.classes().is_some_and(|table| table.layers.iter().any(|layer| layer.lines.are_shared()))
     }
 
-    /// Whether it was made as deep as some [time](Extent::time) allowed.
-    pub fn was_made_in_time(&self) -> bool {
+    /// Whether a [time limit](Extent::time) decided its depth.
+    pub fn is_time_limited(&self) -> bool {
         self.classes().is_some_and(|table| table.in_time)
     }
 
-    /// How many bytes a perimeter may take: half of this memory; any number where the memory is not known.
-    pub fn room_in(memory: Option<u64>) -> u64 {
+    /// The bytes that a perimeter may take: half of this memory; unlimited where the memory is not known.
+    pub fn memory_budget(memory: Option<u64>) -> u64 {
         memory.map_or(u64::MAX, |memory| memory / 2)
     }
 
-    /// Whether there are no other states.
+    /// Whether it holds every state from which a goal can be reached.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// How much cheaper the next cheaper solution is, at least: 2 where no state near the goals has a neighbour of its own
-    /// cost, as on the cube in quarter turns and on tiles, where a state's solutions are all odd or all even.
+    /// The least difference between the costs of two solutions of a state: 2 where no state near the goals has a neighbour
+    /// at its own cost, as on the cube in quarter turns and on tiles, where a state's solutions are all odd or all even.
     pub fn step(&self) -> Cost {
         if self.by_parity { 2 } else { 1 }
     }
 
-    /// The exact cost of a state inside; `None` of a state outside.
+    /// The exact cost of a state inside; `None` for a state outside.
     #[inline]
     pub fn cost<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S) -> Option<Cost> {
         match &self.table {
@@ -242,29 +237,51 @@ impl<S: State> Perimeter<S> {
         }
     }
 
-    /// The exact cost of a state inside that is a neighbour of a state outside; `None` of a state outside. Sooner than
-    /// [`Perimeter::cost`], which need not know where the state comes from.
+    /// The exact cost of a state inside that is a neighbour of a state outside; `None` for a state outside. Faster than
+    /// [`Perimeter::cost`], which makes no such assumption.
     #[inline]
     pub fn cost_on_rim<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S) -> Option<Cost> {
-        match &self.table {
-            Table::States(table) => table.find(states::key(state)).map(Cost::from),
-            Table::Classes(_, symmetries) => {
-                if self.reaches(symmetries.class(state).key) {
-                    self.cost(puzzle, state)
-                } else {
-                    None
+        if self.reaches(self.key(state)) { self.cost(puzzle, state) } else { None }
+    }
+
+    /// The states below `count` that are inside, in order, with their exact costs; all are neighbours of states outside.
+    pub(in crate::search) fn costs_on_rim<'s, P: Puzzle<State = S>>(
+        &self,
+        puzzle: &P,
+        count: usize,
+        state: impl Fn(usize) -> &'s S,
+    ) -> Vec<(usize, Cost)>
+    where
+        S: 's,
+    {
+        let (mut found, mut keys) = (Vec::new(), [0; LOOKUPS_AT_ONCE]);
+        if self.is_empty() {
+            return found;
+        }
+        for first in (0..count).step_by(LOOKUPS_AT_ONCE) {
+            let chunk = first..count.min(first + LOOKUPS_AT_ONCE);
+            for (key, i) in keys.iter_mut().zip(chunk.clone()) {
+                *key = self.key(state(i));
+                self.prefetch(*key);
+            }
+            for (&key, i) in keys.iter().zip(chunk) {
+                if self.reaches(key)
+                    && let Some(cost) = self.cost(puzzle, state(i))
+                {
+                    found.push((i, cost));
                 }
             }
         }
+        found
     }
 
     /// The least cost of a state outside.
-    pub fn least_outside(&self) -> Cost {
+    pub fn min_cost_outside(&self) -> Cost {
         if self.is_empty() { 1 } else { self.depth + 1 }
     }
 
-    /// The keys of the states two moves on, where the move before is given, behind those that `keys` holds; behind those
-    /// that `made` holds, the moves, those with the same first next to each other.
+    /// Appends the keys of the states two moves on, after the move `last`, to `keys`, and the moves to `made`; those with
+    /// the same first move are neighbours.
     #[inline]
     pub(super) fn keys_after_two<P: Puzzle<State = S>>(
         &self,
@@ -274,7 +291,7 @@ impl<S: State> Perimeter<S> {
         keys: &mut Vec<u64>,
         made: &mut Vec<[Move; 2]>,
     ) {
-        let pairs = &self.follow.pairs[self.follow.place(last)];
+        let pairs = self.successors.pairs(last);
         match &self.table {
             Table::Classes(_, symmetries) => {
                 symmetries.keys_after_two(state, pairs, keys);
@@ -311,7 +328,7 @@ impl<S: State> Perimeter<S> {
         }
     }
 
-    /// Has the place of a key loaded into the cache.
+    /// Loads the line of a key into the cache.
     #[inline]
     pub(super) fn prefetch(&self, key: u64) {
         match &self.table {
@@ -324,8 +341,8 @@ impl<S: State> Perimeter<S> {
         }
     }
 
-    /// Whether a state of this key seems to be inside, and of classes, on the rim: as far from the goals as the perimeter
-    /// is deep. It is never missed if it is; [`Perimeter::path_to_goal`] tells whether it is.
+    /// Whether a state with this key seems to be inside, and in the form by classes, on the rim: as far from the goals as
+    /// the perimeter is deep. Never misses one; [`Perimeter::path_to_goal`] tells for certain.
     #[inline]
     pub(super) fn reaches(&self, key: u64) -> bool {
         match &self.table {
@@ -334,71 +351,38 @@ impl<S: State> Perimeter<S> {
         }
     }
 
-    /// A cheapest path to a goal: none of a goal, whatever the perimeter holds; `None` from a state outside.
+    /// Whether a state with this key seems to be at a distance.
+    #[inline]
+    fn is_at(&self, key: u64, distance: Cost) -> bool {
+        match &self.table {
+            Table::States(table) => table.find(key) == Some(distance as u8),
+            Table::Classes(table, _) => table.layers[distance as usize].holds(key),
+        }
+    }
+
+    /// A cheapest path to a goal; the empty one from a goal, even if the perimeter is empty; `None` from a state outside.
     pub fn path_to_goal<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S) -> Option<Vec<Move>> {
         let mut path = Vec::new();
         if puzzle.is_goal(state) {
             return Some(path);
         }
-        match &self.table {
-            Table::States(table) => {
-                let cost = table.find(states::key(state))?;
-                self.walk(puzzle, state, u32::from(cost), &mut path).then_some(())?;
-            }
-            Table::Classes(table, symmetries) => {
-                let key = symmetries.class(state).key;
-                let walks = |distance: usize, path: &mut Vec<Move>| {
-                    table.layers[distance].holds(key) && self.walk(puzzle, state, distance as Cost, path)
-                };
-                (0..table.layers.len()).find(|&distance| walks(distance, &mut path))?;
-            }
-        }
+        let key = self.key(state);
+        let mut costs = 0..=self.depth;
+        costs.find(|&cost| self.is_at(key, cost) && self.walk(puzzle, state, cost, &mut path))?;
         path.reverse();
         Some(path)
     }
 
-    /// The moves of a path of this cost to a goal, the last first; whether there is one.
+    /// Appends a path of this cost to a goal, the last move first; gives whether there is one.
     fn walk<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S, cost: Cost, path: &mut Vec<Move>) -> bool {
         let Some(next_cost) = cost.checked_sub(1) else { return puzzle.is_goal(state) };
         for action in 0..puzzle.move_count() as Move {
             let Some(next) = puzzle.apply(state, action) else { continue };
-            let is_nearer = match &self.table {
-                Table::States(table) => table.find(states::key(&next)) == Some(next_cost as u8),
-                Table::Classes(table, symmetries) => {
-                    table.layers[next_cost as usize].holds(symmetries.class(&next).key)
-                }
-            };
-            if is_nearer && self.walk(puzzle, &next, next_cost, path) {
+            if self.is_at(self.key(&next), next_cost) && self.walk(puzzle, &next, next_cost, path) {
                 path.push(action);
                 return true;
             }
         }
         false
-    }
-}
-
-impl Follow {
-    fn new<P: Reversible>(puzzle: &P) -> Self {
-        let moves = puzzle.move_count() as Move;
-        let has_copy = |action: Move, next: Move| {
-            let earlier = (0..=action).flat_map(|first| (0..moves).map(move |second| [first, second]));
-            let mut earlier = earlier.take_while(|pair| *pair < [action, next]);
-            earlier.any(|pair| puzzle.always_same(&pair, &[action, next]))
-        };
-        let is_one_move = |both: &[Move]| (0..moves).any(|single| puzzle.always_same(&[single], both));
-        let may_follow = |action: Move, next: Move| {
-            next != puzzle.inverse(action) && !is_one_move(&[action, next]) && !has_copy(action, next)
-        };
-        let mut follow: Vec<Vec<Move>> =
-            (0..moves).map(|action| (0..moves).filter(|&next| may_follow(action, next)).collect()).collect();
-        follow.push((0..moves).collect());
-        let two = |&first: &Move| follow[usize::from(first)].iter().map(move |&second| [first, second]);
-        let pairs = follow.iter().map(|firsts| firsts.iter().flat_map(two).collect()).collect();
-        Follow { moves: follow, pairs }
-    }
-
-    /// Where a move stands.
-    fn place(&self, action: Option<Move>) -> usize {
-        action.map_or(self.moves.len() - 1, usize::from)
     }
 }

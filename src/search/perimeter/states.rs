@@ -1,6 +1,6 @@
 //! A perimeter by states: 56 bits of a hash and the cost of each, 13 bytes in all.
 //!
-//! About one lookup in 10⁹ of a state outside hits an entry by mistake; a walk to the goal finds that out. (And of 10⁸
+//! About one lookup in 10⁹ of a state outside hits an entry by mistake; a walk to the goal finds that out. (With 10⁸
 //! states, two share an entry in one puzzle of ten.)
 
 use crate::memory;
@@ -10,38 +10,32 @@ use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes that a state takes, with what it takes to make the table.
-pub(super) const BYTES: u64 = 16;
+/// Bytes per state while the table is made.
+pub(super) const BYTES_WHILE_MADE: u64 = 16;
 
-/// The key of a state.
 #[inline]
 pub(super) fn key<S: State>(state: &S) -> u64 {
     FixedState::default().hash_one(state)
 }
 
-/// What a layer has added.
-pub(super) struct Added<S> {
+/// The states of a new layer.
+pub(super) struct AddedLayer<S> {
+    /// Empty for the last layer.
     pub(super) states: Vec<S>,
     pub(super) count: usize,
-    /// Whether a state had a neighbour in the layer that it came from.
-    pub(super) met_its_own: bool,
+    /// Whether the layer before has two states that are neighbours.
+    pub(super) has_level_moves: bool,
 }
 
-/// A set of hashes with a cost each, in parts that can be filled side by side.
-#[derive(Debug)]
-pub(super) struct Table {
-    parts: Vec<Part>,
+/// A set of hashes with their costs, in parts that threads fill at the same time.
+#[derive(Debug, Default)]
+pub(super) struct StateTable {
+    parts: [HashPart; StateTable::PARTS],
 }
 
-impl Default for Table {
-    fn default() -> Self {
-        Table { parts: (0..Table::PARTS).map(|_| Part::default()).collect() }
-    }
-}
-
-impl Table {
+impl StateTable {
     const PARTS: usize = 16;
-    pub(super) const MOST_COST: u32 = 254;
+    pub(super) const MAX_COST: u32 = 254;
 
     pub(super) fn len(&self) -> usize {
         self.parts.iter().map(|part| part.len).sum()
@@ -63,14 +57,14 @@ impl Table {
         self.parts.iter().map(|part| size_of_val(&part.slots[..]) as u64).sum()
     }
 
-    /// Has the place of a hash loaded into the cache.
+    /// Loads the line of a hash into the cache.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
         self.parts[Self::part(hash)].prefetch(hash);
     }
 
-    /// Adds what is one move away from a layer and new: each core makes all of it, and keeps what falls into its parts;
-    /// less than all once `stop` is set.
+    /// Adds the new states one move from a layer: each core makes all of them, and keeps those of its parts. Ends early,
+    /// incomplete, once `stop` is set.
     pub(super) fn add_layer<P: Reversible>(
         &mut self,
         puzzle: &P,
@@ -79,98 +73,92 @@ impl Table {
         expected: usize,
         last: bool,
         stop: &AtomicBool,
-    ) -> Added<P::State> {
+    ) -> AddedLayer<P::State> {
         let cores = if layer.len() < 1 << 12 { 1 } else { cores() };
-        let share = self.parts.len().div_ceil(cores);
-        let each = expected / self.parts.len();
-        let fill = |first: usize, parts: &mut [Part]| {
-            let mut added = Added { states: Vec::new(), count: 0, met_its_own: false };
-            parts.iter_mut().for_each(|part| part.reserve(each));
-            let mut met = Vec::with_capacity(2 * Part::TOGETHER);
-            let mut take_in = |met: &mut Vec<(P::State, u64)>| {
-                let place = |hash: u64| Self::part(hash) - first;
-                load(parts, first, met.iter().map(|&(_, hash)| hash));
-                for (state, hash) in met.drain(..) {
-                    let part = &mut parts[place(hash)];
+        let parts_per_core = Self::PARTS.div_ceil(cores);
+        let fill = |first: usize, parts: &mut [HashPart]| {
+            let mut added = AddedLayer { states: Vec::new(), count: 0, has_level_moves: false };
+            parts.iter_mut().for_each(|part| part.reserve(expected / Self::PARTS));
+            let mut waiting = Vec::with_capacity(2 * HashPart::LOADED_AT_ONCE);
+            let mut insert_all = |waiting: &mut Vec<(P::State, u64)>| {
+                // Reading all lines at once waits for memory once.
+                let loaded = waiting.iter().fold(0, |sum, &(_, hash)| sum ^ parts[Self::part(hash) - first].peek(hash));
+                std::hint::black_box(loaded);
+                for (state, hash) in waiting.drain(..) {
+                    let part = &mut parts[Self::part(hash) - first];
                     if part.insert(hash, cost) {
                         added.count += 1;
                         if !last {
                             added.states.push(state);
                         }
-                    } else if !added.met_its_own {
-                        added.met_its_own = part.find(hash) == Some(cost - 1);
+                    } else if !added.has_level_moves {
+                        added.has_level_moves = part.find(hash) == Some(cost - 1);
                     }
                 }
             };
-            let own = first..first + share;
+            let own = first..first + parts_per_core;
             for state in layer {
                 for action in 0..puzzle.move_count() as Move {
                     // Walking back from the goals: a state one move before this one.
                     let Some(before) = puzzle.apply(state, puzzle.inverse(action)) else { continue };
                     let hash = key(&before);
                     if own.contains(&Self::part(hash)) {
-                        met.push((before, hash));
+                        waiting.push((before, hash));
                     }
                 }
-                if met.len() >= Part::TOGETHER {
-                    take_in(&mut met);
+                if waiting.len() >= HashPart::LOADED_AT_ONCE {
+                    insert_all(&mut waiting);
                     if stop.load(Ordering::Relaxed) {
                         break;
                     }
                 }
             }
-            take_in(&mut met);
+            insert_all(&mut waiting);
             added
         };
-        let shares = self.parts.chunks_mut(share).enumerate().collect();
-        let mut whole = Added { states: Vec::new(), count: 0, met_its_own: false };
-        for added in on_own_threads(cores, shares, |(i, parts)| fill(i * share, parts)) {
-            whole.states.extend(added.states);
-            whole.count += added.count;
-            whole.met_its_own |= added.met_its_own;
+        let shares = self.parts.chunks_mut(parts_per_core).enumerate().collect();
+        let mut all = AddedLayer { states: Vec::new(), count: 0, has_level_moves: false };
+        for added in on_own_threads(cores, shares, |(i, parts)| fill(i * parts_per_core, parts)) {
+            all.states.extend(added.states);
+            all.count += added.count;
+            all.has_level_moves |= added.has_level_moves;
         }
-        whole
+        all
     }
 }
 
-/// Has the memory at the places of hashes loaded, all at once, in parts that begin with the `first`.
-fn load(parts: &[Part], first: usize, hashes: impl Iterator<Item = u64>) {
-    let loaded = hashes.fold(0, |sum, hash| sum ^ parts[Table::part(hash) - first].peek(hash));
-    std::hint::black_box(loaded);
-}
-
-/// Hashes whose first 4 bits are the same: a table of lines of the cache, in which a hash stands in the first line with
-/// room from its own on.
+/// The hashes with the same first 4 bits: a table of cache lines, in which a hash stands in the first line that is not
+/// full from its own on.
 #[derive(Debug, Default)]
-struct Part {
-    /// Entries: 56 bits of a hash, and the cost plus 1; 0 where there is none. Lines begin at `aligned`.
+struct HashPart {
+    /// Entries: 56 bits of a hash, and the cost plus 1; 0 if empty. Lines begin at `aligned`.
     slots: Vec<u64>,
     aligned: usize,
     lines: usize,
     len: usize,
 }
 
-impl Part {
-    /// Hashes whose places are loaded together.
-    const TOGETHER: usize = 64;
+impl HashPart {
+    /// Hashes whose lines are loaded together.
+    const LOADED_AT_ONCE: usize = 64;
     /// Entries of a line.
     const LINE: usize = 8;
 
-    /// Makes room for so many more, at five places of eight.
+    /// Makes space for `more` entries, at five of eight per line.
     fn reserve(&mut self, more: usize) {
         let lines = (self.len + more).div_ceil(5);
         if lines > self.lines {
             let slots = vec![0; Self::LINE * (lines + 1)];
             memory::use_large_pages(&slots);
             let aligned = slots.as_ptr().align_offset(64).min(Self::LINE);
-            let old = std::mem::replace(self, Part { slots, aligned, lines, len: 0 });
+            let old = std::mem::replace(self, HashPart { slots, aligned, lines, len: 0 });
             for entry in old.slots.into_iter().filter(|&entry| entry != 0) {
                 self.insert(entry, entry as u8 - 1);
             }
         }
     }
 
-    fn place(&self, hash: u64) -> usize {
+    fn home(&self, hash: u64) -> usize {
         ((u128::from((hash & !0xff) << 4) * self.lines as u128) >> 64) as usize
     }
 
@@ -184,11 +172,11 @@ impl Part {
     }
 
     fn peek(&self, hash: u64) -> u64 {
-        if self.lines == 0 { 0 } else { self.line(self.place(hash))[0] }
+        if self.lines == 0 { 0 } else { self.line(self.home(hash))[0] }
     }
 
     fn prefetch(&self, hash: u64) {
-        if let Some(entry) = self.slots.get(self.aligned + Self::LINE * self.place(hash)) {
+        if let Some(entry) = self.slots.get(self.aligned + Self::LINE * self.home(hash)) {
             memory::prefetch(entry);
         }
     }
@@ -197,10 +185,10 @@ impl Part {
         if self.lines == 0 {
             return None;
         }
-        let mut at = self.place(hash);
+        let mut at = self.home(hash);
         loop {
             let line = self.line(at);
-            // No branch an entry: which one it would be cannot be foreseen.
+            // No branch per entry: the processor could not predict it.
             let entry = line.iter().fold(0, |found, &entry| if entry ^ hash < 256 { entry } else { found });
             if entry != 0 {
                 return Some(entry as u8 - 1);
@@ -212,12 +200,12 @@ impl Part {
         }
     }
 
-    /// Whether it was new.
+    /// Gives whether it was new.
     fn insert(&mut self, hash: u64, cost: u8) -> bool {
         if self.len >= 7 * self.lines {
             self.reserve(self.len / 4 + Self::LINE);
         }
-        let mut at = self.place(hash);
+        let mut at = self.home(hash);
         loop {
             let first = self.aligned + Self::LINE * at;
             for entry in &mut self.slots[first..first + Self::LINE] {

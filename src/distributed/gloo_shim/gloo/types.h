@@ -1,4 +1,4 @@
-// What ProcessGroupGloo.hpp needs to know of gloo, whose headers do not come with libtorch: types that it holds by pointer
+// The part of gloo that ProcessGroupGloo.hpp needs; libtorch comes without gloo's headers: types that it holds by pointer
 // alone, and the base of a class that is never made here. The layout of ProcessGroupGloo does not depend on them.
 #pragma once
 

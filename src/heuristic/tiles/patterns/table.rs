@@ -1,38 +1,38 @@
-//! How one pattern database is built: a breadth-first search back from the goal, in which only the moves of the
-//! pattern's tiles are told apart, and counted.
+//! Builds one pattern database: a breadth-first search back from the goal that distinguishes, and counts, only the moves of
+//! the pattern's tiles.
 //!
-//! A node is where the pattern's tiles are, and a region of the other cells that the blank can walk in without moving
-//! one of them: whole regions are entered at once, as bits of a word. The table drops the region and keeps the least
-//! cost, as Korf and Felner's does.
+//! A node is a placement of the pattern's tiles and the region of other cells that the blank can reach without moving one
+//! of them. A whole region is entered at once, as bits of a word. The table drops the region and keeps the least cost, as
+//! Korf and Felner's does.
 
-/// A place of the pattern's tiles: the cell of tile `i` in bits `4i..4i + 4`. An index of the table.
-type Place = u32;
+/// A placement of the pattern's tiles: the cell of tile `i` in bits `4i..4i + 4`. An index of the table.
+type Placement = u32;
 
 /// A set of cells, a bit each.
 type Cells = u16;
 
-/// What no place of tiles in distinct cells keeps: all can be reached.
-const NEVER: u8 = u8::MAX;
+/// The initial cost; every placement of tiles in distinct cells is reached.
+const UNREACHED: u8 = u8::MAX;
 
-/// The cells beside each cell.
-const BESIDE: [Cells; 16] = {
-    let mut beside = [0; 16];
+/// The neighbours of each cell.
+const NEIGHBOURS: [Cells; 16] = {
+    let mut neighbours = [0; 16];
     let mut cell = 0;
     while cell < 16 {
-        beside[cell] = grown(1 << cell) & !(1 << cell);
+        neighbours[cell] = grown(1 << cell) & !(1 << cell);
         cell += 1;
     }
-    beside
+    neighbours
 };
 
-/// A set of cells, and all beside them.
+/// A set of cells and their neighbours.
 const fn grown(cells: Cells) -> Cells {
     const LEFT: Cells = 0x1111;
     const RIGHT: Cells = 0x8888;
     cells | cells << 4 | cells >> 4 | (cells & !RIGHT) << 1 | (cells & !LEFT) >> 1
 }
 
-/// The region of free cells around one of them.
+/// The connected region of free cells that contains `cell`.
 fn region(cell: usize, free: Cells) -> Cells {
     let mut cells = 1 << cell;
     loop {
@@ -44,18 +44,17 @@ fn region(cell: usize, free: Cells) -> Cells {
     }
 }
 
-/// The least number of moves of a pattern's tiles that brings them home from each place, wherever the blank is.
+/// The fewest moves of a pattern's tiles that bring them home from each placement, over all cells of the blank.
 ///
-/// `homes` are the goal cells of the pattern's tiles, `blank` is the blank's. The table has 16 to the power of the
-/// pattern's size bytes.
+/// `homes` are the goal cells of the pattern's tiles, `blank` is the blank's. The table has 16ⁿ bytes for n tiles.
 pub(super) fn build(homes: &[u8], blank: usize) -> Vec<u8> {
-    let mut search = Search {
+    let mut search = PatternSearch {
         size: homes.len(),
-        table: vec![NEVER; 1 << (4 * homes.len())],
+        table: vec![UNREACHED; 1 << (4 * homes.len())],
         entered: vec![0; 1 << (4 * homes.len())],
         next: Vec::new(),
     };
-    let goal = homes.iter().rev().fold(0, |place, &home| place << 4 | Place::from(home));
+    let goal = homes.iter().rev().fold(0, |placement, &home| placement << 4 | Placement::from(home));
     let taken = homes.iter().fold(0, |taken, &home| taken | 1 << home);
     search.enter(goal, blank, taken, 0);
     for cost in 1.. {
@@ -63,32 +62,32 @@ pub(super) fn build(homes: &[u8], blank: usize) -> Vec<u8> {
         if layer.is_empty() {
             break;
         }
-        layer.iter().for_each(|&(place, region)| search.expand(place, region, cost));
+        layer.iter().for_each(|&(placement, region)| search.expand(placement, region, cost));
     }
     search.table
 }
 
-struct Search {
+struct PatternSearch {
     size: usize,
     table: Vec<u8>,
-    /// For each place, the cells of the blank that were reached.
+    /// By placement, the cells of the blank that were reached.
     entered: Vec<Cells>,
     /// The next layer.
-    next: Vec<(Place, Cells)>,
+    next: Vec<(Placement, Cells)>,
 }
 
-impl Search {
+impl PatternSearch {
     /// Makes all moves of the pattern's tiles into a region of the blank.
-    fn expand(&mut self, place: Place, region: Cells, cost: u8) {
-        let cells = (0..self.size).map(|i| (place >> (4 * i)) as usize & 15);
+    fn expand(&mut self, placement: Placement, region: Cells, cost: u8) {
+        let cells = (0..self.size).map(|i| (placement >> (4 * i)) as usize & 15);
         let taken = cells.fold(0, |taken, cell| taken | 1 << cell);
         for shift in (0..self.size).map(|i| 4 * i) {
-            let from = (place >> shift) as usize & 15;
-            let mut targets = BESIDE[from] & region;
+            let from = (placement >> shift) as usize & 15;
+            let mut targets = NEIGHBOURS[from] & region;
             while targets != 0 {
                 let to = targets.trailing_zeros();
                 targets &= targets - 1;
-                let moved = place ^ (from as Place ^ to) << shift;
+                let moved = placement ^ (from as Placement ^ to) << shift;
                 if self.entered[moved as usize] >> from & 1 == 0 {
                     self.enter(moved, from, taken ^ 1 << from ^ 1 << to, cost);
                 }
@@ -96,12 +95,12 @@ impl Search {
         }
     }
 
-    /// Takes note of a place with the blank in a region that was not reached before.
-    fn enter(&mut self, place: Place, blank: usize, taken: Cells, cost: u8) {
+    /// Records a placement with the blank in a region that was not reached before.
+    fn enter(&mut self, placement: Placement, blank: usize, taken: Cells, cost: u8) {
         let region = region(blank, !taken);
-        self.entered[place as usize] |= region;
-        let known = &mut self.table[place as usize];
+        self.entered[placement as usize] |= region;
+        let known = &mut self.table[placement as usize];
         *known = cost.min(*known);
-        self.next.push((place, region));
+        self.next.push((placement, region));
     }
 }

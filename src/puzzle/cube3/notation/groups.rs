@@ -1,45 +1,43 @@
-//! Groups of turns: how often they are made, backwards, and commutators; and the counts behind turns.
+//! Groups of turns: repeated, inverted, and commutators; and the counts behind turns.
 
 use super::super::FACES;
-use super::{MOST_TURNS, Number, Part, Reader, Step, is_prime, is_space};
+use super::{MAX_TURNS, Number, ScrambleReader, WrittenTurn, is_prime, is_space};
 use crate::puzzle::ParseError;
 
-/// How often a group may be repeated.
-const MOST_REPEATS: u64 = 1000;
-/// How deep groups may be nested.
-const MOST_GROUPS: usize = 100;
+/// The most repeats of a group.
+const MAX_REPEATS: u64 = 1000;
+/// The deepest nesting of groups.
+const MAX_DEPTH: usize = 100;
 
 fn opens_group(character: char) -> bool {
     matches!(character, '(' | '[' | '{')
 }
 
-fn inverse(steps: &[Step]) -> Vec<Step> {
-    steps.iter().rev().map(|step| Step { quarters: -step.quarters, ..*step }).collect()
+fn inverse(turns: &[WrittenTurn]) -> Vec<WrittenTurn> {
+    turns.iter().rev().map(|turn| WrittenTurn { quarters: -turn.quarters, ..*turn }).collect()
 }
 
-impl Reader {
-    /// What begins with a number: a group that is repeated, or a wide turn of two layers.
-    pub(super) fn counted(&mut self) -> Result<Vec<Step>, ParseError> {
+impl ScrambleReader {
+    /// Reads a repeated group or a wide turn of two layers, which begin with a number.
+    pub(super) fn counted(&mut self) -> Result<Vec<WrittenTurn>, ParseError> {
         let start = self.at;
         let number = self.take_number();
         let after_number = self.at;
         self.skip_spaces();
+        let is_group = self.peek(0).is_some_and(opens_group);
+        if !is_group && self.take_if(|c| matches!(c, 'x' | '*' | '×')).is_some() {
+            self.skip_spaces();
+        }
         if self.peek(0).is_some_and(opens_group) {
             return self.group(number);
-        }
-        if self.take_if(|c| matches!(c, 'x' | '*' | '×')).is_some() {
-            self.skip_spaces();
-            if self.peek(0).is_some_and(opens_group) {
-                return self.group(number);
-            }
         }
         self.at = after_number;
         let is_face = |c: char| FACES.contains(&c.to_ascii_uppercase());
         let is_wide = self.peek(0).is_some_and(is_face)
             && (self.peek(1).is_some_and(|c| matches!(c, 'w' | 'W'))
                 || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
-        if number.is_some_and(|number| number.value == 2) && is_wide {
-            return Ok(vec![self.step()?]);
+        if number.is_some_and(|number| number.value() == 2) && is_wide {
+            return Ok(vec![self.turn()?]);
         }
         self.at = start;
         Err(self.refuse(match self.characters[after_number..].first() {
@@ -48,55 +46,54 @@ impl Reader {
         }))
     }
 
-    /// A group, how often it is made, and whether backwards.
-    pub(super) fn group(&mut self, count_before: Option<Number>) -> Result<Vec<Step>, ParseError> {
+    /// Reads a group, with its count and prime.
+    pub(super) fn group(&mut self, count_before: Option<Number>) -> Result<Vec<WrittenTurn>, ParseError> {
         let open = self.characters[self.at];
         self.at += 1;
         self.depth += 1;
-        if self.depth > MOST_GROUPS {
-            return Err(ParseError(format!("groups are nested more than {MOST_GROUPS} deep")));
+        if self.depth > MAX_DEPTH {
+            return Err(ParseError(format!("groups are nested more than {MAX_DEPTH} deep")));
         }
-        let mut steps = self.sequence(Some(if open == '[' { Part::Square } else { Part::Round }))?;
+        let mut turns = self.sequence(Some(open))?;
         if let Some(mark) = self.take_if(|c| open == '[' && (c == ',' || c == ':')) {
-            let other = self.sequence(Some(Part::Second))?;
-            let (undone, other_undone) = (inverse(&steps), inverse(&other));
-            steps.extend(other);
-            steps.extend(undone);
+            let other = self.sequence(Some(open))?;
+            let (undone, other_undone) = (inverse(&turns), inverse(&other));
+            turns.extend(other);
+            turns.extend(undone);
             if mark == ',' {
-                steps.extend(other_undone);
+                turns.extend(other_undone);
             }
         }
         self.close_group(open)?;
         self.depth -= 1;
         let (count, back) = self.repeats(count_before)?;
-        if steps.len().saturating_mul(count) > MOST_TURNS {
+        if turns.len().saturating_mul(count) > MAX_TURNS {
             return Err(ParseError("the scramble has more than a million turns".into()));
         }
-        let once = if back { inverse(&steps) } else { steps };
+        let once = if back { inverse(&turns) } else { turns };
         Ok(once.repeat(count))
     }
 
-    /// How often a group is made, by the count before it or the one behind it, and whether backwards.
+    /// The repeats of a group, by the count before or behind it, and whether it is inverted.
     fn repeats(&mut self, before: Option<Number>) -> Result<(usize, bool), ParseError> {
         let mark = self.take_count_mark();
         let (behind, back) = self.count_and_prime();
         if let (Some(mark), None) = (mark, &behind) {
             return Err(ParseError(format!("a count is missing behind '{mark}'")));
         }
-        if let (Some(before), Some(behind)) = (&before, &behind) {
-            let (before, behind) = (&before.digits, &behind.digits);
+        if let (Some(Number(before)), Some(Number(behind))) = (&before, &behind) {
             return Err(ParseError(format!("a group has two counts, {before} and {behind}: write one of them")));
         }
-        match before.or(behind) {
+        match before.or(behind).map(|number| (number.value(), number.0)) {
             None => Ok((1, back)),
-            Some(Number { value, .. }) if (1..=MOST_REPEATS).contains(&value) => Ok((value as usize, back)),
-            Some(Number { digits, .. }) => {
-                Err(ParseError(format!("a group is repeated {digits} times: expected from 1 to {MOST_REPEATS}")))
+            Some((count, _)) if (1..=MAX_REPEATS).contains(&count) => Ok((count as usize, back)),
+            Some((_, digits)) => {
+                Err(ParseError(format!("a group is repeated {digits} times: expected from 1 to {MAX_REPEATS}")))
             }
         }
     }
 
-    /// The end of a group that begins with `open`.
+    /// Passes over the end of a group that begins with `open`.
     fn close_group(&mut self, open: char) -> Result<(), ParseError> {
         let close = match open {
             '(' => ')',
@@ -113,8 +110,8 @@ impl Reader {
         }
     }
 
-    /// Passes over the mark before the count of a group, as in `(…)^3` and `(…) x 3`. An `x` that no number follows turns the
-    /// whole cube, and so does one behind a space that has its number beside it: `(…) x2`.
+    /// Passes over the mark before the count of a group, as in `(…)^3` and `(…) x 3`. An `x` without a number turns the whole
+    /// cube, and so does an `x` behind a space and beside its number: `(…) x2`.
     fn take_count_mark(&mut self) -> Option<char> {
         let blanks =
             |from: usize| self.characters[from..].iter().take_while(|&&c| c.is_whitespace() && c != '\n').count();
@@ -134,7 +131,7 @@ impl Reader {
         is_mark.then_some(mark)
     }
 
-    /// Whether the number at a place counts the group that follows, or the layers of a wide turn, or the scrambles.
+    /// Whether the number at a place counts the following group, the layers of a wide turn, or scrambles.
     fn counts_what_follows(&self, number: usize) -> bool {
         let behind = self.characters[number..].iter().skip_while(|c| c.is_ascii_digit());
         let beside = behind.clone().next();
@@ -142,7 +139,7 @@ impl Reader {
             || behind.copied().find(|&c| !is_space(c)).is_some_and(opens_group)
     }
 
-    /// What follows a turn or a group: a number, a prime, both in either order, or nothing.
+    /// Reads the number and the prime behind a turn or a group: both in either order, one, or none.
     pub(super) fn count_and_prime(&mut self) -> (Option<Number>, bool) {
         let spaces = self.characters[self.at..].iter().take_while(|c| c.is_whitespace()).count();
         // The i of "Ri" stands behind its letter.
@@ -155,7 +152,7 @@ impl Reader {
         (number, back)
     }
 
-    /// The number that follows; behind a space, only one that counts no group and no scramble which follows it.
+    /// Reads the number that follows. Behind a space, a number that counts a following group or scramble is left.
     fn number_behind(&mut self) -> Option<Number> {
         let start = self.at;
         let spaced = self.peek(0).is_some_and(char::is_whitespace);

@@ -1,0 +1,85 @@
+//! A benchmark that several ranks share: a counter in the store hands the next instance to the next free rank, and rank 0
+//! writes all results.
+
+use super::{Done, Instance};
+use crate::cli::ranks;
+use crate::distributed::Group;
+use crate::puzzle::Puzzle;
+use crate::solver::Solver;
+use anyhow::Result;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Duration;
+
+/// Interval at which rank 0 looks for results of the others.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Checks that all ranks have read the same instances and have the same weights.
+pub(super) fn check_alike<P: Puzzle>(
+    group: &Group,
+    instances: &[Instance<P::State>],
+    solver: &Solver<P>,
+) -> crate::Result<()> {
+    let mut hash = crc32fast::Hasher::new();
+    for instance in instances {
+        hash.update(instance.text.as_bytes());
+        hash.update(b"\n");
+    }
+    let settings = format!("{} instances with the checksum {:08x}", instances.len(), hash.finalize());
+    ranks::check_alike(group, "bench", &settings, solver.template())
+}
+
+/// Sends the results of a rank to rank 0.
+pub(super) struct ResultSender<'a> {
+    group: &'a Group,
+    count: u64,
+}
+
+impl<'a> ResultSender<'a> {
+    pub(super) fn new(group: &'a Group) -> Self {
+        ResultSender { group, count: 0 }
+    }
+
+    pub(super) fn send(&mut self, done: &Done) -> Result<()> {
+        self.group.put(&result_key(self.group.rank(), self.count), done)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Tells rank 0 how many results this rank has sent.
+    pub(super) fn end(self) -> Result<()> {
+        self.group.check()?; // a write to a lost connection may seem to succeed
+        Ok(self.group.put(&count_key(self.group.rank()), &self.count)?)
+    }
+}
+
+fn result_key(rank: usize, count: u64) -> String {
+    format!("result/{rank}/{count}")
+}
+
+fn count_key(rank: usize) -> String {
+    format!("results/{rank}")
+}
+
+/// Passes on the results of the other ranks, until all ranks have ended.
+///
+/// # Errors
+/// If one has failed or died.
+pub(super) fn collect(group: &Group, sender: &Sender<Result<Done>>) -> Result<()> {
+    let mut received = vec![0; group.size()];
+    let mut counts = vec![None; group.size()];
+    counts[group.rank()] = Some(0);
+    while counts.iter().zip(&received).any(|(count, received)| *count != Some(*received)) {
+        for rank in (0..group.size()).filter(|&rank| rank != group.rank()) {
+            while let Some(done) = group.take(&result_key(rank, received[rank]))? {
+                received[rank] += 1;
+                if sender.send(Ok(done)).is_err() {
+                    return Ok(()); // the receiver has failed
+                }
+            }
+            counts[rank] = group.take(&count_key(rank))?;
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! Files that commands write: pages and pictures.
+
+use crate::files;
+use anyhow::{Context as _, Result, ensure};
+use std::fs;
+use std::path::Path;
+
+/// Refuses a path that cannot be written, before any work is done for it. `kind` names the file in the message.
+pub(super) fn check_path(kind: &str, path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.display();
+    ensure!(folder.is_dir(), "the {kind} {name} cannot be written: there is no folder {}", folder.display());
+    ensure!(!path.is_dir() && path.file_name().is_some(), "the {kind} {name} cannot be written: it is a folder");
+    Ok(())
+}
+
+/// Writes a file whole. A pipe or a device is written to, not replaced.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
+    }
+    Ok(files::write_whole(path, bytes)?)
+}

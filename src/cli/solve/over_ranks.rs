@@ -1,0 +1,42 @@
+//! A search that several ranks share: all ranks search, and rank 0 reads the instances and prints the solutions.
+
+use super::{Args, all, present, solve_with_line};
+use crate::cli::progress::SearchLine;
+use crate::cli::ranks::{GroupExchange, check_alike};
+use crate::cli::{Ending, OrInput as _, SUCCESS};
+use crate::distributed::Group;
+use crate::error::Error;
+use crate::puzzle::Puzzle;
+use crate::registry::Entry;
+use crate::search::exchange::Exchange;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub(super) fn run<P: Puzzle>(
+    entry: Entry<P>,
+    args: &Args,
+    instance: &str,
+    group: &Arc<Group>,
+    stop: &Arc<AtomicBool>,
+) -> Ending {
+    let is_stream = instance == "-";
+    if !is_stream {
+        entry.puzzle().parse(instance).or_input()?;
+    }
+    let mut solver = args.flags.builder(entry.clone(), stop).and_then(|builder| builder.build()).or_input()?;
+    let exchange = Arc::new(GroupExchange::new(Arc::clone(group)));
+    solver.share(Arc::clone(&exchange) as Arc<dyn Exchange>).or_input()?;
+    check_alike(group, "solve", &format!("--perimeter {}", solver.perimeter_depth()), solver.template()).or_input()?;
+    if is_stream {
+        return all(solver, args.flags.json, Some(&exchange), stop);
+    }
+    let start = solver.parse(instance).or_input()?;
+    let solution = solve_with_line(&mut solver, instance, start, &mut SearchLine::new(group.is_first()), stop);
+    let solution = solution.map_err(|error| cause(Some(&exchange), error))?;
+    if group.is_first() { present(&entry, args, instance, &mut solver, &solution) } else { Ok(SUCCESS) }
+}
+
+/// The error of the exchange, if there was one: it says more than the error of the search that it ended.
+pub(super) fn cause(exchange: Option<&GroupExchange>, error: Error) -> Error {
+    exchange.and_then(GroupExchange::take_error).unwrap_or(error)
+}

@@ -1,0 +1,98 @@
+//! Inference: a forward pass, started now and collected later.
+
+use super::libtorch::{host_values, no_grad};
+use super::one_hot::upload;
+use super::operations::AsyncDownload;
+use crate::heuristic::Estimates;
+use ndarray::{Array2, ArrayView2};
+use tch::{Kind, Tensor};
+
+/// A network for inference. Panics, as libtorch does, if the device fails.
+pub(super) trait Evaluator: Send {
+    /// Begins to evaluate rows of cells on the host; a device goes on while the host does other things.
+    fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn PassInFlight>;
+
+    /// Multiply-adds of the matrix products for one state.
+    fn operations(&self) -> u64;
+}
+
+/// A forward pass in flight.
+pub(super) trait PassInFlight {
+    /// Whether the estimates can be had without waiting.
+    fn is_done(&self) -> bool;
+
+    /// Waits for the estimates, whose values are not clamped at 0. Panics, as libtorch does, if the device fails.
+    fn end(self: Box<Self>) -> Estimates;
+}
+
+/// A pass that finished synchronously.
+impl PassInFlight for Estimates {
+    fn is_done(&self) -> bool {
+        true
+    }
+
+    fn end(self: Box<Self>) -> Estimates {
+        *self
+    }
+}
+
+/// The outputs of a network.
+pub(super) struct Output {
+    /// The cost-to-go in move-cost units, f32, one per sample; not clamped.
+    pub(super) values: Tensor,
+    /// Logits of the policy head, f32, `samples × moves`.
+    pub(super) policy: Option<Tensor>,
+}
+
+/// A network whose normalization is folded into its products.
+pub(super) trait Folded: Send {
+    /// The forward pass of rows on the network's device.
+    fn forward(&self, rows: &Tensor, with_policy: bool) -> Output;
+}
+
+/// A folded network on its device.
+pub(super) struct TensorEvaluator {
+    pub(super) network: Box<dyn Folded>,
+    pub(super) device: tch::Device,
+    pub(super) operations: u64,
+}
+
+impl Evaluator for TensorEvaluator {
+    fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn PassInFlight> {
+        no_grad(|| {
+            let output = self.network.forward(&upload(rows, self.device), with_policy);
+            let policy = output.policy.map(|logits| {
+                // From a GPU in 16 bits: the probabilities are most of the download. The minimum stays above 0 in them.
+                let (kind, least) = if self.device.is_cuda() { (Kind::Half, 1e-7) } else { (Kind::Float, 0.0) };
+                AsyncDownload::begin(&logits.softmax(-1, Kind::Float).clamp_min(least).to_kind(kind))
+            });
+            Box::new(Downloads { values: AsyncDownload::begin(&output.values), policy })
+        })
+    }
+
+    fn operations(&self) -> u64 {
+        self.operations
+    }
+}
+
+/// Results on their way to the host, the values last.
+struct Downloads {
+    values: AsyncDownload,
+    policy: Option<AsyncDownload>,
+}
+
+impl PassInFlight for Downloads {
+    fn is_done(&self) -> bool {
+        self.values.is_done()
+    }
+
+    fn end(self: Box<Self>) -> Estimates {
+        let values = host_values(&self.values.end());
+        let policy = self.policy.map(|policy| {
+            let rows = policy.end();
+            let moves = rows.size()[1] as usize;
+            Array2::from_shape_vec((values.len(), moves), host_values(&rows)).expect("one row of moves per state")
+        });
+        Estimates { values, policy }
+    }
+}

@@ -1,0 +1,109 @@
+//! Files of named tensors in the safetensors format.
+
+use super::parameters::{Group, Layout, Parameters};
+use super::precision::Precision;
+use crate::error::{Context, Error, Result, bail, ensure};
+use crate::files::write_synced;
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use std::fs;
+use std::path::Path;
+
+/// A tensor as a file holds it.
+pub(super) struct StoredTensor {
+    pub(super) name: String,
+    pub(super) kind: Dtype,
+    pub(super) shape: Vec<usize>,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl StoredTensor {
+    pub(super) fn of_f32(name: &str, shape: Vec<usize>, values: &[f32]) -> Self {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        StoredTensor { name: name.to_owned(), kind: Dtype::F32, shape, bytes }
+    }
+}
+
+/// Writes tensors into a file, synced.
+pub(super) fn write(path: &Path, tensors: &[StoredTensor]) -> Result<()> {
+    let views = tensors.iter().map(|StoredTensor { name, kind, shape, bytes }| {
+        let view = TensorView::new(*kind, shape.clone(), bytes).expect("the bytes were made for this shape");
+        (name.as_str(), view)
+    });
+    write_synced(path, &safetensors::serialize(views, None).map_err(|error| Error::Bug(error.to_string()))?)
+}
+
+/// A file of tensors that has been read.
+pub(super) struct TensorFile<'a> {
+    path: &'a Path,
+    tensors: SafeTensors<'a>,
+}
+
+impl<'a> TensorFile<'a> {
+    /// The tensors in the bytes of a file.
+    pub(super) fn parse(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
+        let tensors = SafeTensors::deserialize(bytes).map_err(|error| {
+            let name = path.display();
+            Error::Data(format!("{name} is truncated, or not a safetensors file ({error}): copy or train it again"))
+        })?;
+        Ok(TensorFile { path, tensors })
+    }
+
+    pub(super) fn tensor(&self, name: &str) -> Result<TensorView<'a>> {
+        self.tensors.tensor(name).ok().with_context(|| format!("{} lacks the tensor '{name}'", self.path.display()))
+    }
+
+    /// The numbers of a tensor, whose shape and finiteness are checked.
+    pub(super) fn values(&self, name: &str, expected: &[i64]) -> Result<Vec<f32>> {
+        let (tensor, file) = (self.tensor(name)?, self.path.display());
+        let shape: Vec<i64> = tensor.shape().iter().map(|&size| size as i64).collect();
+        ensure!(
+            shape == expected,
+            "the tensor '{name}' in {file} has shape {shape:?}, and the network needs {expected:?}"
+        );
+        let data = tensor.data();
+        let values: Vec<f32> = match tensor.dtype() {
+            Dtype::F32 => f32_values(data),
+            Dtype::BF16 => data.chunks_exact(2).map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
+            other => bail!("the tensor '{name}' in {file} has the type {other:?}: expected F32 or BF16"),
+        };
+        ensure!(values.iter().all(|value| value.is_finite()), "the tensor '{name}' in {file} is not finite");
+        Ok(values)
+    }
+}
+
+/// The numbers in little-endian bytes.
+pub(super) fn f32_values(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+/// Writes parameters: matrices in the precision, vectors and statistics in f32.
+pub(super) fn write_parameters(path: &Path, parameters: &Parameters, precision: Precision) -> Result<()> {
+    let entries = parameters.layout.entries.iter().zip(parameters.values());
+    let tensors: Vec<_> = entries
+        .map(|(entry, values)| {
+            let shape = entry.shape.iter().map(|&size| size as usize).collect();
+            if (entry.group, precision) != (Group::Matrix, Precision::Bf16) {
+                return StoredTensor::of_f32(&entry.name, shape, &values);
+            }
+            let bytes = values.iter().flat_map(|&value| half::bf16::from_f32(value).to_le_bytes()).collect();
+            StoredTensor { name: entry.name.clone(), kind: Dtype::BF16, shape, bytes }
+        })
+        .collect();
+    write(path, &tensors)
+}
+
+/// Reads the parameters of a layout, and the CRC-32 of the file. Refuses a file with other tensors.
+pub(super) fn read_parameters(path: &Path, layout: Layout, device: tch::Device) -> Result<(Parameters, u32)> {
+    let bytes = read_bytes(path)?;
+    let file = TensorFile::parse(path, &bytes)?;
+    let is_known = |name: &&&str| layout.entries.iter().any(|entry| entry.name == **name);
+    if let Some(extra) = file.tensors.names().iter().find(|name| !is_known(name)) {
+        bail!("{} holds a tensor '{extra}' that the network does not have", path.display());
+    }
+    let values: Result<_> = layout.entries.iter().map(|entry| file.values(&entry.name, &entry.shape)).collect();
+    Ok((Parameters::from_values(layout, values?, device), crc32fast::hash(&bytes)))
+}
+
+pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}

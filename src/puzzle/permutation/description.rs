@@ -1,0 +1,196 @@
+//! The file of a permutation puzzle.
+
+use super::geometry;
+use crate::json;
+use crate::puzzle::{Geometry, Move, ParseError};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// The most positions.
+pub const MAX_POSITIONS: usize = 256;
+
+/// A puzzle as its file describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Description {
+    pub(super) name: String,
+    /// The text of the file.
+    pub(super) text: String,
+    /// The symbols, as they are written; states hold their indices.
+    pub(super) symbols: Vec<String>,
+    pub(super) goal: Vec<u8>,
+    pub(super) moves: Vec<(String, Vec<u8>)>,
+    /// The inverse of each move, if it is among the moves.
+    pub(super) inverses: Vec<Option<Move>>,
+    pub(super) geometry: Option<Geometry>,
+}
+
+impl Description {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is malformed: names the line and the reason.
+    pub fn read(path: &Path) -> Result<Description, ParseError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ParseError(format!("the puzzle {} cannot be read: {error}", path.display())))?;
+        Description::parse(&text).map_err(|refusal| ParseError(format!("{}: {refusal}", path.display())))
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// If it is malformed: names the line and the reason.
+    pub fn parse(text: &str) -> Result<Description, ParseError> {
+        let value = json::from_slice(text.as_bytes()).map_err(|error| {
+            let what = if error.is_data() { "" } else { "this is not JSON: " };
+            ParseError(format!("line {}: {what}{error}", error.line()))
+        })?;
+        let refuse = |key: &str, why: String| ParseError(format!("line {}: {why}", line_of(text, key)));
+        let object = value.as_object().ok_or_else(|| ParseError("line 1: a puzzle is an object { … }".into()))?;
+        const KEYS: [&str; 6] = ["name", "goal", "moves", "symmetric", "faces", "geometry"];
+        if let Some(key) = object.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(refuse(key, format!("'{key}' is unknown: expected {}", KEYS.join(", "))));
+        }
+        let name = object.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
+        let name = name.ok_or_else(|| refuse("name", "\"name\" must be a text that is not empty".into()))?;
+        let (symbols, goal) = goal(object).map_err(|why| refuse("goal", why))?;
+        let symmetric = match object.get("symmetric") {
+            None => false,
+            Some(Value::Bool(symmetric)) => *symmetric,
+            Some(_) => return Err(refuse("symmetric", "\"symmetric\" must be true or false".into())),
+        };
+        let moves = object.get("moves").and_then(Value::as_object).filter(|moves| !moves.is_empty());
+        let moves = moves.ok_or_else(|| refuse("moves", "\"moves\" must be an object of named permutations".into()))?;
+        let read = moves.iter().map(|(name, value)| {
+            let refuse = |why: String| refuse(name, format!("the move '{name}' {why}"));
+            let permutation = permutation(value, goal.len()).map_err(refuse)?;
+            if name.is_empty() || name.contains(char::is_whitespace) {
+                return Err(refuse("needs a name without spaces".into()));
+            }
+            Ok((name.clone(), permutation))
+        });
+        let mut moves: Vec<(String, Vec<u8>)> = read.collect::<Result<_, _>>()?;
+        if symmetric {
+            derive_inverses(&mut moves).map_err(|why| refuse("symmetric", why))?;
+        }
+        if moves.len() > 255 {
+            return Err(refuse("moves", format!("{} moves are too many: expected at most 255", moves.len())));
+        }
+        let inverses = moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect();
+        let geometry = geometry::read(object, goal.len(), &moves, refuse)?;
+        Ok(Description { name: name.to_owned(), text: text.to_owned(), symbols, goal, moves, inverses, geometry })
+    }
+
+    /// The puzzle's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A checksum of the symbols, the goal and the moves with their names.
+    pub fn rules_crc32(&self) -> u32 {
+        let mut sum = crc32fast::Hasher::new();
+        let names = self.moves.iter().map(|(name, _)| name);
+        names.chain(&self.symbols).for_each(|text| sum.update(format!("{text}\n").as_bytes()));
+        self.moves.iter().map(|(_, permutation)| permutation).chain([&self.goal]).for_each(|bytes| sum.update(bytes));
+        sum.finalize()
+    }
+
+    /// The number of positions.
+    pub fn positions(&self) -> usize {
+        self.goal.len()
+    }
+
+    /// Whether every move has an inverse among the moves.
+    pub fn is_reversible(&self) -> bool {
+        self.inverses.iter().all(Option::is_some)
+    }
+}
+
+/// The move that is a permutation.
+fn find_move(moves: &[(String, Vec<u8>)], permutation: &[u8]) -> Option<Move> {
+    moves.iter().position(|(_, other)| other == permutation).map(|action| action as Move)
+}
+
+/// The inverse of a permutation.
+pub(super) fn inverted(permutation: &[u8]) -> Vec<u8> {
+    let mut inverse = vec![0; permutation.len()];
+    for (to, &from) in permutation.iter().enumerate() {
+        inverse[usize::from(from)] = to as u8;
+    }
+    inverse
+}
+
+/// Adds each missing inverse behind its move; refuses an inverse with the name of another move.
+fn derive_inverses(moves: &mut Vec<(String, Vec<u8>)>) -> Result<(), String> {
+    let given = std::mem::take(moves);
+    for (name, permutation) in &given {
+        moves.push((name.clone(), permutation.clone()));
+        let inverse = inverted(permutation);
+        if find_move(&given, &inverse).is_none() && find_move(moves, &inverse).is_none() {
+            let back = format!("{name}'");
+            if given.iter().any(|(other, _)| *other == back) {
+                return Err(format!(
+                    "the inverse of '{name}' would be named '{back}', as another move is: rename that"
+                ));
+            }
+            moves.push((back, inverse));
+        }
+    }
+    Ok(())
+}
+
+/// The symbols in the order of their first appearance, and the goal as their indices.
+fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
+    let written: Vec<String> = match object.get("goal") {
+        Some(Value::String(text)) => text.chars().map(String::from).collect(),
+        Some(Value::Array(numbers)) => {
+            let number = |value: &Value| value.as_u64().filter(|number| *number < 256).map(|number| number.to_string());
+            let numbers: Option<Vec<String>> = numbers.iter().map(number).collect();
+            numbers.ok_or("\"goal\" holds something else than integers from 0 to 255")?
+        }
+        _ => return Err("\"goal\" must be a text or an array of small integers".into()),
+    };
+    if !(2..=MAX_POSITIONS).contains(&written.len()) {
+        return Err(format!("\"goal\" has {} positions: expected 2 to {MAX_POSITIONS}", written.len()));
+    }
+    if let Some(space) = written.iter().find(|symbol| symbol.trim().is_empty()) {
+        return Err(format!("\"goal\" holds the symbol {space:?}: a space cannot be one"));
+    }
+    let mut symbols: Vec<String> = Vec::new();
+    let mut goal = Vec::with_capacity(written.len());
+    for symbol in written {
+        let known = symbols.iter().position(|other| *other == symbol);
+        goal.push(known.unwrap_or(symbols.len()) as u8);
+        symbols.extend(known.is_none().then_some(symbol));
+    }
+    Ok((symbols, goal))
+}
+
+fn permutation(value: &Value, positions: usize) -> Result<Vec<u8>, String> {
+    let numbers = value.as_array().ok_or("is not an array of positions")?;
+    if numbers.len() != positions {
+        return Err(format!("has {} positions, and the goal has {positions}", numbers.len()));
+    }
+    let mut seen = vec![false; positions];
+    let mut permutation = Vec::with_capacity(positions);
+    for number in numbers {
+        let place = position(number, positions)?;
+        if std::mem::replace(&mut seen[place], true) {
+            return Err(format!("is no permutation: position {place} is there twice"));
+        }
+        permutation.push(place as u8);
+    }
+    Ok(permutation)
+}
+
+/// Reads a position.
+pub(super) fn position(number: &Value, positions: usize) -> Result<usize, String> {
+    let place = number.as_u64().and_then(|place| usize::try_from(place).ok()).filter(|&place| place < positions);
+    place.ok_or_else(|| format!("holds {number}: expected positions from 0 to {}", positions - 1))
+}
+
+/// The line of a key, from 1; the first if the key is not there.
+fn line_of(text: &str, key: &str) -> usize {
+    let quoted = Value::String(key.to_owned()).to_string();
+    let at = text.find(&quoted).unwrap_or(0);
+    text[..at].matches('\n').count() + 1
+}

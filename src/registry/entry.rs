@@ -1,0 +1,205 @@
+//! A puzzle with what is known of it from outside its rules.
+
+use super::reverse::{ByInverses, Reverse};
+use crate::error::{Result, SettingError};
+use crate::heuristic::{Heuristic, PuzzleHeuristics, zero};
+use crate::puzzle::{Move, ParseError, Puzzle, Reversible, Rules};
+use crate::random::Generator;
+use crate::sampler::Source;
+use std::sync::Arc;
+
+/// A puzzle, and what is known of it from outside its rules.
+///
+/// Built-in puzzles convert into one ([`From`]); [`Entry::reversible`] or [`Entry::irreversible`] makes one of any other.
+pub struct Entry<P: Puzzle> {
+    puzzle: Arc<P>,
+    reverse: Option<&'static dyn Reverse<P>>,
+    search: &'static str,
+    prefers_network: bool,
+    heuristic_names: fn(&P) -> &'static [&'static str],
+    heuristic: MakeHeuristic<P>,
+    samples: Option<MakeSamples<P>>,
+    random_state: Option<MakeState<P>>,
+}
+
+/// Makes a random state by some moves, or by the default number of them.
+type MakeState<P> = fn(&P, Option<u64>, &mut Generator) -> <P as Rules>::State;
+
+/// Makes a puzzle's own training samples.
+type MakeSamples<P> = fn(&P) -> Result<Source, ParseError>;
+
+/// Makes an estimate by name.
+type MakeHeuristic<P> = fn(&P, &str) -> Option<Box<dyn Heuristic<<P as Rules>::State>>>;
+
+impl<P: Puzzle> Clone for Entry<P> {
+    fn clone(&self) -> Self {
+        Entry { puzzle: Arc::clone(&self.puzzle), ..*self }
+    }
+}
+
+impl<P: Puzzle> Entry<P> {
+    /// A puzzle whose moves can be undone; searched from both ends where there is no network.
+    pub fn reversible(puzzle: P) -> Self
+    where
+        P: Reversible,
+    {
+        Entry { reverse: Some(&ByInverses), search: "bidirectional", ..Self::irreversible(puzzle) }
+    }
+
+    /// A puzzle whose moves cannot be undone; searched breadth-first where there is no network.
+    pub fn irreversible(puzzle: P) -> Self {
+        Entry {
+            puzzle: Arc::new(puzzle),
+            reverse: None,
+            search: "bfs",
+            prefers_network: true,
+            heuristic_names: |_| &[],
+            heuristic: |_, _| None,
+            samples: None,
+            random_state: None,
+        }
+    }
+
+    /// Adds the puzzle's own estimates.
+    pub fn with_heuristics(self) -> Self
+    where
+        P: PuzzleHeuristics,
+    {
+        Entry { heuristic_names: P::heuristics, heuristic: P::heuristic, ..self }
+    }
+
+    /// Sets the search that measured best without a network.
+    pub fn with_search(self, name: &'static str) -> Self {
+        Entry { search: name, ..self }
+    }
+
+    /// Prefers that search even where there is a model: it measured better.
+    pub fn without_network(self) -> Self {
+        Entry { prefers_network: false, ..self }
+    }
+
+    /// Adds random states, for a puzzle without scrambles because its moves cannot be undone.
+    pub fn with_random_states(self, random_state: MakeState<P>) -> Self {
+        Entry { random_state: Some(random_state), ..self }
+    }
+
+    /// A random state that leads to a goal, by some moves or the default number of them; `None` for a puzzle with scrambles,
+    /// or with neither.
+    pub fn random_state(&self, moves: Option<u64>, generator: &mut Generator) -> Option<P::State> {
+        Some(self.random_state?(&self.puzzle, moves, generator))
+    }
+
+    /// Adds training samples, for a puzzle that cannot be walked back from its goals.
+    pub fn with_samples(self, samples: MakeSamples<P>) -> Self {
+        Entry { samples: Some(samples), ..self }
+    }
+
+    /// The puzzle.
+    pub fn puzzle(&self) -> &Arc<P> {
+        &self.puzzle
+    }
+
+    /// The methods of a reversible puzzle, if it is one.
+    pub fn reverse(&self) -> Option<&'static dyn Reverse<P>> {
+        self.reverse
+    }
+
+    /// The states that count as solved, where they are known.
+    pub fn goals(&self) -> Vec<P::State> {
+        self.reverse.map_or_else(Vec::new, |reverse| reverse.goals(&self.puzzle))
+    }
+
+    /// The depth of the deepest perimeter in the cache with a file of at most this many bytes.
+    pub fn cached_perimeter(&self, bytes: u64) -> Option<u32> {
+        let files = self.reverse?.perimeter_store(&self.puzzle)?.files();
+        files.into_iter().find(|file| file.bytes <= bytes).map(|file| file.depth)
+    }
+
+    /// The names of the estimates that need no model, the default last.
+    pub fn heuristics(&self) -> Vec<&'static str> {
+        let own = (self.heuristic_names)(&self.puzzle).iter().copied();
+        ["zero"].into_iter().chain(self.reverse.map(|_| "perimeter")).chain(own).collect()
+    }
+
+    /// One of [`Entry::heuristics`]; `None` if there is none of that name.
+    pub fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<P::State>>> {
+        match (name, self.reverse) {
+            ("zero", _) => Some(Box::new(zero())),
+            ("perimeter", reverse) => reverse.map(|reverse| reverse.perimeter_heuristic(&self.puzzle)),
+            _ => (self.heuristic)(&self.puzzle, name),
+        }
+    }
+
+    /// The facts that a configuration is resolved by.
+    pub fn facts(&self) -> PuzzleFacts {
+        let goal = self.goals().first().copied();
+        PuzzleFacts {
+            name: self.puzzle.name(),
+            is_reversible: self.reverse.is_some(),
+            symmetries: goal.map_or(0, |goal| self.puzzle.symmetric_images(&goal).count()),
+            has_classes: self.reverse.is_some() && self.puzzle.symmetries().is_some(),
+            has_unit_costs: goal.is_some_and(|goal| has_unit_costs(&*self.puzzle, goal)),
+            has_own_goal: self.puzzle.has_own_goal(),
+            has_own_costs: self.puzzle.own_costs().is_some(),
+            search: self.search,
+            prefers_network: self.prefers_network,
+            heuristics: self.heuristics(),
+        }
+    }
+
+    /// Training samples: walks from the goals, or the puzzle's own.
+    ///
+    /// # Errors
+    /// If the puzzle has neither.
+    pub fn samples(&self) -> Result<Source> {
+        let in_puzzle = |reason: String| SettingError::new("puzzle", reason).into();
+        if let Some(reverse) = self.reverse {
+            let default_depth = reverse.default_depth(&self.puzzle);
+            return Ok(Source { samples: Arc::new(reverse.walks(&self.puzzle)), default_depth });
+        }
+        let Some(samples) = self.samples else {
+            let name = self.puzzle.name();
+            let reason = format!("the moves of {name} cannot be undone, and training needs walks back from the goals");
+            return Err(in_puzzle(reason));
+        };
+        samples(&self.puzzle).map_err(|ParseError(reason)| in_puzzle(reason))
+    }
+}
+
+/// Whether moves cost 1, judged on a walk from a goal that makes every legal move.
+fn has_unit_costs<P: Puzzle>(puzzle: &P, goal: P::State) -> bool {
+    const ROUNDS: usize = 8;
+    let mut state = goal;
+    (0..ROUNDS * puzzle.move_count()).all(|step| {
+        let action = (step % puzzle.move_count()) as Move;
+        let Some(next) = puzzle.apply(&state, action) else { return true };
+        let cost = puzzle.move_cost(&state, action);
+        state = next;
+        cost == 1
+    })
+}
+
+/// The facts about a puzzle that a configuration is resolved by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PuzzleFacts {
+    /// The puzzle's name.
+    pub name: String,
+    /// Whether its moves can be undone.
+    pub is_reversible: bool,
+    /// The number of symmetric images of an instance, itself included; 0 where the puzzle knows no symmetries.
+    pub symmetries: usize,
+    /// Whether a perimeter holds classes of states.
+    pub has_classes: bool,
+    /// Whether every move costs 1.
+    pub has_unit_costs: bool,
+    /// Whether the goal is the puzzle's own.
+    pub has_own_goal: bool,
+    /// Whether the user gave the costs of moves.
+    pub has_own_costs: bool,
+    /// The search that measured best without a network.
+    pub search: &'static str,
+    /// Whether a network measured better than that search.
+    pub prefers_network: bool,
+    /// The names of the estimates that need no model, the default last.
+    pub heuristics: Vec<&'static str>,
+}

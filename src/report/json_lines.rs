@@ -1,0 +1,93 @@
+//! Files of JSON lines, which a kill may leave with a torn last line.
+
+use crate::error::{Context, Result, ensure};
+use serde::{Serialize, de::DeserializeOwned};
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// Appends a record as one line of JSON. If the disk is full, the file stays as it was.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn append_line(path: &Path, record: &impl Serialize) -> Result<()> {
+    let mut line = serde_json::to_string(record).context("a record cannot be written as JSON")?;
+    line.push('\n');
+    let append = || {
+        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        let length = file.metadata()?.len();
+        file.write_all(line.as_bytes()).inspect_err(|_| {
+            // This fails for what is no file, which has nothing to cut.
+            let _ = file.set_len(length);
+        })
+    };
+    append().with_context(|| format!("cannot append to {}", path.display()))
+}
+
+/// Reads the records of a file of JSON lines. A missing file has none, nor has a terminal or a pipe. A torn last line is cut
+/// off the file, so that the next record gets a line of its own.
+///
+/// # Errors
+/// If the file cannot be read or written, or a line other than the last is no record: names the line.
+pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Ok(Vec::new());
+    }
+    let text = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let whole = whole_lines(&text);
+    if whole < text.len() {
+        let file = OpenOptions::new().write(true).open(path);
+        file.and_then(|file| file.set_len(whole as u64)).with_context(|| format!("cannot cut {}", path.display()))?;
+    }
+    records(&text[..whole], path)
+}
+
+/// Reads the records of JSON lines from the file `path`. A last line without an end is skipped if it is no record.
+///
+/// # Errors
+/// If there is no record, or a line is no record: names the line.
+pub fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
+    let whole = whole_lines(text);
+    let mut all = records(&text[..whole], path)?;
+    all.extend(serde_json::from_slice(&text[whole..]).ok());
+    ensure!(!all.is_empty(), "{} holds no record", path.display());
+    Ok(all)
+}
+
+fn records<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
+    let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let record = |(i, line): (usize, &[u8])| {
+        serde_json::from_slice(line)
+            .with_context(|| format!("line {} of {} is not a record of this kind", i + 1, path.display()))
+    };
+    lines.map(record).collect()
+}
+
+/// The length of a text up to the end of its last whole line.
+fn whole_lines(text: &[u8]) -> usize {
+    text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_last_line_is_cut_and_the_rest_is_read() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("lines.jsonl");
+        assert_eq!(read_lines::<u32>(&path)?.len(), 0);
+        append_line(&path, &1)?;
+        append_line(&path, &2)?;
+        OpenOptions::new().append(true).open(&path)?.write_all(b"34")?;
+        assert_eq!(read_lines::<u32>(&path)?, [1, 2]);
+        append_line(&path, &5)?;
+        assert_eq!(fs::read_to_string(&path)?, "1\n2\n5\n");
+        fs::write(&path, "1\nx\n2\n")?;
+        assert!(read_lines::<u32>(&path).expect_err("x is no number").to_string().contains("line 2"));
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Any search on several symmetric images of an instance; the best solution counts.
+//!
+//! A network is not exactly as symmetric as its puzzle: where it misleads a search on one image, it may not on another.
+//!
+//! - A later image is searched only for solutions cheaper than the best so far, which helps a beam.
+//! - One after the other, the limits hold for all images together.
+//! - Together, each image is searched on its own thread with an equal share of the limits; where the search has a quick
+//!   [first pass](Search::first_pass), all look for a cheaper solution than that of the first image. States that these
+//!   searches submit at about the same time are evaluated in one pass, so that a device works on one image while the
+//!   children of another are made. The solution does not depend on the speed of the threads, as long as an estimate does
+//!   not depend on the states evaluated with it; the last bits of a network's estimate on a GPU may.
+
+use super::{Control, End, Incumbent, Progress, Search, SearchResult, Stats};
+use crate::heuristic::{Heuristic, HeuristicError, split};
+use crate::puzzle::{Cost, Puzzle, SymmetricImage};
+use crate::workers::{Job, beside};
+use std::sync::mpsc::channel;
+
+/// A search of the first `count` symmetric images of an instance; of the instance alone where the puzzle has no symmetries.
+pub struct ImageSearch<P: Puzzle> {
+    /// The search of each image.
+    pub search: Box<dyn Search<P>>,
+    /// The number of images, at least 1.
+    pub count: usize,
+    /// Whether they are searched at the same time. A search that several processes share takes one after the other.
+    pub together: bool,
+}
+
+impl<P: Puzzle> Search<P> for ImageSearch<P> {
+    fn name(&self) -> &'static str {
+        self.search.name()
+    }
+
+    fn run(
+        &self,
+        puzzle: &P,
+        start: &P::State,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<SearchResult, HeuristicError> {
+        let mut images: Vec<_> = puzzle.symmetric_images(start).take(self.count.max(1)).collect();
+        if images.is_empty() {
+            images.push(SymmetricImage::identity(*start, puzzle.move_count()));
+        }
+        let at_once = if self.together && control.exchange().is_alone() { images.len() } else { 1 };
+        let mut best: Option<SearchResult> = None;
+        let mut stats = Stats::default();
+        let mut is_decided = false;
+        if at_once > 1 {
+            let first = on_image(&images[0], None, stats, control, |start, control| {
+                self.search.first_pass(puzzle, start, heuristic, control)
+            })?;
+            stats = first.as_ref().map_or(stats, |first| first.stats);
+            is_decided = first.as_ref().is_some_and(is_final);
+            let is_over = is_over(&stats, control)?;
+            best = first.filter(|first| is_decided || is_over || first.cost.is_some());
+        }
+        for images in images.chunks(at_once) {
+            let bound = best.as_ref().and_then(|best| best.cost);
+            if best.is_some() && (is_decided || control.is_good_enough(bound) || is_over(&stats, control)?) {
+                break;
+            }
+            let results = match images {
+                [image] => vec![self.run_image(puzzle, image, bound, stats, heuristic, control)?],
+                _ => self.run_together(puzzle, images, bound, stats, heuristic, control)?,
+            };
+            for result in results {
+                stats = stats.and(&result.stats);
+                is_decided |= is_final(&result);
+                if best.as_ref().is_none_or(|best| is_better(&result, best)) {
+                    best = Some(result);
+                }
+            }
+        }
+        let best = best.expect("an image was searched");
+        Ok(SearchResult { stats: Stats { seconds: control.seconds(), ..stats }, ..best })
+    }
+}
+
+/// A message of the thread that searches an image.
+enum ImageEvent {
+    Progress(usize, Progress),
+    Incumbent(Incumbent),
+    Done(usize, Box<Result<SearchResult, HeuristicError>>, bool),
+}
+
+impl<P: Puzzle> ImageSearch<P> {
+    /// Searches one image for solutions below `bound`; `before` counts the searches of the images before it.
+    fn run_image(
+        &self,
+        puzzle: &P,
+        image: &SymmetricImage<P::State>,
+        bound: Option<Cost>,
+        before: Stats,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<SearchResult, HeuristicError> {
+        let result = on_image(image, bound, before, control, |start, control| {
+            self.search.run(puzzle, start, heuristic, control).map(Some)
+        })?;
+        Ok(result.expect("a search that is run has a result"))
+    }
+
+    /// Searches several images at once for solutions below `bound`; `before` counts the searches of the images before them.
+    fn run_together(
+        &self,
+        puzzle: &P,
+        images: &[SymmetricImage<P::State>],
+        bound: Option<Cost>,
+        before: Stats,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<Vec<SearchResult>, HeuristicError> {
+        let limits = control.limits().after(before.generated).divided(images.len() as u64);
+        let shared = control.shared_by(images.len());
+        let (sender, receiver) = channel();
+        let (parts, service) = split(heuristic, images.len());
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for ((index, image), mut part) in images.iter().enumerate().zip(parts) {
+            let (limits, sender) = (&limits, sender.clone());
+            jobs.push(Box::new(move || {
+                // The receiver outlives the threads.
+                let send = |event| drop(sender.send(event));
+                let mut on_progress = |progress: &Progress| send(ImageEvent::Progress(index, *progress));
+                let mut on_incumbent = |incumbent: &Incumbent| send(ImageEvent::Incumbent(incumbent.clone()));
+                let mut control = shared.control(limits, &mut on_progress, &mut on_incumbent);
+                let result = self.run_image(puzzle, image, bound, Stats::default(), &mut part, &mut control);
+                send(ImageEvent::Done(index, Box::new(result), control.was_stopped()));
+            }));
+        }
+        drop(sender);
+        let mut progress: Vec<Option<Progress>> = vec![None; images.len()];
+        let mut results: Vec<_> = images.iter().map(|_| None).collect();
+        let mut least = bound;
+        let mut handle_events = || {
+            for event in receiver.try_iter() {
+                match event {
+                    ImageEvent::Progress(index, of_image) => {
+                        progress[index] = Some(of_image);
+                        let all = combined(progress.iter().flatten());
+                        let stats = Stats { seconds: control.seconds(), ..before.and(&all.stats) };
+                        control.report(&Progress { stats, ..all });
+                    }
+                    ImageEvent::Incumbent(incumbent) if least.is_none_or(|least| incumbent.cost < least) => {
+                        least = Some(incumbent.cost);
+                        control.report_incumbent(&incumbent);
+                    }
+                    ImageEvent::Incumbent(_) => {}
+                    ImageEvent::Done(index, result, was_stopped) => {
+                        results[index] = Some(*result);
+                        if was_stopped {
+                            control.note_stopped();
+                        }
+                    }
+                }
+            }
+        };
+        let on_idle = &mut handle_events;
+        beside(jobs, Box::new(move |_| service.serve(heuristic, on_idle)));
+        handle_events();
+        results.into_iter().flatten().collect()
+    }
+}
+
+/// Runs `search` on an image, with what `before` leaves of the limits, and translates its solutions to the instance.
+fn on_image<S>(
+    image: &SymmetricImage<S>,
+    bound: Option<Cost>,
+    before: Stats,
+    control: &mut Control<'_>,
+    search: impl FnOnce(&S, &mut Control<'_>) -> Result<Option<SearchResult>, HeuristicError>,
+) -> Result<Option<SearchResult>, HeuristicError> {
+    let limits = control.limits().after(before.generated);
+    let translate = |incumbent: &Incumbent| {
+        let is_better = bound.is_none_or(|bound| incumbent.cost < bound);
+        is_better.then(|| Incumbent { moves: image.solution(&incumbent.moves), cost: incumbent.cost })
+    };
+    let result = search(&image.start, &mut control.child(&limits, bound, translate))?;
+    Ok(result.map(|result| SearchResult { moves: result.moves.map(|moves| image.solution(&moves)), ..result }))
+}
+
+/// The progress of several searches as that of one.
+fn combined<'a>(parts: impl Iterator<Item = &'a Progress>) -> Progress {
+    let nothing = Progress { stats: Stats::default(), best: None, least_f: None, proof: None };
+    parts.fold(nothing, |all, part| Progress {
+        stats: all.stats.and(&part.stats),
+        best: all.best.into_iter().chain(part.best).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))),
+        least_f: all.least_f.into_iter().chain(part.least_f).min_by(f32::total_cmp),
+        proof: None,
+    })
+}
+
+/// Whether a limit leaves nothing for another search.
+fn is_over(stats: &Stats, control: &Control<'_>) -> Result<bool, HeuristicError> {
+    Ok(control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some())
+}
+
+/// Whether no other image can have a better result.
+fn is_final(result: &SearchResult) -> bool {
+    result.proven_optimal || result.end == End::NoSolution
+}
+
+fn is_better(new: &SearchResult, old: &SearchResult) -> bool {
+    new.cost.is_some_and(|new| old.cost.is_none_or(|old| new < old))
+}

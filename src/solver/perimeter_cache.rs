@@ -1,0 +1,154 @@
+//! The perimeter of a plan: from the cache, or made.
+
+use super::plan::{PerimeterBudget, PerimeterPlan};
+use crate::error::{Result, SettingError};
+use crate::puzzle::{Puzzle, State};
+use crate::quantity;
+use crate::registry::{Entry, Reverse};
+use crate::search::perimeter::{Extent, Perimeter, PerimeterStore};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// The most time for the perimeter that the first solver makes where the cache has none.
+const DEFAULT_TIME: Duration = Duration::from_secs(5);
+
+/// A smaller cached perimeter is ignored by default: it was made for a small test, and the default one takes a second.
+const MIN_DEFAULT_CLASSES: usize = 500_000;
+
+/// The sizes of the two perimeters from which larger ones are extrapolated: some milliseconds.
+const TRIAL_STATES: [usize; 2] = [20_000, 200_000];
+/// The same for perimeters of classes, in bytes.
+const TRIAL_BYTES: [u64; 2] = [1 << 20, 8 << 20];
+
+/// An extrapolated perimeter must be this many times too large to be refused before it is made.
+const REFUSED_SIZE: f64 = 8.0;
+
+/// The last perimeter that was made: the next search may use the same.
+#[derive(Clone)]
+pub(super) struct PerimeterCache<S> {
+    last: Option<(PerimeterPlan, Perimeter<S>)>,
+}
+
+impl<S> Default for PerimeterCache<S> {
+    fn default() -> Self {
+        PerimeterCache { last: None }
+    }
+}
+
+impl<S: State> PerimeterCache<S> {
+    /// The perimeter of a plan, read or made unless it is the last one.
+    ///
+    /// # Errors
+    /// If the depth that was asked for does not fit the budget.
+    pub(super) fn get<P: Puzzle<State = S>>(
+        &mut self,
+        plan: PerimeterPlan,
+        entry: &Entry<P>,
+        stop: &AtomicBool,
+    ) -> Result<Perimeter<S>> {
+        let (Some(reverse), false) = (entry.reverse(), plan == PerimeterPlan::None) else {
+            return Ok(Perimeter::none());
+        };
+        let may_be_missing = matches!(plan, PerimeterPlan::Cached(_));
+        if let Some((last, perimeter)) = &self.last
+            && last.is_same_table(&plan)
+            && (may_be_missing || !perimeter.is_empty())
+        {
+            return Ok(perimeter.clone());
+        }
+        let made = make(plan, &**entry.puzzle(), reverse, stop)?;
+        if let PerimeterPlan::Exactly(depth, _) = plan {
+            made.check_depth(depth)?;
+        }
+        Ok(self.last.insert((plan, made)).1.clone())
+    }
+}
+
+fn make<P: Puzzle>(
+    plan: PerimeterPlan,
+    puzzle: &P,
+    reverse: &dyn Reverse<P>,
+    stop: &AtomicBool,
+) -> Result<Perimeter<P::State>> {
+    let (depth, budget) = match plan {
+        PerimeterPlan::None => return Ok(Perimeter::none()),
+        PerimeterPlan::Cached(budget) => (u32::MAX, budget),
+        PerimeterPlan::UpTo(depth, budget) | PerimeterPlan::Exactly(depth, budget) => (depth, budget),
+    };
+    match (reverse.perimeter_store(puzzle), budget) {
+        (Some(store), PerimeterBudget::Bytes(bytes)) => from_store(&*store, &puzzle.name(), plan, depth, bytes, stop),
+        (_, PerimeterBudget::States(states)) => {
+            let make = |states: usize| Some(reverse.perimeter(puzzle, depth, states, stop));
+            if let PerimeterPlan::Exactly(..) = plan {
+                refuse_out_of_reach(depth, states as f64, TRIAL_STATES.map(make))?;
+            }
+            Ok(reverse.perimeter(puzzle, depth, states, stop))
+        }
+        (None, PerimeterBudget::Bytes(_)) => Ok(Perimeter::none()),
+    }
+}
+
+/// The perimeter of classes for a plan: the deepest in the cache, or else one that is made now: of the depth that was asked
+/// for, or what some seconds make.
+fn from_store<S: State>(
+    store: &dyn PerimeterStore<S>,
+    puzzle: &str,
+    plan: PerimeterPlan,
+    depth: u32,
+    bytes: u64,
+    stop: &AtomicBool,
+) -> Result<Perimeter<S>> {
+    let is_exact = matches!(plan, PerimeterPlan::Exactly(..));
+    let is_enough = |kept: &Perimeter<S>| match is_exact {
+        true => kept.depth() == depth || kept.is_whole(),
+        false => kept.is_time_limited() || kept.len() >= MIN_DEFAULT_CLASSES || kept.is_whole(),
+    };
+    if let Some(kept) = store.load(depth, bytes).filter(is_enough) {
+        return Ok(kept);
+    }
+    if matches!(plan, PerimeterPlan::Cached(_)) {
+        return Ok(Perimeter::none());
+    }
+    let extent = Extent { depth, bytes, time: (!is_exact).then_some(DEFAULT_TIME), count_last: false };
+    if is_exact {
+        let trials = TRIAL_BYTES.map(|bytes| store.make_unsaved(Extent { bytes, ..extent }, stop, &mut |_| ()));
+        let class_bytes = |trial: &Perimeter<S>| trial.bytes() as f64 / trial.len().max(1) as f64;
+        let classes = trials[1].as_ref().map_or(f64::INFINITY, |trial| bytes as f64 / class_bytes(trial));
+        refuse_out_of_reach(depth, classes, trials)?;
+    }
+    let started = Instant::now();
+    let Some((perimeter, kept)) = store.make(extent, stop, &mut |_| ()) else { return Ok(Perimeter::none()) };
+    let (depth, size) = (perimeter.depth(), quantity::bytes(perimeter.bytes()));
+    let place = match kept {
+        Ok(path) => format!("kept in {}", path.display()),
+        Err(error) => format!("not kept: {error}"),
+    };
+    log::info!(
+        "made the perimeter of {puzzle}: exact distances of all states within {depth} moves of the goal ({size}, {:.1} s, \
+         {place}); a deeper one finds more of the shortest solutions and proves them sooner: see `costar perimeter`",
+        started.elapsed().as_secs_f64()
+    );
+    Ok(perimeter)
+}
+
+/// Refuses a depth whose perimeter, extrapolated from two small ones, is far larger than what fits, before hours or all
+/// memory are spent on it.
+fn refuse_out_of_reach<S: State>(
+    depth: u32,
+    capacity: f64,
+    trials: [Option<Perimeter<S>>; 2],
+) -> Result<(), SettingError> {
+    let [Some(small), Some(large)] = trials else { return Ok(()) };
+    if large.is_whole() || large.depth() <= small.depth() || small.is_empty() {
+        return Ok(());
+    }
+    let layers = f64::from(large.depth() - small.depth());
+    let growth = (large.len() as f64 / small.len() as f64).powf(1.0 / layers);
+    let size = |depth: u32| large.len() as f64 * growth.powi(depth.saturating_sub(large.depth()) as i32);
+    if size(depth) < REFUSED_SIZE * capacity {
+        return Ok(());
+    }
+    let fits = (large.depth()..depth).take_while(|depth| size(*depth) <= capacity).last().unwrap_or(large.depth());
+    let reason = format!("{depth} moves take far more than half of the memory: expected at most {fits}, about");
+    Err(SettingError::new("perimeter", reason))
+}

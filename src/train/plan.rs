@@ -1,0 +1,388 @@
+//! Plan of a training: every setting decided.
+//!
+//! [`resolve`] makes it from the options, and checkpoints store it. A new setting is a field of
+//! [`TrainOptions`] and of [`TrainPlan`], a line in [`resolve`], and its use.
+
+use super::options::{DEFAULT_NET, TrainOptions};
+use super::targets::Labels;
+use crate::error::{SettingError, ensure_setting};
+use crate::neural::device::Device;
+use crate::neural::network::{NetworkConfig, NetworkError};
+use crate::neural::precision::Precision;
+use crate::puzzle::Encoding;
+use crate::quantity::{bytes, grouped};
+use crate::sampler::GENERATOR;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::f64::consts::PI;
+
+/// Weight decay of AdamW.
+const WEIGHT_DECAY: f64 = 1e-3;
+
+/// Greatest scramble depth, in moves: deeper ones cost time, and teach a network nothing more.
+const MAX_DEPTH: u64 = 10_000;
+
+/// Largest batch, in samples.
+const MAX_BATCH_SIZE: u64 = 1 << 24;
+
+/// Options that a resumed run may change.
+const MAY_CHANGE: [&str; 6] = ["samples", "out", "resume", "checkpoint_every", "snapshot_every", "tensorboard"];
+
+/// Settings of a run: fixed at its start, and stored in its checkpoints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainPlan {
+    /// Name of the puzzle.
+    pub puzzle: String,
+    /// The network.
+    pub network: NetworkConfig,
+    /// Samples per optimizer step.
+    pub batch_size: usize,
+    /// Longest walk, in moves.
+    pub max_depth: u32,
+    /// Highest learning rate of the schedule.
+    pub learning_rate: f64,
+    /// Weight decay per optimizer step, in units of the learning rate.
+    pub weight_decay: f64,
+    /// Precision of the matrix products.
+    pub precision: Precision,
+    /// Seed of the walks and of the initial weights.
+    pub seed: u64,
+    /// Random generator of the walks.
+    pub generator: String,
+    /// Name of the model whose weights the run began with.
+    pub init: Option<String>,
+    /// How samples are labelled.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Schedule of the learning rate.
+    #[serde(default)]
+    pub schedule: Schedule,
+    /// Decay of the exponential moving average of the weights; 0: the model has the weights of the last step.
+    #[serde(default)]
+    pub ema: f64,
+    /// Share of samples from the sparse-state curriculum.
+    #[serde(default)]
+    pub sparse_states: f64,
+}
+
+/// Schedule of the learning rate, after a linear warm-up over the first 2 % of the samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Schedule {
+    /// Half a cosine to 0 (Loshchilov and Hutter 2017).
+    #[default]
+    Cosine,
+    /// A straight line to 0.
+    Linear,
+    /// Warmup-stable-decay: constant, then a straight line to 0 over the last fifth (Hu et al. 2024).
+    Wsd,
+    /// No decay.
+    Constant,
+}
+
+impl Schedule {
+    /// The learning rate after `seen` of `total` samples.
+    ///
+    /// It depends on nothing else: a run that is resumed with more samples takes up the longer schedule at that place.
+    /// The rate steps up to it at once (not with `constant`, nor with `wsd` before its decay), then falls to 0 at the new
+    /// end.
+    pub fn learning_rate(self, peak: f64, seen: u64, total: u64) -> f64 {
+        /// Share of the run in which the learning rate rises.
+        const WARM_UP: f64 = 0.02;
+        /// Share of the run in which the rate of [`Schedule::Wsd`] decays.
+        const DECAY: f64 = 0.2;
+        let progress = (seen as f64 / total as f64).min(1.0);
+        let decayed = match self {
+            Schedule::Cosine => 0.5 * (1.0 + (PI * progress).cos()),
+            Schedule::Linear => 1.0 - progress,
+            Schedule::Wsd => ((1.0 - progress) / DECAY).min(1.0),
+            Schedule::Constant => 1.0,
+        };
+        peak * (progress / WARM_UP).min(1.0) * decayed
+    }
+}
+
+/// Facts that [`resolve`] needs beside the options.
+#[derive(Debug, Clone)]
+pub struct TrainFacts {
+    /// Name of the puzzle.
+    pub puzzle: String,
+    /// Number of the puzzle's moves.
+    pub moves: usize,
+    /// Moves of the longest scramble by default.
+    pub default_depth: u32,
+    /// Depth of the deepest perimeter in the cache that fits into memory.
+    pub cached_perimeter: Option<u32>,
+    /// Where the network is trained.
+    pub device: Device,
+    /// Network of the model that the run begins with.
+    pub init: Option<NetworkConfig>,
+}
+
+/// Decides every setting of a new run.
+///
+/// # Errors
+/// Names the option that is refused.
+pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, SettingError> {
+    let max_depth = options.max_depth.unwrap_or(facts.default_depth.into());
+    ensure_setting!((1..=MAX_DEPTH).contains(&max_depth), "max_depth", "{max_depth}: expected 1 to {MAX_DEPTH}");
+    let network = match &facts.init {
+        Some(network) => {
+            let fixed = as_options(network)?;
+            let is_fixed = |field: &str| ["net", "width", "blocks", "policy"].contains(&field);
+            check_same(options, &fixed, is_fixed, "the network of `init` has", "leave it out")?;
+            NetworkConfig { policy: network.policy.map(|_| facts.moves), ..network.clone() }
+        }
+        None => NetworkConfig {
+            kind: options.net.unwrap_or(DEFAULT_NET),
+            width: options.width.map_or(1024, |width| width as usize),
+            blocks: options.blocks.map_or(4, |blocks| blocks as usize),
+            policy: options.policy.then_some(facts.moves),
+            // The middle of the labels, and a third of their range: outputs begin near 0 and stay of the order of 1.
+            offset: max_depth as f64 / 2.0,
+            scale: max_depth as f64 / 2.6,
+        },
+    };
+    let defaults = network.kind.defaults();
+    let default_batch = if facts.device.is_cuda() { defaults.batch_size_on_cuda } else { defaults.batch_size };
+    let batch_size = options.batch_size.unwrap_or(default_batch as u64);
+    let is_possible = (2..=MAX_BATCH_SIZE).contains(&batch_size);
+    ensure_setting!(is_possible, "batch_size", "{batch_size}: expected 2 to {MAX_BATCH_SIZE}");
+    let lr = options.lr.unwrap_or(defaults.learning_rate);
+    ensure_setting!(lr > 0.0 && lr.is_finite(), "lr", "{lr}: expected a number above 0, such as 2e-3");
+    let precision = match options.precision.as_deref() {
+        None | Some("auto") => Precision::auto(facts.device),
+        Some("f32") => Precision::F32,
+        Some("bf16") => Precision::Bf16,
+        Some(other) => {
+            let reason = format!("unknown precision '{other}': expected auto, f32 or bf16");
+            return Err(SettingError::new("precision", reason));
+        }
+    };
+    let ema = options.ema.unwrap_or(0.0);
+    ensure_setting!((0.0..1.0).contains(&ema), "ema", "{ema}: expected a number from 0 to less than 1, such as 0.999");
+    let sparse_states = options.sparse_states.unwrap_or(0.0);
+    let is_share = (0.0..=1.0).contains(&sparse_states);
+    ensure_setting!(is_share, "sparse_states", "'{sparse_states}' is not a share: expected a number from 0 to 1");
+    Ok(TrainPlan {
+        puzzle: facts.puzzle.clone(),
+        network,
+        batch_size: batch_size as usize,
+        max_depth: max_depth as u32,
+        learning_rate: lr,
+        weight_decay: WEIGHT_DECAY,
+        precision,
+        seed: options.seed.unwrap_or(1),
+        generator: GENERATOR.into(),
+        init: options.init.clone(),
+        labels: Labels::resolve(options, facts.cached_perimeter)?,
+        schedule: options.schedule.unwrap_or_default(),
+        ema,
+        sparse_states,
+    })
+}
+
+impl TrainPlan {
+    /// Refuses to resume a run with other settings than its own.
+    ///
+    /// # Errors
+    /// Names the option that differs.
+    pub fn check_resume(&self, puzzle: &str, options: &TrainOptions) -> Result<(), SettingError> {
+        const REMEDY: &str = "leave it out, or start a new run with another `out`";
+        ensure_setting!(puzzle == self.puzzle, "puzzle", "{puzzle}: the run has {}; {REMEDY}", self.puzzle);
+        ensure_setting!(
+            self.generator == GENERATOR,
+            "resume",
+            "the run was sampled with the generator {}, and this version of costar has {GENERATOR}: it cannot be resumed",
+            self.generator
+        );
+        check_same(options, &as_options(self)?, |field| !MAY_CHANGE.contains(&field), "the run has", REMEDY)
+    }
+
+    /// Refuses a training that does not fit into the available memory, before anything is allocated. On CUDA, it checks the
+    /// memory of the host, where the weights are drawn: the device itself refuses what is too large for it.
+    ///
+    /// # Errors
+    /// Says how much is needed, or why there is no such network.
+    pub(super) fn check_memory(
+        &self,
+        encoding: &Encoding,
+        device: Device,
+        available: Option<u64>,
+    ) -> Result<(), SettingError> {
+        let in_net = |error: NetworkError| SettingError::new("net", error.0);
+        let parameters = self.network.parameter_count(encoding).map_err(in_net)?;
+        // Weights, gradients, two moments and the EMA, in f32; and once more while the speed is measured.
+        let held = 2 * 4 * (4 + u64::from(self.ema > 0.0)) * parameters;
+        let backward = self.network.training_bytes(encoding, self.batch_size as u64).map_err(in_net)?;
+        let needed = if device.is_cuda() { 2 * 4 * parameters } else { held.saturating_add(backward) };
+        let available = available.unwrap_or(u64::MAX);
+        ensure_setting!(
+            needed <= available,
+            "batch_size",
+            "training {} parameters in batches of {} takes about {} of memory, and {} are available: expected a smaller \
+             `width`, `blocks` or `batch_size`",
+            grouped(parameters),
+            grouped(self.batch_size as u64),
+            bytes(needed),
+            bytes(available)
+        );
+        Ok(())
+    }
+}
+
+/// The options that a plan, or its network alone, was made from.
+fn as_options(plan: &impl Serialize) -> Result<TrainOptions, SettingError> {
+    let mut fields = Map::new();
+    flatten(as_json(plan), &mut fields);
+    let has_policy = fields.get("policy").is_some_and(|moves| !moves.is_null());
+    fields.insert("policy".into(), has_policy.into());
+    serde_json::from_value(fields.into()).map_err(|error| SettingError::new("resume", error.to_string()))
+}
+
+/// Collects the fields of a plan and of its parts.
+fn flatten(part: Map<String, Value>, fields: &mut Map<String, Value>) {
+    for (field, value) in part {
+        let Value::Object(inner) = value else {
+            fields.insert(field, value);
+            continue;
+        };
+        // `"labels": {"exact": {"perimeter": 4}}` gives `"labels": "exact"` and `"perimeter": 4`.
+        fields
+            .extend(inner.iter().filter(|(_, value)| value.is_object()).map(|(name, _)| (field.clone(), json!(name))));
+        flatten(inner, fields);
+    }
+}
+
+/// Refuses an option that is given and differs from the fixed one.
+fn check_same(
+    options: &TrainOptions,
+    fixed: &TrainOptions,
+    is_fixed: impl Fn(&str) -> bool,
+    owner: &str,
+    remedy: &str,
+) -> Result<(), SettingError> {
+    // JSON holds no path that is not UTF-8.
+    let options = as_json(&TrainOptions { out: None, tensorboard: None, ..options.clone() });
+    let fixed = as_json(fixed);
+    let is_given = |value: &Value| !(value.is_null() || *value == false || *value == "auto");
+    let show = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => "none".to_owned(),
+        value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+    };
+    let differs = |(field, value): &(String, Value)| is_fixed(field) && is_given(value) && fixed[field] != *value;
+    match options.into_iter().find(differs) {
+        None => Ok(()),
+        Some((field, value)) => {
+            let reason = format!("{}: {owner} {}; {remedy}", show(&value), show(&fixed[&field]));
+            Err(SettingError::new(field, reason))
+        }
+    }
+}
+
+/// Settings as a JSON object.
+fn as_json(settings: &impl Serialize) -> Map<String, Value> {
+    json!(settings).as_object().cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::targets::{Bellman, Exact};
+    use super::*;
+    use crate::neural::network::NetworkKind;
+
+    const SCHEDULES: [Schedule; 4] = [Schedule::Cosine, Schedule::Linear, Schedule::Wsd, Schedule::Constant];
+
+    #[test]
+    fn the_rate_rises_and_where_it_falls_it_ends_at_zero() {
+        let rate = |schedule: Schedule, seen| schedule.learning_rate(1.0, seen, 1000);
+        for schedule in SCHEDULES {
+            assert_eq!(rate(schedule, 0), 0.0);
+            assert!((rate(schedule, 10) - 0.5 * rate(schedule, 20)).abs() < 2e-2);
+            assert!((rate(schedule, 20) - 1.0).abs() < 3e-2, "{schedule:?}");
+            let end = if schedule == Schedule::Constant { 1.0 } else { 0.0 };
+            assert!((rate(schedule, 1000) - end).abs() < 1e-9, "{schedule:?}");
+        }
+        let half_way = SCHEDULES.map(|schedule| rate(schedule, 500));
+        half_way
+            .into_iter()
+            .zip([0.5, 0.5, 1.0, 1.0])
+            .for_each(|(rate, expected)| assert!((rate - expected).abs() < 1e-9));
+        assert!((rate(Schedule::Wsd, 900) - 0.5).abs() < 1e-9);
+        assert!(Schedule::Cosine.learning_rate(1.0, 1000, 2000) > 0.49, "more samples raise the rate again");
+    }
+
+    fn facts() -> TrainFacts {
+        TrainFacts {
+            puzzle: "cube3".into(),
+            moves: 12,
+            default_depth: 26,
+            cached_perimeter: None,
+            device: Device::CPU,
+            init: None,
+        }
+    }
+
+    /// Options that give every setting a value other than its default.
+    fn every_option() -> TrainOptions {
+        TrainOptions {
+            net: Some(NetworkKind::Mlp),
+            width: Some(64),
+            blocks: Some(2),
+            policy: true,
+            samples: Some(1000),
+            batch_size: Some(32),
+            max_depth: Some(20),
+            lr: Some(0.25),
+            schedule: Some(Schedule::Wsd),
+            ema: Some(0.5),
+            precision: Some("f32".into()),
+            seed: Some(7),
+            init: Some("other".into()),
+            labels: Some("bellman".into()),
+            target_every: Some(5),
+            perimeter: Some(3),
+            sparse_states: Some(0.5),
+            ..TrainOptions::default()
+        }
+    }
+
+    #[test]
+    fn the_options_of_a_plan_are_those_that_it_was_made_from() {
+        let options = every_option();
+        let plan = resolve(&options, &facts()).expect("a plan");
+        assert_eq!(as_options(&plan), Ok(TrainOptions { samples: None, ..options.clone() }));
+        plan.check_resume("cube3", &options).expect("the same options");
+        plan.check_resume("cube3", &TrainOptions::default()).expect("no options");
+        let plain = resolve(&TrainOptions::default(), &facts()).expect("a plan");
+        for (field, value) in as_json(&options).into_iter().filter(|(_, value)| !value.is_null() && *value != false) {
+            let one: TrainOptions = serde_json::from_value(json!({ &field: value })).expect("an option");
+            let refused = plain.check_resume("cube3", &one).map_err(|error| error.field);
+            let is_free = ["samples", "precision"].contains(&field.as_str()); // f32 may be the default
+            assert!(is_free || refused == Err(field.clone()), "{field}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn labels_have_their_own_settings_alone() {
+        let resolved = |labels: &str, perimeter, target_every| {
+            let labels = Some(labels.to_owned());
+            resolve(&TrainOptions { labels, perimeter, target_every, ..TrainOptions::default() }, &facts())
+                .map(|plan| plan.labels)
+                .map_err(|error| error.field)
+        };
+        assert_eq!(resolved("walks", None, None), Ok(Labels::Walks));
+        assert_eq!(resolved("exact", None, None), Ok(Labels::Exact(Exact { perimeter: 4 })));
+        assert_eq!(
+            resolved("bellman", Some(2), None),
+            Ok(Labels::Bellman(Bellman { target_every: 100, perimeter: 2 }))
+        );
+        for (labels, perimeter, target_every, refused) in [
+            ("walks", Some(2), None, "perimeter"),
+            ("exact", None, Some(5), "target_every"),
+            ("tightened", None, None, "labels"),
+        ] {
+            assert_eq!(resolved(labels, perimeter, target_every), Err(refused.to_owned()), "{labels}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Training targets: how samples get their labels. One target per file, and a variant of [`Labels`] each.
+
+use super::options::TrainOptions;
+use super::perimeter_bytes;
+use super::plan::TrainPlan;
+use crate::error::{Result, SettingError, ensure_setting};
+use crate::neural::learner::Learner;
+use crate::puzzle::Puzzle;
+use crate::registry::{Entry, Reverse};
+use crate::sampler::{Batch, Samples, Walks};
+use crate::search::perimeter::{Extent, Perimeter, states_in};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+mod bellman;
+mod exact;
+mod walks;
+
+pub use bellman::Bellman;
+pub use exact::Exact;
+
+/// Depth of the perimeter with exact labels, in moves, where none is in the cache.
+const DEFAULT_PERIMETER: u64 = 4;
+
+/// Optimizer steps between updates of the target network by default.
+const DEFAULT_TARGET_EVERY: u64 = 100;
+
+/// A target with its settings, as checkpoints store it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Labels {
+    /// Length of the walk that led to the state: an upper bound of its distance.
+    #[default]
+    Walks,
+    /// Distance within a perimeter, length of the walk beyond.
+    Exact(Exact),
+    /// Cost of the best child by the network itself (value iteration), distance within a perimeter.
+    Bellman(Bellman),
+}
+
+/// How samples of a puzzle get their labels.
+pub(super) trait Target<P: Puzzle> {
+    /// Depth of the perimeter with exact costs that it needs, in moves; `None` for no perimeter.
+    fn perimeter(&self) -> Option<u32> {
+        None
+    }
+
+    /// Makes samples from walks and, where a perimeter is needed, exact costs near the goals.
+    fn samples(&self, walks: Walks<P>, perimeter: Perimeter<P::State>) -> Walks<P>;
+
+    /// Labels a batch by the network, before each optimizer step.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn label(&self, _learner: &mut Learner, _batch: &mut Batch) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Labels {
+    /// The target that the options name, with the settings that it has.
+    pub(super) fn resolve(options: &TrainOptions, cached_perimeter: Option<u32>) -> Result<Labels, SettingError> {
+        let name = options.labels.as_deref().unwrap_or("walks");
+        let depth = options.perimeter.or(cached_perimeter.map(u64::from)).unwrap_or(DEFAULT_PERIMETER);
+        let settings = json!({
+            "perimeter": depth.min(u32::MAX.into()),
+            "target_every": options.target_every.unwrap_or(DEFAULT_TARGET_EVERY),
+        });
+        let labels = serde_json::from_value(json!({ name: settings })).or_else(|_| serde_json::from_value(json!(name)));
+        let labels: Labels = labels.map_err(|error| SettingError::new("labels", error.to_string()))?;
+        for (field, given) in [("perimeter", options.perimeter), ("target_every", options.target_every)] {
+            let is_known = !json!(labels)[name][field].is_null();
+            let reason = format!("`labels` {name} has no such setting: leave it out, or choose other `labels`");
+            ensure_setting!(given.is_none() || is_known, field, "{reason}");
+        }
+        Ok(labels)
+    }
+
+    pub(super) fn target<P: Puzzle>(&self) -> &dyn Target<P> {
+        match self {
+            Labels::Walks => &walks::WalkLengths,
+            Labels::Exact(exact) => exact,
+            Labels::Bellman(bellman) => bellman,
+        }
+    }
+}
+
+/// Samples of a puzzle as a plan asks for them, without exact costs once `stop` is set.
+///
+/// # Errors
+/// If the puzzle has no such samples, or the perimeter does not fit into memory.
+pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>> {
+    let TrainPlan { labels, sparse_states, .. } = *plan;
+    let Some(reverse) = entry.reverse() else {
+        let own = entry.samples()?.samples;
+        for (field, is_default) in [("labels", labels == Labels::Walks), ("sparse_states", sparse_states == 0.0)] {
+            let name = entry.puzzle().name();
+            ensure_setting!(is_default, field, "{name} has training samples of its own; leave it out");
+        }
+        return Ok(own);
+    };
+    let walks = reverse.walks(entry.puzzle()).with_sparse_states(sparse_states)?;
+    let target = labels.target();
+    let perimeter = match target.perimeter() {
+        Some(depth) => exact_costs(reverse, entry.puzzle(), depth, stop)?,
+        None => Perimeter::none(),
+    };
+    Ok(Arc::new(target.samples(walks, perimeter)))
+}
+
+/// A perimeter of exactly this depth, or of the whole puzzle: from the cache, or made for this process alone.
+fn exact_costs<P: Puzzle>(
+    reverse: &dyn Reverse<P>,
+    puzzle: &P,
+    depth: u32,
+    stop: &AtomicBool,
+) -> Result<Perimeter<P::State>, SettingError> {
+    let bytes = perimeter_bytes::<P>();
+    let perimeter = match reverse.perimeter_store(puzzle) {
+        None => reverse.perimeter(puzzle, depth, states_in(bytes), stop),
+        Some(store) => {
+            let extent = Extent { depth, bytes, time: None, count_last: false };
+            let cached = store.load(depth, bytes).filter(|cached| cached.depth() == depth || cached.is_whole());
+            cached.or_else(|| store.make_unsaved(extent, stop, &mut |_| ())).unwrap_or_else(Perimeter::none)
+        }
+    };
+    perimeter.check_depth(depth)?;
+    Ok(perimeter)
+}
