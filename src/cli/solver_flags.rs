@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(super) struct SolverFlags {
     #[command(flatten)]
     pub(super) puzzle: PuzzleFlags,
-    /// The estimate of the cost-to-go: network, zero (nothing known), perimeter (exact within 5 moves of the goal), or one
+    /// The estimate of the cost-to-go: network, zero (nothing known), perimeter (exact near the goal), or one
     /// of the puzzle's own; auto takes the one that measured best for the puzzle
     #[arg(long, default_value = "auto", value_name = "NAME")]
     heuristic: String,

@@ -149,6 +149,6 @@ fn refuse_out_of_reach<S: State>(
         return Ok(());
     }
     let fits = (large.depth()..depth).take_while(|depth| size(*depth) <= capacity).last().unwrap_or(large.depth());
-    let reason = format!("{depth} moves take far more than half of the memory: expected at most {fits}, about");
+    let reason = format!("{depth} moves take far more than half of the memory: expected at most about {fits}");
     Err(SettingError::new("perimeter", reason))
 }
