@@ -76,12 +76,12 @@ fn started_beside(helpers: usize, work: &(dyn Fn(usize) + Sync)) {
 /// The numbers below a count, divided into shares.
 struct Shares {
     count: usize,
-    shares: Vec<Share>,
+    shares: Vec<ThreadShare>,
 }
 
 /// Aligned to its own cache lines: only its thread writes it until others help.
 #[repr(align(128))]
-struct Share {
+struct ThreadShare {
     /// The first number that is not taken.
     next: AtomicUsize,
     /// Whether a thread has started with it.
@@ -93,7 +93,7 @@ impl Shares {
     /// If there are no shares.
     fn new(shares: usize, count: usize) -> Self {
         let next = |share: usize| AtomicUsize::new(share * count / shares);
-        let share = |share: usize| Share { next: next(share), has_thread: AtomicBool::new(false) };
+        let share = |share: usize| ThreadShare { next: next(share), has_thread: AtomicBool::new(false) };
         Shares { count, shares: (0..shares).map(share).collect() }
     }
 

@@ -16,11 +16,11 @@ const SPIN_TIME: Duration = Duration::from_micros(200);
 
 /// The threads, which live as long as the process.
 pub(super) struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct PoolState {
     calls: Mutex<Calls>,
     /// The number of calls so far: a change is seen without the lock.
     count: AtomicUsize,
@@ -35,9 +35,9 @@ struct Calls {
     sleeping: usize,
 }
 
-/// Work that threads join until the caller has done its own part.
+/// ErasedWork that threads join until the caller has done its own part.
 struct Call {
-    work: Work,
+    work: ErasedWork,
     /// The number of threads that have joined and not ended.
     active: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -45,17 +45,17 @@ struct Call {
 }
 
 /// The work of each thread, a function of its number.
-struct Work(*const (dyn Fn(usize) + Sync));
+struct ErasedWork(*const (dyn Fn(usize) + Sync));
 
 // SAFETY: several threads may call the target; the caller stays until none does.
-unsafe impl Send for Work {}
+unsafe impl Send for ErasedWork {}
 // SAFETY: see above.
-unsafe impl Sync for Work {}
+unsafe impl Sync for ErasedWork {}
 
 impl Pool {
     /// Starts up to `threads` threads; `None` if none can be started.
     pub(super) fn start(threads: usize) -> Option<Pool> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(PoolState::default());
         let start = |i: usize| {
             let shared = Arc::clone(&shared);
             thread::Builder::new().name(format!("worker-{i}")).spawn(move || shared.serve(i + 1))
@@ -74,7 +74,7 @@ impl Pool {
         let erased =
             unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync), *const (dyn Fn(usize) + Sync)>(work) };
         let call = Arc::new(Call {
-            work: Work(erased),
+            work: ErasedWork(erased),
             active: AtomicUsize::new(0),
             panic: Mutex::new(None),
             caller: thread::current(),
@@ -89,7 +89,7 @@ impl Pool {
     }
 }
 
-impl Shared {
+impl PoolState {
     fn lock(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
