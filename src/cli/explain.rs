@@ -63,7 +63,7 @@ pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<
 
 fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<Vec<Step<P::State>>> {
     let puzzle = Arc::clone(solver.puzzle());
-    let (unit, lambda) = (shown(&*puzzle, 1), f64::from(solution.record.lambda.unwrap_or(1.0)));
+    let (unit, lambda) = (shown(&*puzzle, 1), solution.record.lambda.unwrap_or(1.0));
     let mut step = |state: P::State, g: u32| -> anyhow::Result<Step<P::State>> {
         let (g, h) = (shown(&*puzzle, g), f64::from(solver.estimate(&state)?) * unit);
         Ok(Step { state, g: Some(g), h: h as f32, f: (lambda * g + h) as f32 })

@@ -29,7 +29,7 @@ pub struct NetworkHeuristic<P: Puzzle> {
     has_policy: bool,
     /// `None` once the thread should end.
     requests: Option<Sender<Request>>,
-    answers: EstimateQueue,
+    estimates: EstimateQueue,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -50,10 +50,10 @@ impl<P: Puzzle> NetworkHeuristic<P> {
     /// Without a policy, and with nothing in flight while the search goes on.
     fn with_evaluator(evaluator: Box<dyn Evaluator>, puzzle: Arc<P>, device: Device) -> Self {
         let (requests, inbox) = channel();
-        let (outbox, answers) = channel();
+        let (results, estimates) = channel();
         let chunk = chunk_size(&*evaluator, device);
         let mut evaluator = ChunkEvaluator::new(evaluator, device, usize::MAX);
-        let thread = thread::spawn(move || evaluator.serve(&inbox, &outbox));
+        let thread = thread::spawn(move || evaluator.serve(&inbox, &results));
         NetworkHeuristic {
             cells: puzzle.encoding().cells,
             puzzle,
@@ -61,7 +61,7 @@ impl<P: Puzzle> NetworkHeuristic<P> {
             max_in_flight: 0,
             has_policy: false,
             requests: Some(requests),
-            answers: EstimateQueue::new(answers),
+            estimates: EstimateQueue::new(estimates),
             thread: Some(thread),
         }
     }
@@ -108,11 +108,11 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
     }
 
     fn is_ready(&mut self) -> bool {
-        self.answers.is_ready()
+        self.estimates.is_ready()
     }
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
-        self.answers.take().ok_or_else(gone)?
+        self.estimates.take().ok_or_else(gone)?
     }
 
     fn warm_up(&mut self) -> Result<(), HeuristicError> {

@@ -28,7 +28,7 @@ type MakeState<P> = fn(&P, Option<u64>, &mut Generator) -> <P as Rules>::State;
 /// Makes a puzzle's own training samples.
 type MakeSamples<P> = fn(&P) -> Result<Source, ParseError>;
 
-/// Makes an estimate by name.
+/// Makes a heuristic by name.
 type MakeHeuristic<P> = fn(&P, &str) -> Option<Box<dyn Heuristic<<P as Rules>::State>>>;
 
 impl<P: Puzzle> Clone for Entry<P> {
@@ -60,7 +60,7 @@ impl<P: Puzzle> Entry<P> {
         }
     }
 
-    /// Adds the puzzle's own estimates.
+    /// Adds the puzzle's own heuristics.
     pub fn with_heuristics(self) -> Self
     where
         P: PuzzleHeuristics,
@@ -115,7 +115,7 @@ impl<P: Puzzle> Entry<P> {
         files.into_iter().find(|file| file.bytes <= bytes).map(|file| file.depth)
     }
 
-    /// The names of the estimates that need no model, the default last.
+    /// The names of the heuristics that need no model, the default last.
     pub fn heuristics(&self) -> Vec<&'static str> {
         let own = (self.heuristic_names)(&self.puzzle).iter().copied();
         ["zero"].into_iter().chain(self.reverse.map(|_| "perimeter")).chain(own).collect()
@@ -200,6 +200,6 @@ pub struct PuzzleFacts {
     pub search: &'static str,
     /// Whether a network measured better than that search.
     pub prefers_network: bool,
-    /// The names of the estimates that need no model, the default last.
+    /// The names of the heuristics that need no model, the default last.
     pub heuristics: Vec<&'static str>,
 }

@@ -56,7 +56,7 @@ pub struct Record {
     /// The search's `n`.
     pub n: Option<usize>,
     /// The search's λ.
-    pub lambda: Option<f32>,
+    pub lambda: Option<f64>,
     /// The search with all its settings.
     pub config: Value,
     /// The heuristic's name.

@@ -7,7 +7,7 @@ use crate::puzzle::{ParseError, Puzzle, move_names};
 use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::Record;
-use crate::solver::HeuristicPlan;
+use crate::solver::{HeuristicPlan, planned_record};
 use crate::view::Playback;
 use serde::Serialize;
 
@@ -136,20 +136,10 @@ impl Visitor for PlanRequest<'_> {
             puzzle.check_encodes(&start).map_err(in_instance)?;
         }
         let stopped = Record {
-            puzzle: puzzle.name(),
             instance: request.instance.clone(),
             model,
-            search: plan.search.name().into(),
-            config: plan.options(0).to_json().into(),
             ended_by: Some("stopped".into()),
-            rules_crc32: puzzle.rules_crc32(),
-            max_seconds: request.limits.time.map(|time| time.as_secs_f64()),
-            max_nodes: request.limits.nodes,
-            max_memory: request.limits.memory,
-            version: Some(env!("CARGO_PKG_VERSION").into()),
-            date: crate::report::utc_now(),
-            processor: Some(crate::report::processor()),
-            ..Record::default()
+            ..planned_record(puzzle, &plan.options(0), &request.limits)
         };
         Ok((plan.heuristic, Box::new(stopped)))
     }

@@ -322,12 +322,12 @@ impl<P: Puzzle> Solver<P> {
     pub fn solve_typed(&mut self, text: &str, start: P::State, watch: Watch<'_>) -> Result<Solution<P::State>> {
         let mut solution = self.solve_watched(text, start, watch)?;
         let puzzle = &**self.puzzle();
-        if let Some((found, answer)) = solution.record.cost.zip(solution.moves.as_ref())
+        if let Some((found, shortest)) = solution.record.cost.zip(solution.moves.as_ref())
             && let Some(moves) = undo_scramble(puzzle, text)
             && let Ok((end, cost)) = replay(puzzle, &start, &moves)
             && puzzle.is_goal(&end)
             // At equal cost, the solution with fewer words wins: U2 is one word.
-            && (shown(puzzle, cost), puzzle.written(&moves).len()) < (found, puzzle.written(answer).len())
+            && (shown(puzzle, cost), puzzle.written(&moves).len()) < (found, puzzle.written(shortest).len())
         {
             let cost = shown(puzzle, cost);
             let (names, length) = (move_names(puzzle, &moves), moves.len());
@@ -429,21 +429,29 @@ fn template<P: Puzzle>(
     limits: &Limits,
 ) -> Record {
     Record {
-        puzzle: entry.puzzle().name(),
-        rules_crc32: entry.puzzle().rules_crc32(),
         device: network.map(|network| network.device.to_string()),
         precision: network.map(|network| network.precision.to_string()),
         weights_crc32: network.map(|network| network.weights_crc32),
         model: network.map(|network| network.model.clone()),
+        heuristic: asks_heuristic(options.search()).then(|| heuristic.name().into()),
+        ..planned_record(&**entry.puzzle(), options, limits)
+    }
+}
+
+/// The fields of a record that are known before anything is loaded.
+pub(crate) fn planned_record<P: Puzzle>(puzzle: &P, options: &SearchOptions, limits: &Limits) -> Record {
+    Record {
+        puzzle: puzzle.name(),
+        rules_crc32: puzzle.rules_crc32(),
         search: options.search().into(),
         n: options.n.flatten(),
-        lambda: options.lambda.map(|lambda| lambda as f32),
+        lambda: options.lambda,
         config: options.to_json().into(),
-        heuristic: asks_heuristic(options.search()).then(|| heuristic.name().into()),
         max_seconds: limits.time.map(|time| time.as_secs_f64()),
         max_nodes: limits.nodes,
         max_memory: limits.memory,
         version: Some(env!("CARGO_PKG_VERSION").into()),
+        date: report::utc_now(),
         processor: Some(report::processor()),
         ..Record::default()
     }

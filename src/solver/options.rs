@@ -112,7 +112,7 @@ impl SearchOptions {
         Ok(options)
     }
 
-    /// The options as a JSON object, without those that are left out: the form of result files.
+    /// The given options as a JSON object, as in result files.
     pub fn to_json(&self) -> Map<String, Value> {
         let fields = serde_json::to_value(self).ok().and_then(|value| value.as_object().cloned()).unwrap_or_default();
         fields.into_iter().filter(|(_, value)| !value.is_null() && *value != Value::Bool(false)).collect()
@@ -131,11 +131,7 @@ impl SearchOptions {
     pub fn check(&self) -> Result<(), SettingError> {
         let name = self.search();
         if name != "auto" {
-            let info = SearchInfo::find(name).ok_or_else(|| {
-                let known = SEARCHES.map(|search| search.name).join(", ");
-                SettingError::new("search", format!("unknown search '{name}': expected auto, {known}"))
-            })?;
-            self.check_for(info)?;
+            self.check_for(SearchInfo::named(name)?)?;
         }
         for (field, value) in [("n", self.n), ("symmetries", self.symmetries)] {
             if value.flatten() == Some(0) {
@@ -187,7 +183,7 @@ const COMMON: [&str; 4] = ["perimeter", "symmetries", "proof_budget", "prove"];
 pub struct SearchInfo {
     /// The name that `search` takes.
     pub name: &'static str,
-    /// Its own settings; it has those that every search has, too.
+    /// The settings that only some searches have.
     settings: &'static [&'static str],
     /// Whether it asks a heuristic.
     pub asks_heuristic: bool,
@@ -222,6 +218,16 @@ impl SearchInfo {
     /// The search of a name; `None` if there is none.
     pub fn find(name: &str) -> Option<&'static SearchInfo> {
         SEARCHES.iter().find(|search| search.name == name)
+    }
+
+    /// The search of a name, or a refusal that lists them.
+    pub(super) fn named(name: &str) -> Result<&'static SearchInfo, SettingError> {
+        Self::find(name).ok_or_else(|| Self::unknown(name))
+    }
+
+    pub(super) fn unknown(name: &str) -> SettingError {
+        let known = SEARCHES.map(|search| search.name).join(", ");
+        SettingError::new("search", format!("unknown search '{name}': expected auto, {known}"))
     }
 
     /// The searches that a puzzle allows, with inverse moves or without.

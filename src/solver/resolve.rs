@@ -232,8 +232,7 @@ fn choose_search(
             options.deferred |= !as_published;
         }
     }
-    let search =
-        SearchInfo::find(name).ok_or_else(|| SettingError::new("search", format!("unknown search '{name}'")))?;
+    let search = SearchInfo::named(name)?;
     options.check_for(search)?;
     if search.needs_inverses && !facts.puzzle.is_reversible {
         let reason = format!(
@@ -292,7 +291,7 @@ fn plan_search(
         "best-first" => SearchPlan::BestFirst { lambda: options.lambda.unwrap_or(0.0) },
         "random" => SearchPlan::Random { seed: options.seed.unwrap_or(1) },
         "exhaustive" => SearchPlan::Exhaustive,
-        name => return Err(SettingError::new("search", format!("unknown search '{name}'"))),
+        name => return Err(SearchInfo::unknown(name)),
     };
     Ok((plan, PerimeterPlan::None))
 }

@@ -59,8 +59,7 @@ const MIN_CHUNK: usize = 1 << 14;
 const SAMPLE: usize = 1 << 12;
 const MIN_SAMPLE_CHUNK: usize = 1 << 9;
 
-/// Shares into which the keys are cut for each thread. Keys near the cut cluster at the front, so many small
-/// ranges balance the threads.
+/// Ranges of keys for each thread: several, for keys near the cut cluster at the front.
 const SHARES_PER_THREAD: usize = 4;
 
 /// A sample of `count` keys, spread evenly: multiples of the golden ratio, modulo 1, of the count.
