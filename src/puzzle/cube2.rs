@@ -5,8 +5,8 @@
 
 use super::cube3::{Cube3, CubeState, FACES, facelets, notation, turns};
 use super::{
-    Draw, Encode, Encoding, Grid, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
-    StateIndex,
+    Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, StateIndex,
 };
 
 mod index;
@@ -180,6 +180,10 @@ impl Encode for Cube2 {
         Cube3.encode(&CubeState::from_corners(state.0), &mut whole);
         assert_eq!(row.len(), 24);
         row.iter_mut().zip(FACELETS).for_each(|(cell, facelet)| *cell = whole[facelet]);
+    }
+
+    fn move_table(&self) -> Option<MoveTable> {
+        Some(MoveTable::permutations_of(self, Corners::SOLVED))
     }
 }
 

@@ -15,8 +15,8 @@
 //! | `classes` | classes of states under the symmetries |
 
 use super::{
-    Draw, Encode, Encoding, Grid, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
-    SymmetricImages, Symmetries, move_names, rules::is_odd,
+    Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, SymmetricImages, Symmetries, move_names, rules::is_odd,
 };
 use facelets::{CORNER_COLOURS, EDGE_COLOURS, Facelets};
 use moves::{ALL_TURNS, PACKED_MOVES, QUARTER_TURNS, TWISTED};
@@ -285,6 +285,10 @@ impl<const MOVES: usize> Encode for Cube<MOVES> {
                 row[facelet] = colour;
             }
         }
+    }
+
+    fn move_table(&self) -> Option<MoveTable> {
+        Some(MoveTable::permutations_of(self, CubeState::SOLVED))
     }
 }
 

@@ -1,6 +1,6 @@
 //! States as rows of small integers, for networks.
 
-use super::{ParseError, Rules};
+use super::{MoveTable, ParseError, Rules};
 
 /// How a network reads states.
 pub trait Encode: Rules {
@@ -12,6 +12,11 @@ pub trait Encode: Rules {
     /// # Panics
     /// If `row` has another length.
     fn encode(&self, state: &Self::State, row: &mut [u8]);
+
+    /// The moves as changes of rows, for a search on a device; `None` where they have no such form, or do not all cost 1.
+    fn move_table(&self) -> Option<MoveTable> {
+        None
+    }
 
     /// Checks that a row can hold a state.
     ///

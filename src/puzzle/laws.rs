@@ -1,11 +1,13 @@
 //! The laws of every puzzle, as checks for tests.
 
 use super::{Move, Puzzle, Reversible};
+use crate::random::{below, generator};
 use std::collections::{HashMap, HashSet};
 
 /// Checks all laws on every state near the goals: parse∘format is the identity; rows are in range and different; inverses
 /// undo; lengths have the given parity; symmetric images are equally far from the goals, and moves map from image to image;
-/// there are `expected[d]` states at each depth d.
+/// there are `expected[d]` states at each depth d; the [move table](super::MoveTable), if there is one, moves rows as the
+/// rules move states.
 ///
 /// # Panics
 /// On the first broken law, with the place.
@@ -23,6 +25,35 @@ pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
     assert!(puzzle.goals().iter().all(|goal| puzzle.is_goal(goal)), "every goal counts as solved");
     check_symmetries(puzzle, expected.len() - 1);
     check_same(puzzle);
+    check_walk(puzzle);
+}
+
+/// Hashes of children are those of their states, and moving a row gives the row of the child, for all moves of random states.
+/// Move tables are for moves of cost 1.
+fn check_walk<P: Reversible>(puzzle: &P) {
+    const STATES: usize = 1000;
+    let table = puzzle.move_table();
+    assert!(table.as_ref().is_none_or(|table| table.moves() == puzzle.move_count()));
+    let row = |state: &P::State| {
+        let mut row = vec![0; puzzle.encoding().cells];
+        puzzle.encode(state, &mut row);
+        row
+    };
+    let (mut generator, mut state) = (generator(7, 0), puzzle.goals()[0]);
+    for _ in 0..STATES {
+        let before = row(&state);
+        let moves = 0..puzzle.move_count() as Move;
+        let children: Vec<_> = moves.map(|action| (action, puzzle.apply(&state, action))).collect();
+        for (action, child) in &children {
+            let hash = puzzle.child_hash(&state, puzzle.state_hash(&state), *action);
+            assert_eq!(hash, child.as_ref().map(|child| puzzle.state_hash(child)), "move {action} of {state:?}");
+            let Some(table) = &table else { continue };
+            assert_eq!(table.apply(&before, *action), child.as_ref().map(row), "move {action} of {state:?}");
+            assert!(child.is_none() || puzzle.move_cost(&state, *action) == 1, "move {action} of {state:?}");
+        }
+        let legal: Vec<P::State> = children.into_iter().filter_map(|(_, child)| child).collect();
+        state = legal[below(&mut generator, legal.len())];
+    }
 }
 
 /// Sequences of moves that are [always the same](crate::puzzle::Rules::always_same) are, from every goal and from another state.

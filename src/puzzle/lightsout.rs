@@ -2,7 +2,9 @@
 //!
 //! A press undoes itself, and presses commute. A state has one bit per light.
 
-use super::{Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes};
+use super::{
+    Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
+};
 
 /// The side of the largest board: a move is a number below 255.
 pub const LARGEST: usize = 15;
@@ -180,6 +182,11 @@ impl<const WORDS: usize> Encode for LightsOut<WORDS> {
     fn encode(&self, state: &[u64; WORDS], row: &mut [u8]) {
         assert_eq!(row.len(), self.presses.len());
         row.iter_mut().enumerate().for_each(|(cell, symbol)| *symbol = u8::from(is_lit(state, cell)));
+    }
+
+    fn move_table(&self) -> Option<MoveTable> {
+        let lights = |press| (0..self.presses.len()).map(|cell| u8::from(is_lit(press, cell))).collect();
+        Some(MoveTable::Toggles(self.presses.iter().map(lights).collect()))
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `rules` | [`Rules`]: states, moves, costs, goals, facts for searches; [`Reversible`]; [`replay`] |
 //! | `notation` | [`Notation`]: text in and out; [`Scramble`], [`ParseError`] |
 //! | `encoding` | [`Encode`]: states as rows for a network; [`Encoding`] |
+//! | `move_table` | [`MoveTable`]: the moves as changes of rows, for a device |
 //! | `picture` | [`Draw`]: pictures of states, and the shape of a puzzle |
 //! | `symmetry` | images of instances, classes of states |
 //! | `state_index` | [`Indexed`]: a minimal perfect hash of all states |
@@ -82,6 +83,7 @@ mod encoding;
 pub mod jugs;
 pub mod laws;
 pub mod lightsout;
+mod move_table;
 mod notation;
 pub mod permutation;
 mod picture;
@@ -92,6 +94,7 @@ mod symmetry;
 pub mod tiles;
 
 pub use encoding::{Encode, Encoding, Grid};
+pub use move_table::MoveTable;
 pub(crate) use notation::without_comment;
 pub use notation::{Notation, ParseError, Scramble, move_names};
 pub use picture::{Draw, Face, Geometry, GeometryMove, Picture, Style};

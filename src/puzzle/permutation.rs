@@ -19,11 +19,13 @@
 use super::notation::words;
 use super::rules::is_odd;
 use super::{
-    Draw, Encode, Encoding, Geometry, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
-    Style, SymmetricImages, Symmetries,
+    Draw, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, Style, SymmetricImages, Symmetries,
 };
+use crate::random::generator;
 use classes::StateSymmetries;
 pub use description::{Description, MAX_POSITIONS};
+use rand::RngCore as _;
 use std::sync::{Arc, OnceLock};
 
 mod classes;
@@ -31,12 +33,41 @@ mod description;
 mod geometry;
 mod symmetry;
 
+/// The hash of a state is the sum of a number for each position and its symbol (Zobrist, "A new hashing method with
+/// application for game playing", 1970): that of a child differs at the positions that the move changes.
+#[derive(Debug)]
+struct Hashing {
+    symbols: usize,
+    /// Random numbers, `positions × symbols`.
+    numbers: Vec<u64>,
+    /// The positions that each move changes, and where their symbols come from.
+    changes: Vec<Vec<(u8, u8)>>,
+}
+
+impl Hashing {
+    fn new(description: &Description) -> Self {
+        let symbols = description.symbols.len();
+        let mut generator = generator(0, 0);
+        let numbers = (0..description.positions() * symbols).map(|_| generator.next_u64()).collect();
+        let changed = |(_, permutation): &(String, Vec<u8>)| {
+            (0..=u8::MAX).zip(permutation.iter().copied()).filter(|(to, from)| to != from).collect()
+        };
+        Hashing { symbols, numbers, changes: description.moves.iter().map(changed).collect() }
+    }
+
+    #[inline]
+    fn number(&self, position: u8, symbol: u8) -> u64 {
+        self.numbers[usize::from(position) * self.symbols + usize::from(symbol)]
+    }
+}
+
 /// A permutation puzzle of at most `N` positions.
 #[derive(Debug, Clone)]
 pub struct Permutation<const N: usize> {
     description: Description,
     goal: [u8; N],
     tables: Vec<[u8; N]>,
+    hashing: Arc<Hashing>,
     /// Whether every move is an odd permutation, and no symbol stands twice in the goal.
     moves_are_odd: bool,
     /// Found when they are first needed.
@@ -58,7 +89,8 @@ impl<const N: usize> Permutation<N> {
         let tables = description.moves.iter().map(|(_, permutation)| fill(permutation, |i| i as u8)).collect();
         let moves_are_odd = description.symbols.len() == description.positions()
             && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
-        Permutation { description, goal, tables, moves_are_odd, symmetries: OnceLock::new() }
+        let hashing = Arc::new(Hashing::new(&description));
+        Permutation { description, goal, tables, hashing, moves_are_odd, symmetries: OnceLock::new() }
     }
 
     /// The symmetries, if there are others than the identity. The log says why they are not found.
@@ -114,6 +146,21 @@ impl<const N: usize> Rules for Permutation<N> {
     fn apply(&self, state: &[u8; N], action: Move) -> Option<[u8; N]> {
         let table = &self.tables[usize::from(action)];
         Some(std::array::from_fn(|i| state[usize::from(table[i])]))
+    }
+
+    fn state_hash(&self, state: &[u8; N]) -> u64 {
+        let positions = self.description.positions();
+        (0..=u8::MAX)
+            .zip(&state[..positions])
+            .fold(0, |sum, (i, &symbol)| sum.wrapping_add(self.hashing.number(i, symbol)))
+    }
+
+    fn child_hash(&self, state: &[u8; N], hash: u64, action: Move) -> Option<u64> {
+        let change = |hash: u64, &(to, from): &(u8, u8)| {
+            let [before, after] = [to, from].map(|position| self.hashing.number(to, state[usize::from(position)]));
+            hash.wrapping_sub(before).wrapping_add(after)
+        };
+        Some(self.hashing.changes[usize::from(action)].iter().fold(hash, change))
     }
 
     #[inline]
@@ -214,6 +261,12 @@ impl<const N: usize> Encode for Permutation<N> {
 
     fn encode(&self, state: &[u8; N], row: &mut [u8]) {
         row.copy_from_slice(&state[..self.description.positions()]);
+    }
+
+    fn move_table(&self) -> Option<MoveTable> {
+        let positions = self.description.positions();
+        let permutation = |table: &[u8; N]| table[..positions].iter().map(|&from| from.into()).collect();
+        Some(MoveTable::Permutations(self.tables.iter().map(permutation).collect()))
     }
 }
 

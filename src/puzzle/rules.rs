@@ -2,8 +2,9 @@
 
 use super::costs::MoveCosts;
 use super::{Notation, ParseError, Puzzle, StateIndex, SymmetricImages, Symmetries, move_names};
+use foldhash::fast::FixedState;
 use std::fmt;
-use std::hash::Hash;
+use std::hash::{BuildHasher as _, Hash};
 use std::sync::Arc;
 
 /// The index of a move, below [`Rules::move_count`].
@@ -29,6 +30,19 @@ pub trait Rules: Send + Sync + 'static {
 
     /// The state after a move, or `None` where the move is not legal.
     fn apply(&self, state: &Self::State, action: Move) -> Option<Self::State>;
+
+    /// A hash of a state, the same in every process.
+    #[inline]
+    fn state_hash(&self, state: &Self::State) -> u64 {
+        FixedState::default().hash_one(state)
+    }
+
+    /// The [hash](Rules::state_hash) of the state after a move, from the hash of the state before; `None` where the move is
+    /// not legal. A puzzle with large states need not make the child for it.
+    #[inline]
+    fn child_hash(&self, state: &Self::State, _hash: u64, action: Move) -> Option<u64> {
+        self.apply(state, action).map(|child| self.state_hash(&child))
+    }
 
     /// The cost of a legal move.
     fn move_cost(&self, _state: &Self::State, _action: Move) -> Cost {

@@ -7,8 +7,8 @@
 use super::notation::{DIRECTIONS, parse_directions, words};
 use super::rules::is_odd;
 use super::{
-    Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes, StateIndex,
-    SymmetricImage, SymmetricImages, replay,
+    Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
+    StateIndex, SymmetricImage, SymmetricImages, replay,
 };
 
 mod board;
@@ -221,6 +221,17 @@ impl<B: Board> Encode for Tiles<B> {
     fn encode(&self, state: &B, row: &mut [u8]) {
         assert_eq!(row.len(), B::CELLS);
         state.write_tiles(row);
+    }
+
+    fn move_table(&self) -> Option<MoveTable> {
+        let target = |blank: usize, action| {
+            let mut tiles: Vec<u8> = (0..B::CELLS as u8).collect();
+            tiles.swap(0, blank);
+            let next = B::pack(&tiles).slide(action)?.tiles();
+            next.iter().position(|&tile| tile == 0).map(|cell| cell as u16)
+        };
+        let targets = |blank| (0..4).map(|action| target(blank, action)).collect();
+        Some(MoveTable::Slides((0..B::CELLS).map(targets).collect()))
     }
 }
 
