@@ -3,7 +3,8 @@
 //! - A step generates the children of the whole layer, drops every child that was evaluated before, evaluates the rest, and
 //!   keeps the `n` of least score as the next layer. The score is h plus a share of the policy prior and of the parent's score.
 //! - With `candidates` k, and a heuristic with move probabilities, only the k · `n` most promising children are generated and
-//!   evaluated: those of least h(parent) − c·ln p, for a move of probability p and a policy weight c.
+//!   evaluated: those of least h(parent) − c·ln p, for a move of probability p and a policy weight c, of all states that were
+//!   not evaluated before.
 //! - A child is tested for the goal when it is generated, and looked up in the [`Perimeter`]. The layers end with the first one
 //!   that has a solution; its cheapest one counts.
 //! - With a perimeter, a beam of an eighth of the width gives a first solution. From then on only cheaper ones are looked for. A
@@ -25,8 +26,8 @@ use super::children::Hashes;
 use super::chunk_queue::ChunkQueue;
 use super::exchange::Exchange;
 use super::limits::Interrupt;
+use super::nodes::NodeId;
 use super::nodes::layer::{Layer, MIN_CHUNK};
-use super::nodes::{NodeId, hash};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, Query};
@@ -266,7 +267,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     /// Makes the first layer: the start, on the rank that owns it.
     fn begin(&mut self, heuristic: &mut dyn Heuristic<P::State>) -> Result<(), HeuristicError> {
         let start = self.start;
-        let hash = hash(&start);
+        let hash = self.puzzle.state_hash(&start);
         if self.exchange.owner(hash) != self.exchange.rank() {
             return Ok(());
         }
@@ -284,7 +285,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
 
     /// Goes from one layer to the next, unless a solution is found.
     fn step(&mut self, heuristic: &mut dyn Heuristic<P::State>, control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let candidates = self.candidates(&self.layer, self.settings.candidates)?;
+        let candidates = self.candidates(&self.layer, self.settings.candidates, true)?;
         self.cut_off |= candidates.last.is_some();
         let mut queue = ChunkQueue::new(heuristic, self.query);
         let mut children = std::mem::take(&mut self.layer_buffer);

@@ -4,15 +4,18 @@
 //! pieces, however many there are. Duplicates are found by shards of the hash: a thread takes all children of its shards, in
 //! order. So nothing depends on the number of threads.
 
-use super::nodes::closed::{hash, id, shard_of, shards, visit, word};
+use super::nodes::closed::{PREFETCH_AHEAD, id, shard_of, shards, visit, word};
 use super::nodes::table::HashTable;
 use super::nodes::{Bins, NodeId};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::workers::{on_each, ranges};
+use crate::workers::{extend, on_each, ranges};
 use std::ops::Range;
 
 /// The fewest children worth a thread, roughly.
 const MIN_CHILDREN: usize = 1 << 8;
+
+/// The fewest look-ups worth a thread.
+const MIN_LOOK_UPS: usize = 1 << 12;
 
 /// A node that is expanded.
 pub(super) struct Parent<'a, S> {
@@ -38,14 +41,15 @@ pub(super) fn parent_ranges(threads: usize, nodes: Range<usize>, each: usize) ->
     ranges.map(|range| range.start + nodes.start..range.end + nodes.start).collect()
 }
 
-/// Generates the children of a node by some moves, in order, and passes each to `take` unless its state is `left_out`.
-/// Returns how many were generated.
+/// Generates the children of a node by some moves, in order, and passes each, with its hash, to `take` unless its state is
+/// `left_out`. Returns how many were generated.
 #[inline(always)]
 pub(super) fn make<P: Puzzle>(
     puzzle: &P,
     Parent { id, state, cost }: Parent<'_, P::State>,
     moves: impl Iterator<Item = Move>,
     left_out: Option<&P::State>,
+    hash: impl Fn(Move, &P::State) -> u64,
     mut take: impl FnMut(Child<P::State>),
 ) -> u64 {
     let mut made = 0;
@@ -54,7 +58,7 @@ pub(super) fn make<P: Puzzle>(
         made += 1;
         if left_out != Some(&child) {
             let cost = cost + puzzle.move_cost(state, action);
-            take(Child { state: child, hash: hash(&child), parent: id, action, cost });
+            take(Child { hash: hash(action, &child), state: child, parent: id, action, cost });
         }
     }
     made
@@ -97,6 +101,19 @@ impl Hashes {
             bits.collect()
         };
         on_each(threads, (0..pieces.len()).collect(), fresh)
+    }
+
+    /// Whether each of some hashes was added; 0 stands for no hash, and counts as added.
+    pub(super) fn contains_all(&self, threads: usize, hashes: &[u64]) -> Vec<bool> {
+        let mut found = Vec::new();
+        extend(threads, &mut found, hashes.len(), MIN_LOOK_UPS, |i| {
+            if let Some(&next) = hashes.get(i + PREFETCH_AHEAD) {
+                self.shards[shard_of(next)].prefetch(next);
+            }
+            let hash = hashes[i];
+            hash == 0 || self.shards[shard_of(hash)].contains_hash(hash)
+        });
+        found
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -175,7 +192,7 @@ mod tests {
             for i in range {
                 let (parent, all) = (Parent { id: i as NodeId, state: &states[i], cost: 5 }, 0..moves as Move);
                 let before = Some(&states[(i - 1) / moves]);
-                let made = make(&Cube2, parent, all, before, |child| piece.push(child));
+                let made = make(&Cube2, parent, all, before, |_, state| hash_of(state), |child| piece.push(child));
                 assert_eq!(made, moves as u64, "the one that is left out was made too");
             }
             piece
@@ -214,7 +231,12 @@ mod tests {
                     (0..hashes.len() as u32).filter(|&i| one_by_one.insert(hashes[i as usize])).collect()
                 };
                 let expected: Vec<Vec<u32>> = part.iter().map(new).collect();
+                for (column, new) in part.iter().zip(&expected) {
+                    let known = hashes.contains_all(threads, column);
+                    assert!(new.iter().all(|&i| !known[i as usize]), "none of the new hashes was added before");
+                }
                 assert_eq!(hashes.insert_all(threads, part), expected, "{threads} threads");
+                assert!(part.iter().all(|column| hashes.contains_all(threads, column).iter().all(|known| *known)));
                 assert_eq!(hashes.len(), one_by_one.len());
             }
         }

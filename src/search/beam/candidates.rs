@@ -13,8 +13,11 @@ const MIN_PROBABILITY: f32 = 1e-4;
 /// The candidates among the children of a layer.
 pub(super) struct Candidates {
     moves: usize,
-    /// The policy prior of each child, in moves: −c·ln p; empty without move probabilities.
+    /// The policy prior of each child, in moves: −c·ln p, or infinity where the child is left out; empty without move
+    /// probabilities.
     priors: Vec<f32>,
+    /// The hash of each child, 0 for an illegal move; empty where no child is left out.
+    hashes: Vec<u64>,
     /// The last candidate; `None`: all children are candidates.
     pub(super) last: Option<Key>,
 }
@@ -27,29 +30,55 @@ impl Candidates {
     }
 
     pub(super) fn has<S>(&self, layer: &Layer<S>, parent: usize, action: Move) -> bool {
-        self.last.is_none_or(|last| self.key(layer, parent, action) <= last)
+        let is_left_out = self.prior(parent, action) == Some(f32::INFINITY);
+        !is_left_out && self.last.is_none_or(|last| self.key(layer, parent, action) <= last)
     }
 
     /// The policy prior of a child.
     pub(super) fn prior(&self, parent: usize, action: Move) -> Option<f32> {
         self.priors.get(parent * self.moves + usize::from(action)).copied()
     }
+
+    /// The hash of a child, if it is known.
+    pub(super) fn hash(&self, parent: usize, action: Move) -> Option<u64> {
+        self.hashes.get(parent * self.moves + usize::from(action)).copied()
+    }
 }
 
 impl<P: Puzzle> BeamRun<'_, P> {
     /// The most promising children of a layer, of all ranks together `count` times the width. All children without move
     /// probabilities.
-    pub(super) fn candidates(&self, layer: &Layer<P::State>, count: usize) -> Result<Candidates, HeuristicError> {
-        let prior = |p: f32| -self.settings.policy_weight * p.max(MIN_PROBABILITY).ln();
-        let (moves, mut priors) = (self.puzzle.move_count(), Vec::new());
-        extend(self.threads, &mut priors, layer.policy.len(), MIN_CHUNK, |i| prior(layer.policy[i]));
-        let all = Candidates { moves, priors, last: None };
+    ///
+    /// With `new_only`, states that were evaluated before are left out, so that they take no new state's place: on puzzles
+    /// with long solutions they would take two places of five.
+    pub(super) fn candidates(
+        &self,
+        layer: &Layer<P::State>,
+        count: usize,
+        new_only: bool,
+    ) -> Result<Candidates, HeuristicError> {
+        let moves = self.puzzle.move_count();
+        let mut all = Candidates { moves, priors: Vec::new(), hashes: Vec::new(), last: None };
         if self.query == Query::Values {
             return Ok(all);
         }
+        let prior = |i: usize| -self.settings.policy_weight * layer.policy[i].max(MIN_PROBABILITY).ln();
+        let children = layer.policy.len();
+        if new_only {
+            let hash = |i: usize| {
+                let parent = i / moves;
+                self.puzzle.child_hash(&layer.states[parent], layer.hashes[parent], (i % moves) as Move).unwrap_or(0)
+            };
+            extend(self.threads, &mut all.hashes, children, MIN_CHUNK, hash);
+            let known = self.known(&all.hashes)?;
+            let prior = |i: usize| if known[i] { f32::INFINITY } else { prior(i) };
+            extend(self.threads, &mut all.priors, children, MIN_CHUNK, prior);
+        } else {
+            extend(self.threads, &mut all.priors, children, MIN_CHUNK, prior);
+        }
         let count = count.saturating_mul(self.settings.n.max(1)) as u64;
         let key = |i: usize| all.key(layer, i / moves, (i % moves) as Move);
-        let last = cut(self.exchange, self.threads, count, all.priors.len(), key)?;
+        let last = cut(self.exchange, self.threads, count, children, key)?;
         Ok(Candidates { last, ..all })
     }
 }

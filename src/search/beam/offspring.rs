@@ -120,7 +120,9 @@ impl<P: Puzzle> BeamRun<'_, P> {
             for i in range {
                 let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: layer.costs[i] };
                 let moves = (0..puzzle.move_count() as Move).filter(|&action| candidates.has(layer, i, action));
-                children::make(puzzle, parent, moves, None, |child| {
+                let hash =
+                    |action, child: &P::State| candidates.hash(i, action).unwrap_or_else(|| puzzle.state_hash(child));
+                children::make(puzzle, parent, moves, None, hash, |child| {
                     if puzzle.is_goal(&child.state) {
                         made.goals.push(made.children.len());
                     }

@@ -8,7 +8,6 @@ use crate::heuristic::Query;
 use crate::puzzle::{Move, replay};
 use crate::search::children::{self, Hashes, Parent, parent_ranges};
 use crate::search::move_sequences::{Exhaustive, sequences};
-use crate::search::nodes::hash;
 use crate::search::perimeter::Perimeter;
 use crate::workers::{on_each, on_own_threads};
 use serde::{Deserialize, Serialize};
@@ -164,7 +163,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
         if !from.children {
             let rank = self.exchange.rank() as u16;
             let root = |(index, state): (NodeId, P::State)| {
-                let order = Key::new(0.0, hash(&state));
+                let order = Key::new(0.0, self.puzzle.state_hash(&state));
                 Root { state, order, origin: StateId { rank, index }, last: None }
             };
             let mut roots: Vec<_> = (0..).zip(self.states_of(from.layer)?).map(root).collect();
@@ -174,14 +173,15 @@ impl<P: Puzzle> BeamRun<'_, P> {
         let is_current = from.layer == self.back_pointers.len();
         let evaluated = if is_current { None } else { Some(self.evaluate_again(from.layer, heuristic)?) };
         let layer = evaluated.as_ref().unwrap_or(&self.layer);
-        let candidates = self.candidates(layer, ROOTS_PER_WIDTH)?;
+        let candidates = self.candidates(layer, ROOTS_PER_WIDTH, false)?;
         let moves = self.puzzle.move_count() as Move;
         let made = on_each(self.threads, parent_ranges(self.threads, 0..layer.len(), ROOTS_PER_WIDTH), |range| {
             let mut piece = Offspring::default();
             for i in range {
                 let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: 0 };
                 let moves = (0..moves).filter(|&action| candidates.has(layer, i, action));
-                children::make(self.puzzle, parent, moves, None, |child| {
+                let hash = |_, child: &P::State| self.puzzle.state_hash(child);
+                children::make(self.puzzle, parent, moves, None, hash, |child| {
                     piece.order.push(candidates.key(layer, i, child.action));
                     piece.push(child, 0.0);
                 });
@@ -213,7 +213,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
         while let Some(estimates) = queue.finish(&states, &mut self.stats.evaluated)? {
             evaluated.add_estimates(self.threads, estimates);
         }
-        let hashes = states.iter().map(hash).collect();
+        let hashes = states.iter().map(|state| self.puzzle.state_hash(state)).collect();
         Ok(Layer { states, hashes, ..evaluated })
     }
 }

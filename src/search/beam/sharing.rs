@@ -128,6 +128,26 @@ impl<P: Puzzle> BeamRun<'_, P> {
         Ok(states)
     }
 
+    /// Whether states with these hashes were evaluated, as the rank that owns each knows; 0 stands for no state, and counts as
+    /// evaluated.
+    pub(super) fn known(&self, hashes: &[u64]) -> Result<Vec<bool>, HeuristicError> {
+        if self.exchange.is_alone() {
+            return Ok(self.evaluated.contains_all(self.threads, hashes));
+        }
+        let mut requests = vec![Vec::new(); self.exchange.size()];
+        for hash in hashes {
+            requests[self.exchange.owner(*hash)].extend_from_slice(&hash.to_le_bytes());
+        }
+        let reply = |request: Vec<u8>| {
+            let hashes: Vec<u64> = request.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
+            self.evaluated.contains_all(self.threads, &hashes).into_iter().map(u8::from).collect()
+        };
+        let replies = self.exchange.all_to_all(requests)?.into_iter().map(reply).collect();
+        let mut replies: Vec<_> = self.exchange.all_to_all(replies)?.into_iter().map(Vec::into_iter).collect();
+        let next = |&hash: &u64| Some(replies[self.exchange.owner(hash)].next()? == 1);
+        hashes.iter().map(next).collect::<Option<_>>().ok_or_else(lost)
+    }
+
     /// Fetches states of a layer by rank and index; `own` are those of this rank.
     fn fetch(&self, own: &[P::State], owners: &[u16], ids: &[NodeId]) -> Result<Vec<P::State>, HeuristicError> {
         let bytes = self.state_bytes()?;

@@ -4,8 +4,7 @@ use super::BeamRun;
 use super::cut::Key;
 use super::offspring::{MIN_CHUNK, Offspring, merged};
 use crate::heuristic::HeuristicError;
-use crate::puzzle::{Puzzle, State, StateBytes};
-use crate::search::nodes::hash;
+use crate::puzzle::{Puzzle, StateBytes};
 use crate::workers::{on_each, parts};
 
 /// The bytes of a child's record without its state: key and move (its place), parent, cost and prior.
@@ -29,7 +28,8 @@ impl<P: Puzzle> BeamRun<'_, P> {
             let each = count.div_ceil(parts(self.threads, count, MIN_CHUNK)).max(1);
             from.chunks(each * size).map(move |records| (rank, records))
         });
-        let received = on_each(self.threads, records.collect(), |(rank, records)| read(rank, records, &bytes));
+        let received =
+            on_each(self.threads, records.collect(), |(rank, records)| read(self.puzzle, rank, records, &bytes));
         Ok(merged(self.threads, &received))
     }
 
@@ -55,7 +55,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
 }
 
 /// Children from the records of a rank.
-fn read<S: State>(rank: usize, records: &[u8], bytes: &StateBytes<S>) -> Offspring<S> {
+fn read<P: Puzzle>(puzzle: &P, rank: usize, records: &[u8], bytes: &StateBytes<P::State>) -> Offspring<P::State> {
     let mut made = Offspring::default();
     let children = &mut made.children;
     for record in records.chunks_exact(RECORD + bytes.size) {
@@ -69,6 +69,6 @@ fn read<S: State>(rank: usize, records: &[u8], bytes: &StateBytes<S>) -> Offspri
         children.states.push((bytes.read)(&record[13..]));
     }
     children.owners = vec![rank as u16; children.len()];
-    children.hashes = children.states.iter().map(hash).collect();
+    children.hashes = children.states.iter().map(|state| puzzle.state_hash(state)).collect();
     made
 }

@@ -10,7 +10,7 @@ use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::Control;
 use crate::search::children::{self, Parent, duplicates, parent_ranges};
 use crate::search::nodes::closed::by_shard;
-use crate::search::nodes::{Arena, Bins, Closed, NO_PARENT, Node, NodeId, PREFETCH_AHEAD};
+use crate::search::nodes::{Arena, Bins, Closed, NO_PARENT, Node, NodeId, PREFETCH_AHEAD, hash};
 use crate::workers::on_each;
 
 /// Nodes that are expanded at once, at most: evaluation begins after each block.
@@ -229,14 +229,21 @@ fn make<P: Puzzle>(
         let before = (*before != NO_PARENT).then(|| &arena[*before].state);
         let parent = Parent { id, state, cost: *g };
         let moves = action.map_or(0..moves, |action| action..action + 1);
-        generated += children::make(puzzle, parent, moves, before, |child| {
-            free_moves |= child.cost == *g;
-            let is_goal = tests_goals && puzzle.is_goal(&child.state);
-            has_goals |= is_goal;
-            let stays = settings.ends_with_first_batch() || child.cost < too_costly;
-            let children::Child { state, hash, parent, action, cost } = child;
-            children.push(NewChild { state, hash, parent, cost, known: NO_PARENT, action, is_goal, stays });
-        });
+        generated += children::make(
+            puzzle,
+            parent,
+            moves,
+            before,
+            |_, state| hash(state),
+            |child| {
+                free_moves |= child.cost == *g;
+                let is_goal = tests_goals && puzzle.is_goal(&child.state);
+                has_goals |= is_goal;
+                let stays = settings.ends_with_first_batch() || child.cost < too_costly;
+                let children::Child { state, hash, parent, action, cost } = child;
+                children.push(NewChild { state, hash, parent, cost, known: NO_PARENT, action, is_goal, stays });
+            },
+        );
     }
     children.iter().take(PREFETCH_AHEAD).for_each(|child| closed.prefetch(child.hash));
     for i in 0..children.len() {

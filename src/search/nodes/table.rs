@@ -69,6 +69,13 @@ impl HashTable {
         self.find_or_insert_by(hash, |word| word == hash, |_| true).is_none()
     }
 
+    /// Whether a hash was added. 0 counts as 1.
+    #[inline(always)]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        let hash = hash.max(1);
+        !self.lines.is_empty() && self.probe(hash, |word| word == hash, |_| true).is_ok()
+    }
+
     /// The word with the same upper half for which `is_same` holds; adds the given one if there is none.
     #[inline]
     pub fn find_or_insert(&mut self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
