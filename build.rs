@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 const C10D: &str = "src/distributed/c10d.cpp";
-const OPERATIONS: &str = "src/neural/operations.cpp";
+const OPERATIONS: &str = "src/tensors/operations.cpp";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
 """A 3×3 convolution of a 3×3 face with its gradients, in two ways: as one product per cell, as in costar
-(`src/neural/operations.cpp`), and as `conv2d` in channels-last layout. Needs PyTorch.
+(`src/tensors/operations.cpp`), and as `conv2d` in channels-last layout. Needs PyTorch.
 
     python3 benches/convolution.py [--device cuda]
 """

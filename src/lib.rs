@@ -19,6 +19,7 @@
 //!                                              ▲                                          │ Heuristic::submit
 //!                                              │ f = λ·g + h      rows of small integers  ▼
 //!                                              └──── estimates ◄── one forward pass ◄── one-hot, on the device
+//!         a beam, the default: search: all of a layer's children, looked up, evaluated, cut to the width
 //!         moves ─► replayed from the parsed input ─► Solution
 //!
 //! train:  sampler threads ─► Batch { states, labels, policy targets } ─► bounded channel ─► device ─► step
@@ -30,13 +31,13 @@
 //!
 //! | file | what happens there |
 //! | --- | --- |
+//! | `cli/solver_flags.rs` | the flags: `SearchOptions`, model, device, limits; they make a builder |
 //! | `cli/solve.rs` | parses the instance, builds a solver, prints the solution |
-//! | `registry.rs` | turns the puzzle's name into a type |
 //! | `solver/resolve.rs` | turns options into a plan: a beam over symmetric images, then a proof |
 //! | `solver/builder.rs` | loads the network, makes the perimeter, wraps the search: `Prove(ImageSearch(Beam))` |
 //! | `solver/mod.rs` | runs the search, replays its solution |
 //! | `search/prove.rs`, `search/images.rs` | the wrappers: the proof; one search per image |
-//! | `search/beam.rs` | a layer: generate, look up, evaluate, cut (a start inside the perimeter needs no network) |
+//! | `search/beam.rs` | a layer: generate, look up, evaluate, cut (a start inside the perimeter, as `R U F'`, needs no network) |
 //! | `neural/heuristic.rs`, `neural/chunks.rs` | encodes rows; the thread that evaluates them |
 //! | `neural/int8.rs`, `neural/int8/avx512.rs` | the layers in 8-bit integers; the kernel |
 //!
@@ -49,7 +50,7 @@
 //! | [`search`] | searches, one per file; the perimeter | puzzle, heuristic |
 //! | [`sampler`] | training batches from random walks and other sources | puzzle, heuristic, search |
 //! | [`registry`] | name → puzzle, with its heuristics and samplers | puzzle, heuristic, search, sampler |
-//! | [`neural`] | networks, devices, models on disk: the only module that names the tensor library | puzzle, heuristic, sampler |
+//! | [`neural`] | networks, devices, models on disk | puzzle, heuristic, search, sampler |
 //! | [`distributed`] | several processes at one task, through torch.distributed | nothing |
 //! | [`report`] | records of solutions and trainings, as JSON lines | nothing |
 //! | [`train`] | the training loop and its checkpoints | puzzle, search, sampler, registry, neural, distributed, report |
@@ -58,7 +59,8 @@
 //! | `server`, `cli` | HTTP and the command line, thin layers over `solver` and `train` | everything |
 //!
 //! Small files that several modules share: `error`, `random`, [`files`] (atomic writes), [`cache`] (tables on disk),
-//! [`memory`], [`quantity`] (numbers in texts), `json` and `workers` (threads).
+//! [`memory`], [`quantity`] (numbers in texts), `json`, `workers` (threads), and `tensors` (calls of libtorch). Only `neural`,
+//! `search::device` and `tensors` name the tensor library.
 //!
 //! # Cargo features
 //!
@@ -93,6 +95,7 @@ pub mod search;
 #[cfg(feature = "serve")]
 pub mod server;
 pub mod solver;
+mod tensors;
 pub mod train;
 #[cfg(feature = "view")]
 pub mod view;

@@ -47,6 +47,7 @@ pub const NAMES: &[&str] = &[
 /// A [`Reversible`] puzzle of your own needs no more than [`Entry::reversible`]; more is known of the built-in ones.
 impl From<Cube3> for Entry<Cube3> {
     fn from(puzzle: Cube3) -> Self {
+        // With a policy head, `resolve` makes it a beam.
         Entry::reversible(puzzle).with_search("bwas")
     }
 }

@@ -1,4 +1,4 @@
-//! The command line: flags → options → one call → print. One file per subcommand; `instances`, `output`, `progress`,
+//! The command line: flags → options → one call → print. One file per subcommand; `instances`, `output_file`, `progress`,
 //! `ranks`, `signal` and the files of flags are shared.
 
 use crate::distributed::rendezvous::ErrorExit;

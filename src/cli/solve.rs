@@ -51,6 +51,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
     let group = ranks::join(&stop)?;
+    // The registry finds the puzzle's type, and calls `Solve::visit` with it.
     args.flags.puzzle.clone().visit(Solve { args, group, stop })
 }
 

@@ -2,10 +2,10 @@
 
 use super::device::Device;
 use super::learner::Learner;
-use super::libtorch::no_grad;
 use super::precision::Precision;
 use crate::error::Result;
 use crate::sampler::Batch;
+use crate::tensors::no_grad;
 use std::hint::black_box;
 use std::time::Instant;
 use tch::Tensor;

@@ -85,7 +85,6 @@ impl NetworkConfig {
 #[cfg(test)]
 mod tests {
     use super::super::evaluator::Output;
-    use super::super::libtorch::no_grad;
     use super::super::network::evaluator;
     use super::super::one_hot::upload;
     use super::super::parameters::Parameters;
@@ -94,6 +93,7 @@ mod tests {
     use crate::puzzle::tiles::Puzzle8;
     use crate::puzzle::{Encode as _, Rules as _};
     use crate::random::{below, generator};
+    use crate::tensors::no_grad;
     use ndarray::Array2;
     use tch::Tensor;
 

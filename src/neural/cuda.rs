@@ -1,6 +1,6 @@
 //! CUDA: its libraries are loaded at run time, a device is tried before it is used, and errors are explained.
 
-use super::libtorch::{caught, host_values, is_out_of_memory};
+use crate::tensors::{caught, host_values, is_out_of_memory};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -3,8 +3,8 @@
 pub use super::cuda::NoCuda;
 
 use super::cuda;
-use super::libtorch::{caught, is_out_of_memory};
 use crate::error::{Error, Result};
+use crate::tensors::{caught, is_out_of_memory};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,9 +1,9 @@
 //! Inference: a forward pass, started now and collected later.
 
-use super::libtorch::{host_values, no_grad};
 use super::one_hot::upload;
-use super::operations::AsyncDownload;
 use crate::heuristic::Estimates;
+use crate::tensors::operations::AsyncDownload;
+use crate::tensors::{host_numbers, host_values, no_grad};
 use ndarray::{Array2, ArrayView2};
 use tch::{Kind, Tensor};
 
@@ -11,6 +11,20 @@ use tch::{Kind, Tensor};
 pub(super) trait Evaluator: Send {
     /// Begins to evaluate rows of cells on the host; a device goes on while the host does other things.
     fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn PassInFlight>;
+
+    /// Evaluates rows on the network's device, where the results stay: the values, f32, not clamped at 0, and the move
+    /// probabilities, f32. By default through the host.
+    fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
+        let shape = (rows.size()[0] as usize, rows.size()[1] as usize);
+        let cells: Vec<u8> = host_numbers(rows);
+        let cells = ArrayView2::from_shape(shape, &cells).expect("as many cells as the rows have");
+        let Estimates { values, policy } = self.begin(cells, with_policy).end();
+        let policy = policy.map(|policy| {
+            let (states, moves) = policy.dim();
+            Tensor::from_slice(&policy.into_iter().collect::<Vec<f32>>()).view([states as i64, moves as i64])
+        });
+        (Tensor::from_slice(&values), policy)
+    }
 
     /// Multiply-adds of the matrix products for one state.
     fn operations(&self) -> u64;
@@ -67,6 +81,13 @@ impl Evaluator for TensorEvaluator {
                 AsyncDownload::begin(&logits.softmax(-1, Kind::Float).clamp_min(least).to_kind(kind))
             });
             Box::new(Downloads { values: AsyncDownload::begin(&output.values), policy })
+        })
+    }
+
+    fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
+        no_grad(|| {
+            let Output { values, policy } = self.network.forward(rows, with_policy);
+            (values, policy.map(|logits| logits.softmax(-1, Kind::Float)))
         })
     }
 

@@ -11,11 +11,13 @@ use super::precision::Precision;
 use crate::error::{Result, bail, ensure};
 use crate::heuristic::{EstimateQueue, Estimates, Heuristic, HeuristicError, Query};
 use crate::puzzle::{Encoding, Puzzle};
+use crate::search::device::RowNetwork;
 use crate::workers::{cores, on_each};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
+use tch::Tensor;
 
 /// States that a thread encodes at least: fewer are encoded sooner than a thread starts.
 const MIN_CHUNK: usize = 4096;
@@ -123,6 +125,37 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
 
 fn gone() -> HeuristicError {
     HeuristicError("the network's thread has ended".into())
+}
+
+/// A model for searches whose states lie on its device.
+pub struct ModelOnDevice {
+    model: Model,
+    device: Device,
+}
+
+impl ModelOnDevice {
+    /// The model on the device for which it was read.
+    pub fn new(model: Model, device: Device) -> Self {
+        ModelOnDevice { model, device }
+    }
+}
+
+impl RowNetwork for ModelOnDevice {
+    fn device(&self) -> tch::Device {
+        self.device.0
+    }
+
+    fn has_policy(&self) -> bool {
+        self.model.config.network.policy.is_some()
+    }
+
+    fn chunk(&self) -> usize {
+        chunk_size(&*self.model.evaluator, self.device)
+    }
+
+    fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
+        self.model.evaluator.evaluate(rows, with_policy)
+    }
 }
 
 /// A model that evaluates encoded states, without a search.

@@ -17,8 +17,8 @@ mod avx512;
 
 use super::evaluator::{Evaluator, PassInFlight};
 use super::layers::Heads;
-use super::libtorch::host_values;
 use crate::heuristic::Estimates;
+use crate::tensors::host_values;
 use crate::workers::on_each;
 use ndarray::{Array2, ArrayView2};
 use std::marker::PhantomData;

@@ -2,11 +2,9 @@
 
 use super::chunks::{ChunkEvaluator, chunk_size};
 use super::device::Device;
-use super::libtorch::{caught, host_values, no_grad};
 use super::model::{self, ModelConfig};
 use super::network::{Network, NetworkConfig, NetworkError, evaluator};
 use super::one_hot::{alignment_on, upload};
-use super::operations::to_device;
 use super::optimizer::AdamW;
 use super::parameters::Parameters;
 use super::precision::Precision;
@@ -15,6 +13,8 @@ use crate::memory;
 use crate::puzzle::Encoding;
 use crate::random::generator;
 use crate::sampler::Batch;
+use crate::tensors::operations::to_device;
+use crate::tensors::{caught, host_values, no_grad};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tch::{Kind, Reduction, Tensor};
@@ -375,12 +375,12 @@ impl Learner {
 #[cfg(test)]
 mod tests {
     use super::super::chunks::tests::SmallMemory;
-    use super::super::libtorch::tests::reads;
     use super::super::network::NetworkKind;
     use super::*;
     use crate::puzzle::Encode as _;
     use crate::puzzle::tiles::Puzzle8;
     use crate::sampler::Children;
+    use crate::tensors::tests::reads;
     use ndarray::{Array1, Array2};
 
     #[test]

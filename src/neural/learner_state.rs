@@ -1,13 +1,13 @@
 //! The state of a learner: all that a training continues from, as files, and as bytes for another process.
 
 use super::learner::{Ema, Learner};
-use super::libtorch::{host_values, no_grad};
 use super::model::{ModelConfig, WEIGHTS};
 use super::optimizer::AdamW;
 use super::parameters::{Entry, Parameters};
 use super::precision::Precision;
 use super::tensor_file::{f32_values, read_parameters, write_parameters};
 use crate::error::{Error, Result};
+use crate::tensors::{host_values, no_grad};
 use std::path::Path;
 use tch::Tensor;
 

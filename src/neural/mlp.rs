@@ -8,9 +8,9 @@ use super::int8::{self, FloatLayer, FloatMlp};
 use super::layers::{Heads, Norm, SlotLayer, TensorLayer};
 use super::network::{Network, NetworkConfig};
 use super::one_hot::{OneHot, moving_cells};
-use super::operations::linear_relu;
 use super::parameters::{Group, Init, Layout, Slot, Weights};
 use crate::puzzle::Encoding;
+use crate::tensors::operations::linear_relu;
 use tch::{Kind, Tensor};
 
 /// A dense layer without a bias, and its normalization.

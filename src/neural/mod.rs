@@ -5,8 +5,6 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `libtorch` | calls of libtorch: errors as values, numbers read on the host |
-//! | `operations` | operations that tch does not offer, in C++ |
 //! | `cuda` | loading of the CUDA libraries, and their errors explained |
 //! | [`device`] | the CPU or a CUDA device |
 //! | [`precision`] | the number format of matrix products |
@@ -44,10 +42,8 @@ mod evaluator;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_variables, unused_imports))]
 mod int8;
 mod layers;
-mod libtorch;
 mod mlp;
 mod one_hot;
-mod operations;
 mod optimizer;
 mod parameters;
 mod resnet;

@@ -2,10 +2,10 @@
 //! from it for solving.
 
 use super::evaluator::{Evaluator, Folded, Output, TensorEvaluator};
-use super::libtorch::no_grad;
 use super::one_hot::OneHot;
 use super::parameters::{Parameters, Weights};
 use super::precision::Precision;
+use crate::tensors::no_grad;
 use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize, de::value};
 use std::fmt;

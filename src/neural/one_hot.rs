@@ -1,7 +1,7 @@
 //! Rows of symbols as one-hot tensors, made on the device.
 
-use super::operations::to_device;
 use crate::puzzle::{Encoding, Grid};
+use crate::tensors::operations::to_device;
 use tch::{Kind, Tensor};
 
 /// The lengths of a one-hot's rows are padded with zeros to a multiple of this: a GPU multiplies 16-bit matrices fast only

@@ -1,10 +1,10 @@
 //! AdamW (Loshchilov and Hutter 2019), with its moments in tensors of our own, so that a checkpoint can hold them.
 
-use super::libtorch::{host_values, no_grad};
-use super::operations::{self, Rates};
 use super::parameters::Parameters;
 use super::tensor_file::{self, StoredTensor, TensorFile};
 use crate::error::{Context, Result};
+use crate::tensors::operations::{self, Rates};
+use crate::tensors::{host_values, no_grad};
 use safetensors::Dtype;
 use std::path::Path;
 use tch::{Kind, Tensor};

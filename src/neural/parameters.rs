@@ -4,7 +4,7 @@
 //! statistics in a third. A step casts all matrices to the precision of the products at once and takes views; gradients
 //! come back as two flat tensors, which the optimizer works on.
 
-use super::libtorch::{host_values, no_grad};
+use crate::tensors::{host_values, no_grad};
 use rand::Rng;
 use rand_distr::StandardNormal;
 use std::ops::Index;

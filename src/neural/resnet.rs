@@ -11,9 +11,9 @@ use super::evaluator::{Folded, Output};
 use super::layers::{Heads, Norm, SlotLayer, TensorLayer};
 use super::network::{Network, NetworkConfig};
 use super::one_hot::OneHot;
-use super::operations::{convolution, linear_relu};
 use super::parameters::{Group, Init, Layout, Slot, Weights};
 use crate::puzzle::Grid;
+use crate::tensors::operations::{convolution, linear_relu};
 use tch::{Kind, Tensor};
 
 struct ResidualBlock {

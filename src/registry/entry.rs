@@ -141,6 +141,7 @@ impl<P: Puzzle> Entry<P> {
             has_unit_costs: goal.is_some_and(|goal| has_unit_costs(&*self.puzzle, goal)),
             has_own_goal: self.puzzle.has_own_goal(),
             has_own_costs: self.puzzle.own_costs().is_some(),
+            has_move_table: self.reverse.is_some() && self.puzzle.move_table().is_some(),
             search: self.search,
             prefers_network: self.prefers_network,
             heuristics: self.heuristics(),
@@ -196,6 +197,8 @@ pub struct PuzzleFacts {
     pub has_own_goal: bool,
     /// Whether the user gave the costs of moves.
     pub has_own_costs: bool,
+    /// Whether it has a [`MoveTable`](crate::puzzle::MoveTable): its states can lie on a device.
+    pub has_move_table: bool,
     /// The search that measured best without a network.
     pub search: &'static str,
     /// Whether a network measured better than that search.

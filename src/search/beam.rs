@@ -24,6 +24,7 @@
 
 use super::children::Hashes;
 use super::chunk_queue::ChunkQueue;
+use super::device::DeviceEngine;
 use super::exchange::Exchange;
 use super::limits::Interrupt;
 use super::nodes::NodeId;
@@ -39,10 +40,12 @@ use cut::{Key, cut, sorted};
 use offspring::{Offspring, hashes};
 use sharing::{BackPointers, LayerSolution};
 use std::ops::Range;
+use std::sync::Arc;
 
 mod candidates;
 mod cut;
 mod offspring;
+mod on_device;
 mod refinement;
 mod sharing;
 mod travel;
@@ -80,12 +83,14 @@ pub struct Beam<S> {
     pub policy_weight: f32,
     /// The states with known exact cost.
     pub perimeter: Perimeter<S>,
+    /// The device that holds the layers; `None`: the host's memory, where the heuristic gets the states in chunks.
+    pub device: Option<Arc<DeviceEngine>>,
 }
 
 impl<S: State> Beam<S> {
     /// A beam of width `n` that evaluates all children.
     pub fn new(n: usize) -> Self {
-        Beam { n, candidates: 0, policy_weight: 0.0, perimeter: Perimeter::none() }
+        Beam { n, candidates: 0, policy_weight: 0.0, perimeter: Perimeter::none(), device: None }
     }
 }
 
@@ -202,7 +207,9 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
         let end = self.search(heuristic, control)?;
-        self.stats.stored = self.evaluated.len();
+        if self.settings.device.is_none() {
+            self.stats.stored = self.evaluated.len();
+        }
         let stats = Stats { seconds: control.seconds(), ..self.stats_of_all()? };
         let (moves, cost) = self.best.map(|best| (best.moves, best.cost)).unzip();
         let proven_optimal = end == End::Solved && stats.iterations == 0;
@@ -221,7 +228,13 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         if self.settings.candidates > 0 && heuristic.has_policy() {
             self.query = Query::ValuesAndPolicy;
         }
-        self.begin(heuristic)?;
+        let mut on_device = match &self.settings.device {
+            Some(engine) => Some(self.begin_on_device(engine)?),
+            None => {
+                self.begin(heuristic)?;
+                None
+            }
+        };
         while self.width > 0 {
             if let Some(bound) = control.bound()
                 && self.refinement_for(bound).is_some_and(|from| from.layer <= self.back_pointers.len())
@@ -235,7 +248,11 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
                 break;
             }
             self.stats.iterations += 1;
-            match self.step(heuristic, control) {
+            let step = match &mut on_device {
+                Some(layers) => self.step_on_device(layers, control),
+                None => self.step(heuristic, control),
+            };
+            match step {
                 Ok(()) => {}
                 Err(Interrupt::Limit(limit)) => return Ok(End::Limit(limit)),
                 Err(Interrupt::Failed(error)) => return Err(error),
@@ -260,7 +277,8 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         if self.is_first {
             self.stale_layers > FIRST_MAX_STALE_LAYERS
         } else {
-            self.cut_off && self.stale_layers > MAX_STALE_LAYERS
+            // A device may forget evaluated states, and go round in circles.
+            (self.cut_off || self.settings.device.is_some()) && self.stale_layers > MAX_STALE_LAYERS
         }
     }
 
@@ -397,7 +415,12 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let layers = self.exchange.gather((layer.len() as u64, nearest))?;
         self.layer = layer;
         self.width = layers.iter().map(|(width, _)| width).sum();
-        let nearest = layers.into_iter().filter_map(|(_, nearest)| nearest).min_by(nearer);
+        self.note_nearest(layers.into_iter().filter_map(|(_, nearest)| nearest).min_by(nearer));
+        Ok(())
+    }
+
+    /// Notes the least cost-to-go of a layer, and the path cost of its state.
+    fn note_nearest(&mut self, nearest: Option<(f32, Cost)>) {
         if let Some(nearest) = nearest
             && self.nearest.is_none_or(|before| nearest.0 < before.0)
         {
@@ -406,7 +429,6 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         } else {
             self.stale_layers = self.stale_layers.saturating_add(1);
         }
-        Ok(())
     }
 
     fn report(&self, control: &mut Control<'_>) {

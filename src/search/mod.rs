@@ -1,11 +1,12 @@
 //! Searches: from a state to a goal, with or without estimates.
 //!
-//! A search knows puzzles by [`Puzzle`] and networks by [`Heuristic`]; it never sees a tensor.
+//! A search knows puzzles by [`Puzzle`] and networks by [`Heuristic`]. Only [`device`] sees tensors.
 //!
 //! | file | what is in it |
 //! | --- | --- |
 //! | [`best_first`], `frontier` | batch-weighted A*, A* and greedy best-first search in one loop; its nodes |
 //! | [`beam`] | beam search |
+//! | [`device`] | the layers of a beam on a GPU, or on any device of libtorch |
 //! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random`] | the classical searches |
 //! | [`perimeter`] | exact costs of all states near the goals |
 //! | [`prove`], `move_sequences` | the proof that a solution is shortest; exhaustive search into the perimeter |
@@ -43,6 +44,7 @@ pub mod breadth_first;
 mod children;
 mod chunk_queue;
 mod control;
+pub mod device;
 pub mod exchange;
 mod frontier;
 pub mod idastar;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::heuristic::Heuristic;
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
-use crate::neural::heuristic::NetworkHeuristic;
+use crate::neural::heuristic::{ModelOnDevice, NetworkHeuristic};
 use crate::neural::model::Model;
 use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
@@ -18,6 +18,7 @@ use crate::registry::Entry;
 use crate::search::beam::Beam;
 use crate::search::best_first::{BestFirst, Expansion};
 use crate::search::breadth_first::BreadthFirst;
+use crate::search::device::{DeviceEngine, RowNetwork};
 use crate::search::exchange::Alone;
 use crate::search::idastar::IterativeDeepening;
 use crate::search::images::ImageSearch;
@@ -168,7 +169,8 @@ impl<P: Puzzle> Builder<P> {
         let (plan, device) = self.decide()?;
         let (heuristic, network) = self.load(&plan, device)?;
         let mut perimeters = PerimeterCache::default();
-        let (search, perimeter_depth) = build_search(&plan, &self.entry, &mut perimeters, &self.stop)?;
+        let row_network = self.row_network(&plan, device)?;
+        let (search, perimeter_depth) = build_search(&plan, &self.entry, row_network, &mut perimeters, &self.stop)?;
         let options = plan.options(perimeter_depth);
         let template = template(&self.entry, &*heuristic, network.as_ref(), &options, &self.limits);
         Ok(Solver {
@@ -203,6 +205,18 @@ impl<P: Puzzle> Builder<P> {
             heuristic.warm_up()?;
         }
         Ok((heuristic, network))
+    }
+
+    /// The network of a search on the device, read once more: its weights are small beside a layer.
+    pub(super) fn row_network(&self, plan: &Plan, device: Device) -> Result<Option<Box<dyn RowNetwork>>> {
+        let (SearchPlan::Beam { on_device: true, .. }, HeuristicPlan::Network { folder, .. }) =
+            (plan.search, &plan.heuristic)
+        else {
+            return Ok(None);
+        };
+        log::info!("the states of the beam lie on {device}");
+        let model = Model::read(folder, &**self.entry.puzzle(), device, self.precision)?;
+        Ok(Some(Box::new(ModelOnDevice::new(model, device))))
     }
 
     fn read(&mut self, plan: &HeuristicPlan, device: Device) -> Result<Loaded<P::State>> {
@@ -247,6 +261,7 @@ fn in_device(error: crate::neural::device::NoCuda) -> Error {
 pub(super) fn build_search<P: Puzzle>(
     plan: &Plan,
     entry: &Entry<P>,
+    network: Option<Box<dyn RowNetwork>>,
     perimeters: &mut PerimeterCache<P::State>,
     stop: &AtomicBool,
 ) -> Result<(Arc<dyn Search<P>>, u32)> {
@@ -261,7 +276,11 @@ pub(super) fn build_search<P: Puzzle>(
     }
     let depth = perimeter.depth();
     let own = if plan.search_uses_perimeter { perimeter.clone() } else { Perimeter::none() };
-    let search = build_one(plan.search, entry, own);
+    let device = match network {
+        Some(network) => DeviceEngine::new(&**entry.puzzle(), &entry.goals(), network, own.depth())?.map(Arc::new),
+        None => None,
+    };
+    let search = build_one(plan.search, entry, own, device);
     let search: Box<dyn Search<P>> = match plan.symmetries {
         1 => search,
         count => Box::new(ImageSearch { search, count, together: plan.images_together }),
@@ -278,7 +297,12 @@ pub(super) fn build_search<P: Puzzle>(
 ///
 /// # Panics
 /// If it needs inverse moves that the puzzle does not have: `resolve` refuses that.
-fn build_one<P: Puzzle>(plan: SearchPlan, entry: &Entry<P>, perimeter: Perimeter<P::State>) -> Box<dyn Search<P>> {
+fn build_one<P: Puzzle>(
+    plan: SearchPlan,
+    entry: &Entry<P>,
+    perimeter: Perimeter<P::State>,
+    device: Option<Arc<DeviceEngine>>,
+) -> Box<dyn Search<P>> {
     let reverse = || entry.reverse().expect("a search that needs inverses is refused where there are none");
     match plan {
         SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime } => {
@@ -290,9 +314,9 @@ fn build_one<P: Puzzle>(plan: SearchPlan, entry: &Entry<P>, perimeter: Perimeter
                 ..BestFirst::bwas(n, lambda as f32)
             })
         }
-        SearchPlan::Beam { n, candidates, policy_weight } => {
+        SearchPlan::Beam { n, candidates, policy_weight, .. } => {
             let candidates = usize::try_from(candidates).unwrap_or(usize::MAX);
-            Box::new(Beam { candidates, policy_weight: policy_weight as f32, perimeter, ..Beam::new(n) })
+            Box::new(Beam { candidates, policy_weight: policy_weight as f32, perimeter, device, ..Beam::new(n) })
         }
         SearchPlan::AStar => Box::new(BestFirst::a_star()),
         SearchPlan::IdaStar => Box::new(IterativeDeepening::default()),
@@ -322,7 +346,7 @@ mod tests {
             anytime: false,
         };
         for (search, is_gpu) in [
-            (SearchPlan::Beam { n: 1, candidates: 0, policy_weight: 0.0 }, true),
+            (SearchPlan::Beam { n: 1, candidates: 0, policy_weight: 0.0, on_device: false }, true),
             (bwas, true),
             (SearchPlan::AStar, false),
             (SearchPlan::IdaStar, false),

@@ -44,7 +44,7 @@ pub mod plan;
 mod resolve;
 
 pub use builder::Builder;
-pub use options::{SearchInfo, SearchOptions};
+pub use options::{Engine, SearchInfo, SearchOptions};
 pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 pub use resolve::resolve;
 
@@ -176,7 +176,8 @@ impl<P: Puzzle> Solver<P> {
         // `auto` chooses the device by the search.
         let is_elsewhere = self.network.as_ref().is_some_and(|network| network.device != device);
         let moved = if is_elsewhere { Some(builder.load(&plan, device)?) } else { None };
-        let (search, perimeter_depth) = build_search(&plan, &self.entry, &mut self.perimeters, &self.stop)?;
+        let network = builder.row_network(&plan, device)?;
+        let (search, perimeter_depth) = build_search(&plan, &self.entry, network, &mut self.perimeters, &self.stop)?;
         if let Some(moved) = moved {
             (self.heuristic, self.network) = moved;
         }
@@ -192,11 +193,21 @@ impl<P: Puzzle> Solver<P> {
     /// # Errors
     /// If the search cannot be shared, or the puzzle's states have no form as bytes.
     pub fn share(&mut self, exchange: Arc<dyn Exchange>) -> Result<()> {
-        let SearchPlan::Beam { .. } = self.plan.search else {
+        let SearchPlan::Beam { on_device, .. } = self.plan.search else {
             let name = self.plan.search.name();
             let reason = format!("{name} runs as one process, and {} share this one: expected beam", exchange.size());
             return Err(SettingError::new("search", reason).into());
         };
+        if on_device {
+            let asked = &self.settings.request.options;
+            if asked.engine == Some(Engine::Device) {
+                let reason =
+                    format!("a beam on the device runs as one process, and {} share this one", exchange.size());
+                return Err(SettingError::new("engine", reason + ": expected host").into());
+            }
+            let options = SearchOptions { engine: Some(Engine::Host), ..asked.clone() };
+            self.reconfigure(options, self.settings.limits.clone())?;
+        }
         if self.puzzle().state_bytes().is_none() {
             let reason = format!("the states of {} cannot be sent between processes: start one", self.puzzle().name());
             return Err(SettingError::new("puzzle", reason).into());

@@ -38,6 +38,10 @@ pub struct SearchOptions {
     /// [default: bwas 0.6, best-first 0]
     #[cfg_attr(feature = "cli", arg(long, value_name = "X", value_parser = quantity::weight))]
     pub lambda: Option<f64>,
+    /// Where beam keeps its states: host, in main memory, or device, where the network is, the CPU included; device is for
+    /// cubes, sliding tiles, Lights Out and puzzles from a file [default: auto, device on CUDA where it can be]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", hide_possible_values = true))]
+    pub engine: Option<Engine>,
     /// Children that beam evaluates in a layer, as a multiple of its width, in the order of the move probabilities;
     /// 0 evaluates all; needs a model with a policy head [default: 2]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]
@@ -79,6 +83,19 @@ pub struct SearchOptions {
     /// optimal (costar perimeter makes a deeper perimeter, which makes this faster)
     #[cfg_attr(feature = "cli", arg(long))]
     pub prove: bool,
+}
+
+/// Where the states of a search lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Where the search is faster.
+    Auto,
+    /// In main memory: the cores make children, and the network gets them in chunks.
+    Host,
+    /// On the network's device, as tensors.
+    Device,
 }
 
 #[cfg(feature = "cli")]
@@ -170,6 +187,7 @@ fn refuse_value(field: &str, value: &Value) -> SettingError {
         "candidates" | "max_stale_steps" | "seed" | "perimeter" | "proof_budget" => "a whole number of at least 0",
         "lambda" | "policy_weight" => "a number of at least 0",
         "deferred" | "anytime" | "prove" => "true or false",
+        "engine" => "auto, host or device",
         _ => return SettingError::new(field, "no search has such a setting; leave it out"),
     };
     SettingError::new(field, format!("expected {expected}, got {value}"))
@@ -246,7 +264,7 @@ const BWAS: [&str; 6] = ["n", "lambda", "deferred", "policy_weight", "max_stale_
 /// Every search.
 pub static SEARCHES: [SearchInfo; 10] = [
     SearchInfo::new("bwas").in_batches().with(&BWAS),
-    SearchInfo::new("beam").in_batches().with(&["n", "candidates", "policy_weight"]),
+    SearchInfo::new("beam").in_batches().with(&["n", "engine", "candidates", "policy_weight"]),
     SearchInfo::new("astar"),
     SearchInfo::new("idastar"),
     SearchInfo::new("nbs").at_both_ends(),

@@ -1,6 +1,6 @@
 //! The inputs of [`resolve`](super::resolve()), and the plan that it returns.
 
-use super::options::SearchOptions;
+use super::options::{Engine, SearchOptions};
 use crate::error::SettingError;
 use crate::registry::PuzzleFacts;
 use std::path::PathBuf;
@@ -108,6 +108,8 @@ pub enum SearchPlan {
         candidates: u64,
         /// The weight of −ln p in moves; 0 without candidates.
         policy_weight: f64,
+        /// Whether its states lie on the network's device.
+        on_device: bool,
     },
     /// A*.
     AStar,
@@ -170,8 +172,9 @@ impl Plan {
                     ..common
                 }
             }
-            SearchPlan::Beam { n, candidates, policy_weight } => SearchOptions {
+            SearchPlan::Beam { n, candidates, policy_weight, on_device } => SearchOptions {
                 n: Some(Some(n)),
+                engine: on_device.then_some(Engine::Device),
                 candidates: (candidates > 0).then_some(candidates),
                 policy_weight: (candidates > 0).then_some(policy_weight),
                 ..common

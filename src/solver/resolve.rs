@@ -1,7 +1,7 @@
 //! From a request to a plan: every default and every refusal is here. Pure: reads, loads and builds nothing, so that
 //! checking a request is the same call as solving it.
 
-use super::options::{SearchInfo, SearchOptions};
+use super::options::{Engine, SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 use crate::error::SettingError;
 
@@ -53,6 +53,7 @@ const STALE_STEPS: u64 = 4;
 struct HeuristicFacts<'a> {
     /// Whether it is a network or the caller's: `auto` then takes a search that asks in batches.
     is_network: bool,
+    is_model: bool,
     has_policy: bool,
     on_cuda: bool,
     /// The settings of a beam that measured best with the model.
@@ -69,6 +70,7 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
     let model = if matches!(plan, HeuristicPlan::Network { .. }) { facts.model.ok() } else { None };
     let heuristic = HeuristicFacts {
         is_network: model.is_some() || plan == HeuristicPlan::Given,
+        is_model: model.is_some(),
         has_policy: match request.heuristic {
             HeuristicChoice::Given { has_policy } => has_policy,
             _ => model.is_some_and(|model| model.has_policy),
@@ -99,7 +101,8 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         search_uses_perimeter,
         leaves_out_whole_perimeter: request.names_model && proof_perimeter.is_none() && is_default,
         symmetries,
-        images_together: heuristic.on_cuda,
+        // A search on the device fills it alone.
+        images_together: heuristic.on_cuda && !matches!(search, SearchPlan::Beam { on_device: true, .. }),
         proof: plan_proof(search, &options, own_perimeter, facts),
     })
 }
@@ -356,7 +359,31 @@ fn plan_beam(
     let perimeter = plan_perimeter(options.perimeter, own_depth, states, facts)?;
     let policy_weight = options.policy_weight.or(own.and_then(|own| own.policy_weight)).unwrap_or(BEAM_POLICY_WEIGHT);
     let policy_weight = if candidates > 0 { policy_weight } else { 0.0 };
-    Ok((SearchPlan::Beam { n, candidates, policy_weight }, perimeter))
+    let on_device = choose_engine(options, facts, heuristic)?;
+    Ok((SearchPlan::Beam { n, candidates, policy_weight, on_device }, perimeter))
+}
+
+/// Whether the states of a search lie on the network's device. On CUDA they do where they can: the host's cores make children
+/// at a hundredth of the rate at which a GPU evaluates them.
+fn choose_engine(
+    options: &SearchOptions,
+    facts: &Facts<'_>,
+    heuristic: &HeuristicFacts<'_>,
+) -> Result<bool, SettingError> {
+    let can = heuristic.is_model && facts.puzzle.has_move_table;
+    match options.engine.unwrap_or(Engine::Auto) {
+        Engine::Auto => Ok(can && heuristic.on_cuda),
+        Engine::Host => Ok(false),
+        Engine::Device if can => Ok(true),
+        Engine::Device => {
+            let name = &facts.puzzle.name;
+            let reason = match facts.puzzle.has_move_table {
+                true => "it asks a network, and none is used".into(),
+                false => format!("the moves of {name} are no fixed changes of cells that a device could make"),
+            };
+            Err(SettingError::new("engine", format!("device: {reason}: expected host")))
+        }
+    }
 }
 
 fn needs_policy(field: &str) -> SettingError {
@@ -379,6 +406,7 @@ mod tests {
             has_unit_costs: true,
             has_own_goal: true,
             has_own_costs: false,
+            has_move_table: true,
             search: "bwas",
             prefers_network: true,
             heuristics: vec!["zero", "perimeter"],
@@ -450,7 +478,8 @@ mod tests {
         let model = ModelFacts { search: serde_json::from_str(own).expect("a configuration"), ..model(true) };
         let resolved = |settings| plan("beam", settings, &puzzle(), Some(&model)).expect("a plan");
         let plan = resolved("{}");
-        assert_eq!(plan.search, SearchPlan::Beam { n: 40, candidates: CANDIDATES, policy_weight: 2.5 });
+        let beam = SearchPlan::Beam { n: 40, candidates: CANDIDATES, policy_weight: 2.5, on_device: false };
+        assert_eq!(plan.search, beam);
         assert!(matches!(plan.perimeter, PerimeterPlan::UpTo(2, _)), "{plan:?}");
         assert!(matches!(resolved(r#"{"perimeter": 3}"#).perimeter, PerimeterPlan::Exactly(3, _)));
         assert_eq!(resolved(r#"{"perimeter": 0}"#).perimeter, PerimeterPlan::None);
@@ -458,6 +487,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_by_name() {
+        let without_table = PuzzleFacts { has_move_table: false, ..puzzle() };
         let one_way = PuzzleFacts { is_reversible: false, symmetries: 0, ..puzzle() };
         for (search, settings, puzzle, has_policy, field) in [
             ("bwas", r#"{"deferred": true}"#, puzzle(), false, "deferred"),
@@ -469,6 +499,8 @@ mod tests {
             ("beam", r#"{"symmetries": 97}"#, puzzle(), true, "symmetries"),
             ("beam", r#"{"symmetries": 2}"#, one_way.clone(), true, "symmetries"),
             ("beam", r#"{"perimeter": 3}"#, one_way.clone(), true, "perimeter"),
+            ("beam", r#"{"engine": "device"}"#, without_table, true, "engine"),
+            ("bwas", r#"{"engine": "device"}"#, puzzle(), true, "engine"),
             ("bidirectional", "{}", one_way.clone(), true, "search"),
             ("nbs", "{}", one_way, true, "search"),
         ] {

@@ -140,6 +140,9 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
         (vec!["--puzzle", "puzzle8", "--search", "bfs", "--n", "7", "1 2 3 4 5 6 7 8 0"], "--n"),
         (vec!["--puzzle", "puzzle8", "--search", "astar", "--lambda", "0.5", "1 2 3 4 5 6 7 8 0"], "--lambda"),
         (vec!["--puzzle", "puzzle8", "--search", "astar", "--candidates", "2", "1 2 3 4 5 6 7 8 0"], "--candidates"),
+        (vec!["--search", "astar", "--engine", "device", "R"], "--engine"),
+        (vec!["--search", "beam", "--heuristic", "zero", "--engine", "device", "R"], "asks a network"),
+        (vec!["--puzzle", "jugs:8,5,3", "--search", "beam", "--engine", "device", "8,0,0"], "moves of jugs:8,5,3"),
         (vec!["--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0"], "parity"),
         (vec!["--puzzle", "puzzle8", "--goal", "1 2", "1 2 3 4 5 6 7 8 0"], "--goal"),
         (vec!["--puzzle", "lightsout99", "1"], "lightsout15"),
@@ -153,6 +156,20 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
     fs::write(path("ring.json"), one_way).expect("a file");
     let message = refused(&["train", "--puzzle", &path("ring.json"), "--net", "mlp"]);
     assert!(message.contains("cannot be undone"), "{message}");
+}
+
+#[test]
+fn a_beam_on_the_device_solves_as_one_on_the_host() {
+    let solve = |engine| {
+        let words = ["--n", "200", "--symmetries", "1", "--perimeter", "0", "--engine", engine, "--json"];
+        let ran = run(&[&["solve", "--device", "cpu", "--search", "beam"], &words[..], &["R U2 F' L D B2 R' U"]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        json(&ran.out)
+    };
+    let [host, device] = ["host", "device"].map(solve);
+    assert_eq!((&host["config"]["engine"], &device["config"]["engine"]), (&Value::Null, &"device".into()));
+    assert_eq!((&host["length"], &device["length"]), (&10.into(), &10.into()));
+    assert!(device["nodes_evaluated"].as_u64() > Some(1000), "{device}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn a_beam_with_candidates_evaluates_only_these() {
         candidates,
         policy_weight: 1.0,
         perimeter: if depth > 0 { Perimeter::new(&Pancakes::ALL, depth) } else { Perimeter::none() },
+        device: None,
     };
     let (mut all, mut few, mut known) = (0, 0, 0);
     for (start, &distance) in &table {

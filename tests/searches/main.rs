@@ -7,6 +7,7 @@ mod every;
 mod images;
 mod in_flight;
 mod mocks;
+mod on_device;
 mod pancakes;
 mod prove;
 mod sharing;

@@ -8,7 +8,7 @@ use crate::search::nodes::layer::{Layer, MIN_CHUNK};
 use crate::workers::extend;
 
 /// Move probabilities below this count as this.
-const MIN_PROBABILITY: f32 = 1e-4;
+pub(super) const MIN_PROBABILITY: f32 = 1e-4;
 
 /// The candidates among the children of a layer.
 pub(super) struct Candidates {

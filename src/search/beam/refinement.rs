@@ -170,7 +170,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
             roots.sort_unstable_by_key(|root| root.order);
             return Ok(roots);
         }
-        let is_current = from.layer == self.back_pointers.len();
+        let is_current = from.layer == self.back_pointers.len() && self.settings.device.is_none();
         let evaluated = if is_current { None } else { Some(self.evaluate_again(from.layer, heuristic)?) };
         let layer = evaluated.as_ref().unwrap_or(&self.layer);
         let candidates = self.candidates(layer, ROOTS_PER_WIDTH, false)?;

@@ -9,9 +9,9 @@
 //! new class less often than trying all neighbours of the last layer and of the inverses of its states, and the states of
 //! the last layer need not be kept.
 
-use super::ends::EndFinder;
 use super::filling::{Filled, ItemMaker, Keyed, LayerFilling, PartWriter, item_bytes};
 use super::layer::Layer;
+use super::scramble_ends::EndFinder;
 use crate::puzzle::{Class, Move, Puzzle, Reversible, Symmetries};
 use crate::workers::cores;
 use std::sync::atomic::AtomicBool;

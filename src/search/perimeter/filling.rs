@@ -5,8 +5,8 @@
 //! part that is not too large, most lines are still in the cache when the next key comes to them.
 
 use super::classes::Count;
-use super::ends::EndMoves;
 use super::layer::{Layer, LayerShare, PARTS, part};
+use super::scramble_ends::EndMoves;
 use crate::puzzle::{Class, State};
 use crate::workers::on_own_threads;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -7,9 +7,9 @@
 //! | file | what is in it |
 //! | --- | --- |
 //! | `mod` | [`Perimeter`], the table of either form |
-//! | `successors` | which moves may follow a move |
+//! | `following_moves` | which moves may follow a move |
 //! | `states` | the table by states |
-//! | `classes`, `ends`, `filling` | the table by classes, and how its layers are made |
+//! | `classes`, `scramble_ends`, `filling` | the table by classes, and how its layers are made |
 //! | `layer`, `lines` | one layer: a set of fingerprints; its memory |
 //! | `file` | [`PerimeterFolder`]: perimeters on the disk |
 
@@ -19,19 +19,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 mod classes;
-mod ends;
 mod file;
 mod filling;
+mod following_moves;
 mod layer;
 mod lines;
+mod scramble_ends;
 mod states;
-mod successors;
 
 use classes::ClassTable;
 pub use classes::{Count, Extent, OnProgress, PerimeterProgress};
 pub use file::{PerimeterFile, PerimeterFolder, PerimeterStore, SavedPerimeter};
+use following_moves::Successors;
 use states::StateTable;
-use successors::Successors;
 
 /// States that are looked up at a time: while the table's lines are loaded, the keys of the next are computed.
 const LOOKUPS_AT_ONCE: usize = 32;

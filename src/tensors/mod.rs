@@ -1,18 +1,22 @@
-//! Calls of libtorch: without gradients, with errors as values, and numbers read on the host.
+//! Calls of libtorch: without gradients, with errors as values, and numbers read on the host. `operations` has what tch
+//! lacks.
+
+pub(crate) mod operations;
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
+use tch::kind::Element;
 use tch::{Kind, Tensor};
 
 /// Runs without recording gradients. Restores the previous setting after a panic too, which `tch::no_grad` does not.
-pub(super) fn no_grad<T>(run: impl FnOnce() -> T) -> T {
+pub(crate) fn no_grad<T>(run: impl FnOnce() -> T) -> T {
     let _guard = tch::no_grad_guard();
     run()
 }
 
 /// Runs code that calls libtorch, whose errors come as panics: returns a short form of the error, and prints nothing.
-pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     thread_local!(static QUIET: Cell<bool> = const { Cell::new(false) });
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -46,7 +50,7 @@ fn short_message(message: &str) -> String {
 }
 
 /// Whether libtorch's message says, in one of its forms, that a device or the system has too little memory.
-pub(super) fn is_out_of_memory(message: &str) -> bool {
+pub(crate) fn is_out_of_memory(message: &str) -> bool {
     const FORMS: [&str; 7] = [
         "out of memory",
         "alloc_failed", // cuBLAS, cuDNN
@@ -61,28 +65,36 @@ pub(super) fn is_out_of_memory(message: &str) -> bool {
 }
 
 /// The numbers of a tensor as f32 on the host. Waits for the device.
-pub(super) fn host_values(tensor: &Tensor) -> Vec<f32> {
+pub(crate) fn host_values(tensor: &Tensor) -> Vec<f32> {
+    host_numbers(&tensor.to_kind(Kind::Float))
+}
+
+/// The numbers of a tensor of this kind on the host. Waits for the device.
+///
+/// # Panics
+/// If the tensor is of another kind.
+pub(crate) fn host_numbers<T: Element>(tensor: &Tensor) -> Vec<T> {
     #[cfg(test)]
     tests::count_read();
-    let tensor = tensor.detach().to_device(tch::Device::Cpu).to_kind(Kind::Float).contiguous();
-    let mut values = vec![0f32; tensor.numel()];
-    let count = values.len();
-    tensor.copy_data(&mut values, count);
-    values
+    let tensor = tensor.detach().to_device(tch::Device::Cpu).contiguous();
+    let mut numbers = vec![T::ZERO; tensor.numel()];
+    let count = numbers.len();
+    tensor.copy_data(&mut numbers, count);
+    numbers
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     thread_local!(static READS: Cell<usize> = const { Cell::new(0) });
 
-    pub(super) fn count_read() {
+    pub(crate) fn count_read() {
         READS.set(READS.get() + 1);
     }
 
     /// How often this thread has read a tensor's numbers.
-    pub(in crate::neural) fn reads() -> usize {
+    pub(crate) fn reads() -> usize {
         READS.get()
     }
 

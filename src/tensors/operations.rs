@@ -60,16 +60,16 @@ unsafe fn made(call: impl FnOnce(*mut *mut c_void) -> *mut c_char) -> Tensor {
 
 /// The settings of AdamW.
 #[repr(C)]
-pub(super) struct Rates {
-    pub(super) learning_rate: f64,
-    pub(super) beta1: f64,
-    pub(super) beta2: f64,
-    pub(super) weight_decay: f64,
-    pub(super) epsilon: f64,
+pub(crate) struct Rates {
+    pub(crate) learning_rate: f64,
+    pub(crate) beta1: f64,
+    pub(crate) beta2: f64,
+    pub(crate) weight_decay: f64,
+    pub(crate) epsilon: f64,
 }
 
 /// One step of AdamW, in place; `steps` is the number of steps, including this one, as an f32 on the same device.
-pub(super) fn adamw(values: &Tensor, gradient: &Tensor, moments: &[Tensor; 2], steps: &Tensor, rates: &Rates) {
+pub(crate) fn adamw(values: &Tensor, gradient: &Tensor, moments: &[Tensor; 2], steps: &Tensor, rates: &Rates) {
     let tensors = [values, gradient, &moments[0], &moments[1], steps].map(pointer);
     // SAFETY: all are tensors, which outlive the call.
     unsafe { check(costar_fused_adamw(&tensors, rates)) };
@@ -77,7 +77,7 @@ pub(super) fn adamw(values: &Tensor, gradient: &Tensor, moments: &[Tensor; 2], s
 
 /// A dense layer and ReLU on `samples × inputs`, with weights `outputs × inputs` and one bias per output; one kernel where
 /// the device has one. Not differentiable.
-pub(super) fn linear_relu(input: &Tensor, weight: &Tensor, bias: &Tensor) -> Tensor {
+pub(crate) fn linear_relu(input: &Tensor, weight: &Tensor, bias: &Tensor) -> Tensor {
     let tensors = [input, weight, bias].map(pointer);
     // SAFETY: all are tensors, which outlive the call.
     unsafe { made(|made| costar_linear_relu(&tensors, made)) }
@@ -85,14 +85,14 @@ pub(super) fn linear_relu(input: &Tensor, weight: &Tensor, bias: &Tensor) -> Ten
 
 /// A 3×3 convolution with "same" padding, for training: from `samples × (cells · inputs)`, with taps
 /// `outputs × 3 × 3 × inputs`, to `samples × (cells · outputs)`.
-pub(super) fn convolution(images: &Tensor, taps: &Tensor, grid: Grid) -> Tensor {
+pub(crate) fn convolution(images: &Tensor, taps: &Tensor, grid: Grid) -> Tensor {
     let (rows, columns) = (grid.rows as i64, grid.columns as i64);
     // SAFETY: all are tensors, which outlive the call.
     unsafe { made(|made| costar_convolution(pointer(images), pointer(taps), rows, columns, made)) }
 }
 
 /// Copies numbers to a device; to CUDA through pinned memory, without waiting.
-pub(super) fn to_device<T: tch::kind::Element + Copy>(numbers: &[T], device: tch::Device) -> Tensor {
+pub(crate) fn to_device<T: tch::kind::Element + Copy>(numbers: &[T], device: tch::Device) -> Tensor {
     if !device.is_cuda() || numbers.is_empty() {
         return Tensor::from_slice(numbers).to_device(device);
     }
@@ -107,11 +107,11 @@ pub(super) fn to_device<T: tch::kind::Element + Copy>(numbers: &[T], device: tch
 }
 
 /// Copies a tensor to pinned memory without waiting. The device writes it after all earlier work.
-pub(super) struct AsyncDownload(*mut c_void);
+pub(crate) struct AsyncDownload(*mut c_void);
 
 impl AsyncDownload {
     /// Begins the copy.
-    pub(super) fn begin(tensor: &Tensor) -> Self {
+    pub(crate) fn begin(tensor: &Tensor) -> Self {
         let mut download = null_mut();
         // SAFETY: it is a tensor, which outlives the call; the call writes its result.
         unsafe { check(costar_begin_download(pointer(tensor), &mut download)) };
@@ -119,7 +119,7 @@ impl AsyncDownload {
     }
 
     /// Whether the copy is done, or has failed, which [`AsyncDownload::end`] reports.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         let mut is_done = true;
         // SAFETY: `begin` made it, and the message is taken.
         let checked = unsafe { checked(costar_is_downloaded(self.0, &mut is_done)) };
@@ -127,7 +127,7 @@ impl AsyncDownload {
     }
 
     /// Waits for the tensor on the host.
-    pub(super) fn end(&self) -> Tensor {
+    pub(crate) fn end(&self) -> Tensor {
         // SAFETY: `begin` made it; the call makes a tensor.
         unsafe { made(|made| costar_end_download(self.0, made)) }
     }

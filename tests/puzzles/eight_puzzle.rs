@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 const START: &str = "0 1 2 3 4 5 6 7 8";
 
 fn rows() -> Vec<(String, [u64; 5])> {
-    let lines = include_str!("../test-data/eight-puzzle.tsv").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("../../test-data/eight-puzzle.tsv").lines().filter(|line| !line.starts_with('#'));
     lines
         .map(|line| {
             let (board, numbers) = line.split_once('\t').expect("a tab behind the board");

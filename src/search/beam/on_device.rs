@@ -1,0 +1,77 @@
+//! A step of a beam whose layers lie on a device.
+
+use super::cut::Key;
+use super::sharing::{BackPointers, LayerSolution, StateId};
+use super::{BeamRun, PATH_WEIGHT, PRIOR_WEIGHT};
+use crate::heuristic::HeuristicError;
+use crate::puzzle::{Cost, Puzzle, replay};
+use crate::search::device::DeviceEngine;
+use crate::search::device::layers::{DeviceLayers, Hit, Weights};
+use crate::search::limits::Interrupt;
+use crate::search::{Control, Limit};
+
+impl<'a, P: Puzzle> BeamRun<'a, P> {
+    /// Makes the first layer on the device.
+    pub(super) fn begin_on_device(&mut self, engine: &'a DeviceEngine) -> Result<DeviceLayers<'a>, HeuristicError> {
+        let mut row = vec![0; self.puzzle.encoding().cells];
+        self.puzzle.encode(&self.start, &mut row);
+        let weights = Weights {
+            n: self.settings.n,
+            candidates: self.settings.candidates,
+            policy: self.settings.policy_weight,
+            min_probability: super::candidates::MIN_PROBABILITY,
+            prior: PRIOR_WEIGHT,
+            path: PATH_WEIGHT,
+        };
+        self.stats.evaluated += 1;
+        engine.layers(&row, weights)
+    }
+
+    /// Goes from one layer to the next on the device, unless a solution is found.
+    pub(super) fn step_on_device(
+        &mut self,
+        layers: &mut DeviceLayers<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<(), Interrupt> {
+        self.report(control);
+        let bytes = layers.bytes() + self.bytes();
+        if let Some(limit) = control.reached(&|| bytes) {
+            return Err(limit.into());
+        }
+        let budget = control.nodes_left(self.stats.generated);
+        let chosen = layers.choose(budget)?;
+        self.stats.expanded += self.width;
+        self.stats.generated += chosen.count;
+        self.cut_off |= chosen.cut_off;
+        self.take_hits(&chosen.hits)?;
+        let is_spent = chosen.count == budget && chosen.count > 0;
+        self.agree(is_spent.then_some(Limit::Nodes), control)?;
+        if self.best.is_some() {
+            return Ok(());
+        }
+        let kept = layers.keep(&mut self.stats.evaluated, || control.reached(&|| bytes))?;
+        self.stats.stored = self.stats.evaluated;
+        self.cut_off |= kept.cut_off;
+        self.back_pointers.push(BackPointers { parents: kept.parents, owners: Vec::new(), moves: kept.moves });
+        self.width = layers.width();
+        self.note_nearest(kept.nearest.map(|nearest| (nearest, self.back_pointers.len() as Cost)));
+        Ok(())
+    }
+
+    /// Takes the first of the children near a goal, the nearest first, that the perimeter has when it is made on the host.
+    fn take_hits(&mut self, hits: &[Hit]) -> Result<(), HeuristicError> {
+        for (i, &Hit { parent, action }) in hits.iter().enumerate() {
+            let parent = StateId { rank: 0, index: parent };
+            let mut moves = self.path_to(self.back_pointers.len(), parent)?;
+            moves.push(action);
+            if let Ok((child, cost)) = replay(self.puzzle, &self.start, &moves)
+                && let Some(rest) = self.settings.perimeter.path_to_goal(self.puzzle, &child)
+            {
+                let order = (Key::new(0.0, i as u64), action);
+                self.solution = Some(LayerSolution { cost: cost + rest.len() as Cost, order, parent, rest });
+                break;
+            }
+        }
+        Ok(())
+    }
+}

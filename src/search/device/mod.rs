@@ -1,0 +1,124 @@
+//! A beam whose layers lie on a device, as tensors: every step is an operation of libtorch, so that a GPU is never idle, and
+//! the CPU runs the same code.
+//!
+//! - A layer is a tensor of bytes, `width × cells`, with a value, a score and the policy priors of each state.
+//! - The 64-bit hashes of all children come from the rows of their parents, before any child is made: see `moves`. Illegal
+//!   moves, and children that were evaluated before, are left out.
+//! - The most promising children are chosen by one top-k; of equal ones, the most promising stays. Only these are made and
+//!   evaluated, in chunks, and another top-k keeps the next layer.
+//! - Evaluated states are known by a direct-mapped table of hashes. A new hash overwrites another one in its slot: the loss of
+//!   an entry may cost an evaluation, never a state.
+//! - Children near a goal are known by the sorted hashes of all states within some moves: see `near_goals`. The host replays a
+//!   hit and looks it up in its perimeter before it counts.
+//! - The host keeps parents and moves of all layers. What follows the layers, refinement and proof, runs on the host.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `mod` | [`DeviceEngine`]; [`RowNetwork`], the network that it asks |
+//! | `layers` | the layers of one search |
+//! | `moves` | a [`MoveTable`](crate::puzzle::MoveTable) as tensors: hashes of children, and children |
+//! | `near_goals` | the states near the goals, by hash |
+
+use crate::heuristic::HeuristicError;
+use crate::puzzle::Puzzle;
+use crate::tensors::{caught, is_out_of_memory, no_grad};
+use moves::Moves;
+use near_goals::NearGoals;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tch::Tensor;
+
+pub(super) mod layers;
+mod moves;
+mod near_goals;
+
+/// States near the goals: at most, on the CPU and on CUDA.
+const MAX_NEAR_GOALS: [usize; 2] = [1 << 20, 1 << 25];
+
+/// A network that reads rows where they lie.
+pub trait RowNetwork: Send {
+    /// The device on which the rows must lie.
+    fn device(&self) -> tch::Device;
+
+    /// Whether it has move probabilities.
+    fn has_policy(&self) -> bool;
+
+    /// The number of rows that should be evaluated at once.
+    fn chunk(&self) -> usize;
+
+    /// Evaluates rows of symbols, `states × cells` bytes: the cost-to-go of each, f32, which may be negative; and the move
+    /// probabilities, f32, `states × moves`, if they are asked for.
+    ///
+    /// # Panics
+    /// As libtorch does, if the device fails.
+    fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>);
+}
+
+/// A puzzle's moves and a network on one device, for searches one after the other.
+pub struct DeviceEngine {
+    parts: Mutex<Parts>,
+}
+
+struct Parts {
+    network: Box<dyn RowNetwork>,
+    moves: Moves,
+    near_goals: NearGoals,
+}
+
+impl DeviceEngine {
+    /// The moves of a puzzle, and its goals, at least one, on the network's device; `None` if the puzzle has no
+    /// [`MoveTable`](crate::puzzle::MoveTable).
+    ///
+    /// `perimeter_depth` is the depth of the perimeter that the searches use: states near the goals are known to at most this
+    /// depth.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn new<P: Puzzle>(
+        puzzle: &P,
+        goals: &[P::State],
+        network: Box<dyn RowNetwork>,
+        perimeter_depth: u32,
+    ) -> Result<Option<Self>, HeuristicError> {
+        let Some(table) = puzzle.move_table() else { return Ok(None) };
+        let encoding = puzzle.encoding();
+        let mut rows = vec![0; goals.len() * encoding.cells];
+        for (goal, row) in goals.iter().zip(rows.chunks_mut(encoding.cells)) {
+            puzzle.encode(goal, row);
+        }
+        on_device(|| {
+            let device = network.device();
+            let moves = Moves::new(&table, &encoding, device);
+            let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
+            let most = MAX_NEAR_GOALS[usize::from(device.is_cuda())];
+            let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most);
+            Some(DeviceEngine { parts: Mutex::new(Parts { network, moves, near_goals }) })
+        })
+    }
+
+    /// Whether the network has move probabilities.
+    pub fn has_policy(&self) -> bool {
+        self.parts().network.has_policy()
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for DeviceEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DeviceEngine({:?})", self.parts().network.device())
+    }
+}
+
+/// Runs operations of libtorch, whose errors come as panics.
+fn on_device<T>(run: impl FnOnce() -> T) -> Result<T, HeuristicError> {
+    caught(|| no_grad(run)).map_err(|message| {
+        HeuristicError(match is_out_of_memory(&message) {
+            true => {
+                format!("the device has too little memory for a beam of this width: expected a smaller `n` ({message})")
+            }
+            false => message,
+        })
+    })
+}

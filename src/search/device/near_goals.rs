@@ -1,0 +1,115 @@
+//! All states within some moves of the goals, by hash, found breadth-first on the device.
+
+use super::moves::Moves;
+use tch::{Kind, Tensor};
+
+/// The states near the goals.
+pub(super) struct NearGoals {
+    /// Their hashes, in ascending order.
+    hashes: Tensor,
+    /// The number of moves to the nearest goal, of each.
+    depths: Tensor,
+    /// All states within this many moves are known.
+    pub(super) depth: u32,
+}
+
+impl NearGoals {
+    /// The states within `max_depth` moves of the goals, or fewer, so that there are at most `most`. Moves must have inverses
+    /// among the moves, so that a state is as far from a goal as the goal is from it.
+    pub(super) fn new(moves: &Moves, goals: &Tensor, max_depth: u32, most: usize) -> Self {
+        let (mut rows, mut layer) = unique(goals, &moves.hashes(goals));
+        let mut found = NearGoals { depths: Tensor::zeros_like(&layer), hashes: layer.shallow_clone(), depth: 0 };
+        while found.depth < max_depth && layer.size()[0] > 0 {
+            // The next layer has about as many times more states.
+            let (hashes, legal) = moves.child_hashes(&rows);
+            if hashes.numel() / 2 > most {
+                break;
+            }
+            let hashes = hashes.flatten(0, 1);
+            let mut is_new = found.find(&hashes).0.logical_not();
+            if let Some(legal) = legal {
+                is_new = is_new.logical_and(&legal.flatten(0, 1));
+            }
+            let children = is_new.nonzero().flatten(0, 1);
+            let (children, next) = unique(&children, &hashes.index_select(0, &children));
+            if found.hashes.numel() + next.numel() > most {
+                break;
+            }
+            found.depth += 1;
+            let parents = children.divide_scalar_mode(moves.count, "floor");
+            rows = moves.children(&rows.index_select(0, &parents), &children.remainder(moves.count));
+            let (hashes, order) = Tensor::cat(&[&found.hashes, &next], 0).sort(0, false);
+            let depths = Tensor::cat(&[found.depths, Tensor::full_like(&next, i64::from(found.depth))], 0);
+            (found.hashes, found.depths) = (hashes, depths.index_select(0, &order));
+            layer = next;
+        }
+        found.depths = found.depths.to_kind(Kind::Uint8);
+        found
+    }
+
+    /// Whether states with these hashes are near the goals, and their places in the table, which mean nothing where they are
+    /// not.
+    fn find(&self, hashes: &Tensor) -> (Tensor, Tensor) {
+        let last = self.hashes.size()[0] - 1;
+        let places = hashes.searchsorted(&self.hashes, false, false, "left", None::<&Tensor>).clamp_max(last);
+        (self.hashes.index_select(0, &places).eq_tensor(hashes), places)
+    }
+
+    /// The indices of the hashes of states near the goals, and the number of moves to the nearest goal of each. Waits for the
+    /// device.
+    pub(super) fn hits(&self, hashes: &Tensor) -> (Tensor, Tensor) {
+        let (is_near, places) = self.find(hashes);
+        let hits = is_near.nonzero().flatten(0, 1);
+        let depths = self.depths.index_select(0, &places.index_select(0, &hits));
+        (hits, depths)
+    }
+}
+
+/// The first of the things with each hash, with that hash, in the order of the hashes. Waits for the device.
+pub(super) fn unique(things: &Tensor, hashes: &Tensor) -> (Tensor, Tensor) {
+    let (hashes, order) = hashes.sort_stable(true, 0, false);
+    let is_first = Tensor::ones_like(&hashes).to_kind(Kind::Bool);
+    let count = hashes.size()[0];
+    if count > 1 {
+        let differs = hashes.narrow(0, 1, count - 1).not_equal_tensor(&hashes.narrow(0, 0, count - 1));
+        is_first.narrow(0, 1, count - 1).copy_(&differs);
+    }
+    let firsts = is_first.nonzero().flatten(0, 1);
+    (things.index_select(0, &order.index_select(0, &firsts)), hashes.index_select(0, &firsts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::tiles::Puzzle8;
+    use crate::puzzle::{Reversible, laws};
+    use crate::tensors::host_numbers;
+    use tch::Device;
+
+    fn near<P: Reversible>(puzzle: &P, depth: u32, most: usize) -> NearGoals {
+        let (encoding, goal) = (puzzle.encoding(), puzzle.goals()[0]);
+        let moves = Moves::new(&puzzle.move_table().expect("a table"), &encoding, Device::Cpu);
+        let mut row = vec![0; encoding.cells];
+        puzzle.encode(&goal, &mut row);
+        NearGoals::new(&moves, &Tensor::from_slice(&row).view([1, -1]), depth, most)
+    }
+
+    fn counts(found: &NearGoals) -> Vec<usize> {
+        let depths: Vec<u8> = host_numbers(&found.depths);
+        (0..=found.depth).map(|depth| depths.iter().filter(|&&other| u32::from(other) == depth).count()).collect()
+    }
+
+    #[test]
+    fn there_are_as_many_states_at_each_depth_as_on_the_host() {
+        assert_eq!(counts(&near(&Cube3, 4, usize::MAX)), laws::states_by_depth(&Cube3, 4));
+        assert_eq!(counts(&near(&Puzzle8::default(), 12, usize::MAX)), laws::states_by_depth(&Puzzle8::default(), 12));
+        assert_eq!(near(&Cube3, 0, usize::MAX).depth, 0);
+    }
+
+    #[test]
+    fn the_depth_follows_the_limit() {
+        let found = near(&Cube3, 9, 2000);
+        assert_eq!((found.depth, found.hashes.size()[0]), (3, 1 + 12 + 114 + 1068));
+    }
+}

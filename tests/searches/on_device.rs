@@ -1,0 +1,170 @@
+//! Beams whose layers lie on a device, here the CPU, beside beams on the host.
+
+use costar::heuristic::zero;
+use costar::puzzle::lightsout::LightsOut;
+use costar::puzzle::tiles::Puzzle8;
+use costar::puzzle::{Move, Reversible};
+use costar::search::beam::Beam;
+use costar::search::device::{DeviceEngine, RowNetwork};
+use costar::search::perimeter::Perimeter;
+use costar::search::{Control, End, Limit, Limits, Search, SearchResult};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use tch::{Kind, Tensor};
+
+/// The distance and the move probabilities of a state, by its row.
+type Known = HashMap<Vec<u8>, (f32, Vec<f32>)>;
+
+/// Knows every state. Moves that lead nearer are the likely ones.
+struct Table {
+    known: Arc<Known>,
+    has_policy: bool,
+}
+
+impl RowNetwork for Table {
+    fn device(&self) -> tch::Device {
+        tch::Device::Cpu
+    }
+
+    fn has_policy(&self) -> bool {
+        self.has_policy
+    }
+
+    fn chunk(&self) -> usize {
+        1000
+    }
+
+    fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
+        let cells = rows.size()[1] as usize;
+        let bytes: Vec<u8> = Vec::try_from(rows.flatten(0, 1)).expect("bytes");
+        let known: Vec<&(f32, Vec<f32>)> = bytes.chunks(cells).map(|row| &self.known[row]).collect();
+        let values: Vec<f32> = known.iter().map(|(distance, _)| *distance).collect();
+        let policy: Vec<f32> = known.iter().flat_map(|(_, policy)| policy).copied().collect();
+        let policy = Tensor::from_slice(&policy).view([rows.size()[0], -1]).to_kind(Kind::Float);
+        (Tensor::from_slice(&values), with_policy.then_some(policy))
+    }
+}
+
+/// Every state with its distance from the goals, the nearest first.
+fn distances<P: Reversible>(puzzle: &P) -> Vec<(P::State, u32)> {
+    let mut found: HashMap<P::State, u32> = puzzle.goals().into_iter().map(|goal| (goal, 0)).collect();
+    let (mut queue, mut all) = (VecDeque::from(puzzle.goals()), Vec::new());
+    while let Some(state) = queue.pop_front() {
+        let distance = found[&state];
+        all.push((state, distance));
+        for action in 0..puzzle.move_count() as Move {
+            if let Some(child) = puzzle.apply(&state, action).filter(|child| !found.contains_key(child)) {
+                found.insert(child, distance + 1);
+                queue.push_back(child);
+            }
+        }
+    }
+    all
+}
+
+struct Puzzles<P: Reversible> {
+    puzzle: P,
+    all: Vec<(P::State, u32)>,
+    known: Arc<Known>,
+}
+
+impl<P: Reversible> Puzzles<P> {
+    fn new(puzzle: P) -> Self {
+        let all = distances(&puzzle);
+        let by_state: HashMap<P::State, u32> = all.iter().copied().collect();
+        let row = |(state, distance): &(P::State, u32)| {
+            let mut row = vec![0; puzzle.encoding().cells];
+            puzzle.encode(state, &mut row);
+            let nearer = |action| puzzle.apply(state, action).is_some_and(|child| by_state[&child] < *distance);
+            let policy = (0..puzzle.move_count() as Move).map(|action| if nearer(action) { 0.8 } else { 0.02 });
+            (row, (*distance as f32, policy.collect()))
+        };
+        let known = Arc::new(all.iter().map(row).collect());
+        Puzzles { puzzle, all, known }
+    }
+
+    fn beam(&self, n: usize, has_policy: bool, depth: u32) -> Beam<P::State> {
+        let perimeter = match depth {
+            0 => Perimeter::none(),
+            depth => Perimeter::new(&self.puzzle, depth),
+        };
+        let network = Table { known: Arc::clone(&self.known), has_policy };
+        let engine = DeviceEngine::new(&self.puzzle, &self.puzzle.goals(), Box::new(network), depth);
+        let device = engine.expect("the CPU works").map(Arc::new);
+        assert!(device.is_some());
+        let candidates = if has_policy { 2 } else { 0 };
+        Beam { candidates, policy_weight: 1.0, perimeter, device, ..Beam::new(n) }
+    }
+
+    fn run(&self, beam: &Beam<P::State>, start: &P::State, limits: &Limits, stop: bool) -> SearchResult {
+        let (stop, mut watch) = (AtomicBool::new(stop), |_: &_| ());
+        let mut control = Control::new(limits, &stop, &mut watch);
+        beam.run(&self.puzzle, start, &mut zero(), &mut control).expect("the CPU works")
+    }
+
+    /// Solutions have the length that they must have, whether states are cut off or not.
+    fn check(&self) {
+        let every = self.all.len() / 8;
+        for (n, has_policy, depth) in [(1 << 20, false, 0), (20, false, 0), (10, true, 0), (10, true, 4)] {
+            let beam = self.beam(n, has_policy, depth);
+            let host = Beam { device: None, candidates: 0, ..beam.clone() };
+            for (start, distance) in self.all.iter().step_by(every) {
+                let result = self.run(&beam, start, &Limits::default(), false);
+                assert_eq!((result.end, result.cost), (End::Solved, Some(*distance)), "n {n}, depth {depth}");
+                assert_eq!(
+                    result,
+                    SearchResult { stats: result.stats, ..self.run(&beam, start, &Limits::default(), false) }
+                );
+                if n > self.all.len() {
+                    let on_host = self.run(&host, start, &Limits::default(), false);
+                    assert_eq!((on_host.cost, on_host.proven_optimal), (result.cost, result.proven_optimal));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_beam_on_the_device_finds_shortest_solutions_with_exact_distances() {
+    Puzzles::new(Puzzle8::default()).check();
+    Puzzles::new(LightsOut::<1>::new(4)).check();
+}
+
+#[test]
+fn limits_end_a_beam_on_the_device() {
+    let puzzles = Puzzles::new(Puzzle8::default());
+    let (start, distance) = *puzzles.all.last().expect("a hardest board");
+    assert_eq!(distance, 31);
+    let beam = puzzles.beam(100, true, 0);
+    let run = |limits: Limits, stop| puzzles.run(&beam, &start, &limits, stop);
+    let nodes = run(Limits { nodes: Some(500), ..Limits::default() }, false);
+    assert_eq!(nodes.end, End::Limit(Limit::Nodes));
+    assert!(nodes.stats.generated <= 500 && nodes.stats.evaluated > 100, "{:?}", nodes.stats);
+    let time = run(Limits { time: Some(Duration::ZERO), ..Limits::default() }, false);
+    assert_eq!(time.end, End::Limit(Limit::Time));
+    let memory = run(Limits { memory: Some(1000), ..Limits::default() }, false);
+    assert_eq!(memory.end, End::Limit(Limit::Memory));
+    assert_eq!(run(Limits::default(), true).end, End::Limit(Limit::Stopped));
+    let whole = run(Limits::default(), false);
+    assert_eq!(whole.stats.stored, whole.stats.evaluated);
+    assert!(whole.stats.generated + 1 >= whole.stats.evaluated && whole.stats.expanded > 1000, "{:?}", whole.stats);
+}
+
+#[test]
+fn a_board_without_a_solution_ends() {
+    let puzzles = Puzzles::new(LightsOut::<1>::new(4));
+    let beam = puzzles.beam(1 << 16, false, 0);
+    // One light alone: no presses put it out, and the table of distances has no row for it.
+    let known: Known = (0..1u32 << 16)
+        .map(|lights| ((0..16).map(|cell| (lights >> cell & 1) as u8).collect(), (3.0, vec![1.0 / 16.0; 16])))
+        .collect();
+    let network = Table { known: Arc::new(known), has_policy: false };
+    let engine =
+        DeviceEngine::new(&puzzles.puzzle, &puzzles.puzzle.goals(), Box::new(network), 0).expect("the CPU works");
+    let beam = Beam { device: engine.map(Arc::new), ..beam };
+    let result = puzzles.run(&beam, &[1], &Limits::default(), false);
+    assert!(matches!(result.end, End::NoSolution | End::Limit(Limit::Width)), "{:?}", result.end);
+    assert!(result.stats.evaluated >= 4096);
+}
