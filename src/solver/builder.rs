@@ -214,7 +214,7 @@ impl<P: Puzzle> Builder<P> {
         else {
             return Ok(None);
         };
-        log::info!("the states of the beam lie on {device}");
+        log::debug!("the states of the beam lie on {device}");
         let model = Model::read(folder, &**self.entry.puzzle(), device, self.precision)?;
         Ok(Some(Box::new(ModelOnDevice::new(model, device))))
     }

@@ -162,7 +162,8 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
 fn a_beam_on_the_device_solves_as_one_on_the_host() {
     let solve = |engine| {
         let words = ["--n", "200", "--symmetries", "1", "--perimeter", "0", "--engine", engine, "--json"];
-        let ran = run(&[&["solve", "--device", "cpu", "--search", "beam"], &words[..], &["R U2 F' L D B2 R' U"]].concat());
+        let ran =
+            run(&[&["solve", "--device", "cpu", "--search", "beam"], &words[..], &["R U2 F' L D B2 R' U"]].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
         json(&ran.out)
     };

@@ -1,5 +1,6 @@
 //! The layers of one search on a device.
 
+use super::laps::Laps;
 use super::near_goals::unique;
 use super::{DeviceEngine, Parts, on_device};
 use crate::heuristic::HeuristicError;
@@ -8,7 +9,7 @@ use crate::search::Limit;
 use crate::search::limits::Interrupt;
 use crate::search::nodes::NodeId;
 use crate::tensors::operations::AsyncDownload;
-use crate::tensors::{caught, host_numbers, host_values, is_out_of_memory};
+use crate::tensors::{caught, host_numbers, host_values, is_out_of_memory, no_grad};
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
 
@@ -19,6 +20,9 @@ const SLOTS_PER_WIDTH: usize = 256;
 const MIN_SLOTS: usize = 1 << 16;
 const MAX_SLOTS: usize = 1 << 27;
 
+/// The bits of a hash above this one tell its slot.
+const SLOT_SHIFT: i64 = 32;
+
 /// The fewest rows that are evaluated at once where memory is short.
 const MIN_CHUNK: i64 = 1 << 10;
 
@@ -26,7 +30,7 @@ const MIN_CHUNK: i64 = 1 << 10;
 const MAX_HITS: i64 = 64;
 
 /// How a layer is scored and cut.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(in crate::search) struct Weights {
     /// The width.
     pub(in crate::search) n: usize,
@@ -85,6 +89,9 @@ pub(in crate::search) struct DeviceLayers<'a> {
     evaluated: Tensor,
     /// Rows that are evaluated at once.
     chunk: i64,
+    /// The number of bits by which a hash is shifted for its slot.
+    shift: Tensor,
+    laps: Laps,
 }
 
 impl DeviceEngine {
@@ -105,6 +112,8 @@ impl DeviceEngine {
                 chosen: Tensor::zeros([0], (Kind::Int64, device)),
                 evaluated: Tensor::zeros([slots as i64], (Kind::Int64, device)),
                 chunk: parts.network.chunk() as i64,
+                shift: Tensor::from(SLOT_SHIFT).to_device(device),
+                laps: Laps::new(device),
                 rows,
                 weights,
                 parts,
@@ -136,6 +145,7 @@ impl DeviceLayers<'_> {
     pub(in crate::search) fn choose(&mut self, budget: u64) -> Result<Chosen, HeuristicError> {
         on_device(|| {
             let Weights { n, candidates, .. } = self.weights;
+            self.laps.restart();
             let (hashes, legal) = self.parts.moves.child_hashes(&self.rows);
             let hashes = hashes.flatten(0, 1);
             let is_known = self.evaluated.index_select(0, &self.slots(&hashes)).eq_tensor(&hashes);
@@ -143,6 +153,7 @@ impl DeviceLayers<'_> {
                 Some(legal) => is_known.logical_or(&legal.flatten(0, 1).logical_not()),
                 None => is_known,
             };
+            self.laps.end("hash children");
             let (children, cut_off) = match &self.priors {
                 Some(priors) if candidates > 0 => {
                     let keys = (self.values.unsqueeze(1) + priors).flatten(0, 1).masked_fill(&is_out, f64::INFINITY);
@@ -156,9 +167,11 @@ impl DeviceLayers<'_> {
                 }
                 _ => (is_out.logical_not().nonzero().flatten(0, 1), false),
             };
+            self.laps.end("choose candidates");
             let (children, hashes) = unique(&children, &hashes.index_select(0, &children));
             let count = children.size()[0].min(i64::try_from(budget).unwrap_or(i64::MAX));
             let (children, hashes) = (children.narrow(0, 0, count), hashes.narrow(0, 0, count));
+            self.laps.end("drop equal ones");
             let (hits, rest) = self.parts.near_goals.hits(&hashes);
             let (_, order) = rest.sort_stable(true, 0, false);
             let few = hits.size()[0].min(MAX_HITS);
@@ -166,7 +179,9 @@ impl DeviceLayers<'_> {
             let moves = self.parts.moves.count;
             let hit = |child| Hit { parent: (child / moves) as NodeId, action: (child % moves) as Move };
             let hits = host_numbers::<i64>(&near).into_iter().map(hit).collect();
+            self.laps.end("look up goals");
             self.note_evaluated(&hashes);
+            self.laps.end("note hashes");
             self.chosen = children;
             Chosen { count: count as u64, hits, cut_off }
         })
@@ -183,6 +198,7 @@ impl DeviceLayers<'_> {
     ) -> Result<Kept, Interrupt> {
         let count = self.chosen.size()[0];
         let (mut values, mut priors) = (Vec::new(), Vec::new());
+        self.laps.restart();
         let mut done = 0;
         while done < count {
             if let Some(limit) = reached() {
@@ -190,7 +206,13 @@ impl DeviceLayers<'_> {
             }
             let length = self.chunk.min(count - done);
             let estimates = caught(|| {
-                crate::tensors::no_grad(|| self.estimates(&self.children(&self.chosen.narrow(0, done, length))))
+                no_grad(|| {
+                    let rows = self.children(&self.chosen.narrow(0, done, length));
+                    self.laps.end("make children");
+                    let estimates = self.estimates(&rows);
+                    self.laps.end("evaluate");
+                    estimates
+                })
             });
             match estimates {
                 Ok((chunk, prior)) => {
@@ -211,6 +233,7 @@ impl DeviceLayers<'_> {
             return Ok(Kept { parents: Vec::new(), moves: Vec::new(), nearest: None, cut_off: false });
         }
         let kept = on_device(|| self.cut(&Tensor::cat(&values, 0), &priors))?;
+        self.laps.end("keep the best");
         match kept.nearest {
             Some(nearest) if !nearest.is_finite() => {
                 Err(HeuristicError(format!("the network's estimate is {nearest}: its weights are damaged")).into())
@@ -270,8 +293,7 @@ impl DeviceLayers<'_> {
 
     /// The slots of hashes: bits that differ from those by which hashes in one slot are told apart.
     fn slots(&self, hashes: &Tensor) -> Tensor {
-        let shift = Tensor::from(32i64).to_device(hashes.device());
-        hashes.bitwise_right_shift(&shift).bitwise_and(self.evaluated.size()[0] - 1)
+        hashes.bitwise_right_shift(&self.shift).bitwise_and(self.evaluated.size()[0] - 1)
     }
 
     /// Adds hashes, all different, to the evaluated states. Of several in one slot, the greatest stays, whatever the order in

@@ -16,17 +16,21 @@
 //! | --- | --- |
 //! | `mod` | [`DeviceEngine`]; [`RowNetwork`], the network that it asks |
 //! | `layers` | the layers of one search |
+//! | `laps` | the time of each part, for the log |
 //! | `moves` | a [`MoveTable`](crate::puzzle::MoveTable) as tensors: hashes of children, and children |
 //! | `near_goals` | the states near the goals, by hash |
 
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Puzzle;
+use crate::search::limits::Interrupt;
 use crate::tensors::{caught, is_out_of_memory, no_grad};
+use layers::Weights;
 use moves::Moves;
 use near_goals::NearGoals;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tch::Tensor;
 
+mod laps;
 pub(super) mod layers;
 mod moves;
 mod near_goals;
@@ -91,8 +95,33 @@ impl DeviceEngine {
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
             let most = MAX_NEAR_GOALS[usize::from(device.is_cuda())];
             let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most);
-            Some(DeviceEngine { parts: Mutex::new(Parts { network, moves, near_goals }) })
-        })
+            let engine = DeviceEngine { parts: Mutex::new(Parts { network, moves, near_goals }) };
+            engine.warm_up(&rows[..encoding.cells]).map(|()| Some(engine))
+        })?
+    }
+
+    /// Evaluates chunks of several sizes, and makes two small layers, so that no search loads the device's code.
+    fn warm_up(&self, goal: &[u8]) -> Result<(), HeuristicError> {
+        let n = self.parts().network.chunk();
+        let candidates = usize::from(self.has_policy());
+        on_device(|| {
+            let network = &self.parts().network;
+            let sizes = if network.device().is_cuda() { vec![n, 3 * n / 4, n / 2, n / 4, n / 8] } else { Vec::new() };
+            for size in sizes {
+                let rows = Tensor::from_slice(goal).to_device(network.device()).repeat([size as i64, 1]);
+                drop(network.evaluate(&rows, candidates > 0));
+            }
+        })?;
+        let mut layers = self.layers(goal, Weights { n, candidates, ..Weights::default() })?;
+        for _ in 0..2 {
+            layers.choose(u64::MAX)?;
+            let kept = layers.keep(&mut 0, || None);
+            kept.map(drop).or_else(|interrupt| match interrupt {
+                Interrupt::Failed(error) => Err(error),
+                Interrupt::Limit(_) => Ok(()),
+            })?;
+        }
+        Ok(())
     }
 
     /// Whether the network has move probabilities.
