@@ -55,7 +55,7 @@ impl MoveTable {
     /// # Panics
     /// If the states do not tell all cells apart, or a move is not a permutation.
     pub(super) fn permutations_of<P: Encode>(puzzle: &P, start: P::State) -> MoveTable {
-        /// Symbols of a cell in so many states are never those of another cell by chance.
+        /// With this many states, no two cells have the same symbols by chance.
         const STATES: usize = 64;
         let (moves, cells) = (puzzle.move_count(), puzzle.encoding().cells);
         let apply = |state: &P::State, action: usize| puzzle.apply(state, action as Move).expect("every move is legal");

@@ -127,7 +127,7 @@ impl DeviceEngine {
 }
 
 impl DeviceLayers<'_> {
-    /// Whether states of the layer are left.
+    /// The number of states in the layer.
     pub(in crate::search) fn width(&self) -> u64 {
         self.rows.size()[0] as u64
     }
@@ -291,7 +291,7 @@ impl DeviceLayers<'_> {
         (values.clamp_min(0.0), policies.map(prior))
     }
 
-    /// The slots of hashes: bits that differ from those by which hashes in one slot are told apart.
+    /// The slot of each hash, by its upper half.
     fn slots(&self, hashes: &Tensor) -> Tensor {
         hashes.bitwise_right_shift(&self.shift).bitwise_and(self.evaluated.size()[0] - 1)
     }
