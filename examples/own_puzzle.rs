@@ -57,7 +57,7 @@ impl Notation for TopSpin {
         MOVES[usize::from(action)].into()
     }
 
-    fn parse(&self, text: &str) -> Result<Self::State, ParseError> {
+    fn read(&self, text: &str) -> Result<Self::State, ParseError> {
         let refuse = || ParseError(format!("'{text}': expected the ten tokens 0 to 9, such as 3210456789"));
         let digits: Vec<u8> = text.trim().bytes().map(|digit| digit.wrapping_sub(b'0')).collect();
         let state = Self::State::try_from(digits).map_err(|_| refuse())?;

@@ -1,4 +1,4 @@
-//! JSON without duplicate names, of which serde_json would silently keep the last value.
+//! JSON without duplicate names, of which serde_json would silently keep the last value. A byte-order mark is passed over.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -9,6 +9,7 @@ use std::fmt;
 /// # Errors
 /// If it is no JSON, or an object has two values of the same name; the error has the line.
 pub(crate) fn from_slice(text: &[u8]) -> serde_json::Result<Value> {
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     serde_json::from_slice(text).map(|Unique(value)| value)
 }
 
@@ -84,6 +85,7 @@ mod tests {
         assert_eq!(from_slice(text.as_bytes()).expect("JSON"), serde_json::from_str::<Value>(text).expect("JSON"));
         let twice = from_slice(b"{ \"a\": 1,\n  \"b\": { \"c\": 1,\n    \"c\": 2 } }").expect_err("c is given twice");
         assert!(twice.is_data() && twice.line() == 3 && twice.to_string().contains("\"c\" is given twice"), "{twice}");
+        assert_eq!(from_slice("\u{feff}[]".as_bytes()).expect("JSON"), Value::Array(Vec::new()));
         assert!(from_slice(b"{").is_err_and(|error| !error.is_data()));
     }
 }

@@ -42,7 +42,31 @@ pub const NAMES: &[&str] = &[
     "lightsout7",
     "sokoban",
     "jugs:8,5,3",
+    "pyraminx",
+    "skewb",
+    "megaminx",
+    "cuboid223",
+    "cube4",
+    "topspin20",
+    "lrx9",
 ];
+
+/// The puzzles of [`NAMES`] that are files in `test-data/puzzles`.
+const FILES: [(&str, &str); 7] = [
+    ("pyraminx", include_str!("../test-data/puzzles/pyraminx.json")),
+    ("skewb", include_str!("../test-data/puzzles/skewb.json")),
+    ("megaminx", include_str!("../test-data/puzzles/megaminx.json")),
+    ("cuboid223", include_str!("../test-data/puzzles/cuboid223.json")),
+    ("cube4", include_str!("../test-data/puzzles/cube4.json")),
+    ("topspin20", include_str!("../test-data/puzzles/topspin20.json")),
+    ("lrx9", include_str!("../test-data/puzzles/lrx9.json")),
+];
+
+/// The puzzle of a name in [`FILES`].
+fn included(name: &str) -> Option<Description> {
+    let (_, text) = FILES.iter().find(|(other, _)| *other == name)?;
+    Some(Description::parse(text).expect("the included files are puzzles: a test reads them all"))
+}
 
 /// A [`Reversible`] puzzle of your own needs no more than [`Entry::reversible`]; more is known of the built-in ones.
 impl From<Cube3> for Entry<Cube3> {
@@ -162,7 +186,7 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
             Some(goal) => jugs.with_goal(goal).map_err(in_goal)?,
             None => jugs,
         };
-        return Ok(visitor.visit(jugs.into()));
+        return Ok(visitor.visit(jugs.checked().map_err(in_goal)?.into()));
     }
     match name {
         "puzzle8" => return visit_tiles::<Packed8, V>(goal, visitor),
@@ -184,7 +208,10 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
         "sokoban" => visitor.visit(Sokoban::by_moves().into()),
         "sokoban:pushes" => visitor.visit(Sokoban::by_pushes().into()),
         _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),
-        _ => return visit_lights(name, visitor),
+        _ => match included(name) {
+            Some(description) => visit_description(description, visitor),
+            None => return visit_lights(name, visitor),
+        },
     })
 }
 
@@ -239,7 +266,8 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
 fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
     let description = Description::read(path).map_err(in_puzzle)?;
     let name = description.name();
-    if has_own_rules(name) {
+    let is_same = included(name).is_some_and(|own| own.rules_crc32() == description.rules_crc32());
+    if has_own_rules(name) && !is_same {
         let reason = format!("{}: there is a puzzle {name} already: give it another \"name\"", path.display());
         return Err(SettingError::new("puzzle", reason).into());
     }
@@ -269,4 +297,18 @@ fn in_puzzle(error: ParseError) -> Error {
 
 fn in_goal(error: ParseError) -> Error {
     SettingError::new("goal", error.0).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn included_files_are_puzzles_of_their_names() {
+        for (name, _) in FILES {
+            let description = included(name).expect("it is included");
+            assert_eq!(description.name(), name);
+            assert!(NAMES.contains(&name) && has_own_rules(name) && !takes_goal(name));
+        }
+    }
 }

@@ -70,7 +70,7 @@ impl<P: puzzle::Puzzle> AnyPuzzle for Entry<P> {
 
     fn play(&self, instance: &str, moves: &str) -> Result<(String, bool)> {
         let puzzle = self.puzzle();
-        let moves = puzzle.parse_moves(moves)?;
+        let moves = puzzle.parse_solution(instance, moves)?;
         let (end, _) = replay(&**puzzle, &puzzle.parse(instance)?, &moves)?;
         Ok((puzzle.format(&end), puzzle.is_goal(&end)))
     }

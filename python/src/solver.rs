@@ -121,6 +121,7 @@ impl Solver {
                 time: seconds.map_err(|error| refusal(format!("`max_seconds`: {error}")))?,
                 nodes: max_nodes,
                 memory: max_memory,
+                spend_time: true,
             },
         };
         let raised = Raised::default();

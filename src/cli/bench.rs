@@ -112,9 +112,19 @@ impl Visitor for Bench {
             if solution.stopped {
                 return None; // an interrupted search is no result
             }
-            let moves = solution.moves.as_deref().map(|moves| puzzle.written(moves).join(" "));
+            let moves = solution.moves.as_deref();
+            let moves = moves.map(|moves| puzzle.written(&puzzle.in_hand(&solution.record.instance, moves)).join(" "));
             let moves = moves.ok_or_else(|| why_not_solved(&solution.record, solution.end));
-            let record = Record { optimal_length: instances[i].optimum, ..with_flags_of_puzzle(solution.record) };
+            let record = with_flags_of_puzzle(solution.record);
+            let wrong = instances[i].optimum.filter(|&optimum| record.contradicts(optimum));
+            if let Some(optimum) = wrong {
+                let number = i + 1;
+                note!(
+                    "costar: instance {number}: the known optimum {optimum} contradicts the result, and is not counted: is it of \
+                     another metric, or of another instance?"
+                );
+            }
+            let record = Record { optimal_length: instances[i].optimum.xor(wrong), ..record };
             Some(Done { instance: i, line: describe(i + 1, &record, moves), record })
         };
         let mut take_in = |done: Done| -> Result<()> {
@@ -160,8 +170,11 @@ impl Visitor for Bench {
                 }
             }
         }
-        let known =
-            results.into_iter().zip(&instances).filter_map(|(result, instance)| Some((result?, instance.optimum)));
+        let known = results.into_iter().zip(&instances).filter_map(|(result, instance)| {
+            let result = result?;
+            let optimum = instance.optimum.filter(|&optimum| !result.contradicts(optimum));
+            Some((result, optimum))
+        });
         let (results, optima): (Vec<Record>, Vec<Option<u32>>) = known.unzip();
         let summary = Summary {
             against: others.map(|others| Comparison::new(&results, &optima, &others)),
@@ -265,9 +278,9 @@ fn job<'a>(
 }
 
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let takes_lines = puzzle.takes_lines();
-    let instances = instances::all(&text, takes_lines)
+    let instances = instances::all(&text, puzzle)
         .into_iter()
         .map(|Written { line, text }| {
             let in_line = || format!("line {line} of {}", path.display());

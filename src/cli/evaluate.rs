@@ -67,7 +67,7 @@ impl Visitor for Evaluate {
         let bwas = SearchOptions { perimeter: Some(0), ..SearchOptions::of("bwas") };
         let builder = args.puzzle.builder(entry, true).search(bwas).heuristic(&args.heuristic);
         let mut solver = builder.stop(Arc::clone(&stop)).build().or_input()?;
-        let written = instances::stream(input, solver.puzzle().takes_lines());
+        let written = instances::stream(input, Arc::clone(solver.puzzle()));
         let mut code = 0;
         let mut waiting: Vec<(String, P::State)> = Vec::new();
         while !stop.load(Ordering::Relaxed) {

@@ -1,17 +1,19 @@
 //! Instances in a file or on standard input.
 //!
-//! One instance per line; for puzzles whose instances take several lines, one block per instance, separated by blank
-//! lines. A known optimal length follows a tab.
+//! One instance a line. Lines that are a board, a net or another drawing together ([`Notation::block`]) are one instance. For
+//! puzzles whose instances always take several lines, other lines and blank lines separate instances. A known optimal length
+//! follows a tab.
 //!
 //! Comments: `#` starts one at the start of a line, unless it numbers a scramble (`#1: R U`), or after white space, unless a
 //! number follows it or the word `Scramble` precedes it; `//` starts one at the start of a line. In Sokoban levels `#` is a
 //! wall, and `;` at the start of a line starts a comment.
 //!
-//! Six lines of nine letters each, with six different letters in the middle, are the faces of one cube.
+//! The text is UTF-8, or UTF-16 with a byte-order mark.
 
-use crate::puzzle::without_comment;
+use crate::puzzle::{Block, Notation, is_frame, plain, without_comment};
 use anyhow::{Result, anyhow};
 use std::io::{self, BufRead};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
@@ -24,24 +26,29 @@ pub(super) struct Written {
 }
 
 /// All instances of a text.
-pub(super) fn all(text: &str, takes_lines: bool) -> Vec<Written> {
-    let mut gatherer = Gatherer::new(takes_lines);
-    let mut instances: Vec<Written> = text.lines().flat_map(|line| gatherer.add(line)).collect();
+pub(super) fn all<P: Notation>(bytes: &[u8], puzzle: &P) -> Vec<Written> {
+    let mut gatherer = Gatherer::new(puzzle);
+    let mut instances = gatherer.add(&decoded(bytes));
     instances.extend(gatherer.end());
     instances
 }
 
 /// The instances of a text that is still being written. A thread reads them, so that a wait for input delays no signal.
-pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> Receiver<io::Result<Written>> {
+pub(super) fn stream<P: Notation>(mut input: Box<dyn BufRead + Send>, puzzle: Arc<P>) -> Receiver<io::Result<Written>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
-        let mut gatherer = Gatherer::new(takes_lines);
+        let mut gatherer = Gatherer::new(&*puzzle);
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
-            let (instances, is_end) = match input.read_until(b'\n', &mut bytes) {
+            let is_utf16 = input.fill_buf().is_ok_and(|start| utf16_units(start).is_some());
+            let read = if is_utf16 { input.read_to_end(&mut bytes) } else { input.read_until(b'\n', &mut bytes) };
+            let (instances, is_end) = match read {
                 Ok(0) => (gatherer.end().into_iter().map(Ok).collect(), true),
-                Ok(_) => (gatherer.add(&String::from_utf8_lossy(&bytes)).into_iter().map(Ok).collect(), false),
+                Ok(_) => {
+                    let line = decoded(&bytes);
+                    (gatherer.add(line.strip_suffix('\n').unwrap_or(&line)).into_iter().map(Ok).collect(), false)
+                }
                 Err(error) => (vec![Err(error)], true),
             };
             if instances.into_iter().any(|instance| sender.send(instance).is_err()) || is_end {
@@ -50,6 +57,24 @@ pub(super) fn stream(mut input: Box<dyn BufRead + Send>, takes_lines: bool) -> R
         }
     });
     receiver
+}
+
+/// The text of bytes in UTF-8, or in UTF-16 with a byte-order mark; other bytes are replaced.
+fn decoded(bytes: &[u8]) -> String {
+    match utf16_units(bytes) {
+        Some(units) => String::from_utf16_lossy(&units),
+        None => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// The units of a text in UTF-16 with a byte-order mark.
+fn utf16_units(bytes: &[u8]) -> Option<Vec<u16>> {
+    let unit = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return None,
+    };
+    Some(bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect())
 }
 
 /// Splits off the optimal length after the only tab of an instance. Several tabs are spaces, and so is a tab after the
@@ -67,91 +92,133 @@ pub(super) fn with_optimum(text: &str, takes_lines: bool) -> Result<(&str, Optio
     Ok((instance.trim(), Some(optimum.parse().map_err(|_| refusal())?)))
 }
 
-/// Facelets of a face of the 3×3×3.
-const FACELETS: usize = 9;
-const FACES: usize = 6;
-
 /// Gathers lines into instances.
-#[derive(Debug)]
-struct Gatherer {
-    takes_lines: bool,
+struct Gatherer<'a, P> {
+    puzzle: &'a P,
     line: usize,
-    block: Option<Written>,
-    /// Lines of nine letters that may be the faces of a cube.
-    faces: Vec<Written>,
+    /// Lines that may be one instance with those that follow.
+    pending: Vec<Written>,
 }
 
-impl Gatherer {
-    fn new(takes_lines: bool) -> Self {
-        Gatherer { takes_lines, line: 0, block: None, faces: Vec::new() }
+impl<'a, P: Notation> Gatherer<'a, P> {
+    fn new(puzzle: &'a P) -> Self {
+        Gatherer { puzzle, line: 0, pending: Vec::new() }
     }
 
-    /// Takes the next line; returns the instances that it completes.
-    fn add(&mut self, line: &str) -> Vec<Written> {
+    /// Takes the next lines; returns the instances that they complete.
+    fn add(&mut self, lines: &str) -> Vec<Written> {
+        plain(lines).split('\n').flat_map(|line| self.add_line(line.trim_end())).collect()
+    }
+
+    fn add_line(&mut self, text: &str) -> Vec<Written> {
         self.line += 1;
-        if self.takes_lines { self.add_to_block(line.trim_end()) } else { self.add_alone(without_comment(line).trim()) }
-    }
-
-    fn add_to_block(&mut self, text: &str) -> Vec<Written> {
-        if text.is_empty() {
-            return self.block.take().into_iter().collect();
+        if self.puzzle.takes_lines() && text.starts_with(';') {
+            return Vec::new();
         }
-        match &mut self.block {
-            _ if text.starts_with(';') => {}
-            Some(block) => block.text += &format!("\n{text}"),
-            None => self.block = Some(Written { line: self.line, text: text.into() }),
-        }
-        Vec::new()
-    }
-
-    fn add_alone(&mut self, text: &str) -> Vec<Written> {
         let written = Written { line: self.line, text: text.into() };
-        if text.len() == FACELETS && text.bytes().all(|letter| letter.is_ascii_alphabetic()) {
-            self.faces.push(written);
-            return if self.faces.len() < FACES { Vec::new() } else { self.take_cube() };
+        let lines: Vec<&str> = self.pending.iter().map(|line| &*line.text).chain([text]).collect();
+        match self.puzzle.block(&lines) {
+            Block::Part => {
+                self.pending.push(written);
+                Vec::new()
+            }
+            Block::Whole => {
+                self.pending.push(written);
+                self.take_block().into_iter().collect()
+            }
+            Block::Neither => {
+                let mut instances = self.end();
+                match self.puzzle.block(&[text]) {
+                    Block::Part => self.pending.push(written),
+                    Block::Neither if self.puzzle.takes_lines() => {}
+                    Block::Whole | Block::Neither => instances.extend(alone(written)),
+                }
+                instances
+            }
         }
-        let mut instances = std::mem::take(&mut self.faces);
-        if !text.is_empty() && !text.starts_with("//") {
-            instances.push(written);
-        }
-        instances
-    }
-
-    /// Six faces as one cube, or as the six scrambles that they are if two centres are the same.
-    fn take_cube(&mut self) -> Vec<Written> {
-        let faces = std::mem::take(&mut self.faces);
-        let mut centres: Vec<u8> =
-            faces.iter().map(|face| face.text.as_bytes()[FACELETS / 2].to_ascii_uppercase()).collect();
-        centres.sort_unstable();
-        centres.dedup();
-        if centres.len() < FACES {
-            return faces;
-        }
-        let text = faces.iter().map(|face| &*face.text).collect::<Vec<_>>().join(" ");
-        vec![Written { line: faces[0].line, text }]
     }
 
     /// The instances that the end of the text completes.
     fn end(&mut self) -> Vec<Written> {
-        let mut instances = std::mem::take(&mut self.faces);
-        instances.extend(self.block.take());
-        instances
+        if self.puzzle.takes_lines() {
+            return self.take_block().into_iter().collect();
+        }
+        std::mem::take(&mut self.pending).into_iter().filter_map(alone).collect()
     }
+
+    /// The lines that wait, as one instance.
+    fn take_block(&mut self) -> Option<Written> {
+        let lines = std::mem::take(&mut self.pending);
+        let text = lines.iter().map(|line| &*line.text).collect::<Vec<_>>().join("\n");
+        lines.first().map(|first| Written { line: first.line, text })
+    }
+}
+
+/// A line that is an instance of its own, without its comment; `None` if nothing is left.
+fn alone(Written { line, text }: Written) -> Option<Written> {
+    let text = without_comment(&text).trim();
+    let is_nothing = text.is_empty() || text.starts_with("//") || is_frame(text);
+    (!is_nothing).then(|| Written { line, text: text.into() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::cube2::Cube2;
+    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::jugs::Jugs;
+    use crate::puzzle::lightsout::LightsOut;
+    use crate::puzzle::sokoban::Sokoban;
+    use crate::puzzle::tiles::{Puzzle8, Puzzle24};
+    use crate::puzzle::{Puzzle, Style};
+
+    fn written(line: usize, text: &str) -> Written {
+        Written { line, text: text.into() }
+    }
+
+    fn cubes(text: &str) -> Vec<Written> {
+        all(text.as_bytes(), &Cube3)
+    }
 
     #[test]
     fn blank_lines_separate_blocks_and_other_lines_stand_alone() {
-        let written = |line, text: &str| Written { line, text: text.into() };
         let lines = "a b\r\n\n  c\n # d\ne\t3 # 4\n// f\nScramble #3: R #h\n";
         let expected = [written(1, "a b"), written(3, "c"), written(5, "e\t3"), written(7, "Scramble #3: R")];
-        assert_eq!(all(lines, false), expected);
-        let blocks = "; 0\n ##\n#@#\n\n\n; 1\n#+#\n;x\n##";
-        assert_eq!(all(blocks, true), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
-        assert_eq!(all("", true), []);
+        assert_eq!(cubes(lines), expected);
+        assert_eq!(cubes(&lines.replace("\r\n", "\r").replace('\n', "\u{2028}")), expected);
+        assert_eq!(cubes(&format!("\u{feff}{lines}")), expected);
+        let units = |lines: &str| std::iter::once(0xfeff).chain(lines.encode_utf16()).collect::<Vec<u16>>();
+        let utf16: Vec<u8> = units(lines).into_iter().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(all(&utf16, &Cube3), expected);
+        let sokoban = Sokoban::by_moves();
+        let blocks = "; 0\n ##\n#@#\n\n\nTitle: 1\n#+#\n;x\n##\nAuthor: a\n";
+        assert_eq!(all(blocks.as_bytes(), &sokoban), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
+        assert_eq!(all(b"", &sokoban), []);
+    }
+
+    #[test]
+    fn what_is_drawn_is_read_again() {
+        fn check<P: Puzzle>(puzzle: &P, instances: [&str; 2]) {
+            let states = instances.map(|text| puzzle.parse(text).expect("an instance"));
+            for style in [Style::Plain, Style::Coloured] {
+                let drawn = states.map(|state| puzzle.draw(&state, style));
+                for text in [drawn.join("\n\n"), drawn.join("\n")] {
+                    if puzzle.takes_lines() && !text.contains("\n\n") {
+                        continue; // levels are separated by blank lines
+                    }
+                    let read = all(text.as_bytes(), puzzle);
+                    let read: Vec<_> = read.iter().map(|written| puzzle.parse(&written.text)).collect();
+                    assert_eq!(read, states.map(Ok), "{text}");
+                }
+            }
+        }
+        check(&Cube3, ["R U2 F'", "L' D B"]);
+        check(&Cube2, ["R U2 F'", "U R2"]);
+        check(&Puzzle8::default(), ["1 2 3 4 5 0 7 8 6", "1 2 3 4 5 6 0 7 8"]);
+        check(&Puzzle24::default(), ["U U L L D R", "L L L U"]);
+        check(&LightsOut::<1>::new(5), ["1,1 2,3", "5,5"]);
+        check(&Jugs::new("8,5,3").expect("jugs"), ["8,0,0", "3,5,0"]);
+        check(&Sokoban::by_moves(), ["#####|#@$.#|#####", "######|#.$ @#|######"]);
     }
 
     #[test]
@@ -173,21 +240,16 @@ mod tests {
     #[test]
     fn six_lines_of_nine_letters_are_one_cube() {
         let face = "UURFBLDDD";
-        let written = |line, text: &str| Written { line, text: text.into() };
         let faces = ["UUUUUUUUU", "rrrrrrrrr", "FFFFFFFFF", "DDDDDDDDD", "LLLLLLLLL", "BBBBBBBBB"];
-        let (cube, lines) = (faces.join(" "), faces.join("\n"));
-        assert_eq!(all(&lines, false), [written(1, &cube)]);
-        assert_eq!(all(&format!("R\n{lines}\n{face}\nU F\n"), false).len(), 4);
-        assert_eq!(
-            all(&format!("{face}\n").repeat(6), false).len(),
-            6,
-            "six scrambles have the same letter in the middle"
-        );
+        let lines = faces.join("\n");
+        assert_eq!(cubes(&lines), [written(1, &lines)]);
+        assert_eq!(cubes(&format!("R\n{lines}\n{face}\nU F\n")).len(), 4);
+        assert_eq!(cubes(&format!("{face}\n").repeat(6)).len(), 6, "six scrambles have the same letter in the middle");
         let five = format!("{face}\n").repeat(5);
         let alone: Vec<Written> = (1..=5).map(|line| written(line, face)).collect();
-        assert_eq!(all(&five, false), alone);
-        assert_eq!(all(&format!("{five}# the end"), false), alone);
-        let titled = all("#1: R U\n#2 a comment\n#12) F # another\n", false);
+        assert_eq!(cubes(&five), alone);
+        assert_eq!(cubes(&format!("{five}# the end")), alone);
+        let titled = cubes("#1: R U\n#2 a comment\n#12) F # another\n");
         assert_eq!(titled, [written(1, "#1: R U"), written(3, "#12) F")]);
     }
 

@@ -82,8 +82,13 @@ pub fn main() -> ExitCode {
     let Cli { command, verbose } = match parsed {
         Ok(cli) => cli,
         // Help and the version are no errors, and go to the standard output.
-        Err(error) if !error.use_stderr() || ranks::prints_usage() => error.exit(),
-        Err(_) => return ExitCode::from(BAD_INPUT),
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            if ranks::prints_usage() {
+                note!("{}", error.render().to_string().trim_end());
+            }
+            return ExitCode::from(BAD_INPUT);
+        }
     };
     let level = if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Info };
     // A logger that is installed already stays.

@@ -1,5 +1,6 @@
 //! Notes on the standard error stream, and progress in a terminal.
 
+use crate::puzzle::visible;
 use crate::quantity::{Roughly, grouped};
 use crate::search::perimeter::PerimeterProgress;
 use crate::search::{Progress, ProofProgress};
@@ -7,11 +8,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::time::{Duration, Instant};
 
 /// Writes a line to the standard error stream. Unlike `eprintln!`, it does not panic if the stream is closed: a training
-/// outlives its terminal.
+/// outlives its terminal. Control characters, which names and input may hold, do not reach the terminal.
 macro_rules! note {
     ($($format:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($format)*);
+        let _ = writeln!(std::io::stderr(), "{}", crate::puzzle::visible(&format!($($format)*)));
     }};
 }
 pub(crate) use note;
@@ -42,7 +43,7 @@ impl TrainingBar {
 
     /// Prints a line above the bar, on the standard error stream even without a terminal.
     pub fn note(&self, line: &str) {
-        if self.0.is_hidden() { note!("{line}") } else { self.0.println(line) }
+        if self.0.is_hidden() { note!("{line}") } else { self.0.println(visible(line)) }
     }
 }
 

@@ -6,15 +6,15 @@ use crate::puzzle::{Puzzle, move_names};
 use crate::quantity;
 use crate::random::{Generator, generator};
 use crate::registry::{Entry, Visitor};
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{anyhow, ensure};
 use std::io::{self, Write as _};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     puzzle: OfPuzzle,
-    /// Moves per scramble [default: the puzzle's own]
-    #[arg(long, value_name = "D", value_parser = quantity::count)]
+    /// Moves per scramble, at most a million [default: the puzzle's own]
+    #[arg(long, value_name = "D", value_parser = depth)]
     depth: Option<u64>,
     /// Form of the output: moves from the goal, or the state that they lead to [default: moves; state for puzzles whose moves
     /// cannot be undone]
@@ -34,6 +34,13 @@ enum Form {
     Moves,
     /// The state in the puzzle's notation
     State,
+}
+
+/// Reads the moves of a scramble: more than a million are refused wherever a scramble is read.
+fn depth(text: &str) -> Result<u64, String> {
+    const MOST: u64 = 1_000_000;
+    let depth = quantity::count(text)?;
+    if depth <= MOST { Ok(depth) } else { Err(format!("{text} is too large: expected at most {MOST}")) }
 }
 
 pub(super) fn run(args: &Args) -> Ending {
@@ -61,7 +68,7 @@ impl Visitor for PrintScrambles<'_> {
 
 impl PrintScrambles<'_> {
     /// The text of a random instance.
-    fn instance<P: Puzzle>(&self, entry: &Entry<P>, generator: &mut Generator) -> Result<String> {
+    fn instance<P: Puzzle>(&self, entry: &Entry<P>, generator: &mut Generator) -> anyhow::Result<String> {
         let puzzle = &**entry.puzzle();
         let Args { depth, form, .. } = self.0;
         if let Some(reverse) = entry.reverse() {

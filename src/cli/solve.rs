@@ -9,18 +9,20 @@ use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
 use super::view;
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
 use crate::distributed::Group;
-use crate::puzzle::{Move, Puzzle, Style, replay};
-use crate::quantity::grouped;
+use crate::memory;
+use crate::puzzle::{Move, ParseError, Puzzle, Scramble, Style, visible};
+use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
 use crate::search::{Incumbent, Progress};
-use crate::solver::{Solution, Solver, Watch};
+use crate::solver::{DeeperPerimeter, Solution, Solver, Watch};
 #[cfg(feature = "view")]
 use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, BufReader, IsTerminal as _, Write};
+use std::path::Path;
 #[cfg(feature = "view")]
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,6 +44,9 @@ pub(super) struct Args {
     /// Print every state of the solution (for a single instance), with g, h and f
     #[arg(long)]
     explain: bool,
+    /// Give the search's own solution, even where the scramble undone is shorter
+    #[arg(long)]
+    own_solution: bool,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
     /// line
     #[arg(required = true, value_name = "INSTANCE")]
@@ -78,7 +83,7 @@ impl Visitor for Solve {
             return one(entry, &args, &instance, &stop);
         }
         let solver = args.flags.builder(entry, &stop).and_then(|builder| builder.build()).or_input()?;
-        all(solver, args.flags.json, None, &stop)
+        all(solver, &args, None, &stop)
     }
 }
 
@@ -108,7 +113,10 @@ fn write_page<P: Puzzle>(_: &Entry<P>, _: &Args, _: &str, _: &[Move]) -> anyhow:
 /// Solves one instance, and shows the solution as the flags say.
 fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<AtomicBool>) -> Ending {
     // Refuse bad input before a model is loaded.
-    let start = entry.puzzle().parse(instance).or_input()?;
+    let start = entry.puzzle().parse(instance).map_err(|refusal| in_file(refusal, instance)).or_input()?;
+    if let Some(reading) = entry.puzzle().read_as(instance) {
+        note!("costar: {reading} were read");
+    }
     #[cfg(feature = "view")]
     if let Some(path) = &args.view {
         super::output_file::check_path("page", path).context("--view").or_input()?;
@@ -119,11 +127,21 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     let mut solver = builder.build().or_input()?;
     solver.check(&start).or_input()?;
     let solution = if args.flags.is_anytime(&solver) {
-        print_each_incumbent(&mut solver, instance, start, stop)?
+        print_each_incumbent(&mut solver, args, instance, start, stop)?
     } else {
-        solve_with_line(&mut solver, instance, start, &mut SearchLine::new(true), stop)?
+        solve_with_line(&mut solver, args, (instance, start), &mut SearchLine::new(true), stop)?
     };
     present(&entry, args, instance, &mut solver, &solution)
+}
+
+/// The refusal of an instance; says how a file is given where the instance is the name of one.
+fn in_file(refusal: ParseError, instance: &str) -> anyhow::Error {
+    let file = Path::new(instance.trim()).is_file();
+    let refusal = anyhow::Error::from(refusal);
+    let how = || {
+        format!("{instance} is a file: for its instances, give - and the file as standard input, or use costar bench")
+    };
+    if file { refusal.context(how()) } else { refusal }
 }
 
 /// Shows the result as the flags say.
@@ -151,6 +169,9 @@ fn present<P: Puzzle>(
     if let Some(said) = unproven(&solution.record).filter(|_| !args.flags.json) {
         note!("costar: {said}");
     }
+    if let Some(said) = deeper(solver, solution).filter(|_| !args.flags.json) {
+        note!("costar: {said}");
+    }
     let Some(moves) = &solution.moves else {
         if !args.flags.json {
             note!("costar: {}", why_not_solved(&solution.record, solution.end));
@@ -164,23 +185,51 @@ fn present<P: Puzzle>(
     Ok(SUCCESS)
 }
 
+/// What a deeper perimeter would bring and cost, after a proof that took long.
+fn deeper<P: Puzzle>(solver: &Solver<P>, solution: &Solution<P::State>) -> Option<String> {
+    const LONG: f64 = 3.0;
+    solution.record.proof.filter(|proof| proof.seconds > LONG)?;
+    let DeeperPerimeter { depth, bytes, gain } = solver.deeper_perimeter()?;
+    let (name, size) = (solver.puzzle().name(), quantity::bytes(bytes));
+    let free = memory::available().map_or(String::new(), |free| format!(" ({} are free)", quantity::bytes(free)));
+    Some(format!(
+        "a perimeter of depth {depth} would make such a proof about {gain:.0} times faster and takes about {size} of memory{free}: \
+         costar perimeter {name} --depth {depth} makes it once"
+    ))
+}
+
 /// Solves an instance, with a progress line.
 fn solve_with_line<P: Puzzle>(
     solver: &mut Solver<P>,
-    instance: &str,
-    start: P::State,
+    args: &Args,
+    (instance, start): (&str, P::State),
     line: &mut SearchLine,
     stop: &AtomicBool,
 ) -> crate::Result<Solution<P::State>> {
     let watch = Watch { stop, progress: &mut |progress| line.show(progress), incumbents: &mut |_| () };
-    let solution = solver.solve_typed(instance, start, watch);
+    let solution = watched(solver, args, instance, start, watch);
     line.clear();
     solution
+}
+
+/// Solves an instance as the flags say.
+fn watched<P: Puzzle>(
+    solver: &mut Solver<P>,
+    args: &Args,
+    instance: &str,
+    start: P::State,
+    watch: Watch<'_>,
+) -> crate::Result<Solution<P::State>> {
+    match args.own_solution {
+        true => solver.solve_watched(instance, start, watch),
+        false => solver.solve_typed(instance, start, watch),
+    }
 }
 
 /// Solves an instance, and prints each better solution as soon as it is found.
 fn print_each_incumbent<P: Puzzle>(
     solver: &mut Solver<P>,
+    args: &Args,
     instance: &str,
     start: P::State,
     stop: &AtomicBool,
@@ -191,13 +240,14 @@ fn print_each_incumbent<P: Puzzle>(
     let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
     let mut incumbents = |incumbent: &Incumbent| {
         line.borrow_mut().clear();
-        let (moves, length) = (puzzle.written(&incumbent.moves).join(" "), puzzle.counted(&incumbent.moves));
+        let moves = puzzle.in_hand(instance, &incumbent.moves);
+        let (moves, length) = (puzzle.written(&moves).join(" "), puzzle.counted(&moves));
         // A closed pipe is noticed again when the final solution is printed.
         let seconds = started.elapsed().as_secs_f64();
         let _ = writeln!(io::stdout(), "{length} after {seconds:.1} s: {moves}");
     };
     let watch = Watch { stop, progress: &mut progress, incumbents: &mut incumbents };
-    let solution = solver.solve_typed(instance, start, watch);
+    let solution = watched(solver, args, instance, start, watch);
     line.borrow_mut().clear();
     writeln!(io::stdout())?;
     Ok(solution?)
@@ -205,10 +255,11 @@ fn print_each_incumbent<P: Puzzle>(
 
 /// Solves each instance of standard input, which rank 0 reads if several ranks share the search. A bad instance gives an
 /// error line or object, and the others are still solved.
-fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, exchange: Option<&GroupExchange>, stop: &AtomicBool) -> Ending {
+fn all<P: Puzzle>(mut solver: Solver<P>, args: &Args, exchange: Option<&GroupExchange>, stop: &AtomicBool) -> Ending {
+    let json = args.flags.json;
     let prints = exchange.is_none_or(|exchange| exchange.group.is_first());
-    let takes_lines = solver.puzzle().takes_lines();
-    let stream = prints.then(|| instances::stream(Box::new(BufReader::new(io::stdin())), takes_lines));
+    let puzzle = Arc::clone(solver.puzzle());
+    let stream = prints.then(|| instances::stream(Box::new(BufReader::new(io::stdin())), puzzle));
     let mut line = SearchLine::new(prints);
     let (mut worst, mut count) = (0, 0);
     loop {
@@ -217,14 +268,24 @@ fn all<P: Puzzle>(mut solver: Solver<P>, json: bool, exchange: Option<&GroupExch
             Some(exchange) => exchange.group.share(&format!("instance {count}"), Some(&text))?,
             None => text,
         };
-        let Some(text) = text else { return Ok(ExitCode::from(worst)) };
+        let Some(text) = text else {
+            if count == 0 && !stop.load(Ordering::Relaxed) {
+                return Err(anyhow!("standard input holds no instance: expected one a line")).or_input();
+            }
+            return Ok(ExitCode::from(worst));
+        };
         count += 1;
         line.set_prefix(format!("instance {count}: "));
         match read(&solver, &text) {
             Ok((text, optimum, start)) => {
-                let solution = solve_with_line(&mut solver, text, start, &mut line, stop);
+                let solution = solve_with_line(&mut solver, args, (text, start), &mut line, stop);
                 let mut solution = solution.map_err(|error| over_ranks::cause(exchange, error))?;
-                solution.record.optimal_length = optimum;
+                solution.record.optimal_length = optimum.filter(|&optimum| !solution.record.contradicts(optimum));
+                if let Some(optimum) = optimum.xor(solution.record.optimal_length).filter(|_| prints) {
+                    note!(
+                        "costar: instance {count}: the known optimum {optimum} contradicts the result, and is left out"
+                    );
+                }
                 if prints {
                     worst = worst.max(print_solution(&**solver.puzzle(), &solution, json)?);
                 }
@@ -270,7 +331,7 @@ fn print_refusal<P: Puzzle>(
         let (instance, error) = (text.to_owned(), refusal.to_string());
         return print_line(&Refused { puzzle: puzzle.name(), instance, error });
     }
-    Ok(writeln!(io::stdout(), "error: instance {number}: {refusal}")?)
+    Ok(writeln!(io::stdout(), "error: instance {number}: {}", visible(&refusal.to_string()))?)
 }
 
 /// Prints a line or an object for one of many instances; gives its exit code.
@@ -279,7 +340,10 @@ fn print_solution<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bo
         print_line(&solution.record)?;
     } else {
         match &solution.moves {
-            Some(moves) => writeln!(io::stdout(), "{}", puzzle.written(moves).join(" "))?,
+            Some(moves) => {
+                let moves = puzzle.in_hand(&solution.record.instance, moves);
+                writeln!(io::stdout(), "{}", puzzle.written(&moves).join(" "))?;
+            }
             None => writeln!(io::stdout(), "{}", why_not_solved(&solution.record, solution.end))?,
         }
     }
@@ -301,27 +365,35 @@ fn style() -> Style {
 /// Prints the start, the solution in groups of five moves, and its last state.
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}\n", puzzle.draw(&solution.start, style()))?;
     let report = &solution.record;
+    // The puzzle in the hand, as the instance leaves it.
+    let start = puzzle.scramble(&report.instance).map_or(solution.start, |scramble| scramble.end());
+    writeln!(out, "{}\n", puzzle.draw(&start, style()))?;
     let Some(moves) = &solution.moves else { return Ok(()) };
+    let moves = &puzzle.in_hand(&report.instance, moves);
     if moves.is_empty() {
         return writeln!(out, "already solved: 0 moves");
     }
     let fives: Vec<String> = puzzle.written(moves).chunks(5).map(|five| five.join(" ")).collect();
     writeln!(out, "{}\n", fives.join("   "))?;
-    if let Ok((end, _)) = replay(puzzle, &solution.start, moves) {
-        writeln!(out, "{}\n", puzzle.draw(&end, style()))?;
-    }
+    let end = Scramble::play(puzzle, start, moves).end();
+    writeln!(out, "{}\n", puzzle.draw(&end, style()))?;
+    let whose = match (report.proven_optimal, puzzle.own_costs().is_some()) {
+        _ if report.search_length.is_some() => {
+            let length = report.search_length.unwrap_or_default();
+            format!(
+                ": the scramble undone (the search's own solution has {length} moves), after {:.1} s",
+                report.seconds
+            )
+        }
+        (false, _) => format!(", found in {:.1} s", report.seconds),
+        (true, false) => format!(" (no solution is shorter), found in {:.1} s", report.seconds),
+        (true, true) => format!(" (no solution is cheaper), found in {:.1} s", report.seconds),
+    };
     writeln!(
         out,
-        "{}{}, found in {:.1} s: {} nodes generated, {} evaluated ({}/s)",
+        "{}{whose}: {} nodes generated, {} evaluated ({}/s)",
         puzzle.counted(moves),
-        match (report.proven_optimal, puzzle.own_costs().is_some()) {
-            (false, _) => "",
-            (true, false) => " (no solution is shorter)",
-            (true, true) => " (no solution is cheaper)",
-        },
-        report.seconds,
         grouped(report.nodes_generated),
         grouped(report.nodes_evaluated),
         grouped((report.nodes_evaluated as f64 / report.seconds.max(1e-9)) as u64),

@@ -23,7 +23,8 @@ pub(super) struct SolverFlags {
     heuristic: String,
     #[command(flatten)]
     search: SearchOptions,
-    /// Give up on an instance after this many seconds
+    /// Give up on an instance after this many seconds; without settings of the search, use them all for a shorter
+    /// solution, unless one is proven
     #[arg(long, value_name = "S", value_parser = quantity::seconds)]
     max_seconds: Option<f64>,
     /// Give up on an instance after this many generated nodes
@@ -48,6 +49,7 @@ impl SolverFlags {
             time: self.max_seconds.map(Duration::from_secs_f64),
             nodes: self.max_nodes,
             memory: self.max_memory,
+            spend_time: true,
         };
         let builder = self.puzzle.builder(entry, true).search(self.search.clone());
         Ok(builder.heuristic(&self.heuristic).limits(limits).stop(Arc::clone(stop)))

@@ -39,7 +39,7 @@ pub(super) fn run(mut args: Args) -> Ending {
     let group = ranks::join(&stop)?;
     args.options.init_folder = args.options.init.as_deref().map(find_init).transpose().or_input()?;
     let name = puzzle(&args).or_input()?;
-    visit(&name, None, Train { args, name: name.clone(), group, stop }).or_input()?
+    visit(&name, None, Train { args, group, stop }).or_input()?
 }
 
 fn find_init(name: &str) -> Result<PathBuf> {
@@ -68,7 +68,6 @@ fn puzzle(args: &Args) -> Result<String> {
 
 struct Train {
     args: Args,
-    name: String,
     group: Option<Arc<Group>>,
     stop: Arc<AtomicBool>,
 }
@@ -77,10 +76,10 @@ impl Visitor for Train {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Train { args: Args { device: choice, mut options, .. }, name, group, stop } = self;
+        let Train { args: Args { device: choice, mut options, .. }, group, stop } = self;
         let device = Device::resolve(choice).or_input()?;
         device.log_choice(choice);
-        let out = options.folder(&name).or_input()?;
+        let out = options.folder(&entry.puzzle().name()).or_input()?;
         options.out = Some(out.clone());
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
         if options.resume && is_first && !out.is_dir() {

@@ -41,7 +41,7 @@ impl Visitor for WritePage<'_> {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let puzzle = &**entry.puzzle();
         let Args { instance, solution, out, .. } = self.0;
-        let moves = puzzle.parse_moves(solution).context("the solution").or_input()?;
+        let moves = puzzle.parse_solution(instance, solution).context("the solution").or_input()?;
         let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?;
         write(out, &playback).or_input()?;
         if playback.solves {

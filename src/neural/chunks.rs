@@ -168,7 +168,8 @@ fn end_pass(pass: Pass) -> Result<Estimates, String> {
 fn checked(chunks: Vec<Estimates>) -> Evaluated {
     let mut all = Estimates { values: Vec::new(), policy: None };
     chunks.into_iter().for_each(|chunk| all.append(chunk));
-    if let Some(bad) = all.values.iter().find(|value| !value.is_finite()) {
+    let numbers = all.values.iter().chain(all.policy.iter().flatten());
+    if let Some(bad) = numbers.copied().find(|number| !number.is_finite()) {
         return Err(HeuristicError(format!("the network's estimate is {bad}: its weights are damaged")));
     }
     all.values.iter_mut().for_each(|value| *value = value.max(0.0));

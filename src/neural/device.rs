@@ -134,8 +134,13 @@ impl Device {
 
     /// Text of an error of the device, with a remedy if its memory is full.
     pub(super) fn failure(self, message: &str) -> String {
-        let remedy = "; free some of its memory, or choose another `device`";
-        format!("{self} failed: {message}{}", if is_out_of_memory(message) { remedy } else { "" })
+        if is_out_of_memory(message) {
+            return format!(
+                "{self} is out of memory: train with a smaller `batch_size` or `width`, search with a smaller `n`, free some of \
+                 its memory, or choose another `device`"
+            );
+        }
+        format!("{self} failed: {message}")
     }
 
     /// Waits until the device has done all its work.

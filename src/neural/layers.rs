@@ -2,7 +2,7 @@
 
 use super::evaluator::Output;
 use super::network::NetworkConfig;
-use super::parameters::{Group, Init, Layout, Slot, Weights};
+use super::parameters::{Group, Init, Layout, Slot, VARIANCE, Weights};
 use tch::{Kind, Tensor};
 
 /// Batch normalization (Ioffe and Szegedy 2015).
@@ -25,7 +25,7 @@ impl Norm {
             weight: add("weight", Group::Vector, 1.0),
             bias: add("bias", Group::Vector, 0.0),
             mean: add("running_mean", Group::Statistic, 0.0),
-            variance: add("running_var", Group::Statistic, 1.0),
+            variance: add(VARIANCE, Group::Statistic, 1.0),
         }
     }
 

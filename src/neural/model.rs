@@ -94,7 +94,8 @@ impl ModelConfig {
         precision: Precision,
     ) -> Result<(Box<dyn Network>, Layout)> {
         let built = self.network.build(&self.encoding, device.0, precision.kind(), alignment_on(device.0));
-        built.map_err(|error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display())))
+        // The error is of fields of the file, not of settings, which backticks would mark.
+        built.map_err(|error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display()).replace('`', "\"")))
     }
 
     /// Checks that training for this puzzle can start from the model's weights: like [`ModelConfig::check_puzzle`], but the
@@ -131,6 +132,17 @@ impl ModelConfig {
     /// Refuses a model for this puzzle that reads another encoding, or has another number of moves.
     fn check_inputs<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
         let (name, encoding, moves) = (puzzle.name(), puzzle.encoding(), puzzle.move_count());
+        for (what, own, expected) in [
+            ("cells", self.encoding.cells, encoding.cells),
+            ("symbols", self.encoding.symbols, encoding.symbols),
+            ("fixed cells", self.encoding.fixed.len(), encoding.fixed.len()),
+        ] {
+            ensure!(
+                self.encoding.version != encoding.version || own == expected,
+                "{} says {own} {what}, and {name} has {expected}: the file is damaged, or of another puzzle",
+                folder.join(CONFIG).display()
+            );
+        }
         ensure!(
             self.encoding == encoding,
             "the model in {} reads encoding version {} of {name}, and this version of costar writes version {}: \

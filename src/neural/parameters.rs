@@ -10,6 +10,9 @@ use rand_distr::StandardNormal;
 use std::ops::Index;
 use tch::{Kind, Tensor};
 
+/// The end of the names of running variances in files.
+pub(super) const VARIANCE: &str = "running_var";
+
 /// The flat tensor that a parameter lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {

@@ -1,12 +1,15 @@
 //! Files of named tensors in the safetensors format.
 
-use super::parameters::{Group, Layout, Parameters};
+use super::parameters::{Entry, Group, Layout, Parameters, VARIANCE};
 use super::precision::Precision;
 use crate::error::{Context, Error, Result, bail, ensure};
 use crate::files::write_synced;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::fs;
 use std::path::Path;
+
+/// The greatest absolute number of a network: with greater ones, products of layers are not finite.
+const MAX_NUMBER: f32 = 1e8;
 
 /// A tensor as a file holds it.
 pub(super) struct StoredTensor {
@@ -66,7 +69,9 @@ impl<'a> TensorFile<'a> {
             Dtype::BF16 => data.chunks_exact(2).map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
             other => bail!("the tensor '{name}' in {file} has the type {other:?}: expected F32 or BF16"),
         };
-        ensure!(values.iter().all(|value| value.is_finite()), "the tensor '{name}' in {file} is not finite");
+        if let Some(bad) = values.iter().find(|value| value.is_nan() || value.abs() > MAX_NUMBER) {
+            bail!("the tensor '{name}' in {file} holds {bad:e}, and is damaged: copy or train the model again");
+        }
         Ok(values)
     }
 }
@@ -100,7 +105,15 @@ pub(super) fn read_parameters(path: &Path, layout: Layout, device: tch::Device) 
     if let Some(extra) = file.tensors.names().iter().find(|name| !is_known(name)) {
         bail!("{} holds a tensor '{extra}' that the network does not have", path.display());
     }
-    let values: Result<_> = layout.entries.iter().map(|entry| file.values(&entry.name, &entry.shape)).collect();
+    let read = |entry: &Entry| {
+        let values = file.values(&entry.name, &entry.shape)?;
+        if let Some(bad) = values.iter().find(|&&value| entry.name.ends_with(VARIANCE) && value < 0.0) {
+            let (name, file) = (&entry.name, path.display());
+            bail!("the variance '{name}' in {file} holds {bad}, and is damaged: copy or train the model again");
+        }
+        Ok(values)
+    };
+    let values: Result<_> = layout.entries.iter().map(read).collect();
     Ok((Parameters::from_values(layout, values?, device), crc32fast::hash(&bytes)))
 }
 

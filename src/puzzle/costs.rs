@@ -1,7 +1,7 @@
 //! A puzzle with costs of its moves that its user gives: fast turns may cost less than slow ones.
 
 use super::{
-    Cost, Draw, Encode, Encoding, Geometry, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    Block, Cost, Draw, Encode, Encoding, Geometry, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble,
     StateBytes, move_names,
 };
 
@@ -140,24 +140,40 @@ impl<P: Reversible> Notation for WithCosts<P> {
         self.puzzle.move_name(action)
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        self.puzzle.parse_moves(text)
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        self.puzzle.read_moves(text)
     }
 
-    fn parse(&self, text: &str) -> Result<P::State, ParseError> {
-        self.puzzle.parse(text)
+    fn read(&self, text: &str) -> Result<P::State, ParseError> {
+        self.puzzle.read(text)
     }
 
     fn format(&self, state: &P::State) -> String {
         self.puzzle.format(state)
     }
 
-    fn scramble(&self, text: &str) -> Option<Scramble<P::State>> {
-        self.puzzle.scramble(text)
+    fn read_scramble(&self, text: &str) -> Option<Scramble<P::State>> {
+        self.puzzle.read_scramble(text)
     }
 
-    fn as_held(&self, state: &P::State) -> P::State {
-        self.puzzle.as_held(state)
+    fn read_as(&self, text: &str) -> Option<String> {
+        self.puzzle.read_as(text)
+    }
+
+    fn block(&self, lines: &[&str]) -> Block {
+        self.puzzle.block(lines)
+    }
+
+    fn normalized(&self, state: &P::State) -> P::State {
+        self.puzzle.normalized(state)
+    }
+
+    fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
+        self.puzzle.in_hand(instance, moves)
+    }
+
+    fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
+        self.puzzle.parse_solution(instance, solution)
     }
 
     fn takes_lines(&self) -> bool {

@@ -1,12 +1,13 @@
 //! The 2×2×2 cube in quarter turns. The corner DBL stays in its place, so that U, R and F are all the moves.
 //!
 //! The other three turns differ from these only in how the whole cube is held. A scramble may have all twelve: it is played on
-//! a cube in the hand, which is then held so that the corner DBL is home again.
+//! a cube in the hand, and its solution is named for that cube. The search holds the cube so that the corner DBL is home.
 
-use super::cube3::{Cube3, CubeState, FACES, facelets, notation, turns};
+use super::cube3::notation::{self, Held};
+use super::cube3::{Cube3, CubeState, FACES, facelets, turns};
 use super::{
-    Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, StateIndex,
+    Block, Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, StateIndex, plain,
 };
 
 mod index;
@@ -28,28 +29,10 @@ const FACELETS: [usize; 24] =
 const FIXED: [usize; 3] = [14, 18, 23];
 
 /// Turns of the whole cube, each as turns of two opposite layers: as R, as U, and back.
-const WHOLE_TURNS: [(&str, [Move; 2]); 4] = [("x", [2, 9]), ("y", [0, 7]), ("x'", [3, 8]), ("y'", [1, 6])];
+const WHOLE_TURNS: [[Move; 2]; 4] = [[2, 9], [0, 7], [3, 8], [1, 6]];
 
-/// The fewest turns of the whole cube that bring the corner DBL home: the name of each, and the corners after it.
-fn turns_to_hold(corners: u64) -> Vec<(&'static str, u64)> {
-    // A breadth-first search over the 24 ways to hold a cube.
-    let mut ways = vec![(corners, Vec::new())];
-    let mut next = 0;
-    while next < ways.len() {
-        let (corners, turns) = ways[next].clone();
-        if CubeState::from_corners(corners).keeps_dbl() {
-            return turns;
-        }
-        for (name, layers) in WHOLE_TURNS {
-            let turned = layers.iter().fold(corners, |corners, &layer| CubeState::turn_corners(corners, layer));
-            if ways.iter().all(|(known, _)| *known != turned) {
-                ways.push((turned, [&turns[..], &[(name, turned)]].concat()));
-            }
-        }
-        next += 1;
-    }
-    unreachable!("in one of the 24 ways to hold a cube, a given corner is home")
-}
+/// The turns of all six faces.
+const ALL_TURNS: std::ops::Range<Move> = 0..12;
 
 impl Corners {
     const SOLVED: Corners = Corners(CubeState::SOLVED.corners());
@@ -58,20 +41,41 @@ impl Corners {
     fn turned(self, action: Move) -> Corners {
         Corners(CubeState::turn_corners(self.0, action))
     }
+
+    /// The same cube, held so that the corner DBL is home.
+    fn held(self) -> Corners {
+        // A search over the 24 ways to hold a cube.
+        let mut ways = vec![self];
+        for next in 0.. {
+            if CubeState::from_corners(ways[next].0).keeps_dbl() {
+                return ways[next];
+            }
+            for layers in WHOLE_TURNS {
+                let turned = layers.iter().fold(ways[next], |corners, &layer| corners.turned(layer));
+                if !ways.contains(&turned) {
+                    ways.push(turned);
+                }
+            }
+        }
+        unreachable!("in one of the 24 ways to hold a cube, a given corner is home")
+    }
+
+    /// The move of the held cube that a turn of this cube is.
+    fn move_of(self, turn: Move) -> Move {
+        let (before, after) = (self.held(), self.turned(turn).held());
+        (0..6).find(|&action| before.turned(action) == after).expect("every turn is one of the six moves")
+    }
 }
 
 impl Cube2 {
-    /// Plays a scramble of all twelve turns, and then the turns of the whole cube that bring DBL home.
-    fn play(text: &str) -> Result<Scramble<Corners>, ParseError> {
-        let mut corners = Corners::SOLVED;
-        let turn = |action| {
-            corners = corners.turned(action);
-            (Cube3.move_name(action), corners)
-        };
-        let mut moves: Vec<_> = notation::quarter_turns(text, 2)?.into_iter().map(turn).collect();
-        let whole_turns = turns_to_hold(corners.0).into_iter();
-        moves.extend(whole_turns.map(|(name, turned)| (name.to_owned(), Corners(turned))));
-        Ok(Scramble { start: Corners::SOLVED, moves })
+    /// The cube in the hand: after a scramble of all twelve turns, or with the given facelets.
+    fn hand(&self, text: &str) -> Result<Corners, ParseError> {
+        match facelets::read_corners(text) {
+            Some(corners) => Ok(Corners(corners?)),
+            None => {
+                Ok(notation::quarter_turns(text, 2, Held::InTheEnd)?.into_iter().fold(Corners::SOLVED, Corners::turned))
+            }
+        }
     }
 }
 
@@ -125,8 +129,8 @@ impl Notation for Cube2 {
         Cube3.move_name(action)
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        let moves = notation::quarter_turns(text, 2)?;
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        let moves = notation::quarter_turns(text, 2, Held::InTheEnd)?;
         match moves.iter().find(|&&action| action >= 6) {
             Some(&action) => Err(ParseError(format!(
                 "'{}' moves the corner that stays: solutions are written in turns of U, R and F",
@@ -137,11 +141,12 @@ impl Notation for Cube2 {
     }
 
     /// A scramble from solved, or 24 facelets in the order U R F D L B.
-    fn parse(&self, text: &str) -> Result<Corners, ParseError> {
-        match facelets::read_corners(text) {
-            Some(corners) => Ok(Corners(corners?)),
-            None => Ok(Cube2::play(text)?.end()),
-        }
+    fn read(&self, text: &str) -> Result<Corners, ParseError> {
+        Ok(self.hand(text)?.held())
+    }
+
+    fn block(&self, lines: &[&str]) -> Block {
+        facelets::block(lines, 2)
     }
 
     fn format(&self, state: &Corners) -> String {
@@ -150,13 +155,37 @@ impl Notation for Cube2 {
         row.iter().map(|&colour| FACES[usize::from(colour)]).collect()
     }
 
-    /// The moves as they are written, and turns of the whole cube if they are needed to bring DBL home.
-    fn scramble(&self, text: &str) -> Option<Scramble<Corners>> {
-        if facelets::read_corners(text).is_some() { None } else { Cube2::play(text).ok() }
+    /// The moves as they are written, on the cube in the hand.
+    fn read_scramble(&self, text: &str) -> Option<Scramble<Corners>> {
+        if facelets::read_corners(text).is_some() {
+            return None;
+        }
+        let moves = notation::quarter_turns(text, 2, Held::InTheEnd).ok()?;
+        Some(Scramble::play(self, Corners::SOLVED, &moves))
     }
 
-    fn as_held(&self, state: &Corners) -> Corners {
-        Corners(turns_to_hold(state.0).last().map_or(state.0, |(_, turned)| *turned))
+    fn normalized(&self, state: &Corners) -> Corners {
+        state.held()
+    }
+
+    /// The turns that leave the corner piece DBL where it is.
+    fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
+        let Ok(hand) = self.hand(&plain(instance)) else { return moves.to_vec() };
+        let place = CubeState::from_corners(hand.0).place_of_dbl();
+        let keeps = |turn: &Move| CubeState::from_corners(hand.turned(*turn).0).place_of_dbl() == place;
+        let named = |&action: &Move| ALL_TURNS.filter(keeps).find(|&turn| hand.move_of(turn) == action);
+        moves.iter().map(|action| named(action).unwrap_or(*action)).collect()
+    }
+
+    fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
+        let mut hand = self.hand(&plain(instance))?;
+        let turns = notation::quarter_turns(&plain(solution), 2, Held::AtTheStart)?;
+        let step = |turn| {
+            let action = hand.move_of(turn);
+            hand = hand.turned(turn);
+            action
+        };
+        Ok(turns.into_iter().map(step).collect())
     }
 
     fn written(&self, moves: &[Move]) -> Vec<String> {

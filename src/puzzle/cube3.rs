@@ -15,11 +15,12 @@
 //! | `classes` | classes of states under the symmetries |
 
 use super::{
-    Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, SymmetricImages, Symmetries, move_names, rules::is_odd,
+    Block, Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, SymmetricImages, Symmetries, move_names, plain, rules::is_odd,
 };
-use facelets::{CORNER_COLOURS, EDGE_COLOURS, Facelets};
+use facelets::{CORNER_COLOURS, EDGE_COLOURS};
 use moves::{ALL_TURNS, PACKED_MOVES, QUARTER_TURNS, TWISTED};
+use notation::Held;
 use std::sync::Arc;
 
 mod classes;
@@ -87,6 +88,11 @@ impl CubeState {
     /// Whether the corner DBL is home.
     pub(super) fn keeps_dbl(&self) -> bool {
         self.corner(6) == 6
+    }
+
+    /// The place of the corner piece DBL.
+    pub(super) fn place_of_dbl(&self) -> Option<usize> {
+        (0..8).find(|&place| self.corner(place) % 8 == 6)
     }
 
     /// The state after a turn: see [`PACKED_MOVES`].
@@ -158,6 +164,14 @@ const EDGE_FACELETS: [[usize; 2]; 12] = [
 impl<const MOVES: usize> Cube<MOVES> {
     const HAS_HALF_TURNS: bool = MOVES == ALL_TURNS;
 
+    /// Reads turns of faces.
+    fn turns(text: &str, held: Held) -> Result<Vec<Move>, ParseError> {
+        if !Self::HAS_HALF_TURNS {
+            return notation::quarter_turns(text, 3, held);
+        }
+        Ok(notation::parse(text, 3, held)?.into_iter().filter_map(turns::FaceTurn::one_move).collect())
+    }
+
     /// The state after a turn: on a cube every move is legal.
     #[inline]
     pub fn turn(&self, state: &CubeState, action: Move) -> CubeState {
@@ -224,19 +238,29 @@ impl<const MOVES: usize> Notation for Cube<MOVES> {
         turns::name(turns::face_and_quarters(action))
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        if !Self::HAS_HALF_TURNS {
-            return notation::quarter_turns(text, 3);
-        }
-        Ok(notation::parse(text, 3)?.into_iter().filter_map(turns::FaceTurn::one_move).collect())
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        Self::turns(text, Held::InTheEnd)
     }
 
     /// A scramble from solved, or 54 facelets in the order U R F D L B.
-    fn parse(&self, text: &str) -> Result<CubeState, ParseError> {
-        match Facelets::read(text) {
-            Some(facelets) => facelets?.state(),
-            None => Ok(turns::after(&self.parse_moves(text)?)),
+    fn read(&self, text: &str) -> Result<CubeState, ParseError> {
+        match facelets::read(text) {
+            Some(read) => read.map(|(state, _)| state),
+            None => Ok(turns::after(&self.read_moves(text)?)),
         }
+    }
+
+    fn read_as(&self, text: &str) -> Option<String> {
+        facelets::read(&plain(text))?.ok()?.1
+    }
+
+    fn block(&self, lines: &[&str]) -> Block {
+        facelets::block(lines, 3)
+    }
+
+    /// Turns of the whole cube within a solution change what its later letters mean.
+    fn parse_solution(&self, _instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
+        Self::turns(&plain(solution), Held::AtTheStart)
     }
 
     /// 54 facelets in the order U R F D L B.
@@ -246,8 +270,8 @@ impl<const MOVES: usize> Notation for Cube<MOVES> {
         row.iter().map(|&colour| FACES[usize::from(colour)]).collect()
     }
 
-    fn scramble(&self, text: &str) -> Option<Scramble<CubeState>> {
-        let moves = if Facelets::read(text).is_some() { return None } else { self.parse_moves(text).ok()? };
+    fn read_scramble(&self, text: &str) -> Option<Scramble<CubeState>> {
+        let moves = if facelets::read(text).is_some() { return None } else { self.read_moves(text).ok()? };
         Some(Scramble::play(self, CubeState::SOLVED, &moves))
     }
 

@@ -4,8 +4,8 @@
 //! one is empty or the other full, and cannot be undone in general. Moves are tried with the source in the outer loop and the
 //! target in the inner loop, and written `(0,1)`.
 
-use super::notation::words;
-use super::{Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, StateBytes};
+use super::notation::members;
+use super::{Block, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, StateBytes};
 
 /// The most jugs.
 pub const MAX_JUGS: usize = 8;
@@ -68,6 +68,24 @@ impl Jugs {
         Ok(self)
     }
 
+    /// The same jugs, if their goal is a volume that they can hold.
+    ///
+    /// # Errors
+    /// If the first jug has an odd capacity and no other goal was given, or the goal is above every capacity.
+    pub fn checked(self) -> Result<Self, ParseError> {
+        let most = self.capacities.iter().copied().max().unwrap_or(0);
+        match self.goal {
+            Goal::Nothing => Err(ParseError(format!(
+                "half of the first jug's {} is no whole volume: give another goal, a volume for any jug or the volumes of all",
+                self.capacities[0]
+            ))),
+            Goal::Somewhere(volume) if volume > most => {
+                Err(ParseError(format!("the goal {volume} is above every jug: the largest holds {most}")))
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// The volume that is the goal in any jug; `None` for another kind of goal.
     pub fn goal_volume(&self) -> Option<u8> {
         if let Goal::Somewhere(volume) = self.goal { Some(volume) } else { None }
@@ -101,9 +119,16 @@ impl Jugs {
     }
 }
 
+/// The volume of a jug that is drawn as `0: ███·· 3 of 5`.
+fn drawn_volume(line: &str) -> Option<u8> {
+    let (_, jug) = line.split_once(':')?;
+    let (volume, _) = jug.rsplit_once(" of ")?;
+    volume.split_whitespace().last()?.parse().ok()
+}
+
 fn numbers(text: &str) -> Result<Vec<u8>, ParseError> {
     let refusal = |word| ParseError(format!("'{word}' is no volume: expected a number from 0 to 255"));
-    words(text).map(|word| word.parse().map_err(|_| refusal(word))).collect()
+    members(text).map(|word| word.parse().map_err(|_| refusal(word))).collect()
 }
 
 fn join(volumes: &[u8]) -> String {
@@ -133,8 +158,8 @@ impl Rules for Jugs {
     fn is_goal(&self, state: &Volumes) -> bool {
         match &self.goal {
             Goal::Somewhere(volume) => state[..self.count()].contains(volume),
-            Goal::Exactly(volumes) => state == volumes,
             Goal::Nothing => false,
+            Goal::Exactly(volumes) => state == volumes,
         }
     }
 
@@ -157,7 +182,7 @@ impl Notation for Jugs {
         format!("({from},{to})")
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
         let refusal = |word: &str| ParseError(format!("'{word}' is not a move: (0,1) pours from jug 0 into jug 1"));
         let words = text.split([')', '(']).map(str::trim).filter(|word| !word.is_empty() && *word != ",");
         words
@@ -171,11 +196,24 @@ impl Notation for Jugs {
             .collect()
     }
 
-    /// The volume in each jug; an empty text is the start, with the first jug full.
-    fn parse(&self, text: &str) -> Result<Volumes, ParseError> {
+    /// The volume in each jug, also as a drawing has it: `0: ███·· 3 of 5`. An empty text is the start, with the first jug full.
+    fn read(&self, text: &str) -> Result<Volumes, ParseError> {
+        let drawn: Option<Vec<u8>> = text.lines().filter(|line| !line.trim().is_empty()).map(drawn_volume).collect();
+        if let Some(volumes) = drawn.filter(|volumes| !volumes.is_empty()) {
+            return self.volumes(&volumes);
+        }
         match numbers(text)?[..] {
             [] => Ok(self.start()),
             ref given => self.volumes(given),
+        }
+    }
+
+    /// The jugs of a drawing.
+    fn block(&self, lines: &[&str]) -> Block {
+        match lines.iter().all(|line| drawn_volume(line).is_some()) {
+            true if lines.len() == self.count() => Block::Whole,
+            true => Block::Part,
+            false => Block::Neither,
         }
     }
 

@@ -2,8 +2,10 @@
 //!
 //! A press undoes itself, and presses commute. A state has one bit per light.
 
+use super::notation::is_separator;
 use super::{
-    Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
+    Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes,
 };
 
 /// The side of the largest board: a move is a number below 255.
@@ -41,8 +43,8 @@ impl<const WORDS: usize> LightsOut<WORDS> {
     /// 1.
     fn are_presses(&self, text: &str) -> bool {
         let mut pairs = text.split_whitespace().map(|word| word.matches(',').count() == 1);
-        let lights = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
-        match lights.clone().all(|c| matches!(c, '0' | '1')) {
+        let lights = lights_of(text);
+        match lights.clone().all(|c| light(c).is_some()) {
             true => lights.count() != self.presses.len() && !text.trim().is_empty() && pairs.all(|is_pair| is_pair),
             false => pairs.any(|is_pair| is_pair),
         }
@@ -61,6 +63,20 @@ impl<const WORDS: usize> LightsOut<WORDS> {
             ))),
             None => Ok(((row - 1) * size + column - 1) as Move),
         }
+    }
+}
+
+/// The characters that may stand for lights.
+fn lights_of(text: &str) -> impl Iterator<Item = char> + Clone {
+    text.chars().filter(|&c| !c.is_whitespace() && !is_separator(c))
+}
+
+/// Whether a character stands for a light that is on (1) or off (0), in text or in a drawing.
+fn light(letter: char) -> Option<u64> {
+    match letter {
+        '1' | '#' | '●' | '■' | '*' | 'x' | 'X' | '🟨' | '🟡' | '💡' => Some(1),
+        '0' | '·' | '.' | '○' | '□' | '_' | '-' | 'o' | 'O' | '⬛' | '⚫' => Some(0),
+        _ => None,
     }
 }
 
@@ -131,26 +147,25 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
         format!("{},{}", cell / self.size + 1, cell % self.size + 1)
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
         text.split_whitespace().map(|word| self.parse_press(word)).collect()
     }
 
     /// The lights row by row, or presses from the dark board.
-    fn parse(&self, text: &str) -> Result<[u64; WORDS], ParseError> {
+    fn read(&self, text: &str) -> Result<[u64; WORDS], ParseError> {
         if self.are_presses(text) {
-            return Ok(Scramble::play(self, [0; WORDS], &self.parse_moves(text)?).end());
+            return Ok(Scramble::play(self, [0; WORDS], &self.read_moves(text)?).end());
         }
         let (size, count) = (self.size, self.presses.len());
-        let light = |letter| match letter {
-            '0' => Ok(0),
-            '1' => Ok(1),
-            _ => Err(ParseError(format!(
-                "'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or presses as row,column from 1,1 to \
-                 {size},{size}"
-            ))),
+        let read = |letter| {
+            light(letter).ok_or_else(|| {
+                ParseError(format!(
+                    "'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or presses as row,column from 1,1 to \
+                     {size},{size}"
+                ))
+            })
         };
-        let letters = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
-        let lights: Vec<u64> = letters.map(light).collect::<Result<_, _>>()?;
+        let lights: Vec<u64> = lights_of(text).map(read).collect::<Result<_, _>>()?;
         if lights.len() != count {
             let given = lights.len();
             return Err(ParseError(format!("{given} lights are given, and a board of {size} × {size} has {count}")));
@@ -163,12 +178,22 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
         Ok(state)
     }
 
+    /// The rows of a board.
+    fn block(&self, lines: &[&str]) -> Block {
+        let is_row = |line: &&str| lights_of(line).all(|c| light(c).is_some()) && lights_of(line).count() == self.size;
+        match lines.iter().all(is_row) && !lines.iter().any(|line| self.are_presses(line)) {
+            true if lines.len() == self.size => Block::Whole,
+            true => Block::Part,
+            false => Block::Neither,
+        }
+    }
+
     fn format(&self, state: &[u64; WORDS]) -> String {
         (0..self.presses.len()).map(|cell| if is_lit(state, cell) { '1' } else { '0' }).collect()
     }
 
-    fn scramble(&self, text: &str) -> Option<Scramble<[u64; WORDS]>> {
-        let presses = if self.are_presses(text) { self.parse_moves(text).ok()? } else { return None };
+    fn read_scramble(&self, text: &str) -> Option<Scramble<[u64; WORDS]>> {
+        let presses = if self.are_presses(text) { self.read_moves(text).ok()? } else { return None };
         Some(Scramble::play(self, [0; WORDS], &presses))
     }
 }

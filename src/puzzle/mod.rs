@@ -52,7 +52,7 @@
 //!     fn move_name(&self, action: Move) -> String {
 //!         ["+", "-"][usize::from(action)].into()
 //!     }
-//!     fn parse(&self, text: &str) -> Result<u8, ParseError> {
+//!     fn read(&self, text: &str) -> Result<u8, ParseError> {
 //!         let number = text.trim().parse().ok().filter(|&number| number < 12);
 //!         number.ok_or_else(|| ParseError(format!("'{text}': expected a number from 0 to 11")))
 //!     }
@@ -95,8 +95,10 @@ pub mod tiles;
 
 pub use encoding::{Encode, Encoding, Grid};
 pub use move_table::MoveTable;
-pub(crate) use notation::without_comment;
-pub use notation::{Notation, ParseError, Scramble, move_names};
+pub use notation::{Block, Notation, ParseError, Scramble, move_names};
+#[cfg(feature = "cli")]
+pub(crate) use notation::{is_frame, visible};
+pub(crate) use notation::{plain, without_comment};
 pub use picture::{Draw, Face, Geometry, GeometryMove, Picture, Style};
 pub use rules::{Cost, Move, Reversible, Rules, State, StateBytes, replay};
 pub use state_index::{Indexed, StateIndex};

@@ -1,6 +1,7 @@
 //! Text in and out: instances, moves and solutions as people write them.
 
 use super::{Move, Rules, State};
+use std::fmt::Write as _;
 
 /// The reason why a text is refused: what is wrong and what was expected, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +14,21 @@ impl From<ParseError> for crate::Error {
     }
 }
 
+/// Whether lines are one instance of several lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block {
+    /// They are an instance.
+    Whole,
+    /// They are the beginning of one.
+    Part,
+    /// They are not: each line is an instance of its own.
+    Neither,
+}
+
 /// How a puzzle is written.
+///
+/// Implement `read`, `read_moves` and `read_scramble`, which get text without invisible characters. Call `parse`,
+/// `parse_moves` and `scramble`, which remove them.
 pub trait Notation: Rules {
     /// One line on how instances and moves are written.
     fn notation(&self) -> &'static str;
@@ -24,11 +39,19 @@ pub trait Notation: Rules {
     /// If `action` is not below [`Rules::move_count`].
     fn move_name(&self, action: Move) -> String;
 
-    /// Reads moves by name. By default, names are separated by white space.
+    /// Reads moves by name.
     ///
     /// # Errors
     /// Names the offending token and what was expected.
     fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        self.read_moves(&plain(text))
+    }
+
+    /// [`Notation::parse_moves`] of plain text. By default, names are separated by white space.
+    ///
+    /// # Errors
+    /// Names the offending token and what was expected.
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
         let names = move_names(self, &(0..self.move_count() as Move).collect::<Vec<_>>());
         let read = |word: &str| {
             let action = names.iter().position(|name| name == word);
@@ -42,21 +65,57 @@ pub trait Notation: Rules {
     ///
     /// # Errors
     /// Names the offending token and what was expected; refuses an instance that cannot be solved, with the reason.
-    fn parse(&self, text: &str) -> Result<Self::State, ParseError>;
+    fn parse(&self, text: &str) -> Result<Self::State, ParseError> {
+        self.read(&plain(text))
+    }
+
+    /// [`Notation::parse`] of plain text.
+    ///
+    /// # Errors
+    /// See [`Notation::parse`].
+    fn read(&self, text: &str) -> Result<Self::State, ParseError>;
+
+    /// How an instance was read where there are several ways, as in `the faces in the order U L F R B D`.
+    fn read_as(&self, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// Whether lines are one instance, as the rows of a board are.
+    fn block(&self, _lines: &[&str]) -> Block {
+        Block::Neither
+    }
 
     /// A text that [`Notation::parse`] reads back as the same state.
     fn format(&self, state: &Self::State) -> String;
 
     /// The moves that an instance is written as, for a text that [`Notation::parse`] reads; `None` if it is written as a
     /// state.
-    fn scramble(&self, _text: &str) -> Option<Scramble<Self::State>> {
+    fn scramble(&self, text: &str) -> Option<Scramble<Self::State>> {
+        self.read_scramble(&plain(text))
+    }
+
+    /// [`Notation::scramble`] of plain text.
+    fn read_scramble(&self, _text: &str) -> Option<Scramble<Self::State>> {
         None
     }
 
     /// The form in which [`Notation::parse`] returns a state of a [scramble](Notation::scramble): a cube in the hand may
     /// be held in several ways.
-    fn as_held(&self, state: &Self::State) -> Self::State {
+    fn normalized(&self, state: &Self::State) -> Self::State {
         *state
+    }
+
+    /// The moves of a solution as they are named on the puzzle in the hand, as the moves of the instance leave it.
+    fn in_hand(&self, _instance: &str, moves: &[Move]) -> Vec<Move> {
+        moves.to_vec()
+    }
+
+    /// Reads a solution that is written for the puzzle in the hand: undoes [`Notation::in_hand`].
+    ///
+    /// # Errors
+    /// See [`Notation::parse_moves`].
+    fn parse_solution(&self, _instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
+        self.parse_moves(solution)
     }
 
     /// Whether an instance takes several lines: blank lines then separate instances.
@@ -111,6 +170,92 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Whether a character is invisible: format characters, variation selectors, and other characters without a width.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A text without invisible characters and colours of a terminal, and with `\n` at the end of each line. The words of a JSON
+/// array, as records have moves, are separated by spaces.
+pub(crate) fn plain(text: &str) -> String {
+    if text.trim_start().starts_with('[')
+        && let Ok(words) = serde_json::from_str::<Vec<String>>(text)
+    {
+        return plain(&words.join(" "));
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\r' if characters.peek() == Some(&'\n') => {}
+            '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => plain.push('\n'),
+            // A colour is `ESC [ numbers m`.
+            '\u{1b}' if characters.peek() == Some(&'[') => {
+                characters.by_ref().find(|end| end.is_ascii_alphabetic());
+            }
+            _ if is_invisible(character) => {}
+            _ => plain.push(character),
+        }
+    }
+    plain
+}
+
+/// A text that is safe in a terminal: control characters and invisible characters are named by their codes.
+pub(crate) fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_invisible(character) || character.is_control() && !matches!(character, '\n' | '\t') {
+            let _ = write!(visible, "U+{:04X}", u32::from(character)); // a String takes everything
+        } else {
+            visible.push(character);
+        }
+    }
+    visible
+}
+
+/// Whether a character is written for a prime: apostrophes, quotes, accents and letters that look like one.
+pub(super) fn is_prime(character: char) -> bool {
+    matches!(
+        character,
+        '\'' | '`'
+            | '´'
+            | 'ʹ'
+            | 'ʻ'
+            | 'ʼ'
+            | 'ʽ'
+            | 'ʾ'
+            | 'ʿ'
+            | 'ˈ'
+            | 'ˊ'
+            | 'ˋ'
+            | '΄'
+            | '՚'
+            | '՛'
+            | '׳'
+            | 'ߴ'
+            | 'ߵ'
+            | '᾽'
+            | '᾿'
+            | '῾'
+            | '‘'
+            | '’'
+            | '‚'
+            | '‛'
+            | '′'
+            | '‵'
+            | '❛'
+            | '❜'
+            | 'Ꞌ'
+            | 'ꞌ'
+            | '＇'
+            | '｀'
+    )
+}
+
 /// A line without its comment. A `#` begins one at the start of the line, unless it numbers a scramble (`#1: R U`), or behind
 /// white space, unless a number follows it or `Scramble` precedes it (`Scramble #3`).
 pub(crate) fn without_comment(line: &str) -> &str {
@@ -126,9 +271,20 @@ pub(crate) fn without_comment(line: &str) -> &str {
     line.match_indices('#').find(begins).map_or(line, |(at, _)| &line[..at])
 }
 
-/// The words of a text, separated by white space or commas.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty())
+/// Whether a line is part of a frame around a board.
+pub(crate) fn is_frame(line: &str) -> bool {
+    let is_rule = |c: char| matches!(c, '+' | '-' | '=' | '|' | '─'..='╿') || c.is_whitespace();
+    line.contains(['-', '=', '─', '═', '━']) && line.chars().all(is_rule) && line.trim().chars().count() > 1
+}
+
+/// Whether a character separates the members of a list, or stands around it: `[[1, 2], [3, 0]]`, `| 1 | 2 |`.
+pub(super) fn is_separator(character: char) -> bool {
+    matches!(character, ',' | ';' | '|' | '[' | ']' | '(' | ')' | '{' | '}' | '"' | '│' | '┃' | '║')
+}
+
+/// The members of a list, with any separators and brackets.
+pub(super) fn members(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || is_separator(c)).filter(|word| !word.is_empty())
 }
 
 /// The names of moves up, down, right and left.
@@ -136,7 +292,7 @@ pub(super) const DIRECTIONS: [char; 4] = ['U', 'D', 'R', 'L'];
 
 /// Reads [`DIRECTIONS`], of either case, with or without spaces between them. `goer` is the thing that goes this way.
 pub(super) fn parse_directions(text: &str, goer: &str) -> Result<Vec<Move>, ParseError> {
-    let letters = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
+    let letters = text.chars().filter(|c| !c.is_whitespace() && !is_separator(*c));
     letters
         .map(|letter| {
             let action = DIRECTIONS.iter().position(|&name| name == letter.to_ascii_uppercase());

@@ -16,7 +16,7 @@
 //! | `symmetry` | finds the symmetries |
 //! | `classes` | images and classes of states under the symmetries |
 
-use super::notation::words;
+use super::notation::{is_prime, members};
 use super::rules::is_odd;
 use super::{
     Draw, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
@@ -109,25 +109,46 @@ impl<const N: usize> Permutation<N> {
         self.description.is_reversible()
     }
 
+    /// Reads the normal form of a move's name; in another case, if no two moves differ in case alone.
+    fn read_move(&self, word: &str) -> Result<Move, ParseError> {
+        let names = || self.description.moves.iter().map(|(name, _)| name.as_str());
+        let in_any_case = || {
+            let mut same = names().enumerate().filter(|(_, name)| name.to_lowercase() == word.to_lowercase());
+            same.next().filter(|_| same.next().is_none())
+        };
+        let found = names().position(|name| name == word).or_else(|| in_any_case().map(|(action, _)| action));
+        found.map(|action| action as Move).ok_or_else(|| {
+            ParseError(format!(
+                "'{word}' is neither a move nor the {} symbols of a state: expected {}",
+                self.description.positions(),
+                names().collect::<Vec<_>>().join(" ")
+            ))
+        })
+    }
+
     /// Whether every symbol is one letter: states are then written without spaces.
     fn has_letters(&self) -> bool {
         self.description.symbols.iter().all(|symbol| symbol.chars().count() == 1)
     }
 
-    /// Reads the symbols of a state, of any counts; `None` if the text is a scramble.
+    /// Reads the symbols of a state, of any counts: without separators, with spaces, or as a list. `None` if the text is a
+    /// scramble.
     fn read_symbols(&self, text: &str) -> Option<[u8; N]> {
-        let words: Vec<String> = match self.has_letters() && !text.trim().contains(char::is_whitespace) {
-            true => text.trim().chars().map(String::from).collect(),
-            false => text.split_whitespace().map(str::to_owned).collect(),
-        };
-        if words.len() != self.description.positions() {
-            return None;
-        }
+        let letters = text.split("").filter(|letter| !letter.trim().is_empty());
+        let words = text.split_whitespace();
+        let listed = members(text).map(|word| word.trim_matches(is_prime));
+        // A separator may be a symbol of the puzzle.
+        let joined = self.has_letters().then(|| self.state_of(letters)).flatten();
+        joined.or_else(|| self.state_of(words)).or_else(|| self.state_of(listed))
+    }
+
+    /// The state with these symbols, if there are as many as positions.
+    fn state_of<'a>(&self, symbols: impl Iterator<Item = &'a str>) -> Option<[u8; N]> {
+        let index = |word: &str| self.description.symbols.iter().position(|symbol| symbol == word).map(|i| i as u8);
+        let read: Vec<u8> = symbols.map(index).collect::<Option<_>>()?;
         let mut state = [0; N];
-        for (place, word) in state.iter_mut().zip(&words) {
-            *place = self.description.symbols.iter().position(|symbol| symbol == word)? as u8;
-        }
-        Some(state)
+        state.get_mut(..self.description.positions())?.copy_from_slice(read.get(..self.description.positions())?);
+        (read.len() == self.description.positions()).then_some(state)
     }
 }
 
@@ -210,24 +231,11 @@ impl<const N: usize> Notation for Permutation<N> {
         self.description.moves[usize::from(action)].0.clone()
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        words(text)
-            .map(|word| {
-                let plain = word.replace(['’', '′', '`', '´'], "'");
-                let action = self.description.moves.iter().position(|(name, _)| *name == plain);
-                action.map(|action| action as Move).ok_or_else(|| {
-                    let names: Vec<&str> = self.description.moves.iter().map(|(name, _)| name.as_str()).collect();
-                    ParseError(format!(
-                        "'{word}' is neither a move nor the {} symbols of a state: expected {}",
-                        self.description.positions(),
-                        names.join(" ")
-                    ))
-                })
-            })
-            .collect()
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        description::normal_name(text).split_whitespace().map(|word| self.read_move(word)).collect()
     }
 
-    fn parse(&self, text: &str) -> Result<[u8; N], ParseError> {
+    fn read(&self, text: &str) -> Result<[u8; N], ParseError> {
         if let Some(state) = self.read_symbols(text) {
             let sorted = |mut symbols: [u8; N]| {
                 symbols.sort_unstable();
@@ -238,15 +246,15 @@ impl<const N: usize> Notation for Permutation<N> {
             }
             return Ok(state);
         }
-        Ok(Scramble::play(self, self.goal, &self.parse_moves(text)?).end())
+        Ok(Scramble::play(self, self.goal, &self.read_moves(text)?).end())
     }
 
     fn format(&self, state: &[u8; N]) -> String {
         self.draw(state, Style::Plain)
     }
 
-    fn scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
-        let moves = if self.read_symbols(text).is_some() { return None } else { self.parse_moves(text).ok()? };
+    fn read_scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
+        let moves = if self.read_symbols(text).is_some() { return None } else { self.read_moves(text).ok()? };
         Some(Scramble::play(self, self.goal, &moves))
     }
 }

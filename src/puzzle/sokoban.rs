@@ -9,7 +9,7 @@
 //! reads levels and finds their deadlock squares.
 
 use super::notation::{DIRECTIONS, parse_directions};
-use super::{Cost, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules};
+use super::{Block, Cost, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules};
 use hashbrown::HashMap;
 use level::{Level, NOWHERE};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -171,12 +171,12 @@ impl Notation for Sokoban {
     }
 
     /// Letters of either case, with spaces between or without.
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
         parse_directions(text, "the player")
     }
 
     /// A level in XSB, of several lines (a `|` ends a line too).
-    fn parse(&self, text: &str) -> Result<Position, ParseError> {
+    fn read(&self, text: &str) -> Result<Position, ParseError> {
         let (level, boxes, player) = Level::read(text)?;
         Ok(Position { boxes, level: self.levels.index(level), player })
     }
@@ -194,6 +194,11 @@ impl Notation for Sokoban {
 
     fn takes_lines(&self) -> bool {
         true
+    }
+
+    /// The rows of a level: no line tells that it is the last.
+    fn block(&self, lines: &[&str]) -> Block {
+        if lines.iter().all(|line| level::is_row(line)) { Block::Part } else { Block::Neither }
     }
 }
 
@@ -294,6 +299,10 @@ mod tests {
         for text in [
             "; a title\n\n#####\n#-.-#\n#_$_#\n#-@-#\n#####\n\n",
             "#####|# . #|# $ #|# @ #|#####",
+            "5#|#-.-#|#-$-#|#-@-#|5#",
+            "2(#)3#|#-.-#|#1-$_#|#-@-#|(#)##2#",
+            "Level 1\n#####\n#\u{a0}. #\n# $ #\n#\u{a0}@\u{a0}#\n#####\nTitle: Push\nAuthor: #1",
+            "█████\n█ . █\n█ $ █\n█ @ █\n█████",
             "#####\r\n# . #  \r\n# $ #\r\n# @ #\r\n#####\r\n",
         ] {
             assert_eq!(puzzle.parse(text), Ok(start), "{text}");
@@ -312,6 +321,9 @@ mod tests {
         let puzzle = Sokoban::by_moves();
         for (text, named) in [
             ("", "no level"),
+            ("5#|#@$.#|5", "repeats nothing"),
+            ("5#|(#@$.#|5#", "never closed"),
+            ("99999999999#", "more than 65535 squares"),
             ("#####\n# x@#\n#####", "'x'"),
             ("####\n# .#\n####", "no player"),
             ("#####\n#@.@#\n#####", "two players, the second in row 2, column 4"),

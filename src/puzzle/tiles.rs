@@ -4,11 +4,11 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the order up,
 //! down, right, left. `board` has the packed boards, `index` an index of the 8-puzzle's boards.
 
-use super::notation::{DIRECTIONS, parse_directions, words};
+use super::notation::{DIRECTIONS, is_frame, is_prime, is_separator, members, parse_directions};
 use super::rules::is_odd;
 use super::{
-    Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
-    StateIndex, SymmetricImage, SymmetricImages, replay,
+    Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, StateIndex, SymmetricImage, SymmetricImages, replay,
 };
 
 mod board;
@@ -78,24 +78,58 @@ impl<B: Board> Tiles<B> {
     }
 }
 
+/// Whether a word stands for the blank: a dot, a line, a cross, a square, or a word.
+fn is_blank(word: &str) -> bool {
+    matches!(word, "." | "_" | "-" | "x" | "X" | "*" | "·" | "□" | "■" | "⬜" | "⬛" | "b" | "B")
+        || ["blank", "empty", "null", "none"].contains(&word.to_lowercase().as_str())
+}
+
+/// The words of a board: of each cell one. Frames, brackets and quotation marks are left out.
+fn cells<B: Board>(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter(|line| !is_frame(line));
+    let words: Vec<&str> = lines.flat_map(members).map(|word| word.trim_matches(is_prime)).collect();
+    match words[..] {
+        // A digit a tile, beyond 9 as hexadecimal digits.
+        [word] if B::CELLS <= 16 && word.chars().count() == B::CELLS => {
+            word.split("").filter(|digit| !digit.is_empty()).collect()
+        }
+        _ => words,
+    }
+}
+
 fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
-    let cells = B::CELLS;
-    let mut seen = vec![false; cells];
-    let mut tiles = Vec::with_capacity(cells);
-    for word in words(text) {
-        let Some(tile) = word.parse::<usize>().ok().filter(|&tile| tile < cells) else {
+    let cells = cells::<B>(text);
+    let is_joined = cells.len() == B::CELLS && members(text).count() == 1;
+    let number = |word: &str| match is_joined {
+        true => u8::from_str_radix(word, 16).ok(),
+        false => word.parse::<u8>().ok(),
+    };
+    // Where no cell is 0 and none is written as blank, the greatest number is the blank: 16 of a 15-puzzle.
+    let has_blank = cells.iter().any(|word| is_blank(word) && number(word).is_none() || number(word) == Some(0));
+    let mut seen = vec![false; B::CELLS];
+    let mut tiles = Vec::with_capacity(B::CELLS);
+    for word in &cells {
+        let tile = match number(word) {
+            Some(number) if !has_blank && usize::from(number) == B::CELLS => Some(0),
+            None if is_blank(word) => Some(0),
+            number => number,
+        };
+        let Some(tile) = tile.filter(|&tile| usize::from(tile) < B::CELLS) else {
             return Err(ParseError(format!(
-                "'{word}' is not a tile: expected the numbers 0 (the blank) to {}, row by row",
-                cells - 1
+                "'{word}' is not a tile: expected the numbers 0 (the blank, also as . _ or x) to {}, row by row",
+                B::CELLS - 1
             )));
         };
-        if std::mem::replace(&mut seen[tile], true) {
-            return Err(ParseError(format!("the tile {tile} is there twice")));
+        if std::mem::replace(&mut seen[usize::from(tile)], true) {
+            return Err(ParseError(match tile {
+                0 => "there are two blanks".into(),
+                _ => format!("the tile {tile} is there twice"),
+            }));
         }
-        tiles.push(tile as u8);
+        tiles.push(tile);
     }
-    if tiles.len() != cells {
-        let count = tiles.len();
+    if tiles.len() != B::CELLS {
+        let (count, cells) = (tiles.len(), B::CELLS);
         return Err(ParseError(format!(
             "{count} tiles are given, and the board has {cells} cells, the blank included"
         )));
@@ -105,7 +139,8 @@ fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
 
 /// Whether an instance is written as moves.
 fn is_moves(text: &str) -> bool {
-    text.trim().starts_with(|first: char| DIRECTIONS.contains(&first.to_ascii_uppercase()))
+    let first = text.chars().find(|&c| !c.is_whitespace() && !is_separator(c));
+    first.is_some_and(|first| DIRECTIONS.contains(&first.to_ascii_uppercase()))
 }
 
 /// The colour of the blank's cell on a chessboard: every move changes it.
@@ -181,24 +216,46 @@ impl<B: Board> Notation for Tiles<B> {
         DIRECTIONS[usize::from(action)].to_string()
     }
 
-    fn parse_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
         parse_directions(text, "the blank")
     }
 
     /// The tiles row by row, or moves from the goal.
-    fn parse(&self, text: &str) -> Result<B, ParseError> {
+    fn read(&self, text: &str) -> Result<B, ParseError> {
         if is_moves(text) {
-            return Ok(replay(self, &self.goal, &self.parse_moves(text)?)?.0);
+            return Ok(replay(self, &self.goal, &self.read_moves(text)?)?.0);
         }
         let tiles = read_tiles::<B>(text)?;
         if parity(&tiles, B::SIDE) != parity(&self.goal.tiles(), B::SIDE) {
-            return Err(ParseError(
-                "no sequence of moves leads from this board to the goal: its parity is the other one \
-                 (exchange any two tiles, and it can be solved)"
-                    .into(),
-            ));
+            let blank_first: Vec<u8> = (0..B::CELLS as u8).collect();
+            // The blank in the middle, and the tiles around it.
+            let spiral = (B::SIDE == 3).then(|| vec![1, 2, 3, 8, 0, 4, 7, 6, 5]);
+            let mut others = [Self::default().goal.tiles(), blank_first].into_iter().chain(spiral);
+            let other = others.find(|other| parity(&tiles, B::SIDE) == parity(other, B::SIDE));
+            let remedy = other.map_or_else(
+                || "exchange any two tiles, and it can be solved".into(),
+                |goal| format!("it can be solved for another `goal`: {}", self.format(&B::pack(&goal))),
+            );
+            return Err(ParseError(format!(
+                "no sequence of moves leads from this board to the goal: its parity is the other one ({remedy})"
+            )));
         }
         Ok(B::pack(&tiles))
+    }
+
+    /// The rows of a board.
+    fn block(&self, lines: &[&str]) -> Block {
+        let is_row = |line: &&str| {
+            let words = cells::<B>(line);
+            let is_tile = |word: &&str| is_blank(word) || word.parse::<u8>().is_ok();
+            words.len() == B::SIDE && words.iter().all(is_tile)
+        };
+        let rows = lines.iter().filter(|line| !is_frame(line)).count();
+        match lines.iter().all(|line| is_frame(line) || is_row(line)) {
+            true if rows == B::SIDE => Block::Whole,
+            true if rows < B::SIDE => Block::Part,
+            _ => Block::Neither,
+        }
     }
 
     fn format(&self, state: &B) -> String {
@@ -206,8 +263,8 @@ impl<B: Board> Notation for Tiles<B> {
         tiles.join(" ")
     }
 
-    fn scramble(&self, text: &str) -> Option<Scramble<B>> {
-        let moves = if is_moves(text) { self.parse_moves(text).ok()? } else { return None };
+    fn read_scramble(&self, text: &str) -> Option<Scramble<B>> {
+        let moves = if is_moves(text) { self.read_moves(text).ok()? } else { return None };
         Some(Scramble::play(self, self.goal, &moves))
     }
 }

@@ -13,12 +13,18 @@ pub struct Record {
     pub puzzle: String,
     /// The instance as it was given.
     pub instance: String,
+    /// How the instance was read, where there are several ways.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_as: Option<String>,
     /// Whether a solution was found.
     pub solved: bool,
     /// The solution.
     pub moves: Option<Vec<String>>,
     /// The number of moves.
     pub length: Option<usize>,
+    /// The length of the search's own solution, where the scramble undone is shorter, and is the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_length: Option<usize>,
     /// Cost of the moves: a whole number, unless a user gave moves other costs.
     #[serde(serialize_with = "whole")]
     pub cost: Option<f64>,
@@ -99,6 +105,14 @@ impl Record {
     /// Whether its cost differs from its length, since not all moves cost 1.
     pub fn has_costs(&self) -> bool {
         self.move_costs.is_some() || self.cost.zip(self.length).is_some_and(|(cost, length)| cost != length as f64)
+    }
+
+    /// Whether this result shows that a known optimal cost is wrong, or is of another metric: a solution is cheaper, or it is
+    /// proven that none is as cheap.
+    pub fn contradicts(&self, optimum: u32) -> bool {
+        let excluded = self.proof.and_then(|proof| proof.excluded).is_some_and(|excluded| excluded >= optimum);
+        let differs = |cost: f64| cost < optimum.into() || (self.proven_optimal && cost > optimum.into());
+        excluded || self.cost.is_some_and(differs)
     }
 
     /// Refuses to combine results of different settings.

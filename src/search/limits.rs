@@ -13,6 +13,8 @@ pub struct Limits {
     pub nodes: Option<u64>,
     /// Bytes for nodes, open and closed list together.
     pub memory: Option<u64>,
+    /// Whether a search of default width goes on, wider and wider, until the time is up or its solution is proven.
+    pub spend_time: bool,
 }
 
 impl Limits {
@@ -24,7 +26,7 @@ impl Limits {
     /// The limits of each of `searches` that run at the same time.
     pub(super) fn divided(&self, searches: u64) -> Limits {
         let share = |limit: Option<u64>| limit.map(|limit| limit / searches.max(1));
-        Limits { time: self.time, nodes: share(self.nodes), memory: share(self.memory) }
+        Limits { nodes: share(self.nodes), memory: share(self.memory), ..self.clone() }
     }
 }
 

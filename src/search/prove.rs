@@ -11,6 +11,8 @@
 //! - The search before the proof ends early at a solution whose proof takes no longer than looking on would.
 //! - A budget, in move sequences, limits the proof. A proof that fits is made whole. Otherwise the first 3 % of the
 //!   sequences of the greatest length are made, if they fit: a solution that is not among them is seldom found soon.
+//! - Where nothing is proven and time is left, wider searches look for something shorter, each twice as wide as the one
+//!   before; a shorter solution begins a new proof.
 
 use super::chunk_queue::ChunkQueue;
 use super::limits::Interrupt;
@@ -38,8 +40,13 @@ const MIN_ORDERED: u64 = 4_000_000;
 const FIRST_PART: u64 = 32;
 /// Sequences that are made in two or three seconds on two cores.
 const QUICK_PROOF: u64 = 100_000_000;
+/// Doublings of the width that are not reached.
+const MAX_DOUBLINGS: u32 = 30;
 /// Time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Makes a search that is wider by a factor.
+pub type Widen<P> = Box<dyn Fn(usize) -> Box<dyn Search<P>> + Send + Sync>;
 
 /// A search, and then the proof that nothing shorter exists, or a shorter solution.
 pub struct Prove<P: Puzzle> {
@@ -50,6 +57,8 @@ pub struct Prove<P: Puzzle> {
     /// Approximate limit in move sequences; `None` is unlimited. After a solution it shrinks to the number that can still
     /// help: see the module.
     pub budget: Option<u64>,
+    /// Where the time limit is to be used up: the search again, wider.
+    pub widen: Option<Widen<P>>,
 }
 
 impl<P: Puzzle> Prove<P> {
@@ -113,6 +122,43 @@ impl<P: Puzzle> Search<P> for Prove<P> {
         if control.exchange().rank() > 0 {
             return Ok(first); // only rank 0 makes the proof
         }
+        let mut best = self.prove(first, puzzle, start, heuristic, control)?;
+        let Some(widen) = self.widen.as_ref().filter(|_| control.exchange().is_alone()) else { return Ok(best) };
+        for doublings in 1..MAX_DOUBLINGS {
+            let is_decided = best.proven_optimal || best.end == End::NoSolution;
+            if is_decided || control.limits().time.is_none() || control.reached(&|| 0).is_some() {
+                break;
+            }
+            let limits = control.limits().after(best.stats.generated);
+            let wider = {
+                let mut inner = control.child(&limits, best.cost, |incumbent| Some(incumbent.clone()));
+                widen(1 << doublings).run(puzzle, start, heuristic, &mut inner)?
+            };
+            let stats = Stats { seconds: control.seconds(), ..best.stats.and(&wider.stats) };
+            let is_exhausted = matches!(wider.end, End::Limit(Limit::Memory | Limit::Nodes | Limit::Stopped));
+            best = if wider.cost.is_some_and(|cost| best.cost.is_none_or(|before| cost < before)) {
+                self.prove(SearchResult { stats, ..wider }, puzzle, start, heuristic, control)?
+            } else {
+                SearchResult { stats, ..best }
+            };
+            if is_exhausted {
+                break;
+            }
+        }
+        Ok(best)
+    }
+}
+
+impl<P: Puzzle> Prove<P> {
+    /// Proves the solution of a search, or finds a shorter one, within the budget.
+    fn prove(
+        &self,
+        first: SearchResult,
+        puzzle: &P,
+        start: &P::State,
+        heuristic: &mut dyn Heuristic<P::State>,
+        control: &mut Control<'_>,
+    ) -> Result<SearchResult, HeuristicError> {
         let is_decided = first.proven_optimal || (first.end == End::NoSolution && self.search.is_some());
         if is_decided || control.was_stopped() || self.perimeter.is_empty() {
             return Ok(first);

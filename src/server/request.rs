@@ -45,14 +45,16 @@ impl SolveRequest {
         let (goal, model) = (fields.text("goal")?, fields.text("model")?);
         let heuristic = fields.text("heuristic")?.unwrap_or_else(|| "auto".into());
         let search = fields.search()?;
-        let seconds = fields.number("max_seconds", 0.001, config.max_seconds)?.unwrap_or(config.max_seconds);
+        let given_seconds = fields.number("max_seconds", 0.001, config.max_seconds)?;
+        let seconds = given_seconds.unwrap_or(config.max_seconds);
         let nodes = fields.count("max_nodes", 1, u64::MAX)?;
         let memory = fields.count("max_memory", 1, config.node_memory())?.unwrap_or(config.node_memory());
         fields.end()?;
         if let Some(model) = &model {
             check_model(model, &puzzle, config)?;
         }
-        let limits = Limits { time: Some(Duration::from_secs_f64(seconds)), nodes, memory: Some(memory) };
+        let time = Some(Duration::from_secs_f64(seconds));
+        let limits = Limits { time, nodes, memory: Some(memory), spend_time: given_seconds.is_some() };
         Ok(SolveRequest { puzzle, goal, instance, model, heuristic, device: config.device, search, limits, memory })
     }
 
@@ -86,7 +88,11 @@ impl Fields {
         match json::from_slice(body) {
             Ok(Value::Object(left)) => Ok(Fields { left, known: Vec::new() }),
             Ok(_) => Err(refuse("the body is JSON, but not an object: expected {\"instance\": …}".into())),
-            Err(error) if error.is_data() => Err(refuse(format!("the body: {error}"))),
+            // The error is `"NAME" is given twice …`.
+            Err(error) if error.is_data() => {
+                let text = error.to_string();
+                Err(ApiError::of(text.split('"').nth(1).unwrap_or("body"), "it is given twice"))
+            }
             Err(error) => Err(refuse(format!("the body is not JSON: {error}"))),
         }
     }
@@ -218,7 +224,8 @@ mod tests {
             let refusal = refusal(&format!(r#"{{"instance": "R", "puzzle": "{file}"}}"#));
             assert!(refusal.error.contains("is not offered"), "{refusal:?}");
         }
-        assert!(refusal(r#"{"instance": "R", "n": 1, "n": 2}"#).error.contains("\"n\" is given twice"));
+        let twice = refusal(r#"{"instance": "R", "n": 1, "n": 2}"#);
+        assert_eq!((twice.field.as_deref(), twice.status), (Some("n"), StatusCode::UNPROCESSABLE_ENTITY));
         assert_eq!(refusal("[1]").status, StatusCode::BAD_REQUEST);
         assert!(refusal("{\"instance\": ").error.contains("line 1 column"), "{:?}", refusal("{"));
     }

@@ -96,6 +96,9 @@ async fn guard(State(queue): QueueState, request: Request, next: Next) -> Respon
 /// page.
 fn check_origin(headers: &HeaderMap, is_loopback: bool) -> Result<(), ApiError> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    if headers.get_all(header::HOST).iter().count() > 1 {
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "Host: it is given twice"));
+    }
     let host = text(header::HOST).unwrap_or_default();
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -237,6 +240,10 @@ async fn read_json(request: Request, max_bytes: usize) -> Result<Vec<u8>, ApiErr
         let why = format!("Content-Type: '{kind}': expected application/json");
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
+    let declared = header_text(request.headers(), header::CONTENT_LENGTH).parse::<usize>();
+    if declared.is_ok_and(|length| length > max_bytes) {
+        return Err(too_large(max_bytes));
+    }
     let slow = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
     tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body(), max_bytes)).await.map_err(slow)?
 }
@@ -254,8 +261,12 @@ async fn read_body(body: Body, max_bytes: usize) -> Result<Vec<u8>, ApiError> {
             break;
         }
     }
-    let why = || format!("the body has more than {max_bytes} bytes, which is the limit");
-    if length <= max_bytes { Ok(bytes) } else { Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why())) }
+    if length <= max_bytes { Ok(bytes) } else { Err(too_large(max_bytes)) }
+}
+
+fn too_large(max_bytes: usize) -> ApiError {
+    let why = format!("the body has more than {max_bytes} bytes, which is the limit");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why)
 }
 
 #[cfg(test)]

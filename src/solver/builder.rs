@@ -11,7 +11,7 @@ use crate::heuristic::Heuristic;
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::{ModelOnDevice, NetworkHeuristic};
-use crate::neural::model::Model;
+use crate::neural::model::{Model, WEIGHTS};
 use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
 use crate::registry::Entry;
@@ -23,7 +23,7 @@ use crate::search::exchange::Alone;
 use crate::search::idastar::IterativeDeepening;
 use crate::search::images::ImageSearch;
 use crate::search::perimeter::Perimeter;
-use crate::search::prove::Prove;
+use crate::search::prove::{Prove, Widen};
 use crate::search::random::{MOST_MOVES, RandomWalk};
 use crate::search::{Incumbent, Limits, Progress, Search};
 use std::sync::Arc;
@@ -149,16 +149,30 @@ impl<P: Puzzle> Builder<P> {
         let memory = self.limits.memory.or_else(memory::available);
         let plan_for = |device: Device| {
             let perimeter_bytes = Perimeter::<P::State>::memory_budget(memory);
-            let facts = Facts { puzzle: &puzzle, model: model.as_ref(), on_cuda: device.is_cuda(), perimeter_bytes };
+            let (on_cuda, spends_time) = (device.is_cuda(), self.limits.spend_time);
+            let facts = Facts { puzzle: &puzzle, model: model.as_ref(), on_cuda, perimeter_bytes, spends_time };
             Ok::<_, Error>((resolve(&self.request, &facts)?, device))
         };
-        if self.device == DeviceChoice::Auto {
-            let planned = plan_for(Device::CPU)?;
-            if !gains_from_cuda(&planned.0) {
-                return Ok(planned);
-            }
+        let as_asked = || plan_for(Device::resolve(self.device).map_err(in_device)?);
+        if self.device != DeviceChoice::Auto {
+            return as_asked();
         }
-        plan_for(Device::resolve(self.device).map_err(in_device)?)
+        let on_cpu = plan_for(Device::CPU)?;
+        if !gains_from_cuda(&on_cpu.0) {
+            return Ok(on_cpu); // without opening CUDA, which takes seconds
+        }
+        let elsewhere = as_asked()?;
+        let moves = self.entry.puzzle().move_count();
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let [cores, device] = [&on_cpu, &elsewhere].map(|(plan, device)| step_seconds(plan, *device, moves, cores));
+        if !elsewhere.1.is_cuda() || device < cores {
+            return Ok(elsewhere);
+        }
+        let [cores, device] = [cores, device].map(|seconds| 1e3 * seconds);
+        log::debug!(
+            "`device` auto takes the CPU: a step takes its cores about {cores:.1} ms, and a GPU at least {device:.1} ms"
+        );
+        Ok(on_cpu)
     }
 
     /// Loads the heuristic, makes the perimeter, and builds the search.
@@ -252,6 +266,34 @@ fn gains_from_cuda(plan: &Plan) -> bool {
     in_batches && matches!(plan.heuristic, HeuristicPlan::Network { .. })
 }
 
+/// About the seconds of a step of a search, a layer or a batch, from measured rates: of a CPU with 8-bit products, and of an
+/// H100 (docs/experiments/device-beam.md).
+fn step_seconds(plan: &Plan, device: Device, moves: usize, cores: usize) -> f64 {
+    /// Multiply-adds a second of a core, and of a GPU, in a network of dense layers.
+    const CORE: f64 = 190e9;
+    const GPU: f64 = 90e12;
+    /// Launching the operations of a layer.
+    const LAUNCHES: f64 = 4e-3;
+    /// Children a second that a core makes and takes in for a GPU.
+    const CHILDREN: f64 = 400e3;
+    let (states, on_device) = match plan.search {
+        SearchPlan::Beam { n, candidates: 0, on_device, .. } => (n * moves, on_device),
+        SearchPlan::Beam { n, candidates, on_device, .. } => (n.saturating_mul(candidates as usize), on_device),
+        SearchPlan::Bwas { n, .. } => (n * moves, false),
+        _ => return 0.0,
+    };
+    let HeuristicPlan::Network { folder, .. } = &plan.heuristic else { return 0.0 };
+    // In a network of dense layers, each weight is used once, and takes two bytes of the file.
+    let operations = std::fs::metadata(folder.join(WEIGHTS)).map_or(0.0, |file| file.len() as f64 / 2.0);
+    let (images, cores) = (plan.symmetries as f64, cores as f64);
+    let states = states as f64 * images;
+    match device.is_cuda() {
+        false => states * operations / (CORE * cores),
+        true if on_device => LAUNCHES * images + states * operations / GPU,
+        true => LAUNCHES + states * (operations / GPU + 1.0 / (CHILDREN * cores)),
+    }
+}
+
 fn in_device(error: crate::neural::device::NoCuda) -> Error {
     Error::Device(error.to_string())
 }
@@ -280,15 +322,27 @@ pub(super) fn build_search<P: Puzzle>(
         Some(network) => DeviceEngine::new(&**entry.puzzle(), &entry.goals(), network, own.depth())?.map(Arc::new),
         None => None,
     };
-    let search = build_one(plan.search, entry, own, device);
-    let search: Box<dyn Search<P>> = match plan.symmetries {
-        1 => search,
-        count => Box::new(ImageSearch { search, count, together: plan.images_together }),
+    let build = {
+        let (plan, entry) = (plan.clone(), entry.clone());
+        move |factor| -> Box<dyn Search<P>> {
+            let search = build_one(plan.search.widened(factor), &entry, own.clone(), device.clone());
+            match plan.symmetries {
+                1 => search,
+                count => Box::new(ImageSearch { search, count, together: plan.images_together }),
+            }
+        }
     };
-    let search: Arc<dyn Search<P>> = match plan.proof {
-        ProofPlan::None => Arc::from(search),
-        ProofPlan::Budget(sequences) => Arc::new(Prove { search: Some(search), perimeter, budget: Some(sequences) }),
-        ProofPlan::Whole => Arc::new(Prove { search: Some(search), perimeter, budget: None }),
+    let search = build(1);
+    let budget = match plan.proof {
+        ProofPlan::None => Some(0),
+        ProofPlan::Budget(sequences) => Some(sequences),
+        ProofPlan::Whole => None,
+    };
+    let search: Arc<dyn Search<P>> = if budget == Some(0) && !plan.widens {
+        Arc::from(search)
+    } else {
+        let widen = plan.widens.then(|| Box::new(build) as Widen<P>);
+        Arc::new(Prove { search: Some(search), perimeter, budget, widen })
     };
     Ok((search, depth))
 }
@@ -325,7 +379,7 @@ fn build_one<P: Puzzle>(
         SearchPlan::Bfs => Box::new(BreadthFirst { perimeter }),
         SearchPlan::Bidirectional => reverse().bidirectional(perimeter),
         SearchPlan::Random { seed } => Box::new(RandomWalk { seed, most_moves: MOST_MOVES }),
-        SearchPlan::Exhaustive => Box::new(Prove { search: None, perimeter, budget: None }),
+        SearchPlan::Exhaustive => Box::new(Prove { search: None, perimeter, budget: None, widen: None }),
     }
 }
 
@@ -333,6 +387,39 @@ fn build_one<P: Puzzle>(
 mod tests {
     use super::super::plan::PerimeterPlan;
     use super::*;
+
+    #[test]
+    fn auto_takes_cuda_where_a_step_is_large() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
+        let beam = |n, symmetries, on_device| Plan {
+            search: SearchPlan::Beam { n, candidates: 2, policy_weight: 1.5, on_device },
+            symmetries,
+            ..plan(SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
+        };
+        let seconds = |plan: &Plan, device: tch::Device, cores| step_seconds(plan, Device(device), 12, cores);
+        let (cpu, cuda) = (tch::Device::Cpu, tch::Device::Cuda(0));
+        // The defaults of the cube.
+        let [host, device] = [beam(6_000, 4, false), beam(25_000, 4, true)];
+        assert!(seconds(&host, cpu, 2) > seconds(&device, cuda, 2));
+        assert!(seconds(&host, cpu, 16) > seconds(&device, cuda, 16));
+        // A narrow beam is over before its operations are launched.
+        assert!(seconds(&beam(500, 1, false), cpu, 16) < seconds(&beam(500, 1, true), cuda, 16));
+        assert!(seconds(&beam(1 << 18, 1, false), cpu, 64) > seconds(&beam(1 << 18, 1, true), cuda, 64));
+    }
+
+    fn plan(search: SearchPlan, heuristic: HeuristicPlan) -> Plan {
+        Plan {
+            search,
+            heuristic,
+            perimeter: PerimeterPlan::None,
+            search_uses_perimeter: false,
+            leaves_out_whole_perimeter: false,
+            symmetries: 1,
+            images_together: false,
+            proof: ProofPlan::None,
+            widens: false,
+        }
+    }
 
     #[test]
     fn auto_takes_the_cpu_for_a_few_states_at_a_time() {
@@ -352,18 +439,11 @@ mod tests {
             (SearchPlan::IdaStar, false),
             (SearchPlan::Nbs, false),
         ] {
-            let plan = |heuristic| Plan {
-                search,
-                heuristic,
-                perimeter: PerimeterPlan::None,
-                search_uses_perimeter: false,
-                leaves_out_whole_perimeter: false,
-                symmetries: 1,
-                images_together: false,
-                proof: ProofPlan::None,
-            };
-            assert_eq!(gains_from_cuda(&plan(network.clone())), is_gpu, "{search:?}");
-            assert!(!gains_from_cuda(&plan(HeuristicPlan::Named("zero".into()))), "{search:?} without a network");
+            assert_eq!(gains_from_cuda(&plan(search, network.clone())), is_gpu, "{search:?}");
+            assert!(
+                !gains_from_cuda(&plan(search, HeuristicPlan::Named("zero".into()))),
+                "{search:?} without a network"
+            );
         }
     }
 }

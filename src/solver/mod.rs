@@ -59,6 +59,7 @@ use crate::report::{self, ProofRecord, Record};
 use crate::search::exchange::Exchange;
 use crate::search::{Control, End, Incumbent, Limits, Progress, Proof, Search, SearchResult};
 use builder::build_search;
+pub use perimeter_cache::DeeperPerimeter;
 use perimeter_cache::PerimeterCache;
 use resolve::asks_heuristic;
 use std::collections::HashMap;
@@ -278,6 +279,11 @@ impl<P: Puzzle> Solver<P> {
         Ok(self.heuristic.estimate(state)?)
     }
 
+    /// What a deeper perimeter would bring to a proof, and cost; `None` where there is none that could be deeper.
+    pub fn deeper_perimeter(&self) -> Option<DeeperPerimeter> {
+        self.perimeters.deeper()
+    }
+
     /// The best number of states to evaluate at once.
     pub fn chunk(&self) -> usize {
         self.heuristic.chunk().max(1)
@@ -326,7 +332,8 @@ impl<P: Puzzle> Solver<P> {
         solution
     }
 
-    /// Solves an instance that was read, under another watch.
+    /// Solves an instance that was read, under another watch. Where the scramble undone is shorter than the search's own
+    /// solution, it is the answer, and the record has the other length.
     ///
     /// # Errors
     /// If the heuristic fails.
@@ -341,8 +348,10 @@ impl<P: Puzzle> Solver<P> {
             && (shown(puzzle, cost), puzzle.written(&moves).len()) < (found, puzzle.written(shortest).len())
         {
             let cost = shown(puzzle, cost);
-            let (names, length) = (move_names(puzzle, &moves), moves.len());
-            solution.record = Record { moves: Some(names), length: Some(length), cost: Some(cost), ..solution.record };
+            let (names, length) = (move_names(puzzle, &puzzle.in_hand(text, &moves)), moves.len());
+            let search_length = solution.record.length;
+            solution.record =
+                Record { moves: Some(names), length: Some(length), search_length, cost: Some(cost), ..solution.record };
             solution.moves = Some(moves);
         }
         Ok(solution)
@@ -373,7 +382,7 @@ fn undo_scramble<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
     let mut path = vec![scramble.start];
     let mut places = HashMap::from([(scramble.start, 0)]);
     for (_, state) in scramble.moves {
-        let state = puzzle.as_held(&state);
+        let state = puzzle.normalized(&state);
         if let Some(&place) = places.get(&state) {
             for skipped in path.drain(place + 1..) {
                 places.remove(&skipped);
@@ -407,7 +416,8 @@ fn record<P: Puzzle>(puzzle: &P, text: &str, result: &SearchResult, template: &R
     Record {
         instance: text.into(),
         solved: moves.is_some(),
-        moves: moves.map(|moves| move_names(puzzle, moves)),
+        read_as: puzzle.read_as(text),
+        moves: moves.map(|moves| move_names(puzzle, &puzzle.in_hand(text, moves))),
         length: moves.map(<[Move]>::len),
         cost: result.cost.map(|cost| shown(puzzle, cost)),
         proven_optimal: result.proven_optimal,

@@ -23,6 +23,17 @@ const TRIAL_BYTES: [u64; 2] = [1 << 20, 8 << 20];
 /// An extrapolated perimeter must be this many times too large to be refused before it is made.
 const REFUSED_SIZE: f64 = 8.0;
 
+/// A perimeter that is one move deeper than the one in use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeeperPerimeter {
+    /// Its depth in moves.
+    pub depth: u32,
+    /// About how many bytes it takes.
+    pub bytes: u64,
+    /// About how many times sooner a proof ends with it.
+    pub gain: f64,
+}
+
 /// The last perimeter that was made: the next search may use the same.
 #[derive(Clone)]
 pub(super) struct PerimeterCache<S> {
@@ -36,6 +47,16 @@ impl<S> Default for PerimeterCache<S> {
 }
 
 impl<S: State> PerimeterCache<S> {
+    /// What one more move would bring and cost, extrapolated from the growth of the last layer; `None` without a perimeter
+    /// of classes, or where it holds all states.
+    pub(super) fn deeper(&self) -> Option<DeeperPerimeter> {
+        let (_, perimeter) = self.last.as_ref().filter(|(_, perimeter)| !perimeter.is_whole())?;
+        let [.., before, last] = perimeter.counts() else { return None };
+        let growth = last.classes as f64 / before.classes.max(1) as f64;
+        let bytes = (perimeter.bytes() as f64 * growth) as u64;
+        Some(DeeperPerimeter { depth: perimeter.depth() + 1, bytes, gain: perimeter.branching() })
+    }
+
     /// The perimeter of a plan, read or made unless it is the last one.
     ///
     /// # Errors

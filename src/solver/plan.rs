@@ -44,6 +44,8 @@ pub struct Facts<'a> {
     pub on_cuda: bool,
     /// The most bytes that a perimeter may take.
     pub perimeter_bytes: u64,
+    /// [`Limits::spend_time`](crate::search::Limits::spend_time).
+    pub spends_time: bool,
 }
 
 /// The facts of a model.
@@ -80,6 +82,8 @@ pub struct Plan {
     pub images_together: bool,
     /// The proof after the search.
     pub proof: ProofPlan,
+    /// Whether wider searches follow until the time is up, where nothing is proven.
+    pub widens: bool,
 }
 
 /// A search with all its settings.
@@ -187,6 +191,20 @@ impl Plan {
 }
 
 impl SearchPlan {
+    /// The same search, wider by a factor; the same, where it has no width.
+    pub(super) fn widened(self, factor: usize) -> SearchPlan {
+        let wider = |n: usize| n.saturating_mul(factor);
+        match self {
+            SearchPlan::Beam { n, candidates, policy_weight, on_device } => {
+                SearchPlan::Beam { n: wider(n), candidates, policy_weight, on_device }
+            }
+            SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime } => {
+                SearchPlan::Bwas { n: wider(n), lambda, deferred, policy_weight, max_stale_steps, anytime }
+            }
+            plan => plan,
+        }
+    }
+
     /// The name of the search.
     pub fn name(&self) -> &'static str {
         match self {

@@ -104,6 +104,10 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         // A search on the device fills it alone.
         images_together: heuristic.on_cuda && !matches!(search, SearchPlan::Beam { on_device: true, .. }),
         proof: plan_proof(search, &options, own_perimeter, facts),
+        widens: facts.spends_time
+            && request.options.search() == "auto"
+            && request.options.n.flatten().is_none()
+            && matches!(search, SearchPlan::Beam { .. } | SearchPlan::Bwas { anytime: false, .. }),
     })
 }
 
@@ -432,7 +436,13 @@ mod tests {
         }
         let request = Request { options, ..Request::default() };
         let missing = SettingError::new("model", "there is none");
-        let facts = Facts { puzzle, model: model.ok_or(&missing), on_cuda: false, perimeter_bytes: u64::MAX };
+        let facts = Facts {
+            puzzle,
+            model: model.ok_or(&missing),
+            on_cuda: false,
+            perimeter_bytes: u64::MAX,
+            spends_time: false,
+        };
         resolve(&request, &facts)
     }
 

@@ -101,7 +101,8 @@ pub struct TrainOptions {
 }
 
 impl TrainOptions {
-    /// Folder of the run: `out`, or else `runs/PUZZLE-NET`.
+    /// Folder of the run: `out`, or else `runs/PUZZLE-NET`, with a `-` for each character of the puzzle's name that a path
+    /// should not hold.
     ///
     /// # Errors
     /// If the model to begin with cannot be read.
@@ -110,7 +111,9 @@ impl TrainOptions {
             return Ok(out.clone());
         }
         let net = self.init_network()?.map(|network| network.kind).or(self.net).unwrap_or(DEFAULT_NET);
-        Ok(Path::new("runs").join(format!("{puzzle}-{net}")))
+        let is_safe = |c: char| c.is_alphanumeric() || "._-+:,".contains(c);
+        let name: String = puzzle.chars().map(|c| if is_safe(c) { c } else { '-' }).collect();
+        Ok(Path::new("runs").join(format!("{}-{net}", name.trim_start_matches('.'))))
     }
 
     /// Folder of the model to begin with.

@@ -7,6 +7,7 @@ use crate::files::{create_folder_whole, write_synced};
 use crate::neural::model::{ModelConfig, PUZZLE};
 use crate::puzzle::Puzzle;
 use crate::quantity::{Roughly, grouped};
+use crate::report::run_folder::newest_checkpoint;
 use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS};
 use crate::report::{Metrics, Prediction, append_line};
 use std::fs;
@@ -109,9 +110,12 @@ impl<P: Puzzle> Training<P> {
 
     fn diverged(&self, reason: &str) -> Error {
         let samples = grouped(self.samples());
+        let kept = match newest_checkpoint(&self.out) {
+            Ok(Some(_)) => "and its last checkpoint is kept",
+            _ => "before its first checkpoint",
+        };
         Error::Diverged(format!(
-            "{reason} after {samples} samples: the run is stopped, and its last checkpoint is kept; start a new run with a \
-             lower `lr`"
+            "{reason} after {samples} samples: the run is stopped, {kept}; start a new run with a lower `lr`"
         ))
     }
 

@@ -261,7 +261,8 @@ fn standard_input_goes_on_after_a_bad_line() {
     assert_eq!((&objects[2]["solved"], &objects[1]["instance"]), (&true.into(), &"R Q".into()));
     let ran = run_with(&[&words[..], &["--max-nodes", "20"]].concat(), "R\nR U F L D B\nU\n");
     assert_eq!((ran.code, ran.out.lines().count()), (1, 3), "unsolved: 1");
-    assert_eq!(run_with(&words, "").code, 0);
+    let nothing = run_with(&words, "");
+    assert!(nothing.code == 2 && nothing.err.contains("standard input holds no instance"), "{}", nothing.err);
     let ran = run_with(&words, "# two cubes\nScramble #1: R U // first\n1. M2 (U)^3\n");
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!((ran.code, lines.len(), lines[0]), (0, 2, "U' R'"), "{}", ran.err);

@@ -80,9 +80,10 @@ fn unsolvable_boards_and_broken_texts_are_refused_by_name() {
     for (text, named) in [
         ("1 2 3 4 5 6 8 7 0", "parity"),
         ("1 2 3 4 5 6 7 8", "8 tiles"),
-        ("1 2 3 4 5 6 7 8 9", "'9'"),
+        ("1 2 3 4 5 6 7 8 10", "'10'"),
         ("1 2 3 4 5 6 7 7 0", "twice"),
-        ("1 2 3 4 5 6 7 x 0", "'x'"),
+        ("1 2 3 4 5 6 7 x 0", "two blanks"),
+        ("1 2 3 4 5 6 7 y 0", "'y'"),
     ] {
         let refusal = puzzle.parse(text).expect_err(text).to_string();
         assert!(refusal.contains(named), "{text}: {refusal}");

@@ -4,3 +4,4 @@ mod cube_geometry;
 mod eight_puzzle;
 mod jugs;
 mod laws;
+mod texts;

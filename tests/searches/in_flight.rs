@@ -50,7 +50,7 @@ impl Notation for Tree {
         action.to_string()
     }
 
-    fn parse(&self, text: &str) -> Result<u64, ParseError> {
+    fn read(&self, text: &str) -> Result<u64, ParseError> {
         text.parse().map_err(|_| ParseError(format!("'{text}': expected a number")))
     }
 

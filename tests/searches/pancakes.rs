@@ -49,7 +49,7 @@ impl Notation for Pancakes {
         self.size(action).to_string()
     }
 
-    fn parse(&self, text: &str) -> Result<[u8; 6], ParseError> {
+    fn read(&self, text: &str) -> Result<[u8; 6], ParseError> {
         let state: [u8; 6] = text.as_bytes().try_into().map_err(|_| ParseError("six letters".into()))?;
         let mut sorted = state;
         sorted.sort_unstable();

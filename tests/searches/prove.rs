@@ -154,7 +154,7 @@ fn proven_solutions_are_shortest() {
         for number in 0..count {
             let start = scrambled(puzzle, depth, &mut generator(5, number));
             let shortest = run(&Bidirectional::default(), puzzle, &start, &mut zero(), &Limits::default()).cost;
-            let alone = Prove { search: None, perimeter: perimeter.clone(), budget: None };
+            let alone = Prove { search: None, perimeter: perimeter.clone(), budget: None, widen: None };
             let result = run(&alone, puzzle, &start, &mut zero(), &Limits::default());
             assert_eq!((result.cost, result.proven_optimal), (shortest, true), "{}: {start:?}", puzzle.name());
             // After a search with a long solution, in an order that misleads.
@@ -216,7 +216,7 @@ fn hash<S: std::hash::Hash>(state: &S) -> u64 {
 fn an_unfinished_proof_says_what_it_has_excluded() {
     let perimeter = classes(&Cube3, 6);
     let start = Cube3.parse("R U F' L D B' R' U F L' D' B R U' F' L B D R F").expect("a scramble");
-    let prove = |budget| Prove::<Cube3> { search: None, perimeter: perimeter.clone(), budget };
+    let prove = |budget| Prove::<Cube3> { search: None, perimeter: perimeter.clone(), budget, widen: None };
     let limits = Limits { nodes: Some(20_000_000), ..Limits::default() };
     let result = run(&prove(None), &Cube3, &start, &mut zero(), &limits);
     assert_eq!((result.end, result.proven_optimal), (End::Limit(Limit::Nodes), false));
@@ -246,7 +246,7 @@ fn sequences_are_made_only_where_they_may_help() {
     let perimeter = classes(&Cube3, 6);
     let after = |budget| {
         let search = Some(Box::new(Long { start }) as Box<dyn Search<Cube3>>);
-        let prove = Prove { search, perimeter: perimeter.clone(), budget: Some(budget) };
+        let prove = Prove { search, perimeter: perimeter.clone(), budget: Some(budget), widen: None };
         let result = run(&prove, &Cube3, &start, &mut zero(), &Limits::default());
         (result.cost, result.proven_optimal, result.proof.map(|proof| proof.sequences))
     };
@@ -273,7 +273,7 @@ fn a_beam_ends_with_a_solution_that_is_proven_soon() {
     };
     let alone = run(&*search(), &puzzle, &start, &mut exact, &Limits::default());
     assert_eq!((alone.cost, alone.proven_optimal), (shortest, false));
-    let prove = |budget| Prove { search: Some(search()), perimeter: perimeter.clone(), budget };
+    let prove = |budget| Prove { search: Some(search()), perimeter: perimeter.clone(), budget, widen: None };
     for budget in [None, Some(10_000_000)] {
         let proven = run(&prove(budget), &puzzle, &start, &mut exact, &Limits::default());
         assert_eq!((proven.cost, proven.proven_optimal), (shortest, true));
@@ -285,10 +285,43 @@ fn a_beam_ends_with_a_solution_that_is_proven_soon() {
 }
 
 #[test]
+fn wider_searches_use_up_the_time_where_nothing_is_proven() {
+    let puzzle = permutation::<16>("lrx9.json");
+    let start = scrambled(&puzzle, 60, &mut generator(6, 2));
+    let distances = exact_distances(&puzzle, 60);
+    let shortest = u32::from(distances[&start]);
+    // Wrong by up to four moves: a beam of one state goes astray.
+    let mut rough =
+        PerState::new("rough", false, move |state| f32::from(distances[state]) + (hash(state) % 1024) as f32 / 256.0);
+    let prove = |budget: Option<u64>, perimeter: Perimeter<_>| Prove {
+        search: Some(Box::new(Beam::new(1))),
+        perimeter,
+        budget,
+        widen: Some(Box::new(|factor| Box::new(Beam::new(factor)))),
+    };
+    let without_proof = prove(Some(0), Perimeter::none());
+    let narrow = run(&without_proof, &puzzle, &start, &mut rough, &Limits::default());
+    assert!(narrow.cost.is_none_or(|cost| cost > shortest), "{narrow:?}");
+    let limits = Limits { time: Some(Duration::from_millis(800)), ..Limits::default() };
+    let wide = run(&without_proof, &puzzle, &start, &mut rough, &limits);
+    assert!(wide.cost.is_some_and(|cost| narrow.cost.is_none_or(|narrow| cost < narrow)), "{wide:?}");
+    assert!(wide.stats.seconds >= 0.8 && wide.stats.evaluated > narrow.stats.evaluated, "{wide:?}");
+    // A solution that is proven ends the search at once.
+    let proven = run(
+        &prove(None, classes(&puzzle, 8)),
+        &puzzle,
+        &start,
+        &mut rough,
+        &Limits { time: Some(Duration::from_secs(600)), ..limits },
+    );
+    assert!(proven.proven_optimal && proven.cost == Some(shortest) && proven.stats.seconds < 300.0, "{proven:?}");
+}
+
+#[test]
 fn a_solution_does_not_depend_on_how_many_sequences_are_made_at_once() {
     let perimeter = classes(&Cube3, 6);
     let start = scrambled(&Cube3, 13, &mut generator(6, 1));
-    let prove = Prove::<Cube3> { search: None, perimeter, budget: None };
+    let prove = Prove::<Cube3> { search: None, perimeter, budget: None, widen: None };
     let first = run(&prove, &Cube3, &start, &mut zero(), &Limits::default());
     for _ in 0..5 {
         assert_eq!(run(&prove, &Cube3, &start, &mut zero(), &Limits::default()).moves, first.moves);

@@ -3,6 +3,7 @@
 use crate::cli::instances::{self, Written};
 use crate::neural::model::CONFIG;
 use crate::plot::{Results, TrainingRun};
+use crate::puzzle::cube3::Cube3;
 use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS, newest_checkpoint};
 use crate::report::{Metrics, Record, parse_lines};
 use crate::solver::models;
@@ -231,9 +232,10 @@ fn snapshots(folder: &Path) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// If the file cannot be read, or a length is no number: names the line.
 fn known_optima(path: &Path) -> Result<HashMap<String, u32>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut optima = HashMap::new();
-    for Written { line, text } in instances::all(&text, false) {
+    // The facelets of a cube are the only instances of several lines that have a length.
+    for Written { line, text } in instances::all(&text, &Cube3) {
         let (instance, optimum) =
             instances::with_optimum(&text, false).with_context(|| format!("line {line} of {}", path.display()))?;
         optima.extend(optimum.map(|optimum| (instance.to_owned(), optimum)));

@@ -28,10 +28,11 @@ pub(super) fn run<P: Puzzle>(
     solver.share(Arc::clone(&exchange) as Arc<dyn Exchange>).or_input()?;
     check_alike(group, "solve", &format!("--perimeter {}", solver.perimeter_depth()), solver.template()).or_input()?;
     if is_stream {
-        return all(solver, args.flags.json, Some(&exchange), stop);
+        return all(solver, args, Some(&exchange), stop);
     }
     let start = solver.parse(instance).or_input()?;
-    let solution = solve_with_line(&mut solver, instance, start, &mut SearchLine::new(group.is_first()), stop);
+    let mut line = SearchLine::new(group.is_first());
+    let solution = solve_with_line(&mut solver, args, (instance, start), &mut line, stop);
     let solution = solution.map_err(|error| cause(Some(&exchange), error))?;
     if group.is_first() { present(&entry, args, instance, &mut solver, &solution) } else { Ok(SUCCESS) }
 }

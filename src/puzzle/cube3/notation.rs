@@ -1,7 +1,8 @@
 //! Reads scrambles, as tolerantly as people paste them.
 //!
-//! Wide turns, slice turns and turns of the whole cube are turns of faces that leave the cube held another way. The result is
-//! written for the cube as it is held in the end: a solution that follows a scramble solves it.
+//! Wide turns, slice turns and turns of the whole cube are turns of faces that leave the cube held another way. A scramble is
+//! named for the cube as it is held in the end, so that a solution that follows it solves it; a solution for the cube as it
+//! is held at its start.
 
 use super::FACES;
 use super::turns::FaceTurn;
@@ -39,32 +40,42 @@ const WHOLE: Layers = [0, 0, 1];
 
 /// Reads turns of a cube of `size` layers: 3, or 2, which has no slices and no wide turns.
 ///
-/// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S; the whole cube x y z. Then nothing, a prime, 2 or 3, or
-///   both, also behind a space: `R 2`.
+/// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S; the whole cube x y z, also `[r] [u] [f]`. Then nothing, a
+///   prime, 2 or 3, or both, also behind a space or as an exponent: `R 2`, `R^-1`.
 /// - `(…)3`, `{…}3`, `(…)x3`, `(…)^3`, `(…) × 3`, `(…) x 3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is
 ///   A B A' B', and `[A: B]` is A B A'.
-/// - Spaces, commas and bars between turns, quotation marks around all of them, comments from `//` or `#` to the end of a
-///   line, and `1.`, `[1]`, `#1:` and `Scramble:` at the beginning are passed over.
+/// - Spaces, commas, bars and dots between turns, quotation marks around all of them, comments from `//` or `#` to the end
+///   of a line, `1.`, `[1]`, `#1:` and `Scramble:` at the beginning, and the length behind a solution, `(21f)`, are passed
+///   over.
 ///
 /// # Errors
 /// Names the word that is refused, and what was expected.
-pub(super) fn parse(text: &str, size: usize) -> Result<Vec<FaceTurn>, ParseError> {
+pub(super) fn parse(text: &str, size: usize, held: Held) -> Result<Vec<FaceTurn>, ParseError> {
     let mut reader = ScrambleReader::new(text, size);
     let turns = reader.sequence(None)?;
     debug_assert_eq!(reader.at, reader.characters.len());
-    Ok(as_held_in_the_end(&turns))
+    Ok(turns_of_faces(&turns, held))
 }
 
 /// Reads turns as quarter turns: see [`parse`].
 ///
 /// # Errors
 /// As [`parse`].
-pub(in crate::puzzle) fn quarter_turns(text: &str, size: usize) -> Result<Vec<Move>, ParseError> {
-    Ok(parse(text, size)?.into_iter().flat_map(FaceTurn::quarter_turns).collect())
+pub(in crate::puzzle) fn quarter_turns(text: &str, size: usize, held: Held) -> Result<Vec<Move>, ParseError> {
+    Ok(parse(text, size, held)?.into_iter().flat_map(FaceTurn::quarter_turns).collect())
 }
 
-/// The turns of the faces, named as the cube is held after the last turn.
-fn as_held_in_the_end(written: &[WrittenTurn]) -> Vec<FaceTurn> {
+/// How the cube is held, where turns are named: turns of the whole cube change it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::puzzle) enum Held {
+    /// As before the first turn: for a solution of a cube that is held so.
+    AtTheStart,
+    /// As after the last turn: for a scramble whose solution follows it.
+    InTheEnd,
+}
+
+/// The turns of the faces.
+fn turns_of_faces(written: &[WrittenTurn], named: Held) -> Vec<FaceTurn> {
     // For each letter, the face that it stands for, by the face's name at the start.
     let mut held: [usize; 6] = std::array::from_fn(|face| face);
     let mut turns = Vec::new();
@@ -81,12 +92,15 @@ fn as_held_in_the_end(written: &[WrittenTurn]) -> Vec<FaceTurn> {
         }
     }
     let name = |face: u8| held.iter().position(|&first| first == usize::from(face)).expect("every face has a letter");
-    turns.iter().map(|turn| FaceTurn { face: name(turn.face) as u8, ..*turn }).collect()
+    match named {
+        Held::AtTheStart => turns,
+        Held::InTheEnd => turns.iter().map(|turn| FaceTurn { face: name(turn.face) as u8, ..*turn }).collect(),
+    }
 }
 
+/// Whether a character is written for a prime; also the i of `Ri`.
 fn is_prime(character: char) -> bool {
-    // Apostrophe, typographic quotes, primes, accents, the modifier letters that look like one, and the i of "Ri".
-    matches!(character, '\'' | '’' | '‘' | '‛' | '′' | '‵' | '`' | '´' | 'ʹ' | 'ʼ' | 'ˈ' | '＇' | 'i')
+    character == 'i' || crate::puzzle::notation::is_prime(character)
 }
 
 /// The digits of a whole number.
@@ -157,8 +171,13 @@ impl ScrambleReader {
                 ')' | ']' | '}' => {
                     return Err(ParseError(format!("'{character}' closes a group that was never opened")));
                 }
-                _ if is_space(character) => self.at += 1,
-                '(' | '[' | '{' => turns.extend(self.group(None)?),
+                // A dot ends a sentence, and an asterisk marks a shortest solution.
+                _ if is_space(character) || matches!(character, '.' | '*') => self.at += 1,
+                '(' | '[' if self.skip_length(turns.len()) => {}
+                '(' | '[' | '{' => match self.bracketed_rotation() {
+                    Some(turn) => turns.push(turn),
+                    None => turns.extend(self.group(None)?),
+                },
                 '0'..='9' => turns.extend(self.counted()?),
                 _ => turns.push(self.turn()?),
             }
@@ -200,11 +219,17 @@ impl ScrambleReader {
             self.at = start;
             return Err(self.refuse("a 2×2×2 has no slice and no wide turn; x y z turn the whole cube"));
         }
+        let has_exponent = self.take_if(|c| c == '^').is_some();
         let (number, back) = self.count_and_prime();
+        if has_exponent && number.is_none() && !back {
+            return Err(ParseError("a count is missing behind '^'".into()));
+        }
         let clockwise = number.map_or(1, |number| number.value());
         if !(1..=3).contains(&clockwise) {
             let turn: String = self.characters[start..self.at].iter().collect();
-            return Err(self.refusal(&turn, "behind a turn, 2 or 3 count its quarter turns"));
+            let why =
+                "a number behind a turn counts its quarter turns, and four of them change nothing: expected 2 or 3";
+            return Err(self.refusal(&turn, why));
         }
         if let Some(prime) = self.take_if(is_prime) {
             let turn: String = self.characters[start..self.at - 1].iter().filter(|c| !c.is_whitespace()).collect();
@@ -238,7 +263,7 @@ mod tests {
     use crate::puzzle::Move;
 
     fn moves(text: &str) -> Vec<Move> {
-        let turns = parse(text, 3).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+        let turns = parse(text, 3, Held::InTheEnd).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
         turns.into_iter().flat_map(FaceTurn::quarter_turns).collect()
     }
 
@@ -275,6 +300,24 @@ mod tests {
             assert_eq!(moves(text), expected, "{text}");
         }
         assert_eq!(moves("U U F' R2"), [0, 0, 5, 2, 2]);
+        for (text, same) in [
+            ("R^2 U^-1 F^{-1}", "R2 U' F'"),
+            ("R⁻¹ U² F³", "R' U2 F'"),
+            ("(R U)^-1", "U' R'"),
+            ("(R U R' U') x6", "(R U R' U')6"),
+            ("(R U) x12", "(R U)12"),
+            ("R ʻ Uʻ F՚ Lˊ Dꞌ B᾿", "R' U' F' L' D' B'"),
+            ("R U F (3f)", "R U F"),
+            ("R U F (21f*)", "R U F"),
+            ("R U (2f)", "R U"),
+            ("R (2f)", "R f"),
+            ("R U F [18 HTM]", "R U F"),
+            ("R U. F . *", "R U F"),
+            ("R' U' F [r] D", "R' U' F x D"),
+            ("R [u2] F [f'] D [ l ]", "R y2 F z' D x'"),
+        ] {
+            assert_eq!(moves(text), moves(same), "{text}");
+        }
         assert_eq!(moves("R2'"), [3, 3]);
         assert_eq!(moves("R'2"), [3, 3]);
         assert_eq!(moves("R 2'"), [3, 3]);
@@ -391,6 +434,10 @@ mod tests {
             ("2", "'2'"),
             ("2R", "'2R'"),
             ("2x", "'2x'"),
+            ("3Rw", "3 layers are the whole cube"),
+            ("3R", "a number before a turn counts its layers"),
+            ("R5", "four of them change nothing"),
+            ("R^ U", "missing behind '^'"),
             ("2y (R U)", "'2y'"),
             ("2m", "'2m'"),
             ("R U\n2. F", "'2.'"),
@@ -402,13 +449,13 @@ mod tests {
             ("(U)99999999999999999999", "99999999999999999999 times: expected from 1 to 1000"),
             ("99999999999999999999(U)", "99999999999999999999 times: expected from 1 to 1000"),
         ] {
-            let refusal = parse(text, 3).map(drop).expect_err(text).to_string();
+            let refusal = parse(text, 3, Held::InTheEnd).map(drop).expect_err(text).to_string();
             assert!(refusal.contains(token), "{text}: {refusal}");
         }
-        assert!(parse(&"(".repeat(100_000), 3).is_err());
-        let refusal = parse("R M' U", 2).map(drop).expect_err("a slice of a 2×2×2").to_string();
+        assert!(parse(&"(".repeat(100_000), 3, Held::InTheEnd).is_err());
+        let refusal = parse("R M' U", 2, Held::InTheEnd).map(drop).expect_err("a slice of a 2×2×2").to_string();
         assert!(refusal.contains("'M''") && refusal.contains("24 facelets"), "{refusal}");
-        let refusal = parse("R Q", 2).map(drop).expect_err("no turn").to_string();
+        let refusal = parse("R Q", 2, Held::InTheEnd).map(drop).expect_err("no turn").to_string();
         assert!(refusal.contains("'Q'") && !refusal.contains("M E S"), "a 2×2×2 has no slices: {refusal}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::geometry;
 use crate::json;
+use crate::puzzle::notation::{is_prime, plain, visible};
 use crate::puzzle::{Geometry, Move, ParseError};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -52,6 +53,13 @@ impl Description {
         }
         let name = object.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
         let name = name.ok_or_else(|| refuse("name", "\"name\" must be a text that is not empty".into()))?;
+        let name = plain(name);
+        if name.trim().is_empty() || name.contains(char::is_control) {
+            return Err(refuse(
+                "name",
+                format!("\"name\" is {:?}: expected letters that can be shown", visible(&name)),
+            ));
+        }
         let (symbols, goal) = goal(object).map_err(|why| refuse("goal", why))?;
         let symmetric = match object.get("symmetric") {
             None => false,
@@ -61,14 +69,28 @@ impl Description {
         let moves = object.get("moves").and_then(Value::as_object).filter(|moves| !moves.is_empty());
         let moves = moves.ok_or_else(|| refuse("moves", "\"moves\" must be an object of named permutations".into()))?;
         let read = moves.iter().map(|(name, value)| {
-            let refuse = |why: String| refuse(name, format!("the move '{name}' {why}"));
+            let refuse = |why: String| refuse(name, format!("the move '{}' {why}", visible(name)));
             let permutation = permutation(value, goal.len()).map_err(refuse)?;
-            if name.is_empty() || name.contains(char::is_whitespace) {
-                return Err(refuse("needs a name without spaces".into()));
+            let normal = normal_name(name).trim().to_owned();
+            if normal.is_empty() || normal.contains(|c: char| c.is_whitespace() || c.is_control()) {
+                let why = "cannot be typed: expected a name without spaces, commas and control characters";
+                return Err(refuse(why.into()));
             }
-            Ok((name.clone(), permutation))
+            if normal.chars().all(|c| c.is_ascii_digit()) {
+                return Err(refuse(
+                    "cannot be told from a symbol or a count: expected a name that is no number".into(),
+                ));
+            }
+            Ok((name, normal, permutation))
         });
-        let mut moves: Vec<(String, Vec<u8>)> = read.collect::<Result<_, _>>()?;
+        let mut moves: Vec<(String, Vec<u8>)> = Vec::new();
+        for read in read {
+            let (written, name, permutation) = read?;
+            if moves.iter().any(|(other, _)| *other == name) {
+                return Err(refuse(written, format!("the move '{name}' is there twice, in two spellings")));
+            }
+            moves.push((name, permutation));
+        }
         if symmetric {
             derive_inverses(&mut moves).map_err(|why| refuse("symmetric", why))?;
         }
@@ -77,7 +99,7 @@ impl Description {
         }
         let inverses = moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect();
         let geometry = geometry::read(object, goal.len(), &moves, refuse)?;
-        Ok(Description { name: name.to_owned(), text: text.to_owned(), symbols, goal, moves, inverses, geometry })
+        Ok(Description { name, text: text.to_owned(), symbols, goal, moves, inverses, geometry })
     }
 
     /// The puzzle's name.
@@ -138,10 +160,24 @@ fn derive_inverses(moves: &mut Vec<(String, Vec<u8>)>) -> Result<(), String> {
     Ok(())
 }
 
+/// The normal form of names of moves: any character for a prime is `'`, also behind a space.
+pub(super) fn normal_name(text: &str) -> String {
+    let mut normal = String::with_capacity(text.len());
+    for character in plain(text).chars() {
+        if is_prime(character) {
+            normal.truncate(normal.trim_end().len());
+            normal.push('\'');
+        } else {
+            normal.push(if character == ',' { ' ' } else { character });
+        }
+    }
+    normal
+}
+
 /// The symbols in the order of their first appearance, and the goal as their indices.
 fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
     let written: Vec<String> = match object.get("goal") {
-        Some(Value::String(text)) => text.chars().map(String::from).collect(),
+        Some(Value::String(text)) => plain(text).chars().map(String::from).collect(),
         Some(Value::Array(numbers)) => {
             let number = |value: &Value| value.as_u64().filter(|number| *number < 256).map(|number| number.to_string());
             let numbers: Option<Vec<String>> = numbers.iter().map(number).collect();
@@ -152,8 +188,11 @@ fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
     if !(2..=MAX_POSITIONS).contains(&written.len()) {
         return Err(format!("\"goal\" has {} positions: expected 2 to {MAX_POSITIONS}", written.len()));
     }
-    if let Some(space) = written.iter().find(|symbol| symbol.trim().is_empty()) {
-        return Err(format!("\"goal\" holds the symbol {space:?}: a space cannot be one"));
+    if let Some(space) = written.iter().find(|symbol| symbol.trim().is_empty() || symbol.contains(char::is_control)) {
+        return Err(format!(
+            "\"goal\" holds the symbol {:?}: a space or a control character cannot be one",
+            visible(space)
+        ));
     }
     let mut symbols: Vec<String> = Vec::new();
     let mut goal = Vec::with_capacity(written.len());

@@ -3,6 +3,8 @@
 use super::Squares;
 use crate::puzzle::{Move, ParseError};
 use std::collections::VecDeque;
+use std::iter::Peekable;
+use std::str::Chars;
 
 /// The most squares that the player can reach.
 pub(crate) const MAX_SQUARES: usize = 255;
@@ -164,10 +166,19 @@ impl Level {
     }
 }
 
-/// The rows of a level, without empty rows around it; `|` ends a row too.
+/// Whether a line is a row of a level, also of one that holds a wrong square: not a comment, a name, or another text.
+pub(super) fn is_row(line: &str) -> bool {
+    let mut letters = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || c == '(').chars();
+    letters.next().is_some_and(|first| letter(first).is_ok()) && line.contains(['#', '█'])
+}
+
+/// The rows of a level, without empty rows around it. `|` ends a row too, and a number repeats the square or the group in
+/// brackets behind it: `4#|#.@#` is run-length encoding. Lines that are not rows, as names are, are passed over.
 fn rows(text: &str) -> Result<Vec<Vec<u8>>, ParseError> {
-    let lines = text.split(['\n', '|']).filter(|line| !line.starts_with(';')).map(str::trim_end);
-    let rows: Vec<Vec<u8>> = lines.map(|line| line.chars().map(letter).collect()).collect::<Result<_, _>>()?;
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with(';')).collect();
+    let is_named = lines.iter().any(|line| is_row(line));
+    let lines = lines.into_iter().filter(|line| !is_named || is_row(line) || line.trim().is_empty());
+    let rows: Vec<Vec<u8>> = lines.flat_map(|line| line.split('|')).map(row).collect::<Result<_, _>>()?;
     let first = rows.iter().position(|row| !row.is_empty());
     let last = rows.iter().rposition(|row| !row.is_empty());
     match (first, last) {
@@ -176,10 +187,41 @@ fn rows(text: &str) -> Result<Vec<Vec<u8>>, ParseError> {
     }
 }
 
+/// The squares of a row, without spaces behind them.
+fn row(text: &str) -> Result<Vec<u8>, ParseError> {
+    let mut row = squares(&mut text.trim_end().chars().peekable(), 0)?;
+    row.truncate(row.iter().rposition(|&square| square != b' ').map_or(0, |last| last + 1));
+    Ok(row)
+}
+
+/// Reads squares to the end of the text, or of the group of this depth.
+fn squares(text: &mut Peekable<Chars<'_>>, depth: usize) -> Result<Vec<u8>, ParseError> {
+    let mut squares_of_row = Vec::new();
+    while let Some(next) = text.next() {
+        let mut count = next.to_digit(10).map(|digit| digit as usize);
+        while let (Some(tens), Some(digit)) = (count, text.peek().and_then(|c| c.to_digit(10))) {
+            count = Some((10 * tens + digit as usize).min(usize::from(u16::MAX) + 1));
+            text.next();
+        }
+        let repeated = match if count.is_some() { text.next() } else { Some(next) } {
+            Some('(') if depth < 10 => squares(text, depth + 1)?,
+            Some(')') if depth > 0 && count.is_none() => return Ok(squares_of_row),
+            Some(square) => vec![letter(square)?],
+            None => return Err(refuse("a number at the end of a row repeats nothing")),
+        };
+        squares_of_row.extend(repeated.repeat(count.unwrap_or(1)));
+        if squares_of_row.len() > usize::from(u16::MAX) {
+            return Err(refuse(format!("a row has more than {} squares", u16::MAX)));
+        }
+    }
+    if depth == 0 { Ok(squares_of_row) } else { Err(refuse("a '(' in a row is never closed")) }
+}
+
 fn letter(letter: char) -> Result<u8, ParseError> {
     match letter {
         '#' | '$' | '.' | '*' | '@' | '+' => Ok(letter as u8),
-        ' ' | '-' | '_' => Ok(b' '),
+        '█' => Ok(b'#'),
+        ' ' | '\u{a0}' | '\u{3000}' | '-' | '_' => Ok(b' '),
         _ => Err(refuse(format!(
             "'{letter}' is not a square: expected # (wall), @ (player), $ (box), . (goal), * (box on a goal), + (player on a goal) or \
              a space (floor)"

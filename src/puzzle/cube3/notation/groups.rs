@@ -1,7 +1,7 @@
 //! Groups of turns: repeated, inverted, and commutators; and the counts behind turns.
 
 use super::super::FACES;
-use super::{MAX_TURNS, Number, ScrambleReader, WrittenTurn, is_prime, is_space};
+use super::{MAX_TURNS, Number, ScrambleReader, WHOLE, WrittenTurn, is_prime, is_space};
 use crate::puzzle::ParseError;
 
 /// The most repeats of a group.
@@ -32,18 +32,76 @@ impl ScrambleReader {
             return self.group(number);
         }
         self.at = after_number;
-        let is_face = |c: char| FACES.contains(&c.to_ascii_uppercase());
-        let is_wide = self.peek(0).is_some_and(is_face)
+        let is_face = self.peek(0).is_some_and(|c| FACES.contains(&c.to_ascii_uppercase()));
+        let is_wide = is_face
             && (self.peek(1).is_some_and(|c| matches!(c, 'w' | 'W'))
                 || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
-        if number.is_some_and(|number| number.value() == 2) && is_wide {
+        let layers = number.map_or(0, |number| number.value());
+        if layers == 2 && is_wide {
             return Ok(vec![self.turn()?]);
         }
         self.at = start;
-        Err(self.refuse(match self.characters[after_number..].first() {
-            Some('.') => "a number and a dot stand before a scramble, and this one has begun: give one at a time",
-            _ => "a number stands behind a turn (R2), or before a group that it repeats: 3(R U)",
-        }))
+        Err(match self.characters[after_number..].first() {
+            Some('.') => {
+                self.refuse("a number and a dot stand before a scramble, and this one has begun: give one at a time")
+            }
+            _ if is_wide && layers == self.size as u64 => {
+                self.refuse(&format!("{layers} layers are the whole cube, which x, y and z turn"))
+            }
+            _ if is_face => self.refuse(&format!(
+                "a number before a turn counts its layers, and this cube has {}; a number behind it (R2) counts its quarter turns",
+                self.size
+            )),
+            _ => self.refuse("a number stands behind a turn (R2), or before a group that it repeats: 3(R U)"),
+        })
+    }
+
+    /// Reads a turn of the whole cube as solutions with the fewest moves have it: `[r]` for x, `[u2]` for y2, `[f']` for z'.
+    pub(super) fn bracketed_rotation(&mut self) -> Option<WrittenTurn> {
+        let start = self.at;
+        let read = |reader: &mut Self| {
+            reader.take_if(|c| c == '[')?;
+            reader.skip_spaces();
+            let letter = reader.take_if(|c| c.is_ascii_lowercase())?;
+            let face = FACES.iter().position(|&face| face == letter.to_ascii_uppercase())?;
+            let (number, back) = reader.count_and_prime();
+            let quarters = number.map_or(1, |number| number.value());
+            reader.skip_spaces();
+            reader.take_if(|c| c == ']')?;
+            let quarters = i8::try_from(quarters).ok().filter(|quarters| (1..=3).contains(quarters))?;
+            Some(WrittenTurn { face, layers: WHOLE, quarters: if back { -quarters } else { quarters } })
+        };
+        let turn = read(self);
+        if turn.is_none() {
+            self.at = start;
+        }
+        turn
+    }
+
+    /// Passes over the length of a solution that stands behind it: `(21f)`, `(18q*)`, `(22 HTM)`. `(2f)` is one only behind
+    /// two turns: it may be a wide turn.
+    pub(super) fn skip_length(&mut self, turns: usize) -> bool {
+        const METRICS: [&str; 16] =
+            ["", "f", "q", "s", "h", "e", "ftm", "htm", "qtm", "stm", "etm", "hstm", "qstm", "obtm", "moves", "turns"];
+        let start = self.at;
+        self.at += 1;
+        self.skip_spaces();
+        let number = self.take_number().map(|number| number.value());
+        self.skip_spaces();
+        let mut metric = String::new();
+        while let Some(letter) = self.take_if(|c| c.is_ascii_alphabetic()) {
+            metric.push(letter.to_ascii_lowercase());
+        }
+        self.skip_spaces();
+        self.take_if(|c| c == '*');
+        let is_closed = self.take_if(|c| matches!(c, ')' | ']')).is_some();
+        let is_length = is_closed
+            && METRICS.contains(&&*metric)
+            && number.is_some_and(|number| number != 2 || metric.is_empty() || turns == 2);
+        if !is_length {
+            self.at = start;
+        }
+        is_length
     }
 
     /// Reads a group, with its count and prime.
@@ -119,11 +177,16 @@ impl ScrambleReader {
         let mark = *self.characters.get(at)?;
         let number = at + 1 + blanks(at + 1);
         let is_mark = match mark {
-            '^' | '*' | '×' => true,
+            '^' | '×' => true,
+            '*' => self.characters.get(number).is_some_and(char::is_ascii_digit),
             'x' => {
                 let is_number = self.characters.get(number).is_some_and(char::is_ascii_digit);
                 let (spaced_before, spaced_behind) = (at > self.at, number > at + 1);
-                is_number && spaced_before == spaced_behind && !(spaced_before && self.counts_what_follows(number))
+                // No turn of the whole cube has more than three quarters.
+                let digits = self.characters[number..].iter().take_while(|c| c.is_ascii_digit());
+                let is_count = digits.clone().count() > 1 || digits.copied().any(|digit| digit > '3');
+                let is_meant = spaced_before == spaced_behind || is_count;
+                is_number && is_meant && !(spaced_before && self.counts_what_follows(number))
             }
             _ => false,
         };
@@ -139,8 +202,21 @@ impl ScrambleReader {
             || behind.copied().find(|&c| !is_space(c)).is_some_and(opens_group)
     }
 
-    /// Reads the number and the prime behind a turn or a group: both in either order, one, or none.
+    /// Reads the exponent behind a turn or a group, as in `R^-1` and `R^{2}`, or [`Self::plain_count_and_prime`].
     pub(super) fn count_and_prime(&mut self) -> (Option<Number>, bool) {
+        let is_exponent = self.at.checked_sub(1).is_some_and(|before| self.characters[before] == '^');
+        let is_braced = is_exponent && self.take_if(|c| c == '{').is_some();
+        let is_negative =
+            self.peek(1).is_some_and(|c| c.is_ascii_digit()) && self.take_if(|c| matches!(c, '-' | '−')).is_some();
+        let (number, back) = self.plain_count_and_prime();
+        if is_braced {
+            self.take_if(|c| c == '}');
+        }
+        (number, back != is_negative)
+    }
+
+    /// Reads the number and the prime behind a turn or a group: both in either order, one, or none.
+    fn plain_count_and_prime(&mut self) -> (Option<Number>, bool) {
         let spaces = self.characters[self.at..].iter().take_while(|c| c.is_whitespace()).count();
         // The i of "Ri" stands behind its letter.
         if self.peek(spaces).is_some_and(|c| is_prime(c) && (spaces == 0 || c != 'i')) {

@@ -20,8 +20,11 @@ pub(in crate::puzzle::cube3) fn inside(text: &str) -> String {
 /// The characters of a text without comments, with plain digits.
 pub(super) fn without_comments(text: &str) -> Vec<char> {
     let plain = |c| match c {
+        '¹' => '1',
         '²' => '2',
         '³' => '3',
+        '⁰' | '⁴'..='⁹' => char::from_digit(u32::from(c) - u32::from('⁰'), 10).unwrap_or(c),
+        '⁻' => '-',
         c => c,
     };
     let code = |line| without_comment(line).split("//").next().unwrap_or_default();
