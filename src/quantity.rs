@@ -116,6 +116,31 @@ impl FromStr for Interval {
     }
 }
 
+/// Reads a duration, in seconds: `30s`, `10m`, `2h`.
+///
+/// # Errors
+/// If it is not one.
+pub fn duration(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(Interval::Time(time)) => Ok(time.as_secs_f64()),
+        _ => Err(format!("'{text}' is not a duration: expected 30s, 10m or 2h")),
+    }
+}
+
+/// Reads a share above 0, also in percent: `0.05` or `5%`.
+///
+/// # Errors
+/// If it is not one.
+pub fn percentage(text: &str) -> Result<f64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => plain_float(percent).map(|percent| percent / 100.0),
+        None => plain_float(text),
+    };
+    share
+        .filter(|share| *share > 0.0 && *share <= 10.0)
+        .ok_or_else(|| format!("'{text}' is no share: expected 5% or 0.05"))
+}
+
 /// Drops the underscores of a number of digits, a point and an exponent. Refuses other texts that Rust parses as floats (`inf`,
 /// `nan`, signs).
 fn plain_number(text: &str) -> Option<String> {

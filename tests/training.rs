@@ -51,6 +51,7 @@ fn plan(learning_rate: f64) -> TrainPlan {
         schedule: Schedule::Cosine,
         ema: 0.0,
         sparse_states: 0.0,
+        walk_samples: 1,
     }
 }
 
@@ -308,6 +309,52 @@ fn a_run_keeps_what_may_change_until_it_is_changed() {
     train(resume_at(position, &path, &asked));
     assert_eq!(kept(), (every, None, Some("board".into())));
     assert_eq!(fs::read_dir(out.join(SNAPSHOTS)).expect("snapshots").count(), 2);
+}
+
+#[test]
+fn a_run_for_a_time_ends_by_the_clock_and_goes_on_with_what_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path();
+    set_cpu_threads(1);
+    let timed = |seconds| TrainOptions { samples: None, seconds: Some(seconds), ..options(out, 0) };
+    let never = AtomicBool::new(false);
+    let training = start(plan(1e-3), &timed(1.5)).expect("a training");
+    assert_eq!((training.samples_left(), training.seconds_left(), training.is_finished()), (None, Some(1.5), false));
+    assert_eq!(run_for(training, 20), Ended::Stopped);
+    // What is asked for is kept in the run; the time that was used counts.
+    let path = newest(out);
+    let position = checkpoint::read(&path).expect("a position");
+    assert!(position.total_seconds == Some(1.5) && position.seconds > 0.0 && position.seconds < 1.5, "{position:?}");
+    let used = position.seconds;
+    let resumed = resume_at(position, &path, &TrainOptions { samples: None, ..options(out, 0) }).expect("it resumes");
+    assert!((resumed.seconds_left().expect("a time") - (1.5 - used)).abs() < 1e-6);
+    assert_eq!(resumed.run(&never, &mut |_| ()).expect("it trains"), Ended::Finished);
+    let position = checkpoint::read(&newest(out)).expect("a position");
+    assert!((1.5..6.0).contains(&position.seconds), "{}", position.seconds);
+    let metrics: Vec<Metrics> = read_lines(&out.join(METRICS)).expect("metrics");
+    assert_eq!(metrics.last().map(|line| line.learning_rate), Some(0.0), "the rate follows the clock to its end");
+}
+
+#[test]
+fn a_stopped_run_is_finished_with_a_short_decay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path();
+    assert_eq!(run_for(fresh(out, 64 * 10_000, 1e-3), 200), Ended::Stopped);
+    let path = newest(out);
+    let finish = TrainOptions { samples: None, decay: Some(0.05), ..options(out, 0) };
+    let training = resume_at(checkpoint::read(&path).expect("a position"), &path, &finish).expect("it resumes");
+    assert_eq!(training.samples_left(), Some(64 * 10));
+    assert_eq!(run_for(training, 4), Ended::Stopped);
+    // The decay is the run's own from then on.
+    let path = newest(out);
+    let position = checkpoint::read(&path).expect("a position");
+    assert!(position.decay.is_some_and(|decay| decay.from == 64 * 200 && decay.rate > 0.0), "{position:?}");
+    let resumed = resume_at(position, &path, &TrainOptions { samples: None, ..options(out, 0) }).expect("it resumes");
+    assert_eq!(resumed.run(&AtomicBool::new(false), &mut |_| ()).expect("it trains"), Ended::Finished);
+    let metrics: Vec<Metrics> = read_lines(&out.join(METRICS)).expect("metrics");
+    let rates: Vec<f64> = metrics.iter().map(|line| line.learning_rate).collect();
+    assert!(rates.is_sorted_by(|a, b| a > b) && rates.last() == Some(&0.0), "{rates:?}");
+    assert_eq!(metrics.last().map(|line| line.samples), Some(64 * 210));
 }
 
 /// Checks that a run of 100 batches ends with the same bits whether it is stopped or not; `begin` opens it, fresh or from

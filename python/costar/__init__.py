@@ -94,6 +94,10 @@ class Solution:
     processor: str | None
     #: Checksum of the symbols, goal and moves of a puzzle from a file.
     rules_crc32: int | None = None
+    #: How the instance was read, where there are several ways.
+    read_as: str | None = None
+    #: Length of the search's own solution, where the scramble undone is shorter, and is the answer.
+    search_length: int | None = None
 
     def __str__(self) -> str:
         return " ".join(self.moves) if self.moves is not None else f"not solved: {self.ended_by}"

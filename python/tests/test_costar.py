@@ -24,6 +24,13 @@ def misplaced(puzzle):
     return lambda rows: ((rows != goal) & (rows != 0)).sum(axis=1)
 
 
+def test_an_instance_says_how_it_was_read():
+    facelets = "LBDBUDDRRFLRRLRLBRFDBFFUFURULLLRFBDLBRDLBUBFFUBDDDFUUU"
+    solution = costar.Solver("cube3", search="bfs", perimeter=5, max_nodes=10).solve(facelets)
+    assert solution.read_as == "the faces in the order U L F R B D"
+    assert costar.Solver("cube2", search="bfs").solve("D R").moves in (["R'", "D'"], ["R'", "U'"])
+
+
 def test_a_cube_is_solved_with_the_shipped_network():
     solution = costar.Solver("cube3", search="bwas", n=100, device="cpu").solve("R U F'")
     assert solution.moves == ["F", "U'", "R'"]

@@ -8,7 +8,7 @@ use crate::puzzle::{Move, Puzzle};
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
 use crate::solver::{SearchOptions, Solver};
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use serde_json::Map;
 use std::fs::File;
@@ -68,13 +68,14 @@ impl Visitor for Evaluate {
         let builder = args.puzzle.builder(entry, true).search(bwas).heuristic(&args.heuristic);
         let mut solver = builder.stop(Arc::clone(&stop)).build().or_input()?;
         let written = instances::stream(input, Arc::clone(solver.puzzle()));
-        let mut code = 0;
+        let (mut code, mut count) = (0, 0);
         let mut waiting: Vec<(String, P::State)> = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             // A person who types instances gets each answer at once; a file is evaluated in chunks.
             let next = written.recv_timeout(if waiting.is_empty() { SIGNAL_CHECK } else { CHUNK_TIMEOUT });
             match next {
                 Ok(instance) => {
+                    count += 1;
                     let instance = instance.context("the instances cannot be read")?.text;
                     let takes_lines = solver.puzzle().takes_lines();
                     let read = instances::with_optimum(&instance, takes_lines).and_then(|(text, _)| {
@@ -95,6 +96,14 @@ impl Visitor for Evaluate {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => print_all(&mut solver, &mut waiting)?,
+                Err(RecvTimeoutError::Disconnected) if count == 0 => {
+                    let name = if args.file.as_os_str() == "-" {
+                        "standard input".into()
+                    } else {
+                        args.file.display().to_string()
+                    };
+                    return Err(anyhow!("{name} holds no instance: expected one a line")).or_input();
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     print_all(&mut solver, &mut waiting)?;
                     break;

@@ -65,12 +65,16 @@ fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> an
     let puzzle = Arc::clone(solver.puzzle());
     let (unit, lambda) = (shown(&*puzzle, 1), solution.record.lambda.unwrap_or(1.0));
     let mut step = |state: P::State, g: u32| -> anyhow::Result<Step<P::State>> {
-        let (g, h) = (shown(&*puzzle, g), f64::from(solver.estimate(&state)?) * unit);
+        let (g, h) = (shown(&*puzzle, g), f64::from(solver.estimate(&puzzle.normalized(&state))?) * unit);
         Ok(Step { state, g: Some(g), h: h as f32, f: (lambda * g + h) as f32 })
     };
-    let (mut state, mut g) = (solution.start, 0);
+    // The puzzle in the hand, for which the moves are named.
+    let instance = &solution.record.instance;
+    let start = puzzle.scramble(instance).map_or(solution.start, |scramble| scramble.end());
+    let moves = puzzle.in_hand(instance, solution.moves.as_deref().unwrap_or_default());
+    let (mut state, mut g) = (start, 0);
     let mut steps = vec![step(state, g)?];
-    for &action in solution.moves.iter().flatten() {
+    for action in moves {
         // The solution was replayed before: all its moves are legal.
         let Some(next) = puzzle.apply(&state, action) else { break };
         g += puzzle.move_cost(&state, action);

@@ -47,7 +47,8 @@ pub(super) fn stream<P: Notation>(mut input: Box<dyn BufRead + Send>, puzzle: Ar
                 Ok(0) => (gatherer.end().into_iter().map(Ok).collect(), true),
                 Ok(_) => {
                     let line = decoded(&bytes);
-                    (gatherer.add(line.strip_suffix('\n').unwrap_or(&line)).into_iter().map(Ok).collect(), false)
+                    let line = line.strip_suffix('\n').unwrap_or(&line);
+                    (gatherer.add(line.strip_suffix('\r').unwrap_or(line)).into_iter().map(Ok).collect(), false)
                 }
                 Err(error) => (vec![Err(error)], true),
             };
@@ -131,7 +132,7 @@ impl<'a, P: Notation> Gatherer<'a, P> {
                 match self.puzzle.block(&[text]) {
                     Block::Part => self.pending.push(written),
                     Block::Neither if self.puzzle.takes_lines() => {}
-                    Block::Whole | Block::Neither => instances.extend(alone(written)),
+                    Block::Whole | Block::Neither => instances.extend(self.alone(written)),
                 }
                 instances
             }
@@ -143,7 +144,15 @@ impl<'a, P: Notation> Gatherer<'a, P> {
         if self.puzzle.takes_lines() {
             return self.take_block().into_iter().collect();
         }
-        std::mem::take(&mut self.pending).into_iter().filter_map(alone).collect()
+        std::mem::take(&mut self.pending).into_iter().filter_map(|line| self.alone(line)).collect()
+    }
+
+    /// A line that is an instance of its own, without its comment; `None` if nothing is left, or only the frame of a board.
+    fn alone(&self, Written { line, text }: Written) -> Option<Written> {
+        let is_frame = is_frame(&text) && self.puzzle.block(&[&text]) == Block::Part;
+        let text = without_comment(&text).trim();
+        let is_nothing = text.is_empty() || text.starts_with("//") || is_frame;
+        (!is_nothing).then(|| Written { line, text: text.into() })
     }
 
     /// The lines that wait, as one instance.
@@ -152,13 +161,6 @@ impl<'a, P: Notation> Gatherer<'a, P> {
         let text = lines.iter().map(|line| &*line.text).collect::<Vec<_>>().join("\n");
         lines.first().map(|first| Written { line: first.line, text })
     }
-}
-
-/// A line that is an instance of its own, without its comment; `None` if nothing is left.
-fn alone(Written { line, text }: Written) -> Option<Written> {
-    let text = without_comment(&text).trim();
-    let is_nothing = text.is_empty() || text.starts_with("//") || is_frame(text);
-    (!is_nothing).then(|| Written { line, text: text.into() })
 }
 
 #[cfg(test)]
@@ -194,6 +196,30 @@ mod tests {
         let blocks = "; 0\n ##\n#@#\n\n\nTitle: 1\n#+#\n;x\n##\nAuthor: a\n";
         assert_eq!(all(blocks.as_bytes(), &sokoban), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
         assert_eq!(all(b"", &sokoban), []);
+    }
+
+    #[test]
+    fn a_stream_has_the_instances_of_its_text() {
+        let boards = "1 2 3\r\n4 5 0\r\n7 8 6\r\n1 2 3 4 5 6 7 0 8\r\n+-+\r\n";
+        let puzzle = Arc::new(Puzzle8::default());
+        let bytes = std::io::Cursor::new(boards.as_bytes().to_vec());
+        let read: Vec<Written> =
+            stream(Box::new(bytes), Arc::clone(&puzzle)).iter().map(|line| line.expect("text")).collect();
+        assert_eq!(read, [written(1, "1 2 3\n4 5 0\n7 8 6"), written(4, "1 2 3 4 5 6 7 0 8")]);
+        assert_eq!(read, all(boards.as_bytes(), &*puzzle));
+    }
+
+    #[test]
+    fn scrambles_that_look_like_faces_stand_alone() {
+        let turns = "R2 U2\nU2 F2\nR2 F2\nF2 U2\nF2 R2\nU2 R2";
+        assert_eq!(all(turns.as_bytes(), &Cube2).len(), 6);
+        assert_eq!(all("R U F\t3\n".repeat(6).as_bytes(), &Cube2).len(), 6);
+        let turns = "R U' F L D B R U' F\nR U' F L U B R U' F\nR U' F L R B R U' F\nR U' F L F B R U' F\n\
+                     R U' F L L B R U' F\nR U' F L B B R U' F\n";
+        assert_eq!(cubes(turns).len(), 6);
+        assert_eq!(cubes(&"RUF\n".repeat(18)).len(), 18);
+        let lights = LightsOut::<1>::new(3);
+        assert_eq!(all("+ - +\n".as_bytes(), &lights).len(), 1, "only boards of tiles have frames");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `costar puzzles`: lists the puzzles with their searches, heuristics and models.
 
 use super::{Ending, OrInput as _, SUCCESS};
-use crate::puzzle::Puzzle;
+use crate::puzzle::{Puzzle, visible};
 use crate::registry::{Entry, NAMES, Visitor, visit};
 use crate::solver::{SearchInfo, models};
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 pub(super) fn run() -> Ending {
     for name in NAMES {
         let text = visit(name, None, DescribePuzzle).or_input()?;
-        writeln!(io::stdout(), "{text}")?;
+        writeln!(io::stdout(), "{}", visible(&text))?;
     }
     Ok(SUCCESS)
 }

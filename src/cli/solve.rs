@@ -12,7 +12,7 @@ use crate::distributed::Group;
 use crate::memory;
 use crate::puzzle::{Move, ParseError, Puzzle, Scramble, Style, visible};
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor};
+use crate::registry::{Entry, Visitor, has_own_rules};
 use crate::report::Refused;
 use crate::search::{Incumbent, Progress};
 use crate::solver::{DeeperPerimeter, Solution, Solver, Watch};
@@ -115,7 +115,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     // Refuse bad input before a model is loaded.
     let start = entry.puzzle().parse(instance).map_err(|refusal| in_file(refusal, instance)).or_input()?;
     if let Some(reading) = entry.puzzle().read_as(instance) {
-        note!("costar: {reading} were read");
+        note!("costar: read {reading}");
     }
     #[cfg(feature = "view")]
     if let Some(path) = &args.view {
@@ -138,9 +138,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
 fn in_file(refusal: ParseError, instance: &str) -> anyhow::Error {
     let file = Path::new(instance.trim()).is_file();
     let refusal = anyhow::Error::from(refusal);
-    let how = || {
-        format!("{instance} is a file: for its instances, give - and the file as standard input, or use costar bench")
-    };
+    let how = || format!("{instance} is a file: to solve its instances, costar solve … - < FILE, or costar bench FILE");
     if file { refusal.context(how()) } else { refusal }
 }
 
@@ -190,7 +188,10 @@ fn deeper<P: Puzzle>(solver: &Solver<P>, solution: &Solution<P::State>) -> Optio
     const LONG: f64 = 3.0;
     solution.record.proof.filter(|proof| proof.seconds > LONG)?;
     let DeeperPerimeter { depth, bytes, gain } = solver.deeper_perimeter()?;
-    let (name, size) = (solver.puzzle().name(), quantity::bytes(bytes));
+    // A file is not known by its name.
+    let is_file = solver.puzzle().file().is_some() && !has_own_rules(&solver.puzzle().name());
+    let name = if is_file { "FILE".into() } else { solver.puzzle().name() };
+    let size = quantity::bytes(bytes);
     let free = memory::available().map_or(String::new(), |free| format!(" ({} are free)", quantity::bytes(free)));
     Some(format!(
         "a perimeter of depth {depth} would make such a proof about {gain:.0} times faster and takes about {size} of memory{free}: \
@@ -281,6 +282,9 @@ fn all<P: Puzzle>(mut solver: Solver<P>, args: &Args, exchange: Option<&GroupExc
                 let solution = solve_with_line(&mut solver, args, (text, start), &mut line, stop);
                 let mut solution = solution.map_err(|error| over_ranks::cause(exchange, error))?;
                 solution.record.optimal_length = optimum.filter(|&optimum| !solution.record.contradicts(optimum));
+                if let Some(reading) = solution.record.read_as.as_ref().filter(|_| prints) {
+                    note!("costar: instance {count}: read {reading}");
+                }
                 if let Some(optimum) = optimum.xor(solution.record.optimal_length).filter(|_| prints) {
                     note!(
                         "costar: instance {count}: the known optimum {optimum} contradicts the result, and is left out"

@@ -23,7 +23,7 @@ pub(super) struct SolverFlags {
     heuristic: String,
     #[command(flatten)]
     search: SearchOptions,
-    /// Give up on an instance after this many seconds; without settings of the search, use them all for a shorter
+    /// Give up on an instance after this many seconds; without --search and --n, use all of them to look for a shorter
     /// solution, unless one is proven
     #[arg(long, value_name = "S", value_parser = quantity::seconds)]
     max_seconds: Option<f64>,

@@ -107,10 +107,9 @@ impl Visitor for Train {
             note!("costar: there is nothing to resume in {}: starting", out.display());
         }
         describe(&training, resumes, device);
-        let left = training.samples_left();
-        if left == 0 {
+        if training.is_finished() {
             note!(
-                "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --samples goes on)",
+                "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --samples or --for goes on)",
                 out.display(),
                 grouped(training.samples())
             );
@@ -119,7 +118,10 @@ impl Visitor for Train {
         let said = Once::new();
         let say = || said.call_once(|| note!("{STOPPING}"));
         let speed = while_watching(&stop, say, || training.measure_speed(&stop))?;
-        if let Some(speed) = speed.map(|speed| speed * training.ranks() as f64) {
+        let speed = speed.map(|speed| speed * training.ranks() as f64);
+        let left =
+            training.samples_left().or(training.seconds_left().zip(speed).map(|(time, speed)| (time * speed) as u64));
+        if let Some((speed, left)) = speed.zip(left) {
             let time = Roughly(left as f64 / speed);
             note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
         }
@@ -129,7 +131,8 @@ impl Visitor for Train {
             None => "--tensorboard of the run that is resumed: name another folder, or make this one writable",
         };
         let mut board = board.transpose().context(flag).or_input()?;
-        let bar = TrainingBar::new(training.total_samples(), training.samples(), training.ranks());
+        let total = training.samples() + left.unwrap_or(0);
+        let bar = TrainingBar::new(total, training.samples(), training.ranks());
         let say = || said.call_once(|| bar.note(STOPPING));
         let ended = while_watching(&stop, say, || {
             training.run(&stop, &mut |event| {

@@ -43,6 +43,9 @@ impl Visitor for WritePage<'_> {
         let Args { instance, solution, out, .. } = self.0;
         let moves = puzzle.parse_solution(instance, solution).context("the solution").or_input()?;
         let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?;
+        if let Some(reading) = puzzle.read_as(instance) {
+            note!("costar: read {reading}");
+        }
         write(out, &playback).or_input()?;
         if playback.solves {
             return Ok(SUCCESS);

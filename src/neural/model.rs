@@ -75,7 +75,8 @@ impl ModelConfig {
         let path = folder.join(CONFIG);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let damaged = || format!("{} is not a model's configuration", path.display());
-        let version: serde_json::Value = serde_json::from_str(&text).with_context(damaged)?;
+        let text = text.trim_start_matches('\u{feff}');
+        let version: serde_json::Value = serde_json::from_str(text).with_context(damaged)?;
         let (format, crate_version) = (&version["format"], version["crate_version"].as_str().unwrap_or("unknown"));
         ensure!(
             *format == FORMAT,
@@ -83,7 +84,7 @@ impl ModelConfig {
              came with ({crate_version}), or train it anew",
             path.display()
         );
-        serde_json::from_str(&text).with_context(damaged)
+        serde_json::from_str(text).with_context(damaged)
     }
 
     /// The network, and the layout of its parameters.

@@ -13,6 +13,13 @@ pub trait Encode: Rules {
     /// If `row` has another length.
     fn encode(&self, state: &Self::State, row: &mut [u8]);
 
+    /// A state's row.
+    fn row(&self, state: &Self::State) -> Vec<u8> {
+        let mut row = vec![0; self.encoding().cells];
+        self.encode(state, &mut row);
+        row
+    }
+
     /// The moves as changes of rows, for a search on a device; `None` where they have no such form, or do not all cost 1.
     fn move_table(&self) -> Option<MoveTable> {
         None

@@ -34,11 +34,7 @@ fn check_walk<P: Reversible>(puzzle: &P) {
     const STATES: usize = 1000;
     let table = puzzle.move_table();
     assert!(table.as_ref().is_none_or(|table| table.moves() == puzzle.move_count()));
-    let row = |state: &P::State| {
-        let mut row = vec![0; puzzle.encoding().cells];
-        puzzle.encode(state, &mut row);
-        row
-    };
+    let row = |state: &P::State| puzzle.row(state);
     let (mut generator, mut state) = (generator(7, 0), puzzle.goals()[0]);
     for _ in 0..STATES {
         let before = row(&state);

@@ -184,6 +184,7 @@ fn is_invisible(character: char) -> bool {
 pub(crate) fn plain(text: &str) -> String {
     if text.trim_start().starts_with('[')
         && let Ok(words) = serde_json::from_str::<Vec<String>>(text)
+        && !words.iter().any(|word| word.contains(char::is_whitespace))
     {
         return plain(&words.join(" "));
     }
@@ -279,7 +280,13 @@ pub(crate) fn is_frame(line: &str) -> bool {
 
 /// Whether a character separates the members of a list, or stands around it: `[[1, 2], [3, 0]]`, `| 1 | 2 |`.
 pub(super) fn is_separator(character: char) -> bool {
-    matches!(character, ',' | ';' | '|' | '[' | ']' | '(' | ')' | '{' | '}' | '"' | '│' | '┃' | '║')
+    matches!(character, ',' | ';' | '|' | '/' | '[' | ']' | '(' | ')' | '{' | '}' | '"' | '│' | '┃' | '║')
+}
+
+/// A word without a pair of quotation marks around it.
+pub(super) fn unquoted(word: &str) -> &str {
+    let inside = |mark: char| word.strip_prefix(mark)?.strip_suffix(mark).filter(|inside| !inside.is_empty());
+    word.chars().next().filter(|&first| is_prime(first)).and_then(inside).unwrap_or(word)
 }
 
 /// The members of a list, with any separators and brackets.

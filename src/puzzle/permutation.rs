@@ -16,7 +16,7 @@
 //! | `symmetry` | finds the symmetries |
 //! | `classes` | images and classes of states under the symmetries |
 
-use super::notation::{is_prime, members};
+use super::notation::{members, unquoted};
 use super::rules::is_odd;
 use super::{
     Draw, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
@@ -136,7 +136,7 @@ impl<const N: usize> Permutation<N> {
     fn read_symbols(&self, text: &str) -> Option<[u8; N]> {
         let letters = text.split("").filter(|letter| !letter.trim().is_empty());
         let words = text.split_whitespace();
-        let listed = members(text).map(|word| word.trim_matches(is_prime));
+        let listed = members(text).map(unquoted);
         // A separator may be a symbol of the puzzle.
         let joined = self.has_letters().then(|| self.state_of(letters)).flatten();
         joined.or_else(|| self.state_of(words)).or_else(|| self.state_of(listed))

@@ -4,7 +4,7 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the order up,
 //! down, right, left. `board` has the packed boards, `index` an index of the 8-puzzle's boards.
 
-use super::notation::{DIRECTIONS, is_frame, is_prime, is_separator, members, parse_directions};
+use super::notation::{DIRECTIONS, is_frame, is_separator, members, parse_directions, unquoted};
 use super::rules::is_odd;
 use super::{
     Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
@@ -84,22 +84,27 @@ fn is_blank(word: &str) -> bool {
         || ["blank", "empty", "null", "none"].contains(&word.to_lowercase().as_str())
 }
 
-/// The words of a board: of each cell one. Frames, brackets and quotation marks are left out.
+/// The characters of words, one a cell.
+fn digits<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    words.iter().flat_map(|word| word.split("")).filter(|digit| !digit.is_empty()).collect()
+}
+
+/// The words of a board, one a cell. Frames, brackets and quotation marks are left out.
 fn cells<B: Board>(text: &str) -> Vec<&str> {
     let lines = text.lines().filter(|line| !is_frame(line));
-    let words: Vec<&str> = lines.flat_map(members).map(|word| word.trim_matches(is_prime)).collect();
-    match words[..] {
-        // A digit a tile, beyond 9 as hexadecimal digits.
-        [word] if B::CELLS <= 16 && word.chars().count() == B::CELLS => {
-            word.split("").filter(|digit| !digit.is_empty()).collect()
-        }
+    let words: Vec<&str> = lines.flat_map(members).map(unquoted).collect();
+    // A digit a tile, beyond 9 as hexadecimal digits: of the whole board, or of each row.
+    let are_joined = |length| B::CELLS <= 16 && words.iter().all(|word| word.chars().count() == length);
+    match words.len() {
+        1 if are_joined(B::CELLS) || are_joined(B::SIDE) => digits(&words),
+        rows if rows == B::SIDE && are_joined(B::SIDE) => digits(&words),
         _ => words,
     }
 }
 
 fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
     let cells = cells::<B>(text);
-    let is_joined = cells.len() == B::CELLS && members(text).count() == 1;
+    let is_joined = cells.len() == B::CELLS && members(text).count() <= B::SIDE;
     let number = |word: &str| match is_joined {
         true => u8::from_str_radix(word, 16).ok(),
         false => word.parse::<u8>().ok(),
@@ -247,7 +252,7 @@ impl<B: Board> Notation for Tiles<B> {
     fn block(&self, lines: &[&str]) -> Block {
         let is_row = |line: &&str| {
             let words = cells::<B>(line);
-            let is_tile = |word: &&str| is_blank(word) || word.parse::<u8>().is_ok();
+            let is_tile = |word: &&str| is_blank(word) || u8::from_str_radix(word, 16).is_ok();
             words.len() == B::SIDE && words.iter().all(is_tile)
         };
         let rows = lines.iter().filter(|line| !is_frame(line)).count();

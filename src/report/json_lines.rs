@@ -45,6 +45,9 @@ pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     records(&text[..whole], path)
 }
 
+/// Editors write it at the start of a file.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Reads the records of JSON lines from the file `path`. A last line without an end is skipped if it is no record.
 ///
 /// # Errors
@@ -60,7 +63,7 @@ pub fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<
 fn records<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
     let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
     let record = |(i, line): (usize, &[u8])| {
-        serde_json::from_slice(line)
+        serde_json::from_slice(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line))
             .with_context(|| format!("line {} of {} is not a record of this kind", i + 1, path.display()))
     };
     lines.map(record).collect()

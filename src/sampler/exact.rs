@@ -29,9 +29,7 @@ impl ExactSamples {
                 rest.is_some_and(|rest| rest + puzzle.move_cost(&state, action) == cost)
             };
             let best = (0..puzzle.move_count() as Move).filter(is_best).collect();
-            let mut row = vec![0; puzzle.encoding().cells];
-            puzzle.encode(&state, &mut row);
-            by_cost.entry(cost.max(1)).or_default().push((row, best));
+            by_cost.entry(cost.max(1)).or_default().push((puzzle.row(&state), best));
         }
         (!by_cost.is_empty()).then_some(ExactSamples { by_cost })
     }

@@ -193,6 +193,39 @@ mod tests {
     }
 
     #[test]
+    fn samples_of_one_walk_are_as_those_of_many() {
+        let puzzle = Arc::new(crate::puzzle::tiles::Puzzle15::default());
+        let sampler = |samples| {
+            let walks = Walks::new(Arc::clone(&puzzle)).with_walk_samples(samples);
+            Sampler::new(Arc::new(walks), (16, 4), 3, 100, 250)
+        };
+        let mut counts = [0; 101];
+        for batch in (0..8).map(|k| sampler(16).batch(k)) {
+            for (label, (row, back)) in
+                batch.labels.iter().zip(batch.states.rows().into_iter().zip(batch.policy_targets.rows()))
+            {
+                counts[*label as usize] += 1;
+                let tiles: Vec<String> = row.iter().map(u8::to_string).collect();
+                let board = puzzle.parse(&tiles.join(" ")).expect("a board that can be solved");
+                // The parity of a board is that of its walk, and the way back is a legal move.
+                assert_eq!(puzzle.length_parity(&board), Some(*label as u32 % 2));
+                let back: Vec<usize> = (0..4).filter(|&action| back[action] == 1).collect();
+                assert_eq!(back.len(), 1, "moves of the blank do not commute");
+                assert!(puzzle.apply(&board, back[0] as u8).is_some());
+            }
+        }
+        assert!(counts[0] == 0 && counts[1..].iter().all(|&count| count == 20), "{counts:?}");
+        assert_eq!(sampler(16).batch(5), sampler(16).batch(5));
+        // Samples of equal depth are of different walks.
+        let states = sampler(16).at_depth(50);
+        assert!(states.rows().into_iter().skip(1).all(|row| row != states.row(0)));
+        assert_eq!(
+            sampler(1).batch(2),
+            Sampler::new(Arc::new(Walks::new(Arc::clone(&puzzle))), (16, 4), 3, 100, 250).batch(2)
+        );
+    }
+
+    #[test]
     fn policy_targets_lead_back_and_no_move_undoes_the_last() {
         let cube = Cube3;
         let batch = sampler(520).batch(3);

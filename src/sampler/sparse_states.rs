@@ -44,8 +44,7 @@ impl SparseStates {
     /// Collects paths from a goal, always the same ones.
     pub(super) fn collect<P: Puzzle>(puzzle: &P, pruning: &MovePruning, goal: P::State) -> Self {
         let mut generator = generator(0, 1);
-        let mut goal_row = vec![0; puzzle.encoding().cells];
-        puzzle.encode(&goal, &mut goal_row);
+        let goal_row = puzzle.row(&goal);
         let mut row = goal_row.clone();
         let mut path = Path { puzzle, pruning, state: goal, made: Vec::new() };
         let mut differing = 0;

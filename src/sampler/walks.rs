@@ -21,16 +21,14 @@ pub struct Walks<P: Puzzle> {
     /// Distances near the goals: labels where they are known.
     exact: Option<Perimeter<P::State>>,
     with_children: bool,
+    /// Samples of each walk, at most.
+    walk_samples: usize,
     /// Share of a batch to learn from that consists of sparse states.
     sparse_states: Option<(f64, SparseStates)>,
 }
 
-/// A state, the moves that led to it, and their cost.
-struct Walked<S> {
-    state: S,
-    made: Vec<Move>,
-    cost: Cost,
-}
+/// The fewest moves between two samples of a walk: nearer ones are nearly the same.
+const MIN_APART: u32 = 4;
 
 impl<P: Puzzle> Walks<P> {
     /// Walks from the puzzle's goals.
@@ -44,7 +42,7 @@ impl<P: Puzzle> Walks<P> {
         let goals = puzzle.goals();
         assert!(!goals.is_empty(), "a puzzle has a goal");
         let pruning = MovePruning::of(&*puzzle, goals[0]);
-        Walks { puzzle, goals, pruning, exact: None, with_children: false, sparse_states: None }
+        Walks { puzzle, goals, pruning, exact: None, with_children: false, walk_samples: 1, sparse_states: None }
     }
 
     /// Makes labels exact within the perimeter.
@@ -55,6 +53,11 @@ impl<P: Puzzle> Walks<P> {
     /// Adds the children of the states to each batch, and makes labels exact within the perimeter.
     pub fn with_children(self, perimeter: Perimeter<P::State>) -> Self {
         Walks { with_children: true, ..self.with_exact_labels(perimeter) }
+    }
+
+    /// Takes several samples from each walk, at least 4 moves apart: a sample then costs a few moves, not a whole walk.
+    pub fn with_walk_samples(self, samples: u64) -> Self {
+        Walks { walk_samples: usize::try_from(samples.max(1)).unwrap_or(usize::MAX), ..self }
     }
 
     /// Replaces this share of each batch to learn from by states that differ from a goal in few cells, however far they
@@ -83,29 +86,42 @@ impl<P: Puzzle> Walks<P> {
         Ok(Walks { sparse_states: Some((share, states)), ..self })
     }
 
-    /// Walks `depth` moves, fewer at a dead end.
-    fn walk(&self, depth: u32, generator: &mut Generator) -> Walked<P::State> {
-        let state = self.goals[below(generator, self.goals.len())];
-        let excluded = Excluded::Detours(&self.pruning);
-        let mut walker = Walker { puzzle: &*self.puzzle, state, made: Vec::new(), excluded };
-        let cost = (0..depth).map_while(|_| walker.step(generator)).count() as Cost;
-        Walked { state: walker.state, made: walker.made, cost }
-    }
-
-    /// Writes samples into a batch.
-    fn fill_with(&self, samples: impl Iterator<Item = Walked<P::State>>, batch: &mut Batch) {
-        let mut states = Vec::new();
-        for (Walked { state, made, cost }, (mut row, label, mut back)) in samples.zip(batch.samples_mut()) {
-            self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-            let exact = self.exact.as_ref().and_then(|perimeter| perimeter.cost(&*self.puzzle, &state));
-            *label = exact.unwrap_or(cost) as f32;
-            self.pruning.back(&made).for_each(|action| back[usize::from(action)] = 1);
-            if self.with_children {
-                states.push(state);
+    /// Writes one sample per depth. The depths are dealt in order to as few walks as the limits allow, so that those of a
+    /// walk are far apart; a walk that ends early at a dead end gives the rest of its samples there.
+    fn fill_with(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch, states: &mut [P::State]) {
+        let mut order: Vec<usize> = (0..depths.len()).collect();
+        let walks = if self.walk_samples == 1 {
+            depths.len() // in the order of the depths
+        } else {
+            order.sort_by_key(|&i| depths[i]);
+            let is_apart =
+                |walks: &usize| order.windows(walks + 1).all(|w| depths[w[*walks]] - depths[w[0]] >= MIN_APART);
+            (depths.len().div_ceil(self.walk_samples)..depths.len()).find(is_apart).unwrap_or(depths.len())
+        };
+        for first in 0..walks {
+            let state = self.goals[below(generator, self.goals.len())];
+            let excluded = Excluded::Detours(&self.pruning);
+            let mut walker = Walker { puzzle: &*self.puzzle, state, made: Vec::new(), excluded };
+            for &i in order[first..].iter().step_by(walks) {
+                while walker.made.len() < depths[i] as usize && walker.step(generator).is_some() {}
+                self.write(i, walker.state, &walker.made, batch);
+                states[i] = walker.state;
             }
         }
+    }
+
+    /// Writes a sample into a batch: a state, and the moves that led to it.
+    fn write(&self, i: usize, state: P::State, made: &[Move], batch: &mut Batch) {
+        self.puzzle.encode(&state, batch.states.row_mut(i).as_slice_mut().expect("rows are contiguous"));
+        let exact = self.exact.as_ref().and_then(|perimeter| perimeter.cost(&*self.puzzle, &state));
+        batch.labels[i] = exact.unwrap_or(made.len() as Cost) as f32;
+        self.pruning.back(made).for_each(|action| batch.policy_targets[[i, usize::from(action)]] = 1);
+    }
+
+    /// Adds the children of the states, where they are asked for.
+    fn finish(&self, states: &[P::State], batch: &mut Batch) {
         let perimeter = self.exact.as_ref().filter(|_| self.with_children);
-        batch.children = perimeter.map(|perimeter| self.children(perimeter, &states));
+        batch.children = perimeter.map(|perimeter| self.children(perimeter, states));
     }
 
     fn children(&self, perimeter: &Perimeter<P::State>, states: &[P::State]) -> Children {
@@ -132,20 +148,22 @@ impl<P: Puzzle> Walks<P> {
 
 impl<P: Puzzle> Samples for Walks<P> {
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
-        self.fill_with(depths.iter().map(|&depth| self.walk(depth, generator)), batch);
+        let mut states = vec![self.goals[0]; depths.len()];
+        self.fill_with(depths, generator, batch, &mut states);
+        self.finish(&states, batch);
     }
 
     fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         let Some((share, sparse_states)) = &self.sparse_states else { return self.fill(depths, generator, batch) };
         let walks = depths.len() - (share * depths.len() as f64).round() as usize;
-        let samples = depths.iter().enumerate().map(|(i, &depth)| {
-            if i < walks {
-                return self.walk(depth, generator);
-            }
+        let mut states = vec![self.goals[0]; depths.len()];
+        self.fill_with(&depths[..walks], generator, batch, &mut states);
+        for (i, place) in states.iter_mut().enumerate().skip(walks) {
             let (state, made) = sparse_states.sample(&*self.puzzle, &self.pruning, self.goals[0], generator);
-            Walked { state, cost: made.len() as Cost, made }
-        });
-        self.fill_with(samples, batch);
+            self.write(i, state, &made, batch);
+            *place = state;
+        }
+        self.finish(&states, batch);
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Limits {
     pub nodes: Option<u64>,
     /// Bytes for nodes, open and closed list together.
     pub memory: Option<u64>,
-    /// Whether a search of default width goes on, wider and wider, until the time is up or its solution is proven.
+    /// Whether to repeat a search of default width, wider each time, until the time is up or the solution is proven.
     pub spend_time: bool,
 }
 

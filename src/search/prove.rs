@@ -40,7 +40,7 @@ const MIN_ORDERED: u64 = 4_000_000;
 const FIRST_PART: u64 = 32;
 /// Sequences that are made in two or three seconds on two cores.
 const QUICK_PROOF: u64 = 100_000_000;
-/// Doublings of the width that are not reached.
+/// More doublings of the width than any run makes.
 const MAX_DOUBLINGS: u32 = 30;
 /// Time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ pub struct Prove<P: Puzzle> {
     /// Approximate limit in move sequences; `None` is unlimited. After a solution it shrinks to the number that can still
     /// help: see the module.
     pub budget: Option<u64>,
-    /// Where the time limit is to be used up: the search again, wider.
+    /// Makes the wider searches that use up the time limit.
     pub widen: Option<Widen<P>>,
 }
 
@@ -132,16 +132,29 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             let limits = control.limits().after(best.stats.generated);
             let wider = {
                 let mut inner = control.child(&limits, best.cost, |incumbent| Some(incumbent.clone()));
-                widen(1 << doublings).run(puzzle, start, heuristic, &mut inner)?
+                widen(1 << doublings).run(puzzle, start, heuristic, &mut inner)
+            };
+            let wider = match wider {
+                Err(error) if best.cost.is_some() => {
+                    log::warn!("{error}: the search ends with what it has found"); // a wider layer may not fit
+                    break;
+                }
+                wider => wider?,
             };
             let stats = Stats { seconds: control.seconds(), ..best.stats.and(&wider.stats) };
-            let is_exhausted = matches!(wider.end, End::Limit(Limit::Memory | Limit::Nodes | Limit::Stopped));
+            let can_go_on = matches!(wider.end, End::Solved | End::Limit(Limit::Width | Limit::Time));
             best = if wider.cost.is_some_and(|cost| best.cost.is_none_or(|before| cost < before)) {
-                self.prove(SearchResult { stats, ..wider }, puzzle, start, heuristic, control)?
+                let before = best.proof;
+                let mut shorter = self.prove(SearchResult { stats, ..wider }, puzzle, start, heuristic, control)?;
+                // What an earlier proof has excluded stays excluded.
+                shorter.proof =
+                    shorter.proof.filter(|now| before.is_none_or(|before| now.excluded >= before.excluded)).or(before);
+                shorter
             } else {
-                SearchResult { stats, ..best }
+                let end = if best.cost.is_some() { best.end } else { wider.end };
+                SearchResult { stats, end, ..best }
             };
-            if is_exhausted {
+            if !can_go_on {
                 break;
             }
         }

@@ -176,7 +176,7 @@ impl<P: Puzzle> ModelWorker<P> {
         };
         let mut send_incumbent = |incumbent: &Incumbent| {
             let _ = events.try_send(Event::Incumbent(IncumbentEvent {
-                moves: move_names(&*puzzle, &incumbent.moves),
+                moves: move_names(&*puzzle, &puzzle.in_hand(&request.instance, &incumbent.moves)),
                 length: incumbent.moves.len(),
                 cost: incumbent.cost,
                 seconds: started.elapsed().as_secs_f64(),

@@ -266,7 +266,7 @@ fn gains_from_cuda(plan: &Plan) -> bool {
     in_batches && matches!(plan.heuristic, HeuristicPlan::Network { .. })
 }
 
-/// About the seconds of a step of a search, a layer or a batch, from measured rates: of a CPU with 8-bit products, and of an
+/// Estimated seconds of one step of a search, a layer or a batch, from measured rates: of a CPU with 8-bit products, and of an
 /// H100 (docs/experiments/device-beam.md).
 fn step_seconds(plan: &Plan, device: Device, moves: usize, cores: usize) -> f64 {
     /// Multiply-adds a second of a core, and of a GPU, in a network of dense layers.

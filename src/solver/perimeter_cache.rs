@@ -165,7 +165,7 @@ fn refuse_out_of_reach<S: State>(
     }
     let layers = f64::from(large.depth() - small.depth());
     let growth = (large.len() as f64 / small.len() as f64).powf(1.0 / layers);
-    let size = |depth: u32| large.len() as f64 * growth.powi(depth.saturating_sub(large.depth()) as i32);
+    let size = |depth: u32| large.len() as f64 * growth.powf(f64::from(depth.saturating_sub(large.depth())));
     if size(depth) < REFUSED_SIZE * capacity {
         return Ok(());
     }

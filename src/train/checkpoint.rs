@@ -38,6 +38,12 @@ pub struct Position {
     /// Samples in all, as last asked for.
     #[serde(rename = "steps")]
     pub total_samples: u64,
+    /// Total training time in seconds; `None` if the run ends by samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_seconds: Option<f64>,
+    /// The end of a run that is finished early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decay: Option<Decay>,
     /// How often the run is saved, as last asked for; left out where it is [`DEFAULT_CHECKPOINT_EVERY`].
     #[serde(default = "default_interval", skip_serializing_if = "is_default_interval")]
     pub checkpoint_every: Interval,
@@ -74,6 +80,8 @@ impl Position {
         Position {
             plan,
             total_samples: DEFAULT_SAMPLES,
+            total_seconds: None,
+            decay: None,
             checkpoint_every: DEFAULT_CHECKPOINT_EVERY,
             snapshot_every: None,
             tensorboard: None,
@@ -87,7 +95,16 @@ impl Position {
 
     /// The same position with the options that a run may change, in a run's folder.
     pub(super) fn with_options(mut self, options: &TrainOptions, out: &Path) -> Position {
+        if options.samples.is_some() || options.seconds.is_some() {
+            (self.total_seconds, self.decay) = (options.seconds, None);
+        }
         self.total_samples = options.samples.unwrap_or(self.total_samples);
+        // The same command again goes on with the decay that it began.
+        if let Some(share) = options.decay.filter(|_| self.decay.is_none()) {
+            let more = (share * self.samples as f64).ceil().max(1.0) as u64;
+            self.decay = Some(Decay { from: self.samples, rate: self.learning_rate() });
+            (self.total_samples, self.total_seconds) = (self.samples + more, None);
+        }
         self.checkpoint_every = options.checkpoint_every.unwrap_or(self.checkpoint_every);
         self.snapshot_every = options.snapshot_every.or(self.snapshot_every).filter(|&every| every > 0);
         if let Some(folder) = &options.tensorboard {
@@ -95,6 +112,41 @@ impl Position {
         }
         self
     }
+}
+
+impl Position {
+    /// The share of the run that is done: of its samples, or of its time.
+    fn progress(&self) -> f64 {
+        match self.total_seconds {
+            Some(total) => self.seconds / total,
+            None => self.samples as f64 / self.total_samples as f64,
+        }
+    }
+
+    /// Whether all samples are seen, or the time is over.
+    pub(super) fn is_finished(&self) -> bool {
+        self.progress() >= 1.0
+    }
+
+    /// The learning rate of the next step.
+    pub(super) fn learning_rate(&self) -> f64 {
+        match self.decay {
+            Some(Decay { from, rate }) => {
+                rate * self.total_samples.saturating_sub(self.samples) as f64
+                    / (self.total_samples - from).max(1) as f64
+            }
+            None => self.plan.schedule.learning_rate(self.plan.learning_rate, self.progress()),
+        }
+    }
+}
+
+/// A straight fall of the learning rate to 0 at the end of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Decay {
+    /// Samples seen at its beginning.
+    pub from: u64,
+    /// The rate there.
+    pub rate: f64,
 }
 
 /// Contents of `progress.json`.

@@ -8,7 +8,7 @@
 use super::checkpoint::Position;
 use super::{TrainOptions, Training, targets};
 use crate::distributed::Group;
-use crate::error::{Context, Result};
+use crate::error::{Context, Result, ensure_setting};
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Sums;
@@ -49,6 +49,13 @@ impl<P: Puzzle> Training<P> {
         }
         if group.is_first() {
             let mut training = Training::open_folder(entry, options, device, stop)?;
+            let is_timed = training.position.total_seconds.is_some();
+            let ranks = group.size();
+            ensure_setting!(
+                !is_timed,
+                "for",
+                "{ranks} ranks train together, and each has its own clock: give `samples`"
+            );
             training.group = Some(Arc::clone(&group));
             training.note_ranks();
             group.share("position", Some(&training.position))?;

@@ -53,7 +53,7 @@ mod speed_estimate;
 pub mod targets;
 
 use crate::distributed::Group;
-use crate::error::{Error, Result, SettingError};
+use crate::error::{Error, Result, SettingError, ensure_setting};
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Learner;
@@ -162,6 +162,14 @@ impl<P: Puzzle> Training<P> {
                 (position, samples, lock)
             }
         };
+        if let Some(seconds) = options.seconds {
+            ensure_setting!(seconds > 0.0 && seconds.is_finite(), "for", "{seconds}: expected a time above 0");
+        }
+        if let Some(share) = options.decay {
+            ensure_setting!(share > 0.0 && share.is_finite(), "decay", "{share}: expected a share above 0");
+            let can_decay = position.decay.is_some() || position.samples > 0 && position.learning_rate() > 0.0;
+            ensure_setting!(can_decay, "decay", "the run has not begun, or its rate is 0 already: leave it out");
+        }
         let training = Training::at(position, checkpoint.as_deref(), puzzle, samples, options, device)?;
         Ok(Training { _lock: Some(lock), ..training })
     }
@@ -227,9 +235,19 @@ impl<P: Puzzle> Training<P> {
         self.position.total_samples
     }
 
-    /// Samples that are still to be seen.
-    pub fn samples_left(&self) -> u64 {
-        self.total_samples().saturating_sub(self.samples())
+    /// Samples that are still to be seen; `None` where the run ends by the clock.
+    pub fn samples_left(&self) -> Option<u64> {
+        self.position.total_seconds.is_none().then(|| self.total_samples().saturating_sub(self.samples()))
+    }
+
+    /// Seconds that are left, where the run ends by the clock.
+    pub fn seconds_left(&self) -> Option<f64> {
+        self.position.total_seconds.map(|total| (total - self.position.seconds).max(0.0))
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_finished(&self) -> bool {
+        self.position.is_finished()
     }
 
     /// Folder for TensorBoard's metrics, if the run has one. Whoever watches the run writes them.
@@ -242,7 +260,7 @@ impl<P: Puzzle> Training<P> {
     /// # Errors
     /// If the loss is no longer finite, or the last checkpoint cannot be written; the one before it stays.
     pub fn run(mut self, stop: &AtomicBool, watch: &mut dyn FnMut(&Event<'_>)) -> Result<Ended> {
-        if self.samples_left() == 0 {
+        if self.is_finished() {
             return Ok(Ended::NothingLeft);
         }
         let (rank, ranks, threads) = (self.rank(), self.ranks(), self.device.sampler_threads());
@@ -251,13 +269,15 @@ impl<P: Puzzle> Training<P> {
         let mut batches = sampler.stream(self.position.batches + rank, ranks, threads);
         let mut clock = Clock::start(&self.position);
         let mut stopped = self.is_stopped(stop)?;
-        while self.samples_left() > 0 && !stopped {
+        while !self.is_finished() && !stopped {
             let mut batch = batches.next().ok_or_else(|| Error::Bug("a sampling thread has ended".into()))?;
             labels.target::<P>().label(&mut self.learner, &mut batch)?;
             stopped = self.step(&batch, stop)?;
             self.position.batches += ranks;
             self.position.samples += self.samples_per_step();
-            watch(&Event::Step { samples: self.samples().min(self.total_samples()) });
+            self.position.seconds = clock.seconds();
+            let most = self.samples_left().map_or(u64::MAX, |_| self.total_samples());
+            watch(&Event::Step { samples: self.samples().min(most) });
             stopped |= self.group.is_none() && stop.load(Ordering::Relaxed); // ranks agreed on it within the step
             if rank == 0 {
                 self.save_or_report(&mut clock, watch)?;
@@ -269,7 +289,7 @@ impl<P: Puzzle> Training<P> {
         if let Some(group) = &self.group {
             group.barrier("saved")?; // a launcher may end all ranks once one has ended
         }
-        Ok(if self.samples_left() == 0 { Ended::Finished } else { Ended::Stopped })
+        Ok(if self.is_finished() { Ended::Finished } else { Ended::Stopped })
     }
 
     fn sampler(&self, batch_size: usize) -> Sampler {
@@ -279,8 +299,7 @@ impl<P: Puzzle> Training<P> {
     }
 
     fn learning_rate(&self) -> f64 {
-        let plan = self.plan();
-        plan.schedule.learning_rate(plan.learning_rate, self.samples(), self.total_samples())
+        self.position.learning_rate()
     }
 }
 
@@ -293,6 +312,7 @@ fn facts<P: Puzzle>(entry: &Entry<P>, options: &TrainOptions, device: Device) ->
     Ok(TrainFacts {
         puzzle: entry.puzzle().name(),
         moves: entry.puzzle().move_count(),
+        walks: entry.reverse().is_some(),
         default_depth: entry.samples()?.default_depth,
         cached_perimeter: entry.cached_perimeter(perimeter_bytes::<P>()),
         device,

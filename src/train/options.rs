@@ -6,7 +6,7 @@ use crate::neural::model::ModelConfig;
 use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::quantity::Interval;
 #[cfg(feature = "cli")]
-use crate::quantity::{count, positive_count};
+use crate::quantity::{count, duration, percentage, positive_count};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,15 @@ pub struct TrainOptions {
     #[serde(alias = "steps")]
     #[cfg_attr(feature = "cli", arg(long, visible_alias = "steps", value_name = "N", value_parser = positive_count))]
     pub samples: Option<u64>,
+    /// Train for this long instead, such as 10m or 2h: the learning rate follows the clock [default: --samples decides; of a
+    /// resumed run: its own]
+    #[serde(rename = "for")]
+    #[cfg_attr(feature = "cli", arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with = "samples"))]
+    pub seconds: Option<f64>,
+    /// With --resume: finish a run early, with the learning rate falling to 0 over this share more of the samples seen,
+    /// such as 5%
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = percentage, requires = "resume", conflicts_with_all = ["samples", "seconds"]))]
+    pub decay: Option<f64>,
     /// Samples per optimizer step: small batches learn more from as many samples, large ones keep a GPU busy [default:
     /// 2048 for mlp on the CPU, 8192 on CUDA; 1024 for resnet]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
@@ -42,6 +51,10 @@ pub struct TrainOptions {
     /// Longest scramble, in moves [default: the puzzle's; cube3: 26]
     #[cfg_attr(feature = "cli", arg(long, value_name = "D", value_parser = positive_count))]
     pub max_depth: Option<u64>,
+    /// Samples taken from each random walk; more are faster, but a batch has fewer independent walks [default: 1 for walks
+    /// up to 39 moves, else one per 7 moves, at most 16]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
+    pub walk_samples: Option<u64>,
     /// Highest learning rate [default: 4e-3 for mlp, 1e-3 for resnet]
     #[serde(alias = "learning_rate")]
     #[cfg_attr(feature = "cli", arg(long, value_name = "X"))]

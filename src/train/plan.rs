@@ -26,7 +26,8 @@ const MAX_DEPTH: u64 = 10_000;
 const MAX_BATCH_SIZE: u64 = 1 << 24;
 
 /// Options that a resumed run may change.
-const MAY_CHANGE: [&str; 6] = ["samples", "out", "resume", "checkpoint_every", "snapshot_every", "tensorboard"];
+const MAY_CHANGE: [&str; 8] =
+    ["samples", "for", "decay", "out", "resume", "checkpoint_every", "snapshot_every", "tensorboard"];
 
 /// Settings of a run: fixed at its start, and stored in its checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,6 +64,23 @@ pub struct TrainPlan {
     /// Share of samples from the sparse-state curriculum.
     #[serde(default)]
     pub sparse_states: f64,
+    /// Samples of each walk. Not written where it is 1, as in earlier versions.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub walk_samples: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_one(number: &u64) -> bool {
+    *number == 1
+}
+
+/// Samples of each walk by default: measured in docs/experiments/walk-samples.md.
+fn default_walk_samples(max_depth: u64) -> u64 {
+    if max_depth < 40 { 1 } else { (max_depth / 7).min(16) }
 }
 
 /// Schedule of the learning rate, after a linear warm-up over the first 2 % of the samples.
@@ -81,17 +99,17 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// The learning rate after `seen` of `total` samples.
+    /// The learning rate after a share of the samples, or of the time.
     ///
     /// It depends on nothing else: a run that is resumed with more samples takes up the longer schedule at that place.
     /// The rate steps up to it at once (not with `constant`, nor with `wsd` before its decay), then falls to 0 at the new
     /// end.
-    pub fn learning_rate(self, peak: f64, seen: u64, total: u64) -> f64 {
+    pub fn learning_rate(self, peak: f64, progress: f64) -> f64 {
         /// Share of the run in which the learning rate rises.
         const WARM_UP: f64 = 0.02;
         /// Share of the run in which the rate of [`Schedule::Wsd`] decays.
         const DECAY: f64 = 0.2;
-        let progress = (seen as f64 / total as f64).min(1.0);
+        let progress = progress.min(1.0);
         let decayed = match self {
             Schedule::Cosine => 0.5 * (1.0 + (PI * progress).cos()),
             Schedule::Linear => 1.0 - progress,
@@ -109,6 +127,8 @@ pub struct TrainFacts {
     pub puzzle: String,
     /// Number of the puzzle's moves.
     pub moves: usize,
+    /// Whether its samples are walks from the goals.
+    pub walks: bool,
     /// Moves of the longest scramble by default.
     pub default_depth: u32,
     /// Depth of the deepest perimeter in the cache that fits into memory.
@@ -164,6 +184,15 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
     let sparse_states = options.sparse_states.unwrap_or(0.0);
     let is_share = (0.0..=1.0).contains(&sparse_states);
     ensure_setting!(is_share, "sparse_states", "'{sparse_states}' is not a share: expected a number from 0 to 1");
+    let walk_samples = match options.walk_samples {
+        Some(samples) => {
+            let name = &facts.puzzle;
+            ensure_setting!(facts.walks, "walk_samples", "{name} has training samples of its own; leave it out");
+            samples
+        }
+        None if facts.walks => default_walk_samples(max_depth),
+        None => 1,
+    };
     Ok(TrainPlan {
         puzzle: facts.puzzle.clone(),
         network,
@@ -179,6 +208,7 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
         schedule: options.schedule.unwrap_or_default(),
         ema,
         sparse_states,
+        walk_samples,
     })
 }
 
@@ -237,6 +267,7 @@ fn as_options(plan: &impl Serialize) -> Result<TrainOptions, SettingError> {
     flatten(as_json(plan), &mut fields);
     let has_policy = fields.get("policy").is_some_and(|moves| !moves.is_null());
     fields.insert("policy".into(), has_policy.into());
+    fields.entry("walk_samples").or_insert(1.into());
     serde_json::from_value(fields.into()).map_err(|error| SettingError::new("resume", error.to_string()))
 }
 
@@ -295,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_rate_rises_and_where_it_falls_it_ends_at_zero() {
-        let rate = |schedule: Schedule, seen| schedule.learning_rate(1.0, seen, 1000);
+        let rate = |schedule: Schedule, seen| schedule.learning_rate(1.0, f64::from(seen) / 1000.0);
         for schedule in SCHEDULES {
             assert_eq!(rate(schedule, 0), 0.0);
             assert!((rate(schedule, 10) - 0.5 * rate(schedule, 20)).abs() < 2e-2);
@@ -309,13 +340,14 @@ mod tests {
             .zip([0.5, 0.5, 1.0, 1.0])
             .for_each(|(rate, expected)| assert!((rate - expected).abs() < 1e-9));
         assert!((rate(Schedule::Wsd, 900) - 0.5).abs() < 1e-9);
-        assert!(Schedule::Cosine.learning_rate(1.0, 1000, 2000) > 0.49, "more samples raise the rate again");
+        assert!(Schedule::Cosine.learning_rate(1.0, 0.5) > 0.49, "more samples raise the rate again");
     }
 
     fn facts() -> TrainFacts {
         TrainFacts {
             puzzle: "cube3".into(),
             moves: 12,
+            walks: true,
             default_depth: 26,
             cached_perimeter: None,
             device: Device::CPU,
@@ -343,6 +375,7 @@ mod tests {
             target_every: Some(5),
             perimeter: Some(3),
             sparse_states: Some(0.5),
+            walk_samples: Some(3),
             ..TrainOptions::default()
         }
     }

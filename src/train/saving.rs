@@ -37,7 +37,7 @@ impl<P: Puzzle> Training<P> {
                 }
                 saved => saved?,
             }
-        } else if clock.reported.elapsed() >= REPORT_EVERY && self.samples_left() > 0 {
+        } else if clock.reported.elapsed() >= REPORT_EVERY && !self.is_finished() {
             self.report(clock, watch, None)?;
         }
         Ok(())
@@ -144,7 +144,8 @@ impl<P: Puzzle> Training<P> {
     fn model_config(&self) -> Result<ModelConfig> {
         let (plan, ranks) = (self.plan(), &self.position.ranks);
         let mut training = serde_json::to_value(plan).context("the plan cannot be written as JSON")?;
-        training["steps"] = self.total_samples().into();
+        training["steps"] =
+            if self.position.total_seconds.is_some() { self.samples() } else { self.total_samples() }.into();
         training["seconds"] = self.position.seconds.round().into();
         if !ranks.is_empty() {
             training["ranks"] = serde_json::to_value(ranks).context("the ranks cannot be written as JSON")?;

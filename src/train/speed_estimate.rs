@@ -58,7 +58,7 @@ impl<P: Puzzle> Training<P> {
         };
         let whole = self.plan().batch_size;
         let smallest = whole.min(MIN_BATCH);
-        let steps_left = self.samples_left() as f64 / whole as f64;
+        let steps_left = self.samples_left().map_or(f64::INFINITY, |samples| samples as f64 / whole as f64);
         let (mut size, mut fixed) = (smallest, None);
         loop {
             let batch = self.sampler(size).batch(0);
@@ -69,7 +69,8 @@ impl<P: Puzzle> Training<P> {
             let (mut seconds, mut steps) = (step(&batch)?, 1.0);
             let is_last = size == whole || seconds > MAX_SECONDS;
             // At most a tenth of the time that the run will take.
-            let enough = MAX_SECONDS.min(0.1 * steps_left * seconds);
+            let run = self.seconds_left().unwrap_or(steps_left * seconds);
+            let enough = MAX_SECONDS.min(0.1 * run);
             while is_last && seconds < enough && !is_stopped() {
                 seconds += step(&batch)?;
                 steps += 1.0;

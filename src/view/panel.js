@@ -33,6 +33,8 @@ function titleOf(puzzle) {
   if (puzzle === "cube3") return "Rubik’s Cube";
   if (puzzle === "cube3:htm") return "Rubik’s Cube, half-turn metric";
   if (puzzle === "cube2") return "2×2×2 cube";
+  if (puzzle === "cube4") return "4×4×4 cube";
+  if (["megaminx", "pyraminx", "skewb"].includes(puzzle)) return puzzle[0].toUpperCase() + puzzle.slice(1);
   if (word === "puzzle") return `${number}-puzzle`;
   if (word === "lightsout") return `Lights Out ${number} × ${number}`;
   if (puzzle.startsWith("sokoban")) return "Sokoban";

@@ -193,7 +193,7 @@ fn bad_input_is_refused_by_name() {
     for (words, named) in [
         (vec!["solve", "U X2"], "'X2'"),
         (vec!["solve", &"U".repeat(54)], "54 facelets are U"),
-        (vec!["solve", "--puzzle", "cube4", "U"], "'cube4'"),
+        (vec!["solve", "--puzzle", "cube12", "U"], "'cube12'"),
         (vec!["solve", "--search", "magic", "U"], "'magic'"),
         (vec!["solve", "--heuristic", "magic", "U"], "'magic'"),
         (vec!["solve", "--model", missing, "U"], missing),

@@ -251,9 +251,9 @@ fn a_missing_puzzle_is_named() {
     let Some(browser) = Browser::start() else { return };
     let server = Server::start(&[]);
     let notice = || browser.run("return document.querySelector('#notice').textContent");
-    visit(&browser, &server, "#puzzle=megaminx&instance=R");
+    visit(&browser, &server, "#puzzle=gigaminx&instance=R");
     browser.wait(READY);
-    assert_eq!(notice(), "There is no puzzle “megaminx” here: a random cube3 was taken instead.");
+    assert_eq!(notice(), "There is no puzzle “gigaminx” here: a random cube3 was taken instead.");
     assert_eq!(browser.run("return location.hash.startsWith('#puzzle=cube3&instance=')"), true);
     // Also in an open page; the notice goes with the next change.
     browser.run("location.hash = 'puzzle=cube9'");
@@ -265,12 +265,12 @@ fn a_missing_puzzle_is_named() {
 #[test]
 fn a_puzzle_from_a_file_has_its_own_name() {
     let Some(browser) = Browser::start() else { return };
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/test-data/puzzles/skewb.json");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/test-data/puzzles/cube3-quarter-turns.json");
     let server = Server::start(&["--puzzle", file]);
     open(&browser, &server);
     let last =
         browser.run("const { value, text } = document.querySelector('#puzzle').lastElementChild; return [value, text]");
-    assert_eq!(last, json!([file, "skewb"]));
+    assert_eq!(last, json!([file, "cube3-file"]));
 }
 
 #[test]

@@ -124,7 +124,8 @@ pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> 
     if let (Results(all), Some(optima)) = (&mut inputs, optima) {
         let records = all.iter_mut().flat_map(|results| &mut results.records);
         for record in records.filter(|record| record.optimal_length.is_none()) {
-            record.optimal_length = optima.get(&record.instance).copied();
+            let optimum = optima.get(&record.instance).copied();
+            record.optimal_length = optimum.filter(|&optimum| !record.contradicts(optimum));
         }
     }
     number_equal_names(&mut inputs);
@@ -182,6 +183,7 @@ fn read_file(path: &Path) -> Result<PlotInputs> {
 /// Whether the first line is a result; `false` if it is metrics.
 fn is_results(text: &[u8], path: &Path) -> Result<bool> {
     let name = path.display();
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let lines = text.split(|&byte| byte == b'\n').enumerate();
     let mut written = lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace));
     let Some((i, line)) = written.next() else { bail!("{name} is empty: it holds no metrics and no results") };

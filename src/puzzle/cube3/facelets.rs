@@ -73,30 +73,32 @@ pub(in crate::puzzle) fn read_corners(text: &str) -> Option<Result<u64, ParseErr
     Some(Sheet::read(text, 2)?.and_then(|sheet| sheet.cube(corners)).map(|(corners, _)| corners))
 }
 
-/// Whether lines are the rows or the faces of a cube of `size` layers.
+/// Whether lines are the faces of a cube of `size` layers, one a line, or the rows of its net.
 pub(in crate::puzzle) fn block(lines: &[&str], size: usize) -> Block {
-    // One face a line, with six different facelets in the middle; a net row by row; each row of each face.
-    let patterns = [vec![size * size; 6], net_rows(size), vec![size; 6 * size]];
-    let count = |line: &&str| {
-        let (line, is_labelled) = match line.split_once([':', '=']) {
-            Some((label, line)) if face_named(label).is_some() => (line, true),
+    let each = size * size;
+    let patterns = [vec![each; 6], net_rows(size)];
+    let facelets_of = |line: &&str| {
+        let (facelets, is_labelled) = match line.split_once([':', '=']) {
+            Some((label, facelets)) if face_named(label).is_some() => (facelets, true),
             _ => (*line, false),
         };
-        let facelets: Option<Vec<char>> = line.chars().filter(|&c| !is_filler(c)).map(facelet).collect();
-        let is_spaced_scramble = line.starts_with(|c: char| c.is_alphanumeric()) && line.contains(' ');
-        let facelets = facelets.filter(|all| all.len() > size || is_labelled || !is_spaced_scramble)?;
-        Some((facelets.len(), facelets.get(size * size / 2).map(char::to_ascii_uppercase)))
+        let all: Vec<char> = facelets.chars().filter(|&c| !is_filler(c)).map(facelet).collect::<Option<_>>()?;
+        let is_mixed = all.iter().any(char::is_ascii_digit) && !all.iter().all(char::is_ascii_digit);
+        // Turns of a scramble have spaces between them; the rows of a drawn net are indented, or long.
+        let is_spaced = facelets.contains(char::is_whitespace) && !line.starts_with(' ') && all.len() != 4 * size;
+        let is_scramble = !is_labelled && (is_spaced || facelets.contains(is_prime) || facelets.contains('\t'));
+        (!is_mixed && !is_scramble).then_some(all)
     };
-    let Some(counted) = lines.iter().map(count).collect::<Option<Vec<_>>>() else { return Block::Neither };
-    let counts: Vec<usize> = counted.iter().map(|(count, _)| *count).collect();
-    let mut middles: Vec<_> = counted.iter().map(|(_, middle)| *middle).collect();
-    middles.sort_unstable();
-    middles.dedup();
-    match patterns.iter().position(|pattern| pattern.starts_with(&counts)) {
-        None => Block::Neither,
-        Some(0) if counts.len() == 6 && size % 2 == 1 && middles.len() < 6 => Block::Neither,
-        _ if patterns.contains(&counts) => Block::Whole,
-        Some(_) => Block::Part,
+    let Some(rows) = lines.iter().map(facelets_of).collect::<Option<Vec<_>>>() else { return Block::Neither };
+    let counts: Vec<usize> = rows.iter().map(Vec::len).collect();
+    let mut all: Vec<char> = rows.concat().iter().map(char::to_ascii_uppercase).collect();
+    all.sort_unstable();
+    match patterns.iter().any(|pattern| pattern.starts_with(&counts)) {
+        false => Block::Neither,
+        true if !patterns.contains(&counts) => Block::Part,
+        // Six colours, each as often.
+        true if all.chunks(each).all(|colour| colour[0] == colour[each - 1]) => Block::Whole,
+        true => Block::Neither,
     }
 }
 
@@ -191,7 +193,7 @@ impl Sheet {
         let (labels, parts) = labelled(&text);
         let facelets: Vec<char> = parts.chars().filter(|&c| !is_filler(c)).map(facelet).collect::<Option<_>>()?;
         let has = |kind: fn(&char) -> bool| facelets.iter().any(kind);
-        let has_primes = text.contains(is_prime) && !text.contains(',');
+        let has_primes = has_primes(&text);
         let least = if size == 2 { MIN_FACELETS_2X2X2 } else { MIN_FACELETS };
         let is_mixed = has(char::is_ascii_digit) && !facelets.iter().all(char::is_ascii_digit);
         if facelets.len() < least || has_primes || is_mixed || has_written_i(&facelets) {
@@ -245,7 +247,11 @@ impl Sheet {
         let said =
             |order: &[usize; 6]| (*order != usual).then(|| format!("the faces in the order {}", in_words(order)));
         if let Some(order) = self.order {
-            return Ok((make(&self.reordered(&order))?, said(&order)));
+            let in_order = |ParseError(why)| {
+                let order = in_words(&order);
+                ParseError(format!("{why}. The faces were read in the order {order}, which the net or the labels tell"))
+            };
+            return Ok((make(&self.reordered(&order)).map_err(in_order)?, said(&order)));
         }
         let as_usual = make(&self.facelets);
         let by_centres = self.order_of_centres().filter(|order| *order != usual);
@@ -299,6 +305,15 @@ fn from_net(net: &[char], size: usize) -> Vec<char> {
     // Beside each other are L F R B.
     let [left, front, right, back] = [0, 1, 2, 3].map(side);
     up.iter().copied().chain(right).chain(front).chain(down.iter().copied()).chain(left).chain(back).collect()
+}
+
+/// Whether a text has primes that are not pairs of quotation marks around facelets.
+fn has_primes(text: &str) -> bool {
+    let characters: Vec<char> = text.chars().collect();
+    let is_outside = |at: Option<usize>| at.and_then(|at| characters.get(at)).is_none_or(|&c| facelet(c).is_none());
+    let marks = (0..characters.len()).filter(|&at| is_prime(characters[at]));
+    let beside = marks.enumerate().map(|(i, at)| if i % 2 == 0 { at.checked_sub(1) } else { Some(at + 1) });
+    beside.clone().count() % 2 == 1 || !beside.into_iter().all(is_outside)
 }
 
 /// Whether letters have the i of `Ri` or `Rwi`, which is written for a prime.

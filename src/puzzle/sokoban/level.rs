@@ -44,6 +44,9 @@ impl Level {
     pub(crate) fn read(text: &str) -> Result<(Level, Squares, u8), ParseError> {
         let rows = rows(text)?;
         let (height, width) = (rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0));
+        if width * height > usize::from(u16::MAX) {
+            return Err(refuse(format!("the level has {} places: expected up to {}", width * height, u16::MAX)));
+        }
         let mut letters = vec![b' '; width * height];
         for (row, line) in rows.iter().enumerate() {
             letters[row * width..][..line.len()].copy_from_slice(line);
@@ -209,10 +212,11 @@ fn squares(text: &mut Peekable<Chars<'_>>, depth: usize) -> Result<Vec<u8>, Pars
             Some(square) => vec![letter(square)?],
             None => return Err(refuse("a number at the end of a row repeats nothing")),
         };
-        squares_of_row.extend(repeated.repeat(count.unwrap_or(1)));
-        if squares_of_row.len() > usize::from(u16::MAX) {
+        let count = count.unwrap_or(1);
+        if squares_of_row.len() + repeated.len() * count > usize::from(u16::MAX) {
             return Err(refuse(format!("a row has more than {} squares", u16::MAX)));
         }
+        squares_of_row.extend(repeated.repeat(count));
     }
     if depth == 0 { Ok(squares_of_row) } else { Err(refuse("a '(' in a row is never closed")) }
 }
@@ -231,9 +235,6 @@ fn letter(letter: char) -> Result<u8, ParseError> {
 
 /// The places that the player can reach when no box is in the way, in order.
 fn reachable(letters: &[u8], width: usize, height: usize, player: usize) -> Result<Vec<u16>, ParseError> {
-    if letters.len() > usize::from(u16::MAX) {
-        return Err(refuse(format!("the level has {} places: expected up to 65535", letters.len())));
-    }
     let mut seen = vec![false; letters.len()];
     let mut stack = vec![player];
     seen[player] = true;

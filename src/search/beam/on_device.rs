@@ -13,8 +13,7 @@ use crate::search::{Control, Limit};
 impl<'a, P: Puzzle> BeamRun<'a, P> {
     /// Makes the first layer on the device.
     pub(super) fn begin_on_device(&mut self, engine: &'a DeviceEngine) -> Result<DeviceLayers<'a>, HeuristicError> {
-        let mut row = vec![0; self.puzzle.encoding().cells];
-        self.puzzle.encode(&self.start, &mut row);
+        let row = self.puzzle.row(&self.start);
         let weights = Weights {
             n: self.settings.n,
             candidates: self.settings.candidates,

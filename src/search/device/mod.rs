@@ -85,10 +85,7 @@ impl DeviceEngine {
     ) -> Result<Option<Self>, HeuristicError> {
         let Some(table) = puzzle.move_table() else { return Ok(None) };
         let encoding = puzzle.encoding();
-        let mut rows = vec![0; goals.len() * encoding.cells];
-        for (goal, row) in goals.iter().zip(rows.chunks_mut(encoding.cells)) {
-            puzzle.encode(goal, row);
-        }
+        let rows: Vec<u8> = goals.iter().flat_map(|goal| puzzle.row(goal)).collect();
         on_device(|| {
             let device = network.device();
             let moves = Moves::new(&table, &encoding, device);

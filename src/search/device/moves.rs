@@ -179,11 +179,7 @@ mod tests {
                 states.push(state);
             }
         }
-        let row = |state: &P::State| {
-            let mut row = vec![0; encoding.cells];
-            puzzle.encode(state, &mut row);
-            row
-        };
+        let row = |state: &P::State| puzzle.row(state);
         let tensor = |rows: Vec<Vec<u8>>| Tensor::from_slice(&rows.concat()).view([-1, encoding.cells as i64]);
         let rows = tensor(states.iter().map(row).collect());
         // The same sums in integers.

@@ -90,8 +90,7 @@ mod tests {
     fn near<P: Reversible>(puzzle: &P, depth: u32, most: usize) -> NearGoals {
         let (encoding, goal) = (puzzle.encoding(), puzzle.goals()[0]);
         let moves = Moves::new(&puzzle.move_table().expect("a table"), &encoding, Device::Cpu);
-        let mut row = vec![0; encoding.cells];
-        puzzle.encode(&goal, &mut row);
+        let row = puzzle.row(&goal);
         NearGoals::new(&moves, &Tensor::from_slice(&row).view([1, -1]), depth, most)
     }
 

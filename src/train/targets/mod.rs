@@ -92,7 +92,7 @@ impl Labels {
 /// # Errors
 /// If the puzzle has no such samples, or the perimeter does not fit into memory.
 pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>> {
-    let TrainPlan { labels, sparse_states, .. } = *plan;
+    let TrainPlan { labels, sparse_states, walk_samples, .. } = *plan;
     let Some(reverse) = entry.reverse() else {
         let own = entry.samples()?.samples;
         for (field, is_default) in [("labels", labels == Labels::Walks), ("sparse_states", sparse_states == 0.0)] {
@@ -101,7 +101,7 @@ pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &Atom
         }
         return Ok(own);
     };
-    let walks = reverse.walks(entry.puzzle()).with_sparse_states(sparse_states)?;
+    let walks = reverse.walks(entry.puzzle()).with_walk_samples(walk_samples).with_sparse_states(sparse_states)?;
     let target = labels.target();
     let perimeter = match target.perimeter() {
         Some(depth) => exact_costs(reverse, entry.puzzle(), depth, stop)?,

@@ -78,7 +78,7 @@ impl ScrambleReader {
         turn
     }
 
-    /// Passes over the length of a solution that stands behind it: `(21f)`, `(18q*)`, `(22 HTM)`. `(2f)` is one only behind
+    /// Passes over the length of a solution that stands at the end of its line: `(21f)`, `(18q*)`, `(22 HTM)`. `(2f)` is one only behind
     /// two turns: it may be a wide turn.
     pub(super) fn skip_length(&mut self, turns: usize) -> bool {
         const METRICS: [&str; 16] =
@@ -95,7 +95,12 @@ impl ScrambleReader {
         self.skip_spaces();
         self.take_if(|c| c == '*');
         let is_closed = self.take_if(|c| matches!(c, ')' | ']')).is_some();
+        let rest = self.characters[self.at..].iter().take_while(|&&c| c != '\n');
+        let is_last = rest.copied().all(|c| is_space(c) || matches!(c, '.' | '*'));
+        let is_count = start.checked_sub(1).is_some_and(|before| matches!(self.characters[before], ')' | ']' | '}'));
         let is_length = is_closed
+            && is_last
+            && !is_count
             && METRICS.contains(&&*metric)
             && number.is_some_and(|number| number != 2 || metric.is_empty() || turns == 2);
         if !is_length {
