@@ -97,7 +97,7 @@ pub(super) fn with_optimum(text: &str, takes_lines: bool) -> Result<(&str, Optio
 struct Gatherer<'a, P> {
     puzzle: &'a P,
     line: usize,
-    /// Lines that may be one instance with those that follow.
+    /// Lines that may begin an instance of several lines.
     pending: Vec<Written>,
 }
 

@@ -183,7 +183,7 @@ fn present<P: Puzzle>(
     Ok(SUCCESS)
 }
 
-/// What a deeper perimeter would bring and cost, after a proof that took long.
+/// After a long proof, the speed-up and the cost of a deeper perimeter.
 fn deeper<P: Puzzle>(solver: &Solver<P>, solution: &Solution<P::State>) -> Option<String> {
     const LONG: f64 = 3.0;
     solution.record.proof.filter(|proof| proof.seconds > LONG)?;

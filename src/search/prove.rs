@@ -146,7 +146,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             best = if wider.cost.is_some_and(|cost| best.cost.is_none_or(|before| cost < before)) {
                 let before = best.proof;
                 let mut shorter = self.prove(SearchResult { stats, ..wider }, puzzle, start, heuristic, control)?;
-                // What an earlier proof has excluded stays excluded.
+                // Keep the lengths that an earlier proof excluded.
                 shorter.proof =
                     shorter.proof.filter(|now| before.is_none_or(|before| now.excluded >= before.excluded)).or(before);
                 shorter

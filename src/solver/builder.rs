@@ -153,24 +153,29 @@ impl<P: Puzzle> Builder<P> {
             let facts = Facts { puzzle: &puzzle, model: model.as_ref(), on_cuda, perimeter_bytes, spends_time };
             Ok::<_, Error>((resolve(&self.request, &facts)?, device))
         };
-        let as_asked = || plan_for(Device::resolve(self.device).map_err(in_device)?);
+        let resolved = || Device::resolve(self.device).map_err(in_device);
         if self.device != DeviceChoice::Auto {
-            return as_asked();
+            return plan_for(resolved()?);
         }
         let on_cpu = plan_for(Device::CPU)?;
+        // Opening CUDA takes seconds.
         if !gains_from_cuda(&on_cpu.0) {
-            return Ok(on_cpu); // without opening CUDA, which takes seconds
+            return Ok(on_cpu);
         }
-        let elsewhere = as_asked()?;
+        let device = resolved()?;
+        if !device.is_cuda() {
+            return Ok(on_cpu);
+        }
+        let on_cuda = plan_for(device)?;
         let moves = self.entry.puzzle().move_count();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let [cores, device] = [&on_cpu, &elsewhere].map(|(plan, device)| step_seconds(plan, *device, moves, cores));
-        if !elsewhere.1.is_cuda() || device < cores {
-            return Ok(elsewhere);
+        let [cpu, cuda] = [&on_cpu, &on_cuda].map(|(plan, device)| step_seconds(plan, device.is_cuda(), moves, cores));
+        if cuda < cpu {
+            return Ok(on_cuda);
         }
-        let [cores, device] = [cores, device].map(|seconds| 1e3 * seconds);
+        let [cpu, cuda] = [cpu, cuda].map(|seconds| 1e3 * seconds);
         log::debug!(
-            "`device` auto takes the CPU: a step takes its cores about {cores:.1} ms, and a GPU at least {device:.1} ms"
+            "`device` auto takes the CPU: a step takes its cores about {cpu:.1} ms, and a GPU at least {cuda:.1} ms"
         );
         Ok(on_cpu)
     }
@@ -268,7 +273,7 @@ fn gains_from_cuda(plan: &Plan) -> bool {
 
 /// Estimated seconds of one step of a search, a layer or a batch, from measured rates: of a CPU with 8-bit products, and of an
 /// H100 (docs/experiments/device-beam.md).
-fn step_seconds(plan: &Plan, device: Device, moves: usize, cores: usize) -> f64 {
+fn step_seconds(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
     /// Multiply-adds a second of a core, and of a GPU, in a network of dense layers.
     const CORE: f64 = 190e9;
     const GPU: f64 = 90e12;
@@ -277,17 +282,17 @@ fn step_seconds(plan: &Plan, device: Device, moves: usize, cores: usize) -> f64 
     /// Children a second that a core makes and takes in for a GPU.
     const CHILDREN: f64 = 400e3;
     let (states, on_device) = match plan.search {
-        SearchPlan::Beam { n, candidates: 0, on_device, .. } => (n * moves, on_device),
-        SearchPlan::Beam { n, candidates, on_device, .. } => (n.saturating_mul(candidates as usize), on_device),
-        SearchPlan::Bwas { n, .. } => (n * moves, false),
+        SearchPlan::Beam { n, candidates: 0, on_device, .. } => (n as f64 * moves as f64, on_device),
+        SearchPlan::Beam { n, candidates, on_device, .. } => (n as f64 * candidates as f64, on_device),
+        SearchPlan::Bwas { n, .. } => (n as f64 * moves as f64, false),
         _ => return 0.0,
     };
     let HeuristicPlan::Network { folder, .. } = &plan.heuristic else { return 0.0 };
     // In a network of dense layers, each weight is used once, and takes two bytes of the file.
     let operations = std::fs::metadata(folder.join(WEIGHTS)).map_or(0.0, |file| file.len() as f64 / 2.0);
     let (images, cores) = (plan.symmetries as f64, cores as f64);
-    let states = states as f64 * images;
-    match device.is_cuda() {
+    let states = states * images;
+    match on_cuda {
         false => states * operations / (CORE * cores),
         true if on_device => LAUNCHES * images + states * operations / GPU,
         true => LAUNCHES + states * (operations / GPU + 1.0 / (CHILDREN * cores)),
@@ -396,8 +401,8 @@ mod tests {
             symmetries,
             ..plan(SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
         };
-        let seconds = |plan: &Plan, device: tch::Device, cores| step_seconds(plan, Device(device), 12, cores);
-        let (cpu, cuda) = (tch::Device::Cpu, tch::Device::Cuda(0));
+        let seconds = |plan: &Plan, on_cuda, cores| step_seconds(plan, on_cuda, 12, cores);
+        let (cpu, cuda) = (false, true);
         // The defaults of the cube.
         let [host, device] = [beam(6_000, 4, false), beam(25_000, 4, true)];
         assert!(seconds(&host, cpu, 2) > seconds(&device, cuda, 2));

@@ -279,7 +279,7 @@ impl<P: Puzzle> Solver<P> {
         Ok(self.heuristic.estimate(state)?)
     }
 
-    /// What a deeper perimeter would bring to a proof, and cost; `None` where there is none that could be deeper.
+    /// The speed-up and the cost of a deeper perimeter; `None` without a perimeter of classes, or if it holds all states.
     pub fn deeper_perimeter(&self) -> Option<DeeperPerimeter> {
         self.perimeters.deeper()
     }

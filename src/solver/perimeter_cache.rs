@@ -47,8 +47,8 @@ impl<S> Default for PerimeterCache<S> {
 }
 
 impl<S: State> PerimeterCache<S> {
-    /// What one more move would bring and cost, extrapolated from the growth of the last layer; `None` without a perimeter
-    /// of classes, or where it holds all states.
+    /// The speed-up and the cost of one more move, extrapolated from the growth of the last layer; `None` without a perimeter
+    /// of classes, or if it holds all states.
     pub(super) fn deeper(&self) -> Option<DeeperPerimeter> {
         let (_, perimeter) = self.last.as_ref().filter(|(_, perimeter)| !perimeter.is_whole())?;
         let [.., before, last] = perimeter.counts() else { return None };

@@ -77,9 +77,7 @@ impl Description {
                 return Err(refuse(why.into()));
             }
             if normal.chars().all(|c| c.is_ascii_digit()) {
-                return Err(refuse(
-                    "cannot be told from a symbol or a count: expected a name that is no number".into(),
-                ));
+                return Err(refuse("looks like a symbol or a count: expected a name that is no number".into()));
             }
             Ok((name, normal, permutation))
         });
