@@ -125,10 +125,12 @@ impl Shares {
 struct Slots<T>(Vec<Mutex<Option<T>>>);
 
 impl<T> Slots<T> {
+    fn of(values: Vec<T>) -> Self {
+        Slots(values.into_iter().map(|value| Mutex::new(Some(value))).collect())
+    }
+
     fn empty(count: usize) -> Self {
-        let mut slots = Vec::new();
-        slots.resize_with(count, || Mutex::new(None));
-        Slots(slots)
+        Slots((0..count).map(|_| Mutex::new(None)).collect())
     }
 
     fn put(&self, at: usize, value: T) {
@@ -139,6 +141,10 @@ impl<T> Slots<T> {
         let value = self.0[at].lock().unwrap_or_else(PoisonError::into_inner).take();
         value.expect("each is put in once and taken out once")
     }
+
+    fn into_values(self) -> Vec<T> {
+        (0..self.0.len()).map(|at| self.take(at)).collect()
+    }
 }
 
 /// Works on all things on at most `threads` threads of the pool; returns the results in order. The whole process shares the
@@ -147,7 +153,7 @@ impl<T> Slots<T> {
 /// # Panics
 /// If `work` panics.
 pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    by_number(things, work, |count, work| for_all(threads, count, work))
+    by_number(things, work, &|count, work| for_all(threads, count, work))
 }
 
 /// The same on new threads, for longer work. A thread takes the first thing that is left.
@@ -155,7 +161,7 @@ pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: im
 /// # Panics
 /// If `work` panics.
 pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    by_number(things, work, |count, work| {
+    by_number(things, work, &|count, work| {
         let all = Shares::new(1, count);
         started_beside(threads.min(count).saturating_sub(1), &|_| all.take_all(0, work));
     })
@@ -165,15 +171,12 @@ pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, w
 fn by_number<T: Send, R: Send>(
     things: Vec<T>,
     work: impl Fn(T) -> R + Sync,
-    all: impl FnOnce(usize, &(dyn Fn(usize) + Sync)),
+    all: &dyn Fn(usize, &(dyn Fn(usize) + Sync)),
 ) -> Vec<R> {
     let count = things.len();
-    let (given, done) = (Slots::empty(count), Slots::empty(count));
-    for (i, thing) in things.into_iter().enumerate() {
-        given.put(i, thing);
-    }
+    let (given, done) = (Slots::of(things), Slots::empty(count));
     all(count, &|i| done.put(i, work(given.take(i))));
-    (0..count).map(|i| done.take(i)).collect()
+    done.into_values()
 }
 
 /// Cuts `0..count` into ranges of at least `min_chunk`, works on them in parallel, and returns the results in order.

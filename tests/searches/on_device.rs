@@ -106,7 +106,7 @@ impl<P: Reversible> Puzzles<P> {
 
     /// Solutions have the length that they must have, whether states are cut off or not.
     fn check(&self) {
-        let every = self.all.len() / 8;
+        let every = self.all.len() / 4;
         for (n, has_policy, depth) in [(1 << 20, false, 0), (20, false, 0), (10, true, 0), (10, true, 4)] {
             let beam = self.beam(n, has_policy, depth);
             let host = Beam { device: None, candidates: 0, ..beam.clone() };
