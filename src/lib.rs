@@ -59,8 +59,8 @@
 //! | `server`, `cli` | HTTP and the command line, thin layers over `solver` and `train` | everything |
 //!
 //! Small files that several modules share: `error`, `random`, [`files`] (atomic writes), [`cache`] (tables on disk),
-//! [`memory`], [`quantity`] (numbers in texts), `json`, `workers` (threads), and `tensors` (calls of libtorch). Only `neural`,
-//! `search::device` and `tensors` name the tensor library.
+//! [`memory`], `processor` (its instructions), [`quantity`] (numbers in texts), `json`, `waiting` (what for), `workers` (threads), and
+//! `tensors` (calls of libtorch). Only `neural`, `search::device` and `tensors` name the tensor library.
 //!
 //! # Cargo features
 //!
@@ -85,6 +85,8 @@ pub mod memory;
 pub mod neural;
 #[cfg(feature = "plot")]
 pub mod plot;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there is only portable code"))]
+mod processor;
 pub mod puzzle;
 pub mod quantity;
 pub mod random;
@@ -99,6 +101,7 @@ mod tensors;
 pub mod train;
 #[cfg(feature = "view")]
 pub mod view;
+mod waiting;
 mod workers;
 
 pub use error::{Error, Result, SettingError};

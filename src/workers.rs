@@ -153,7 +153,7 @@ impl<T> Slots<T> {
 /// # Panics
 /// If `work` panics.
 pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    by_number(things, work, &|count, work| for_all(threads, count, work))
+    by_number(threads, things, work, for_all)
 }
 
 /// The same on new threads, for longer work. A thread takes the first thing that is left.
@@ -161,21 +161,25 @@ pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: im
 /// # Panics
 /// If `work` panics.
 pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    by_number(things, work, &|count, work| {
+    by_number(threads, things, work, |threads, count, work| {
         let all = Shares::new(1, count);
         started_beside(threads.min(count).saturating_sub(1), &|_| all.take_all(0, work));
     })
 }
 
-/// Works on numbered things; `all` calls its argument with each number.
+/// Calls its last argument with each number below the second, on at most as many threads as the first says.
+type ForAll = fn(usize, usize, &(dyn Fn(usize) + Sync));
+
+/// Works on numbered things. Little of it is generic, since it is compiled for each `work`.
 fn by_number<T: Send, R: Send>(
+    threads: usize,
     things: Vec<T>,
     work: impl Fn(T) -> R + Sync,
-    all: &dyn Fn(usize, &(dyn Fn(usize) + Sync)),
+    for_all: ForAll,
 ) -> Vec<R> {
     let count = things.len();
     let (given, done) = (Slots::of(things), Slots::empty(count));
-    all(count, &|i| done.put(i, work(given.take(i))));
+    for_all(threads, count, &|i| done.put(i, work(given.take(i))));
     done.into_values()
 }
 

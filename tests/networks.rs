@@ -225,6 +225,12 @@ fn damaged_and_foreign_files_are_refused_by_name() {
         fs::write(&weights, &whole[..length]).expect("it can be written");
         assert!(refusal().contains("truncated"), "{length} bytes: {}", refusal());
     }
+    // A number that is as good as the old one.
+    let mut other = whole.clone();
+    let last = other.len() - 1;
+    other[last - 1] ^= 1;
+    fs::write(&weights, &other).expect("it can be written");
+    assert!(refusal().contains("is damaged: its checksum is"), "{}", refusal());
     fs::write(&weights, &whole).expect("it can be written");
 
     let path = folder.path().join(CONFIG);
@@ -258,6 +264,18 @@ fn damaged_and_foreign_files_are_refused_by_name() {
     fs::write(&path, &config).expect("it can be written");
     fs::remove_file(&weights).expect("it is there");
     assert!(refusal().contains(WEIGHTS), "{}", refusal());
+}
+
+#[test]
+fn every_shipped_model_has_the_checksum_of_its_weights() {
+    let models = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("models")).expect("a folder");
+    let folders: Vec<_> = models.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect();
+    assert!(folders.len() >= 13);
+    for folder in folders {
+        let weights = fs::read(folder.join(WEIGHTS)).expect("weights");
+        let config = ModelConfig::read(&folder).expect("a configuration");
+        assert_eq!(config.weights_crc32, Some(crc32fast::hash(&weights)), "{}", folder.display());
+    }
 }
 
 #[test]

@@ -27,6 +27,26 @@ fn version() -> String {
     version.split_whitespace().next().expect("it is not empty").to_owned()
 }
 
+#[test]
+fn all_parts_are_for_the_same_version_of_libtorch() {
+    let version = version();
+    let (release, _) = version.rsplit_once('.').expect("major, minor and patch");
+    let python = include_str!("../python/costar/_libtorch.py");
+    assert!(
+        python.contains(&format!("VERSION = \"{release}\"")),
+        "scripts/setup installs libtorch {version}, and python/costar/_libtorch.py expects another VERSION"
+    );
+    let lock = include_str!("../Cargo.lock");
+    let tch = lock.split("name = \"tch\"\nversion = \"").nth(1).and_then(|rest| rest.split('"').next());
+    let tch = tch.expect("a locked version");
+    let setup = include_str!("../scripts/setup");
+    let (named, _) = tch.rsplit_once('.').expect("major, minor and patch");
+    assert!(
+        setup.contains(&format!("tch {named} is written for")),
+        "tch {tch} is locked, and scripts/setup installs libtorch {version} for another version of tch"
+    );
+}
+
 /// A checkout with the script and the libraries to install.
 struct Checkout {
     folder: tempfile::TempDir,

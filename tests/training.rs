@@ -209,6 +209,14 @@ fn a_damaged_checkpoint_is_refused_by_name() {
         let error = resume(folder.path(), 640).err().expect("it is refused").to_string();
         assert!(error.contains("progress.json") && error.contains("damaged"), "{error}");
     }
+    let newer = position.replacen("\"format\": 1", "\"format\": 2", 1);
+    let newer = newer.replacen(env!("CARGO_PKG_VERSION"), "9.8.7", 1);
+    fs::write(&path, newer).expect("it can be written");
+    let error = resume(folder.path(), 640).err().expect("it is of a newer version").to_string();
+    for part in ["format 2, from costar 9.8.7", concat!("costar ", env!("CARGO_PKG_VERSION"), ", which reads format 1")]
+    {
+        assert!(error.contains(part), "{error}");
+    }
     fs::write(checkpoint.join("progress.json"), "{\"hello\": 1}").expect("it can be written");
     let error = resume(folder.path(), 640).err().expect("it is foreign").to_string();
     assert!(error.contains("progress.json"), "{error}");

@@ -3,6 +3,7 @@
 
 use crate::distributed::rendezvous::ErrorExit;
 use crate::error::Error;
+use crate::processor;
 use crate::solver::models;
 use progress::note;
 
@@ -93,7 +94,7 @@ pub fn main() -> ExitCode {
     let level = if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Info };
     // A logger that is installed already stays.
     let _ = log::set_logger(&Log).map(|()| log::set_max_level(level));
-    let ending = match command {
+    let ending = processor::check().or_input().and_then(|()| match command {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Compare(args) => compare::run(args),
@@ -108,7 +109,7 @@ pub fn main() -> ExitCode {
         Command::Scramble(args) => scramble::run(&args),
         Command::Perimeter(args) => perimeter::run(args),
         Command::Puzzles => puzzles::run(),
-    };
+    });
     let (error, code) = match ending {
         Ok(code) => {
             ranks::leave();

@@ -12,6 +12,7 @@ use crate::memory;
 use crate::neural::device::use_local_device;
 use crate::report::Record;
 use crate::search::exchange::{self, Exchange};
+use crate::waiting::Waiting;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{env, process};
@@ -33,6 +34,7 @@ const COMMANDS: [&str; 3] = ["train", "bench", "solve"];
 
 /// Joins the other ranks, if a launcher has started several. All ranks need the same flags.
 pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure> {
+    let _waiting = Waiting::during("waiting for the other ranks".into());
     let launcher = match LauncherEnv::read() {
         Ok(None) => return Ok(None),
         Ok(Some(launcher)) => launcher,

@@ -1,6 +1,7 @@
 //! CUDA: its libraries are loaded at run time, a device is tried before it is used, and errors are explained.
 
 use crate::tensors::{caught, host_values, is_out_of_memory};
+use crate::waiting::Waiting;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,6 +13,7 @@ pub struct NoCuda(pub(super) String);
 
 /// Opens the CUDA device of an index, counted from 0.
 pub(super) fn open(index: usize) -> Result<tch::Device, NoCuda> {
+    let _waiting = Waiting::during("opening CUDA".into());
     open_library()?;
     let device = tch::Device::Cuda(index);
     if !tch::utils::has_cuda() || !tch::Cuda::is_available() {

@@ -4,6 +4,7 @@ pub use super::cuda::NoCuda;
 
 use super::cuda;
 use crate::error::{Error, Result};
+use crate::processor::{Instructions, may_use};
 use crate::tensors::{caught, is_out_of_memory};
 use std::fmt;
 use std::str::FromStr;
@@ -112,7 +113,7 @@ impl Device {
     /// Whether matrix products in bf16 are faster here than in f32.
     pub fn has_fast_bf16(self) -> bool {
         #[cfg(target_arch = "x86_64")]
-        let cpu = is_x86_feature_detected!("avx512bf16");
+        let cpu = may_use(Instructions::Avx512) && is_x86_feature_detected!("avx512bf16");
         #[cfg(not(target_arch = "x86_64"))]
         let cpu = false;
         self.is_cuda() || cpu

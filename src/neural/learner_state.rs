@@ -65,7 +65,7 @@ impl Learner {
 
     /// Reads parameters of this network.
     fn read_own(&self, path: &Path) -> Result<Parameters> {
-        Ok(read_parameters(path, self.parameters.layout.clone(), self.device.0)?.0)
+        Ok(read_parameters(path, self.parameters.layout.clone(), self.device.0, None)?.0)
     }
 
     /// Takes the weights of a model with the same layers, for a fresh optimizer. Keeps a policy head with another number of
@@ -75,8 +75,9 @@ impl Learner {
     /// If a file is missing, damaged or of another network, or the device fails.
     pub fn read_weights(&mut self, model: &Path) -> Result<()> {
         self.device.run(|| {
-            let (_, layout) = ModelConfig::read(model)?.build(model, self.device, Precision::F32)?;
-            let (theirs, _) = read_parameters(&model.join(WEIGHTS), layout, self.device.0)?;
+            let config = ModelConfig::read(model)?;
+            let (_, layout) = config.build(model, self.device, Precision::F32)?;
+            let (theirs, _) = read_parameters(&model.join(WEIGHTS), layout, self.device.0, config.weights_crc32)?;
             let layout = self.parameters.layout.clone();
             let mut values = self.parameters.values();
             for (entry, theirs) in theirs.layout.entries.iter().zip(theirs.values()) {

@@ -41,6 +41,9 @@ pub struct ModelConfig {
     pub network: NetworkConfig,
     /// The precision of the matrix products in training, and of the stored matrices.
     pub precision: Precision,
+    /// CRC-32 of `model.safetensors`; models of earlier versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights_crc32: Option<u32>,
     /// Samples seen in training.
     pub samples: u64,
     /// The settings of its training, for the record.
@@ -61,6 +64,7 @@ impl ModelConfig {
             encoding,
             network,
             precision,
+            weights_crc32: None,
             samples: 0,
             training: serde_json::Value::Null,
             search: None,
@@ -215,16 +219,17 @@ impl Model {
         config.check_puzzle(puzzle, folder)?;
         let (network, layout) = config.build(folder, device, precision)?;
         let (evaluator, weights_crc32) = device.run(|| -> Result<_> {
-            let (parameters, crc32) = read_parameters(&folder.join(WEIGHTS), layout, device.0)?;
+            let (parameters, crc32) = read_parameters(&folder.join(WEIGHTS), layout, device.0, config.weights_crc32)?;
             Ok((evaluator(&*network, &parameters, device.0, precision), crc32))
         })??;
         Ok(Model { config, weights_crc32, precision, evaluator })
     }
 }
 
-/// Writes `config.json` and `model.safetensors` into an existing folder.
+/// Writes `model.safetensors` and `config.json`, with the weights' checksum, into an existing folder.
 pub(super) fn write(folder: &Path, config: &ModelConfig, parameters: &Parameters) -> Result<()> {
-    let text = serde_json::to_string_pretty(config).context("the configuration cannot be written as JSON")?;
-    write_synced(&folder.join(CONFIG), (text + "\n").as_bytes())?;
-    write_parameters(&folder.join(WEIGHTS), parameters, config.precision)
+    let crc32 = write_parameters(&folder.join(WEIGHTS), parameters, config.precision)?;
+    let config = ModelConfig { weights_crc32: Some(crc32), ..config.clone() };
+    let text = serde_json::to_string_pretty(&config).context("the configuration cannot be written as JSON")?;
+    write_synced(&folder.join(CONFIG), (text + "\n").as_bytes())
 }

@@ -53,7 +53,7 @@ impl AdamW {
                 .zip(self.moments.iter().flatten())
                 .map(|(name, moment)| StoredTensor::of_f32(name, vec![moment.numel()], &host_values(moment))),
         );
-        tensor_file::write(path, &tensors)
+        tensor_file::write(path, &tensors).map(drop)
     }
 
     /// Reads what [`AdamW::write`] wrote for the same parameters.

@@ -26,13 +26,15 @@ impl StoredTensor {
     }
 }
 
-/// Writes tensors into a file, synced.
-pub(super) fn write(path: &Path, tensors: &[StoredTensor]) -> Result<()> {
+/// Writes tensors into a file, synced; returns the CRC-32 of the file.
+pub(super) fn write(path: &Path, tensors: &[StoredTensor]) -> Result<u32> {
     let views = tensors.iter().map(|StoredTensor { name, kind, shape, bytes }| {
         let view = TensorView::new(*kind, shape.clone(), bytes).expect("the bytes were made for this shape");
         (name.as_str(), view)
     });
-    write_synced(path, &safetensors::serialize(views, None).map_err(|error| Error::Bug(error.to_string()))?)
+    let bytes = safetensors::serialize(views, None).map_err(|error| Error::Bug(error.to_string()))?;
+    write_synced(path, &bytes)?;
+    Ok(crc32fast::hash(&bytes))
 }
 
 /// A file of tensors that has been read.
@@ -81,8 +83,8 @@ pub(super) fn f32_values(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
-/// Writes parameters: matrices in the precision, vectors and statistics in f32.
-pub(super) fn write_parameters(path: &Path, parameters: &Parameters, precision: Precision) -> Result<()> {
+/// Writes parameters: matrices in the precision, vectors and statistics in f32. Returns the CRC-32 of the file.
+pub(super) fn write_parameters(path: &Path, parameters: &Parameters, precision: Precision) -> Result<u32> {
     let entries = parameters.layout.entries.iter().zip(parameters.values());
     let tensors: Vec<_> = entries
         .map(|(entry, values)| {
@@ -97,8 +99,13 @@ pub(super) fn write_parameters(path: &Path, parameters: &Parameters, precision: 
     write(path, &tensors)
 }
 
-/// Reads the parameters of a layout, and the CRC-32 of the file. Refuses a file with other tensors.
-pub(super) fn read_parameters(path: &Path, layout: Layout, device: tch::Device) -> Result<(Parameters, u32)> {
+/// Reads the parameters of a layout, and the CRC-32 of the file. Refuses a file with another checksum or other tensors.
+pub(super) fn read_parameters(
+    path: &Path,
+    layout: Layout,
+    device: tch::Device,
+    expected: Option<u32>,
+) -> Result<(Parameters, u32)> {
     let bytes = read_bytes(path)?;
     let file = TensorFile::parse(path, &bytes)?;
     let is_known = |name: &&&str| layout.entries.iter().any(|entry| entry.name == **name);
@@ -113,8 +120,16 @@ pub(super) fn read_parameters(path: &Path, layout: Layout, device: tch::Device) 
         }
         Ok(values)
     };
-    let values: Result<_> = layout.entries.iter().map(read).collect();
-    Ok((Parameters::from_values(layout, values?, device), crc32fast::hash(&bytes)))
+    let values = layout.entries.iter().map(read).collect::<Result<_>>()?;
+    let crc32 = crc32fast::hash(&bytes);
+    if let Some(expected) = expected.filter(|&expected| expected != crc32) {
+        bail!(
+            "{} is damaged: its checksum is {crc32}, and \"weights_crc32\" in config.json is {expected}: copy or train the \
+             model again",
+            path.display()
+        );
+    }
+    Ok((Parameters::from_values(layout, values, device), crc32))
 }
 
 pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>> {

@@ -107,6 +107,14 @@ impl ServerConfig {
         self.max_memory.unwrap_or(u64::MAX)
     }
 
+    /// Checks the body of a request to solve, without a server.
+    ///
+    /// # Errors
+    /// Names the field, and what is expected.
+    pub fn check_request(&self, body: &[u8]) -> Result<(), String> {
+        request::SolveRequest::read(body, self).map(drop).map_err(|refusal| refusal.error)
+    }
+
     /// Whether only this computer can reach the server.
     fn is_loopback(&self) -> bool {
         self.address.ip().is_loopback()

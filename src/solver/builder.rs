@@ -26,6 +26,7 @@ use crate::search::perimeter::Perimeter;
 use crate::search::prove::{Prove, Widen};
 use crate::search::random::{MOST_MOVES, RandomWalk};
 use crate::search::{Incumbent, Limits, Progress, Search};
+use crate::waiting::Waiting;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -221,6 +222,7 @@ impl<P: Puzzle> Builder<P> {
         let (mut heuristic, network) = self.read(&plan.heuristic, device)?;
         if asks_heuristic(plan.search.name()) {
             // Neither the search's time nor its memory includes the set-up.
+            let _waiting = Waiting::during("evaluating the first states".into());
             heuristic.warm_up()?;
         }
         Ok((heuristic, network))
@@ -243,6 +245,7 @@ impl<P: Puzzle> Builder<P> {
         match plan {
             HeuristicPlan::Network { folder, name } => {
                 device.log_choice(self.device);
+                let _waiting = Waiting::during(format!("loading the network {name}"));
                 let model = Model::read(folder, &**puzzle, device, self.precision)?;
                 let network = Network {
                     device,

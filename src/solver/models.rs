@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 pub fn search_path() -> Vec<PathBuf> {
     let variable = std::env::var_os("COSTAR_MODELS").filter(|value| !value.is_empty()).map(PathBuf::from);
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
-    // target/release/costar lies in the checkout, even if that was moved after the build.
+    // The program lies beside the models of a release, and in target/release of a checkout, wherever that was moved to.
     let program = std::env::current_exe().ok();
-    let around = program.as_deref().and_then(|path| path.ancestors().nth(3)).map(|checkout| checkout.join("models"));
-    let folders = variable.into_iter().chain([PathBuf::from("models"), built]).chain(around);
+    let around = |above| Some(program.as_deref()?.ancestors().nth(above)?.join("models"));
+    let folders =
+        variable.into_iter().chain([PathBuf::from("models"), built]).chain([1, 3].into_iter().filter_map(around));
     let mut distinct: Vec<PathBuf> = Vec::new();
     for folder in folders {
         if !distinct.contains(&folder) {

@@ -6,6 +6,7 @@ use crate::puzzle::{Puzzle, State};
 use crate::quantity;
 use crate::registry::{Entry, Reverse};
 use crate::search::perimeter::{Extent, Perimeter, PerimeterStore};
+use crate::waiting::Waiting;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,7 @@ impl<S: State> PerimeterCache<S> {
         {
             return Ok(perimeter.clone());
         }
+        let _waiting = Waiting::during(format!("reading or making the perimeter of {}", entry.puzzle().name()));
         let made = make(plan, &**entry.puzzle(), reverse, stop)?;
         if let PerimeterPlan::Exactly(depth, _) = plan {
             made.check_depth(depth)?;

@@ -13,6 +13,7 @@ use crate::neural::learner_state::{STATE_OPTIMIZER, STATE_WEIGHTS};
 use crate::quantity::Interval;
 use crate::report::run_folder::{CHECKPOINT, MODEL, checkpoints, entries};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -149,9 +150,17 @@ pub struct Decay {
     pub rate: f64,
 }
 
+/// The version of a checkpoint's format. The first ones do not name it.
+const FORMAT: u32 = 1;
+
 /// Contents of `progress.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
+    #[serde(default)]
+    format: Option<u32>,
+    /// The version of the crate that wrote it.
+    #[serde(default)]
+    crate_version: Option<String>,
     position: Position,
     /// CRC-32 of the position as compact JSON.
     crc32: u32,
@@ -175,7 +184,12 @@ pub fn write(run: &Path, position: &mut Position, fill: impl FnOnce(&Path) -> Re
     create_folder_whole(&folder, |temporary| {
         fill(temporary)?;
         position.checksums = checksums(temporary)?;
-        let sealed = Sealed { position: position.clone(), crc32: seal(position)? };
+        let sealed = Sealed {
+            format: Some(FORMAT),
+            crate_version: Some(env!("CARGO_PKG_VERSION").into()),
+            position: position.clone(),
+            crc32: seal(position)?,
+        };
         let text = serde_json::to_string_pretty(&sealed).context("the position cannot be written as JSON")?;
         write_synced(&temporary.join(POSITION), (text + "\n").as_bytes())
     })?;
@@ -204,13 +218,24 @@ pub fn read(checkpoint: &Path) -> Result<Position> {
     let text = fs::read_to_string(&path).with_context(|| {
         format!("{} is no checkpoint of costar ({}): {POSITION} cannot be read", checkpoint.display(), remedy())
     })?;
+    let value: Value = serde_json::from_str(&text).unwrap_or_default();
+    ensure!(
+        value["format"].as_u64().is_none_or(|format| format == u64::from(FORMAT)),
+        "{} has format {}, from costar {}, and this is costar {}, which reads format {FORMAT}: resume with that version, \
+         or start another run with `init` {}",
+        path.display(),
+        value["format"],
+        value["crate_version"].as_str().unwrap_or("of an unknown version"),
+        env!("CARGO_PKG_VERSION"),
+        checkpoint.join(MODEL).display()
+    );
     ensure!(
         !text.contains("\"tightened\": {"),
         "{}: the run has `labels` tightened, which this version of costar does not have: start another run with `init` {}",
         path.display(),
         checkpoint.join(MODEL).display()
     );
-    let Sealed { position, crc32 } = serde_json::from_str(&text)
+    let Sealed { position, crc32, .. } = serde_json::from_str(&text)
         .with_context(|| format!("{} is damaged ({}), or of another version of costar", path.display(), remedy()))?;
     let expected_batches = position.samples.checked_div(position.plan.batch_size as u64);
     ensure!(
@@ -274,7 +299,7 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     /// A position as an earlier version wrote it.
     fn older() -> Value {

@@ -64,6 +64,7 @@ use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use crate::report::{Metrics, Prediction};
 use crate::sampler::{Sampler, Samples};
 use crate::search::perimeter::Perimeter;
+use crate::waiting::Waiting;
 use checkpoint::Position;
 use clock::Clock;
 use folder::cut_metrics;
@@ -145,6 +146,7 @@ impl<P: Puzzle> Training<P> {
         let puzzle = Arc::clone(entry.puzzle());
         let out = options.folder(&puzzle.name())?;
         folder::check(&out)?;
+        let _waiting = Waiting::during(format!("opening the run in {}", out.display()));
         let checkpoint = if options.resume { newest_checkpoint(&out)? } else { None };
         let (position, samples, lock) = match &checkpoint {
             None => {

@@ -6,6 +6,7 @@ use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
 use crate::sampler::Batch;
+use crate::waiting::Waiting;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -23,6 +24,7 @@ impl<P: Puzzle> Training<P> {
     /// # Errors
     /// If the network cannot be made a second time, or libtorch fails.
     pub fn measure_speed(&self, stop: &AtomicBool) -> Result<Option<f64>> {
+        let _waiting = Waiting::during("taking the first steps, to measure the speed".into());
         let mut learner = new_learner(&*self.puzzle, self.plan(), self.device)?;
         let speed = self.samples_a_second(&mut learner, stop)?;
         if log::log_enabled!(log::Level::Debug) && !stop.load(Ordering::Relaxed) {

@@ -52,6 +52,34 @@ fn a_perimeter_is_made_once_and_used() {
 }
 
 #[test]
+fn older_processors_give_the_same_results() {
+    let results = ["portable", "avx2", "avx512"].map(|newest| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = |words: &[&str]| {
+            let mut program = costar();
+            program.env("COSTAR_CACHE", folder.path()).env("COSTAR_CPU", newest);
+            if newest == "portable" {
+                program.env("ATEN_CPU_CAPABILITY", "default"); // of libtorch
+            }
+            program.args(words).output().expect("it runs").stdout
+        };
+        run(&["perimeter", "cube3", "--depth", "6"]);
+        let file = std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.path());
+        let perimeter = file.map(|path| std::fs::read(path).expect("it is there")).next().expect("a perimeter");
+        let solve = ["solve", "--json", "--n", "500", "--perimeter", "6", "R U2 F' L D B' R' U F L2"];
+        let solved: Value = serde_json::from_slice(&run(&solve)).expect("JSON");
+        assert!(newest != "portable" || solved["precision"] == "f32", "{solved}");
+        let figures = ["solved", "length", "proven_optimal"].map(|key| solved[key].clone());
+        (perimeter, figures)
+    });
+    assert_eq!(results[0].1[0], true, "{:?}", results[0].1);
+    assert!(results[0] == results[1] && results[1] == results[2], "{:?}", results.map(|(_, figures)| figures));
+    let refused = costar().env("COSTAR_CPU", "old").args(["solve", "R"]).output().expect("it runs");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("expected portable, avx2 or avx512"));
+}
+
+#[test]
 fn proofs_are_made_or_refused_with_the_reason() {
     let puzzle = ["--puzzle", "test-data/puzzles/pyraminx.json"];
     let ran = run(&[&["solve", "--prove", "--search", "bidirectional"], &puzzle[..], &["R U L B"]].concat());

@@ -5,6 +5,7 @@
 //! `i16::MAX`: sums are exact, as with AVX-512. A block of registers is 4 rows by 16 outputs.
 
 use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest};
+use crate::processor::{Instructions, may_use};
 use std::arch::x86_64::*;
 
 /// Rows of a block of registers: with 2 registers of outputs each, 8 sums, 4 registers of weights and the operands fill 16.
@@ -23,7 +24,7 @@ impl Kernel for Avx2 {
     const MAX_ACTIVATION: f32 = i8::MAX as f32;
 
     fn is_available() -> bool {
-        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+        may_use(Instructions::Avx2) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
     }
 
     fn weight_scale(row: &[f32]) -> f32 {

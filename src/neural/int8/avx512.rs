@@ -2,6 +2,7 @@
 //! rows by 64 outputs.
 
 use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest};
+use crate::processor::{Instructions, may_use};
 use std::arch::x86_64::*;
 
 /// Rows of a block of registers: with 4 registers of outputs each, 24 sums and 5 operands fill 29 of 32.
@@ -18,7 +19,8 @@ impl Kernel for Avx512 {
     const MAX_ACTIVATION: f32 = u8::MAX as f32;
 
     fn is_available() -> bool {
-        is_x86_feature_detected!("avx512f")
+        may_use(Instructions::Avx512)
+            && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vnni")
     }

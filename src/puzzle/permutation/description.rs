@@ -7,6 +7,9 @@ use crate::puzzle::{Geometry, Move, ParseError};
 use serde_json::{Map, Value};
 use std::path::Path;
 
+/// The version of the file's format, which a file may name.
+const FORMAT: u32 = 1;
+
 /// The most positions.
 pub const MAX_POSITIONS: usize = 256;
 
@@ -47,7 +50,11 @@ impl Description {
         })?;
         let refuse = |key: &str, why: String| ParseError(format!("line {}: {why}", line_of(text, key)));
         let object = value.as_object().ok_or_else(|| ParseError("line 1: a puzzle is an object { … }".into()))?;
-        const KEYS: [&str; 6] = ["name", "goal", "moves", "symmetric", "faces", "geometry"];
+        const KEYS: [&str; 7] = ["format", "name", "goal", "moves", "symmetric", "faces", "geometry"];
+        if let Some(format) = object.get("format").filter(|&format| *format != FORMAT) {
+            let why = format!("the puzzle has format {format}, and this version of costar reads format {FORMAT}");
+            return Err(refuse("format", why));
+        }
         if let Some(key) = object.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(refuse(key, format!("'{key}' is unknown: expected {}", KEYS.join(", "))));
         }

@@ -1,6 +1,7 @@
 //! Classes of cubes by byte shuffles (AVX2), and by gathering and scattering bits (BMI2).
 
 use super::*;
+use crate::processor::{Instructions, may_use};
 use std::arch::x86_64::*;
 
 /// Five bits of each corner, as bytes.
@@ -9,7 +10,7 @@ const CORNERS: u64 = 0x3737_3737_3737_3737;
 const EDGES: u64 = 0x1f1f_1f1f_1f1f_1f1f;
 
 pub(super) fn is_available() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")
+    may_use(Instructions::Avx2) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")
 }
 
 #[target_feature(enable = "avx2,bmi2")]
