@@ -111,7 +111,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         net: Some(NetworkKind::Mlp),
         width: Some(256),
         blocks: Some(1),
-        policy: true,
+        policy: Some(true),
         samples: Some(samples),
         out: Some(folder.clone()),
         resume: true,

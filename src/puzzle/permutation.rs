@@ -14,6 +14,7 @@
 //! | `description` | reads the file |
 //! | `geometry` | reads its shape: faces and polygons |
 //! | `symmetry` | finds the symmetries |
+//! | `size` | counts the states |
 //! | `classes` | images and classes of states under the symmetries |
 
 use super::notation::{members, unquoted};
@@ -31,6 +32,7 @@ use std::sync::{Arc, OnceLock};
 mod classes;
 mod description;
 mod geometry;
+mod size;
 mod symmetry;
 
 /// The hash of a state is the sum of a number for each position and its symbol (Zobrist, "A new hashing method with
@@ -72,6 +74,7 @@ pub struct Permutation<const N: usize> {
     moves_are_odd: bool,
     /// Found when they are first needed.
     symmetries: OnceLock<Option<Arc<StateSymmetries<N>>>>,
+    walk_length: OnceLock<u32>,
 }
 
 impl<const N: usize> Permutation<N> {
@@ -90,7 +93,15 @@ impl<const N: usize> Permutation<N> {
         let moves_are_odd = description.symbols.len() == description.positions()
             && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
         let hashing = Arc::new(Hashing::new(&description));
-        Permutation { description, goal, tables, hashing, moves_are_odd, symmetries: OnceLock::new() }
+        Permutation {
+            description,
+            goal,
+            tables,
+            hashing,
+            moves_are_odd,
+            symmetries: OnceLock::new(),
+            walk_length: OnceLock::new(),
+        }
     }
 
     /// The symmetries, if there are others than the identity. The log says why they are not found.
@@ -300,8 +311,8 @@ impl<const N: usize> Reversible for Permutation<N> {
         self.description.inverses[usize::from(action)].expect("a reversible puzzle has all inverses")
     }
 
-    /// The number of positions, but at least 20: nothing else is known about the puzzle.
+    /// From the number of states, and the growth of the first layers around the goal.
     fn default_depth(&self) -> u32 {
-        self.description.positions().max(20) as u32
+        *self.walk_length.get_or_init(|| size::walk_length(self))
     }
 }

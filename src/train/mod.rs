@@ -311,9 +311,11 @@ fn perimeter_bytes<P: Puzzle>() -> u64 {
 }
 
 fn facts<P: Puzzle>(entry: &Entry<P>, options: &TrainOptions, device: Device) -> Result<TrainFacts> {
+    let encoding = entry.puzzle().encoding();
     Ok(TrainFacts {
         puzzle: entry.puzzle().name(),
         moves: entry.puzzle().move_count(),
+        inputs: encoding.symbols * (encoding.cells - encoding.fixed.len()),
         walks: entry.reverse().is_some(),
         default_depth: entry.samples()?.default_depth,
         cached_perimeter: entry.cached_perimeter(perimeter_bytes::<P>()),

@@ -10,27 +10,30 @@ use crate::quantity::{count, duration, percentage, positive_count};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Network by default.
-pub(super) const DEFAULT_NET: NetworkKind = NetworkKind::Resnet;
+/// Network by default: convolutions need a grid, and on a CPU only the cube's reward their time.
+pub(super) fn default_net(puzzle: &str) -> NetworkKind {
+    if puzzle.starts_with("cube3") { NetworkKind::Resnet } else { NetworkKind::Mlp }
+}
 
 /// All that a user may say of a training; [`resolve`](super::plan::resolve) decides the rest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct TrainOptions {
-    /// Network: resnet or mlp [default: resnet]
+    /// Network: resnet or mlp [default: resnet for cube3 and cube3:htm, else mlp]
     #[serde(alias = "kind")]
     #[cfg_attr(feature = "cli", arg(long, value_name = "KIND"))]
     pub net: Option<NetworkKind>,
-    /// Channels of the convolutions, or units of the first dense layer (the others have half as many) [default: 1024]
+    /// Channels of the convolutions, or units of the first dense layer (the others have half as many) [default: 1024; of a
+    /// small puzzle's mlp 512 or 256]
     #[cfg_attr(feature = "cli", arg(long, value_name = "W", value_parser = positive_count))]
     pub width: Option<u64>,
-    /// Residual blocks [default: 4]
+    /// Residual blocks [default: 4 for resnet, 2 for mlp]
     #[cfg_attr(feature = "cli", arg(long, value_name = "B", value_parser = count))]
     pub blocks: Option<u64>,
-    /// Add a policy head, which learns the moves that lead back towards the goal
-    #[cfg_attr(feature = "cli", arg(long))]
-    pub policy: bool,
+    /// Add a policy head, which learns the moves that lead back towards the goal [default: true for mlp, false for resnet]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
+    pub policy: Option<bool>,
     /// Samples in all: scrambled states, not optimizer steps [default: 1e9; of a resumed run: its own]
     #[serde(alias = "steps")]
     #[cfg_attr(feature = "cli", arg(long, visible_alias = "steps", value_name = "N", value_parser = positive_count))]
@@ -123,7 +126,7 @@ impl TrainOptions {
         if let Some(out) = &self.out {
             return Ok(out.clone());
         }
-        let net = self.init_network()?.map(|network| network.kind).or(self.net).unwrap_or(DEFAULT_NET);
+        let net = self.init_network()?.map(|network| network.kind).or(self.net).unwrap_or_else(|| default_net(puzzle));
         let is_safe = |c: char| c.is_alphanumeric() || "._-+:,".contains(c);
         let name: String = puzzle.chars().map(|c| if is_safe(c) { c } else { '-' }).collect();
         Ok(Path::new("runs").join(format!("{}-{net}", name.trim_start_matches('.'))))

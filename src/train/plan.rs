@@ -3,11 +3,11 @@
 //! [`resolve`] makes it from the options, and checkpoints store it. A new setting is a field of
 //! [`TrainOptions`] and of [`TrainPlan`], a line in [`resolve`], and its use.
 
-use super::options::{DEFAULT_NET, TrainOptions};
+use super::options::{TrainOptions, default_net};
 use super::targets::Labels;
 use crate::error::{SettingError, ensure_setting};
 use crate::neural::device::Device;
-use crate::neural::network::{NetworkConfig, NetworkError};
+use crate::neural::network::{NetworkConfig, NetworkError, NetworkKind};
 use crate::neural::precision::Precision;
 use crate::puzzle::Encoding;
 use crate::quantity::{bytes, grouped};
@@ -83,6 +83,15 @@ fn default_walk_samples(max_depth: u64) -> u64 {
     if max_depth < 40 { 1 } else { (max_depth / 7).min(16) }
 }
 
+/// Units of the first layer of a dense network by default, for a number of inputs (cells × symbols).
+fn default_width(inputs: usize) -> usize {
+    match inputs {
+        0..100 => 256,
+        100..250 => 512,
+        _ => 1024,
+    }
+}
+
 /// Schedule of the learning rate, after a linear warm-up over the first 2 % of the samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -127,6 +136,8 @@ pub struct TrainFacts {
     pub puzzle: String,
     /// Number of the puzzle's moves.
     pub moves: usize,
+    /// Inputs of a dense network: symbols of all cells that are not fixed.
+    pub inputs: usize,
     /// Whether its samples are walks from the goals.
     pub walks: bool,
     /// Moves of the longest scramble by default.
@@ -153,15 +164,22 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
             check_same(options, &fixed, is_fixed, "the network of `init` has", "leave it out")?;
             NetworkConfig { policy: network.policy.map(|_| facts.moves), ..network.clone() }
         }
-        None => NetworkConfig {
-            kind: options.net.unwrap_or(DEFAULT_NET),
-            width: options.width.map_or(1024, |width| width as usize),
-            blocks: options.blocks.map_or(4, |blocks| blocks as usize),
-            policy: options.policy.then_some(facts.moves),
-            // The middle of the labels, and a third of their range: outputs begin near 0 and stay of the order of 1.
-            offset: max_depth as f64 / 2.0,
-            scale: max_depth as f64 / 2.6,
-        },
+        None => {
+            let kind = options.net.unwrap_or_else(|| default_net(&facts.puzzle));
+            let (width, blocks, has_policy) = match kind {
+                NetworkKind::Resnet => (1024, 4, false),
+                NetworkKind::Mlp => (default_width(facts.inputs), 2, true),
+            };
+            NetworkConfig {
+                kind,
+                width: options.width.map_or(width, |width| width as usize),
+                blocks: options.blocks.map_or(blocks, |blocks| blocks as usize),
+                policy: options.policy.unwrap_or(has_policy).then_some(facts.moves),
+                // The middle of the labels, and a third of their range: outputs begin near 0 and stay of the order of 1.
+                offset: max_depth as f64 / 2.0,
+                scale: max_depth as f64 / 2.6,
+            }
+        }
     };
     let defaults = network.kind.defaults();
     let default_batch = if facts.device.is_cuda() { defaults.batch_size_on_cuda } else { defaults.batch_size };
@@ -296,7 +314,7 @@ fn check_same(
     // JSON holds no path that is not UTF-8.
     let options = as_json(&TrainOptions { out: None, tensorboard: None, ..options.clone() });
     let fixed = as_json(fixed);
-    let is_given = |value: &Value| !(value.is_null() || *value == false || *value == "auto");
+    let is_given = |value: &Value| !(value.is_null() || *value == "auto");
     let show = |value: &Value| match value {
         Value::Null | Value::Bool(false) => "none".to_owned(),
         value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
@@ -320,7 +338,6 @@ fn as_json(settings: &impl Serialize) -> Map<String, Value> {
 mod tests {
     use super::super::targets::{Bellman, Exact};
     use super::*;
-    use crate::neural::network::NetworkKind;
 
     const SCHEDULES: [Schedule; 4] = [Schedule::Cosine, Schedule::Linear, Schedule::Wsd, Schedule::Constant];
 
@@ -347,6 +364,7 @@ mod tests {
         TrainFacts {
             puzzle: "cube3".into(),
             moves: 12,
+            inputs: 288,
             walks: true,
             default_depth: 26,
             cached_perimeter: None,
@@ -361,7 +379,7 @@ mod tests {
             net: Some(NetworkKind::Mlp),
             width: Some(64),
             blocks: Some(2),
-            policy: true,
+            policy: Some(true),
             samples: Some(1000),
             batch_size: Some(32),
             max_depth: Some(20),
