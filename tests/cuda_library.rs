@@ -10,26 +10,69 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+fn libtorch() -> PathBuf {
+    PathBuf::from(std::env::var("LIBTORCH").expect("cargo sets LIBTORCH"))
+}
+
+/// Compiles a library that uses libtorch.
+fn compile(out: &Path, source: &Path, flags: &[&str]) {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    let mut command = Command::new(compiler);
+    command.args(["-w", "-std=c++17", "-shared", "-fPIC", "-I"]).arg(libtorch().join("include"));
+    let status = command.arg("-o").arg(out).arg(source).args(flags).status();
+    assert!(status.expect("a C++ compiler").success());
+}
+
 /// The folder of the stand-ins for `libtorch_cuda.so` and for the driver, whose functions are never called.
 fn stand_ins(folder: &Path) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let libtorch = std::env::var("LIBTORCH").expect("cargo sets LIBTORCH");
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-    let compile = |out: &str, source: &Path| {
-        let status = Command::new(&compiler)
-            .args(["-std=c++17", "-shared", "-fPIC", "-I"])
-            .arg(Path::new(&libtorch).join("include"))
-            .arg("-o")
-            .arg(folder.join(out))
-            .arg(source)
-            .status();
-        assert!(status.expect("a C++ compiler").success());
-    };
-    compile("libtorch_cuda.so", &root.join("test-data/cuda-hooks.cpp"));
+    let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/cuda-hooks.cpp");
+    compile(&folder.join("libtorch_cuda.so"), &hooks, &[]);
     let driver = folder.join("driver.cpp");
     std::fs::write(&driver, "extern \"C\" int cuInit(unsigned) { return 0; }\n").expect("the folder can be written");
-    compile("libcuda.so.1", &driver);
+    compile(&folder.join("libcuda.so.1"), &driver, &[]);
     folder.to_owned()
+}
+
+/// On a GPU, a narrow layer takes as long as its launches.
+#[test]
+fn a_layer_on_the_device_takes_few_launches() {
+    /// Of a layer, and of the evaluation of a chunk; these layers have one.
+    const MOST: u64 = 60 + 30;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (counter, counts) = (folder.path().join("libcount.so"), folder.path().join("counts"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/count-operations.cpp");
+    let libraries = libtorch().join("lib").display().to_string();
+    let flags = [format!("-L{libraries}"), format!("-Wl,-rpath,{libraries}"), "-lc10".into(), "-ltorch_cpu".into()];
+    compile(&counter, &source, &flags.each_ref().map(String::as_str));
+    let beam = ["--search", "beam", "--n", "500", "--perimeter", "0", "--proof-budget", "0", "--symmetries", "1"];
+    let device = ["--engine", "device", "--device", "cpu", "--precision", "f32", "--json"];
+    // The launches and the layers of a search.
+    let search = |puzzle: &str, instance: &str| -> (u64, u64) {
+        std::fs::write(&counts, "").expect("it can be written");
+        let output = Command::new(env!("CARGO_BIN_EXE_costar"))
+            .args(["solve", "--puzzle", puzzle, instance])
+            .args(beam)
+            .args(device)
+            .env("LD_PRELOAD", &counter)
+            .env("COUNT_OPERATIONS", &counts)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("it starts");
+        let solved: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(solved["solved"], true, "{}", String::from_utf8_lossy(&output.stderr));
+        let count = std::fs::read_to_string(&counts).expect("a count");
+        (count.trim().parse().expect("a number"), solved["iterations"].as_u64().expect("a number"))
+    };
+    for (puzzle, near, far) in [
+        ("cube3", "R U F", "R U F L D B R U F L D B R U2 L2 F"),
+        ("puzzle15", "1 2 3 4 5 6 7 8 9 10 11 12 0 13 14 15", "2 15 1 12 8 5 6 11 4 9 10 7 3 14 13 0"),
+        ("lightsout7", "1,1 1,2", "1,1 1,4 2,2 2,5 3,4 4,1 4,6 5,5 6,2 7,7"),
+    ] {
+        let (near, far) = (search(puzzle, near), search(puzzle, far));
+        assert!(far.1 > near.1, "{puzzle}: {near:?}, {far:?}");
+        let a_layer = (far.0 - near.0) / (far.1 - near.1);
+        assert!((10..=MOST).contains(&a_layer), "{puzzle}: {a_layer}");
+    }
 }
 
 #[test]

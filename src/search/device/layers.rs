@@ -83,8 +83,10 @@ pub(in crate::search) struct DeviceLayers<'a> {
     scores: Tensor,
     /// The policy priors, `width × moves`, in moves; in half precision on CUDA.
     priors: Option<Tensor>,
-    /// The chosen children: parent times the number of moves, plus move.
+    /// The chosen children: parent times the number of moves, plus move; and these two alone.
     chosen: Tensor,
+    parents: Tensor,
+    actions: Tensor,
     /// The hashes of evaluated states, by slot; 0 where there is none.
     evaluated: Tensor,
     /// Rows that are evaluated at once.
@@ -110,6 +112,8 @@ impl DeviceEngine {
                 scores: Tensor::zeros([1], (Kind::Float, device)),
                 priors: None,
                 chosen: Tensor::zeros([0], (Kind::Int64, device)),
+                parents: Tensor::zeros([0], (Kind::Int64, device)),
+                actions: Tensor::zeros([0], (Kind::Int64, device)),
                 evaluated: Tensor::zeros([slots as i64], (Kind::Int64, device)),
                 chunk: parts.network.chunk() as i64,
                 shift: Tensor::from(SLOT_SHIFT).to_device(device),
@@ -146,11 +150,11 @@ impl DeviceLayers<'_> {
         on_device(|| {
             let Weights { n, candidates, .. } = self.weights;
             self.laps.restart();
-            let (hashes, legal) = self.parts.moves.child_hashes(&self.rows);
+            let (hashes, illegal) = self.parts.moves.child_hashes(&self.rows);
             let hashes = hashes.flatten(0, 1);
             let is_known = self.evaluated.index_select(0, &self.slots(&hashes)).eq_tensor(&hashes);
-            let is_out = match legal {
-                Some(legal) => is_known.logical_or(&legal.flatten(0, 1).logical_not()),
+            let is_out = match illegal {
+                Some(illegal) => is_known.logical_or(&illegal.flatten(0, 1)),
                 None => is_known,
             };
             self.laps.end("hash children");
@@ -163,7 +167,7 @@ impl DeviceLayers<'_> {
                         false => keys.sort_stable(true, 0, false),
                     };
                     let is_last_in = host_values(&best.narrow(0, best.size()[0] - 1, 1))[0].is_finite();
-                    (order.masked_select(&best.isfinite()), count < keys.size()[0] && is_last_in)
+                    (order.masked_select(&best.less(f64::INFINITY)), count < keys.size()[0] && is_last_in)
                 }
                 _ => (is_out.logical_not().nonzero().flatten(0, 1), false),
             };
@@ -172,16 +176,16 @@ impl DeviceLayers<'_> {
             let count = children.size()[0].min(i64::try_from(budget).unwrap_or(i64::MAX));
             let (children, hashes) = (children.narrow(0, 0, count), hashes.narrow(0, 0, count));
             self.laps.end("drop equal ones");
-            let (hits, rest) = self.parts.near_goals.hits(&hashes);
-            let (_, order) = rest.sort_stable(true, 0, false);
-            let few = hits.size()[0].min(MAX_HITS);
-            let near = children.index_select(0, &hits.index_select(0, &order.narrow(0, 0, few)));
+            let hits = self.parts.near_goals.hits(&hashes, MAX_HITS);
+            let near = if hits.numel() > 0 { host_numbers(&children.index_select(0, &hits)) } else { Vec::new() };
             let moves = self.parts.moves.count;
-            let hit = |child| Hit { parent: (child / moves) as NodeId, action: (child % moves) as Move };
-            let hits = host_numbers::<i64>(&near).into_iter().map(hit).collect();
+            let hit = |child: i64| Hit { parent: (child / moves) as NodeId, action: (child % moves) as Move };
+            let hits = near.into_iter().map(hit).collect();
             self.laps.end("look up goals");
             self.note_evaluated(&hashes);
             self.laps.end("note hashes");
+            self.parents = children.divide_scalar_mode(moves, "floor");
+            self.actions = children.remainder(moves);
             self.chosen = children;
             Chosen { count: count as u64, hits, cut_off }
         })
@@ -197,7 +201,7 @@ impl DeviceLayers<'_> {
         mut reached: impl FnMut() -> Option<Limit>,
     ) -> Result<Kept, Interrupt> {
         let count = self.chosen.size()[0];
-        let (mut values, mut priors) = (Vec::new(), Vec::new());
+        let (mut rows, mut values, mut priors) = (Vec::new(), Vec::new(), Vec::new());
         self.laps.restart();
         let mut done = 0;
         while done < count {
@@ -207,15 +211,17 @@ impl DeviceLayers<'_> {
             let length = self.chunk.min(count - done);
             let estimates = caught(|| {
                 no_grad(|| {
-                    let rows = self.children(&self.chosen.narrow(0, done, length));
+                    let [parents, actions] = [&self.parents, &self.actions].map(|all| all.narrow(0, done, length));
+                    let children = self.parts.moves.children(&self.rows.index_select(0, &parents), &actions);
                     self.laps.end("make children");
-                    let estimates = self.estimates(&rows);
+                    let estimates = self.estimates(&children);
                     self.laps.end("evaluate");
-                    estimates
+                    (children, estimates)
                 })
             });
             match estimates {
-                Ok((chunk, prior)) => {
+                Ok((children, (chunk, prior))) => {
+                    rows.push(children);
                     values.push(chunk);
                     priors.extend(prior);
                     done += length;
@@ -232,7 +238,10 @@ impl DeviceLayers<'_> {
             self.rows = self.rows.narrow(0, 0, 0);
             return Ok(Kept { parents: Vec::new(), moves: Vec::new(), nearest: None, cut_off: false });
         }
-        let kept = on_device(|| self.cut(&Tensor::cat(&values, 0), &priors))?;
+        let kept = on_device(|| {
+            let priors = (!priors.is_empty()).then(|| joined(priors));
+            self.cut(&joined(rows), &joined(values), priors)
+        })?;
         self.laps.end("keep the best");
         match kept.nearest {
             Some(nearest) if !nearest.is_finite() => {
@@ -243,11 +252,9 @@ impl DeviceLayers<'_> {
     }
 
     /// Keeps the best of the chosen children.
-    fn cut(&mut self, values: &Tensor, priors: &[Tensor]) -> Kept {
+    fn cut(&mut self, rows: &Tensor, values: &Tensor, priors: Option<Tensor>) -> Kept {
         let Weights { n, prior, path, .. } = self.weights;
-        let moves = self.parts.moves.count;
-        let parents = self.chosen.divide_scalar_mode(moves, "floor");
-        let mut scores = values + self.scores.index_select(0, &parents) * f64::from(path);
+        let mut scores = values + self.scores.index_select(0, &self.parents) * f64::from(path);
         if let Some(own) = &self.priors {
             let own = own.flatten(0, 1).index_select(0, &self.chosen).to_kind(Kind::Float);
             scores += own * f64::from(prior);
@@ -255,15 +262,15 @@ impl DeviceLayers<'_> {
         let count = scores.size()[0];
         let width = count.min(n.max(1) as i64);
         let (scores, kept) = scores.topk(width, 0, false, true);
-        let chosen = self.chosen.index_select(0, &kept);
-        let parents = AsyncDownload::begin(&parents.index_select(0, &kept).to_kind(Kind::Int));
-        let actions = AsyncDownload::begin(&chosen.remainder(moves).to_kind(Kind::Uint8));
+        let (parents, actions) = (self.parents.index_select(0, &kept), self.actions.index_select(0, &kept));
+        self.rows = rows.index_select(0, &kept);
+        let parents = AsyncDownload::begin(&parents.to_kind(Kind::Int));
+        let actions = AsyncDownload::begin(&actions.to_kind(Kind::Uint8));
         // The sum finds any value that is not finite.
         let nearest = Tensor::stack(&[values.min(), values.sum(Kind::Double).to_kind(Kind::Float)], 0);
-        self.rows = self.children(&chosen);
         self.values = values.index_select(0, &kept);
         self.scores = scores;
-        self.priors = (!priors.is_empty()).then(|| Tensor::cat(priors, 0).index_select(0, &kept));
+        self.priors = priors.map(|priors| priors.index_select(0, &kept));
         let nearest = host_values(&nearest);
         let ids: Vec<i32> = host_numbers(&parents.end());
         Kept {
@@ -272,13 +279,6 @@ impl DeviceLayers<'_> {
             nearest: nearest.into_iter().reduce(|nearest, sum| if sum.is_finite() { nearest } else { sum }),
             cut_off: width < count,
         }
-    }
-
-    /// The rows of children of the layer.
-    fn children(&self, children: &Tensor) -> Tensor {
-        let moves = &self.parts.moves;
-        let parents = children.divide_scalar_mode(moves.count, "floor");
-        moves.children(&self.rows.index_select(0, &parents), &children.remainder(moves.count))
     }
 
     /// Values of rows, never negative, and policy priors, if the network has move probabilities and they are used.
@@ -302,4 +302,9 @@ impl DeviceLayers<'_> {
         let slots = self.slots(hashes);
         let _ = self.evaluated.internal_scatter_reduce_(0, &slots, hashes, "amax", false);
     }
+}
+
+/// The rows of all chunks, at least one.
+fn joined(mut chunks: Vec<Tensor>) -> Tensor {
+    if chunks.len() == 1 { chunks.swap_remove(0) } else { Tensor::cat(&chunks, 0) }
 }

@@ -19,8 +19,8 @@ const OFFSET: i64 = 0x6a09_e667_f3bc_c909;
 /// The moves of a puzzle on a device.
 pub(super) struct Moves {
     table: Table,
-    /// The coefficients of the two sums, `cells` numbers each, f64.
-    coefficients: [Tensor; 2],
+    /// The coefficients of the two sums, `cells × 2`, f64.
+    coefficients: Tensor,
     /// The number of moves.
     pub(super) count: i64,
 }
@@ -29,22 +29,22 @@ enum Table {
     Permutations {
         /// `moves × cells`: the parent's cell that each cell of the child comes from.
         from: Tensor,
-        /// `cells × moves`, for each sum: the coefficient that a cell of the parent meets in the child.
-        coefficients: [Tensor; 2],
+        /// `cells × (2 · moves)`, for one sum, then the other: the coefficient that a cell of the parent meets in the child.
+        coefficients: Tensor,
     },
     Slides {
         /// `cells × moves`: where the blank goes from each cell; where a move is not legal, it stays.
         targets: Tensor,
-        /// `cells × moves`, for each sum: the change of the sum for a tile of number 1 that goes to the blank.
-        changes: [Tensor; 2],
+        /// `cells × (2 · moves)`: the change of each sum for a tile of number 1 that goes to the blank.
+        changes: Tensor,
     },
     Toggles {
         /// `moves × cells`, 1 where a move toggles.
         toggles: Tensor,
-        /// `cells × moves`, for each sum: the coefficient of a cell, negative where the move toggles it.
-        coefficients: [Tensor; 2],
-        /// The sums of the coefficients of the cells that each move toggles.
-        biases: [Tensor; 2],
+        /// `cells × (2 · moves)`, for each sum: the coefficient of a cell, negative where the move toggles it.
+        coefficients: Tensor,
+        /// `2 · moves`: the sums of the coefficients of the cells that each move toggles.
+        biases: Tensor,
     },
 }
 
@@ -70,6 +70,7 @@ impl Moves {
                     permutation.iter().enumerate().for_each(|(child, &parent)| to[usize::from(parent)] = child);
                 }
                 let coefficients = sums.each_ref().map(|sum| matrix(&|cell, action| sum[to[action][cell]]));
+                let coefficients = Tensor::cat(&coefficients, 1);
                 let from = permutations.concat().into_iter().map(i64::from).collect();
                 Table::Permutations { from: integers(from, cells), coefficients }
             }
@@ -77,6 +78,7 @@ impl Moves {
                 let target = |blank: usize, action: usize| targets[blank][action].map_or(blank, usize::from);
                 let changes =
                     sums.each_ref().map(|sum| matrix(&|blank, action| sum[blank] - sum[target(blank, action)]));
+                let changes = Tensor::cat(&changes, 1);
                 let targets = (0..cells * moves).map(|i| target(i / moves, i % moves) as i64).collect();
                 Table::Slides { targets: integers(targets, moves), changes }
             }
@@ -89,40 +91,34 @@ impl Moves {
                 });
                 let toggles =
                     Tensor::from_slice(&toggles.concat()).view([moves as i64, cells as i64]).to_device(device);
+                let (coefficients, biases) = (Tensor::cat(&coefficients, 1), Tensor::cat(&biases, 0));
                 Table::Toggles { toggles, coefficients, biases }
             }
         };
-        let coefficients = sums.map(|sum| Tensor::from_slice(&sum).to_device(device));
+        let coefficients = Tensor::stack(&sums.map(|sum| Tensor::from_slice(&sum).to_device(device)), 1);
         Moves { table, coefficients, count: moves as i64 }
     }
 
     /// The hash of each row.
     pub(super) fn hashes(&self, rows: &Tensor) -> Tensor {
-        let rows = rows.to_kind(Kind::Double);
-        hash(self.coefficients.each_ref().map(|sum| rows.mv(sum)))
+        hash(&rows.to_kind(Kind::Double).mm(&self.coefficients)).flatten(0, 1)
     }
 
-    /// The hash of each child of each row, `rows × moves`, and whether the move is legal, if any is not.
+    /// The hash of each child of each row, `rows × moves`, and whether the move is illegal, if any is.
     pub(super) fn child_hashes(&self, rows: &Tensor) -> (Tensor, Option<Tensor>) {
         match &self.table {
-            Table::Permutations { coefficients, .. } => {
-                let rows = rows.to_kind(Kind::Double);
-                (hash(coefficients.each_ref().map(|sum| rows.mm(sum))), None)
-            }
+            Table::Permutations { coefficients, .. } => (hash(&rows.to_kind(Kind::Double).mm(coefficients)), None),
             Table::Slides { targets, changes } => {
                 let blank = blanks(rows);
                 let targets = targets.index_select(0, &blank);
                 let tiles = rows.gather(1, &targets, false).to_kind(Kind::Double);
-                let rows = rows.to_kind(Kind::Double);
-                let sum = |(sum, change): (&Tensor, &Tensor)| {
-                    rows.mv(sum).unsqueeze(1) + &tiles * change.index_select(0, &blank)
-                };
-                let [one, other] = [0, 1].map(|i| sum((&self.coefficients[i], &changes[i])));
-                (hash([one, other]), Some(targets.not_equal_tensor(&blank.unsqueeze(1))))
+                let sums = rows.to_kind(Kind::Double).mm(&self.coefficients).unsqueeze(2);
+                let changes = changes.index_select(0, &blank).view([-1, 2, self.count]);
+                let sums = sums.addcmul(&tiles.unsqueeze(1), &changes).flatten(1, 2);
+                (hash(&sums), Some(targets.eq_tensor(&blank.unsqueeze(1))))
             }
             Table::Toggles { coefficients, biases, .. } => {
-                let rows = rows.to_kind(Kind::Double);
-                (hash([0, 1].map(|i| rows.mm(&coefficients[i]) + &biases[i])), None)
+                (hash(&biases.addmm(&rows.to_kind(Kind::Double), coefficients)), None)
             }
         }
     }
@@ -147,10 +143,10 @@ fn blanks(rows: &Tensor) -> Tensor {
     rows.argmin(1, false)
 }
 
-/// 64 bits of two exact sums.
-fn hash(sums: [Tensor; 2]) -> Tensor {
-    let [one, other] = sums.map(|sum| sum.to_kind(Kind::Int64));
-    one * FACTORS[0] + other * FACTORS[1] + OFFSET
+/// 64 bits of two exact sums, which lie side by side: `rows × moves` from `rows × (2 · moves)`.
+fn hash(sums: &Tensor) -> Tensor {
+    let (sums, count) = (sums.to_kind(Kind::Int64), sums.size()[1] / 2);
+    sums.narrow(1, 0, count) * FACTORS[0] + sums.narrow(1, count, count) * FACTORS[1] + OFFSET
 }
 
 #[cfg(test)]
@@ -183,7 +179,7 @@ mod tests {
         let tensor = |rows: Vec<Vec<u8>>| Tensor::from_slice(&rows.concat()).view([-1, encoding.cells as i64]);
         let rows = tensor(states.iter().map(row).collect());
         // The same sums in integers.
-        let coefficients: [Vec<f64>; 2] = tensors.coefficients.each_ref().map(host_numbers);
+        let coefficients: [Vec<f64>; 2] = [0, 1].map(|sum| host_numbers(&tensors.coefficients.select(1, sum)));
         let exact = |state: &P::State| {
             let sum =
                 |sum: &Vec<f64>| sum.iter().zip(row(state)).map(|(c, symbol)| *c as i64 * i64::from(symbol)).sum();
@@ -192,16 +188,16 @@ mod tests {
         };
         let own: Vec<i64> = host_numbers(&tensors.hashes(&rows));
         assert_eq!(own, states.iter().map(exact).collect::<Vec<_>>());
-        let (hashes, legal) = tensors.child_hashes(&rows);
+        let (hashes, illegal) = tensors.child_hashes(&rows);
         let hashes: Vec<i64> = host_numbers(&hashes);
-        let legal: Option<Vec<bool>> = legal.map(|legal| host_numbers(&legal));
+        let illegal: Option<Vec<bool>> = illegal.map(|illegal| host_numbers(&illegal));
         let actions = Tensor::arange(moves as i64, (Kind::Int64, Device::Cpu));
         let all =
             tensors.children(&rows.repeat_interleave_self_int(moves as i64, 0, None), &actions.repeat([STATES as i64]));
         let all: Vec<u8> = host_numbers(&all);
         for (i, hash) in hashes.iter().enumerate() {
             let child = puzzle.apply(&states[i / moves], (i % moves) as Move);
-            assert_eq!(legal.as_ref().is_none_or(|legal| legal[i]), child.is_some(), "{}: {i}", puzzle.name());
+            assert_eq!(illegal.as_ref().is_some_and(|illegal| illegal[i]), child.is_none(), "{}: {i}", puzzle.name());
             if let Some(child) = child {
                 assert_eq!(*hash, exact(&child), "{}: {i}", puzzle.name());
                 assert_eq!(all[i * encoding.cells..][..encoding.cells], row(&child), "{}: {i}", puzzle.name());

@@ -21,16 +21,16 @@ impl NearGoals {
         let mut found = NearGoals { depths: Tensor::zeros_like(&layer), hashes: layer.shallow_clone(), depth: 0 };
         while found.depth < max_depth && layer.size()[0] > 0 {
             // The next layer has about as many times more states.
-            let (hashes, legal) = moves.child_hashes(&rows);
+            let (hashes, illegal) = moves.child_hashes(&rows);
             if hashes.numel() / 2 > most {
                 break;
             }
             let hashes = hashes.flatten(0, 1);
-            let mut is_new = found.find(&hashes).0.logical_not();
-            if let Some(legal) = legal {
-                is_new = is_new.logical_and(&legal.flatten(0, 1));
+            let mut is_out = found.find(&hashes).0;
+            if let Some(illegal) = illegal {
+                is_out = is_out.logical_or(&illegal.flatten(0, 1));
             }
-            let children = is_new.nonzero().flatten(0, 1);
+            let children = is_out.logical_not().nonzero().flatten(0, 1);
             let (children, next) = unique(&children, &hashes.index_select(0, &children));
             if found.hashes.numel() + next.numel() > most {
                 break;
@@ -55,26 +55,28 @@ impl NearGoals {
         (self.hashes.index_select(0, &places).eq_tensor(hashes), places)
     }
 
-    /// The indices of the hashes of states near the goals, and the number of moves to the nearest goal of each. Waits for the
-    /// device.
-    pub(super) fn hits(&self, hashes: &Tensor) -> (Tensor, Tensor) {
+    /// The indices of the hashes of states near the goals, the nearest first, at most `most`. Waits for the device.
+    pub(super) fn hits(&self, hashes: &Tensor, most: i64) -> Tensor {
         let (is_near, places) = self.find(hashes);
         let hits = is_near.nonzero().flatten(0, 1);
+        if hits.numel() == 0 {
+            return hits;
+        }
         let depths = self.depths.index_select(0, &places.index_select(0, &hits));
-        (hits, depths)
+        let (_, order) = depths.sort_stable(true, 0, false);
+        hits.index_select(0, &order.narrow(0, 0, hits.size()[0].min(most)))
     }
 }
 
 /// The first of the things with each hash, with that hash, in the order of the hashes. Waits for the device.
 pub(super) fn unique(things: &Tensor, hashes: &Tensor) -> (Tensor, Tensor) {
     let (hashes, order) = hashes.sort_stable(true, 0, false);
-    let is_first = Tensor::ones_like(&hashes).to_kind(Kind::Bool);
     let count = hashes.size()[0];
-    if count > 1 {
-        let differs = hashes.narrow(0, 1, count - 1).not_equal_tensor(&hashes.narrow(0, 0, count - 1));
-        is_first.narrow(0, 1, count - 1).copy_(&differs);
+    if count < 2 {
+        return (things.shallow_clone(), hashes);
     }
-    let firsts = is_first.nonzero().flatten(0, 1);
+    let differs = hashes.narrow(0, 1, count - 1).not_equal_tensor(&hashes.narrow(0, 0, count - 1));
+    let firsts = differs.pad([1, 0], "constant", 1.0).nonzero().flatten(0, 1);
     (things.index_select(0, &order.index_select(0, &firsts)), hashes.index_select(0, &firsts))
 }
 
