@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -19,6 +20,12 @@ mod solver;
 
 #[pymodule]
 fn _costar(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // A wheel has the models beside the files of the package.
+    let package = module.py().import("costar")?.filename()?;
+    let models = Path::new(package.to_str()?).with_file_name("models");
+    if models.is_dir() {
+        costar::solver::models::add_installed(models);
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<puzzle::Puzzle>()?;
     module.add_class::<solver::Solver>()?;

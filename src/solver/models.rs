@@ -8,6 +8,14 @@ use crate::registry::has_own_rules;
 use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+
+/// Adds the folder of models that an installed program brings to the search path. Only the first call counts.
+pub fn add_installed(folder: PathBuf) {
+    let _ = INSTALLED.set(folder);
+}
 
 /// The folders in which a model is looked up by name.
 pub fn search_path() -> Vec<PathBuf> {
@@ -15,11 +23,11 @@ pub fn search_path() -> Vec<PathBuf> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
     // The program lies beside the models of a release, and in target/release of a checkout, wherever that was moved to.
     let program = std::env::current_exe().ok();
-    let around = |above| Some(program.as_deref()?.ancestors().nth(above)?.join("models"));
-    let folders =
-        variable.into_iter().chain([PathBuf::from("models"), built]).chain([1, 3].into_iter().filter_map(around));
+    let around =
+        [1, 3].into_iter().filter_map(|above| Some(program.as_deref()?.ancestors().nth(above)?.join("models")));
+    let folders = variable.into_iter().chain([PathBuf::from("models")]).chain(INSTALLED.get().cloned());
     let mut distinct: Vec<PathBuf> = Vec::new();
-    for folder in folders {
+    for folder in folders.chain([built]).chain(around) {
         if !distinct.contains(&folder) {
             distinct.push(folder);
         }
