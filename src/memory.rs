@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 static PROCESSES: AtomicU64 = AtomicU64::new(1);
 
 /// This process's memory budget in bytes: the smaller of the system's available memory and the rest of its control groups'
-/// limits, [divided](divide_among) among the local processes. `None` if neither is known.
+/// limits, [divided](divide_among) among the local processes, or the rest of its own limit (`ulimit -v`) if that is less.
+/// `None` if none is known.
 pub fn available() -> Option<u64> {
-    let system = field("/proc/meminfo", "MemAvailable:");
-    Some(system.into_iter().chain(control_group_budget()).min()? / PROCESSES.load(Ordering::Relaxed))
+    let system = field("/proc/meminfo", "MemAvailable:").into_iter().chain(control_group_budget());
+    let shared = system.min().map(|bytes| bytes / PROCESSES.load(Ordering::Relaxed));
+    shared.into_iter().chain(address_space()).min()
 }
 
 /// The number of local processes that [share](divide_among) the machine.
@@ -80,6 +82,14 @@ fn field(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+/// The rest of the limit of this process's address space, if it has one.
+fn address_space() -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(field("/proc/self/status", "VmSize:")?))
 }
 
 /// The smallest rest of the memory limits of this process's control groups, version 2 or 1.

@@ -80,7 +80,8 @@ impl Visitor for Bench {
         let Bench { args, group, stop } = self;
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
         let [instances, beyond] = select(read(&**entry.puzzle(), &args.file).or_input()?, &args).or_input()?;
-        let solver = args.flags.builder(entry, &stop).and_then(|builder| builder.build()).or_input()?;
+        let solver =
+            args.flags.builder(entry, &stop).and_then(|builder| signal::ends_at_once(|| builder.build())).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
             solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
         }

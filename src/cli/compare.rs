@@ -80,7 +80,8 @@ impl Visitor for Compare {
                     None => {
                         let builder = args.puzzle.builder(entry.clone(), heuristic == "network");
                         let builder = builder.search(options).heuristic(heuristic).limits(limits);
-                        builder.stop(Arc::clone(&stop)).build().map(|built| solver = Some(built))
+                        let built = signal::ends_at_once(|| builder.stop(Arc::clone(&stop)).build());
+                        built.map(|built| solver = Some(built))
                     }
                 };
                 // A named model must work; others may be missing, and a search may not fit.

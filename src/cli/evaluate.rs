@@ -66,7 +66,7 @@ impl Visitor for Evaluate {
         // The search is not run: it only has to ask in batches, without a perimeter.
         let bwas = SearchOptions { perimeter: Some(0), ..SearchOptions::of("bwas") };
         let builder = args.puzzle.builder(entry, true).search(bwas).heuristic(&args.heuristic);
-        let mut solver = builder.stop(Arc::clone(&stop)).build().or_input()?;
+        let mut solver = signal::ends_at_once(|| builder.stop(Arc::clone(&stop)).build()).or_input()?;
         let written = instances::stream(input, Arc::clone(solver.puzzle()));
         let (mut code, mut count) = (0, 0);
         let mut waiting: Vec<(String, P::State)> = Vec::new();

@@ -9,7 +9,7 @@ use progress::note;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::any::TypeId;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -83,7 +83,14 @@ pub fn main() -> ExitCode {
     let Cli { command, verbose } = match parsed {
         Ok(cli) => cli,
         // Help and the version are no errors, and go to the standard output.
-        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) if !error.use_stderr() => {
+            let Err(error) = error.print().and_then(|()| io::stdout().flush()) else { return SUCCESS };
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                return SUCCESS;
+            }
+            note!("error: the standard output cannot be written: {error}");
+            return ExitCode::from(NOT_SOLVED);
+        }
         Err(error) => {
             if ranks::prints_usage() {
                 note!("{}", error.render().to_string().trim_end());

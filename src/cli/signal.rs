@@ -3,10 +3,24 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 /// The flag that asks for an orderly end, and the number of the last signal, 0 without one.
 static SIGNALS: OnceLock<(Arc<AtomicBool>, Arc<AtomicUsize>)> = OnceLock::new();
+
+/// Whether there is nothing to save: then the first signal ends the program at once.
+static NOTHING_TO_SAVE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// Does work that does not look at the stop flag, and after which nothing is lost: a signal ends the program at once.
+pub fn ends_at_once<T>(work: impl FnOnce() -> T) -> T {
+    NOTHING_TO_SAVE.store(true, Ordering::SeqCst);
+    if let Some(code) = exit_code() {
+        std::process::exit(code.into());
+    }
+    let done = work();
+    NOTHING_TO_SAVE.store(false, Ordering::SeqCst);
+    done
+}
 
 /// Installs the signal handlers, and returns the flag that they set.
 ///
@@ -23,7 +37,9 @@ pub fn install() -> io::Result<Arc<AtomicBool>> {
             }
             // The order matters: the shutdown needs the flag of an earlier signal, and the number must be set before the
             // stop flag.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signalled))?;
+            for may_end in [&signalled, &NOTHING_TO_SAVE] {
+                signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(may_end))?;
+            }
             signal_hook::flag::register(signal, Arc::clone(&signalled))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
             signal_hook::flag::register(signal, Arc::clone(&stop))?;

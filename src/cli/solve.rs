@@ -82,7 +82,8 @@ impl Visitor for Solve {
         if !is_stream {
             return one(entry, &args, &instance, &stop);
         }
-        let solver = args.flags.builder(entry, &stop).and_then(|builder| builder.build()).or_input()?;
+        let solver =
+            args.flags.builder(entry, &stop).and_then(|builder| signal::ends_at_once(|| builder.build())).or_input()?;
         all(solver, &args, None, &stop)
     }
 }
@@ -124,7 +125,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     }
     let builder = args.flags.builder(entry.clone(), stop).or_input()?;
     let builder = if args.explain { builder.with_estimates() } else { builder };
-    let mut solver = builder.build().or_input()?;
+    let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
     solver.check(&start).or_input()?;
     let solution = if args.flags.is_anytime(&solver) {
         print_each_incumbent(&mut solver, args, instance, start, stop)?

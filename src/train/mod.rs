@@ -31,7 +31,7 @@
 //!     net: Some(NetworkKind::Mlp),
 //!     width: Some(64),
 //!     blocks: Some(1),
-//!     policy: true,
+//!     policy: Some(true),
 //!     samples: Some(20_000),
 //!     out: Some(folder),
 //!     ..TrainOptions::default()
@@ -125,6 +125,8 @@ pub struct Training<P: Puzzle> {
     device: Device,
     /// The processes that train the same network.
     group: Option<Arc<Group>>,
+    /// Whether the last snapshot could not be written.
+    owes_snapshot: bool,
     /// Keeps other trainings out of the folder.
     _lock: Option<fs::File>,
 }
@@ -214,7 +216,18 @@ impl<P: Puzzle> Training<P> {
         let tensorboard = options.tensorboard.clone().or(stored);
         let position = position.with_options(options, &out);
         let learner = new_learner(&*puzzle, &position.plan, device)?;
-        Ok(Training { puzzle, samples, out, tensorboard, position, learner, device, group: None, _lock: None })
+        Ok(Training {
+            puzzle,
+            samples,
+            out,
+            tensorboard,
+            position,
+            learner,
+            device,
+            group: None,
+            owes_snapshot: false,
+            _lock: None,
+        })
     }
 
     /// Settings of the run.

@@ -57,7 +57,7 @@ impl<P: Puzzle> Training<P> {
         self.position.seconds = clock.seconds();
         let config = self.model_config()?;
         let snapshot = self.out.join(SNAPSHOTS).join(format!("{:015}", self.samples()));
-        let keeps_snapshot = self.snapshot_due() && !snapshot.exists();
+        let keeps_snapshot = (self.snapshot_due() || self.owes_snapshot) && !snapshot.exists();
         let (learner, puzzle) = (&self.learner, &self.puzzle);
         let write_model = |folder: &Path| {
             learner.write_model(folder, &config)?;
@@ -66,6 +66,13 @@ impl<P: Puzzle> Training<P> {
             }
             write_synced(&folder.join("README.md"), model_card(&config, &predictions).as_bytes())
         };
+        // Before the checkpoint: a run that is resumed from there goes on behind the snapshot. One that is resumed from before
+        // writes the same bits again.
+        if keeps_snapshot {
+            self.owes_snapshot = true;
+            create_folder_whole(&snapshot, write_model).context(NOT_WRITTEN)?;
+            self.owes_snapshot = false;
+        }
         let folder = checkpoint::write(&self.out, &mut self.position, |folder| {
             learner.write_state(folder)?;
             let model = folder.join(MODEL);
@@ -75,10 +82,6 @@ impl<P: Puzzle> Training<P> {
         let folder = folder.context(NOT_WRITTEN)?;
         watch(&Event::Saved { folder: &folder, predictions: &predictions });
         clock.saved(self.samples());
-        // A run that was resumed from before a snapshot would write the same bits again.
-        if keeps_snapshot {
-            create_folder_whole(&snapshot, write_model).context(NOT_WRITTEN)?;
-        }
         Ok(())
     }
 
@@ -138,7 +141,8 @@ impl<P: Puzzle> Training<P> {
     /// Whether the last step has passed a multiple of [`TrainOptions::snapshot_every`](super::TrainOptions).
     fn snapshot_due(&self) -> bool {
         let before = self.samples().saturating_sub(self.samples_per_step());
-        self.position.snapshot_every.is_some_and(|every| self.samples() / every > before / every)
+        let has_passed = |every| self.samples() / every > before / every;
+        self.position.snapshot_every.is_some_and(has_passed)
     }
 
     fn model_config(&self) -> Result<ModelConfig> {
