@@ -1,6 +1,5 @@
 //! Which of the processor's instructions costar uses, beyond those that every processor of its kind has.
 
-use crate::error::{Result, ensure};
 use std::sync::LazyLock;
 
 /// Instructions that code is written for, the oldest first.
@@ -30,8 +29,9 @@ pub(crate) fn may_use(instructions: Instructions) -> bool {
 ///
 /// # Errors
 /// If `COSTAR_CPU` has another value than `portable`, `avx2` and `avx512`.
-pub(crate) fn check() -> Result<()> {
+#[cfg(feature = "cli")]
+pub(crate) fn check() -> crate::error::Result<()> {
     let value = std::env::var_os(VARIABLE).unwrap_or_default();
-    ensure!(NEWEST.is_some(), "{VARIABLE} is {value:?}: expected portable, avx2 or avx512");
+    crate::error::ensure!(NEWEST.is_some(), "{VARIABLE} is {value:?}: expected portable, avx2 or avx512");
     Ok(())
 }
