@@ -36,7 +36,10 @@ impl Browser {
             "goog:chromeOptions": { "args": ["--headless", "--no-sandbox", "--disable-dev-shm-usage"] },
             "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
         } } });
-        let answer = self.request("POST", "/session", &capabilities);
+        // On a busy machine Chromium may end while it starts.
+        let start = |_| self.request("POST", "/session", &capabilities);
+        let mut answers = (0..3).map(start).skip_while(|answer| answer["message"].to_string().contains("exited"));
+        let answer = answers.next().unwrap_or_else(|| json!({ "message": "Chromium has ended three times" }));
         match answer["sessionId"].as_str() {
             Some(id) => self.session = format!("/session/{id}"),
             None if answer["message"].to_string().contains("cannot find") => return skip("there is no Chromium"),
