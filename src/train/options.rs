@@ -10,9 +10,9 @@ use crate::quantity::{count, duration, percentage, positive_count};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Network by default: convolutions need a grid, and on a CPU only the cube's reward their time.
+/// Network by default. Convolutions need a grid, which a puzzle from a file lacks, and pay off on the cube only.
 pub(super) fn default_net(puzzle: &str) -> NetworkKind {
-    if puzzle.starts_with("cube3") { NetworkKind::Resnet } else { NetworkKind::Mlp }
+    if matches!(puzzle, "cube3" | "cube3:htm") { NetworkKind::Resnet } else { NetworkKind::Mlp }
 }
 
 /// All that a user may say of a training; [`resolve`](super::plan::resolve) decides the rest.

@@ -415,6 +415,16 @@ mod tests {
     }
 
     #[test]
+    fn only_the_included_cubes_have_convolutions_by_default() {
+        let kind = |puzzle: &str| {
+            let facts = TrainFacts { puzzle: puzzle.into(), ..facts() };
+            resolve(&TrainOptions::default(), &facts).expect("a plan").network.kind
+        };
+        assert_eq!(["cube3", "cube3:htm"].map(kind), [NetworkKind::Resnet; 2]);
+        assert_eq!(["cube3-file", "cube4", "torus4"].map(kind), [NetworkKind::Mlp; 3]);
+    }
+
+    #[test]
     fn labels_have_their_own_settings_alone() {
         let resolved = |labels: &str, perimeter, target_every| {
             let labels = Some(labels.to_owned());
