@@ -10,6 +10,7 @@
 use crate::error::{Error, Result, SettingError};
 use crate::heuristic::tiles::BoardHeuristics;
 use crate::puzzle::costs::{MoveCosts, WithCosts};
+use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::cube2::Cube2;
 use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use crate::puzzle::jugs::Jugs;
@@ -34,6 +35,11 @@ pub const NAMES: &[&str] = &[
     "cube3",
     "cube3:htm",
     "cube2",
+    "cube4",
+    "cube4:oriented",
+    "cube5",
+    "cube6",
+    "cube7",
     "puzzle8",
     "puzzle15",
     "puzzle24",
@@ -45,25 +51,31 @@ pub const NAMES: &[&str] = &[
     "pyraminx",
     "skewb",
     "megaminx",
+    "professor-tetraminx",
+    "supercube3",
+    "hungarian-rings",
+    "periodic15",
     "cuboid223",
-    "cube4",
     "topspin20",
     "lrx9",
 ];
 
 /// The puzzles of [`NAMES`] that are files in `test-data/puzzles`.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 10] = [
     ("pyraminx", include_str!("../test-data/puzzles/pyraminx.json")),
     ("skewb", include_str!("../test-data/puzzles/skewb.json")),
     ("megaminx", include_str!("../test-data/puzzles/megaminx.json")),
+    ("professor-tetraminx", include_str!("../test-data/puzzles/professor-tetraminx.json")),
+    ("supercube3", include_str!("../test-data/puzzles/supercube3.json")),
+    ("hungarian-rings", include_str!("../test-data/puzzles/hungarian-rings.json")),
+    ("periodic15", include_str!("../test-data/puzzles/periodic15.json")),
     ("cuboid223", include_str!("../test-data/puzzles/cuboid223.json")),
-    ("cube4", include_str!("../test-data/puzzles/cube4.json")),
     ("topspin20", include_str!("../test-data/puzzles/topspin20.json")),
     ("lrx9", include_str!("../test-data/puzzles/lrx9.json")),
 ];
 
 /// The puzzle of a name in [`FILES`].
-fn included(name: &str) -> Option<Description> {
+pub fn included(name: &str) -> Option<Description> {
     let (_, text) = FILES.iter().find(|(other, _)| *other == name)?;
     Some(Description::parse(text).expect("the included files are puzzles: a test reads them all"))
 }
@@ -208,9 +220,10 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
         "sokoban" => visitor.visit(Sokoban::by_moves().into()),
         "sokoban:pushes" => visitor.visit(Sokoban::by_pushes().into()),
         _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),
-        _ => match included(name) {
-            Some(description) => visit_description(description, visitor),
-            None => return visit_lights(name, visitor),
+        _ => match (included(name), CubeN::parse_name(name)) {
+            (Some(description), _) => visit_description(description, visitor),
+            (None, Some((size, metric))) => visit_description(Description::of_cube(CubeN::new(size, metric)), visitor),
+            (None, None) => return visit_lights(name, visitor),
         },
     })
 }
@@ -266,8 +279,9 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
 fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
     let description = Description::read(path).map_err(in_puzzle)?;
     let name = description.name();
-    let is_same = included(name).is_some_and(|own| own.rules_crc32() == description.rules_crc32());
-    if has_own_rules(name) && !is_same {
+    // Puzzles of moves that permute positions are told apart by a checksum of their rules.
+    let is_told_apart = included(name).is_some() || CubeN::parse_name(name).is_some();
+    if has_own_rules(name) && !is_told_apart {
         let reason = format!("{}: there is a puzzle {name} already: give it another \"name\"", path.display());
         return Err(SettingError::new("puzzle", reason).into());
     }
@@ -281,14 +295,18 @@ pub fn visit_description<V: Visitor>(description: Description, visitor: V) -> V:
         0..=32 => visitor.visit(Permutation::<32>::new(description).into()),
         33..=64 => visitor.visit(Permutation::<64>::new(description).into()),
         65..=128 => visitor.visit(Permutation::<128>::new(description).into()),
-        _ => visitor.visit(Permutation::<256>::new(description).into()),
+        129..=256 => visitor.visit(Permutation::<256>::new(description).into()),
+        _ => visitor.visit(Permutation::<768>::new(description).into()),
     }
 }
 
 /// Whether a name is that of a built-in puzzle, and not that of a file.
 pub fn has_own_rules(name: &str) -> bool {
     let has_family = ["lightsout", "sokoban"].iter().any(|family| name.starts_with(family));
-    NAMES.contains(&name) || name.starts_with("jugs:") || has_family && !name.ends_with(".json")
+    NAMES.contains(&name)
+        || CubeN::parse_name(name).is_some()
+        || name.starts_with("jugs:")
+        || has_family && !name.ends_with(".json")
 }
 
 fn in_puzzle(error: ParseError) -> Error {

@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use costar::plot::{
     Axis, Canvas, Density, DepthKind, Format, Histogram, MAX_SERIES, Results, TrainingRun, cumulative, densities,
-    effort, lengths, mean, pairs, settings, settings_points, share, training,
+    effort, frontier, lengths, mean, pairs, settings, settings_points, share, training,
 };
 use costar::report::{Metrics, Record};
 use std::fs;
@@ -217,6 +217,7 @@ fn odd_data_is_drawn_without_a_panic() {
         lengths(&all),
         effort(&all),
         settings(&all),
+        frontier(&all),
         training(&[lone]),
     ] {
         for format in [Format::Png, Format::Svg, Format::Gif] {
@@ -274,6 +275,7 @@ fn metrics_and_results_are_distinguished_and_drawn() {
         (vec!["few.jsonl"], "costar-lengths.png"),
         (vec!["few.jsonl", "many.jsonl"], "costar-settings.png"),
         (vec!["few.jsonl", "many.jsonl", "--kind", "effort"], "costar-effort.png"),
+        (vec!["few.jsonl", "many.jsonl", "--kind", "frontier"], "costar-frontier.png"),
     ] {
         let said = plot(&folder, &words);
         assert!(said.contains(picture) && folder.path().join(picture).is_file(), "{words:?}: {said}");

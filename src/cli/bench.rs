@@ -1,5 +1,6 @@
 //! `costar bench`: solves the instances of a file, and prints each result as soon as it is known, then a summary.
 
+use super::contest::{self, STATES, Table};
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
 use super::puzzle_flags::PuzzleFlags;
@@ -33,7 +34,7 @@ use over_ranks::{ResultSender, check_alike, collect};
 #[command(after_help = "bench measures the search: unlike solve, it does not use the inverted scramble as a bound.")]
 pub(super) struct Args {
     /// One instance per line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
-    /// with blank lines between the levels)
+    /// with blank lines between the levels); or a contest's table, as import writes it
     file: PathBuf,
     #[command(flatten)]
     flags: SolverFlags,
@@ -49,9 +50,18 @@ pub(super) struct Args {
     /// Append each result to this file, as JSON; a second run with the same file goes on where the first stopped
     #[arg(long, value_name = "results.jsonl")]
     out: Option<PathBuf>,
+    /// Print the solutions of a contest's table as a file to submit
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    format: Option<Format>,
     /// Compare with the results in this file, the --out of another run
     #[arg(long, value_name = "other.jsonl")]
     against: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// id,moves or initial_state_id,path, with dots between the moves
+    Submission,
 }
 
 pub(super) fn run(args: Args) -> Ending {
@@ -68,6 +78,8 @@ struct Bench {
 
 /// An instance of the file.
 struct Instance<S> {
+    /// The id in a contest's table.
+    id: Option<String>,
     text: String,
     start: S,
     optimum: Option<u32>,
@@ -79,7 +91,12 @@ impl Visitor for Bench {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let Bench { args, group, stop } = self;
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
-        let [instances, beyond] = select(read(&**entry.puzzle(), &args.file).or_input()?, &args).or_input()?;
+        let (instances, columns) = read(&**entry.puzzle(), &args.file).or_input()?;
+        if args.format.is_some() && columns.is_none() {
+            let why = "--format submission: the instances have no ids: expected a contest's table (costar import)";
+            return Err(anyhow!(why)).or_input();
+        }
+        let [instances, beyond] = select(instances, &args).or_input()?;
         let solver =
             args.flags.builder(entry, &stop).and_then(|builder| signal::ends_at_once(|| builder.build())).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
@@ -132,8 +149,10 @@ impl Visitor for Bench {
             if let Some(out) = &args.out {
                 append_line(out, &done.record)?;
             }
-            if !args.flags.json {
-                writeln!(io::stdout(), "{}", done.line)?;
+            match args.format {
+                Some(Format::Submission) => note!("{}", done.line),
+                None if !args.flags.json => writeln!(io::stdout(), "{}", done.line)?,
+                None => {}
             }
             results[done.instance] = Some(done.record);
             Ok(())
@@ -171,6 +190,9 @@ impl Visitor for Bench {
                 }
             }
         }
+        if let (Some(Format::Submission), Some(columns)) = (args.format, columns) {
+            write!(io::stdout(), "{}", submission(&*puzzle, columns, &instances, &results)?)?;
+        }
         let known = results.into_iter().zip(&instances).filter_map(|(result, instance)| {
             let result = result?;
             let optimum = instance.optimum.filter(|&optimum| !result.contradicts(optimum));
@@ -183,6 +205,8 @@ impl Visitor for Bench {
         };
         if args.flags.json {
             print_line(&summary)?;
+        } else if args.format.is_some() {
+            note!("\n{}", show(&summary, optima.iter().flatten().count()));
         } else {
             writeln!(io::stdout(), "\n{}", show(&summary, optima.iter().flatten().count()))?;
             if let Some(comparison) = &summary.against {
@@ -278,22 +302,55 @@ fn job<'a>(
     })
 }
 
-fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<Vec<Instance<P::State>>> {
+/// The instances of a file, and the columns of a submission if the file is a contest's table.
+#[expect(clippy::type_complexity, reason = "instances of any puzzle")]
+fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, Option<[&'static str; 2]>)> {
     let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let takes_lines = puzzle.takes_lines();
-    let instances = instances::all(&text, puzzle)
+    let in_file = || path.display().to_string();
+    let table = Table::read(&text, STATES).with_context(in_file)?;
+    let written: Vec<(Option<String>, Written)> = match &table {
+        None => instances::all(&text, puzzle).into_iter().map(|written| (None, written)).collect(),
+        Some(table) => {
+            let instances = table.instances().with_context(in_file)?.into_iter();
+            instances.map(|(line, id, text)| (Some(id), Written { line: line as usize, text })).collect()
+        }
+    };
+    let instances = written
         .into_iter()
-        .map(|Written { line, text }| {
+        .map(|(id, Written { line, text })| {
             let in_line = || format!("line {line} of {}", path.display());
             let (text, optimum) = instances::with_optimum(&text, takes_lines).with_context(in_line)?;
             let start = puzzle.parse(text).with_context(in_line)?;
             // An optimum is a number of moves, not a cost.
             let optimum = optimum.filter(|_| puzzle.own_costs().is_none());
-            Ok(Instance { text: text.into(), start, optimum })
+            Ok(Instance { id, text: text.into(), start, optimum })
         })
         .collect::<Result<Vec<_>>>()?;
     ensure!(!instances.is_empty(), "{} holds no instance", path.display());
-    Ok(instances)
+    Ok((instances, table.map(|table| table.submission_columns())))
+}
+
+/// The solutions as a contest's submission; says how many instances have none.
+fn submission<P: Puzzle>(
+    puzzle: &P,
+    columns: [&str; 2],
+    instances: &[Instance<P::State>],
+    results: &[Option<Record>],
+) -> Result<String> {
+    let mut rows = Vec::new();
+    for (instance, result) in instances.iter().zip(results) {
+        let solution = result.as_ref().and_then(|result| result.moves.as_ref());
+        if let (Some(id), Some(names)) = (&instance.id, solution) {
+            let moves = puzzle.parse_solution(&instance.text, &names.join(" "))?;
+            rows.push((id.clone(), contest::path(puzzle, &instance.text, &moves)));
+        }
+    }
+    let missing = instances.len() - rows.len();
+    if missing > 0 {
+        note!("costar: {missing} of {} instances have no solution, and are not in the submission", instances.len());
+    }
+    Ok(contest::submission(columns, rows))
 }
 
 /// The results of an earlier run with the same file, instances and settings, by position, and the open file, which keeps

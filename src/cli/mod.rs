@@ -15,8 +15,11 @@ use std::process::ExitCode;
 
 mod bench;
 mod compare;
+mod contest;
 mod evaluate;
 mod explain;
+mod import;
+mod improve;
 mod instances;
 #[cfg(any(feature = "plot", feature = "view"))]
 mod output_file;
@@ -71,6 +74,10 @@ enum Command {
     Serve(serve::Args),
     /// Print random scrambles
     Scramble(scramble::Args),
+    /// Read the puzzles and instances of a contest's files
+    Import(import::Args),
+    /// Shorten known solutions of a contest's instances
+    Improve(improve::Args),
     /// Build the table of exact distances near the goals, for searches and proofs, and keep it in the cache
     Perimeter(perimeter::Args),
     /// List every puzzle with its notation, searches, heuristics and models
@@ -114,6 +121,8 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
         Command::Scramble(args) => scramble::run(&args),
+        Command::Import(args) => import::run(args),
+        Command::Improve(args) => improve::run(args),
         Command::Perimeter(args) => perimeter::run(args),
         Command::Puzzles => puzzles::run(),
     });

@@ -75,7 +75,7 @@ impl PrintScrambles<'_> {
             let depth = depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
             let (moves, state) = reverse.scramble(puzzle, depth, generator);
             return Ok(match form.unwrap_or(Form::Moves) {
-                Form::Moves => move_names(puzzle, &moves).join(" "),
+                Form::Moves => move_names(puzzle, &puzzle.in_hand("", &moves)).join(" "),
                 Form::State => puzzle.format(&state),
             });
         }

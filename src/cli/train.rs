@@ -252,7 +252,7 @@ fn example<P: Puzzle>(entry: &Entry<P>, run: &str) -> String {
     match entry.reverse() {
         Some(reverse) => {
             let (moves, _) = reverse.scramble(puzzle, MOVES, &mut generator(1, 0));
-            format!("costar solve --model {run} \"{}\"", move_names(puzzle, &moves).join(" "))
+            format!("costar solve --model {run} \"{}\"", move_names(puzzle, &puzzle.in_hand("", &moves)).join(" "))
         }
         // Its states may take several lines.
         None => format!("costar scramble --model {run} --depth {MOVES} | costar solve --model {run} -"),

@@ -10,6 +10,7 @@ use super::tensor_file::{read_parameters, write_parameters};
 use crate::error::{Context, Error, Result, ensure, ensure_setting};
 use crate::files::write_synced;
 use crate::memory;
+use crate::puzzle::cube_n::{CubeN, Metric};
 use crate::puzzle::permutation::Description;
 use crate::puzzle::{Encoding, Puzzle};
 use serde::{Deserialize, Serialize};
@@ -129,7 +130,12 @@ impl ModelConfig {
     /// Names the difference.
     pub fn check_puzzle<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
         let name = puzzle.name();
-        ensure!(self.puzzle == name, "the model in {} is for {}, not for {name}", folder.display(), self.puzzle);
+        ensure!(
+            serves(&self.puzzle, &name),
+            "the model in {} is for {}, not for {name}",
+            folder.display(),
+            self.puzzle
+        );
         check_rules(puzzle, folder)?;
         self.check_inputs(puzzle, folder)
     }
@@ -165,6 +171,15 @@ impl ModelConfig {
         );
         Ok(())
     }
+}
+
+/// Whether networks for a puzzle serve another one: itself, and a cube held still the one that is solved in any orientation,
+/// whose states and moves have the same form.
+pub fn serves(trained_for: &str, puzzle: &str) -> bool {
+    let are_cubes = CubeN::parse_name(puzzle).is_some_and(|(size, metric)| {
+        metric == Metric::Quarter && CubeN::parse_name(trained_for) == Some((size, Metric::Oriented))
+    });
+    trained_for == puzzle || are_cubes
 }
 
 /// Refuses a puzzle from a file whose rules differ from those of the puzzle of the same name beside a model.

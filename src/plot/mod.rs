@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `training` | loss and error of trainings |
 //! | `density` | predictions by scramble depth or exact distance |
-//! | `lengths`, `effort`, `tradeoff` | results of `costar bench`, three pictures |
+//! | `lengths`, `effort`, `tradeoff` | results of `costar bench`, four pictures |
 //! | `results` | names and keys of results |
 //! | `axis`, `canvas`, `font` | layout |
 //! | `render`, `animation` | pixels, PNG, SVG and GIF |
@@ -34,7 +34,7 @@ pub use density::{Density, DepthKind, Histogram, densities};
 pub use effort::{cumulative, effort};
 pub use lengths::{lengths, pairs};
 pub use results::Results;
-pub use tradeoff::{SettingsPoint, settings, settings_points};
+pub use tradeoff::{SettingsPoint, frontier, settings, settings_points};
 pub use training::{TrainingRun, training};
 
 /// Default width of a picture, in pixels; the height is two thirds of it.

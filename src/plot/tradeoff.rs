@@ -62,9 +62,19 @@ fn mean_optimum(all: &[&Results]) -> Option<f64> {
 /// The picture: the share of optimal solutions against the mean time (if no optimum is known, the share of solved
 /// instances), and below it the mean length.
 pub fn settings(all: &[&Results]) -> Canvas {
+    draw(all, "Quality of solutions against time", true)
+}
+
+/// The picture: the mean length of solutions against the mean time.
+pub fn frontier(all: &[&Results]) -> Canvas {
+    draw(all, "Length of solutions against time", false)
+}
+
+/// A panel of lengths, with a panel of shares above it or alone.
+fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
     let points = settings_points(all);
     let subtitle = format!("{} · bars: 95 % confidence", common(all));
-    let mut canvas = Canvas::titled("Quality of solutions against time", &subtitle);
+    let mut canvas = Canvas::titled(title, &subtitle);
     let mut groups: Vec<&str> = Vec::new();
     for point in &points {
         if !groups.contains(&point.group.as_str()) {
@@ -83,13 +93,18 @@ pub fn settings(all: &[&Results]) -> Canvas {
     let share = |point: &SettingsPoint| if know_optima { point.optimal } else { Some(point.solved) }.map(percent);
     let shares: Vec<Option<Estimate>> = points.iter().map(share).collect();
     let lengths: Vec<Option<Estimate>> = points.iter().map(|point| point.length).collect();
+    let (top, bottom) = (134.0, 720.0);
     let panel =
-        |top: f64, y: Axis| Panel { left: 90.0, top, right: WIDTH - 50.0, bottom: top + 260.0, x: x.clone(), y };
-    let upper = panel(134.0, Axis::linear(shares.iter().flatten().copied().flat_map(ends).chain([0.0]), 5));
+        |top: f64, bottom: f64, y: Axis| Panel { left: 90.0, top, right: WIDTH - 50.0, bottom, x: x.clone(), y };
     let optimum = mean_optimum(all);
-    let lower = panel(460.0, Axis::linear(lengths.iter().flatten().copied().flat_map(ends).chain(optimum), 5));
-    upper.draw_y(&mut canvas, if know_optima { "optimal solutions (%)" } else { "solved instances (%)" });
-    upper.draw_x(&mut canvas, None);
+    let y = Axis::linear(lengths.iter().flatten().copied().flat_map(ends).chain(optimum), 5);
+    let lower = panel(if has_shares { 460.0 } else { top }, bottom, y);
+    if has_shares {
+        let upper = panel(top, 394.0, Axis::linear(shares.iter().flatten().copied().flat_map(ends).chain([0.0]), 5));
+        upper.draw_y(&mut canvas, if know_optima { "optimal solutions (%)" } else { "solved instances (%)" });
+        upper.draw_x(&mut canvas, None);
+        draw_points(&mut canvas, &upper, &points, &shares, &groups);
+    }
     lower.draw_y(&mut canvas, "mean length of solutions (moves)");
     lower.draw_x(&mut canvas, Some("mean time per instance (seconds)"));
     if let Some(optimum) = optimum {
@@ -97,7 +112,6 @@ pub fn settings(all: &[&Results]) -> Canvas {
         canvas.dashed(left, right, 2.0, SOFT);
         canvas.text((right.0, right.1 - 16.0), &format!("optimal: {optimum:.2}"), TEXT, Anchor::Right, SOFT);
     }
-    draw_points(&mut canvas, &upper, &points, &shares, &groups);
     draw_points(&mut canvas, &lower, &points, &lengths, &groups);
     canvas
 }

@@ -79,6 +79,7 @@
 pub mod costs;
 pub mod cube2;
 pub mod cube3;
+pub mod cube_n;
 mod encoding;
 pub mod jugs;
 pub mod laws;

@@ -39,6 +39,11 @@ pub trait Notation: Rules {
     /// If `action` is not below [`Rules::move_count`].
     fn move_name(&self, action: Move) -> String;
 
+    /// The name of a move in the files of contests.
+    fn contest_name(&self, action: Move) -> String {
+        self.move_name(action)
+    }
+
     /// Reads moves by name.
     ///
     /// # Errors

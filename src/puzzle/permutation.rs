@@ -17,11 +17,12 @@
 //! | `size` | counts the states |
 //! | `classes` | images and classes of states under the symmetries |
 
+use super::cube3::facelets;
 use super::notation::{members, unquoted};
 use super::rules::is_odd;
 use super::{
-    Draw, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, Style, SymmetricImages, Symmetries,
+    Block, Draw, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
+    Scramble, StateBytes, SymmetricImages, Symmetries, plain,
 };
 use crate::random::generator;
 use classes::StateSymmetries;
@@ -43,7 +44,7 @@ struct Hashing {
     /// Random numbers, `positions × symbols`.
     numbers: Vec<u64>,
     /// The positions that each move changes, and where their symbols come from.
-    changes: Vec<Vec<(u8, u8)>>,
+    changes: Vec<Vec<(u16, u16)>>,
 }
 
 impl Hashing {
@@ -51,16 +52,21 @@ impl Hashing {
         let symbols = description.symbols.len();
         let mut generator = generator(0, 0);
         let numbers = (0..description.positions() * symbols).map(|_| generator.next_u64()).collect();
-        let changed = |(_, permutation): &(String, Vec<u8>)| {
-            (0..=u8::MAX).zip(permutation.iter().copied()).filter(|(to, from)| to != from).collect()
+        let changed = |(_, permutation): &(String, Vec<u16>)| {
+            (0..=u16::MAX).zip(permutation.iter().copied()).filter(|(to, from)| to != from).collect()
         };
         Hashing { symbols, numbers, changes: description.moves.iter().map(changed).collect() }
     }
 
     #[inline]
-    fn number(&self, position: u8, symbol: u8) -> u64 {
+    fn number(&self, position: u16, symbol: u8) -> u64 {
         self.numbers[usize::from(position) * self.symbols + usize::from(symbol)]
     }
+}
+
+/// Symbols at the first positions, and 0 at the others.
+fn filled<const N: usize>(symbols: &[u8]) -> [u8; N] {
+    std::array::from_fn(|i| symbols.get(i).copied().unwrap_or(0))
 }
 
 /// A permutation puzzle of at most `N` positions.
@@ -68,7 +74,9 @@ impl Hashing {
 pub struct Permutation<const N: usize> {
     description: Description,
     goal: [u8; N],
-    tables: Vec<[u8; N]>,
+    /// The names and permutations of the moves, and behind them those of other turns of a cube in the hand.
+    names: Vec<String>,
+    tables: Vec<[u16; N]>,
     hashing: Arc<Hashing>,
     /// Whether every move is an odd permutation, and no symbol stands twice in the goal.
     moves_are_odd: bool,
@@ -83,19 +91,25 @@ impl<const N: usize> Permutation<N> {
     /// # Panics
     /// If it has more than `N` positions.
     pub fn new(description: Description) -> Self {
-        let fill = |values: &[u8], rest: fn(usize) -> u8| {
-            assert!(values.len() <= N);
-            std::array::from_fn(|i| values.get(i).copied().unwrap_or_else(|| rest(i)))
-        };
+        assert!(description.positions() <= N);
         // Positions beyond the last hold 0, and stay where they are.
-        let goal = fill(&description.goal, |_| 0);
-        let tables = description.moves.iter().map(|(_, permutation)| fill(permutation, |i| i as u8)).collect();
+        let goal = filled(&description.goal);
+        let mut names_and_tables = description.moves.clone();
+        if let Some(cube) = &description.cube {
+            names_and_tables = cube.named_turns();
+        }
+        let table = |(_, permutation): &(String, Vec<u16>)| {
+            std::array::from_fn(|i| permutation.get(i).copied().unwrap_or(i as u16))
+        };
+        let tables = names_and_tables.iter().map(table).collect();
+        let names = names_and_tables.into_iter().map(|(name, _)| name).collect();
         let moves_are_odd = description.symbols.len() == description.positions()
             && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
         let hashing = Arc::new(Hashing::new(&description));
         Permutation {
             description,
             goal,
+            names,
             tables,
             hashing,
             moves_are_odd,
@@ -127,7 +141,9 @@ impl<const N: usize> Permutation<N> {
             let mut same = names().enumerate().filter(|(_, name)| name.to_lowercase() == word.to_lowercase());
             same.next().filter(|_| same.next().is_none())
         };
+        let in_contest = || names().position(|name| description::contest_name(name) == word);
         let found = names().position(|name| name == word).or_else(|| in_any_case().map(|(action, _)| action));
+        let found = found.or_else(in_contest);
         found.map(|action| action as Move).ok_or_else(|| {
             ParseError(format!(
                 "'{word}' is neither a move nor the {} symbols of a state: expected {}",
@@ -135,6 +151,10 @@ impl<const N: usize> Permutation<N> {
                 names().collect::<Vec<_>>().join(" ")
             ))
         })
+    }
+
+    fn symbol(&self, index: u8) -> &str {
+        &self.description.symbols[usize::from(index)]
     }
 
     /// Whether every symbol is one letter: states are then written without spaces.
@@ -171,7 +191,7 @@ impl<const N: usize> Rules for Permutation<N> {
     }
 
     fn move_count(&self) -> usize {
-        self.tables.len()
+        self.description.moves.len()
     }
 
     #[inline]
@@ -182,13 +202,13 @@ impl<const N: usize> Rules for Permutation<N> {
 
     fn state_hash(&self, state: &[u8; N]) -> u64 {
         let positions = self.description.positions();
-        (0..=u8::MAX)
+        (0..=u16::MAX)
             .zip(&state[..positions])
             .fold(0, |sum, (i, &symbol)| sum.wrapping_add(self.hashing.number(i, symbol)))
     }
 
     fn child_hash(&self, state: &[u8; N], hash: u64, action: Move) -> Option<u64> {
-        let change = |hash: u64, &(to, from): &(u8, u8)| {
+        let change = |hash: u64, &(to, from): &(u16, u16)| {
             let [before, after] = [to, from].map(|position| self.hashing.number(to, state[usize::from(position)]));
             hash.wrapping_sub(before).wrapping_add(after)
         };
@@ -201,11 +221,11 @@ impl<const N: usize> Rules for Permutation<N> {
     }
 
     fn file(&self) -> Option<&str> {
-        Some(&self.description.text)
+        self.description.cube.is_none().then_some(&*self.description.text)
     }
 
     fn rules_crc32(&self) -> Option<u32> {
-        Some(self.description.rules_crc32())
+        self.description.cube.is_none().then(|| self.description.rules_crc32())
     }
 
     fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
@@ -235,18 +255,36 @@ impl<const N: usize> Rules for Permutation<N> {
 
 impl<const N: usize> Notation for Permutation<N> {
     fn notation(&self) -> &'static str {
+        if self.description.cube.is_some() {
+            return "a scramble from solved in turns (R, Rw or r, 3Rw, 2R, M, x, with ' and 2, or f0 -r1.d2), or the facelets in the order \
+                    U R F D L B";
+        }
         "a scramble of the moves in the puzzle's file, with spaces between, or the symbols of a state"
     }
 
     fn move_name(&self, action: Move) -> String {
-        self.description.moves[usize::from(action)].0.clone()
+        self.names[usize::from(action)].clone()
+    }
+
+    /// An inverse has a `-` before it.
+    fn contest_name(&self, action: Move) -> String {
+        if let Some(cube) = &self.description.cube {
+            return cube.contest_name(action);
+        }
+        description::contest_name(&self.names[usize::from(action)])
     }
 
     fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        if let Some(cube) = &self.description.cube {
+            return cube.read_moves(text);
+        }
         description::normal_name(text).split_whitespace().map(|word| self.read_move(word)).collect()
     }
 
     fn read(&self, text: &str) -> Result<[u8; N], ParseError> {
+        if let Some(cube) = &self.description.cube {
+            return Ok(filled(&cube.held(&cube.hand(text)?.0).0));
+        }
         if let Some(state) = self.read_symbols(text) {
             let sorted = |mut symbols: [u8; N]| {
                 symbols.sort_unstable();
@@ -261,10 +299,40 @@ impl<const N: usize> Notation for Permutation<N> {
     }
 
     fn format(&self, state: &[u8; N]) -> String {
-        self.draw(state, Style::Plain)
+        let symbols: Vec<&str> = state[..self.description.positions()].iter().map(|&i| self.symbol(i)).collect();
+        symbols.join(if self.has_letters() { "" } else { " " })
+    }
+
+    fn read_as(&self, text: &str) -> Option<String> {
+        self.description.cube.as_ref()?.read_facelets(&plain(text))?.ok()?.1
+    }
+
+    fn block(&self, lines: &[&str]) -> Block {
+        self.description.cube.as_ref().map_or(Block::Neither, |cube| facelets::block(lines, cube.size()))
+    }
+
+    fn normalized(&self, state: &[u8; N]) -> [u8; N] {
+        let positions = self.description.positions();
+        self.description.cube.as_ref().map_or(*state, |cube| filled(&cube.held(&state[..positions]).0))
+    }
+
+    fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
+        let hand = self.description.cube.as_ref().and_then(|cube| Some((cube, cube.hand(&plain(instance)).ok()?.0)));
+        hand.map_or_else(|| moves.to_vec(), |(cube, hand)| cube.in_hand(&hand, moves))
+    }
+
+    fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
+        match &self.description.cube {
+            Some(cube) => cube.parse_solution(&cube.hand(&plain(instance))?.0, &plain(solution)),
+            None => self.parse_moves(solution),
+        }
     }
 
     fn read_scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
+        if let Some(cube) = &self.description.cube {
+            let (start, moves) = cube.scramble(text)?;
+            return Some(Scramble::play(self, filled(&start), &moves));
+        }
         let moves = if self.read_symbols(text).is_some() { return None } else { self.read_moves(text).ok()? };
         Some(Scramble::play(self, self.goal, &moves))
     }
@@ -284,15 +352,18 @@ impl<const N: usize> Encode for Permutation<N> {
 
     fn move_table(&self) -> Option<MoveTable> {
         let positions = self.description.positions();
-        let permutation = |table: &[u8; N]| table[..positions].iter().map(|&from| from.into()).collect();
+        let permutation = |table: &[u16; N]| table[..positions].iter().map(|&from| from.into()).collect();
         Some(MoveTable::Permutations(self.tables.iter().map(permutation).collect()))
     }
 }
 
 impl<const N: usize> Draw for Permutation<N> {
     fn picture(&self, state: &[u8; N]) -> Picture {
-        let symbol = |&number: &u8| self.description.symbols[usize::from(number)].clone();
-        Picture::Row { symbols: state[..self.description.positions()].iter().map(symbol).collect() }
+        if let Some(cube) = &self.description.cube {
+            return Picture::Cube { size: cube.size(), facelets: self.format(state) };
+        }
+        let symbols = state[..self.description.positions()].iter().map(|&index| self.symbol(index).to_owned());
+        Picture::Row { symbols: symbols.collect() }
     }
 
     fn geometry(&self) -> Option<&Geometry> {

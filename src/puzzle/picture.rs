@@ -188,7 +188,7 @@ pub struct Face {
     /// The usual name of the face.
     pub name: String,
     /// The positions, in reading order.
-    pub positions: Vec<u8>,
+    pub positions: Vec<u16>,
 }
 
 /// A move as a permutation of positions.
@@ -197,7 +197,7 @@ pub struct GeometryMove {
     /// The move's name.
     pub name: String,
     /// For each position, the position that its symbol comes from.
-    pub from: Vec<u8>,
+    pub from: Vec<u16>,
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ fn not_legal<P: Notation>(puzzle: &P, state: &P::State, number: usize, action: M
 }
 
 /// Whether a permutation is odd.
-pub(super) fn is_odd(permutation: &[u8]) -> bool {
+pub(super) fn is_odd<T: PartialOrd>(permutation: &[T]) -> bool {
     let pairs = (0..permutation.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
     pairs.filter(|&(first, second)| permutation[first] > permutation[second]).count() % 2 == 1
 }

@@ -11,6 +11,7 @@
 //! | [`perimeter`] | exact costs of all states near the goals |
 //! | [`prove`], `move_sequences` | the proof that a solution is shortest; exhaustive search into the perimeter |
 //! | [`images`] | any search on several symmetric images of an instance |
+//! | [`neighbourhood`] | the shortest path among the states around a known solution |
 //! | `limits`, `control`, `result` | limits, control and result of every search |
 //! | [`exchange`] | the processes that share a search |
 //! | `children` | children of many nodes, made and freed of duplicates on all cores |
@@ -52,6 +53,7 @@ pub mod images;
 mod limits;
 mod move_sequences;
 pub mod nbs;
+pub mod neighbourhood;
 mod nodes;
 pub mod perimeter;
 pub mod prove;

@@ -84,7 +84,7 @@ impl Visitor for ScrambleWith {
         };
         let depth = self.depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
         let (moves, state) = reverse.scramble(puzzle, depth, &mut generator);
-        let scramble = move_names(puzzle, &moves).join(" ");
+        let scramble = move_names(puzzle, &puzzle.in_hand("", &moves)).join(" ");
         let reads_moves = puzzle.scramble(&scramble).is_some();
         Ok((if reads_moves { scramble.clone() } else { puzzle.format(&state) }, scramble))
     }

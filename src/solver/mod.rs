@@ -379,8 +379,8 @@ impl<P: Puzzle> Solver<P> {
 /// The moves of a scramble undone, without loops; `None` where the instance is no scramble.
 fn undo_scramble<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
     let scramble = puzzle.scramble(text)?;
-    let mut path = vec![scramble.start];
-    let mut places = HashMap::from([(scramble.start, 0)]);
+    let mut path = vec![puzzle.normalized(&scramble.start)];
+    let mut places = HashMap::from([(path[0], 0)]);
     for (_, state) in scramble.moves {
         let state = puzzle.normalized(&state);
         if let Some(&place) = places.get(&state) {

@@ -3,7 +3,7 @@
 use super::options::SearchOptions;
 use super::plan::ModelFacts;
 use crate::error::{Error, Result, SettingError};
-use crate::neural::model::{CONFIG, ModelConfig, PUZZLE};
+use crate::neural::model::{CONFIG, ModelConfig, PUZZLE, serves};
 use crate::registry::has_own_rules;
 use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use serde_json::Value;
@@ -50,14 +50,17 @@ pub fn find(name: &str) -> Result<PathBuf> {
     })
 }
 
-/// The folder of a puzzle's own model on the search path. It has the puzzle's name, with `-` for `:`; a folder of that name
-/// in the current one does not count.
+/// The folder of a puzzle's own model on the search path, or that of a puzzle whose networks [serve](serves) it. It has the
+/// puzzle's name, with `-` for `:`; a folder of that name in the current one does not count.
 ///
 /// # Errors
 /// If there is none.
 pub fn find_for(puzzle: &str) -> Result<PathBuf> {
     let own = puzzle.replace(':', "-");
-    find_among(search_path().into_iter().map(|folder| folder.join(&own)).collect(), || {
+    let names = [own.clone(), format!("{own}-oriented")];
+    let names = names.into_iter().take(if serves(&format!("{puzzle}:oriented"), puzzle) { 2 } else { 1 });
+    let folders = names.flat_map(|name| search_path().into_iter().map(move |folder| folder.join(&name)));
+    find_among(folders.collect(), || {
         format!(
             "there is no model '{own}' in {}: train one with costar train, name one with `model`, or name another \
              `heuristic` (costar puzzles lists those of each puzzle)",
@@ -142,7 +145,7 @@ pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
 pub fn list(puzzle: &str) -> Vec<(String, bool)> {
     let entries = search_path().into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let model = |entry: std::fs::DirEntry| {
-        let config = ModelConfig::read(&entry.path()).ok().filter(|config| config.puzzle == puzzle)?;
+        let config = ModelConfig::read(&entry.path()).ok().filter(|config| serves(&config.puzzle, puzzle))?;
         Some((entry.file_name().to_string_lossy().into_owned(), config.network.policy.is_some()))
     };
     let mut models: Vec<(String, bool)> = entries.filter_map(model).collect();

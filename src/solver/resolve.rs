@@ -4,6 +4,7 @@
 use super::options::{Engine, SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 use crate::error::SettingError;
+use crate::neural::model::serves;
 
 mod perimeter_plan;
 
@@ -203,7 +204,7 @@ fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
         }
         _ => missing.clone(),
     })?;
-    if model.puzzle != facts.puzzle.name {
+    if !serves(&model.puzzle, &facts.puzzle.name) {
         let (folder, trained, puzzle) = (model.folder.display(), &model.puzzle, &facts.puzzle.name);
         return Err(SettingError::new("model", format!("the model in {folder} is for {trained}, not for {puzzle}")));
     }

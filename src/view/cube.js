@@ -1,7 +1,7 @@
 // Draws a cube on a canvas in perspective, with lit faces and one turning layer.
 //
-// Faces are drawn from the farthest to the nearest. This order is exact: a plane separates the turning layer from the rest,
-// and the cubies of each part form a grid, which a camera outside sees in order along each axis.
+// Faces are drawn from the farthest to the nearest. This order is exact: planes separate the turning layers from those below
+// and above, and the cubies of each part form a grid, which a camera outside sees in order along each axis.
 
 const DISTANCE = 8.5; // from the eye to the centre; the edge of a cube is 2
 const LIGHT = normalised([-0.15, 0.75, 0.65]);
@@ -10,21 +10,21 @@ const CORNER = 0.22; // radius of a sticker's corners
 
 function drawCube({ context, width, height, before, move, fraction, look, view }) {
   const { size } = before;
-  const turn = (move && fraction > 0 && turnOf(move)) || { axis: 0, side: 0, quarters: 0 };
+  const turn = (move && fraction > 0 && turnOf(move, size)) || { axis: 0, ends: [-size, size], quarters: 0 };
   const eyed = product(rotation(0, view.pitch), rotation(1, view.yaw));
   const focus = Math.min(width, height) * 0.5 * DISTANCE * 0.535;
   const scene = { context, size, look, facelets: before.facelets, focus, centre: [width / 2, height * 0.485] };
   drawShadow(scene, eyed);
-  const cubies = shellOf(size);
-  const still = { cubies: cubies.filter((cubie) => !isTurned(turn, cubie, size)), pose: eyed };
-  const angle = turn.quarters * 90 * fraction;
-  const moving = {
-    cubies: cubies.filter((cubie) => isTurned(turn, cubie, size)),
-    pose: product(eyed, rotation(turn.axis, angle)),
-  };
-  const eye = eyeOf(eyed, size);
-  const movingIsNear = eye[turn.axis] * turn.side > size - 2;
-  for (const slab of movingIsNear ? [still, moving] : [moving, still]) drawSlab(scene, slab);
+  const moving = product(eyed, rotation(turn.axis, turn.quarters * 90 * fraction));
+  const [low, high] = turn.ends;
+  const eye = eyeOf(eyed, size)[turn.axis];
+  const slab = (from, to, pose) => ({
+    cubies: shellOf(size).filter((cubie) => from <= cubie[turn.axis] && cubie[turn.axis] <= to),
+    pose,
+    far: Math.max(from - 1 - eye, eye - to - 1),
+  });
+  const slabs = [slab(-size, low - 1, eyed), slab(low, high, moving), slab(high + 1, size, eyed)];
+  for (const part of slabs.sort((a, b) => b.far - a.far)) drawSlab(scene, part);
 }
 
 // The cubies on the surface.

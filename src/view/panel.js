@@ -32,9 +32,11 @@ function titleOf(puzzle) {
   const [, word, number] = /^([a-z]+)(\d+)$/.exec(puzzle) ?? [];
   if (puzzle === "cube3") return "Rubik’s Cube";
   if (puzzle === "cube3:htm") return "Rubik’s Cube, half-turn metric";
-  if (puzzle === "cube2") return "2×2×2 cube";
-  if (puzzle === "cube4") return "4×4×4 cube";
-  if (["megaminx", "pyraminx", "skewb"].includes(puzzle)) return puzzle[0].toUpperCase() + puzzle.slice(1);
+  const [, size, metric] = /^cube(\d+)(?::(htm|obtm|oriented))?$/.exec(puzzle) ?? [];
+  const metrics = { htm: ", half-turn metric", obtm: ", outer block turns", oriented: ", held still" };
+  if (size) return `${size}×${size}×${size} cube${metrics[metric] ?? ""}`;
+  const plain = ["megaminx", "pyraminx", "skewb", "professor-tetraminx", "hungarian-rings", "supercube3", "periodic15"];
+  if (plain.includes(puzzle)) return puzzle[0].toUpperCase() + puzzle.slice(1).replaceAll("-", " ");
   if (word === "puzzle") return `${number}-puzzle`;
   if (word === "lightsout") return `Lights Out ${number} × ${number}`;
   if (puzzle.startsWith("sokoban")) return "Sokoban";

@@ -176,7 +176,7 @@ function viewFrom(behind) {
 
 function state() {
   const picture = run.pictures[at];
-  const solved = kind().solved(picture, playback.goals) ?? (at === playback.moves.length ? run.solved : null);
+  const solved = kind().solved(picture, playback.goals, playback.puzzle) ?? (at === playback.moves.length ? run.solved : null);
   const { pictures, ...verdict } = run;
   return {
     puzzle: playback.puzzle,

@@ -2,7 +2,7 @@
 //
 // KINDS has an entry for each kind of picture:
 //   apply(picture, move)     the picture after a move; null if the move is illegal; absent if the rules are unknown
-//   solved(picture, goals)   true or false; undefined if the page does not know
+//   solved(picture, goals, puzzle)   true or false; undefined if the page does not know
 //   text(picture)            the state in costar's notation
 //   words(picture, geometry) the state for screen readers
 //   meaning(move, picture)   the move in words
@@ -39,30 +39,33 @@ const faceletsOf = remember((size) => {
   return facelets;
 });
 
-// A turn by name: its axis, the side of the layer (0: the whole cube), and its quarter turns, counter-clockwise seen from
-// the positive end of the axis. null for another name.
-function turnOf(move) {
-  const [, letter, suffix] = /^([URFDLBxyz])(2|'?)$/.exec(move) ?? [];
+// A turn by name: its axis, the centres of its first and last layer along the axis, and its quarter turns, counter-clockwise
+// seen from the positive end of the axis. null for another name.
+function turnOf(move, size) {
+  const [, first, last, letter, wide, suffix] = /^(?:(\d+)-)?(\d+)?([URFDLBxyz])(w?)(2|'?)$/.exec(move) ?? [];
   if (letter === undefined) return null;
   const whole = "xyz".indexOf(letter);
   const normal = whole < 0 ? LAYOUT[letter].normal : [0, 1, 2].map((axis) => (axis === whole ? 1 : 0));
   const axis = normal.findIndex((part) => part !== 0);
   const clockwise = suffix === "2" ? 2 : suffix === "'" ? -1 : 1;
-  return { axis, side: whole < 0 ? normal[axis] : 0, quarters: -clockwise * normal[axis] };
+  const to = whole < 0 ? Number(last ?? (wide ? 2 : 1)) : size;
+  const from = Number(first ?? (wide || whole >= 0 ? 1 : to));
+  const ends = [from, to].map((layer) => normal[axis] * (size + 1 - 2 * layer)).sort((a, b) => a - b);
+  return { axis, ends, quarters: -clockwise * normal[axis] };
 }
 
-const isTurned = (turn, cubie, size) => turn.side === 0 || cubie[turn.axis] === turn.side * (size - 1);
+const isTurned = ({ axis, ends }, cubie) => ends[0] <= cubie[axis] && cubie[axis] <= ends[1];
 
 // For each facelet, the facelet that its colour comes from.
 const sourcesOf = remember((size, move) => {
-  const turn = turnOf(move);
+  const turn = turnOf(move, size);
   if (!turn) return null;
   const facelets = faceletsOf(size);
   const key = (cubie, normal) => `${cubie}|${normal}`;
   const places = new Map(facelets.map(({ cubie, normal }, place) => [key(cubie, normal), place]));
   const sources = facelets.map((_, place) => place);
   facelets.forEach(({ cubie, normal }, place) => {
-    if (!isTurned(turn, cubie, size)) return;
+    if (!isTurned(turn, cubie)) return;
     const turned = (vector) => quarterTurned(vector, turn.axis, turn.quarters);
     sources[places.get(key(turned(cubie), turned(normal)))] = place;
   });
@@ -108,7 +111,11 @@ const KINDS = {
       const sources = sourcesOf(picture.size, move);
       return sources && { ...picture, facelets: sources.map((source) => picture.facelets[source]).join("") };
     },
-    solved: (picture) => facesOf(picture).every((face) => face === face[0].repeat(face.length)),
+    // In any orientation, unless the cube is held still.
+    solved: (picture, goals, puzzle) =>
+      puzzle.endsWith(":oriented")
+        ? goals.some(({ facelets }) => facelets === picture.facelets)
+        : facesOf(picture).every((face) => face === face[0].repeat(face.length)),
     text: (picture) => picture.facelets,
     words(picture) {
       const face = (letters, i) =>
@@ -118,11 +125,17 @@ const KINDS = {
     meaning(move) {
       const way = move.endsWith("2") ? "by half a turn" : move.endsWith("'") ? "counter-clockwise" : "clockwise";
       const whole = { x: "right", y: "upper", z: "front" }[move[0]];
-      return whole ? `the whole cube as the ${whole} face, ${way}` : `${FACE_NAMES[move[0]]} face ${way}`;
+      if (whole) return `the whole cube as the ${whole} face, ${way}`;
+      const [, first, last, letter, wide] = /^(?:(\d+)-)?(\d+)?([URFDLB])(w?)/.exec(move);
+      const face = `${FACE_NAMES[letter]} face`;
+      if (first) return `layers ${first} to ${last} from the ${face}, ${way}`;
+      if (wide) return `the ${last ?? 2} layers at the ${face}, ${way}`;
+      return last ? `layer ${last} from the ${face}, ${way}` : `${face} ${way}`;
     },
     notation:
       "U R F D L B turn the upper, right, front, lower, left and back face clockwise, seen from outside; ' is " +
-      "counter-clockwise. x, y and z turn the whole cube as R, U and F do. Upper is white, front green, right red.",
+      "counter-clockwise. 2R turns the second layer from the right, 3Rw the first three. x, y and z turn the whole cube " +
+      "as R, U and F do. Upper is white, front green, right red.",
   },
 
   tiles: {
@@ -255,7 +268,7 @@ const pourOf = (move) => (/^\((\d+),(\d+)\)$/.exec(move) ?? []).slice(1).map(Num
 
 // Plays all moves. Returns the pictures up to the first illegal move, that move (or null), and the first move after which
 // this page and costar disagree (or null). Without rules, the page takes costar's pictures.
-function played({ moves, pictures, goals, solves }) {
+function played({ puzzle, moves, pictures, goals, solves }) {
   const kind = KINDS[pictures[0].kind];
   const own = [pictures[0]];
   let differs = null;
@@ -269,7 +282,7 @@ function played({ moves, pictures, goals, solves }) {
     own.push(next);
   }
   const illegal = own.length <= moves.length ? own.length : null;
-  const judged = kind.solved(own[own.length - 1], goals);
+  const judged = kind.solved(own[own.length - 1], goals, puzzle);
   const solved = illegal === null && (judged ?? solves);
   return {
     pictures: own,

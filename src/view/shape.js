@@ -180,7 +180,7 @@ function drawSolid({ context, width, height, before, after, move, fraction, look
 const around = (middle, matrix, point) => times(matrix, minus(point, middle)).map((part, i) => part + middle[i]);
 
 // Draws the faces that look away first: the inside of a turned part is visible. The outer side of a face is away from the
-// centre of the solid.
+// centre of the solid. Between the patches of a face is the body.
 function drawHull(scene, { patches, pose }, paint) {
   const { context, look } = scene;
   const eye = pose[2].map((part) => part * DISTANCE);
@@ -192,15 +192,49 @@ function drawHull(scene, { patches, pose }, paint) {
     return { ...patch, normal, front: dot(normal, minus(eye, centre)) > 0, far: -dot(pose[2], centre) };
   });
   seen.sort((a, b) => a.front - b.front || b.far - a.far);
-  for (const { polygon, share, symbol, normal, front } of seen) {
+  const bodies = facesOfSolid(seen).map((face) => ({ ...face[0], polygon: outline(face), share: 0 }));
+  const drawn = [false, true].flatMap((front) => [...bodies, ...seen].filter((patch) => patch.front === front));
+  for (const { polygon, share, symbol, normal, front } of drawn) {
     const lit = 0.86 + 0.14 * Math.max(0, dot(times(pose, normal), LIGHT));
     const spot = (point) => project(scene, pose, point);
     drawPatch(context, polygon.map(spot), shaded(look.plastic, front ? lit : 0.6), 1);
-    if (!front) continue;
+    if (!front || share === 0) continue;
     const colour = paint.colour(symbol);
     drawPatch(context, shrunk(polygon, share).map(spot), shaded(colour, lit, 0.04), 2.5);
     if (look.letters || !paint.isUnique) drawSymbol(context, symbol, polygon.map(spot), colour);
   }
+}
+
+// Patches that lie in one plane.
+function facesOfSolid(patches) {
+  const faces = new Map();
+  for (const patch of patches) {
+    const plane = [...patch.normal, dot(patch.normal, patch.polygon[0])];
+    const key = plane.map((part) => Math.round(part * 50) + 0).join();
+    faces.set(key, [...(faces.get(key) ?? []), patch]);
+  }
+  return [...faces.values()];
+}
+
+// The convex outline of the patches of a face (Andrew's monotone chain).
+function outline(face) {
+  const { normal, polygon } = face[0];
+  const right = normalised(minus(polygon[1], polygon[0]));
+  const up = cross(normal, right);
+  const flat = face
+    .flatMap((patch) => patch.polygon)
+    .map((point) => ({ point, x: dot(right, point), y: dot(up, point) }))
+    .sort((a, b) => a.x - b.x || a.y - b.y);
+  const half = (points) => {
+    const kept = [];
+    for (const c of points) {
+      const bends = ([a, b]) => (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x) <= 1e-9;
+      while (kept.length > 1 && bends(kept.slice(-2))) kept.pop();
+      kept.push(c);
+    }
+    return kept.slice(0, -1);
+  };
+  return [...half(flat), ...half(flat.reverse())].map(({ point }) => point);
 }
 
 const minus = (a, b) => a.map((part, i) => part - b[i]);

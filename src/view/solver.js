@@ -21,7 +21,8 @@ const net = makeNet(painted);
 const setup = makeSetup(arranged);
 
 const offer = () => offers.find(({ puzzle }) => puzzle === element("puzzle").value);
-const isCube = () => /^cube[23](:htm)?$/.test(element("puzzle").value);
+const cubeSize = () => Number(/^cube(\d+)(:[a-z]+)?$/.exec(element("puzzle").value)?.[1] ?? 0);
+const isCube = () => cubeSize() > 0;
 
 // The result of a request; names the cause if the server is gone.
 async function received(promise) {
@@ -142,8 +143,8 @@ const movesOf = ({ playback: { scramble } }) => (scramble ? `: ${scramble} ${scr
 function paintedIn(text) {
   const letters = text.replaceAll("·", ".");
   if (!isCube() || !/^[URFDLB.]+$/.test(letters)) return null;
-  if (element("puzzle").value === "cube2") return letters.length === 24 ? letters : null;
-  return letters.length === 54 && FACES.every((face, i) => letters[9 * i + 4] === face) ? letters : null;
+  if (letters.length !== 6 * cubeSize() ** 2) return null;
+  return cubeSize() !== 3 || FACES.every((face, i) => letters[9 * i + 4] === face) ? letters : null;
 }
 
 const withDots = (letters) => letters.replaceAll(".", "·");
@@ -236,7 +237,7 @@ function describePuzzle() {
   element("instance").rows = lines ? 7 : 2;
   element("instance-label").textContent = isCube() ? "Scramble or facelets" : lines ? "Level" : "Instance";
   element("instance").value = lines ? LEVELS[0][1] : "";
-  if (isCube()) net.show([..."URFDLB"].map((face) => face.repeat(element("puzzle").value === "cube2" ? 4 : 9)).join(""));
+  if (isCube()) net.show([..."URFDLB"].map((face) => face.repeat(cubeSize() ** 2)).join(""));
   showAnytime();
 }
 

@@ -1,6 +1,7 @@
 //! The program as its users call it: the contract of the command line.
 
 mod bench;
+mod contests;
 mod costs;
 mod evaluating;
 mod other;

@@ -133,7 +133,7 @@ fn a_page_is_written_where_it_is_asked_for() {
         (vec!["view", "R Q", "R", "--out", &page], "'Q'"),
         (vec!["view", "R", "R Q2", "--out", &page], "'Q2'"),
         (vec!["view", "R"], "SOLUTION"),
-        (vec!["view", "--puzzle", "cube9", "R", "R"], "'cube9'"),
+        (vec!["view", "--puzzle", "cube99", "R", "R"], "'cube99'"),
         (vec!["view", "--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0", "U"], "parity"),
         (vec!["view", "--puzzle", "cube2", "R", "M"], "'M'"),
         (vec!["view", "(R)1000 ((R)1000)10", "R"], "11001 moves"),

@@ -256,8 +256,8 @@ fn a_missing_puzzle_is_named() {
     assert_eq!(notice(), "There is no puzzle “gigaminx” here: a random cube3 was taken instead.");
     assert_eq!(browser.run("return location.hash.startsWith('#puzzle=cube3&instance=')"), true);
     // Also in an open page; the notice goes with the next change.
-    browser.run("location.hash = 'puzzle=cube9'");
-    browser.wait("return document.querySelector('#notice').textContent.includes('cube9')");
+    browser.run("location.hash = 'puzzle=cube99'");
+    browser.wait("return document.querySelector('#notice').textContent.includes('cube99')");
     type_instance(&browser, "R");
     assert_eq!(notice(), "");
 }

@@ -233,7 +233,7 @@ fn refusals_have_a_reason() {
         ("/solve", json!({ "instance": "R", "n": -1 }), 422, "n", "-1"),
         ("/solve", json!({ "instance": "R", "max_seconds": 6 }), 422, "max_seconds", "to 5"),
         ("/solve", json!({ "instance": "R", "depth": 6 }), 422, "depth", "unknown field"),
-        ("/solve", json!({ "instance": "R", "puzzle": "cube9" }), 422, "puzzle", "cube9"),
+        ("/solve", json!({ "instance": "R", "puzzle": "cube99" }), 422, "puzzle", "cube9"),
         ("/solve", json!({ "instance": "R", "puzzle": "/etc/passwd.json" }), 422, "puzzle", "not offered"),
         ("/solve", json!({ "instance": "R", "model": "../models/cube3" }), 422, "model", "expected cube3"),
         ("/solve", json!({ "instance": "R", "search": "dfs" }), 422, "search", "'dfs'"),

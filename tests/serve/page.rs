@@ -239,6 +239,21 @@ fn an_impossible_cube_is_refused_as_it_is_painted() {
     browser.run("document.querySelector('#solve').click()");
     browser.wait("return costarSolver.state().phase === 'done'");
     assert_eq!(browser.run("return costarSolver.state().answers[0].length"), 2);
+    // A 4×4×4: one flipped wing is a piece that exists twice, and two beside each other are a parity of reduction.
+    browser.run(
+        "const list = document.querySelector('#puzzle'); list.value = 'cube4'; list.dispatchEvent(new Event('change'))",
+    );
+    browser.wait("return document.querySelectorAll('#net [data-facelet]').length === 96");
+    browser.run("document.querySelector('#net-solved').click()");
+    browser.wait("return costarSolver.state().judgement.includes('Solved already')");
+    for (facelet, letter) in [(13, "F"), (33, "U")] {
+        paint(facelet, letter);
+    }
+    browser.wait("return costarSolver.state().judgement.includes('there too often')");
+    for (facelet, letter) in [(14, "F"), (34, "U")] {
+        paint(facelet, letter);
+    }
+    browser.wait("return costarSolver.state().possible === true");
     assert_eq!(browser.console(), Vec::<String>::new());
 }
 
@@ -247,7 +262,7 @@ fn the_page_fits_a_phone_and_every_puzzle() {
     let Some(browser) = Browser::start() else { return };
     let server = Server::start(&[]);
     open(&browser, &server);
-    for puzzle in ["cube3", "cube2", "puzzle15", "lightsout7", "sokoban", "jugs:8,5,3"] {
+    for puzzle in ["cube3", "cube2", "cube4", "cube7", "puzzle15", "lightsout7", "sokoban", "jugs:8,5,3", "megaminx"] {
         browser.run(&format!(
             "const list = document.querySelector('#puzzle'); list.value = '{puzzle}';
              list.dispatchEvent(new Event('change')); document.querySelector('#paint').open = true;

@@ -16,6 +16,10 @@ fn every_puzzle_plays() {
         ("jugs:8,5,3", "8,0,0", "jugs", true),
         ("sokoban", "#######|#@ $ .#|# $ *.#|#     #|#######", "sokoban", true),
         (pyraminx, "U L' R b", "row", false),
+        ("cube4", "x 2R U Fw' 3Lw2", "cube", true),
+        ("cube4:oriented", "f0.-r2.d1", "cube", true),
+        ("cube5:obtm", "3Rw U' Lw2", "cube", true),
+        ("cube7", "3R M U'", "cube", true),
     ] {
         let ran = costar(&["solve", "--puzzle", puzzle, "--view", text(&page), "--json", instance]);
         assert_eq!(ran.code, 0, "{puzzle}: {}", ran.err);
@@ -84,6 +88,14 @@ fn a_solid_from_a_file_turns_as_its_moves_say() {
         assert_ne!(picture(), first, "{name} is seen from another side");
         assert_eq!(play_to_the_end(&browser)["solved"], true);
     }
+    let moves = [("M_U", 72.0), ("M_R_inv", -72.0), ("M_DL", 72.0)];
+    open(&browser, &page, &["--puzzle", "megaminx", "M_DL_inv M_R M_U_inv", "M_U M_R_inv M_DL"]);
+    for (word, degrees) in moves {
+        let turn = browser.run(&format!("return costar.turn({word:?})"));
+        let turned = turn["degrees"].as_f64().zip(turn["side"].as_f64()).map(|(degrees, side)| degrees * side);
+        assert!(turned.is_some_and(|turned| (turned - degrees).abs() < 0.1), "megaminx {word}: {turn}");
+    }
+    assert_eq!(play_to_the_end(&browser)["solved"], true);
     // A permutation that is no rotation: the stickers turn over.
     browser.run(
         r"costar.load({ puzzle: 'cycle', instance: '', moves: ['go'], scramble: 0, goals: [], solves: true,

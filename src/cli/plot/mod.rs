@@ -73,6 +73,8 @@ enum PlotKind {
     Effort,
     /// Several files of results: optimal share and mean length against mean time
     Settings,
+    /// Several files of results: mean length against mean time, as for several widths of a beam
+    Frontier,
 }
 
 impl PlotKind {
@@ -106,16 +108,16 @@ pub(super) fn run(args: &Args) -> Ending {
 
 /// The picture of `--kind`, or the default one for these inputs.
 fn kind(args: &Args, inputs: &PlotInputs, format: Option<Format>) -> Result<PlotKind> {
-    use PlotKind::{Density, Effort, Exactness, Lengths, Settings, Training};
+    use PlotKind::{Density, Effort, Exactness, Frontier, Lengths, Settings, Training};
     let is_animated =
         |runs: &[inputs::RunInput]| format == Some(Format::Gif) && runs.iter().all(|run| !run.snapshots.is_empty());
     let possible = match inputs {
         PlotInputs::Runs(runs) if is_animated(runs) => vec![Density, Training, Exactness],
         PlotInputs::Runs(_) => vec![Training, Density, Exactness],
         PlotInputs::Models(_) => vec![Density, Exactness],
-        PlotInputs::Results(all) if all.len() > 1 => vec![Settings, Lengths, Effort],
-        PlotInputs::Results(all) if all[0].with_optimum() > 0 => vec![Lengths, Effort, Settings],
-        PlotInputs::Results(_) => vec![Effort, Lengths, Settings],
+        PlotInputs::Results(all) if all.len() > 1 => vec![Settings, Frontier, Lengths, Effort],
+        PlotInputs::Results(all) if all[0].with_optimum() > 0 => vec![Lengths, Effort, Settings, Frontier],
+        PlotInputs::Results(_) => vec![Effort, Lengths, Settings, Frontier],
     };
     let kind = args.kind.unwrap_or(possible[0]);
     let name = kind.name();
@@ -128,7 +130,7 @@ fn kind(args: &Args, inputs: &PlotInputs, format: Option<Format>) -> Result<Plot
     for (flag, is_given) in [("--puzzle", args.puzzle.is_some()), ("--max-depth", args.max_depth.is_some())] {
         ensure!(!is_given || kind.is_of_models(), "{flag} applies to --kind density, and the picture is {name}");
     }
-    let is_of_results = matches!(kind, Lengths | Effort | Settings);
+    let is_of_results = matches!(kind, Lengths | Effort | Settings | Frontier);
     ensure!(args.instances.is_none() || is_of_results, "--instances applies to results, and the picture is {name}");
     Ok(kind)
 }
@@ -161,8 +163,10 @@ fn draw(args: &Args, kind: PlotKind, inputs: PlotInputs, format: Format) -> Resu
         }
         PlotInputs::Results(all) => {
             let all: Vec<&plot::Results> = all.iter().collect();
-            if kind == PlotKind::Settings {
-                return Ok(vec![plot::settings(&all)]);
+            match kind {
+                PlotKind::Settings => return Ok(vec![plot::settings(&all)]),
+                PlotKind::Frontier => return Ok(vec![plot::frontier(&all)]),
+                _ => {}
             }
             check_count(all.len(), "files of results")?;
             if kind == PlotKind::Effort {

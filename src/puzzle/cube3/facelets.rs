@@ -31,11 +31,9 @@ const DBL: usize = 6;
 const CORNER_NAMES: [&str; 8] = ["URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB"];
 const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR"];
 
-/// A text of at least this many facelets, and nothing else, is meant as facelets: a scramble of 40 turns has
-/// counter-clockwise turns, which are not letters alone.
+/// A text of at least this many facelets of a 3×3×3, and nothing else, is meant as facelets: a scramble of 40 turns has
+/// counter-clockwise turns, which are not letters alone. A cube of another size needs the same share of its facelets.
 const MIN_FACELETS: usize = 40;
-/// The same for a 2×2×2: 18 of 24 is about 40 of 54.
-const MIN_FACELETS_2X2X2: usize = 18;
 
 /// Orders of faces that people and programs write, as indices of [`FACES`]; the first is costar's.
 const ORDERS: [[usize; 6]; 9] = [
@@ -71,6 +69,52 @@ pub(in crate::puzzle) fn read_corners(text: &str) -> Option<Result<u64, ParseErr
         Ok(CubeState::pack(corners, [0; 12]).corners)
     };
     Some(Sheet::read(text, 2)?.and_then(|sheet| sheet.cube(corners)).map(|(corners, _)| corners))
+}
+
+/// The colours of a cube of any size from its facelets, as indices of [`FACES`], and how they were read if they are not in
+/// the order U R F D L B; `None` if the text has no facelets. The letters are those of the faces; unless the cube is held
+/// `still`, they may be others, and the centres name the faces, or, without centres, the corner DBL. `check` looks at all
+/// pieces; the laws of corners, and of the edges in the middle, are checked here.
+///
+/// # Errors
+/// If the facelets are no cube.
+pub(in crate::puzzle) fn read_colours(
+    text: &str,
+    size: usize,
+    still: bool,
+    check: impl Fn(&[u8]) -> Result<(), String>,
+) -> Option<Result<(Vec<u8>, Option<String>), ParseError>> {
+    let colours = |facelets: &[char]| {
+        let at = |face: usize, row: usize, column: usize| facelets[size * (size * face + row) + column];
+        let corners: Vec<char> = (0..24).map(|i| at(i / 4, i % 4 / 2 * (size - 1), i % 2 * (size - 1))).collect();
+        let has_centres = size % 2 == 1;
+        let mut letters = if has_centres { FACES } else { colours_of_small(&corners)? };
+        let whole: Vec<char> = (0..54)
+            .map(|i| match [i / 3 % 3, i % 3] {
+                [row, column] if has_centres => at(i / 9, row * (size - 1) / 2, column * (size - 1) / 2),
+                [0 | 2, 0 | 2] => corners[small(i)],
+                _ => letters[i / 9],
+            })
+            .collect();
+        let reduced = Facelets::new(&whole)?;
+        if has_centres {
+            reduced.state()?;
+            letters = reduced.letters;
+        } else {
+            check_twists(&reduced.corners()?)?;
+        }
+        let named = |letters: [char; 6]| {
+            let colour = |letter: &char| {
+                let face = letters.iter().position(|other| other == letter).map(|face| face as u8);
+                face.ok_or_else(|| format!("a facelet is {letter}: expected {}", String::from_iter(letters)))
+            };
+            let colours = facelets.iter().map(colour).collect::<Result<Vec<u8>, _>>()?;
+            check(&colours).map(|()| colours)
+        };
+        let colours = named(FACES);
+        if still { colours } else { colours.or_else(|_| named(letters)) }.map_err(impossible)
+    };
+    Some(Sheet::read(text, size)?.and_then(|sheet| sheet.cube(colours)))
 }
 
 /// Whether lines are the faces of a cube of `size` layers, one a line, or the rows of its net.
@@ -194,7 +238,7 @@ impl Sheet {
         let facelets: Vec<char> = parts.chars().filter(|&c| !is_filler(c)).map(facelet).collect::<Option<_>>()?;
         let has = |kind: fn(&char) -> bool| facelets.iter().any(kind);
         let has_primes = has_primes(&text);
-        let least = if size == 2 { MIN_FACELETS_2X2X2 } else { MIN_FACELETS };
+        let least = (MIN_FACELETS * size * size).div_ceil(9);
         let is_mixed = has(char::is_ascii_digit) && !facelets.iter().all(char::is_ascii_digit);
         if facelets.len() < least || has_primes || is_mixed || has_written_i(&facelets) {
             return None;
@@ -216,8 +260,8 @@ impl Sheet {
             (true, _) => Sheet { facelets: from_net(&facelets, size), each, order: Some(ORDERS[0]) },
             (false, order) => Sheet { facelets, each, order },
         };
-        let cube = if size == 2 { "a 2×2×2" } else { "a cube" };
-        Some(check_counts(&sheet.facelets, cube, each).map(|()| sheet))
+        let cube = if size == 3 { "a cube".into() } else { format!("a {size}×{size}×{size}") };
+        Some(check_counts(&sheet.facelets, &cube, each).map(|()| sheet))
     }
 
     /// The facelets in the order U R F D L B, if they are written in another one.
@@ -226,9 +270,9 @@ impl Sheet {
         (0..6).flat_map(|face| &self.facelets[self.each * block(face)..][..self.each]).copied().collect()
     }
 
-    /// The order that centres tell which are letters of faces.
+    /// The order that centres tell which are letters of faces. Those of larger cubes move.
     fn order_of_centres(&self) -> Option<[usize; 6]> {
-        if self.each.is_multiple_of(2) {
+        if self.each != 9 {
             return None;
         }
         let mut order = [0; 6];

@@ -22,26 +22,20 @@ const NEIGHBOURS: [[usize; 4]; 6] =
 
 /// A written turn, of any layers.
 #[derive(Clone, Copy)]
-struct WrittenTurn {
+pub(in crate::puzzle) struct WrittenTurn {
     /// The face in whose direction the layers turn.
-    face: usize,
-    layers: Layers,
-    quarters: i8,
+    pub(in crate::puzzle) face: usize,
+    /// A bit for each layer that turns, the face's own first.
+    pub(in crate::puzzle) layers: u16,
+    /// 1 to 3 clockwise, -1 to -3 counter-clockwise.
+    pub(in crate::puzzle) quarters: i8,
 }
 
-/// The layers of a turn, as quarter turns of the face, of the opposite face, and of the whole cube.
-type Layers = [i8; 3];
-
-/// A face alone, a face and the layer behind it, the layer between, and all three.
-const FACE: Layers = [1, 0, 0];
-const WIDE: Layers = [0, 1, 1];
-const SLICE: Layers = [-1, 1, 1];
-const WHOLE: Layers = [0, 0, 1];
-
-/// Reads turns of a cube of `size` layers: 3, or 2, which has no slices and no wide turns.
+/// Reads turns of a cube of `size` layers; one of 2 layers has no slices and no wide turns.
 ///
-/// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S; the whole cube x y z, also `[r] [u] [f]`. Then nothing, a
-///   prime, 2 or 3, or both, also behind a space or as an exponent: `R 2`, `R^-1`.
+/// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S (both middle layers if their number is even); the whole cube
+///   x y z, also `[r] [u] [f]`. Then nothing, a prime, 2 or 3, or both, also behind a space or as an exponent: `R 2`, `R^-1`.
+/// - On a cube of more than 3 layers also `3Rw` and `3r`, so many layers, `2R`, the second layer alone, and `2-3Rw`.
 /// - `(…)3`, `{…}3`, `(…)x3`, `(…)^3`, `(…) × 3`, `(…) x 3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is
 ///   A B A' B', and `[A: B]` is A B A'.
 /// - Spaces, commas, bars and dots between turns, quotation marks around all of them, comments from `//` or `#` to the end
@@ -50,17 +44,25 @@ const WHOLE: Layers = [0, 0, 1];
 ///
 /// # Errors
 /// Names the word that is refused, and what was expected.
-pub(super) fn parse(text: &str, size: usize, held: Held) -> Result<Vec<FaceTurn>, ParseError> {
+pub(in crate::puzzle) fn written_turns(text: &str, size: usize) -> Result<Vec<WrittenTurn>, ParseError> {
     let mut reader = ScrambleReader::new(text, size);
     let turns = reader.sequence(None)?;
     debug_assert_eq!(reader.at, reader.characters.len());
-    Ok(turns_of_faces(&turns, held))
+    Ok(turns)
+}
+
+/// Reads turns of the faces of a cube of 2 or 3 layers: see [`written_turns`].
+///
+/// # Errors
+/// As [`written_turns`].
+pub(super) fn parse(text: &str, size: usize, held: Held) -> Result<Vec<FaceTurn>, ParseError> {
+    Ok(turns_of_faces(&written_turns(text, size)?, size, held))
 }
 
 /// Reads turns as quarter turns: see [`parse`].
 ///
 /// # Errors
-/// As [`parse`].
+/// As [`written_turns`].
 pub(in crate::puzzle) fn quarter_turns(text: &str, size: usize, held: Held) -> Result<Vec<Move>, ParseError> {
     Ok(parse(text, size, held)?.into_iter().flat_map(FaceTurn::quarter_turns).collect())
 }
@@ -75,11 +77,14 @@ pub(in crate::puzzle) enum Held {
 }
 
 /// The turns of the faces.
-fn turns_of_faces(written: &[WrittenTurn], named: Held) -> Vec<FaceTurn> {
+fn turns_of_faces(written: &[WrittenTurn], size: usize, named: Held) -> Vec<FaceTurn> {
     // For each letter, the face that it stands for, by the face's name at the start.
     let mut held: [usize; 6] = std::array::from_fn(|face| face);
     let mut turns = Vec::new();
-    for &WrittenTurn { face, layers: [own, opposite, whole], quarters } in written {
+    for &WrittenTurn { face, layers, quarters } in written {
+        // The layer in the middle, or the opposite one if there is none, turns with the whole cube.
+        let [first, whole, last] = [0, 1, size - 1].map(|layer| (layers >> layer & 1) as i8);
+        let (own, opposite) = (first - whole, whole - last);
         for (face, each) in [(face, own), ((face + 3) % 6, opposite)] {
             if each != 0 {
                 turns.push(FaceTurn { face: held[face] as u8, quarters: each * quarters });
@@ -132,6 +137,11 @@ impl ScrambleReader {
             reader.skip_title();
         }
         reader
+    }
+
+    /// All layers.
+    fn whole(&self) -> u16 {
+        (1 << self.size) - 1
     }
 
     fn peek(&self, ahead: usize) -> Option<char> {
@@ -194,17 +204,19 @@ impl ScrambleReader {
         let start = self.at;
         let letter = self.characters[self.at];
         self.at += 1;
+        let whole = self.whole();
+        let middle = 1 << (self.size / 2) | 1 << ((self.size - 1) / 2);
         let (face, layers) = match letter {
-            'M' | 'm' => (4, SLICE),
-            'E' | 'e' => (3, SLICE),
-            'S' | 's' => (2, SLICE),
-            'x' => (1, WHOLE),
-            'y' => (0, WHOLE),
-            'z' => (2, WHOLE),
+            'M' | 'm' => (4, middle),
+            'E' | 'e' => (3, middle),
+            'S' | 's' => (2, middle),
+            'x' => (1, whole),
+            'y' => (0, whole),
+            'z' => (2, whole),
             _ => match FACES.iter().position(|&face| face == letter.to_ascii_uppercase()) {
                 Some(face) => {
                     let has_w = self.take_if(|c| c == 'w' || c == 'W').is_some();
-                    (face, if has_w || letter.is_ascii_lowercase() { WIDE } else { FACE })
+                    (face, if has_w || letter.is_ascii_lowercase() { 0b11 } else { 1 })
                 }
                 None => {
                     self.at = start;
@@ -215,7 +227,7 @@ impl ScrambleReader {
                 }
             },
         };
-        if self.size == 2 && (layers == SLICE || layers == WIDE) {
+        if self.size == 2 && layers != 1 && !matches!(letter, 'x' | 'y' | 'z') {
             self.at = start;
             return Err(self.refuse("a 2×2×2 has no slice and no wide turn; x y z turn the whole cube"));
         }

@@ -12,7 +12,7 @@ pub(super) struct StateSymmetries<const N: usize> {
     maps: Vec<SymmetryMap>,
     positions: usize,
     goal: [u8; N],
-    tables: Vec<[u8; N]>,
+    tables: Vec<[u16; N]>,
     inverses: Vec<Option<Move>>,
     /// Whether all positions of the goal have different symbols: a state is then a permutation, and has an inverse.
     has_inverses: bool,
@@ -24,7 +24,7 @@ impl<const N: usize> StateSymmetries<N> {
         maps: Vec<SymmetryMap>,
         description: &Description,
         goal: [u8; N],
-        tables: &[[u8; N]],
+        tables: &[[u16; N]],
     ) -> Option<Self> {
         let (positions, inverses) = (description.positions(), description.inverses.clone());
         let has_inverses = description.symbols.len() == positions && description.is_reversible();
@@ -102,7 +102,7 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
         }
         // The state is the goal with its positions permuted: the inverse permutes them back.
         let mut home = [0; 256];
-        (0..self.positions).for_each(|place| home[usize::from(self.goal[place])] = place as u8);
+        (0..self.positions).for_each(|place| home[usize::from(self.goal[place])] = place as u16);
         let mut inverse = *state;
         for place in 0..self.positions {
             inverse[usize::from(home[usize::from(state[place])])] = self.goal[place];

@@ -2,16 +2,19 @@
 
 use super::geometry;
 use crate::json;
+use crate::puzzle::cube_n::CubeN;
+use crate::puzzle::cube3::FACES;
 use crate::puzzle::notation::{is_prime, plain, visible};
 use crate::puzzle::{Geometry, Move, ParseError};
 use serde_json::{Map, Value};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The version of the file's format, which a file may name.
 const FORMAT: u32 = 1;
 
 /// The most positions.
-pub const MAX_POSITIONS: usize = 256;
+pub const MAX_POSITIONS: usize = 768;
 
 /// A puzzle as its file describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,10 +25,12 @@ pub struct Description {
     /// The symbols, as they are written; states hold their indices.
     pub(super) symbols: Vec<String>,
     pub(super) goal: Vec<u8>,
-    pub(super) moves: Vec<(String, Vec<u8>)>,
+    pub(super) moves: Vec<(String, Vec<u16>)>,
     /// The inverse of each move, if it is among the moves.
     pub(super) inverses: Vec<Option<Move>>,
     pub(super) geometry: Option<Geometry>,
+    /// The notation of a cube that no file describes.
+    pub(super) cube: Option<Arc<CubeN>>,
 }
 
 impl Description {
@@ -88,7 +93,7 @@ impl Description {
             }
             Ok((name, normal, permutation))
         });
-        let mut moves: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut moves: Vec<(String, Vec<u16>)> = Vec::new();
         for read in read {
             let (written, name, permutation) = read?;
             if moves.iter().any(|(other, _)| *other == name) {
@@ -104,7 +109,22 @@ impl Description {
         }
         let inverses = moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect();
         let geometry = geometry::read(object, goal.len(), &moves, refuse)?;
-        Ok(Description { name, text: text.to_owned(), symbols, goal, moves, inverses, geometry })
+        Ok(Description { name, text: text.to_owned(), symbols, goal, moves, inverses, geometry, cube: None })
+    }
+
+    /// A cube of any size.
+    pub fn of_cube(cube: CubeN) -> Description {
+        let moves = cube.named_turns()[cube.moves()].to_vec();
+        Description {
+            name: cube.name(),
+            text: String::new(),
+            symbols: FACES.map(String::from).to_vec(),
+            goal: cube.goal(),
+            inverses: moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect(),
+            moves,
+            geometry: None,
+            cube: Some(Arc::new(cube)),
+        }
     }
 
     /// The puzzle's name.
@@ -117,8 +137,24 @@ impl Description {
         let mut sum = crc32fast::Hasher::new();
         let names = self.moves.iter().map(|(name, _)| name);
         names.chain(&self.symbols).for_each(|text| sum.update(format!("{text}\n").as_bytes()));
-        self.moves.iter().map(|(_, permutation)| permutation).chain([&self.goal]).for_each(|bytes| sum.update(bytes));
+        for (_, permutation) in &self.moves {
+            let bytes = permutation.iter().flat_map(|position| position.to_le_bytes());
+            // One byte for each position of a puzzle with at most 256.
+            let step = if self.goal.len() > 256 { 1 } else { 2 };
+            sum.update(&bytes.step_by(step).collect::<Vec<_>>());
+        }
+        sum.update(&self.goal);
         sum.finalize()
+    }
+
+    /// The symbol at each position of the goal.
+    pub fn goal(&self) -> impl Iterator<Item = &str> {
+        self.goal.iter().map(|&symbol| self.symbols[usize::from(symbol)].as_str())
+    }
+
+    /// The moves as contests have them: names and permutations.
+    pub fn contest_moves(&self) -> impl Iterator<Item = (String, &[u16])> {
+        self.moves.iter().map(|(name, from)| (contest_name(name), &from[..]))
     }
 
     /// The number of positions.
@@ -133,21 +169,21 @@ impl Description {
 }
 
 /// The move that is a permutation.
-fn find_move(moves: &[(String, Vec<u8>)], permutation: &[u8]) -> Option<Move> {
+fn find_move(moves: &[(String, Vec<u16>)], permutation: &[u16]) -> Option<Move> {
     moves.iter().position(|(_, other)| other == permutation).map(|action| action as Move)
 }
 
 /// The inverse of a permutation.
-pub(super) fn inverted(permutation: &[u8]) -> Vec<u8> {
+pub(super) fn inverted(permutation: &[u16]) -> Vec<u16> {
     let mut inverse = vec![0; permutation.len()];
     for (to, &from) in permutation.iter().enumerate() {
-        inverse[usize::from(from)] = to as u8;
+        inverse[usize::from(from)] = to as u16;
     }
     inverse
 }
 
 /// Adds each missing inverse behind its move; refuses an inverse with the name of another move.
-fn derive_inverses(moves: &mut Vec<(String, Vec<u8>)>) -> Result<(), String> {
+fn derive_inverses(moves: &mut Vec<(String, Vec<u16>)>) -> Result<(), String> {
     let given = std::mem::take(moves);
     for (name, permutation) in &given {
         moves.push((name.clone(), permutation.clone()));
@@ -163,6 +199,13 @@ fn derive_inverses(moves: &mut Vec<(String, Vec<u8>)>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The name of a move in the files of contests: `-U` for `U'` and for `M_U_inv`.
+pub(super) fn contest_name(name: &str) -> String {
+    let name = name.strip_prefix("M_").unwrap_or(name);
+    let bare = name.strip_suffix("_inv").or_else(|| name.strip_suffix('\''));
+    bare.map_or_else(|| name.to_owned(), |bare| format!("-{bare}"))
 }
 
 /// The normal form of names of moves: any character for a prime is `'`, also behind a space.
@@ -206,10 +249,13 @@ fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
         goal.push(known.unwrap_or(symbols.len()) as u8);
         symbols.extend(known.is_none().then_some(symbol));
     }
+    if symbols.len() > 256 {
+        return Err(format!("\"goal\" has {} different symbols: expected at most 256", symbols.len()));
+    }
     Ok((symbols, goal))
 }
 
-fn permutation(value: &Value, positions: usize) -> Result<Vec<u8>, String> {
+fn permutation(value: &Value, positions: usize) -> Result<Vec<u16>, String> {
     let numbers = value.as_array().ok_or("is not an array of positions")?;
     if numbers.len() != positions {
         return Err(format!("has {} positions, and the goal has {positions}", numbers.len()));
@@ -221,7 +267,7 @@ fn permutation(value: &Value, positions: usize) -> Result<Vec<u8>, String> {
         if std::mem::replace(&mut seen[place], true) {
             return Err(format!("is no permutation: position {place} is there twice"));
         }
-        permutation.push(place as u8);
+        permutation.push(place as u16);
     }
     Ok(permutation)
 }

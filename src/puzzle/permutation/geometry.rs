@@ -13,7 +13,7 @@ const MAX_CORNERS: usize = 64;
 pub(super) fn read(
     object: &Map<String, Value>,
     positions: usize,
-    moves: &[(String, Vec<u8>)],
+    moves: &[(String, Vec<u16>)],
     refuse: impl Fn(&str, String) -> ParseError,
 ) -> Result<Option<Geometry>, ParseError> {
     let faces = object.get("faces").map(|value| faces(value, positions)).transpose();
@@ -41,7 +41,7 @@ fn faces(value: &Value, positions: usize) -> Result<Vec<Face>, String> {
             if let Some(other) = on[place].replace(name) {
                 return Err(format!("position {place} is on '{other}' and on '{name}'"));
             }
-            face.positions.push(place as u8);
+            face.positions.push(place as u16);
         }
         faces.push(face);
     }

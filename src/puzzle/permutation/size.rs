@@ -13,7 +13,7 @@ const WALK_FACTOR: f64 = 1.3;
 const COUNTED_STATES: usize = 50_000;
 
 /// A permutation of positions: i goes to `self[i]`.
-type Positions = Vec<u8>;
+type Positions = Vec<u16>;
 
 /// The moves of walks from the goal that reach most states: all layers of a small puzzle; else as many as it takes to reach
 /// all states if each layer grows as the first ones do.
@@ -37,6 +37,9 @@ pub(super) fn walk_length<const N: usize>(puzzle: &Permutation<N>) -> u32 {
 /// on the positions that move.
 fn ln_states<const N: usize>(puzzle: &Permutation<N>) -> f64 {
     let description = &puzzle.description;
+    if let Some(cube) = &description.cube {
+        return cube.ln_states();
+    }
     let moves: Vec<Positions> = description.moves.iter().map(|(_, permutation)| permutation.clone()).collect();
     let moving = |&at: &usize| moves.iter().any(|permutation| usize::from(permutation[at]) != at);
     let mut counts = vec![0u32; description.symbols.len()];
@@ -52,7 +55,7 @@ fn ln_states<const N: usize>(puzzle: &Permutation<N>) -> f64 {
 
 /// One step of a chain of stabilizers: the elements that fix the base points of all levels before.
 struct Level {
-    base: u8,
+    base: u16,
     generators: Vec<Positions>,
     /// For each point of the orbit, an element that takes the base there.
     to: Vec<Option<Positions>>,
@@ -86,11 +89,11 @@ fn add(levels: &mut Vec<Level>, mut element: Positions) {
         at += 1;
     }
     if at == levels.len() {
-        let Some(base) = (0..=u8::MAX).zip(&element).find(|(from, to)| from != *to).map(|(from, _)| from) else {
+        let Some(base) = (0..=u16::MAX).zip(&element).find(|(from, to)| from != *to).map(|(from, _)| from) else {
             return;
         };
         let mut to = vec![None; element.len()];
-        to[usize::from(base)] = Some((0..=u8::MAX).take(element.len()).collect());
+        to[usize::from(base)] = Some((0..=u16::MAX).take(element.len()).collect());
         levels.push(Level { base, generators: Vec::new(), to });
     }
     levels[..=at].iter_mut().for_each(|level| level.add(element.clone()));
@@ -140,13 +143,13 @@ impl RandomElements {
 }
 
 /// One permutation after another.
-fn after(first: &[u8], then: &[u8]) -> Positions {
+fn after(first: &[u16], then: &[u16]) -> Positions {
     first.iter().map(|&to| then[usize::from(to)]).collect()
 }
 
-fn inverse(permutation: &[u8]) -> Positions {
+fn inverse(permutation: &[u16]) -> Positions {
     let mut inverse = vec![0; permutation.len()];
-    (0..=u8::MAX).zip(permutation).for_each(|(from, &to)| inverse[usize::from(to)] = from);
+    (0..=u16::MAX).zip(permutation).for_each(|(from, &to)| inverse[usize::from(to)] = from);
     inverse
 }
 

@@ -17,7 +17,7 @@ pub(super) const MAX_SYMMETRIES: usize = 512;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SymmetryMap {
     /// For each position of the image, the position that it comes from.
-    pub(super) from: Vec<u8>,
+    pub(super) from: Vec<u16>,
     /// For each symbol, its image.
     pub(super) symbols: Vec<u8>,
     /// For each move, its image.
@@ -66,7 +66,7 @@ fn positions_that_matter(Description { goal, moves, .. }: &Description) -> Vec<b
 }
 
 /// The sorted lengths of a permutation's cycles among some positions.
-fn cycles(table: &[u8], among: &[bool]) -> Vec<usize> {
+fn cycles(table: &[u16], among: &[bool]) -> Vec<usize> {
     let mut seen: Vec<bool> = among.iter().map(|among| !among).collect();
     let mut lengths = Vec::new();
     for start in 0..table.len() {
@@ -125,8 +125,8 @@ struct PartialSymmetry {
 struct SymmetrySearch<'a> {
     goal: &'a [u8],
     /// The permutation of each move, and its inverse.
-    tables: Vec<&'a [u8]>,
-    inverses: Vec<Vec<u8>>,
+    tables: Vec<&'a [u16]>,
+    inverses: Vec<Vec<u16>>,
     /// The cycle lengths of each move: a move is mapped only to moves with the same.
     cycles: Vec<Vec<usize>>,
     /// Positions that hold different symbols in different states. The others are mapped by their symbol alone.
@@ -221,7 +221,7 @@ impl SymmetrySearch<'_> {
         // A move that changes no state has no image.
         let moves = (0..self.tables.len()).map(|action| partial.moves.image(action).unwrap_or(action) as Move);
         let mut from = vec![0; goal.len()];
-        (0..goal.len()).for_each(|place| from[partial.positions.image(place).unwrap_or(place)] = place as u8);
+        (0..goal.len()).for_each(|place| from[partial.positions.image(place).unwrap_or(place)] = place as u16);
         let symbols =
             (0..partial.symbols.images.len()).map(|symbol| partial.symbols.image(symbol).unwrap_or(symbol) as u8);
         self.found.push(SymmetryMap { from, symbols: symbols.collect(), moves: moves.collect() });

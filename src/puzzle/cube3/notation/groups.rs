@@ -1,7 +1,7 @@
 //! Groups of turns: repeated, inverted, and commutators; and the counts behind turns.
 
 use super::super::FACES;
-use super::{MAX_TURNS, Number, ScrambleReader, WHOLE, WrittenTurn, is_prime, is_space};
+use super::{MAX_TURNS, Number, ScrambleReader, WrittenTurn, is_prime, is_space};
 use crate::puzzle::ParseError;
 
 /// The most repeats of a group.
@@ -32,12 +32,20 @@ impl ScrambleReader {
             return self.group(number);
         }
         self.at = after_number;
+        let last = self.number_after_dash();
         let is_face = self.peek(0).is_some_and(|c| FACES.contains(&c.to_ascii_uppercase()));
         let is_wide = is_face
             && (self.peek(1).is_some_and(|c| matches!(c, 'w' | 'W'))
                 || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
         let layers = number.map_or(0, |number| number.value());
-        if layers == 2 && is_wide {
+        let size = self.size as u64;
+        if self.size > 3 && is_face {
+            let first = if is_wide && last.is_none() { 1 } else { layers };
+            let last = last.unwrap_or(layers);
+            if first >= 1 && first <= last && last <= size && (is_wide || first == last) && last - first + 1 < size {
+                return Ok(vec![WrittenTurn { layers: (1 << last) - (1 << (first - 1)), ..self.turn()? }]);
+            }
+        } else if layers == 2 && is_wide && last.is_none() {
             return Ok(vec![self.turn()?]);
         }
         self.at = start;
@@ -45,9 +53,12 @@ impl ScrambleReader {
             Some('.') => {
                 self.refuse("a number and a dot stand before a scramble, and this one has begun: give one at a time")
             }
-            _ if is_wide && layers == self.size as u64 => {
+            _ if is_wide && layers == size => {
                 self.refuse(&format!("{layers} layers are the whole cube, which x, y and z turn"))
             }
+            _ if is_face && self.size > 3 => self.refuse(&format!(
+                "this cube has {size} layers: 2R turns the second one alone, 3Rw the first three, 2-3Rw the second and the third"
+            )),
             _ if is_face => self.refuse(&format!(
                 "a number before a turn counts its layers, and this cube has {}; a number behind it (R2) counts its quarter turns",
                 self.size
@@ -56,9 +67,18 @@ impl ScrambleReader {
         })
     }
 
+    /// Reads the last layer of several, as in `2-3Rw`.
+    fn number_after_dash(&mut self) -> Option<u64> {
+        let start = self.at;
+        let number = self.take_if(|c| c == '-').and_then(|_| self.take_number());
+        self.at = if number.is_some() { self.at } else { start };
+        number.map(|number| number.value())
+    }
+
     /// Reads a turn of the whole cube as solutions with the fewest moves have it: `[r]` for x, `[u2]` for y2, `[f']` for z'.
     pub(super) fn bracketed_rotation(&mut self) -> Option<WrittenTurn> {
         let start = self.at;
+        let whole = self.whole();
         let read = |reader: &mut Self| {
             reader.take_if(|c| c == '[')?;
             reader.skip_spaces();
@@ -69,7 +89,7 @@ impl ScrambleReader {
             reader.skip_spaces();
             reader.take_if(|c| c == ']')?;
             let quarters = i8::try_from(quarters).ok().filter(|quarters| (1..=3).contains(quarters))?;
-            Some(WrittenTurn { face, layers: WHOLE, quarters: if back { -quarters } else { quarters } })
+            Some(WrittenTurn { face, layers: whole, quarters: if back { -quarters } else { quarters } })
         };
         let turn = read(self);
         if turn.is_none() {
@@ -203,7 +223,7 @@ impl ScrambleReader {
     fn counts_what_follows(&self, number: usize) -> bool {
         let behind = self.characters[number..].iter().skip_while(|c| c.is_ascii_digit());
         let beside = behind.clone().next();
-        beside.is_some_and(|&c| c == '.' || c.is_ascii_alphabetic())
+        beside.is_some_and(|&c| matches!(c, '.' | '-') || c.is_ascii_alphabetic())
             || behind.copied().find(|&c| !is_space(c)).is_some_and(opens_group)
     }
 

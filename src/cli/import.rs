@@ -1,0 +1,317 @@
+//! `costar import`: puzzles and instances from the files of contests.
+
+use super::contest::{STATES, Table};
+use super::{Ending, OrInput as _, SUCCESS};
+use crate::files::write_whole;
+use crate::puzzle::cube_n::CubeN;
+use crate::puzzle::permutation::Description;
+use crate::registry::included;
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Each puzzle becomes NAME.json, for --puzzle, and its instances NAME.csv, for bench and improve."
+)]
+pub(super) struct Args {
+    /// puzzle_info.csv and puzzles.csv (Santa 2023), or puzzle_info.json and test.csv (the contests of CayleyPy); of one of
+    /// a pair, the other is looked for beside it
+    #[arg(required = true, num_args = 1..=2)]
+    files: Vec<PathBuf>,
+    /// Folder for the files
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    out: PathBuf,
+    /// Name of a puzzle whose file has none [default: that of the folder of the file]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// Moves by name, as permutations of positions.
+type Moves = Vec<(String, Vec<usize>)>;
+
+/// A kind of puzzle, as a contest describes it.
+struct Kind {
+    name: String,
+    moves: Moves,
+    /// The solved state, unless it is given with each instance.
+    goal: Option<Vec<String>>,
+}
+
+/// An instance of a contest.
+struct Row {
+    id: String,
+    kind: usize,
+    goal: Vec<String>,
+    state: Vec<String>,
+    wildcards: u64,
+}
+
+pub(super) fn run(args: Args) -> Ending {
+    let (kinds, rows, id_name) = read(&args).or_input()?;
+    fs::create_dir_all(&args.out)
+        .with_context(|| format!("--out: cannot create the folder {}", args.out.display()))
+        .or_input()?;
+    let mut written = 0;
+    for (number, kind) in kinds.iter().enumerate() {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == number).collect();
+        // Instances of one kind may have several goals: each is a puzzle of its own.
+        let mut goals: Vec<&Vec<String>> = kind.goal.iter().collect();
+        for row in &rows {
+            if !goals.contains(&&row.goal) {
+                goals.push(&row.goal);
+            }
+        }
+        for (i, goal) in goals.iter().enumerate() {
+            let suffix = if i == 0 { String::new() } else { format!("-{}", i + 1) };
+            let name = kind.name.replace(['/', '\\', ' '], "_") + &suffix;
+            let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == **goal).collect();
+            match puzzle(&name, kind, goal) {
+                Ok(puzzle) => {
+                    write(&args.out, &name, &puzzle, &rows, &id_name)?;
+                    written += 1;
+                }
+                Err(why) => writeln!(io::stdout(), "{name}: left out: {why:#}")?,
+            }
+        }
+    }
+    if written == 0 {
+        Err(anyhow!("none of these puzzles can be used")).or_input()?;
+    }
+    Ok(SUCCESS)
+}
+
+/// A puzzle of costar for a kind.
+struct Imported {
+    /// The name of a puzzle of costar that has these rules, or the text of a file.
+    rules: Result<String, String>,
+    /// The words for the symbols of the contest.
+    words: Vec<(String, String)>,
+}
+
+/// Reads all files.
+fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, String)> {
+    let mut kinds = None;
+    let mut tables = None;
+    let folder = |path: &Path| path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    let beside = ["puzzle_info.csv", "puzzles.csv", "puzzle_info.json", "test.csv"]
+        .map(|name| folder(&args.files[0]).join(name));
+    let others = beside.into_iter().filter(|path| args.files.len() == 1 && path.is_file());
+    for path in args.files.iter().cloned().chain(others) {
+        let in_file = || path.display().to_string();
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        if bytes.trim_ascii_start().starts_with(b"{") {
+            let stem = args
+                .name
+                .clone()
+                .or_else(|| Some(fs::canonicalize(&path).ok()?.parent()?.file_name()?.to_str()?.into()));
+            let kind = kind_of_json(&bytes, stem.unwrap_or_else(|| "puzzle".into())).with_context(in_file)?;
+            kinds.get_or_insert(vec![kind]);
+        } else if let Some(table) = Table::read(&bytes, "allowed_moves").with_context(in_file)? {
+            kinds.get_or_insert(kinds_of_table(&table).with_context(in_file)?);
+        } else if let Some(table) = Table::read(&bytes, STATES).with_context(in_file)? {
+            tables.get_or_insert((table, path));
+        } else {
+            bail!("{}: expected moves (allowed_moves, or generators in JSON) or instances ({STATES})", path.display());
+        }
+    }
+    let kinds = kinds.context("no file has the moves: name puzzle_info.csv or puzzle_info.json as well")?;
+    let Some((table, path)) = tables else { return Ok((kinds, Vec::new(), String::new())) };
+    let rows = rows(&table, &kinds).with_context(|| path.display().to_string())?;
+    Ok((kinds, rows, table.submission_columns()[0].into()))
+}
+
+/// The kinds of Santa 2023: moves as dictionaries of Python.
+fn kinds_of_table(table: &Table) -> Result<Vec<Kind>> {
+    let [name, moves] = [table.column(&["puzzle_type"])?, table.column(&["allowed_moves"])?];
+    let kind = |(line, row): &(u64, Vec<String>)| {
+        let object: Map<String, Value> = serde_json::from_str(&row[moves].replace('\'', "\""))
+            .with_context(|| format!("line {line}: allowed_moves is no dictionary of lists"))?;
+        Ok(Kind { name: row[name].clone(), moves: moves_of(&object)?, goal: None })
+    };
+    table.rows.iter().map(kind).collect()
+}
+
+/// The puzzle of a contest of CayleyPy: `generators` by name, or `actions` with `names`, and the `central_state`.
+fn kind_of_json(bytes: &[u8], name: String) -> Result<Kind> {
+    let object: Map<String, Value> = serde_json::from_slice(bytes)?;
+    let moves = match (object.get("generators"), object.get("actions"), object.get("names")) {
+        (Some(Value::Object(generators)), ..) => moves_of(generators)?,
+        (_, Some(Value::Array(actions)), Some(Value::Array(names))) if actions.len() == names.len() => {
+            let names = names.iter().map(|name| name.as_str().unwrap_or_default().to_owned());
+            moves_of(&names.zip(actions.iter().cloned()).collect())?
+        }
+        _ => bail!("expected \"generators\", an object of permutations, or \"actions\" and \"names\""),
+    };
+    let positions = moves.first().map_or(0, |(_, from)| from.len());
+    let goal = match object.get("central_state") {
+        Some(Value::Array(symbols)) => symbols.iter().map(|symbol| symbol.to_string().replace('"', "")).collect(),
+        Some(_) => bail!("\"central_state\" is no array"),
+        None => (0..positions).map(|place| place.to_string()).collect(),
+    };
+    Ok(Kind { name, moves, goal: Some(goal) })
+}
+
+/// Moves, and the inverses that are not among them, with a `-` before the name.
+fn moves_of(object: &Map<String, Value>) -> Result<Moves> {
+    let mut moves = Moves::new();
+    for (name, value) in object {
+        let numbers =
+            value.as_array().into_iter().flatten().map(|number| number.as_u64().map(|number| number as usize));
+        let from: Option<Vec<usize>> = numbers.collect();
+        let from = from.filter(|from| {
+            let mut sorted = from.clone();
+            sorted.sort_unstable();
+            !from.is_empty() && sorted.into_iter().eq(0..from.len())
+        });
+        moves.push((name.clone(), from.with_context(|| format!("the move '{name}' is no permutation"))?));
+    }
+    for (name, from) in moves.clone() {
+        let mut inverse = vec![0; from.len()];
+        from.iter().enumerate().for_each(|(to, &from)| inverse[from] = to);
+        if moves.iter().all(|(_, other)| *other != inverse) {
+            moves.push((format!("-{name}"), inverse));
+        }
+    }
+    ensure!(!moves.is_empty(), "there are no moves");
+    Ok(moves)
+}
+
+/// The symbols of a state.
+fn symbols(text: &str) -> Vec<String> {
+    text.split([';', ',']).map(|symbol| symbol.trim().to_owned()).collect()
+}
+
+/// The instances.
+fn rows(table: &Table, kinds: &[Kind]) -> Result<Vec<Row>> {
+    let [ids, states] = [table.ids()?, table.column(&[STATES])?];
+    let [types, goals, wildcards] =
+        ["puzzle_type", "solution_state", "num_wildcards"].map(|name| table.column(&[name]).ok());
+    let row = |(line, row): &(u64, Vec<String>)| {
+        let kind = match types {
+            None if kinds.len() == 1 => 0,
+            None => bail!("no column puzzle_type says which of {} puzzles this is", kinds.len()),
+            Some(types) => {
+                let found = kinds.iter().position(|kind| kind.name == row[types]);
+                found.with_context(|| format!("line {line}: no moves are known of '{}'", row[types]))?
+            }
+        };
+        let goal = goals.map(|goals| symbols(&row[goals])).or_else(|| kinds[kind].goal.clone());
+        Ok(Row {
+            id: row[ids].clone(),
+            kind,
+            goal: goal.with_context(|| format!("line {line}: no solved state is known"))?,
+            state: symbols(&row[states]),
+            wildcards: wildcards.and_then(|at| row[at].parse().ok()).unwrap_or(0),
+        })
+    };
+    table.rows.iter().map(row).collect()
+}
+
+/// The puzzle with these moves and this goal.
+fn puzzle(name: &str, kind: &Kind, goal: &[String]) -> Result<Imported> {
+    let mut distinct: Vec<String> = Vec::new();
+    for symbol in goal {
+        if !distinct.contains(symbol) {
+            distinct.push(symbol.clone());
+        }
+    }
+    let is_letters = distinct.iter().all(|symbol| symbol.chars().count() == 1);
+    let is_number = |symbol: &String| symbol.parse::<u8>().is_ok();
+    // Other symbols are numbered as they come.
+    let word = |(i, symbol): (usize, &String)| {
+        let keeps = is_letters || distinct.iter().all(is_number);
+        (symbol.clone(), if keeps { symbol.clone() } else { i.to_string() })
+    };
+    let words: Vec<(String, String)> = distinct.iter().enumerate().map(word).collect();
+    if let Some(name) = own_cube(kind, goal) {
+        let words = distinct.iter().map(|symbol| (symbol.clone(), symbol.clone())).collect();
+        return Ok(Imported { rules: Ok(name), words });
+    }
+    if let Some(imported) = own_pieces(kind, goal) {
+        return Ok(imported);
+    }
+    let goal: Vec<&str> = goal.iter().map(|symbol| in_words(&words, symbol)).collect::<Result<_>>()?;
+    let goal = if is_letters {
+        json!(goal.concat())
+    } else {
+        json!(goal.iter().map(|word| word.parse::<u64>()).collect::<Result<Vec<_>, _>>()?)
+    };
+    let mut text = format!("{{ \"name\": {}, \"goal\": {goal},\n  \"moves\": {{\n", json!(name));
+    for (i, (name, from)) in kind.moves.iter().enumerate() {
+        let end = if i + 1 == kind.moves.len() { "} }" } else { "," };
+        let _ = writeln!(text, "    {}: {}{end}", json!(name), json!(from)); // a String takes everything
+    }
+    Description::parse(&text)?;
+    Ok(Imported { rules: Err(text), words })
+}
+
+/// The name of costar's own cube that turns the same stickers to the same goal, held still.
+fn own_cube(kind: &Kind, goal: &[String]) -> Option<String> {
+    let size = (goal.len() / 6).isqrt();
+    let name = format!("cube{size}:oriented");
+    let (size, metric) = CubeN::parse_name(&name).filter(|_| goal.len() == 6 * size * size)?;
+    let cube = CubeN::new(size, metric);
+    let is_goal = goal.chunks(size * size).zip(["A", "B", "C", "D", "E", "F"]).all(|(face, letter)| {
+        let number = (letter.as_bytes()[0] - b'A').to_string();
+        face.iter().all(|symbol| *symbol == letter) || face.iter().all(|symbol| *symbol == number)
+    });
+    let named = cube.contest_turns_by_name();
+    let has_turn = |(name, from): &(String, Vec<usize>)| {
+        named
+            .iter()
+            .any(|(other, turn)| other == name && turn.iter().map(|&from| usize::from(from)).eq(from.iter().copied()))
+    };
+    (is_goal && kind.moves.len() == named.len() && kind.moves.iter().all(has_turn)).then_some(name)
+}
+
+/// A puzzle that comes with costar, whose colours tell all pieces apart, for one that numbers the positions instead.
+fn own_pieces(kind: &Kind, goal: &[String]) -> Option<Imported> {
+    let is_numbered = goal.iter().enumerate().all(|(i, symbol)| *symbol == i.to_string());
+    ["megaminx", "professor-tetraminx"].into_iter().filter(|_| is_numbered).find_map(|name| {
+        let own = included(name)?;
+        let has_move = |(name, from): &(String, Vec<usize>)| {
+            let is_same = |other: &[u16]| other.iter().map(|&from| usize::from(from)).eq(from.iter().copied());
+            own.contest_moves().any(|(other, turn)| other == *name && is_same(turn))
+        };
+        let is_own = kind.moves.len() == own.contest_moves().count() && kind.moves.iter().all(has_move);
+        let words = goal.iter().cloned().zip(own.goal().map(String::from)).collect();
+        is_own.then(|| Imported { rules: Ok(name.into()), words })
+    })
+}
+
+fn in_words<'a>(words: &'a [(String, String)], symbol: &str) -> Result<&'a str> {
+    let found = words.iter().find(|(other, _)| other == symbol);
+    found.map(|(_, word)| word.as_str()).with_context(|| format!("the symbol '{symbol}' is not in the solved state"))
+}
+
+/// Writes a puzzle and its instances, and says so.
+fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], id_name: &str) -> Result<()> {
+    let mut said = match &puzzle.rules {
+        Ok(own) => format!("{name} is the puzzle {own} of costar"),
+        Err(text) => {
+            let path = folder.join(format!("{name}.json"));
+            write_whole(&path, text.as_bytes())?;
+            path.display().to_string()
+        }
+    };
+    if !rows.is_empty() {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record([id_name, STATES])?;
+        for row in rows {
+            let words = row.state.iter().map(|symbol| in_words(&puzzle.words, symbol)).collect::<Result<Vec<_>>>();
+            writer.write_record([&*row.id, &words.with_context(|| format!("instance {}", row.id))?.join(" ")])?;
+        }
+        let path = folder.join(format!("{name}.csv"));
+        write_whole(&path, &writer.into_inner().map_err(|error| anyhow!("{error}"))?)?;
+        let wildcards = rows.iter().filter(|row| row.wildcards > 0).count();
+        let _ = write!(said, "; {} instances: {}", rows.len(), path.display());
+        if wildcards > 0 {
+            let _ = write!(said, " ({wildcards} have wildcards, which costar does not use)");
+        }
+    }
+    Ok(writeln!(io::stdout(), "{said}")?)
+}

@@ -1,0 +1,806 @@
+//! Cubes of any size, as puzzles whose moves permute stickers: `cube4` to `cube11`.
+//!
+//! | name | moves | solved |
+//! | --- | --- | --- |
+//! | `cube4` | quarter turns of single layers | in any orientation |
+//! | `cube4:htm` | the same, and half turns | in any orientation |
+//! | `cube4:obtm` | outer blocks of layers, by 90° or 180° (the metric of competitors) | in any orientation |
+//! | `cube4:oriented` | quarter turns of single layers, as contests count them | as it is held |
+//!
+//! Where any orientation is solved, the corner DBL stays in its place: a turn of its layer is a turn of all other layers the
+//! other way, with the whole cube turned. So a state stands for 24 ways to hold a cube, as on the
+//! [2×2×2](super::cube2), and the moves are still permutations. A scramble is played on a cube in the hand, and its solution
+//! is named for that cube.
+
+use super::cube3::FACES;
+use super::cube3::facelets;
+use super::cube3::notation::{WrittenTurn, written_turns};
+use super::notation::members;
+use super::{Move, ParseError};
+use std::collections::HashMap;
+
+/// The sizes.
+pub const SIZES: std::ops::RangeInclusive<usize> = 4..=11;
+
+/// What counts as a move, and as solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Quarter turns of single layers; any orientation is solved.
+    Quarter,
+    /// Turns of single layers by 90° or 180°; any orientation is solved.
+    HalfTurn,
+    /// Turns of outer blocks by 90° or 180°; any orientation is solved.
+    OuterBlock,
+    /// Quarter turns of single layers of a cube that is held still.
+    Oriented,
+}
+
+/// A turn of layers by name of its face U, R or F: layers counted from that face, quarters clockwise as seen from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Turn {
+    /// The index of the face: 0 to 2.
+    face: usize,
+    /// A bit for each layer.
+    layers: u16,
+    /// 1 to 3.
+    quarters: u8,
+}
+
+/// For each face of a cube, the face that it becomes.
+type Frame = [usize; 6];
+
+/// A way to turn the whole cube.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rotation {
+    frame: Frame,
+    /// For each sticker, the one that its colour comes from.
+    from: Vec<u16>,
+}
+
+/// A cube of some size: its turns, its ways to be held, and its notation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CubeN {
+    size: usize,
+    metric: Metric,
+    /// The turns of the moves, and behind them the other turns that solve a cube in the hand.
+    turns: Vec<Turn>,
+    move_count: usize,
+    /// All 24, the identity first.
+    rotations: Vec<Rotation>,
+    /// The pieces by kind: the stickers of a piece, for each way that a piece of this kind can be placed.
+    kinds: Vec<Vec<Vec<u16>>>,
+}
+
+/// The faces in the order of contests, as indices of [`FACES`]; the same list is its own inverse.
+const CONTEST_FACES: [usize; 6] = [0, 2, 1, 5, 4, 3];
+
+/// The axes of each face U R F D L B: outwards, down its rows, along its columns, as signs of x (right), y (up), z (front).
+const AXES: [[[i32; 3]; 3]; 6] = [
+    [[0, 1, 0], [0, 0, 1], [1, 0, 0]],
+    [[1, 0, 0], [0, -1, 0], [0, 0, -1]],
+    [[0, 0, 1], [0, -1, 0], [1, 0, 0]],
+    [[0, -1, 0], [0, 0, -1], [1, 0, 0]],
+    [[-1, 0, 0], [0, -1, 0], [0, 0, 1]],
+    [[0, 0, -1], [0, -1, 0], [-1, 0, 0]],
+];
+
+/// A place in the cube, whose layers are 2 apart; the stickers lie on ±size.
+type Point = [i32; 3];
+
+/// The places of the stickers, in the order of the faces, each row by row.
+fn stickers(size: usize) -> Vec<Point> {
+    let across = |line: usize| 2 * line as i32 + 1 - size as i32;
+    let face = |[out, down, along]: [[i32; 3]; 3]| {
+        let place = move |i: usize| {
+            let (row, column) = (across(i / size), across(i % size));
+            std::array::from_fn(|k| out[k] * size as i32 + down[k] * row + along[k] * column)
+        };
+        (0..size * size).map(place)
+    };
+    AXES.into_iter().flat_map(face).collect()
+}
+
+/// The axis of U, R or F.
+fn axis(face: usize) -> usize {
+    [1, 0, 2][face]
+}
+
+/// A place after a quarter turn clockwise about the axis of U, R or F.
+fn turned(mut point: Point, face: usize) -> Point {
+    let (one, other) = ((axis(face) + 1) % 3, (axis(face) + 2) % 3);
+    (point[one], point[other]) = (point[other], -point[one]);
+    point
+}
+
+impl Turn {
+    /// A turn named by any face.
+    fn new(size: usize, face: usize, layers: u16, quarters: i8) -> Turn {
+        let quarters = quarters.rem_euclid(4) as u8;
+        if face < 3 {
+            return Turn { face, layers, quarters };
+        }
+        Turn { face: face - 3, layers: layers.reverse_bits() >> (16 - size), quarters: (4 - quarters) % 4 }
+    }
+
+    /// All other layers turned the other way: the same, with the whole cube turned.
+    fn of_others(self, size: usize) -> Turn {
+        Turn { layers: !self.layers & all(size), quarters: (4 - self.quarters) % 4, ..self }
+    }
+
+    /// The turn as a permutation of stickers: for each sticker, the one that its colour comes from.
+    fn permutation(self, places: &[Point]) -> Vec<u16> {
+        let size = places.iter().map(|place| place[0]).max().unwrap_or(0);
+        let index: HashMap<&Point, u16> = places.iter().zip(0..).collect();
+        let mut from: Vec<u16> = (0..).take(places.len()).collect();
+        for (place, sticker) in places.iter().zip(0..) {
+            let depth = (size - 1 - place[axis(self.face)].clamp(1 - size, size - 1)) / 2;
+            if self.layers >> depth & 1 == 1 {
+                let to = (0..self.quarters).fold(*place, |place, _| turned(place, self.face));
+                from[usize::from(index[&to])] = sticker;
+            }
+        }
+        from
+    }
+
+    /// The name, by the face that is nearer to the layers: `R`, `2R'`, `3Rw2`, `2-3Rw`.
+    fn name(self, size: usize) -> String {
+        let distance = |layers: u16| (layers.trailing_zeros(), u16::BITS - layers.leading_zeros());
+        let mirrored = self.layers.reverse_bits() >> (16 - size);
+        let is_far = distance(mirrored) < distance(self.layers);
+        let (face, layers) = if is_far { (self.face + 3, mirrored) } else { (self.face, self.layers) };
+        let (first, last) = (layers.trailing_zeros() + 1, u16::BITS - layers.leading_zeros());
+        let letter = FACES[face];
+        let quarters = ["", "", "2", "'"][usize::from(if is_far { 4 - self.quarters } else { self.quarters })];
+        match (first, last) {
+            (1, 1) => format!("{letter}{quarters}"),
+            (1, 2) => format!("{letter}w{quarters}"),
+            (1, _) => format!("{last}{letter}w{quarters}"),
+            _ if first == last => format!("{first}{letter}{quarters}"),
+            _ => format!("{first}-{last}{letter}w{quarters}"),
+        }
+    }
+}
+
+/// A bit for each layer.
+fn all(size: usize) -> u16 {
+    (1 << size) - 1
+}
+
+/// One permutation of stickers after another.
+fn after(first: &[u16], then: &[u16]) -> Vec<u16> {
+    then.iter().map(|&from| first[usize::from(from)]).collect()
+}
+
+/// The colours of stickers after a permutation.
+fn moved(colours: &[u8], from: &[u16]) -> Vec<u8> {
+    from.iter().map(|&from| colours[usize::from(from)]).collect()
+}
+
+/// The 24 ways to turn the whole cube, the identity first.
+fn rotations(size: usize, places: &[Point]) -> Vec<Rotation> {
+    let quarter = [0, 1, 2].map(|face| {
+        let from = Turn { face, layers: all(size), quarters: 1 }.permutation(places);
+        let mut frame = [0; 6];
+        // Every sticker of a face comes from one face.
+        (0..6).for_each(|to| frame[usize::from(from[to * size * size]) / (size * size)] = to);
+        Rotation { frame, from }
+    });
+    let mut found = vec![Rotation { frame: [0, 1, 2, 3, 4, 5], from: (0..).take(places.len()).collect() }];
+    let mut next = 0;
+    while let Some(rotation) = found.get(next).cloned() {
+        for one in &quarter {
+            let frame = rotation.frame.map(|face| one.frame[face]);
+            if found.iter().all(|other| other.frame != frame) {
+                found.push(Rotation { frame, from: after(&rotation.from, &one.from) });
+            }
+        }
+        next += 1;
+    }
+    found
+}
+
+/// The pieces by kind: see [`CubeN::kinds`].
+fn kinds(size: usize, places: &[Point], rotations: &[Rotation]) -> Vec<Vec<Vec<u16>>> {
+    let within = size as i32 - 1;
+    let cubie = |sticker: u16| places[usize::from(sticker)].map(|value| value.clamp(-within, within));
+    let mut by_cubie: HashMap<Point, Vec<u16>> = HashMap::new();
+    (0..places.len() as u16).for_each(|sticker| by_cubie.entry(cubie(sticker)).or_default().push(sticker));
+    let mut kinds: Vec<Vec<Vec<u16>>> = Vec::new();
+    for sticker in 0..places.len() as u16 {
+        if kinds.iter().flatten().all(|piece| !piece.contains(&sticker)) {
+            let piece = &by_cubie[&cubie(sticker)];
+            let placed =
+                |rotation: &Rotation| piece.iter().map(|&sticker| rotation.from[usize::from(sticker)]).collect();
+            kinds.push(rotations.iter().map(placed).collect());
+        }
+    }
+    kinds
+}
+
+impl CubeN {
+    /// A cube with `size` layers.
+    ///
+    /// # Panics
+    /// Unless the size is from 2 to 11.
+    pub fn new(size: usize, metric: Metric) -> CubeN {
+        assert!((2..=*SIZES.end()).contains(&size));
+        let layers: Vec<u16> = match metric {
+            Metric::OuterBlock => (1..size).map(all).collect(),
+            _ => (0..size).map(|layer| 1 << layer).collect(),
+        };
+        let quarters: &[u8] = if matches!(metric, Metric::Quarter | Metric::Oriented) { &[1, 3] } else { &[1, 3, 2] };
+        let each = |layers: u16| {
+            (0..3).flat_map(move |face| quarters.iter().map(move |&quarters| Turn { face, layers, quarters }))
+        };
+        let written: Vec<Turn> = layers.iter().copied().flat_map(each).collect();
+        let places = stickers(size);
+        let rotations = rotations(size, &places);
+        let kinds = kinds(size, &places, &rotations);
+        let mut cube = CubeN { size, metric, turns: Vec::new(), move_count: 0, rotations, kinds };
+        cube.turns = written.iter().map(|&turn| cube.with_dbl_still(turn).0).collect();
+        cube.move_count = cube.turns.len();
+        for turn in written {
+            let mirrored = Turn::new(size, turn.face + 3, turn.layers, -(turn.quarters as i8));
+            for other in [turn, mirrored] {
+                if !cube.turns.contains(&other) {
+                    cube.turns.push(other);
+                }
+            }
+        }
+        cube
+    }
+
+    /// The size and the metric of a name, as `cube4:htm`; `None` if there is no such cube.
+    pub fn parse_name(name: &str) -> Option<(usize, Metric)> {
+        let (size, metric) = match name.strip_prefix("cube")?.split_once(':') {
+            None => (&name["cube".len()..], Metric::Quarter),
+            Some((size, "htm")) => (size, Metric::HalfTurn),
+            Some((size, "obtm")) => (size, Metric::OuterBlock),
+            Some((size, "oriented")) => (size, Metric::Oriented),
+            Some(_) => return None,
+        };
+        let is_plain = |number: &usize| SIZES.contains(number) && number.to_string() == size;
+        Some((size.parse().ok().filter(is_plain)?, metric))
+    }
+
+    /// The name.
+    pub fn name(&self) -> String {
+        let metric = match self.metric {
+            Metric::Quarter => "",
+            Metric::HalfTurn => ":htm",
+            Metric::OuterBlock => ":obtm",
+            Metric::Oriented => ":oriented",
+        };
+        format!("cube{}{metric}", self.size)
+    }
+
+    /// Layers along an edge.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The turns that are moves; the others are made on a cube in the hand.
+    pub(super) fn moves(&self) -> std::ops::Range<usize> {
+        0..self.move_count
+    }
+
+    /// The name and the permutation of each turn, moves first.
+    pub(super) fn named_turns(&self) -> Vec<(String, Vec<u16>)> {
+        let places = stickers(self.size);
+        self.turns.iter().map(|turn| (turn.name(self.size), turn.permutation(&places))).collect()
+    }
+
+    /// The moves as contests have them: their names, and permutations of stickers in the order of contests.
+    pub(crate) fn contest_turns_by_name(&self) -> Vec<(String, Vec<u16>)> {
+        let each = (self.size * self.size) as u16;
+        let renumbered = |sticker: u16| CONTEST_FACES[usize::from(sticker / each)] as u16 * each + sticker % each;
+        let turns = self.named_turns();
+        let moved = |from: &[u16]| (0..6 * each).map(|i| renumbered(from[usize::from(renumbered(i))])).collect();
+        self.moves().map(|action| (self.contest_name(action as Move), moved(&turns[action].1))).collect()
+    }
+
+    /// The logarithm of the number of states: corners, with edges in the middle if there are, then 24 pieces of each other
+    /// kind, of which centres come in six colours of four.
+    pub(super) fn ln_states(&self) -> f64 {
+        let ln_factorial = |n: u32| (1..=n).map(|k| f64::from(k).ln()).sum::<f64>();
+        let has_middle = self.size % 2 == 1;
+        let corners = if has_middle { ln_factorial(8) + 7.0 * 3f64.ln() } else { ln_factorial(7) + 6.0 * 3f64.ln() };
+        let middle = if has_middle { ln_factorial(12) + 10.0 * 2f64.ln() } else { 0.0 };
+        let inner = self.size - 2;
+        let (wings, centres) = ((inner / 2) as f64, (inner * inner / 4) as f64);
+        let ln_24 = ln_factorial(24);
+        let held = if self.is_still() { 24f64.ln() } else { 0.0 };
+        corners + middle + wings * ln_24 + centres * (ln_24 - 6.0 * ln_factorial(4)) + held
+    }
+
+    /// The colours of the solved cube.
+    pub(super) fn goal(&self) -> Vec<u8> {
+        (0..6).flat_map(|face| std::iter::repeat_n(face, self.size * self.size)).collect()
+    }
+
+    fn is_still(&self) -> bool {
+        self.metric == Metric::Oriented
+    }
+
+    /// A turn that leaves the corner DBL in its place, and the quarters by which the whole cube is turned after it; the turn
+    /// itself where the cube is held still.
+    fn with_dbl_still(&self, turn: Turn) -> (Turn, u8) {
+        let moves_dbl = turn.layers >> (self.size - 1) & 1 == 1;
+        if moves_dbl && !self.is_still() { (turn.of_others(self.size), turn.quarters) } else { (turn, 0) }
+    }
+
+    /// The turn with fewer layers that is the same up to a turn of the whole cube, whose quarters follow.
+    fn of_fewer_layers(&self, turn: Turn) -> (Turn, u8) {
+        let is_most = 2 * turn.layers.count_ones() as usize > self.size;
+        if is_most && !self.is_still() { (turn.of_others(self.size), turn.quarters) } else { (turn, 0) }
+    }
+
+    fn index(&self, turn: Turn) -> Option<Move> {
+        self.turns.iter().position(|&other| other == turn).map(|index| index as Move)
+    }
+
+    /// The frame after the whole cube is turned by quarters about the axis of U, R or F.
+    fn rotated(&self, frame: Frame, face: usize, quarters: u8) -> Frame {
+        let quarter = Turn { face, layers: all(self.size), quarters: 1 };
+        let is_quarter = |rotation: &&Rotation| {
+            // The neighbours of a face in the order in which a quarter turn takes them around.
+            let [from, to] = [[2, 4], [2, 0], [0, 1]][quarter.face];
+            rotation.frame[quarter.face] == quarter.face && rotation.frame[from] == to
+        };
+        let rotation = self.rotations.iter().find(is_quarter).expect("every quarter turn is a way to turn the cube");
+        (0..quarters).fold(frame, |frame, _| rotation.frame.map(|face| frame[face]))
+    }
+
+    /// The moves that a turn of the held cube is, and the quarters by which the whole cube is turned after them.
+    fn moves_of(&self, turn: Turn) -> (Vec<Move>, u8) {
+        if self.metric == Metric::OuterBlock {
+            // Each edge of a stretch of layers is a block from the face to there.
+            let is_in = |layer: usize| layer < self.size && turn.layers >> layer & 1 == 1;
+            let block = |end: usize| {
+                let quarters = match (is_in(end - 1), is_in(end)) {
+                    (true, false) => turn.quarters,
+                    (false, true) => (4 - turn.quarters) % 4,
+                    _ => return None,
+                };
+                self.index(Turn { layers: all(end), quarters, ..turn })
+            };
+            let rest = if is_in(self.size - 1) { turn.quarters } else { 0 };
+            return ((1..self.size).filter_map(block).collect(), rest);
+        }
+        let (turn, mut rest) = self.of_fewer_layers(turn);
+        let still = |turn: Turn| {
+            let (turn, whole) = self.with_dbl_still(turn);
+            rest += whole;
+            self.index(turn)
+        };
+        (self.in_single_turns(turn).0.into_iter().filter_map(still).collect(), rest % 4)
+    }
+
+    /// Reads the turns of a text: as people write them, or as contests do, `f0 -r1.d2` or `f0 r1_inv d2`.
+    fn turns(&self, text: &str) -> Result<Vec<Turn>, ParseError> {
+        let written = match self.contest_turns(text) {
+            Some(turns) => turns,
+            None => written_turns(text, self.size)?,
+        };
+        let turn = |turn: &WrittenTurn| Turn::new(self.size, turn.face, turn.layers, turn.quarters);
+        Ok(written.iter().map(turn).filter(|turn| turn.quarters > 0).collect())
+    }
+
+    /// Turns in the notation of contests: a face f, r or d, the layer from 0, and `-` or `_inv` for counter-clockwise. `r2`
+    /// alone is a wide half turn elsewhere: it counts only for a cube that is held still, or beside a word that is certain.
+    fn contest_turns(&self, text: &str) -> Option<Vec<WrittenTurn>> {
+        let mut is_certain = self.is_still();
+        let read = |word: &str| {
+            let (bare, is_prefixed) = word.strip_prefix('-').map_or((word, false), |bare| (bare, true));
+            let (bare, is_inverse) = bare.strip_suffix("_inv").map_or((bare, is_prefixed), |bare| (bare, true));
+            let face = match bare.chars().next()? {
+                'f' => 2,
+                'r' => 1,
+                'd' => 3,
+                _ => return None,
+            };
+            let layer: usize = bare[1..].parse().ok().filter(|&layer| layer < self.size)?;
+            is_certain |= layer == 0 || layer > 3 || is_inverse;
+            Some(WrittenTurn { face, layers: 1 << layer, quarters: if is_inverse { -1 } else { 1 } })
+        };
+        let words = text.split(|c: char| c.is_whitespace() || matches!(c, '.' | ',')).filter(|word| !word.is_empty());
+        let turns: Vec<_> = words.map(read).collect::<Option<_>>()?;
+        (is_certain && !turns.is_empty()).then_some(turns)
+    }
+
+    /// The name of a move as contests write it: `-f0`.
+    pub(super) fn contest_name(&self, action: Move) -> String {
+        let Turn { face, layers, quarters } = self.turns[usize::from(action)];
+        let layer = layers.trailing_zeros() as usize;
+        // Layers of d are counted from D.
+        let (letter, layer, is_inverse) = match face {
+            0 => ('d', self.size - 1 - layer, quarters == 1),
+            1 => ('r', layer, quarters == 3),
+            _ => ('f', layer, quarters == 3),
+        };
+        format!("{}{letter}{layer}", if is_inverse { "-" } else { "" })
+    }
+
+    /// Stickers in the order of contests, U F R B L D with the symbols A to F or 0 to 5, of a cube that is held still; `None`
+    /// if the text is something else.
+    fn contest_facelets(&self, text: &str) -> Option<Vec<u8>> {
+        let each = self.size * self.size;
+        let colour = |symbol: &str| match symbol.as_bytes() {
+            [letter @ b'A'..=b'F'] => Some(letter - b'A'),
+            [digit @ b'0'..=b'5'] => Some(digit - b'0'),
+            _ => None,
+        };
+        let symbols: Vec<u8> = members(text).map(colour).collect::<Option<_>>()?;
+        let is_one = (0..6).all(|face| symbols.iter().filter(|&&symbol| symbol == face).count() == each);
+        let colour = |face: usize, i: usize| CONTEST_FACES[usize::from(symbols[CONTEST_FACES[face] * each + i])] as u8;
+        (self.is_still() && is_one).then(|| (0..6 * each).map(|i| colour(i / each, i % each)).collect())
+    }
+
+    /// Reads moves of a cube whose corner DBL is home, or of one in the hand, by the face of the hand that each face of the
+    /// held cube is.
+    fn read_in(&self, mut frame: Frame, text: &str) -> Result<Vec<Move>, ParseError> {
+        let mut moves = Vec::new();
+        for turn in self.turns(text)? {
+            let face = frame.iter().position(|&face| face == turn.face).expect("a frame has every face");
+            let held = Turn::new(self.size, face, turn.layers, turn.quarters as i8);
+            let (made, rest) = self.moves_of(held);
+            moves.extend(made);
+            frame = self.rotated(frame, held.face, rest);
+        }
+        Ok(moves)
+    }
+
+    /// Reads moves by name, of a cube whose corner DBL is home.
+    ///
+    /// # Errors
+    /// Names the word that is refused, and what was expected.
+    pub(super) fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
+        self.read_in(self.rotations[0].frame, text)
+    }
+
+    /// The cube in the hand: after a scramble from solved, or with the given facelets; and how facelets were read.
+    ///
+    /// # Errors
+    /// If the text is neither, or no cube looks like this.
+    pub(super) fn hand(&self, text: &str) -> Result<(Vec<u8>, Option<String>), ParseError> {
+        if let Some(facelets) = self.read_facelets(text) {
+            return facelets;
+        }
+        let places = stickers(self.size);
+        let mut permutations: Vec<(Turn, Vec<u16>)> = Vec::new();
+        let mut colours = self.goal();
+        for turn in self.turns(text)? {
+            let known = permutations.iter().position(|(other, _)| *other == turn).unwrap_or_else(|| {
+                permutations.push((turn, turn.permutation(&places)));
+                permutations.len() - 1
+            });
+            colours = moved(&colours, &permutations[known].1);
+        }
+        Ok((colours, None))
+    }
+
+    /// The cube before the moves of a scramble, and the moves, named for the cube as it is held in the end; `None` if the text
+    /// is no scramble.
+    pub(super) fn scramble(&self, text: &str) -> Option<(Vec<u8>, Vec<Move>)> {
+        if self.read_facelets(text).is_some() {
+            return None;
+        }
+        // For each face, the face that it is in the end.
+        let mut frame = self.rotations[0].frame;
+        let mut moves = Vec::new();
+        for turn in self.turns(text).ok()?.into_iter().rev() {
+            let (turns, rest) = self.in_single_turns(turn);
+            frame = self.rotated(frame, turn.face, rest);
+            for turn in turns.into_iter().rev() {
+                moves.push(self.index(Turn::new(self.size, frame[turn.face], turn.layers, turn.quarters as i8))?);
+            }
+        }
+        moves.reverse();
+        let rotation = self.rotations.iter().find(|rotation| rotation.frame == frame)?;
+        Some((moved(&self.goal(), &rotation.from), moves))
+    }
+
+    /// A turn of the cube in the hand as turns of the metric, and the quarters by which the whole cube is turned after them.
+    fn in_single_turns(&self, turn: Turn) -> (Vec<Turn>, u8) {
+        if self.metric == Metric::OuterBlock {
+            let (moves, rest) = self.moves_of(turn);
+            return (moves.iter().map(|&action| self.turns[usize::from(action)]).collect(), rest);
+        }
+        if turn.layers == all(self.size) && !self.is_still() {
+            return (Vec::new(), turn.quarters);
+        }
+        let layers = (0..self.size).filter(|layer| turn.layers >> layer & 1 == 1);
+        let each = |layer: usize| {
+            let turn = Turn { layers: 1 << layer, ..turn };
+            let is_counted = self.index(turn).is_some();
+            let count = if is_counted { 1 } else { 2 };
+            std::iter::repeat_n(if is_counted { turn } else { Turn { quarters: 1, ..turn } }, count)
+        };
+        (layers.flat_map(each).collect(), 0)
+    }
+
+    /// Reads facelets; `None` if the text has none.
+    pub(super) fn read_facelets(&self, text: &str) -> Option<Result<(Vec<u8>, Option<String>), ParseError>> {
+        let goal = self.goal();
+        let check = |colours: &[u8]| {
+            for kind in &self.kinds {
+                let pieces = |colours: &[u8]| {
+                    let piece = |stickers: &Vec<u16>| -> Vec<u8> {
+                        stickers.iter().map(|&sticker| colours[usize::from(sticker)]).collect()
+                    };
+                    let mut pieces: Vec<_> = kind.iter().map(piece).collect();
+                    pieces.sort_unstable();
+                    pieces
+                };
+                let (found, expected) = (pieces(colours), pieces(&goal));
+                if let Some((wrong, _)) = found.iter().zip(&expected).find(|(one, other)| one != other) {
+                    let name = ["centre", "edge", "corner"][wrong.len() - 1];
+                    let letters: String = wrong.iter().map(|&colour| FACES[usize::from(colour)]).collect();
+                    return Err(format!("the {name} {letters} is there too often"));
+                }
+            }
+            Ok(())
+        };
+        if let Some(colours) = self.contest_facelets(text) {
+            let why = |why| ParseError(format!("no cube looks like this: {why}"));
+            return Some(check(&colours).map(|()| (colours, None)).map_err(why));
+        }
+        facelets::read_colours(text, self.size, self.is_still(), check)
+    }
+
+    /// The same cube held so that the corner DBL is home, and for each face of it the face of the hand.
+    pub(super) fn held(&self, hand: &[u8]) -> (Vec<u8>, Frame) {
+        let identity = (hand.to_vec(), self.rotations[0].frame);
+        if self.is_still() {
+            return identity;
+        }
+        let each = self.size * self.size;
+        // DBL has the sticker of D at the lower left, that of L there, too, and that of B at the lower right.
+        let dbl = [3, 4, 5].map(|face| face * each + each - if face == 5 { 1 } else { self.size });
+        let home = |rotation: &&Rotation| {
+            dbl.iter().zip(3..).all(|(&sticker, face)| hand[usize::from(rotation.from[sticker])] == face)
+        };
+        let Some(rotation) = self.rotations.iter().find(home) else { return identity };
+        let mut frame = [0; 6];
+        (0..6).for_each(|face| frame[rotation.frame[face]] = face);
+        (moved(hand, &rotation.from), frame)
+    }
+
+    /// Moves as turns of the cube in the hand, each of as few layers as possible.
+    pub(super) fn in_hand(&self, hand: &[u8], moves: &[Move]) -> Vec<Move> {
+        let (_, mut frame) = self.held(hand);
+        let named = |&action: &Move| {
+            let (turn, rest) = self.of_fewer_layers(self.turns[usize::from(action)]);
+            let in_hand = Turn::new(self.size, frame[turn.face], turn.layers, turn.quarters as i8);
+            frame = self.rotated(frame, turn.face, (4 - rest) % 4);
+            self.index(in_hand).unwrap_or(action)
+        };
+        moves.iter().map(named).collect()
+    }
+
+    /// Reads a solution that is written for the cube in the hand.
+    ///
+    /// # Errors
+    /// Names the word that is refused, and what was expected.
+    pub(super) fn parse_solution(&self, hand: &[u8], text: &str) -> Result<Vec<Move>, ParseError> {
+        self.read_in(self.held(hand).1, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::cube2::Cube2;
+    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::permutation::{Description, Permutation};
+    use crate::puzzle::{Notation as _, Reversible as _, Rules as _, move_names};
+    use crate::random::{Generator, below, generator};
+    use std::collections::HashSet;
+    use std::path::Path;
+
+    fn cube(size: usize, metric: Metric) -> Permutation<256> {
+        Permutation::new(Description::of_cube(CubeN::new(size, metric)))
+    }
+
+    /// Random words of a scramble that every cube with `size` layers reads.
+    fn words(size: usize, count: usize, generator: &mut Generator) -> String {
+        let word = |_| {
+            let face = FACES[below(generator, 6)];
+            let layers = 1 + below(generator, size - 1);
+            let turn = match below(generator, if size == 2 { 2 } else { 6 }) {
+                0 => face.to_string(),
+                1 => ["x", "y", "z"][below(generator, 3)].into(),
+                2 if size > 3 => format!("{}{face}", layers + 1),
+                3 if size > 3 => format!("{layers}{face}w"),
+                4 => face.to_ascii_lowercase().to_string(),
+                _ => ["M", "E", "S"][below(generator, 3)].into(),
+            };
+            turn + ["", "'", "2"][below(generator, 3)]
+        };
+        (0..count).map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_cube_of_two_or_three_layers_is_the_one_that_is_known() {
+        let mut generator = generator(1, 0);
+        let small = cube(2, Metric::Quarter);
+        let large = CubeN::new(3, Metric::Quarter);
+        for count in 0..40 {
+            let text = words(2, count, &mut generator);
+            let read = |text: &str| small.format(&small.parse(text).expect(text));
+            // On the one cube a scramble's letters are renamed when the whole cube is turned, so that two texts may differ in a
+            // way to hold the cube: the solutions have one length.
+            let is_goal = small.is_goal(&small.parse(&text).expect("a scramble"));
+            assert_eq!(is_goal, Cube2.is_goal(&Cube2.parse(&text).expect("a scramble")), "{text}");
+            let without_rotations: String = text.chars().filter(|c| !"xyz".contains(*c)).collect();
+            let without_rotations = without_rotations.split(' ').filter(|word| word.starts_with(char::is_uppercase));
+            let turns = without_rotations.collect::<Vec<_>>().join(" ");
+            assert_eq!(read(&turns), Cube2.format(&Cube2.parse(&turns).expect("a scramble")), "{turns}");
+            let text = words(3, count, &mut generator);
+            let (hand, _) = large.hand(&text).expect("a scramble");
+            let letters: String = hand.iter().map(|&colour| FACES[usize::from(colour)]).collect();
+            // The centres name the faces as the cube is held in the end.
+            assert_eq!(Cube3.parse(&letters), Cube3.parse(&text), "{text}");
+        }
+    }
+
+    /// The states in the first layers around the goal, by some moves.
+    fn layers(cube: &Permutation<256>, moves: &[Move], depth: usize) -> Vec<usize> {
+        let goal = cube.goals()[0];
+        let (mut layer, mut seen, mut counts) = (vec![goal], HashSet::from([goal]), vec![1]);
+        for _ in 0..depth {
+            let children = layer.iter().flat_map(|state| moves.iter().map(|&action| cube.apply(state, action)));
+            let next: Vec<_> = children.flatten().filter(|child| seen.insert(*child)).collect();
+            counts.push(next.len());
+            layer = next;
+        }
+        counts
+    }
+
+    #[test]
+    fn layers_around_the_goal_have_the_known_sizes() {
+        let all = |cube: &Permutation<256>| (0..cube.move_count() as Move).collect::<Vec<_>>();
+        let small = cube(2, Metric::Quarter);
+        assert_eq!(layers(&small, &all(&small), 4), [1, 6, 27, 120, 534]);
+        let three = cube(3, Metric::Quarter);
+        let faces: Vec<Move> =
+            all(&three).into_iter().filter(|&action| !three.move_name(action).starts_with('2')).collect();
+        assert_eq!(layers(&three, &faces, 3), [1, 12, 114, 1068]);
+        let blocks = cube(3, Metric::OuterBlock);
+        assert_eq!(layers(&blocks, &all(&blocks), 2), [1, 18, 243]);
+        let four = cube(4, Metric::Quarter);
+        assert_eq!(layers(&four, &all(&four), 1), [1, 24]);
+    }
+
+    #[test]
+    fn contests_turn_the_same_stickers() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles/cube4.json");
+        let file = Permutation::<256>::new(Description::read(&path).expect("a puzzle"));
+        let still = cube(4, Metric::Oriented);
+        let mut generator = generator(2, 0);
+        for count in 0..30 {
+            let moves: Vec<Move> = (0..count).map(|_| below(&mut generator, 24) as Move).collect();
+            let text = move_names(&file, &moves).join(" ");
+            let (theirs, ours) = (file.parse(&text).expect("moves"), still.parse(&text).expect("moves"));
+            let listed: Vec<String> = file.format(&theirs).chars().map(String::from).collect();
+            for separator in [";", ",", " "] {
+                assert_eq!(still.parse(&listed.join(separator)), Ok(ours), "{text}");
+            }
+            let ours: Vec<Move> = still.parse_moves(&text).expect("moves");
+            let again = ours.iter().map(|&action| still.contest_name(action)).collect::<Vec<_>>().join(".");
+            assert_eq!(still.parse_moves(&again), Ok(ours), "{again}");
+        }
+        assert_eq!(still.contest_name(0), "-d3");
+        assert_eq!(still.parse("-f0.r2.-d1"), still.parse("F' 3R 3U"));
+        assert_eq!(still.parse("-f0.r2.-d1"), still.parse("f0_inv r2 d1_inv"));
+        let any = cube(4, Metric::Quarter);
+        assert_eq!(any.parse("r2"), any.parse("Rw Rw"), "a wide half turn");
+        assert_eq!(any.parse("r2 f0"), any.parse("3R F"));
+    }
+
+    #[test]
+    fn a_cube_is_solved_however_it_is_held() {
+        let mut generator = generator(3, 0);
+        for (size, metric) in [
+            (4, Metric::Quarter),
+            (5, Metric::Quarter),
+            (4, Metric::HalfTurn),
+            (5, Metric::OuterBlock),
+            (4, Metric::OuterBlock),
+            (4, Metric::Oriented),
+        ] {
+            let cube = cube(size, metric);
+            let is_any = metric != Metric::Oriented;
+            assert_eq!(cube.is_goal(&cube.parse("x y' z2 x").expect("turns")), is_any);
+            for count in 1..25 {
+                let text = words(size, count, &mut generator);
+                let state = cube.parse(&text).expect("a scramble");
+                let scramble = cube.scramble(&text).expect("a scramble");
+                assert_eq!(cube.normalized(&scramble.end()), state, "{text}");
+                assert_eq!(cube.normalized(&scramble.start), cube.goals()[0], "{text}");
+                // A walk from the state, and its names on the cube in the hand.
+                let walk: Vec<Move> = (0..10).map(|_| below(&mut generator, cube.move_count()) as Move).collect();
+                let end = walk.iter().fold(state, |state, &action| cube.apply(&state, action).expect("a move"));
+                let names = move_names(&cube, &cube.in_hand(&text, &walk)).join(" ");
+                assert_eq!(cube.parse(&format!("{text} {names}")), Ok(end), "{text}: {names}");
+                assert_eq!(cube.parse_solution(&text, &names), Ok(walk.clone()), "{text}: {names}");
+                let facelets = cube.format(&state);
+                assert_eq!(cube.parse(&facelets), Ok(state), "{facelets}");
+                // The names of moves, one by one, are read as these moves.
+                assert_eq!(cube.parse_moves(&move_names(&cube, &walk).join(" ")), Ok(walk));
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_cubes_are_refused_and_parities_of_reduction_are_not() {
+        let swapped = |size: usize, pairs: &[(usize, usize)]| {
+            let cube = cube(size, Metric::Quarter);
+            let mut letters: Vec<char> = cube.format(&cube.goals()[0]).chars().collect();
+            pairs.iter().for_each(|&(one, other)| letters.swap(one, other));
+            cube.parse(&letters.iter().collect::<String>()).map_err(|refusal| refusal.to_string())
+        };
+        // UF: two wings exchange their places.
+        assert!(swapped(4, &[(13, 14), (33, 34)]).is_ok(), "equal colours");
+        assert!(swapped(4, &[(13, 33), (14, 34)]).is_ok(), "a flipped pair of wings");
+        let refusal = swapped(4, &[(13, 33)]).expect_err("one wing flipped");
+        assert!(refusal.contains("there too often"), "{refusal}");
+        // The corner URF turned: its stickers are U 15, R 16, F 35.
+        let refusal = swapped(4, &[(15, 16), (16, 35)]).expect_err("a corner twisted");
+        assert!(refusal.contains("twisted"), "{refusal}");
+        let refusal = swapped(5, &[(22, 52)]).expect_err("a middle edge flipped");
+        assert!(refusal.contains("flipped"), "{refusal}");
+        let refusal = swapped(4, &[(5, 21)]).map(drop);
+        assert!(refusal.is_ok(), "centres may be anywhere: {refusal:?}");
+        let refusal = swapped(6, &[(7, 36 + 8)]).expect_err("centres of two kinds");
+        assert!(refusal.contains("centre"), "{refusal}");
+    }
+
+    #[test]
+    fn the_numbers_of_states_are_the_known_ones() {
+        let known = [
+            (2, 3_674_160.0),
+            (3, 43_252_003_274_489_856_000.0),
+            (4, 7.401_196_841_564_902e45),
+            (5, 2.828_709_422_777_418_6e74),
+            (6, 1.571_528_584_010_314_7e116),
+            (7, 1.950_055_118_373_131_4e160),
+        ];
+        for (size, states) in known {
+            let found = CubeN::new(size, Metric::HalfTurn).ln_states();
+            assert!((found - f64::ln(states)).abs() < 1e-6, "{size}: e^{found}, not {states}");
+        }
+    }
+
+    #[test]
+    fn turns_have_the_names_that_people_write() {
+        let named = |size: usize, metric: Metric| {
+            let cube = cube(size, metric);
+            move_names(&cube, &(0..cube.move_count() as Move).collect::<Vec<_>>()).join(" ")
+        };
+        assert_eq!(
+            named(4, Metric::Oriented).split(' ').take(6).collect::<Vec<_>>(),
+            ["U", "U'", "R", "R'", "F", "F'"]
+        );
+        assert!(named(4, Metric::Oriented).ends_with("D' D L' L B' B"));
+        assert!(named(4, Metric::Quarter).ends_with("3Uw' 3Uw 3Rw' 3Rw 3Fw' 3Fw"), "{}", named(4, Metric::Quarter));
+        assert!(named(5, Metric::OuterBlock).contains("Uw Uw' Uw2"));
+        let cube = cube(5, Metric::Quarter);
+        for (text, same) in [
+            ("2-3Rw", "2R 3R"),
+            ("3r'", "R' 2R' 3R'"),
+            ("M", "3L"),
+            ("E2", "3D2"),
+            ("S'", "3F'"),
+            ("R 2R", "R (2R)"),
+            ("R 2-3Rw2", "R 2R2 3R2"),
+            ("(2R U)2", "2R U 2R U"),
+            ("[2R, U]", "2R U 2R' U'"),
+        ] {
+            assert_eq!(cube.parse(text), cube.parse(same), "{text}");
+        }
+        for text in ["6R", "5Rw", "0R", "2-6Rw", "2-3R", "3-2Rw", "2x", "Q"] {
+            assert!(cube.parse(text).is_err(), "{text}");
+        }
+    }
+}

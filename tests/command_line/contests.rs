@@ -1,0 +1,139 @@
+//! `costar import`, `costar bench --format submission` and `costar improve`: the files of contests.
+
+use crate::program::{refused, run, temporary};
+use costar::puzzle::cube_n::{CubeN, Metric};
+use costar::puzzle::permutation::{Description, Permutation};
+use costar::puzzle::{Move, Notation as _, Rules as _};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// The moves of test-data's 4×4×4 as a dictionary of Python, without the inverses.
+fn moves_of_cube() -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles/cube4.json");
+    let text: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).expect("a file")).expect("JSON");
+    let moves = text["moves"].as_object().expect("moves").iter().filter(|(name, _)| !name.ends_with("_inv"));
+    let listed: Vec<String> = moves.map(|(name, from)| format!("'{name}': {from}")).collect();
+    format!("{{{}}}", listed.join(", "))
+}
+
+/// The state of a 4×4×4 in the notation of Santa 2023.
+fn contest_state(scramble: &str) -> String {
+    let cube = Permutation::<128>::new(Description::of_cube(CubeN::new(4, Metric::Oriented)));
+    let state = cube.parse(scramble).expect("a scramble");
+    let faces = [0, 2, 1, 5, 4, 3];
+    let sticker = |i: usize| "ABCDEF"[..].as_bytes()[faces[usize::from(state[faces[i / 16] * 16 + i % 16])]] as char;
+    (0..96).map(|i| sticker(i).to_string()).collect::<Vec<_>>().join(";")
+}
+
+#[test]
+fn a_contest_of_santa_is_read_solved_and_submitted() {
+    let (_folder, path) = temporary();
+    let goal = "AAAAAAAAAAAAAAAABBBBBBBBBBBBBBBBCCCCCCCCCCCCCCCCDDDDDDDDDDDDDDDDEEEEEEEEEEEEEEEEFFFFFFFFFFFFFFFF";
+    let goal = goal.chars().map(String::from).collect::<Vec<_>>().join(";");
+    let toy = "{'l': [1, 2, 3, 0, 4, 5], 'r': [0, 1, 3, 4, 5, 2]}";
+    let info = format!("puzzle_type,allowed_moves\ncube_4/4/4,\"{}\"\nwreath_2/2,\"{toy}\"\n", moves_of_cube());
+    fs::write(path("puzzle_info.csv"), info).expect("a file");
+    let mut puzzles = "id,puzzle_type,solution_state,initial_state,num_wildcards\n".to_owned();
+    let scrambles = ["f0.-r2.d1", "r3 f1_inv"];
+    for (id, scramble) in scrambles.iter().enumerate() {
+        let _ = writeln!(puzzles, "{id},cube_4/4/4,{goal},{},0", contest_state(scramble));
+    }
+    puzzles += "7,wreath_2/2,A;A;B;B;C;C,B;C;C;A;B;A,2\n8,wreath_2/2,N0;N1;N2;N3;N4;N5,N1;N2;N3;N0;N4;N5,0\n";
+    fs::write(path("puzzles.csv"), puzzles).expect("a file");
+    let out = path("out");
+    let ran = run(&["import", &path("puzzles.csv"), "--out", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for said in ["cube_4_4_4 is the puzzle cube4:oriented", "1 have wildcards", "wreath_2_2-2.csv"] {
+        assert!(ran.out.contains(said), "{said}: {}", ran.out);
+    }
+    let bench = |puzzle: &str, table: &str| {
+        let ran = run(&[
+            "bench",
+            "--puzzle",
+            puzzle,
+            &format!("{out}/{table}"),
+            "--search",
+            "bidirectional",
+            "--format",
+            "submission",
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out
+    };
+    assert_eq!(bench(&format!("{out}/wreath_2_2-2.json"), "wreath_2_2-2.csv"), "id,moves\n8,-l\n");
+    let submission = bench("cube4:oriented", "cube_4_4_4.csv");
+    let lines: Vec<&str> = submission.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (3, "id,moves"));
+    let cube = Permutation::<128>::new(Description::of_cube(CubeN::new(4, Metric::Oriented)));
+    for (line, scramble) in lines[1..].iter().zip(scrambles) {
+        let (_, moves) = line.split_once(',').expect("two columns");
+        assert!(moves.split('.').all(|name| name.trim_start_matches('-').len() == 2), "{moves}");
+        let moves = cube.parse_moves(moves).expect("moves");
+        let play = |state, &action: &Move| cube.apply(&state, action).expect("a move");
+        assert!(cube.is_goal(&moves.iter().fold(cube.parse(scramble).expect("a scramble"), play)), "{line}");
+        assert_eq!(moves.len(), scramble.split(['.', ' ']).count(), "{line}");
+    }
+    // Both solutions with a detour, which improve finds, and goes on from its own file.
+    let longer = lines[1..].iter().map(|line| format!("{line}.d3.f0.-f0.-d3\n")).collect::<String>();
+    fs::write(path("known.csv"), format!("id,moves\n{longer}")).expect("a file");
+    let [better, known] = [path("better.csv"), path("known.csv")];
+    let table = format!("{out}/cube_4_4_4.csv");
+    let words = ["improve", &known, "--instances", &table, "--puzzle", "cube4:oriented", "--out", &better];
+    let settings = ["--heuristic", "zero", "--search", "bidirectional", "--max-nodes", "1e4", "--states", "1000"];
+    let words = [&words[..], &settings].concat();
+    let ran = run(&words);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("13 moves before, 5 now"), "{}{}", ran.out, ran.err);
+    fs::write(&known, format!("id,moves\n{longer}")).expect("a file");
+    let ran = run(&words);
+    assert!(ran.out.contains("5 moves before, 5 now"), "it goes on from its file: {}", ran.out);
+    assert_eq!(fs::read_to_string(&better).expect("a file").lines().count(), 3);
+    fs::write(&known, "id,moves\n0,f0\n").expect("a file");
+    fs::remove_file(&better).expect("a file");
+    assert!(refused(&words).contains("the solution of 0 in"), "a wrong solution");
+}
+
+#[test]
+fn a_contest_of_cayleypy_is_read() {
+    let (_folder, path) = temporary();
+    let generators = r#"{"L": [1, 2, 0, 3], "X": [1, 0, 2, 3], "-L": [2, 0, 1, 3]}"#;
+    fs::write(path("puzzle_info.json"), format!(r#"{{"central_state": [0, 1, 2, 3], "generators": {generators}}}"#))
+        .expect("a file");
+    fs::write(path("test.csv"), "initial_state_id,initial_state\n0,\"2,0,1,3\"\n1,\"1,0,2,3\"\n").expect("a file");
+    let ran = run(&["import", &path("test.csv"), "--name", "toy", "--out", &path("")]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let words = ["bench", "--puzzle", &path("toy.json"), &path("toy.csv"), "--search", "bfs", "--format", "submission"];
+    let ran = run(&words);
+    assert_eq!((ran.code, &*ran.out), (0, "initial_state_id,path\n0,L\n1,X\n"), "{}", ran.err);
+    // The Megaminx of the contest numbers the stickers; costar's own has their colours, and a network.
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles/megaminx.json");
+    let own = Description::read(&own).expect("a puzzle");
+    let moves: serde_json::Map<_, _> = own.contest_moves().map(|(name, from)| (name, from.into())).collect();
+    let state: Vec<String> = own.contest_moves().next().expect("a move").1.iter().map(u16::to_string).collect();
+    let info = serde_json::json!({"central_state": (0..120).collect::<Vec<_>>(), "generators": moves});
+    fs::write(path("puzzle_info.json"), info.to_string()).expect("a file");
+    fs::write(path("test.csv"), format!("initial_state_id,initial_state\n5,\"{}\"\n", state.join(",")))
+        .expect("a file");
+    let ran = run(&["import", &path("puzzle_info.json"), "--name", "mm", "--out", &path("")]);
+    assert!(ran.out.contains("is the puzzle megaminx"), "{}{}", ran.out, ran.err);
+    let words =
+        ["bench", "--puzzle", "megaminx", &path("mm.csv"), "--search", "bidirectional", "--format", "submission"];
+    let ran = run(&words);
+    assert_eq!((ran.code, &*ran.out), (0, "initial_state_id,path\n5,-U\n"), "{}", ran.err);
+}
+
+#[test]
+fn files_that_are_none_of_a_contest_are_refused() {
+    let (_folder, path) = temporary();
+    let [plain, table] = [path("plain.txt"), path("table.csv")];
+    fs::write(&plain, "R U F\n").expect("a file");
+    fs::write(&table, "initial_state_id,initial_state\n0,1 0\n").expect("a file");
+    assert!(refused(&["import", &plain]).contains("expected moves"));
+    assert!(refused(&["import", &table]).contains("no file has the moves"));
+    assert!(refused(&["import", &path("nosuch")]).contains("nosuch"));
+    let words = ["bench", "--heuristic", "zero", "--search", "bfs", "--format", "submission", &plain];
+    assert!(refused(&words).contains("the instances have no ids"));
+    fs::write(path("info.json"), r#"{"generators": {"a": [0, 0]}}"#).expect("a file");
+    assert!(refused(&["import", &path("info.json"), &table]).contains("no permutation"));
+}
