@@ -13,7 +13,7 @@
 //! is named for that cube.
 
 use super::cube3::FACES;
-use super::cube3::facelets;
+use super::cube3::facelets::{self, ReadColours};
 use super::cube3::notation::{WrittenTurn, written_turns};
 use super::notation::members;
 use super::{Move, ParseError};
@@ -291,7 +291,7 @@ impl CubeN {
     }
 
     /// The moves as contests have them: their names, and permutations of stickers in the order of contests.
-    pub(crate) fn contest_turns_by_name(&self) -> Vec<(String, Vec<u16>)> {
+    pub fn contest_turns_by_name(&self) -> Vec<(String, Vec<u16>)> {
         let each = (self.size * self.size) as u16;
         let renumbered = |sticker: u16| CONTEST_FACES[usize::from(sticker / each)] as u16 * each + sticker % each;
         let turns = self.named_turns();
@@ -462,7 +462,7 @@ impl CubeN {
     ///
     /// # Errors
     /// If the text is neither, or no cube looks like this.
-    pub(super) fn hand(&self, text: &str) -> Result<(Vec<u8>, Option<String>), ParseError> {
+    pub(super) fn hand(&self, text: &str) -> Result<ReadColours, ParseError> {
         if let Some(facelets) = self.read_facelets(text) {
             return facelets;
         }
@@ -520,7 +520,7 @@ impl CubeN {
     }
 
     /// Reads facelets; `None` if the text has none.
-    pub(super) fn read_facelets(&self, text: &str) -> Option<Result<(Vec<u8>, Option<String>), ParseError>> {
+    pub(super) fn read_facelets(&self, text: &str) -> Option<Result<ReadColours, ParseError>> {
         let goal = self.goal();
         let check = |colours: &[u8]| {
             for kind in &self.kinds {

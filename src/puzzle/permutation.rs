@@ -339,7 +339,8 @@ impl<const N: usize> Notation for Permutation<N> {
 }
 
 impl<const N: usize> Encode for Permutation<N> {
-    /// A cell a position; positions that no move changes are fixed.
+    /// A cell a position; positions that no move changes are fixed. A cube has the encoding of one that is held still, and so
+    /// the same networks.
     fn encoding(&self) -> Encoding {
         let cells = self.description.positions();
         let stays = |&place: &usize| self.tables.iter().all(|table| usize::from(table[place]) == place);
@@ -352,8 +353,8 @@ impl<const N: usize> Encode for Permutation<N> {
 
     fn move_table(&self) -> Option<MoveTable> {
         let positions = self.description.positions();
-        let permutation = |table: &[u16; N]| table[..positions].iter().map(|&from| from.into()).collect();
-        Some(MoveTable::Permutations(self.tables.iter().map(permutation).collect()))
+        let tables = &self.tables[..self.move_count()];
+        Some(MoveTable::Permutations(tables.iter().map(|table| table[..positions].to_vec()).collect()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use costar::heuristic::{PuzzleHeuristics as _, exact_distances, zero};
 use costar::puzzle::cube2::Cube2;
+use costar::puzzle::cube_n::{CubeN, Metric};
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35, Puzzle48};
@@ -46,6 +47,22 @@ fn the_laws_hold_for_the_small_cube_and_the_files() {
     let lrx = Permutation::<16>::new(description("lrx9.json"));
     assert_eq!(exact_distances(&lrx, 255).len(), 362_880, "9! states");
     laws::check(&lrx, &[1, 3, 6, 12]);
+    // Turns of 12 faces by 72°, of which the 6 that do not touch one commute with it.
+    laws::check(&Permutation::<128>::new(description("megaminx.json")), &[1, 24, 408, 6208]);
+    laws::check(&Permutation::<128>::new(description("professor-tetraminx.json")), &[1, 24, 408, 6592]);
+    laws::check(&Permutation::<64>::new(description("hungarian-rings.json")), &[1, 4, 12, 36]);
+    laws::check(&Permutation::<32>::new(description("periodic15.json")), &[1, 16, 184, 2032]);
+    laws::check(&Permutation::<128>::new(description("supercube3.json")), &[1, 18]);
+}
+
+#[test]
+fn the_laws_hold_for_larger_cubes() {
+    let cube = |size, metric| Permutation::<256>::new(Description::of_cube(CubeN::new(size, metric)));
+    // 24 · 24, without 24 undone, 72 in another order about one axis, and 12 half turns the other way.
+    laws::check(&cube(4, Metric::Oriented), &[1, 24, 468]);
+    laws::check(&cube(4, Metric::Quarter), &[1, 24]);
+    laws::check(&cube(5, Metric::OuterBlock), &[1, 36]);
+    laws::check(&cube(6, Metric::HalfTurn), &[1, 54]);
 }
 
 #[test]

@@ -71,6 +71,9 @@ pub(in crate::puzzle) fn read_corners(text: &str) -> Option<Result<u64, ParseErr
     Some(Sheet::read(text, 2)?.and_then(|sheet| sheet.cube(corners)).map(|(corners, _)| corners))
 }
 
+/// The colour of each facelet, and how the facelets were read if they were not in the order U R F D L B.
+pub(in crate::puzzle) type ReadColours = (Vec<u8>, Option<String>);
+
 /// The colours of a cube of any size from its facelets, as indices of [`FACES`], and how they were read if they are not in
 /// the order U R F D L B; `None` if the text has no facelets. The letters are those of the faces; unless the cube is held
 /// `still`, they may be others, and the centres name the faces, or, without centres, the corner DBL. `check` looks at all
@@ -83,7 +86,7 @@ pub(in crate::puzzle) fn read_colours(
     size: usize,
     still: bool,
     check: impl Fn(&[u8]) -> Result<(), String>,
-) -> Option<Result<(Vec<u8>, Option<String>), ParseError>> {
+) -> Option<Result<ReadColours, ParseError>> {
     let colours = |facelets: &[char]| {
         let at = |face: usize, row: usize, column: usize| facelets[size * (size * face + row) + column];
         let corners: Vec<char> = (0..24).map(|i| at(i / 4, i % 4 / 2 * (size - 1), i % 2 * (size - 1))).collect();
