@@ -77,7 +77,8 @@ const FILES: [(&str, &str); 10] = [
 /// The puzzle of a name in [`FILES`].
 pub fn included(name: &str) -> Option<Description> {
     let (_, text) = FILES.iter().find(|(other, _)| *other == name)?;
-    Some(Description::parse(text).expect("the included files are puzzles: a test reads them all"))
+    let description = Description::parse(text).expect("the included files are puzzles: a test reads them all");
+    Some(description.that_comes_with_costar())
 }
 
 /// A [`Reversible`] puzzle of your own needs no more than [`Entry::reversible`]; more is known of the built-in ones.
@@ -266,7 +267,10 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
         }
         None => {
             let names = NAMES.join(", ");
-            let expected = format!("unknown puzzle '{name}': expected {names}, or the file of a puzzle (….json)");
+            let expected = format!(
+                "unknown puzzle '{name}': expected {names}, another cube (cube4 to cube11, with :htm, :obtm or :oriented), or \
+                 the file of a puzzle (….json)"
+            );
             return Err(SettingError::new("puzzle", expected).into());
         }
     };

@@ -51,7 +51,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "results.jsonl")]
     out: Option<PathBuf>,
     /// Print the solutions of a contest's table as a file to submit
-    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["json", "against"])]
     format: Option<Format>,
     /// Compare with the results in this file, the --out of another run
     #[arg(long, value_name = "other.jsonl")]
@@ -95,6 +95,9 @@ impl Visitor for Bench {
         if args.format.is_some() && columns.is_none() {
             let why = "--format submission: the instances have no ids: expected a contest's table (costar import)";
             return Err(anyhow!(why)).or_input();
+        }
+        if args.format.is_some() {
+            contest::check_names(&**entry.puzzle()).context("--format submission").or_input()?;
         }
         let [instances, beyond] = select(instances, &args).or_input()?;
         let solver =
@@ -191,7 +194,7 @@ impl Visitor for Bench {
             }
         }
         if let (Some(Format::Submission), Some(columns)) = (args.format, columns) {
-            write!(io::stdout(), "{}", submission(&*puzzle, columns, &instances, &results)?)?;
+            io::stdout().write_all(&submission(&*puzzle, columns, &instances, &results)?)?;
         }
         let known = results.into_iter().zip(&instances).filter_map(|(result, instance)| {
             let result = result?;
@@ -337,20 +340,20 @@ fn submission<P: Puzzle>(
     columns: [&str; 2],
     instances: &[Instance<P::State>],
     results: &[Option<Record>],
-) -> Result<String> {
+) -> Result<Vec<u8>> {
     let mut rows = Vec::new();
     for (instance, result) in instances.iter().zip(results) {
         let solution = result.as_ref().and_then(|result| result.moves.as_ref());
         if let (Some(id), Some(names)) = (&instance.id, solution) {
             let moves = puzzle.parse_solution(&instance.text, &names.join(" "))?;
-            rows.push((id.clone(), contest::path(puzzle, &instance.text, &moves)));
+            rows.push((id.clone(), contest::path(puzzle, &instance.text, &moves)?));
         }
     }
     let missing = instances.len() - rows.len();
     if missing > 0 {
         note!("costar: {missing} of {} instances have no solution, and are not in the submission", instances.len());
     }
-    Ok(contest::submission(columns, rows))
+    contest::submission(columns, rows)
 }
 
 /// The results of an earlier run with the same file, instances and settings, by position, and the open file, which keeps

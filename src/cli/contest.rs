@@ -30,7 +30,7 @@ impl Table {
         }
         let mut rows = Vec::new();
         for row in reader.records() {
-            let row = row.map_err(|error| anyhow!("this is not CSV as its first line says: {error}"))?;
+            let row = row.context("a row does not fit the line of names")?;
             let line = row.position().map_or(0, csv::Position::line);
             rows.push((line, row.iter().map(String::from).collect()));
         }
@@ -75,8 +75,28 @@ const SANTA: [&str; 2] = ["id", "moves"];
 const CAYLEY: [&str; 2] = ["initial_state_id", "path"];
 
 /// A solution of an instance as a submission has it: the names of the moves with dots between.
-pub(super) fn path<P: Notation>(puzzle: &P, instance: &str, moves: &[Move]) -> String {
-    puzzle.in_hand(instance, moves).iter().map(|&action| puzzle.contest_name(action)).collect::<Vec<_>>().join(".")
+///
+/// # Errors
+/// If contests have no name for a move.
+pub(super) fn path<P: Notation>(puzzle: &P, instance: &str, moves: &[Move]) -> Result<String> {
+    let named = |&action: &Move| {
+        let refusal = || {
+            let (name, puzzle) = (puzzle.move_name(action), puzzle.name());
+            format!(
+                "contests have no name for the move {name} of {puzzle}: expected a cube as {puzzle}:oriented, or an imported puzzle"
+            )
+        };
+        puzzle.contest_name(action).with_context(refusal)
+    };
+    Ok(puzzle.in_hand(instance, moves).iter().map(named).collect::<Result<Vec<_>>>()?.join("."))
+}
+
+/// Refuses a puzzle whose moves have no names in contests.
+///
+/// # Errors
+/// Names a move.
+pub(super) fn check_names<P: Notation>(puzzle: &P) -> Result<()> {
+    (0..puzzle.move_count() as Move).try_for_each(|action| path(puzzle, "", &[action]).map(drop))
 }
 
 /// Reads a solution of an instance as a submission has it.
@@ -87,10 +107,17 @@ pub(super) fn parse_path<P: Notation>(puzzle: &P, instance: &str, path: &str) ->
     puzzle.parse_solution(instance, &path.replace('.', " "))
 }
 
-/// A submission, line by line: the names of its columns, then the moves of each id.
-pub(super) fn submission(columns: [&str; 2], rows: impl IntoIterator<Item = (String, String)>) -> String {
-    let lines = rows.into_iter().map(|(id, path)| format!("{id},{path}\n"));
-    std::iter::once(format!("{},{}\n", columns[0], columns[1])).chain(lines).collect()
+/// A submission: the names of its columns, then the moves of each id.
+///
+/// # Errors
+/// If a row cannot be written.
+pub(super) fn submission(columns: [&str; 2], rows: impl IntoIterator<Item = (String, String)>) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns)?;
+    for (id, path) in rows {
+        writer.write_record([id, path])?;
+    }
+    writer.into_inner().map_err(|error| anyhow!("{error}"))
 }
 
 /// The moves of each id of a submission, as they are written.

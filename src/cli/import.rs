@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
     after_help = "Each puzzle becomes NAME.json, for --puzzle, and its instances NAME.csv, for bench and improve."
 )]
 pub(super) struct Args {
-    /// puzzle_info.csv and puzzles.csv (Santa 2023), or puzzle_info.json and test.csv (the contests of CayleyPy); of one of
-    /// a pair, the other is looked for beside it
+    /// puzzle_info.csv and puzzles.csv (Santa 2023), or puzzle_info.json and test.csv (the contests of CayleyPy). Given one file
+    /// of a pair, import looks for the other beside it
     #[arg(required = true, num_args = 1..=2)]
     files: Vec<PathBuf>,
     /// Folder for the files
     #[arg(long, default_value = ".", value_name = "DIR")]
     out: PathBuf,
-    /// Name of a puzzle whose file has none [default: that of the folder of the file]
+    /// Name of a puzzle whose file gives none [default: the name of the file's folder]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -55,7 +55,7 @@ pub(super) fn run(args: Args) -> Ending {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("--out: cannot create the folder {}", args.out.display()))
         .or_input()?;
-    let mut written = 0;
+    let (mut written, mut names) = (0, Vec::new());
     for (number, kind) in kinds.iter().enumerate() {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == number).collect();
         // Instances of one kind may have several goals: each is a puzzle of its own.
@@ -68,6 +68,10 @@ pub(super) fn run(args: Args) -> Ending {
         for (i, goal) in goals.iter().enumerate() {
             let suffix = if i == 0 { String::new() } else { format!("-{}", i + 1) };
             let name = kind.name.replace(['/', '\\', ' '], "_") + &suffix;
+            if names.contains(&name) {
+                return Err(anyhow!("two puzzles would be written to {name}.json")).or_input();
+            }
+            names.push(name.clone());
             let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == **goal).collect();
             match puzzle(&name, kind, goal) {
                 Ok(puzzle) => {
@@ -96,27 +100,34 @@ struct Imported {
 fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, String)> {
     let mut kinds = None;
     let mut tables = None;
-    let folder = |path: &Path| path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    let beside = ["puzzle_info.csv", "puzzles.csv", "puzzle_info.json", "test.csv"]
-        .map(|name| folder(&args.files[0]).join(name));
-    let others = beside.into_iter().filter(|path| args.files.len() == 1 && path.is_file());
-    for path in args.files.iter().cloned().chain(others) {
+    let mut paths = args.files.clone();
+    let mut next = 0;
+    while let Some(path) = paths.get(next).cloned() {
+        next += 1;
         let in_file = || path.display().to_string();
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        if bytes.trim_ascii_start().starts_with(b"{") {
+        let other = if bytes.trim_ascii_start().starts_with(b"{") {
             let stem = args
                 .name
                 .clone()
                 .or_else(|| Some(fs::canonicalize(&path).ok()?.parent()?.file_name()?.to_str()?.into()));
             let kind = kind_of_json(&bytes, stem.unwrap_or_else(|| "puzzle".into())).with_context(in_file)?;
-            kinds.get_or_insert(vec![kind]);
+            ensure!(kinds.replace(vec![kind]).is_none(), "{}: a second file with moves", path.display());
+            "test.csv"
         } else if let Some(table) = Table::read(&bytes, "allowed_moves").with_context(in_file)? {
-            kinds.get_or_insert(kinds_of_table(&table).with_context(in_file)?);
+            let of_table = kinds_of_table(&table).with_context(in_file)?;
+            ensure!(kinds.replace(of_table).is_none(), "{}: a second file with moves", path.display());
+            "puzzles.csv"
         } else if let Some(table) = Table::read(&bytes, STATES).with_context(in_file)? {
-            tables.get_or_insert((table, path));
+            ensure!(tables.is_none(), "{}: a second file with instances", path.display());
+            let is_of_kinds = table.column(&["puzzle_type"]).is_ok();
+            tables = Some((table, path.clone()));
+            if is_of_kinds { "puzzle_info.csv" } else { "puzzle_info.json" }
         } else {
             bail!("{}: expected moves (allowed_moves, or generators in JSON) or instances ({STATES})", path.display());
-        }
+        };
+        let other = path.with_file_name(other);
+        paths.extend((args.files.len() == 1 && paths.len() == 1 && other.is_file()).then_some(other));
     }
     let kinds = kinds.context("no file has the moves: name puzzle_info.csv or puzzle_info.json as well")?;
     let Some((table, path)) = tables else { return Ok((kinds, Vec::new(), String::new())) };
@@ -301,9 +312,17 @@ fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], id_name: &
     if !rows.is_empty() {
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record([id_name, STATES])?;
+        let mut refused = Vec::new();
         for row in rows {
             let words = row.state.iter().map(|symbol| in_words(&puzzle.words, symbol)).collect::<Result<Vec<_>>>();
-            writer.write_record([&*row.id, &words.with_context(|| format!("instance {}", row.id))?.join(" ")])?;
+            match words {
+                Ok(words) if words.len() == row.goal.len() => writer.write_record([&*row.id, &words.join(" ")])?,
+                _ => refused.push(&*row.id),
+            }
+        }
+        if !refused.is_empty() {
+            let ids = refused.join(", ");
+            writeln!(io::stdout(), "{name}: left out, since they do not have the symbols of the solved state: {ids}")?;
         }
         let path = folder.join(format!("{name}.csv"));
         write_whole(&path, &writer.into_inner().map_err(|error| anyhow!("{error}"))?)?;

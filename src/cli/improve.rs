@@ -25,13 +25,15 @@ use std::time::{Duration, Instant};
 
 /// The lengths of the windows.
 const WINDOWS: std::ops::RangeInclusive<usize> = 8..=40;
-/// Without --for: this many rounds over all solutions that shorten none end it.
+/// Rounds without a shorter solution before improve ends, without --for.
 const LAST_ROUNDS: u32 = 10;
 /// The file is written again at most this often.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Stopped or killed, it goes on from the --out file with the same command.")]
+#[command(
+    after_help = "The --out file is written every few seconds; after a stop or a kill, the same command goes on from it."
+)]
 pub(super) struct Args {
     /// The known solutions: a file with the columns id,moves or initial_state_id,path
     solutions: PathBuf,
@@ -43,10 +45,10 @@ pub(super) struct Args {
     out: PathBuf,
     #[command(flatten)]
     flags: SolverFlags,
-    /// Stop after this time, such as 10m or 2h [default: when ten rounds over all solutions have shortened none]
+    /// Stop after this time, such as 10m or 2h [default: after ten rounds that shorten no solution]
     #[arg(long = "for", value_name = "TIME", value_parser = quantity::duration)]
     time: Option<f64>,
-    /// States around a solution, among which the shortest path is taken
+    /// States kept around a solution in the search for a shorter path
     #[arg(long, default_value = "3e5", value_name = "N", value_parser = quantity::positive_count)]
     states: u64,
 }
@@ -74,11 +76,7 @@ impl Visitor for Improve {
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let Improve { args, stop } = self;
-        let begun = Instant::now();
-        let is_over = || {
-            let is_late = args.time.is_some_and(|seconds| begun.elapsed().as_secs_f64() > seconds);
-            is_late || stop.load(Ordering::Relaxed)
-        };
+        let is_over = || stop.load(Ordering::Relaxed);
         if entry.puzzle().own_costs().is_some() {
             return Err(anyhow!("--move-costs: improve counts moves: leave it out")).or_input();
         }
@@ -87,7 +85,15 @@ impl Visitor for Improve {
         let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
         let (mut known, columns) = read(&*puzzle, &args).or_input()?;
-        let mut file = Output { path: &args.out, columns, written: None };
+        let mut file = Output { path: &args.out, columns, written: Instant::now(), is_stale: true };
+        file.write(&*puzzle, &known).or_input()?;
+        if let Some(seconds) = args.time {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_secs_f64(seconds));
+                stop.store(true, Ordering::Relaxed);
+            });
+        }
         let length = |known: &[Known<P::State>]| known.iter().map(|known| known.moves.len()).sum::<usize>();
         let first = length(&known);
         note!("costar: {} solutions, {} moves in all", known.len(), grouped(first as u64));
@@ -109,13 +115,12 @@ impl Visitor for Improve {
                 }
                 let Known { start, moves, .. } = &known[i];
                 let window = Window::random(&*puzzle, start, moves, goal, &mut generator);
-                let Some(better) =
-                    window.and_then(|window| window.search(&mut solver, start, moves, &stop).transpose())
-                else {
-                    continue;
-                };
+                file.write_from_time_to_time(&*puzzle, &known)?;
+                let found = window.and_then(|window| window.search(&mut solver, start, moves, &stop).transpose());
+                let Some(better) = found else { continue };
+                let better = better.inspect_err(|_| drop(file.write(&*puzzle, &known)))?;
                 // What a search has changed may be shortened with the moves beside it.
-                let better = shortened(&*puzzle, start, &better?, narrow(args.states), &stop);
+                let better = shortened(&*puzzle, start, &better, narrow(args.states), &stop);
                 take(&*puzzle, &mut known, i, better, &mut file)?;
                 rounds = 0;
             }
@@ -145,9 +150,8 @@ fn take<P: Puzzle>(
     if moves.len() < before && solves(puzzle, &known[i].start, &moves) {
         note!("costar: {}: {} moves, before {before}", known[i].id, moves.len());
         known[i].moves = moves;
-        if file.written.is_none_or(|written| written.elapsed() > WRITE_EVERY) {
-            file.write(puzzle, known)?;
-        }
+        file.is_stale = true;
+        file.write_from_time_to_time(puzzle, known)?;
     }
     Ok(())
 }
@@ -161,14 +165,21 @@ struct Output<'a> {
     path: &'a Path,
     columns: [&'static str; 2],
     /// When it was last written.
-    written: Option<Instant>,
+    written: Instant,
+    /// Whether shorter solutions are known than it has.
+    is_stale: bool,
 }
 
 impl Output<'_> {
+    fn write_from_time_to_time<P: Puzzle>(&mut self, puzzle: &P, known: &[Known<P::State>]) -> Result<()> {
+        if self.is_stale && self.written.elapsed() > WRITE_EVERY { self.write(puzzle, known) } else { Ok(()) }
+    }
+
     fn write<P: Puzzle>(&mut self, puzzle: &P, known: &[Known<P::State>]) -> Result<()> {
-        let rows = known.iter().map(|known| (known.id.clone(), contest::path(puzzle, &known.text, &known.moves)));
-        write_whole(self.path, contest::submission(self.columns, rows).as_bytes())?;
-        self.written = Some(Instant::now());
+        let row = |known: &Known<_>| Ok((known.id.clone(), contest::path(puzzle, &known.text, &known.moves)?));
+        let rows = known.iter().map(row).collect::<Result<Vec<_>>>()?;
+        write_whole(self.path, &contest::submission(self.columns, rows)?)?;
+        (self.written, self.is_stale) = (Instant::now(), false);
         Ok(())
     }
 }
@@ -233,6 +244,10 @@ impl<S: Copy + Eq> Window<S> {
 /// The instances with the shortest of their known solutions, and the columns of a submission.
 #[expect(clippy::type_complexity, reason = "instances of any puzzle")]
 fn read<P: Puzzle>(puzzle: &P, args: &Args) -> Result<(Vec<Known<P::State>>, [&'static str; 2])> {
+    let is_same =
+        fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
+    ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
+    contest::check_names(puzzle)?;
     let bytes = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     let name = args.instances.display();
     let table = Table::read(&bytes(&args.instances)?, STATES).with_context(|| name.to_string())?;

@@ -173,8 +173,8 @@ impl ModelConfig {
     }
 }
 
-/// Whether networks for a puzzle serve another one: itself, and a cube held still the one that is solved in any orientation,
-/// whose states and moves have the same form.
+/// Whether a network for one puzzle can evaluate another: the same one, or `cubeN` with a network for `cubeN:oriented`, whose
+/// states and moves have the same form.
 pub fn serves(trained_for: &str, puzzle: &str) -> bool {
     let are_cubes = CubeN::parse_name(puzzle).is_some_and(|(size, metric)| {
         metric == Metric::Quarter && CubeN::parse_name(trained_for) == Some((size, Metric::Oriented))
@@ -196,10 +196,13 @@ pub fn check_rules<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a puzzle has the rules of the file beside a model; true unless both come from files.
+/// Whether a puzzle has the rules of the file beside a model; true where there is none, unless costar has a cube of that name.
 fn has_rules_of<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<bool> {
     let file = folder.join(PUZZLE);
-    let Some(rules) = puzzle.rules_crc32().filter(|_| file.is_file()) else { return Ok(true) };
+    let Some(rules) = puzzle.rules_crc32() else { return Ok(true) };
+    if !file.is_file() {
+        return Ok(puzzle.file().is_none() || CubeN::parse_name(&puzzle.name()).is_none());
+    }
     let description = Description::read(&file).map_err(|error| Error::Data(error.to_string()))?;
     Ok(description.rules_crc32() == rules)
 }

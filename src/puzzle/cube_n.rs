@@ -166,14 +166,9 @@ fn all(size: usize) -> u16 {
     (1 << size) - 1
 }
 
-/// One permutation of stickers after another.
-fn after(first: &[u16], then: &[u16]) -> Vec<u16> {
-    then.iter().map(|&from| first[usize::from(from)]).collect()
-}
-
-/// The colours of stickers after a permutation.
-fn moved(colours: &[u8], from: &[u16]) -> Vec<u8> {
-    from.iter().map(|&from| colours[usize::from(from)]).collect()
+/// Colours, or another permutation, after a permutation of stickers.
+fn moved<T: Copy>(values: &[T], from: &[u16]) -> Vec<T> {
+    from.iter().map(|&from| values[usize::from(from)]).collect()
 }
 
 /// The 24 ways to turn the whole cube, the identity first.
@@ -191,7 +186,7 @@ fn rotations(size: usize, places: &[Point]) -> Vec<Rotation> {
         for one in &quarter {
             let frame = rotation.frame.map(|face| one.frame[face]);
             if found.iter().all(|other| other.frame != frame) {
-                found.push(Rotation { frame, from: after(&rotation.from, &one.from) });
+                found.push(Rotation { frame, from: moved(&rotation.from, &one.from) });
             }
         }
         next += 1;
@@ -290,13 +285,15 @@ impl CubeN {
         self.turns.iter().map(|turn| (turn.name(self.size), turn.permutation(&places))).collect()
     }
 
-    /// The moves as contests have them: their names, and permutations of stickers in the order of contests.
+    /// The moves as contests have them: their names, and permutations of stickers in the order of contests. None but those of
+    /// a cube that is held still.
     pub fn contest_turns_by_name(&self) -> Vec<(String, Vec<u16>)> {
         let each = (self.size * self.size) as u16;
         let renumbered = |sticker: u16| CONTEST_FACES[usize::from(sticker / each)] as u16 * each + sticker % each;
         let turns = self.named_turns();
         let moved = |from: &[u16]| (0..6 * each).map(|i| renumbered(from[usize::from(renumbered(i))])).collect();
-        self.moves().map(|action| (self.contest_name(action as Move), moved(&turns[action].1))).collect()
+        let named = |action: usize| Some((self.contest_name(action as Move)?, moved(&turns[action].1)));
+        self.moves().filter_map(named).collect()
     }
 
     /// The logarithm of the number of states: corners, with edges in the middle if there are, then 24 pieces of each other
@@ -351,7 +348,7 @@ impl CubeN {
         (0..quarters).fold(frame, |frame, _| rotation.frame.map(|face| frame[face]))
     }
 
-    /// The moves that a turn of the held cube is, and the quarters by which the whole cube is turned after them.
+    /// Moves that make a turn of the held cube, and the quarter turns of the whole cube after them.
     fn moves_of(&self, turn: Turn) -> (Vec<Move>, u8) {
         if self.metric == Metric::OuterBlock {
             // Each edge of a stretch of layers is a block from the face to there.
@@ -408,8 +405,8 @@ impl CubeN {
         (is_certain && !turns.is_empty()).then_some(turns)
     }
 
-    /// The name of a move as contests write it: `-f0`.
-    pub(super) fn contest_name(&self, action: Move) -> String {
+    /// The name of a move as contests write it, `-f0`, for a cube that is held still.
+    pub(super) fn contest_name(&self, action: Move) -> Option<String> {
         let Turn { face, layers, quarters } = self.turns[usize::from(action)];
         let layer = layers.trailing_zeros() as usize;
         // Layers of d are counted from D.
@@ -418,7 +415,7 @@ impl CubeN {
             1 => ('r', layer, quarters == 3),
             _ => ('f', layer, quarters == 3),
         };
-        format!("{}{letter}{layer}", if is_inverse { "-" } else { "" })
+        self.is_still().then(|| format!("{}{letter}{layer}", if is_inverse { "-" } else { "" }))
     }
 
     /// Stickers in the order of contests, U F R B L D with the symbols A to F or 0 to 5, of a cube that is held still; `None`
@@ -436,8 +433,7 @@ impl CubeN {
         (self.is_still() && is_one).then(|| (0..6 * each).map(|i| colour(i / each, i % each)).collect())
     }
 
-    /// Reads moves of a cube whose corner DBL is home, or of one in the hand, by the face of the hand that each face of the
-    /// held cube is.
+    /// Reads moves; `frame` gives the hand's face for each face of the held cube.
     fn read_in(&self, mut frame: Frame, text: &str) -> Result<Vec<Move>, ParseError> {
         let mut moves = Vec::new();
         for turn in self.turns(text)? {
@@ -533,10 +529,14 @@ impl CubeN {
                     pieces
                 };
                 let (found, expected) = (pieces(colours), pieces(&goal));
-                if let Some((wrong, _)) = found.iter().zip(&expected).find(|(one, other)| one != other) {
+                let count = |all: &[Vec<u8>], piece: &Vec<u8>| all.iter().filter(|other| *other == piece).count();
+                if let Some(wrong) = found.iter().find(|piece| count(&found, piece) > count(&expected, piece)) {
                     let name = ["centre", "edge", "corner"][wrong.len() - 1];
                     let letters: String = wrong.iter().map(|&colour| FACES[usize::from(colour)]).collect();
-                    return Err(format!("the {name} {letters} is there too often"));
+                    return Err(match count(&expected, wrong) {
+                        0 => format!("the {name} {letters} is no real piece"),
+                        _ => format!("the {name} {letters} is there too often"),
+                    });
                 }
             }
             Ok(())
@@ -687,10 +687,10 @@ mod tests {
                 assert_eq!(still.parse(&listed.join(separator)), Ok(ours), "{text}");
             }
             let ours: Vec<Move> = still.parse_moves(&text).expect("moves");
-            let again = ours.iter().map(|&action| still.contest_name(action)).collect::<Vec<_>>().join(".");
+            let again = ours.iter().filter_map(|&action| still.contest_name(action)).collect::<Vec<_>>().join(".");
             assert_eq!(still.parse_moves(&again), Ok(ours), "{again}");
         }
-        assert_eq!(still.contest_name(0), "-d3");
+        assert_eq!(still.contest_name(0).as_deref(), Some("-d3"));
         assert_eq!(still.parse("-f0.r2.-d1"), still.parse("F' 3R 3U"));
         assert_eq!(still.parse("-f0.r2.-d1"), still.parse("f0_inv r2 d1_inv"));
         let any = cube(4, Metric::Quarter);
@@ -754,6 +754,21 @@ mod tests {
         assert!(refusal.is_ok(), "centres may be anywhere: {refusal:?}");
         let refusal = swapped(6, &[(7, 36 + 8)]).expect_err("centres of two kinds");
         assert!(refusal.contains("centre"), "{refusal}");
+        let four = cube(4, Metric::Quarter);
+        let faces: Vec<String> = FACES.iter().map(|face| face.to_string().repeat(16)).collect();
+        for separator in ["", " ", "\n"] {
+            assert_eq!(four.parse(&faces.join(separator)), Ok(four.goals()[0]), "six lines are six faces");
+        }
+        // All corners in two colours.
+        let two = faces.concat().replace('U', "1").replace('R', "U").replace('1', "R");
+        let corners = |(i, letter): (usize, char)| match (i / 16, [0, 3, 12, 15].contains(&(i % 16))) {
+            (0 | 1, _) | (_, false) => letter,
+            _ => 'U',
+        };
+        let text: String = two.chars().enumerate().map(corners).collect();
+        assert!(four.parse(&text).is_err());
+        let text = format!("RUURUUUUUUUURUURRRRRRUURRUURRRRR{}", faces[2..].concat());
+        assert!(four.parse(&text).is_err_and(|refusal| refusal.to_string().contains("six colours")));
     }
 
     #[test]

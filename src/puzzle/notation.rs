@@ -39,9 +39,9 @@ pub trait Notation: Rules {
     /// If `action` is not below [`Rules::move_count`].
     fn move_name(&self, action: Move) -> String;
 
-    /// The name of a move in the files of contests.
-    fn contest_name(&self, action: Move) -> String {
-        self.move_name(action)
+    /// The name of a move in the files of contests; `None` if they have no such move.
+    fn contest_name(&self, action: Move) -> Option<String> {
+        Some(self.move_name(action))
     }
 
     /// Reads moves by name.

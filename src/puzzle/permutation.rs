@@ -141,7 +141,7 @@ impl<const N: usize> Permutation<N> {
             let mut same = names().enumerate().filter(|(_, name)| name.to_lowercase() == word.to_lowercase());
             same.next().filter(|_| same.next().is_none())
         };
-        let in_contest = || names().position(|name| description::contest_name(name) == word);
+        let in_contest = || names().position(|name| self.description.contest_name(name) == word);
         let found = names().position(|name| name == word).or_else(|| in_any_case().map(|(action, _)| action));
         let found = found.or_else(in_contest);
         found.map(|action| action as Move).ok_or_else(|| {
@@ -225,7 +225,7 @@ impl<const N: usize> Rules for Permutation<N> {
     }
 
     fn rules_crc32(&self) -> Option<u32> {
-        self.description.cube.is_none().then(|| self.description.rules_crc32())
+        Some(self.description.rules_crc32())
     }
 
     fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
@@ -266,12 +266,11 @@ impl<const N: usize> Notation for Permutation<N> {
         self.names[usize::from(action)].clone()
     }
 
-    /// An inverse has a `-` before it.
-    fn contest_name(&self, action: Move) -> String {
-        if let Some(cube) = &self.description.cube {
-            return cube.contest_name(action);
+    fn contest_name(&self, action: Move) -> Option<String> {
+        match &self.description.cube {
+            Some(cube) => cube.contest_name(action),
+            None => Some(self.description.contest_name(&self.names[usize::from(action)])),
         }
-        description::contest_name(&self.names[usize::from(action)])
     }
 
     fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {

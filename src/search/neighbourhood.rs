@@ -64,8 +64,8 @@ impl<P: Puzzle> Neighbourhood<'_, P> {
     }
 }
 
-/// The shortest solution among the states around a known one: at most `most_states` of them, the nearest ones. Moves count
-/// 1 each. The known solution, where it is not shorter, where `stop` is set, or if it is none.
+/// The shortest solution among the states around a known one: those of its path, and the nearest others until there are about
+/// `most_states`. Moves count 1 each. Returns `moves` if no path is shorter, if `stop` is set, or if `moves` does not solve.
 pub fn shortened<P: Puzzle>(
     puzzle: &P,
     start: &P::State,

@@ -50,8 +50,8 @@ pub fn find(name: &str) -> Result<PathBuf> {
     })
 }
 
-/// The folder of a puzzle's own model on the search path, or that of a puzzle whose networks [serve](serves) it. It has the
-/// puzzle's name, with `-` for `:`; a folder of that name in the current one does not count.
+/// The folder of a puzzle's own model on the search path, else of a model that [serves] it. It has the puzzle's name, with `-`
+/// for `:`; a folder of that name in the current one does not count.
 ///
 /// # Errors
 /// If there is none.

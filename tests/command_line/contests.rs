@@ -107,8 +107,7 @@ fn a_contest_of_cayleypy_is_read() {
     let ran = run(&words);
     assert_eq!((ran.code, &*ran.out), (0, "initial_state_id,path\n0,L\n1,X\n"), "{}", ran.err);
     // The Megaminx of the contest numbers the stickers; costar's own has their colours, and a network.
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles/megaminx.json");
-    let own = Description::read(&own).expect("a puzzle");
+    let own = costar::registry::included("megaminx").expect("it comes with costar");
     let moves: serde_json::Map<_, _> = own.contest_moves().map(|(name, from)| (name, from.into())).collect();
     let state: Vec<String> = own.contest_moves().next().expect("a move").1.iter().map(u16::to_string).collect();
     let info = serde_json::json!({"central_state": (0..120).collect::<Vec<_>>(), "generators": moves});
@@ -124,6 +123,14 @@ fn a_contest_of_cayleypy_is_read() {
 }
 
 #[test]
+fn a_file_with_the_name_of_a_cube_has_no_network_of_the_cube() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/test-data/puzzles/cube4.json");
+    assert!(refused(&["solve", "--puzzle", file, "--model", "cube4-oriented", "f0"]).contains("other rules"));
+    let ran = run(&["solve", "--puzzle", "cube4", "--max-seconds", "20", "x R 2U'"]);
+    assert!(ran.code == 0 && ran.out.contains("2 moves"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
 fn files_that_are_none_of_a_contest_are_refused() {
     let (_folder, path) = temporary();
     let [plain, table] = [path("plain.txt"), path("table.csv")];
@@ -132,6 +139,10 @@ fn files_that_are_none_of_a_contest_are_refused() {
     assert!(refused(&["import", &plain]).contains("expected moves"));
     assert!(refused(&["import", &table]).contains("no file has the moves"));
     assert!(refused(&["import", &path("nosuch")]).contains("nosuch"));
+    let numbered = path("numbered.csv");
+    fs::write(&numbered, "id,initial_state\n0,R U\n").expect("a file");
+    let words = ["bench", "--puzzle", "cube4:htm", "--search", "bfs", "--format", "submission", &numbered];
+    assert!(refused(&words).contains("contests have no name for the move"));
     let words = ["bench", "--heuristic", "zero", "--search", "bfs", "--format", "submission", &plain];
     assert!(refused(&words).contains("the instances have no ids"));
     fs::write(path("info.json"), r#"{"generators": {"a": [0, 0]}}"#).expect("a file");

@@ -1,8 +1,8 @@
 //! The laws of every puzzle, and what is special about each.
 
 use costar::heuristic::{PuzzleHeuristics as _, exact_distances, zero};
-use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube_n::{CubeN, Metric};
+use costar::puzzle::cube2::Cube2;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35, Puzzle48};

@@ -255,10 +255,11 @@ impl Sheet {
             counts.filter(|&count| count > 0).collect::<Vec<_>>()
         };
         let wide = [vec![size * size], vec![4 * size; size], vec![size * size]].concat();
+        let each = size * size;
+        // The faces of a 4×4×4, one a line, have as many facelets as the rows of a wide net.
         let is_net = [rows(&|c| c == '\n'), rows(&char::is_whitespace)]
             .iter()
-            .any(|rows| *rows == net_rows(size) || *rows == wide);
-        let each = size * size;
+            .any(|rows| *rows == net_rows(size) || *rows == wide && wide != [each; 6]);
         let sheet = match (is_net && labels.is_none(), labels) {
             (true, _) => Sheet { facelets: from_net(&facelets, size), each, order: Some(ORDERS[0]) },
             (false, order) => Sheet { facelets, each, order },
@@ -490,6 +491,9 @@ fn colours_of_small(letters: &[char]) -> Result<[char; 6], ParseError> {
     let mut others: Vec<char> = letters.iter().copied().filter(|letter| !home.contains(letter)).collect();
     others.sort_unstable();
     others.dedup();
+    if others.len() != 3 {
+        return Err(impossible("the corners have no six colours".into()));
+    }
     let mut colours = [' '; 6];
     for (letter, facelet) in home.into_iter().zip(CORNER_FACELETS[DBL]) {
         let meetings =

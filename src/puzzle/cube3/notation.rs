@@ -35,7 +35,7 @@ pub(in crate::puzzle) struct WrittenTurn {
 ///
 /// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S (both middle layers if their number is even); the whole cube
 ///   x y z, also `[r] [u] [f]`. Then nothing, a prime, 2 or 3, or both, also behind a space or as an exponent: `R 2`, `R^-1`.
-/// - On a cube of more than 3 layers also `3Rw` and `3r`, so many layers, `2R`, the second layer alone, and `2-3Rw`.
+/// - On a cube of more than 3 layers also `3Rw` and `3r`, that many layers, `2R`, the second layer alone, and `2-3Rw`.
 /// - `(…)3`, `{…}3`, `(…)x3`, `(…)^3`, `(…) × 3`, `(…) x 3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is
 ///   A B A' B', and `[A: B]` is A B A'.
 /// - Spaces, commas, bars and dots between turns, quotation marks around all of them, comments from `//` or `#` to the end

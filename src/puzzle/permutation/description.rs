@@ -31,6 +31,7 @@ pub struct Description {
     pub(super) geometry: Option<Geometry>,
     /// The notation of a cube that no file describes.
     pub(super) cube: Option<Arc<CubeN>>,
+    renames_moves: bool,
 }
 
 impl Description {
@@ -109,7 +110,17 @@ impl Description {
         }
         let inverses = moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect();
         let geometry = geometry::read(object, goal.len(), &moves, refuse)?;
-        Ok(Description { name, text: text.to_owned(), symbols, goal, moves, inverses, geometry, cube: None })
+        Ok(Description {
+            name,
+            text: text.to_owned(),
+            symbols,
+            goal,
+            moves,
+            inverses,
+            geometry,
+            cube: None,
+            renames_moves: false,
+        })
     }
 
     /// A cube of any size.
@@ -124,6 +135,7 @@ impl Description {
             moves,
             geometry: None,
             cube: Some(Arc::new(cube)),
+            renames_moves: false,
         }
     }
 
@@ -147,6 +159,21 @@ impl Description {
         sum.finalize()
     }
 
+    /// The same puzzle, whose names of moves differ from those of contests.
+    pub fn that_comes_with_costar(self) -> Description {
+        Description { renames_moves: true, ..self }
+    }
+
+    /// The name of a move in the files of contests: `-U` for `U'` and `M_U_inv` of a puzzle that comes with costar.
+    pub(super) fn contest_name(&self, name: &str) -> String {
+        let bare = name.strip_prefix("M_").unwrap_or(name);
+        match bare.strip_suffix("_inv").or_else(|| bare.strip_suffix('\'')) {
+            _ if !self.renames_moves => name.to_owned(),
+            Some(bare) => format!("-{bare}"),
+            None => bare.to_owned(),
+        }
+    }
+
     /// The symbol at each position of the goal.
     pub fn goal(&self) -> impl Iterator<Item = &str> {
         self.goal.iter().map(|&symbol| self.symbols[usize::from(symbol)].as_str())
@@ -154,7 +181,7 @@ impl Description {
 
     /// The moves as contests have them: names and permutations.
     pub fn contest_moves(&self) -> impl Iterator<Item = (String, &[u16])> {
-        self.moves.iter().map(|(name, from)| (contest_name(name), &from[..]))
+        self.moves.iter().map(|(name, from)| (self.contest_name(name), &from[..]))
     }
 
     /// The number of positions.
@@ -199,13 +226,6 @@ fn derive_inverses(moves: &mut Vec<(String, Vec<u16>)>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The name of a move in the files of contests: `-U` for `U'` and for `M_U_inv`.
-pub(super) fn contest_name(name: &str) -> String {
-    let name = name.strip_prefix("M_").unwrap_or(name);
-    let bare = name.strip_suffix("_inv").or_else(|| name.strip_suffix('\''));
-    bare.map_or_else(|| name.to_owned(), |bare| format!("-{bare}"))
 }
 
 /// The normal form of names of moves: any character for a prime is `'`, also behind a space.

@@ -64,7 +64,7 @@ struct Level {
 /// The logarithm of the order of the group that permutations generate, by the random Schreier-Sims method (Leon, "On an
 /// algorithm for finding a base and a strong generating set for a group given by generating permutations", 1980).
 fn ln_order(generators: &[Positions]) -> f64 {
-    /// So many random elements in a row without a new generator end it: with a missing one, half of them would fail.
+    /// After this many random elements in a row without a new generator, none is missing: it would show in half of them.
     const ENOUGH: u32 = 30;
     let mut levels: Vec<Level> = Vec::new();
     generators.iter().for_each(|generator| add(&mut levels, generator.clone()));

@@ -29,6 +29,11 @@ pub(super) struct SymmetryMap {
 /// # Errors
 /// If there are too many symmetries, or too many choices.
 pub(super) fn find(puzzle: &Description) -> Result<Vec<SymmetryMap>, String> {
+    /// Inner layers of larger cubes can change places: there are too many symmetries, and looking for them takes seconds.
+    const LARGEST_CUBE: usize = 7;
+    if puzzle.cube.as_ref().is_some_and(|cube| cube.size() > LARGEST_CUBE) {
+        return Err(format!("they are not looked for in cubes of more than {LARGEST_CUBE} layers"));
+    }
     let matters = positions_that_matter(puzzle);
     let mut search = SymmetrySearch {
         goal: &puzzle.goal,
