@@ -74,7 +74,7 @@ const FILES: [(&str, &str); 10] = [
     ("lrx9", include_str!("../test-data/puzzles/lrx9.json")),
 ];
 
-/// The puzzle of a name in [`FILES`].
+/// The puzzle of a name, if it is a file that comes with costar.
 pub fn included(name: &str) -> Option<Description> {
     let (_, text) = FILES.iter().find(|(other, _)| *other == name)?;
     let description = Description::parse(text).expect("the included files are puzzles: a test reads them all");
