@@ -198,7 +198,7 @@ def test_a_model_is_loaded_for_a_puzzle_that_is_given():
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (lambda: costar.Puzzle("cube7"), "unknown puzzle"),
+        (lambda: costar.Puzzle("cube99"), "unknown puzzle"),
         (lambda: costar.Solver("cube3", search="quick"), "unknown search"),
         (lambda: costar.Solver("cube3", search="bfs", n=5), "`n`"),
         (lambda: costar.Solver("cube3", device="tpu"), "`device`.*tpu"),
