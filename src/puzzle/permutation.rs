@@ -28,7 +28,8 @@ use crate::random::generator;
 use classes::StateSymmetries;
 pub use description::{Description, MAX_POSITIONS};
 use rand::RngCore as _;
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 mod classes;
 mod description;
@@ -82,7 +83,6 @@ pub struct Permutation<const N: usize> {
     moves_are_odd: bool,
     /// Found when they are first needed.
     symmetries: OnceLock<Option<Arc<StateSymmetries<N>>>>,
-    walk_length: OnceLock<u32>,
 }
 
 impl<const N: usize> Permutation<N> {
@@ -106,16 +106,7 @@ impl<const N: usize> Permutation<N> {
         let moves_are_odd = description.symbols.len() == description.positions()
             && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
         let hashing = Arc::new(Hashing::new(&description));
-        Permutation {
-            description,
-            goal,
-            names,
-            tables,
-            hashing,
-            moves_are_odd,
-            symmetries: OnceLock::new(),
-            walk_length: OnceLock::new(),
-        }
+        Permutation { description, goal, names, tables, hashing, moves_are_odd, symmetries: OnceLock::new() }
     }
 
     /// The symmetries, if there are others than the identity. The log says why they are not found.
@@ -382,8 +373,17 @@ impl<const N: usize> Reversible for Permutation<N> {
         self.description.inverses[usize::from(action)].expect("a reversible puzzle has all inverses")
     }
 
-    /// From the number of states, and the growth of the first layers around the goal.
+    /// From the number of states, and the growth of the first layers around the goal. Counted once for each puzzle of a process:
+    /// a server asks with every list of puzzles.
     fn default_depth(&self) -> u32 {
-        *self.walk_length.get_or_init(|| size::walk_length(self))
+        static KNOWN: LazyLock<Mutex<HashMap<u32, u32>>> = LazyLock::new(Mutex::default);
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let rules = self.description.rules_crc32();
+        let found = known().get(&rules).copied();
+        found.unwrap_or_else(|| {
+            let length = size::walk_length(self);
+            known().insert(rules, length);
+            length
+        })
     }
 }

@@ -3,6 +3,7 @@
 use super::ServerConfig;
 use super::error::ApiError;
 use crate::error::Result;
+use crate::neural::model::serves;
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, NAMES, Visitor, has_own_rules, takes_goal, visit};
 use crate::solver::plan::ModelFacts;
@@ -99,7 +100,7 @@ fn kept_beside_models(config: &ServerConfig) -> Vec<(String, String)> {
 /// Adds the models that only this server offers, where they are of that puzzle.
 fn with_models(mut offer: Offer, extra: &[String]) -> Offer {
     let facts = extra.iter().filter_map(|model| models::facts(Some(model), &offer.puzzle).ok());
-    let own: Vec<_> = facts.filter(|facts| facts.puzzle == offer.name).collect();
+    let own: Vec<_> = facts.filter(|facts| serves(&facts.puzzle, &offer.name)).collect();
     offer.models.extend(own.into_iter().map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }));
     offer
 }
@@ -113,7 +114,7 @@ impl Visitor for Describe<'_> {
         let puzzle = &**entry.puzzle();
         let name = puzzle.name();
         let models = models::list(&name).into_iter();
-        let own_model = models::facts(None, &name).ok().filter(|facts| facts.puzzle == name);
+        let own_model = models::facts(None, &name).ok().filter(|facts| serves(&facts.puzzle, &name));
         Offer {
             puzzle: self.0.into(),
             name,
