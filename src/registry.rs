@@ -283,9 +283,9 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
 fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
     let description = Description::read(path).map_err(in_puzzle)?;
     let name = description.name();
-    // Puzzles of moves that permute positions are told apart by a checksum of their rules.
-    let is_told_apart = included(name).is_some() || CubeN::parse_name(name).is_some();
-    if has_own_rules(name) && !is_told_apart {
+    // A checksum of the rules distinguishes permutation puzzles of one name.
+    let has_checksum = included(name).is_some() || CubeN::parse_name(name).is_some();
+    if has_own_rules(name) && !has_checksum {
         let reason = format!("{}: there is a puzzle {name} already: give it another \"name\"", path.display());
         return Err(SettingError::new("puzzle", reason).into());
     }

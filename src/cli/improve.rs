@@ -119,7 +119,7 @@ impl Visitor for Improve {
                 let found = window.and_then(|window| window.search(&mut solver, start, moves, &stop).transpose());
                 let Some(better) = found else { continue };
                 let better = better.inspect_err(|_| drop(file.write(&*puzzle, &known)))?;
-                // What a search has changed may be shortened with the moves beside it.
+                // The new moves and those beside them may have a shorter path together.
                 let better = shortened(&*puzzle, start, &better, narrow(args.states), &stop);
                 take(&*puzzle, &mut known, i, better, &mut file)?;
                 rounds = 0;

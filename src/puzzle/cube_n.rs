@@ -22,7 +22,7 @@ use std::collections::HashMap;
 /// The sizes.
 pub const SIZES: std::ops::RangeInclusive<usize> = 4..=11;
 
-/// What counts as a move, and as solved.
+/// The turns that are one move, and the states that are solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// Quarter turns of single layers; any orientation is solved.
@@ -338,12 +338,9 @@ impl CubeN {
 
     /// The frame after the whole cube is turned by quarters about the axis of U, R or F.
     fn rotated(&self, frame: Frame, face: usize, quarters: u8) -> Frame {
-        let quarter = Turn { face, layers: all(self.size), quarters: 1 };
-        let is_quarter = |rotation: &&Rotation| {
-            // The neighbours of a face in the order in which a quarter turn takes them around.
-            let [from, to] = [[2, 4], [2, 0], [0, 1]][quarter.face];
-            rotation.frame[quarter.face] == quarter.face && rotation.frame[from] == to
-        };
+        // A quarter turn keeps its face, and takes one neighbour to the next.
+        let [from, to] = [[2, 4], [2, 0], [0, 1]][face];
+        let is_quarter = |rotation: &&Rotation| rotation.frame[face] == face && rotation.frame[from] == to;
         let rotation = self.rotations.iter().find(is_quarter).expect("every quarter turn is a way to turn the cube");
         (0..quarters).fold(frame, |frame, _| rotation.frame.map(|face| frame[face]))
     }

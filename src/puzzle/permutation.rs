@@ -94,15 +94,15 @@ impl<const N: usize> Permutation<N> {
         assert!(description.positions() <= N);
         // Positions beyond the last hold 0, and stay where they are.
         let goal = filled(&description.goal);
-        let mut names_and_tables = description.moves.clone();
-        if let Some(cube) = &description.cube {
-            names_and_tables = cube.named_turns();
-        }
+        let turns = match &description.cube {
+            Some(cube) => cube.named_turns(),
+            None => description.moves.clone(),
+        };
         let table = |(_, permutation): &(String, Vec<u16>)| {
             std::array::from_fn(|i| permutation.get(i).copied().unwrap_or(i as u16))
         };
-        let tables = names_and_tables.iter().map(table).collect();
-        let names = names_and_tables.into_iter().map(|(name, _)| name).collect();
+        let tables = turns.iter().map(table).collect();
+        let names = turns.into_iter().map(|(name, _)| name).collect();
         let moves_are_odd = description.symbols.len() == description.positions()
             && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
         let hashing = Arc::new(Hashing::new(&description));
