@@ -15,7 +15,7 @@ use costar::report::{Metrics, read_lines};
 use costar::sampler::{GENERATOR, Sampler, Samples, Walks};
 use costar::search::perimeter::Perimeter;
 use costar::train::checkpoint::Position;
-use costar::train::plan::{Schedule, TrainPlan};
+use costar::train::plan::{SamplerKind, Schedule, TrainPlan};
 use costar::train::targets::{Bellman, Labels};
 use costar::train::{Ended, Event, TrainOptions, Training, checkpoint, claim};
 use std::fs;
@@ -52,6 +52,7 @@ fn plan(learning_rate: f64) -> TrainPlan {
         ema: 0.0,
         sparse_states: 0.0,
         walk_samples: 1,
+        sampler: SamplerKind::Host,
     }
 }
 
@@ -411,6 +412,15 @@ fn averaged_weights_resume_to_the_same_bits() {
     resumes_to_the_same_bits(|out, from| {
         let plan = TrainPlan { ema: 0.95, schedule: Schedule::Constant, ..plan(1e-3) };
         begin(walks(), plan, out, from)
+    });
+}
+
+#[test]
+fn samples_made_on_the_device_resume_to_the_same_bits() {
+    resumes_to_the_same_bits(|out, from| {
+        let samples = Arc::new(Walks::new(Arc::new(Cube3)).with_walk_samples(6));
+        let plan = TrainPlan { sampler: SamplerKind::Device, walk_samples: 6, ..plan(1e-3) };
+        begin(samples, plan, out, from)
     });
 }
 

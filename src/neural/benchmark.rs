@@ -43,8 +43,8 @@ impl Learner {
     /// If the device fails.
     pub fn step_times(&mut self, batch: &Batch, seconds: f64) -> Result<StepTimes> {
         let device = self.device;
+        let uploaded = self.upload(batch)?;
         device.run(|| {
-            let uploaded = self.upload(batch);
             let time = |part: &mut dyn FnMut()| {
                 part();
                 device.synchronize();

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::puzzle::Encoding;
 use crate::random::generator;
-use crate::sampler::Batch;
+use crate::sampler::{Batch, DeviceBatch, DeviceWalks, Stream, WalkRules};
 use crate::tensors::operations::to_device;
 use crate::tensors::{caught, host_values, no_grad};
 use serde::{Deserialize, Serialize};
@@ -37,13 +37,6 @@ pub struct Losses {
     pub absolute_error: f64,
     /// Cross-entropy of the policy head, in nats; `None` without one.
     pub cross_entropy: Option<f64>,
-}
-
-/// A batch on the device.
-pub(super) struct Uploaded {
-    pub(super) rows: Tensor,
-    labels: Tensor,
-    policy_targets: Option<Tensor>,
 }
 
 /// Sums over processes that learn together.
@@ -195,11 +188,20 @@ impl Learner {
         Ok(())
     }
 
+    /// Learns from one batch of the host: see [`Learner::learn`].
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn step(&mut self, batch: &Batch, learning_rate: f64) -> Result<()> {
+        let batch = self.upload(batch)?;
+        self.learn(&batch, learning_rate)
+    }
+
     /// Learns from one batch: one optimizer step.
     ///
     /// # Errors
     /// If the device fails, for example because the batch does not fit its memory. The network is unusable then.
-    pub fn step(&mut self, batch: &Batch, learning_rate: f64) -> Result<()> {
+    pub fn learn(&mut self, batch: &DeviceBatch, learning_rate: f64) -> Result<()> {
         in_step(self.device, || {
             let (gradients, losses) = self.gradients(batch);
             self.descend(&gradients, &losses, learning_rate);
@@ -211,10 +213,10 @@ impl Learner {
     /// the same step.
     ///
     /// # Errors
-    /// See [`Learner::step`]; and those of `sums`.
-    pub fn step_together(
+    /// See [`Learner::learn`]; and those of `sums`.
+    pub fn learn_together(
         &mut self,
-        batch: &Batch,
+        batch: &DeviceBatch,
         learning_rate: f64,
         stop: bool,
         sums: &mut dyn Sums,
@@ -258,8 +260,8 @@ impl Learner {
     }
 
     /// Forward and backward pass: the gradients of [`Parameters::trained`], and the [losses](Learner::forward).
-    fn gradients(&self, batch: &Batch) -> (Vec<Tensor>, Tensor) {
-        let (loss, losses) = self.forward(&self.upload(batch));
+    fn gradients(&self, batch: &DeviceBatch) -> (Vec<Tensor>, Tensor) {
+        let (loss, losses) = self.forward(batch);
         (self.backward(&loss), losses)
     }
 
@@ -280,17 +282,37 @@ impl Learner {
         self.optimizer.steps
     }
 
-    pub(super) fn upload(&self, batch: &Batch) -> Uploaded {
+    /// Copies a batch to the device.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn upload(&self, batch: &Batch) -> Result<DeviceBatch> {
         let device = self.device.0;
-        Uploaded {
+        in_step(self.device, || DeviceBatch {
             rows: upload(batch.states.view(), device),
             labels: to_device(batch.labels.as_slice().expect("labels are contiguous"), device),
             policy_targets: self.config.policy.map(|_| upload(batch.policy_targets.view(), device)),
-        }
+        })
+    }
+
+    /// Walks on the device of the network.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn walks(&self, rules: &WalkRules, stream: Stream) -> Result<DeviceWalks> {
+        in_step(self.device, || DeviceWalks::new(rules, stream, self.device.0))
+    }
+
+    /// The next batch of walks on the device.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn next_batch(&self, walks: &mut DeviceWalks) -> Result<DeviceBatch> {
+        in_step(self.device, || walks.next_batch(self.config.policy.is_some()))
     }
 
     /// The minimized loss; and, without gradients, the four numbers of [`Losses`] in one tensor.
-    pub(super) fn forward(&self, batch: &Uploaded) -> (Tensor, Tensor) {
+    pub(super) fn forward(&self, batch: &DeviceBatch) -> (Tensor, Tensor) {
         let weights = self.parameters.weights(self.precision.kind());
         let output = self.network.forward(&weights, &batch.rows, true);
         let squared = output.values.mse_loss(&batch.labels, Reduction::Mean);

@@ -11,14 +11,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
+mod device;
 mod exact;
 mod move_pruning;
 mod sokoban;
 mod sparse_states;
 mod walks;
 
+pub use device::{DeviceBatch, DeviceWalks, Stream, WalkRules};
 pub use exact::{ExactSamples, known_costs};
 pub use sokoban::{random_level, sokoban};
+pub(crate) use walks::MIN_APART;
 pub use walks::{Walker, Walks};
 
 /// Generator of the samples; a run with another one cannot be resumed.
@@ -70,6 +73,11 @@ pub trait Samples: Send + Sync {
     /// Fills a batch for training. Override to train on a different mix of states.
     fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         self.fill(depths, generator, batch);
+    }
+
+    /// What is needed to make the same kind of samples on a device; `None` if that is not possible.
+    fn rules(&self) -> Option<WalkRules> {
+        None
     }
 }
 

@@ -92,6 +92,21 @@ impl MovePruning {
         self.inverses[usize::from(action)]
     }
 
+    /// Whether two moves commute.
+    pub(super) fn commute(&self, a: Move, b: Move) -> bool {
+        has(&self.commuting[usize::from(a)], b)
+    }
+
+    /// Whether a move merges with one made before into one move or none.
+    pub(super) fn merge(&self, made: Move, next: Move) -> bool {
+        has(&self.merging[usize::from(next)], made)
+    }
+
+    /// The most repetitions of a move, if there is a limit.
+    pub(super) fn max_repeats(&self, action: Move) -> Option<u8> {
+        Some(self.max_repeats[usize::from(action)]).filter(|&repeats| repeats > 0)
+    }
+
     /// Whether all moves commute.
     pub(super) fn all_commute(&self) -> bool {
         let moves = self.commuting.len();

@@ -2,7 +2,7 @@
 
 use super::move_pruning::MovePruning;
 use super::sparse_states::SparseStates;
-use super::{Batch, Children, Samples};
+use super::{Batch, Children, Samples, WalkRules};
 use crate::error::SettingError;
 use crate::puzzle::{Cost, Move, Puzzle, Reversible};
 use crate::random::{Generator, below};
@@ -15,20 +15,20 @@ use std::sync::Arc;
 /// the walk, an upper bound of the distance.
 #[derive(Debug)]
 pub struct Walks<P: Puzzle> {
-    puzzle: Arc<P>,
-    goals: Vec<P::State>,
-    pruning: MovePruning,
+    pub(super) puzzle: Arc<P>,
+    pub(super) goals: Vec<P::State>,
+    pub(super) pruning: MovePruning,
     /// Distances near the goals: labels where they are known.
-    exact: Option<Perimeter<P::State>>,
+    pub(super) exact: Option<Perimeter<P::State>>,
     with_children: bool,
     /// Samples of each walk, at most.
-    walk_samples: usize,
+    pub(super) walk_samples: usize,
     /// Share of a batch to learn from that consists of sparse states.
-    sparse_states: Option<(f64, SparseStates)>,
+    pub(super) sparse_states: Option<(f64, SparseStates)>,
 }
 
 /// The fewest moves between two samples of a walk: nearer ones are nearly the same.
-const MIN_APART: u32 = 4;
+pub(crate) const MIN_APART: u32 = 4;
 
 impl<P: Puzzle> Walks<P> {
     /// Walks from the puzzle's goals.
@@ -164,6 +164,10 @@ impl<P: Puzzle> Samples for Walks<P> {
             *place = state;
         }
         self.finish(&states, batch);
+    }
+
+    fn rules(&self) -> Option<WalkRules> {
+        self.rules()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls of libtorch: without gradients, with errors as values, and numbers read on the host. `operations` has what tch
-//! lacks.
+//! lacks; `moves` makes the moves of a puzzle on rows of a tensor.
 
+pub(crate) mod moves;
 pub(crate) mod operations;
 
 use std::cell::Cell;

@@ -15,7 +15,7 @@ use crate::neural::learner::Sums;
 use crate::neural::model::WEIGHTS;
 use crate::puzzle::Puzzle;
 use crate::registry::Entry;
-use crate::sampler::Batch;
+use crate::sampler::DeviceBatch;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,11 +115,11 @@ impl<P: Puzzle> Training<P> {
 
     /// Learns from a batch, together with the other ranks. Returns whether one of them is stopped, the same on all
     /// ranks; `false` without a group.
-    pub(super) fn step(&mut self, batch: &Batch, stop: &AtomicBool) -> Result<bool> {
+    pub(super) fn step(&mut self, batch: &DeviceBatch, stop: &AtomicBool) -> Result<bool> {
         let rate = self.learning_rate();
         match &self.group {
-            None => self.learner.step(batch, rate).map(|()| false),
-            Some(group) => self.learner.step_together(batch, rate, stop.load(Ordering::Relaxed), &mut &**group),
+            None => self.learner.learn(batch, rate).map(|()| false),
+            Some(group) => self.learner.learn_together(batch, rate, stop.load(Ordering::Relaxed), &mut &**group),
         }
     }
 }

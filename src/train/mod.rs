@@ -62,13 +62,13 @@ use crate::puzzle::Puzzle;
 use crate::registry::Entry;
 use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use crate::report::{Metrics, Prediction};
-use crate::sampler::{Sampler, Samples};
+use crate::sampler::{Batch, DeviceBatch, DeviceWalks, Sampler, Samples, Stream};
 use crate::search::perimeter::Perimeter;
 use crate::waiting::Waiting;
 use checkpoint::Position;
 use clock::Clock;
 use folder::cut_metrics;
-use plan::{TrainFacts, TrainPlan, resolve};
+use plan::{SamplerKind, TrainFacts, TrainPlan, resolve};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -278,15 +278,12 @@ impl<P: Puzzle> Training<P> {
         if self.is_finished() {
             return Ok(Ended::NothingLeft);
         }
-        let (rank, ranks, threads) = (self.rank(), self.ranks(), self.device.sampler_threads());
-        let labels = self.position.plan.labels;
-        let sampler = self.sampler(self.position.plan.batch_size);
-        let mut batches = sampler.stream(self.position.batches + rank, ranks, threads);
+        let (rank, ranks) = (self.rank(), self.ranks());
+        let mut batches = self.batches()?;
         let mut clock = Clock::start(&self.position);
         let mut stopped = self.is_stopped(stop)?;
         while !self.is_finished() && !stopped {
-            let mut batch = batches.next().ok_or_else(|| Error::Bug("a sampling thread has ended".into()))?;
-            labels.target::<P>().label(&mut self.learner, &mut batch)?;
+            let batch = self.next_batch(&mut batches)?;
             stopped = self.step(&batch, stop)?;
             self.position.batches += ranks;
             self.position.samples += self.samples_per_step();
@@ -313,9 +310,44 @@ impl<P: Puzzle> Training<P> {
         Sampler::new(Arc::clone(&self.samples), shape, plan.seed, plan.max_depth, batch_size)
     }
 
+    /// The batches of this rank, from the next one on.
+    fn batches(&self) -> Result<Batches> {
+        let TrainPlan { seed, max_depth, batch_size, sampler, .. } = *self.plan();
+        let (first, stride) = (self.position.batches + self.rank(), self.ranks());
+        match sampler {
+            SamplerKind::Host => {
+                let batches = self.sampler(batch_size).stream(first, stride, self.device.sampler_threads());
+                Ok(Batches::Host(Box::new(batches)))
+            }
+            SamplerKind::Device => {
+                let rules = self.samples.rules();
+                let rules = rules.ok_or_else(|| Error::Bug("the device cannot make these samples".into()))?;
+                let stream = Stream { seed, max_depth, batch_size, first, stride };
+                self.learner.walks(&rules, stream).map(Batches::Device)
+            }
+        }
+    }
+
+    fn next_batch(&mut self, batches: &mut Batches) -> Result<DeviceBatch> {
+        match batches {
+            Batches::Host(batches) => {
+                let mut batch = batches.next().ok_or_else(|| Error::Bug("a sampling thread has ended".into()))?;
+                self.position.plan.labels.target::<P>().label(&mut self.learner, &mut batch)?;
+                self.learner.upload(&batch)
+            }
+            Batches::Device(walks) => self.learner.next_batch(walks),
+        }
+    }
+
     fn learning_rate(&self) -> f64 {
         self.position.learning_rate()
     }
+}
+
+/// Where batches come from.
+enum Batches {
+    Host(Box<dyn Iterator<Item = Batch>>),
+    Device(DeviceWalks),
 }
 
 /// Bytes that exact labels may take.
@@ -330,6 +362,7 @@ fn facts<P: Puzzle>(entry: &Entry<P>, options: &TrainOptions, device: Device) ->
         moves: entry.puzzle().move_count(),
         inputs: encoding.symbols * (encoding.cells - encoding.fixed.len()),
         walks: entry.reverse().is_some(),
+        has_move_table: entry.puzzle().move_table().is_some(),
         default_depth: entry.samples()?.default_depth,
         cached_perimeter: entry.cached_perimeter(perimeter_bytes::<P>()),
         device,

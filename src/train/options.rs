@@ -54,10 +54,14 @@ pub struct TrainOptions {
     /// Longest scramble, in moves [default: the puzzle's; cube3: 26]
     #[cfg_attr(feature = "cli", arg(long, value_name = "D", value_parser = positive_count))]
     pub max_depth: Option<u64>,
-    /// Samples taken from each random walk; more are faster, but a batch has fewer independent walks [default: 1 for walks
-    /// up to 39 moves, else one per 7 moves, at most 16]
+    /// Samples taken from each random walk; more are faster, but batches share walks [default: 1 for walks up to 39
+    /// moves, else one per 7 moves, at most 16; with --sampler device one per 4 moves]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
     pub walk_samples: Option<u64>,
+    /// Where samples are made: host (by the processor's cores), device (as tensors, with --labels walks, on puzzles whose
+    /// moves are a table) or auto [default: auto, which is device on CUDA where it can, else host]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "auto|host|device"))]
+    pub sampler: Option<String>,
     /// Highest learning rate [default: 4e-3 for mlp, 1e-3 for resnet]
     #[serde(alias = "learning_rate")]
     #[cfg_attr(feature = "cli", arg(long, value_name = "X"))]

@@ -11,7 +11,7 @@ use crate::neural::network::{NetworkConfig, NetworkError, NetworkKind};
 use crate::neural::precision::Precision;
 use crate::puzzle::Encoding;
 use crate::quantity::{bytes, grouped};
-use crate::sampler::GENERATOR;
+use crate::sampler::{GENERATOR, MIN_APART};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::f64::consts::PI;
@@ -67,6 +67,55 @@ pub struct TrainPlan {
     /// Samples of each walk. Not written where it is 1, as in earlier versions.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub walk_samples: u64,
+    /// Where samples are made. Not written for the host, as in earlier versions.
+    #[serde(default, skip_serializing_if = "SamplerKind::is_host")]
+    pub sampler: SamplerKind,
+}
+
+/// Where samples are made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SamplerKind {
+    /// By threads of the host.
+    #[default]
+    Host,
+    /// On the network's device, as tensors.
+    Device,
+}
+
+impl SamplerKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_host(&self) -> bool {
+        *self == SamplerKind::Host
+    }
+
+    /// The sampler that the options name; `auto` is the device where that is a GPU and can make the samples.
+    fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<SamplerKind, SettingError> {
+        let name = &facts.puzzle;
+        let obstacle = if !facts.walks {
+            Some(format!("{name} has training samples of its own"))
+        } else if !facts.has_move_table {
+            Some(format!("the moves of {name} are no table that a device could use"))
+        } else if options.labels.as_deref().is_some_and(|labels| labels != "walks") {
+            Some("the device makes samples for `labels` walks alone".to_owned())
+        } else if options.sparse_states.is_some_and(|share| share > 0.0) {
+            Some("the device makes no sparse states".to_owned())
+        } else {
+            None
+        };
+        match (options.sampler.as_deref().unwrap_or("auto"), obstacle) {
+            ("auto", None) if facts.device.is_cuda() => Ok(SamplerKind::Device),
+            ("auto" | "host", _) => Ok(SamplerKind::Host),
+            ("device", None) => Ok(SamplerKind::Device),
+            ("device", Some(obstacle)) => {
+                Err(SettingError::new("sampler", format!("device: {obstacle}: choose host, or leave it out")))
+            }
+            (other, _) => {
+                let reason = format!("unknown sampler '{other}': expected auto, host or device");
+                Err(SettingError::new("sampler", reason))
+            }
+        }
+    }
 }
 
 fn one() -> u64 {
@@ -78,9 +127,14 @@ fn is_one(number: &u64) -> bool {
     *number == 1
 }
 
-/// Samples of each walk by default: measured in docs/experiments/walk-samples.md.
-fn default_walk_samples(max_depth: u64) -> u64 {
-    if max_depth < 40 { 1 } else { (max_depth / 7).min(16) }
+/// Samples of each walk by default: measured in docs/experiments/walk-samples.md. On a device, those of one walk are in
+/// batches far apart.
+fn default_walk_samples(max_depth: u64, sampler: SamplerKind) -> u64 {
+    match sampler {
+        SamplerKind::Host if max_depth < 40 => 1,
+        SamplerKind::Host => (max_depth / 7).min(16),
+        SamplerKind::Device => (max_depth / u64::from(MIN_APART)).max(1),
+    }
 }
 
 /// Units of the first layer of a dense network by default, for a number of inputs (cells × symbols).
@@ -140,6 +194,8 @@ pub struct TrainFacts {
     pub inputs: usize,
     /// Whether its samples are walks from the goals.
     pub walks: bool,
+    /// Whether its moves are data, so that a device can make them.
+    pub has_move_table: bool,
     /// Moves of the longest scramble by default.
     pub default_depth: u32,
     /// Depth of the deepest perimeter in the cache that fits into memory.
@@ -202,13 +258,14 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
     let sparse_states = options.sparse_states.unwrap_or(0.0);
     let is_share = (0.0..=1.0).contains(&sparse_states);
     ensure_setting!(is_share, "sparse_states", "'{sparse_states}' is not a share: expected a number from 0 to 1");
+    let sampler = SamplerKind::resolve(options, facts)?;
     let walk_samples = match options.walk_samples {
         Some(samples) => {
             let name = &facts.puzzle;
             ensure_setting!(facts.walks, "walk_samples", "{name} has training samples of its own; leave it out");
             samples
         }
-        None if facts.walks => default_walk_samples(max_depth),
+        None if facts.walks => default_walk_samples(max_depth, sampler),
         None => 1,
     };
     Ok(TrainPlan {
@@ -227,6 +284,7 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
         ema,
         sparse_states,
         walk_samples,
+        sampler,
     })
 }
 
@@ -286,6 +344,7 @@ fn as_options(plan: &impl Serialize) -> Result<TrainOptions, SettingError> {
     let has_policy = fields.get("policy").is_some_and(|moves| !moves.is_null());
     fields.insert("policy".into(), has_policy.into());
     fields.entry("walk_samples").or_insert(1.into());
+    fields.entry("sampler").or_insert("host".into());
     serde_json::from_value(fields.into()).map_err(|error| SettingError::new("resume", error.to_string()))
 }
 
@@ -366,6 +425,7 @@ mod tests {
             moves: 12,
             inputs: 288,
             walks: true,
+            has_move_table: true,
             default_depth: 26,
             cached_perimeter: None,
             device: Device::CPU,
@@ -394,6 +454,7 @@ mod tests {
             perimeter: Some(3),
             sparse_states: Some(0.5),
             walk_samples: Some(3),
+            sampler: Some("host".into()),
             ..TrainOptions::default()
         }
     }

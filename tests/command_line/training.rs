@@ -120,6 +120,7 @@ fn training_says_what_it_will_do_and_keeps_its_folder() {
         ("--ema", "0.9"),
         ("--labels", "exact"),
         ("--perimeter", "3"),
+        ("--sampler", "device"),
     ] {
         let message = refused(&[&plain[..], &[flag, value]].concat());
         assert!(message.contains(flag), "{flag}: {message}");
@@ -232,6 +233,29 @@ fn labels_schedules_and_averages_are_the_runs_own() {
         assert!(message.contains(flags[0]), "{flags:?}: {message}");
     }
     assert!(!Path::new(&path("other")).exists(), "nothing is left of what is refused");
+}
+
+#[test]
+fn samples_are_made_on_the_device_where_it_can() {
+    let (_folder, path) = temporary();
+    let out = path("run");
+    let ran =
+        train(&["--samples", "640", "--device", "cpu", "--sampler", "device", "--max-depth", "20", "--out", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let config = fs::read_to_string(Path::new(&out).join("checkpoint-000000000000640/model/config.json"));
+    let training = json(&config.expect("a model's settings"))["training"].clone();
+    assert_eq!((&training["sampler"], &training["walk_samples"]), (&"device".into(), &5.into()), "{training}");
+    let resume = ["train", "--resume", "--device", "cpu", "--out", &out, "--samples", "1280"];
+    assert!(refused(&[&resume[..], &["--sampler", "host"]].concat()).contains("--sampler"));
+    assert_eq!(run(&[&resume[..], &["--sampler", "device"]].concat()).code, 0);
+    for flags in
+        [&["--puzzle", "sokoban"][..], &["--labels", "exact"], &["--sparse-states", "0.5"], &["--sampler", "gpu"]]
+    {
+        let command = ["train", "--device", "cpu", "--out", &path("other"), "--sampler", "device"];
+        let command = if flags[0] == "--sampler" { &command[..5] } else { &command[..] };
+        let message = refused(&[command, flags].concat());
+        assert!(message.contains("--sampler") && message.contains("host"), "{flags:?}: {message}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! the CPU runs the same code.
 //!
 //! - A layer is a tensor of bytes, `width × cells`, with a value, a score and the policy priors of each state.
-//! - The 64-bit hashes of all children come from the rows of their parents, before any child is made: see `moves`. Illegal
+//! - The 64-bit hashes of all children come from the rows of their parents, before any child is made: see `tensors::moves`. Illegal
 //!   moves, and children that were evaluated before, are left out.
 //! - The most promising children are chosen by one top-k; of equal ones, the most promising stays. Only these are made and
 //!   evaluated, in chunks, and another top-k keeps the next layer.
@@ -17,22 +17,20 @@
 //! | `mod` | [`DeviceEngine`]; [`RowNetwork`], the network that it asks |
 //! | `layers` | the layers of one search |
 //! | `laps` | the time of each part, for the log |
-//! | `moves` | a [`MoveTable`](crate::puzzle::MoveTable) as tensors: hashes of children, and children |
 //! | `near_goals` | the states near the goals, by hash |
 
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Puzzle;
 use crate::search::limits::Interrupt;
+use crate::tensors::moves::Moves;
 use crate::tensors::{caught, is_out_of_memory, no_grad};
 use layers::Weights;
-use moves::Moves;
 use near_goals::NearGoals;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tch::Tensor;
 
 mod laps;
 pub(super) mod layers;
-mod moves;
 mod near_goals;
 
 /// States near the goals: at most, on the CPU and on CUDA.

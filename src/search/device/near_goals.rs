@@ -1,6 +1,6 @@
 //! All states within some moves of the goals, by hash, found breadth-first on the device.
 
-use super::moves::Moves;
+use crate::tensors::moves::Moves;
 use tch::{Kind, Tensor};
 
 /// The states near the goals.

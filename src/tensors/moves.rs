@@ -17,12 +17,12 @@ const FACTORS: [i64; 2] = [0x1e37_79b9_7f4a_7c15, 0x2545_f491_4f6c_dd1d];
 const OFFSET: i64 = 0x6a09_e667_f3bc_c909;
 
 /// The moves of a puzzle on a device.
-pub(super) struct Moves {
+pub(crate) struct Moves {
     table: Table,
     /// The coefficients of the two sums, `cells × 2`, f64.
     coefficients: Tensor,
     /// The number of moves.
-    pub(super) count: i64,
+    pub(crate) count: i64,
 }
 
 enum Table {
@@ -49,7 +49,7 @@ enum Table {
 }
 
 impl Moves {
-    pub(super) fn new(table: &MoveTable, encoding: &Encoding, device: Device) -> Self {
+    pub(crate) fn new(table: &MoveTable, encoding: &Encoding, device: Device) -> Self {
         let (cells, moves) = (encoding.cells, table.moves());
         let mut generator = generator(2, 0);
         // Random, and so small that the sum over all cells is exact.
@@ -100,12 +100,12 @@ impl Moves {
     }
 
     /// The hash of each row.
-    pub(super) fn hashes(&self, rows: &Tensor) -> Tensor {
+    pub(crate) fn hashes(&self, rows: &Tensor) -> Tensor {
         hash(&rows.to_kind(Kind::Double).mm(&self.coefficients)).flatten(0, 1)
     }
 
     /// The hash of each child of each row, `rows × moves`, and whether the move is illegal, if any is.
-    pub(super) fn child_hashes(&self, rows: &Tensor) -> (Tensor, Option<Tensor>) {
+    pub(crate) fn child_hashes(&self, rows: &Tensor) -> (Tensor, Option<Tensor>) {
         match &self.table {
             Table::Permutations { coefficients, .. } => (hash(&rows.to_kind(Kind::Double).mm(coefficients)), None),
             Table::Slides { targets, changes } => {
@@ -123,8 +123,15 @@ impl Moves {
         }
     }
 
+    /// Which moves are legal in each row, `rows × moves`; `None` if all are.
+    pub(crate) fn legal(&self, rows: &Tensor) -> Option<Tensor> {
+        let Table::Slides { targets, .. } = &self.table else { return None };
+        let blank = blanks(rows);
+        Some(targets.index_select(0, &blank).ne_tensor(&blank.unsqueeze(1)))
+    }
+
     /// The children of rows by one legal move each.
-    pub(super) fn children(&self, rows: &Tensor, moves: &Tensor) -> Tensor {
+    pub(crate) fn children(&self, rows: &Tensor, moves: &Tensor) -> Tensor {
         match &self.table {
             Table::Permutations { from, .. } => rows.gather(1, &from.index_select(0, moves), false),
             Table::Slides { targets, .. } => {
