@@ -6,10 +6,11 @@ use std::process::Command;
 
 const C10D: &str = "src/distributed/c10d.cpp";
 const OPERATIONS: &str = "src/tensors/operations.cpp";
+const CUDA_GRAPH: &str = "src/tensors/cuda_graph.cpp";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    for source in [C10D, OPERATIONS, "src/guarded.h", "src/distributed/gloo_shim"] {
+    for source in [C10D, OPERATIONS, CUDA_GRAPH, "src/guarded.h", "src/distributed/gloo_shim"] {
         println!("cargo:rerun-if-changed={source}");
     }
     for variable in ["LIBTORCH", "LIBTORCH_USE_PYTORCH"] {
@@ -33,7 +34,7 @@ fn main() {
         .include("src/distributed/gloo_shim")
         .include(include.join("torch/csrc/api/include"))
         .include(include)
-        .files([C10D, OPERATIONS])
+        .files([C10D, OPERATIONS, CUDA_GRAPH])
         .compile("costar_libtorch");
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", libraries.display());
     // A checkout that was moved still works: target/release/costar finds ../../libtorch.

@@ -4,10 +4,17 @@
 //! reports that no GPU was found; a program that opens it first gets as far as a product on that GPU, which fails.
 
 use costar::neural::device::{Device, DeviceChoice};
+use costar::neural::learner::Learner;
+use costar::neural::network::{NetworkConfig, NetworkKind};
+use costar::neural::precision::Precision;
+use costar::puzzle::Encode as _;
+use costar::puzzle::cube3::Cube3;
+use costar::sampler::{Sampler, Samples as _, Stream, Walks};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn libtorch() -> PathBuf {
@@ -33,35 +40,48 @@ fn stand_ins(folder: &Path) -> PathBuf {
     folder.to_owned()
 }
 
+/// A library that counts the operations with a kernel of their own.
+fn counter(folder: &Path) -> PathBuf {
+    let counter = folder.join("libcount.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/count-operations.cpp");
+    let libraries = libtorch().join("lib").display().to_string();
+    let flags = [format!("-L{libraries}"), format!("-Wl,-rpath,{libraries}"), "-lc10".into(), "-ltorch_cpu".into()];
+    compile(&counter, &source, &flags.each_ref().map(String::as_str));
+    counter
+}
+
+/// Runs a command; returns its operations, and its output.
+fn count(counter: &Path, command: &mut Command) -> (u64, String) {
+    let counts = counter.with_file_name("counts");
+    std::fs::write(&counts, "").expect("it can be written");
+    let output = command
+        .env("LD_PRELOAD", counter)
+        .env("COUNT_OPERATIONS", &counts)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let count = std::fs::read_to_string(&counts).expect("a count");
+    (count.trim().parse().expect("a number"), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// On a GPU, a narrow layer takes as long as its launches.
 #[test]
 fn a_layer_on_the_device_takes_few_launches() {
     /// Of a layer, and of the evaluation of a chunk; these layers have one.
     const MOST: u64 = 60 + 30;
     let folder = tempfile::tempdir().expect("a folder");
-    let (counter, counts) = (folder.path().join("libcount.so"), folder.path().join("counts"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/count-operations.cpp");
-    let libraries = libtorch().join("lib").display().to_string();
-    let flags = [format!("-L{libraries}"), format!("-Wl,-rpath,{libraries}"), "-lc10".into(), "-ltorch_cpu".into()];
-    compile(&counter, &source, &flags.each_ref().map(String::as_str));
+    let counter = counter(folder.path());
     let beam = ["--search", "beam", "--n", "500", "--perimeter", "0", "--proof-budget", "0", "--symmetries", "1"];
     let device = ["--engine", "device", "--device", "cpu", "--precision", "f32", "--json"];
     // The launches and the layers of a search.
     let search = |puzzle: &str, instance: &str| -> (u64, u64) {
-        std::fs::write(&counts, "").expect("it can be written");
-        let output = Command::new(env!("CARGO_BIN_EXE_costar"))
-            .args(["solve", "--puzzle", puzzle, instance])
-            .args(beam)
-            .args(device)
-            .env("LD_PRELOAD", &counter)
-            .env("COUNT_OPERATIONS", &counts)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("it starts");
-        let solved: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        assert_eq!(solved["solved"], true, "{}", String::from_utf8_lossy(&output.stderr));
-        let count = std::fs::read_to_string(&counts).expect("a count");
-        (count.trim().parse().expect("a number"), solved["iterations"].as_u64().expect("a number"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_costar"));
+        let (operations, json) =
+            count(&counter, command.args(["solve", "--puzzle", puzzle, instance]).args(beam).args(device));
+        let solved: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(solved["solved"], true, "{json}");
+        (operations, solved["iterations"].as_u64().expect("a number"))
     };
     for (puzzle, near, far) in [
         ("cube3", "R U F", "R U F L D B R U F L D B R U2 L2 F"),
@@ -73,6 +93,48 @@ fn a_layer_on_the_device_takes_few_launches() {
         let a_layer = (far.0 - near.0) / (far.1 - near.1);
         assert!((10..=MOST).contains(&a_layer), "{puzzle}: {a_layer}");
     }
+}
+
+/// Makes as many optimizer steps as COUNTED_STEPS says, as a process of its own; the samples come from the host or, with
+/// COUNTED_WALKS, from walks on the device.
+#[test]
+fn counted_steps() {
+    let Some(steps) = std::env::var("COUNTED_STEPS").ok().and_then(|steps| steps.parse::<u64>().ok()) else { return };
+    let network =
+        NetworkConfig { kind: NetworkKind::Mlp, width: 32, blocks: 2, policy: Some(12), offset: 9.0, scale: 3.0 };
+    let cube = Arc::new(Cube3);
+    let learner = Learner::fresh(network, &cube.encoding(), Device::CPU, Precision::F32, 1e-3, 1);
+    let mut learner = learner.expect("a network");
+    let samples = Walks::new(cube).with_walk_samples(6);
+    let rules = samples.rules().expect("walks that a device can make");
+    let stream = Stream { seed: 1, max_depth: 26, batch_size: 64, first: 0, stride: 1 };
+    let mut walks = std::env::var_os("COUNTED_WALKS").map(|_| learner.walks(&rules, stream).expect("the CPU works"));
+    let sampler = Sampler::new(Arc::new(samples), (54, 12), 1, 26, 64);
+    for k in 0..steps {
+        let batch = match &mut walks {
+            Some(walks) => learner.next_batch(walks),
+            None => learner.upload(&sampler.batch(k)),
+        };
+        learner.learn(&batch.expect("the CPU works"), 1e-3).expect("the CPU works");
+    }
+}
+
+/// Where the step is not one launch, its launches are the limit of a GPU with small batches.
+#[test]
+fn an_optimizer_step_takes_few_launches() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let counter = counter(folder.path());
+    let program = std::env::current_exe().expect("this program");
+    let steps = |steps: u64, walks: bool| {
+        let mut command = Command::new(&program);
+        command.args(["--exact", "counted_steps"]).env("COUNTED_STEPS", steps.to_string());
+        count(&counter, if walks { command.env("COUNTED_WALKS", "") } else { &mut command }).0
+    };
+    let host = (steps(30, false) - steps(10, false)) / 20;
+    // With walks on the device, 64 further steps have one further round of 64 batches.
+    let device = (steps(128, true) - steps(64, true)) / 64;
+    assert!((50..=100).contains(&host), "{host}");
+    assert!((host..=host + 5).contains(&device), "{host}, {device}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::one_hot::{alignment_on, upload};
 use super::optimizer::AdamW;
 use super::parameters::Parameters;
 use super::precision::Precision;
+use super::recorded_step::Recording;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::puzzle::Encoding;
@@ -70,8 +71,9 @@ pub struct Learner {
     pub(super) device: Device,
     precision: Precision,
     /// Sums of the losses over `summed` optimizer steps. They are read seldom, so that the device need not wait for the host.
-    loss_sums: Tensor,
+    pub(super) loss_sums: Tensor,
     summed: u32,
+    pub(super) recording: Recording,
     pub(super) ema: Option<Ema>,
     pub(super) target: Option<Target>,
 }
@@ -114,7 +116,20 @@ impl Learner {
         let optimizer = AdamW::new(&parameters, weight_decay);
         let loss_sums = Tensor::zeros([4], (Kind::Float, device.0));
         let (summed, ema, target) = (0, None, None);
-        Ok(Learner { config, network, parameters, optimizer, device, precision, loss_sums, summed, ema, target })
+        let recording = Recording::of(config.kind, device);
+        Ok(Learner {
+            config,
+            network,
+            parameters,
+            optimizer,
+            device,
+            precision,
+            loss_sums,
+            summed,
+            recording,
+            ema,
+            target,
+        })
     }
 
     /// Makes the resulting model an exponential moving average (EMA) of the weights and running statistics, in which an
@@ -203,8 +218,10 @@ impl Learner {
     /// If the device fails, for example because the batch does not fit its memory. The network is unusable then.
     pub fn learn(&mut self, batch: &DeviceBatch, learning_rate: f64) -> Result<()> {
         in_step(self.device, || {
-            let (gradients, losses) = self.gradients(batch);
-            self.descend(&gradients, &losses, learning_rate);
+            if !self.start_recorded(batch, learning_rate) {
+                let (gradients, losses) = self.gradients(batch);
+                self.descend(&gradients, &losses, learning_rate);
+            }
         })
     }
 
@@ -260,16 +277,21 @@ impl Learner {
     }
 
     /// Forward and backward pass: the gradients of [`Parameters::trained`], and the [losses](Learner::forward).
-    fn gradients(&self, batch: &DeviceBatch) -> (Vec<Tensor>, Tensor) {
+    pub(super) fn gradients(&self, batch: &DeviceBatch) -> (Vec<Tensor>, Tensor) {
         let (loss, losses) = self.forward(batch);
         (self.backward(&loss), losses)
     }
 
     /// One step down the gradients; adds up the losses.
-    fn descend(&mut self, gradients: &[Tensor], losses: &Tensor, learning_rate: f64) {
+    pub(super) fn descend(&mut self, gradients: &[Tensor], losses: &Tensor, learning_rate: f64) {
         let _ = self.loss_sums.g_add_(losses);
-        self.summed += 1;
         self.optimizer.step(&self.parameters, gradients, learning_rate);
+        self.end_step();
+    }
+
+    /// What is left once the optimizer has made its step.
+    pub(super) fn end_step(&mut self) {
+        self.summed += 1;
         if let Some(Ema { parameters, decay }) = &self.ema {
             // The mean of the first few steps: otherwise the very first would weigh too much for long.
             let share = (1.0 - decay).max(1.0 / self.optimizer_steps() as f64);

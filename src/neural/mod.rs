@@ -21,6 +21,7 @@
 //! | `chunks` | evaluation in chunks that fit the device's memory |
 //! | [`heuristic`] | a model as a heuristic, on a thread of its own |
 //! | `optimizer` | AdamW |
+//! | `recorded_step` | the optimizer step as a CUDA graph |
 //! | [`learner`] | a network in training: the optimizer step |
 //! | [`learner_state`] | a learner's state as files and bytes |
 //! | [`benchmark`] | rates of a device and of the parts of an optimizer step |
@@ -46,5 +47,6 @@ mod mlp;
 mod one_hot;
 mod optimizer;
 mod parameters;
+mod recorded_step;
 mod resnet;
 mod tensor_file;

@@ -33,12 +33,32 @@ impl AdamW {
     /// One step down the gradients of [`Parameters::trained`].
     pub(super) fn step(&mut self, parameters: &Parameters, gradients: &[Tensor], learning_rate: f64) {
         self.steps += 1;
+        let device = gradients[0].device();
+        let number = |number: f64, shape: &[i64]| Tensor::full(shape, number, (Kind::Float, device));
+        // On CUDA in f32, as a recorded step has it: the bits are the same then.
+        let rate = device.is_cuda().then(|| number(learning_rate, &[]));
+        self.descend(parameters, gradients, &number(self.steps as f64, &[1]), rate.as_ref(), learning_rate);
+    }
+
+    /// The same step with numbers that lie on the device: the number of steps, including this one, and the rate. Does not count
+    /// the step.
+    pub(super) fn step_on_device(&self, parameters: &Parameters, gradients: &[Tensor], steps: &Tensor, rate: &Tensor) {
+        self.descend(parameters, gradients, steps, Some(rate), 0.0);
+    }
+
+    fn descend(
+        &self,
+        parameters: &Parameters,
+        gradients: &[Tensor],
+        steps: &Tensor,
+        rate: Option<&Tensor>,
+        learning_rate: f64,
+    ) {
         no_grad(|| {
-            let steps = Tensor::full([1], self.steps as f64, (Kind::Float, gradients[0].device()));
             for (group, weight_decay) in [self.weight_decay, 0.0].into_iter().enumerate() {
                 let values = parameters.trained()[group].detach();
                 let rates = Rates { learning_rate, beta1: BETA1, beta2: BETA2, weight_decay, epsilon: EPSILON };
-                operations::adamw(&values, &gradients[group], &self.moments[group], &steps, &rates);
+                operations::adamw(&values, &gradients[group], &self.moments[group], steps, rate, &rates);
             }
         });
     }
@@ -90,7 +110,7 @@ mod tests {
         let rates = Rates { learning_rate: 0.01, beta1: BETA1, beta2: BETA2, weight_decay: 0.1, epsilon: EPSILON };
         for step in 1..=5 {
             let steps = Tensor::from_slice(&[step as f32]);
-            operations::adamw(&own, &Tensor::from_slice(&gradient), &moments, &steps, &rates);
+            operations::adamw(&own, &Tensor::from_slice(&gradient), &moments, &steps, None, &rates);
             for i in 0..4 {
                 // Loshchilov and Hutter 2019, Algorithm 2.
                 let g = f64::from(gradient[i]);

@@ -43,6 +43,7 @@
 //! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 10 to 20 in the closed list, 8 to 16 in the open list. Deferred
 //! evaluation takes 25 more a node, for 12 moves, but stores only evaluated states.
 
+use super::device::DeviceEngine;
 use super::frontier::Frontier;
 use super::limits::Interrupt;
 use super::nodes::{NO_PARENT, NodeId};
@@ -51,9 +52,12 @@ use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
+use on_device::DeviceRun;
+use std::sync::Arc;
 
 mod blocks;
 mod expansion;
+mod on_device;
 
 pub use super::frontier::Expansion;
 pub use super::nodes::Ties;
@@ -92,6 +96,9 @@ pub struct BestFirst<S> {
     pub max_stale_steps: Option<u64>,
     /// The states with known exact cost.
     pub perimeter: Perimeter<S>,
+    /// The device that holds the nodes, with full expansion, goals tested when generated, and moves that cost 1; `None`: the
+    /// host's memory.
+    pub device: Option<Arc<DeviceEngine>>,
 }
 
 impl<S: State> BestFirst<S> {
@@ -107,6 +114,7 @@ impl<S: State> BestFirst<S> {
             expansion: Expansion::Full,
             max_stale_steps: Some(0),
             perimeter: Perimeter::none(),
+            device: None,
         }
     }
 
@@ -140,6 +148,9 @@ impl<P: Puzzle> Search<P> for BestFirst<P::State> {
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
         memory::keep_freed();
+        if let Some(engine) = &self.device {
+            return DeviceRun::new(puzzle, self, start, engine)?.search(control);
+        }
         let BestFirst { lambda, expansion, ties, .. } = *self;
         let nodes = Frontier::new(puzzle, heuristic, lambda, expansion, ties, control.threads());
         let (start, goals) = (*start, Vec::new());

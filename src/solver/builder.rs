@@ -230,12 +230,10 @@ impl<P: Puzzle> Builder<P> {
 
     /// The network of a search on the device, read once more: its weights are small beside a layer.
     pub(super) fn row_network(&self, plan: &Plan, device: Device) -> Result<Option<Box<dyn RowNetwork>>> {
-        let (SearchPlan::Beam { on_device: true, .. }, HeuristicPlan::Network { folder, .. }) =
-            (plan.search, &plan.heuristic)
-        else {
+        let (true, HeuristicPlan::Network { folder, .. }) = (plan.search.is_on_device(), &plan.heuristic) else {
             return Ok(None);
         };
-        log::debug!("the states of the beam lie on {device}");
+        log::debug!("the states of the search lie on {device}");
         let model = Model::read(folder, &**self.entry.puzzle(), device, self.precision)?;
         Ok(Some(Box::new(ModelOnDevice::new(model, device))))
     }
@@ -287,7 +285,7 @@ fn step_seconds(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
     let (states, on_device) = match plan.search {
         SearchPlan::Beam { n, candidates: 0, on_device, .. } => (n as f64 * moves as f64, on_device),
         SearchPlan::Beam { n, candidates, on_device, .. } => (n as f64 * candidates as f64, on_device),
-        SearchPlan::Bwas { n, .. } => (n as f64 * moves as f64, false),
+        SearchPlan::Bwas { n, on_device, .. } => (n as f64 * moves as f64, on_device),
         _ => return 0.0,
     };
     let HeuristicPlan::Network { folder, .. } = &plan.heuristic else { return 0.0 };
@@ -367,12 +365,13 @@ fn build_one<P: Puzzle>(
 ) -> Box<dyn Search<P>> {
     let reverse = || entry.reverse().expect("a search that needs inverses is refused where there are none");
     match plan {
-        SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime } => {
+        SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime, .. } => {
             let policy_weight = policy_weight as f32;
             Box::new(BestFirst {
                 expansion: if deferred { Expansion::Deferred { policy_weight } } else { Expansion::Full },
                 max_stale_steps: (!anytime).then_some(max_stale_steps),
                 perimeter,
+                device,
                 ..BestFirst::bwas(n, lambda as f32)
             })
         }
@@ -439,6 +438,7 @@ mod tests {
             policy_weight: 0.0,
             max_stale_steps: 0,
             anytime: false,
+            on_device: false,
         };
         for (search, is_gpu) in [
             (SearchPlan::Beam { n: 1, candidates: 0, policy_weight: 0.0, on_device: false }, true),

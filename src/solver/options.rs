@@ -38,8 +38,9 @@ pub struct SearchOptions {
     /// [default: bwas 0.6, best-first 0]
     #[cfg_attr(feature = "cli", arg(long, value_name = "X", value_parser = quantity::weight))]
     pub lambda: Option<f64>,
-    /// Where beam keeps its states: host, in main memory, or device, where the network is, the CPU included; device is for
-    /// cubes, sliding tiles, Lights Out and puzzles from a file [default: auto, device on CUDA where it can be]
+    /// Where beam and bwas keep their states: host, in main memory, or device, where the network is, the CPU included; device
+    /// is for cubes, sliding tiles, Lights Out and puzzles from a file, and for bwas without --deferred [default: auto, device
+    /// on CUDA where it can be]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", hide_possible_values = true))]
     pub engine: Option<Engine>,
     /// Children that beam evaluates in a layer, as a multiple of its width, in the order of the move probabilities;
@@ -259,7 +260,7 @@ impl SearchInfo {
     }
 }
 
-const BWAS: [&str; 6] = ["n", "lambda", "deferred", "policy_weight", "max_stale_steps", "anytime"];
+const BWAS: [&str; 7] = ["n", "engine", "lambda", "deferred", "policy_weight", "max_stale_steps", "anytime"];
 
 /// Every search.
 pub static SEARCHES: [SearchInfo; 10] = [

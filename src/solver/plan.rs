@@ -103,6 +103,8 @@ pub enum SearchPlan {
         max_stale_steps: u64,
         /// Whether the search goes on until nothing better can exist.
         anytime: bool,
+        /// Whether its nodes lie on the network's device.
+        on_device: bool,
     },
     /// Beam search.
     Beam {
@@ -164,10 +166,11 @@ impl Plan {
             ..SearchOptions::of(self.search.name())
         };
         match self.search {
-            SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime } => {
+            SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime, on_device } => {
                 let as_published = !deferred && !anytime && max_stale_steps == 0 && common.perimeter.is_none();
                 SearchOptions {
                     n: Some(Some(n)),
+                    engine: on_device.then_some(Engine::Device),
                     lambda: Some(lambda),
                     deferred,
                     policy_weight: deferred.then_some(policy_weight),
@@ -193,16 +196,16 @@ impl Plan {
 impl SearchPlan {
     /// The same search, wider by a factor; the same, where it has no width.
     pub(super) fn widened(self, factor: usize) -> SearchPlan {
-        let wider = |n: usize| n.saturating_mul(factor);
-        match self {
-            SearchPlan::Beam { n, candidates, policy_weight, on_device } => {
-                SearchPlan::Beam { n: wider(n), candidates, policy_weight, on_device }
-            }
-            SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime } => {
-                SearchPlan::Bwas { n: wider(n), lambda, deferred, policy_weight, max_stale_steps, anytime }
-            }
-            plan => plan,
+        let mut plan = self;
+        if let SearchPlan::Beam { n, .. } | SearchPlan::Bwas { n, .. } = &mut plan {
+            *n = n.saturating_mul(factor);
         }
+        plan
+    }
+
+    /// Whether its states lie on the network's device.
+    pub(super) fn is_on_device(&self) -> bool {
+        matches!(self, SearchPlan::Beam { on_device: true, .. } | SearchPlan::Bwas { on_device: true, .. })
     }
 
     /// The name of the search.

@@ -103,7 +103,7 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         leaves_out_whole_perimeter: request.names_model && proof_perimeter.is_none() && is_default,
         symmetries,
         // A search on the device fills it alone.
-        images_together: heuristic.on_cuda && !matches!(search, SearchPlan::Beam { on_device: true, .. }),
+        images_together: heuristic.on_cuda && !search.is_on_device(),
         proof: plan_proof(search, &options, own_perimeter, facts),
         widens: facts.spends_time
             && request.options.search() == "auto"
@@ -328,6 +328,12 @@ fn plan_bwas(
     };
     let default_n = (if deferred { DEFERRED_N } else { BWAS_N })[usize::from(heuristic.on_cuda)];
     let default_steps = if perimeter == PerimeterPlan::None { 0 } else { STALE_STEPS };
+    let obstacle = match (deferred, facts.puzzle.has_unit_costs) {
+        (true, _) => Some("`deferred` keeps its moves on the host".to_owned()),
+        (false, false) => Some("the moves have different costs".to_owned()),
+        (false, true) => None,
+    };
+    let on_device = choose_engine(options, facts, heuristic, obstacle)?;
     let search = SearchPlan::Bwas {
         n: options.n.flatten().unwrap_or(default_n),
         lambda: options.lambda.unwrap_or(BWAS_LAMBDA),
@@ -335,6 +341,7 @@ fn plan_bwas(
         policy_weight: if deferred { options.policy_weight.unwrap_or(DEFERRED_POLICY_WEIGHT) } else { 0.0 },
         max_stale_steps: max_stale_steps.unwrap_or(default_steps),
         anytime,
+        on_device,
     };
     Ok((search, perimeter))
 }
@@ -364,30 +371,31 @@ fn plan_beam(
     let perimeter = plan_perimeter(options.perimeter, own_depth, states, facts)?;
     let policy_weight = options.policy_weight.or(own.and_then(|own| own.policy_weight)).unwrap_or(BEAM_POLICY_WEIGHT);
     let policy_weight = if candidates > 0 { policy_weight } else { 0.0 };
-    let on_device = choose_engine(options, facts, heuristic)?;
+    let on_device = choose_engine(options, facts, heuristic, None)?;
     Ok((SearchPlan::Beam { n, candidates, policy_weight, on_device }, perimeter))
 }
 
 /// Whether the states of a search lie on the network's device. On CUDA they do where they can: the host's cores make children
-/// at a hundredth of the rate at which a GPU evaluates them.
+/// at a hundredth of the rate at which a GPU evaluates them. `obstacle` is the search's own reason against it.
 fn choose_engine(
     options: &SearchOptions,
     facts: &Facts<'_>,
     heuristic: &HeuristicFacts<'_>,
+    obstacle: Option<String>,
 ) -> Result<bool, SettingError> {
-    let can = heuristic.is_model && facts.puzzle.has_move_table;
-    match options.engine.unwrap_or(Engine::Auto) {
-        Engine::Auto => Ok(can && heuristic.on_cuda),
-        Engine::Host => Ok(false),
-        Engine::Device if can => Ok(true),
-        Engine::Device => {
-            let name = &facts.puzzle.name;
-            let reason = match facts.puzzle.has_move_table {
-                true => "it asks a network, and none is used".into(),
-                false => format!("the moves of {name} are no fixed changes of cells that a device could make"),
-            };
-            Err(SettingError::new("engine", format!("device: {reason}: expected host")))
-        }
+    let name = &facts.puzzle.name;
+    let obstacle = if !facts.puzzle.has_move_table {
+        Some(format!("the moves of {name} are no fixed changes of cells that a device could make"))
+    } else if !heuristic.is_model {
+        Some("it asks a network, and none is used".into())
+    } else {
+        obstacle
+    };
+    match (options.engine.unwrap_or(Engine::Auto), obstacle) {
+        (Engine::Auto, None) => Ok(heuristic.on_cuda),
+        (Engine::Device, None) => Ok(true),
+        (Engine::Device, Some(reason)) => Err(SettingError::new("engine", format!("device: {reason}: expected host"))),
+        (Engine::Host | Engine::Auto, _) => Ok(false),
     }
 }
 
@@ -511,7 +519,8 @@ mod tests {
             ("beam", r#"{"symmetries": 2}"#, one_way.clone(), true, "symmetries"),
             ("beam", r#"{"perimeter": 3}"#, one_way.clone(), true, "perimeter"),
             ("beam", r#"{"engine": "device"}"#, without_table, true, "engine"),
-            ("bwas", r#"{"engine": "device"}"#, puzzle(), true, "engine"),
+            ("bwas", r#"{"engine": "device", "deferred": true}"#, puzzle(), true, "engine"),
+            ("astar", r#"{"engine": "device"}"#, puzzle(), true, "engine"),
             ("bidirectional", "{}", one_way.clone(), true, "search"),
             ("nbs", "{}", one_way, true, "search"),
         ] {

@@ -1,6 +1,8 @@
 //! Calls of libtorch: without gradients, with errors as values, and numbers read on the host. `operations` has what tch
-//! lacks; `moves` makes the moves of a puzzle on rows of a tensor.
+//! lacks; `moves` makes the moves of a puzzle on rows of a tensor; `cuda_graph` records
+//! what runs on a GPU, and starts it again.
 
+pub(crate) mod cuda_graph;
 pub(crate) mod moves;
 pub(crate) mod operations;
 

@@ -128,24 +128,27 @@ struct Rates {
 };
 
 // One step of AdamW in one pass over memory. The tensors are values, gradient, first and second moments, and the number of
-// steps, including this one.
+// steps, including this one; and the learning rate, unless it is that of `rates`.
 char* costar_fused_adamw(const void* const* tensors, const Rates* rates) {
   return guarded([&] {
     const auto list = [&](int index) { return at::TensorList(tensor(tensors[index])); };
-    at::_fused_adamw_(
-        list(0),
-        list(1),
-        list(2),
-        list(3),
-        {},
-        list(4),
-        rates->learning_rate,
-        rates->beta1,
-        rates->beta2,
-        rates->weight_decay,
-        rates->epsilon,
-        /*amsgrad=*/false,
-        /*maximize=*/false);
+    const auto step = [&](const auto& learning_rate) {
+      at::_fused_adamw_(
+          list(0),
+          list(1),
+          list(2),
+          list(3),
+          {},
+          list(4),
+          learning_rate,
+          rates->beta1,
+          rates->beta2,
+          rates->weight_decay,
+          rates->epsilon,
+          /*amsgrad=*/false,
+          /*maximize=*/false);
+    };
+    tensors[5] ? step(tensor(tensors[5])) : step(rates->learning_rate);
   });
 }
 

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use tch::Tensor;
 
 unsafe extern "C" {
-    fn costar_fused_adamw(tensors: *const [*const c_void; 5], rates: *const Rates) -> *mut c_char;
+    fn costar_fused_adamw(tensors: *const [*const c_void; 6], rates: *const Rates) -> *mut c_char;
 
     fn costar_linear_relu(tensors: *const [*const c_void; 3], made: *mut *mut c_void) -> *mut c_char;
 
@@ -61,6 +61,7 @@ unsafe fn made(call: impl FnOnce(*mut *mut c_void) -> *mut c_char) -> Tensor {
 /// The settings of AdamW.
 #[repr(C)]
 pub(crate) struct Rates {
+    /// Where no tensor gives it.
     pub(crate) learning_rate: f64,
     pub(crate) beta1: f64,
     pub(crate) beta2: f64,
@@ -68,10 +69,19 @@ pub(crate) struct Rates {
     pub(crate) epsilon: f64,
 }
 
-/// One step of AdamW, in place; `steps` is the number of steps, including this one, as an f32 on the same device.
-pub(crate) fn adamw(values: &Tensor, gradient: &Tensor, moments: &[Tensor; 2], steps: &Tensor, rates: &Rates) {
-    let tensors = [values, gradient, &moments[0], &moments[1], steps].map(pointer);
-    // SAFETY: all are tensors, which outlive the call.
+/// One step of AdamW, in place; `steps` is the number of steps, including this one, as an f32 on the same device; so is
+/// `learning_rate`, which replaces that of `rates`.
+pub(crate) fn adamw(
+    values: &Tensor,
+    gradient: &Tensor,
+    moments: &[Tensor; 2],
+    steps: &Tensor,
+    learning_rate: Option<&Tensor>,
+    rates: &Rates,
+) {
+    let [values, gradient, first, second, steps] = [values, gradient, &moments[0], &moments[1], steps].map(pointer);
+    let tensors = [values, gradient, first, second, steps, learning_rate.map_or(std::ptr::null(), pointer)];
+    // SAFETY: all are tensors, which outlive the call, or null for none.
     unsafe { check(costar_fused_adamw(&tensors, rates)) };
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Training, new_learner};
 use crate::error::Result;
+use crate::neural::benchmark::product_rate;
 use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
@@ -29,6 +30,8 @@ impl<P: Puzzle> Training<P> {
         let speed = self.samples_a_second(&mut learner, stop)?;
         if log::log_enabled!(log::Level::Debug) && !stop.load(Ordering::Relaxed) {
             log::debug!("samples a second, of each part of a step alone: {}", self.parts_of_a_step(&mut learner)?);
+            let products = product_rate(self.device, self.plan().precision, 0.2);
+            log::debug!("matrix products: {:.2} TFLOP/s in {}", products / 1e12, self.plan().precision);
         }
         Ok(speed)
     }

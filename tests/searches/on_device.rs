@@ -5,6 +5,7 @@ use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::tiles::Puzzle8;
 use costar::puzzle::{Move, Reversible};
 use costar::search::beam::Beam;
+use costar::search::best_first::BestFirst;
 use costar::search::device::{DeviceEngine, RowNetwork};
 use costar::search::perimeter::Perimeter;
 use costar::search::{Control, End, Limit, Limits, Search, SearchResult};
@@ -85,20 +86,36 @@ impl<P: Reversible> Puzzles<P> {
         Puzzles { puzzle, all, known }
     }
 
-    fn beam(&self, n: usize, has_policy: bool, depth: u32) -> Beam<P::State> {
-        let perimeter = match depth {
-            0 => Perimeter::none(),
-            depth => Perimeter::new(&self.puzzle, depth),
-        };
+    fn perimeter(&self, depth: u32) -> Perimeter<P::State> {
+        if depth == 0 { Perimeter::none() } else { Perimeter::new(&self.puzzle, depth) }
+    }
+
+    fn engine(&self, has_policy: bool, depth: u32) -> Option<Arc<DeviceEngine>> {
         let network = Table { known: Arc::clone(&self.known), has_policy };
         let engine = DeviceEngine::new(&self.puzzle, &self.puzzle.goals(), Box::new(network), depth);
         let device = engine.expect("the CPU works").map(Arc::new);
         assert!(device.is_some());
+        device
+    }
+
+    fn bwas(&self, n: usize, lambda: f32, depth: u32) -> BestFirst<P::State> {
+        let (perimeter, device) = (self.perimeter(depth), self.engine(false, depth));
+        BestFirst { perimeter, device, ..BestFirst::bwas(n, lambda) }
+    }
+
+    fn beam(&self, n: usize, has_policy: bool, depth: u32) -> Beam<P::State> {
+        let (perimeter, device) = (self.perimeter(depth), self.engine(has_policy, depth));
         let candidates = if has_policy { 2 } else { 0 };
         Beam { candidates, policy_weight: 1.0, perimeter, device, ..Beam::new(n) }
     }
 
-    fn run(&self, beam: &Beam<P::State>, start: &P::State, limits: &Limits, stop: bool) -> SearchResult {
+    /// The same puzzle for a network that knows nothing.
+    fn unknown(self) -> Self {
+        let known = self.known.iter().map(|(row, (_, policy))| (row.clone(), (0.0, policy.clone())));
+        Puzzles { known: Arc::new(known.collect()), ..self }
+    }
+
+    fn run(&self, beam: &impl Search<P>, start: &P::State, limits: &Limits, stop: bool) -> SearchResult {
         let (stop, mut watch) = (AtomicBool::new(stop), |_: &_| ());
         let mut control = Control::new(limits, &stop, &mut watch);
         beam.run(&self.puzzle, start, &mut zero(), &mut control).expect("the CPU works")
@@ -167,4 +184,73 @@ fn a_board_without_a_solution_ends() {
     let result = puzzles.run(&beam, &[1], &Limits::default(), false);
     assert!(matches!(result.end, End::NoSolution | End::Limit(Limit::Width)), "{:?}", result.end);
     assert!(result.stats.evaluated >= 4096);
+}
+
+/// Batch-weighted A* finds shortest solutions with exact distances, and the same ones when it is run again.
+fn check_bwas<P: Reversible>(puzzles: &Puzzles<P>) {
+    let every = puzzles.all.len() / 5;
+    for (n, lambda, depth) in [(1, 1.0, 0), (30, 1.0, 0), (30, 0.6, 0), (1 << 20, 1.0, 0), (30, 1.0, 4), (30, 0.6, 4)] {
+        let search = puzzles.bwas(n, lambda, depth);
+        for (start, distance) in puzzles.all.iter().step_by(every) {
+            let result = puzzles.run(&search, start, &Limits::default(), false);
+            assert_eq!((result.end, result.cost), (End::Solved, Some(*distance)), "n {n}, λ {lambda}, depth {depth}");
+            let again = puzzles.run(&search, start, &Limits::default(), false);
+            assert_eq!(result, SearchResult { stats: result.stats, ..again });
+            assert!(result.stats.iterations >= u64::from(distance.saturating_sub(depth)), "{:?}", result.stats);
+        }
+    }
+}
+
+#[test]
+fn bwas_on_the_device_finds_shortest_solutions_with_exact_distances() {
+    check_bwas(&Puzzles::new(Puzzle8::default()));
+    check_bwas(&Puzzles::new(LightsOut::<1>::new(4)));
+}
+
+#[test]
+fn bwas_on_the_device_goes_on_until_nothing_better_exists() {
+    // Greedy, with wrong estimates: paths become cheaper again and again, and stored states are opened again.
+    let Puzzles { puzzle, all, known } = Puzzles::new(Puzzle8::default());
+    let wrong = |(row, (distance, policy)): (&Vec<u8>, &(f32, Vec<f32>))| {
+        (row.clone(), ((distance - 20.0).abs() + f32::from(row[0]), policy.clone()))
+    };
+    let known = Arc::new(known.iter().map(wrong).collect());
+    let puzzles = Puzzles { puzzle, all, known };
+    let search = BestFirst { max_stale_steps: None, ..puzzles.bwas(2000, 0.1, 6) };
+    let (start, distance) = puzzles.all[puzzles.all.len() / 2];
+    let result = puzzles.run(&search, &start, &Limits::default(), false);
+    assert_eq!((result.cost, result.proven_optimal), (Some(distance), true), "{:?}", result.stats);
+    assert!(result.stats.stored > 10_000 && result.stats.expanded > result.stats.stored, "{:?}", result.stats);
+}
+
+#[test]
+fn limits_end_bwas_on_the_device() {
+    let puzzles = Puzzles::new(Puzzle8::default()).unknown();
+    let (start, _) = *puzzles.all.last().expect("a hardest board");
+    let search = puzzles.bwas(100, 1.0, 0);
+    let run = |limits: Limits, stop| puzzles.run(&search, &start, &limits, stop);
+    let nodes = run(Limits { nodes: Some(500), ..Limits::default() }, false);
+    assert_eq!(nodes.end, End::Limit(Limit::Nodes));
+    assert!(nodes.stats.generated <= 500 && nodes.stats.evaluated > 100, "{:?}", nodes.stats);
+    let time = run(Limits { time: Some(Duration::ZERO), ..Limits::default() }, false);
+    assert_eq!(time.end, End::Limit(Limit::Time));
+    assert_eq!(run(Limits::default(), true).end, End::Limit(Limit::Stopped));
+    // A fifth of all boards fit: the open list is pruned, and the search goes on.
+    let memory = run(Limits { memory: Some(8 << 20), ..Limits::default() }, false);
+    assert!(memory.stats.pruned > 1000, "{:?}", memory.stats);
+    assert!(memory.cost.is_some_and(|cost| cost >= 31) || memory.end == End::Limit(Limit::Memory), "{:?}", memory.end);
+    assert_eq!(run(Limits { memory: Some(10), ..Limits::default() }, false).end, End::Limit(Limit::Memory));
+    let whole = run(Limits::default(), false);
+    assert_eq!((whole.end, whole.cost), (End::Solved, Some(31)));
+    assert_eq!(whole.stats.stored, whole.stats.evaluated);
+}
+
+#[test]
+fn bwas_on_the_device_sees_that_there_is_no_solution() {
+    let puzzles = Puzzles::new(LightsOut::<1>::new(4));
+    let row = |lights: u32| (0..16).map(|cell| (lights >> cell & 1) as u8).collect();
+    let known = (0..1u32 << 16).map(|lights| (row(lights), (3.0, vec![1.0 / 16.0; 16]))).collect();
+    let puzzles = Puzzles { known: Arc::new(known), ..puzzles };
+    let result = puzzles.run(&puzzles.bwas(1000, 1.0, 0), &[1], &Limits::default(), false);
+    assert_eq!((result.end, result.stats.stored), (End::NoSolution, 4096), "every state once");
 }

@@ -1,5 +1,5 @@
-//! A beam whose layers lie on a device, as tensors: every step is an operation of libtorch, so that a GPU is never idle, and
-//! the CPU runs the same code.
+//! Searches whose states lie on a device, as tensors: every step is an operation of libtorch, so that a GPU is never idle,
+//! and the CPU runs the same code. A beam:
 //!
 //! - A layer is a tensor of bytes, `width × cells`, with a value, a score and the policy priors of each state.
 //! - The 64-bit hashes of all children come from the rows of their parents, before any child is made: see `tensors::moves`. Illegal
@@ -18,6 +18,7 @@
 //! | `layers` | the layers of one search |
 //! | `laps` | the time of each part, for the log |
 //! | `near_goals` | the states near the goals, by hash |
+//! | `nodes` | the open list and the stored states of a best-first search |
 
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Puzzle;
@@ -32,6 +33,7 @@ use tch::Tensor;
 mod laps;
 pub(super) mod layers;
 mod near_goals;
+pub(super) mod nodes;
 
 /// States near the goals: at most, on the CPU and on CUDA.
 const MAX_NEAR_GOALS: [usize; 2] = [1 << 20, 1 << 25];
@@ -140,7 +142,9 @@ fn on_device<T>(run: impl FnOnce() -> T) -> Result<T, HeuristicError> {
     caught(|| no_grad(run)).map_err(|message| {
         HeuristicError(match is_out_of_memory(&message) {
             true => {
-                format!("the device has too little memory for a beam of this width: expected a smaller `n` ({message})")
+                format!(
+                    "the device has too little memory for a search of this width: expected a smaller `n` ({message})"
+                )
             }
             false => message,
         })

@@ -55,6 +55,13 @@ impl NearGoals {
         (self.hashes.index_select(0, &places).eq_tensor(hashes), places)
     }
 
+    /// Whether states with these hashes are near the goals, and the number of moves to the nearest, which means nothing where
+    /// they are not.
+    pub(super) fn depths(&self, hashes: &Tensor) -> (Tensor, Tensor) {
+        let (is_near, places) = self.find(hashes);
+        (is_near, self.depths.index_select(0, &places).to_kind(Kind::Int64))
+    }
+
     /// The indices of the hashes of states near the goals, the nearest first, at most `most`. Waits for the device.
     pub(super) fn hits(&self, hashes: &Tensor, most: i64) -> Tensor {
         let (is_near, places) = self.find(hashes);

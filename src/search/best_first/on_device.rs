@@ -1,0 +1,139 @@
+//! Batch-weighted A* whose nodes lie on a device. A step is that of the host; of equal priorities, the device takes any.
+
+use super::{BestFirst, CHECK_EVERY};
+use crate::heuristic::HeuristicError;
+use crate::memory;
+use crate::puzzle::{Cost, Move, Puzzle, replay};
+use crate::search::device::DeviceEngine;
+use crate::search::device::nodes::DeviceNodes;
+use crate::search::limits::Interrupt;
+use crate::search::{Control, End, Incumbent, Limit, Progress, SearchResult, Stats};
+
+/// A running search.
+pub(super) struct DeviceRun<'a, P: Puzzle> {
+    puzzle: &'a P,
+    settings: &'a BestFirst<P::State>,
+    start: &'a P::State,
+    nodes: DeviceNodes<'a>,
+    stats: Stats,
+    best: Option<Incumbent>,
+    next_report: u64,
+}
+
+impl<'a, P: Puzzle> DeviceRun<'a, P> {
+    pub(super) fn new(
+        puzzle: &'a P,
+        settings: &'a BestFirst<P::State>,
+        start: &'a P::State,
+        engine: &'a DeviceEngine,
+    ) -> Result<Self, HeuristicError> {
+        memory::keep_freed();
+        let nodes = engine.nodes(&puzzle.row(start), settings.lambda)?;
+        let stats = Stats { evaluated: 1, ..Stats::default() };
+        Ok(DeviceRun { puzzle, settings, start, nodes, stats, best: None, next_report: 0 })
+    }
+
+    pub(super) fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult, HeuristicError> {
+        if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, self.start) {
+            self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
+            return Ok(self.result(End::Solved, true, control));
+        }
+        let mut steps_left = self.settings.max_stale_steps;
+        loop {
+            if self.best.is_some()
+                && let Some(steps) = &mut steps_left
+            {
+                if *steps == 0 {
+                    return Ok(self.result(End::Solved, false, control));
+                }
+                *steps -= 1;
+            }
+            match self.step(control) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let is_whole = self.stats.pruned == 0;
+                    let end = match self.best {
+                        Some(_) => End::Solved,
+                        None if is_whole => End::NoSolution,
+                        None => End::Limit(Limit::Memory),
+                    };
+                    return Ok(self.result(end, is_whole, control));
+                }
+                Err(Interrupt::Failed(error)) => return Err(error),
+                Err(Interrupt::Limit(Limit::Memory)) => {
+                    let pruned = self.nodes.prune_open()?;
+                    self.stats.pruned += pruned;
+                    if let Some(limit) =
+                        control.reached(&|| self.nodes.bytes()).or((pruned == 0).then_some(Limit::Memory))
+                    {
+                        return Ok(self.end_at(limit, control));
+                    }
+                }
+                Err(Interrupt::Limit(limit)) => return Ok(self.end_at(limit, control)),
+            }
+        }
+    }
+
+    /// Takes nodes and expands them; returns whether there were any.
+    fn step(&mut self, control: &mut Control<'_>) -> Result<bool, Interrupt> {
+        let bytes = self.nodes.bytes();
+        if let Some(limit) = control.reached(&|| bytes) {
+            return Err(limit.into());
+        }
+        let moves = self.puzzle.move_count() as u64;
+        let left = control.nodes_left(self.stats.generated) / moves.max(1);
+        if left == 0 {
+            return Err(Limit::Nodes.into());
+        }
+        let n = self.settings.n.max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let Some(taken) = self.nodes.take(n)? else { return Ok(false) };
+        self.stats.iterations += 1;
+        let rest = self.settings.perimeter.min_cost_outside();
+        let too_costly = self.best.as_ref().map_or(Cost::MAX, |best| best.cost.saturating_sub(rest));
+        let children = self.nodes.expand(&taken, too_costly)?;
+        self.stats.generated += children.generated;
+        self.stats.expanded += taken.count;
+        children.near.into_iter().for_each(|moves| self.take_solution(moves, control));
+        let is_last = self.best.is_some() && self.settings.max_stale_steps == Some(0);
+        if !is_last {
+            let stored = self.nodes.store(&children.new, &mut self.stats.evaluated, || control.reached(&|| bytes));
+            self.stats.stored = self.nodes.len() + self.stats.pruned;
+            if matches!(stored, Err(Interrupt::Limit(Limit::Memory))) {
+                self.nodes.put_back(&taken)?;
+            }
+            stored?;
+        }
+        if self.stats.expanded >= self.next_report {
+            self.next_report = self.stats.expanded + CHECK_EVERY as u64;
+            self.stats.seconds = control.seconds();
+            let least_f = Some(taken.least_f);
+            control.report(&Progress { stats: self.stats, best: self.nodes.nearest, least_f, proof: None });
+        }
+        Ok(true)
+    }
+
+    /// Takes a path to a state near the goals, if the host finds it there too, and the solution is the best so far.
+    fn take_solution(&mut self, mut moves: Vec<Move>, control: &mut Control<'_>) {
+        let Ok((child, cost)) = replay(self.puzzle, self.start, &moves) else { return };
+        let Some(rest) = self.settings.perimeter.path_to_goal(self.puzzle, &child) else { return };
+        let cost = cost + rest.len() as Cost;
+        if self.best.as_ref().is_none_or(|best| cost < best.cost) {
+            moves.extend(rest);
+            let incumbent = Incumbent { cost, moves };
+            control.report_incumbent(&incumbent);
+            self.best = Some(incumbent);
+        }
+    }
+
+    fn end_at(self, limit: Limit, control: &Control<'_>) -> SearchResult {
+        let end = if self.best.is_some() { End::Solved } else { End::Limit(limit) };
+        self.result(end, false, control)
+    }
+
+    fn result(mut self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
+        self.stats.seconds = control.seconds();
+        let proven_optimal = proven && self.best.is_some();
+        let (moves, cost) = self.best.map(|best| (best.moves, best.cost)).unzip();
+        SearchResult { end, moves, cost, proven_optimal, stats: self.stats, proof: None }
+    }
+}

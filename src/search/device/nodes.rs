@@ -1,0 +1,426 @@
+//! The nodes of a best-first search on a device.
+
+use super::near_goals::unique;
+use super::{DeviceEngine, Parts, on_device};
+use crate::heuristic::HeuristicError;
+use crate::puzzle::{Cost, Move};
+use crate::search::Limit;
+use crate::search::limits::Interrupt;
+use crate::tensors::{caught, host_numbers, host_values, is_out_of_memory, no_grad};
+use std::sync::MutexGuard;
+use tch::{Kind, Tensor};
+
+/// Nodes that there is room for at first.
+const MIN_ROOM: i64 = 1 << 14;
+
+/// Slots of the table of stored states, for each node that there is room for.
+const SLOTS_PER_NODE: i64 = 4;
+
+/// The fewest rows that are evaluated at once where memory is short.
+const MIN_CHUNK: i64 = 1 << 10;
+
+/// Children near the goals that are looked at in one step, the cheapest solutions first.
+const MAX_HITS: i64 = 16;
+
+/// The children of a step.
+pub(in crate::search) struct Children {
+    pub(in crate::search) generated: u64,
+    /// The moves from the start to those near the goals, the cheapest solutions first.
+    pub(in crate::search) near: Vec<Vec<Move>>,
+    /// Those whose states are not stored yet.
+    pub(in crate::search) new: New,
+}
+
+/// Nodes that were taken from the open list.
+pub(in crate::search) struct Taken {
+    nodes: Tensor,
+    pub(in crate::search) count: u64,
+    /// The least priority.
+    pub(in crate::search) least_f: f32,
+}
+
+/// All nodes of a search: columns of one number each, in the order in which they were stored, and a table of their hashes.
+/// Every move costs 1.
+pub(in crate::search) struct DeviceNodes<'a> {
+    parts: MutexGuard<'a, Parts>,
+    lambda: f64,
+    /// The nodes stored; the columns have room for more.
+    count: i64,
+    /// `nodes × cells`.
+    rows: Tensor,
+    hashes: Tensor,
+    /// The path cost, i64.
+    costs: Tensor,
+    /// The cost-to-go, f32.
+    estimates: Tensor,
+    /// f, f32; infinite for nodes that are not open.
+    priorities: Tensor,
+    /// The parent, -1 for the start, and the move from there, i64.
+    parents: Tensor,
+    actions: Tensor,
+    /// The node of each slot, -1 for none: a hash table with open addressing.
+    table: Tensor,
+    chunk: i64,
+    /// The least cost-to-go so far, and the path cost of its node.
+    pub(in crate::search) nearest: Option<(f32, Cost)>,
+}
+
+/// New nodes.
+pub(in crate::search) struct New {
+    rows: Tensor,
+    hashes: Tensor,
+    costs: Tensor,
+    parents: Tensor,
+    actions: Tensor,
+}
+
+impl DeviceEngine {
+    /// The nodes of a search that weighs the path cost with λ: the start alone.
+    ///
+    /// # Errors
+    /// If the device fails, or its memory is full.
+    pub(in crate::search) fn nodes(&self, row: &[u8], lambda: f32) -> Result<DeviceNodes<'_>, HeuristicError> {
+        let parts = self.parts();
+        on_device(|| {
+            let device = parts.network.device();
+            let row = Tensor::from_slice(row).view([1, -1]).to_device(device);
+            let numbers = |kind| Tensor::zeros([0], (kind, device));
+            let mut nodes = DeviceNodes {
+                lambda: f64::from(lambda),
+                count: 0,
+                rows: row.narrow(0, 0, 0),
+                hashes: numbers(Kind::Int64),
+                costs: numbers(Kind::Int64),
+                estimates: numbers(Kind::Float),
+                priorities: numbers(Kind::Float),
+                parents: numbers(Kind::Int64),
+                actions: numbers(Kind::Int64),
+                table: numbers(Kind::Int64),
+                chunk: parts.network.chunk() as i64,
+                nearest: None,
+                parts,
+            };
+            let zero = Tensor::zeros([1], (Kind::Int64, device));
+            let hashes = nodes.parts.moves.hashes(&row);
+            let start = New { rows: row, hashes, parents: &zero - 1, costs: zero.shallow_clone(), actions: zero };
+            let estimates = nodes.parts.network.evaluate(&start.rows, false).0.clamp_min(0.0);
+            nodes.append(&start, &estimates);
+            nodes
+        })
+    }
+}
+
+impl DeviceNodes<'_> {
+    /// The number of nodes.
+    pub(in crate::search) fn len(&self) -> u64 {
+        self.count as u64
+    }
+
+    /// Memory on the device, in bytes, with what is unused before the columns grow again.
+    pub(in crate::search) fn bytes(&self) -> u64 {
+        let columns = self.rows.size()[1] + 4 * 8 + 2 * 4;
+        (2 * self.count * (columns + 8 * SLOTS_PER_NODE)) as u64
+    }
+
+    /// Takes the `n` open nodes of least priority, or all; `None` if none is open.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(in crate::search) fn take(&mut self, n: usize) -> Result<Option<Taken>, HeuristicError> {
+        on_device(|| {
+            if self.count == 0 {
+                return None;
+            }
+            let n = i64::try_from(n.max(1)).unwrap_or(i64::MAX).min(self.count);
+            let (priorities, nodes) = self.stored(&self.priorities).topk(n, 0, false, true);
+            let is_open = priorities.isfinite();
+            let [least_f, count] = [priorities.narrow(0, 0, 1), is_open.sum(Kind::Float).view([1])];
+            let numbers = host_values(&Tensor::cat(&[least_f, count], 0));
+            let (least_f, count) = (numbers[0], numbers[1] as i64);
+            let nodes = nodes.narrow(0, 0, count);
+            let _ = self.priorities.index_fill_(0, &nodes, f64::INFINITY);
+            (count > 0).then_some(Taken { nodes, count: count as u64, least_f })
+        })
+    }
+
+    /// Puts nodes back into the open list.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(in crate::search) fn put_back(&mut self, taken: &Taken) -> Result<(), HeuristicError> {
+        on_device(|| self.open(&taken.nodes))
+    }
+
+    /// Makes the children of nodes, and leaves out those that are stored at no greater cost, or cost at least `too_costly`. A
+    /// stored state that is reached more cheaply is opened again. Children near the goals are not stored, whatever they cost.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(in crate::search) fn expand(&mut self, taken: &Taken, too_costly: Cost) -> Result<Children, HeuristicError> {
+        on_device(|| {
+            let moves = self.parts.moves.count;
+            let rows = self.rows.index_select(0, &taken.nodes);
+            let (hashes, illegal) = self.parts.moves.child_hashes(&rows);
+            let hashes = hashes.flatten(0, 1);
+            let costs = (self.costs.index_select(0, &taken.nodes) + 1).repeat_interleave_self_int(moves, 0, None);
+            let (known, is_known) = self.find(&hashes);
+            let mut is_out = is_known.logical_and(&costs.ge_tensor(&self.costs.index_select(0, &known)));
+            let mut generated = hashes.size()[0] as u64;
+            if let Some(illegal) = illegal {
+                let illegal = illegal.flatten(0, 1);
+                generated -= host_values(&illegal.sum(Kind::Float))[0] as u64;
+                is_out = is_out.logical_or(&illegal);
+            }
+            // Of equal children, the cheapest.
+            let children = is_out.logical_not().nonzero().flatten(0, 1);
+            let (_, order) = costs.index_select(0, &children).sort_stable(true, 0, false);
+            let children = children.index_select(0, &order);
+            let (children, hashes) = unique(&children, &hashes.index_select(0, &children));
+            let costs = costs.index_select(0, &children);
+            let at = children.divide_scalar_mode(moves, "floor");
+            let (parents, actions) = (taken.nodes.index_select(0, &at), children.remainder(moves));
+            let (is_near, depths) = self.parts.near_goals.depths(&hashes);
+            let hits = is_near.nonzero().flatten(0, 1);
+            let near = match hits.size()[0] {
+                0 => Vec::new(),
+                count => {
+                    let (_, order) = (&costs + depths).index_select(0, &hits).sort_stable(true, 0, false);
+                    let best = hits.index_select(0, &order.narrow(0, 0, count.min(MAX_HITS)));
+                    let [parents, actions] =
+                        [&parents, &actions].map(|column| host_numbers::<i64>(&column.index_select(0, &best)));
+                    let path = |(parent, action)| [self.path_to(parent), vec![action as Move]].concat();
+                    parents.into_iter().zip(actions).map(path).collect()
+                }
+            };
+            let (known, is_known) = self.find(&hashes);
+            let is_stored = is_near.logical_not().logical_and(&costs.less(i64::from(too_costly)));
+            let again = is_known.logical_and(&is_stored).nonzero().flatten(0, 1);
+            let nodes = known.index_select(0, &again);
+            for (column, numbers) in
+                [(&mut self.costs, &costs), (&mut self.parents, &parents), (&mut self.actions, &actions)]
+            {
+                let _ = column.index_copy_(0, &nodes, &numbers.index_select(0, &again));
+            }
+            self.open(&nodes);
+            let new = is_known.logical_not().logical_and(&is_stored).nonzero().flatten(0, 1);
+            let part = |all: &Tensor| all.index_select(0, &new);
+            let actions = part(&actions);
+            let rows = self.parts.moves.children(&rows.index_select(0, &part(&at)), &actions);
+            let new = New { rows, hashes: part(&hashes), costs: part(&costs), parents: part(&parents), actions };
+            Children { generated, near, new }
+        })
+    }
+
+    /// Evaluates new nodes in chunks, and stores them. `reached` is asked before each chunk.
+    ///
+    /// # Errors
+    /// At a limit, with the rest not stored; if the device fails, or an estimate is not finite.
+    pub(in crate::search) fn store(
+        &mut self,
+        new: &New,
+        evaluated: &mut u64,
+        mut reached: impl FnMut() -> Option<Limit>,
+    ) -> Result<(), Interrupt> {
+        let (count, mut first) = (new.rows.size()[0], 0);
+        while first < count {
+            if let Some(limit) = reached() {
+                return Err(limit.into());
+            }
+            let length = self.chunk.min(count - first);
+            let part = |all: &Tensor| all.narrow(0, first, length);
+            let chunk = New {
+                rows: part(&new.rows),
+                hashes: part(&new.hashes),
+                costs: part(&new.costs),
+                parents: part(&new.parents),
+                actions: part(&new.actions),
+            };
+            let estimates = caught(|| no_grad(|| self.parts.network.evaluate(&chunk.rows, false).0.clamp_min(0.0)));
+            match estimates {
+                Ok(estimates) => {
+                    *evaluated += length as u64;
+                    first += length;
+                    match caught(|| no_grad(|| self.append(&chunk, &estimates))) {
+                        Err(message) if is_out_of_memory(&message) => return Err(Limit::Memory.into()),
+                        Err(message) => return Err(HeuristicError(message).into()),
+                        Ok(nearest) => self.note_nearest(nearest)?,
+                    }
+                }
+                Err(message) if is_out_of_memory(&message) && length > MIN_CHUNK => {
+                    self.chunk = length / 2;
+                    log::warn!("the device is out of memory: it evaluates {} states at a time from now on", self.chunk);
+                }
+                Err(message) => return Err(HeuristicError(message).into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the least estimate of a chunk, and its path cost; refuses one that is not finite.
+    fn note_nearest(&mut self, [sum, least, cost]: [f32; 3]) -> Result<(), HeuristicError> {
+        if !sum.is_finite() {
+            return Err(HeuristicError(format!("the network's estimate is {sum}: its weights are damaged")));
+        }
+        if self.nearest.is_none_or(|(before, _)| least < before) {
+            self.nearest = Some((least, cost as Cost));
+        }
+        Ok(())
+    }
+
+    /// Stores new nodes with their estimates; returns the sum of these, the least, and its path cost.
+    fn append(&mut self, new: &New, estimates: &Tensor) -> [f32; 3] {
+        let more = new.rows.size()[0];
+        let room = self.hashes.size()[0];
+        if self.count + more > room {
+            self.make_room((self.count + more).max(2 * room).max(MIN_ROOM));
+        }
+        let first = self.count;
+        self.count += more;
+        let priorities = &new.costs * self.lambda + estimates;
+        for (column, numbers) in [
+            (&self.rows, &new.rows),
+            (&self.hashes, &new.hashes),
+            (&self.costs, &new.costs),
+            (&self.estimates, estimates),
+            (&self.priorities, &priorities),
+            (&self.parents, &new.parents),
+            (&self.actions, &new.actions),
+        ] {
+            column.narrow(0, first, more).copy_(numbers);
+        }
+        let nodes = Tensor::arange_start(first, self.count, (Kind::Int64, self.table.device()));
+        self.enter(&new.hashes, &nodes);
+        let (least, at) = estimates.min_dim(0, true);
+        let cost = new.costs.index_select(0, &at).to_kind(Kind::Float);
+        let numbers = host_values(&Tensor::cat(&[estimates.sum(Kind::Float).view([1]), least, cost], 0));
+        [numbers[0], numbers[1], numbers[2]]
+    }
+
+    /// Gives the columns room for more nodes, and makes the table anew.
+    fn make_room(&mut self, room: i64) {
+        let count = self.count;
+        for column in self.columns() {
+            let mut size = column.size();
+            size[0] = room;
+            let wider = Tensor::zeros(&size, (column.kind(), column.device()));
+            wider.narrow(0, 0, count).copy_(&column.narrow(0, 0, count));
+            *column = wider;
+        }
+        self.make_table();
+    }
+
+    fn make_table(&mut self) {
+        let slots = (SLOTS_PER_NODE * self.hashes.size()[0]).max(2) as u64;
+        let options = (Kind::Int64, self.table.device());
+        self.table = Tensor::full([slots.next_power_of_two() as i64], -1, options);
+        let hashes = self.stored(&self.hashes);
+        self.enter(&hashes, &Tensor::arange(self.count, options));
+    }
+
+    fn columns(&mut self) -> [&mut Tensor; 7] {
+        let DeviceNodes { rows, hashes, costs, estimates, priorities, parents, actions, .. } = self;
+        [rows, hashes, costs, estimates, priorities, parents, actions]
+    }
+
+    /// The part of a column that is in use.
+    fn stored(&self, column: &Tensor) -> Tensor {
+        column.narrow(0, 0, self.count)
+    }
+
+    /// Enters nodes into the table, each at the first free slot from its own on. Of several that want one slot, the last gets it,
+    /// whatever the order in which a device writes them.
+    fn enter(&mut self, hashes: &Tensor, nodes: &Tensor) {
+        let (mut slots, mut nodes) = (self.slots(hashes), nodes.shallow_clone());
+        while nodes.size()[0] > 0 {
+            let is_free = self.table.index_select(0, &slots).less(0);
+            let entries = nodes.where_scalarother(&is_free, -1);
+            let _ = self.table.internal_scatter_reduce_(0, &slots, &entries, "amax", true);
+            let is_entered = self.table.index_select(0, &slots).eq_tensor(&nodes);
+            let left = is_entered.logical_not().nonzero().flatten(0, 1);
+            slots = self.next_slots(&slots.index_select(0, &left));
+            nodes = nodes.index_select(0, &left);
+        }
+    }
+
+    fn slots(&self, hashes: &Tensor) -> Tensor {
+        hashes.bitwise_right_shift_tensor_scalar(20).bitwise_and(self.table.size()[0] - 1)
+    }
+
+    fn next_slots(&self, slots: &Tensor) -> Tensor {
+        (slots + 1).bitwise_and(self.table.size()[0] - 1)
+    }
+
+    /// The nodes with these hashes, and whether there are such; where not, the node means nothing.
+    fn find(&self, hashes: &Tensor) -> (Tensor, Tensor) {
+        let options = (Kind::Int64, hashes.device());
+        let mut left = Tensor::arange(hashes.size()[0], options);
+        let (mut slots, mut wanted) = (self.slots(hashes), hashes.shallow_clone());
+        let (mut nodes, mut is_known) = (left.zeros_like(), left.zeros_like().to_kind(Kind::Bool));
+        while left.size()[0] > 0 {
+            let found = self.table.index_select(0, &slots);
+            let (is_taken, found) = (found.ge(0), found.clamp_min(0));
+            let is_same = is_taken.logical_and(&self.hashes.index_select(0, &found).eq_tensor(&wanted));
+            let _ = nodes.index_copy_(0, &left, &found);
+            let _ = is_known.index_copy_(0, &left, &is_same);
+            let goes_on = is_taken.logical_and(&is_same.logical_not()).nonzero().flatten(0, 1);
+            left = left.index_select(0, &goes_on);
+            wanted = wanted.index_select(0, &goes_on);
+            slots = self.next_slots(&slots.index_select(0, &goes_on));
+        }
+        (nodes, is_known)
+    }
+
+    /// Puts nodes into the open list.
+    fn open(&mut self, nodes: &Tensor) {
+        let costs = self.costs.index_select(0, nodes) * self.lambda;
+        let priorities = (costs + self.estimates.index_select(0, nodes)).to_kind(Kind::Float);
+        let _ = self.priorities.index_copy_(0, nodes, &priorities);
+    }
+
+    /// The moves from the start to a node.
+    fn path_to(&self, node: i64) -> Vec<Move> {
+        let (mut node, mut moves) = (node, Vec::new());
+        loop {
+            let [parent, action] = [&self.parents, &self.actions].map(|column| column.narrow(0, node, 1));
+            let numbers: Vec<i64> = host_numbers(&Tensor::cat(&[parent, action], 0));
+            if numbers[0] < 0 {
+                break;
+            }
+            moves.push(numbers[1] as Move);
+            node = numbers[0];
+        }
+        moves.reverse();
+        moves
+    }
+
+    /// Prunes the worse half of the open nodes, and all nodes that lead to none of the others; returns how many.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(in crate::search) fn prune_open(&mut self) -> Result<u64, HeuristicError> {
+        on_device(|| {
+            let before = self.count;
+            let priorities = self.stored(&self.priorities);
+            let open = host_values(&priorities.isfinite().sum(Kind::Float))[0] as i64;
+            let (_, mut nodes) = priorities.topk(open / 2, 0, false, false);
+            let mut stays = Tensor::zeros([self.count], (Kind::Bool, self.table.device()));
+            while nodes.size()[0] > 0 {
+                let _ = stays.index_fill_(0, &nodes, 1);
+                let parents = self.parents.index_select(0, &nodes);
+                let parents = parents.masked_select(&parents.ge(0));
+                let parents = parents.masked_select(&stays.index_select(0, &parents).logical_not());
+                nodes = unique(&parents, &parents).0;
+            }
+            let kept = stays.nonzero().flatten(0, 1);
+            let numbers = stays.cumsum(0, Kind::Int64) - 1;
+            for column in self.columns() {
+                *column = column.index_select(0, &kept);
+            }
+            self.count = kept.size()[0];
+            let parents = numbers.index_select(0, &self.parents.clamp_min(0));
+            self.parents = parents.where_self(&self.parents.ge(0), &self.parents);
+            self.make_table();
+            (before - self.count) as u64
+        })
+    }
+}
