@@ -159,18 +159,21 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_beam_on_the_device_solves_as_one_on_the_host() {
-    let solve = |engine| {
+fn searches_on_the_device_solve_as_those_on_the_host() {
+    let solve = |search: &[&str], engine| {
         let words = ["--n", "200", "--symmetries", "1", "--perimeter", "0", "--engine", engine, "--json"];
-        let ran =
-            run(&[&["solve", "--device", "cpu", "--search", "beam"], &words[..], &["R U2 F' L D B2 R' U"]].concat());
+        let ran = run(&[&["solve", "--device", "cpu", "--search"], search, &words, &["R U2 F' L D B2 R' U"]].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
         json(&ran.out)
     };
-    let [host, device] = ["host", "device"].map(solve);
-    assert_eq!((&host["config"]["engine"], &device["config"]["engine"]), (&Value::Null, &"device".into()));
-    assert_eq!((&host["length"], &device["length"]), (&10.into(), &10.into()));
-    assert!(device["nodes_evaluated"].as_u64() > Some(1000), "{device}");
+    for search in [&["beam"][..], &["bwas", "--lambda", "0.6"]] {
+        let [host, device] = ["host", "device"].map(|engine| solve(search, engine));
+        assert_eq!((&host["config"]["engine"], &device["config"]["engine"]), (&Value::Null, &"device".into()));
+        assert_eq!((&host["length"], &device["length"]), (&10.into(), &10.into()), "{search:?}");
+        assert!(device["nodes_evaluated"].as_u64() > Some(1000), "{device}");
+    }
+    let refused = refused(&["solve", "--search", "bwas", "--deferred", "--engine", "device", "R"]);
+    assert!(refused.contains("--engine") && refused.contains("host"), "{refused}");
 }
 
 #[test]

