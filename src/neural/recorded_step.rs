@@ -1,8 +1,9 @@
 //! The optimizer step as a CUDA graph: a step of a dense network starts a hundred short kernels, and below batches of some ten
 //! thousand samples a GPU waits for their launches. Recorded once, they are one launch.
 //!
-//! The record is made after some steps, and tried at once: it must do what the same step does without it. Otherwise, and where
-//! recording fails, every kernel is launched on its own, as before.
+//! The record is made after some steps, and tried at once: it must give the bits of the same step without it, so that a resumed
+//! run, which begins without a record, ends with the bits of one that was never stopped. Otherwise, and where recording fails,
+//! every kernel is launched on its own, as before.
 
 use super::device::Device;
 use super::learner::Learner;
@@ -14,9 +15,6 @@ use tch::{Kind, Tensor};
 
 /// Steps with batches of one size before the record is made: libtorch sets up its libraries in the first ones.
 const STEPS_BEFORE: u32 = 3;
-
-/// How far the weights may lie from those of the same step without the record, relative to the step.
-const MAX_DIFFERENCE: f32 = 0.05;
 
 /// Whether the step is recorded.
 pub(super) enum Recording {
@@ -89,7 +87,7 @@ impl Learner {
                 *last = size;
                 false
             }
-            Recording::After(..) => self.record(batch, learning_rate),
+            Recording::After(last, _) if *last == size => self.record(batch, learning_rate),
             _ => false,
         }
     }
@@ -97,29 +95,34 @@ impl Learner {
     /// Records the step, and makes it once; returns `false`, with nothing done, if it cannot be recorded.
     fn record(&mut self, batch: &DeviceBatch, learning_rate: f64) -> bool {
         let tch::Device::Cuda(index) = self.device.0 else { return false };
-        let inputs = Inputs::new(batch, learning_rate, self.optimizer.steps);
         self.device.synchronize();
-        let off = |reason: &str| {
-            log::warn!("the optimizer step cannot be one launch ({reason}): its kernels are launched one by one");
-            Recording::Off
+        let recorded = caught(|| (Inputs::new(batch, learning_rate, self.optimizer.steps), self.copies())).and_then(
+            |(inputs, before)| Ok((CudaGraph::record(index, || self.step_in_place(&inputs))?, inputs, before)),
+        );
+        let (made, recording) = match recorded {
+            Err(reason) => (false, Err(reason)),
+            Ok((graph, inputs, before)) => {
+                let tried = self.try_step(batch, learning_rate, &before, &|_| graph.start());
+                (true, tried.map(|()| RecordedStep { graph, inputs }))
+            }
         };
-        match CudaGraph::record(index, || self.step_in_place(&inputs)) {
+        self.recording = match recording {
+            Ok(step) => {
+                log::debug!("an optimizer step of {} samples is one launch from now on", batch.rows.size()[0]);
+                Recording::On(step)
+            }
             Err(reason) => {
-                self.recording = off(&reason);
-                false
+                log::warn!("the optimizer step cannot be one launch ({reason}): its kernels are launched one by one");
+                Recording::Off
             }
-            Ok(graph) => {
-                let is_same = self.try_step(batch, learning_rate, &|_| graph.start());
-                self.recording = match is_same {
-                    Ok(()) => {
-                        log::debug!("an optimizer step of {} samples is one launch from now on", batch.rows.size()[0]);
-                        Recording::On(RecordedStep { graph, inputs })
-                    }
-                    Err(reason) => off(&reason),
-                };
-                true
-            }
-        }
+        };
+        made
+    }
+
+    /// Launches every kernel on its own.
+    pub fn without_record(mut self) -> Self {
+        self.recording = Recording::Off;
+        self
     }
 
     /// A step that reads all its numbers on the device, and neither waits for it nor copies to it.
@@ -130,31 +133,40 @@ impl Learner {
         self.optimizer.step_on_device(&self.parameters, &gradients, &inputs.steps, &inputs.learning_rate);
     }
 
-    /// Makes a step as usual and, from the same state, by `start`. The second step counts, unless its weights are not those of
-    /// the first: then the first counts, and the error says how far they are apart.
-    fn try_step(&mut self, batch: &DeviceBatch, learning_rate: f64, start: &dyn Fn(&Learner)) -> Result<(), String> {
+    /// Makes a step as usual and, from the same state, by `start`; `before` is a copy of the state. If the bits differ, the error
+    /// says how far, and the usual step counts.
+    fn try_step(
+        &mut self,
+        batch: &DeviceBatch,
+        learning_rate: f64,
+        before: &[Tensor],
+        start: &dyn Fn(&Learner),
+    ) -> Result<(), String> {
         let state = self.step_state();
-        let copies = || state.iter().map(Tensor::copy).collect::<Vec<_>>();
         let set = |to: &[Tensor]| no_grad(|| state.iter().zip(to).for_each(|(own, to)| own.shallow_clone().copy_(to)));
-        let before = copies();
         let (gradients, losses) = self.gradients(batch);
         self.descend(&gradients, &losses, learning_rate);
-        let usual = copies();
-        set(&before);
-        let started = caught(|| start(self));
-        let far = |a: &Tensor, b: &Tensor| host_values(&no_grad(|| (a - b).norm()))[0];
-        let apart = state.iter().zip(&usual).zip(&before).map(|((own, usual), before)| {
-            let (difference, step) = (far(own, usual), far(usual, before));
-            if difference <= MAX_DIFFERENCE * step { 0.0 } else { difference / step }
+        let usual = caught(|| self.copies())?;
+        let tried = caught(|| {
+            set(before);
+            start(self);
+            let far = |a: &Tensor, b: &Tensor| host_values(&no_grad(|| (a - b).norm()))[0];
+            let differs = state.iter().zip(&usual).zip(before).find(|((own, usual), _)| !own.equal(usual));
+            differs.map(|((own, usual), before)| far(own, usual) / far(usual, before))
         });
-        let is_same = started.and_then(|()| match apart.fold(0.0, f32::max) {
-            0.0 => Ok(()),
-            apart => Err(format!("it differs by {apart} of the step")),
-        });
+        let is_same = match tried {
+            Ok(None) => Ok(()),
+            Ok(Some(apart)) => Err(format!("it differs by {apart} of the step")),
+            Err(reason) => Err(reason),
+        };
         if is_same.is_err() {
             set(&usual);
         }
         is_same
+    }
+
+    fn copies(&self) -> Vec<Tensor> {
+        self.step_state().iter().map(Tensor::copy).collect()
     }
 
     /// What a step changes: weights, running statistics, the sums of the losses, moments.
@@ -188,25 +200,31 @@ mod tests {
             children: None,
         };
         let batch = learner.upload(&batch).expect("the device works");
+        let rate = 1.0 / 1024.0; // the same number in f32
         for _ in 0..5 {
-            learner.learn(&batch, 1e-3).expect("the device works");
+            learner.learn(&batch, rate).expect("the device works");
         }
         let inputs = |rate, steps| Inputs::new(&batch, rate, steps);
-        let (same, faster, younger) = (inputs(1e-3, 5), inputs(2e-3, 6), inputs(1e-3, 1));
-        assert_eq!(learner.try_step(&batch, 1e-3, &|learner| learner.step_in_place(&same)), Ok(()));
+        let (same, faster, younger) = (inputs(rate, 5), inputs(2.0 * rate, 6), inputs(rate, 1));
+        let try_step = |learner: &mut Learner, start: &dyn Fn(&Learner)| {
+            let before = learner.copies();
+            learner.try_step(&batch, rate, &before, start)
+        };
+        assert_eq!(try_step(&mut learner, &|learner| learner.step_in_place(&same)), Ok(()));
         assert_eq!((learner.optimizer_steps(), host_values(&same.steps)), (6, vec![6.0]));
-        // Another rate or number of steps is noticed, and the usual step counts.
-        let other = |learner: &mut Learner, inputs: &Inputs| {
+        // Another rate or number of steps is noticed, and so is what is no number; the usual step counts.
+        let spoils = |learner: &Learner| no_grad(|| drop(learner.step_state()[0].fill_(f64::NAN)));
+        let others: [&dyn Fn(&Learner); 3] =
+            [&|learner| learner.step_in_place(&faster), &|learner| learner.step_in_place(&younger), &spoils];
+        for other in others {
             let weights = learner.parameters.copy();
-            let refused = learner.try_step(&batch, 1e-3, &|learner| learner.step_in_place(inputs));
+            let refused = try_step(&mut learner, other);
             assert!(refused.is_err_and(|reason| reason.contains("differs")));
             let step = no_grad(|| (&learner.parameters.flat[0] - &weights.flat[0]).abs().max());
             assert!(host_values(&step)[0] < 1.5e-3, "a step at the usual rate");
-        };
-        other(&mut learner, &faster);
-        other(&mut learner, &younger);
-        let failed = learner.try_step(&batch, 1e-3, &|_| panic!("no launch"));
-        assert_eq!((failed, learner.optimizer_steps()), (Err("no launch".into()), 9));
+        }
+        let failed = try_step(&mut learner, &|_| panic!("no launch"));
+        assert_eq!((failed, learner.optimizer_steps()), (Err("no launch".into()), 10));
         assert!(matches!(learner.recording, Recording::Off), "nothing is recorded on the CPU");
     }
 }

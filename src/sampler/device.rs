@@ -181,6 +181,11 @@ impl DeviceWalks {
         walks
     }
 
+    /// Batches of a round.
+    pub fn lanes(&self) -> u64 {
+        self.lanes
+    }
+
     /// The next batch.
     ///
     /// # Panics
@@ -211,7 +216,6 @@ impl DeviceWalks {
     fn go_on(&mut self) {
         no_grad(|| {
             let most = (self.max_depth + self.walk_samples - 1) / self.walk_samples;
-            let random = self.random(most + 1);
             // Sample `at` of a walk lies in its part of the depths, at a place that changes from walk to walk.
             let rounds = &self.phases + (self.round + self.walk_samples);
             let at = rounds.remainder(self.walk_samples);
@@ -219,12 +223,12 @@ impl DeviceWalks {
             let place = (&self.offsets + walk).remainder(self.max_depth);
             let depths = (&at * self.max_depth + place).divide_scalar_mode(self.walk_samples, "floor") + 1;
             let starts = at.eq(0);
-            let goals = scaled(&random.select(0, most), &Tensor::from(self.goals.size()[0]));
+            let goals = scaled(&self.random(most, most + 1), &Tensor::from(self.goals.size()[0]));
             let goals = self.goals.index_select(0, &goals);
             self.rows = goals.where_self(&starts.unsqueeze(1), &self.rows);
             self.codes = self.codes.masked_fill(&starts.unsqueeze(1), 0);
             self.made = self.made.masked_fill(&starts, 0);
-            (0..most).for_each(|step| self.step(&random.select(0, step), &depths));
+            (0..most).for_each(|step| self.step(&self.random(step, most + 1), &depths));
         });
         self.round += 1;
     }
@@ -248,11 +252,11 @@ impl DeviceWalks {
         self.made += moves;
     }
 
-    /// Random numbers of the round, `numbers × walkers`: hashes (Steele, Lea and Flood 2014, the finalizer of SplitMix64).
-    fn random(&self, numbers: i64) -> Tensor {
+    /// A random number for each walker, one of so many of the round: hashes (Steele, Lea and Flood 2014, the finalizer of
+    /// SplitMix64).
+    fn random(&self, number: i64, numbers: i64) -> Tensor {
         let round = self.round + self.walk_samples;
-        let step = Tensor::arange(numbers, (Kind::Int64, self.walkers.device())).unsqueeze(1);
-        let counter = &self.walkers * numbers + step;
+        let counter = &self.walkers * numbers + number;
         let start = self.key.wrapping_add(round.wrapping_mul(-0x4b47_d0c5_5d4a_1b1d));
         let shifted = |bits: &Tensor, by: u32| {
             bits.bitwise_right_shift_tensor_scalar(i64::from(by)).bitwise_and((1i64 << (64 - by)) - 1)

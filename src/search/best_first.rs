@@ -8,7 +8,7 @@
 //! - `bwas` and `best-first` test a child for the goal when it is *generated*: a batch that reaches goals is finished, and its
 //!   cheapest solution is returned. `astar` tests a node when it is *taken* from the open list.
 //! - A stored state that is reached more cheaply gets its new parent and is opened again; its estimate is kept.
-//! - Of equal priorities, `bwas` and `astar` take the node generated last, `best-first` the first. The solution is a function of
+//! - Of equal priorities, `bwas` and `astar` take the node generated last, `best-first` the first, a device any. The solution is a function of
 //!   puzzle, start, heuristic and settings, whatever the number of threads. Limits cut the search off, and only the limit of
 //!   nodes does so at the same place every time.
 //! - With a [`Perimeter`], reaching one of its states gives a solution. With `max_stale_steps`, the search goes on for that
@@ -148,7 +148,9 @@ impl<P: Puzzle> Search<P> for BestFirst<P::State> {
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
         memory::keep_freed();
-        if let Some(engine) = &self.device {
+        if let Some(engine) = &self.device
+            && self.perimeter.path_to_goal(puzzle, start).is_none()
+        {
             return DeviceRun::new(puzzle, self, start, engine)?.search(control);
         }
         let BestFirst { lambda, expansion, ties, .. } = *self;

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | [`best_first`], `frontier` | batch-weighted A*, A* and greedy best-first search in one loop; its nodes |
 //! | [`beam`] | beam search |
-//! | [`device`] | the layers of a beam on a GPU, or on any device of libtorch |
+//! | [`device`] | searches whose states lie on a GPU, or on any device of libtorch |
 //! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random`] | the classical searches |
 //! | [`perimeter`] | exact costs of all states near the goals |
 //! | [`prove`], `move_sequences` | the proof that a solution is shortest; exhaustive search into the perimeter |

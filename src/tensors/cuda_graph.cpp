@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -43,25 +44,54 @@ const Members& members() {
   return found;
 }
 
+// Whether a record could not be ended: libtorch's allocator then takes it for running, and no other may begin.
+std::atomic<bool> has_failed{false};
+
+// The device and the stream of a record, instead of those before.
+class Place {
+  c10::impl::VirtualGuardImpl guard;
+  c10::Device device_before;
+  c10::Stream stream_before;
+
+ public:
+  explicit Place(c10::Device device)
+      : guard(device.type()),
+        device_before(guard.exchangeDevice(device)),
+        // The default stream cannot be recorded.
+        stream_before(guard.exchangeStream(guard.getStreamFromGlobalPool(device))) {}
+  Place(const Place&) = delete;
+  ~Place() {
+    guard.exchangeStream(stream_before);
+    guard.setDevice(device_before);
+  }
+};
+
 struct Graph {
   alignas(64) std::byte object[1024]; // at::cuda::CUDAGraph has less than 300 bytes
-  std::optional<c10::Stream> outside; // the stream to go back to, while the graph is recorded
+  std::optional<Place> place; // while it is recorded
 
-  Graph() {
+  explicit Graph(c10::Device device) {
+    members(); // refused here where there are none
+    TORCH_CHECK(!has_failed, "an earlier record could not be ended");
+    place.emplace(device);
     members().construct(object, false);
   }
 
+  // What cannot be ended is left in memory: the allocator refers to it.
   void end() {
-    const auto stream = *std::exchange(outside, std::nullopt);
-    c10::impl::VirtualGuardImpl(stream.device_type()).exchangeStream(stream);
+    has_failed = true;
     members().end(object);
+    has_failed = false;
+    place.reset();
   }
 
   ~Graph() {
-    if (outside) {
+    if (place) {
       std::free(guarded([&] { end(); }));
     }
-    std::free(guarded([&] { members().destroy(object); }));
+    if (!has_failed) {
+      std::free(guarded([&] { members().destroy(object); }));
+    }
   }
 };
 
@@ -72,15 +102,11 @@ extern "C" {
 // Begins to record what this thread starts on a CUDA device. The caller gives the graph to `costar_drop_graph` in the end.
 char* costar_begin_graph(int64_t index, void** made) {
   return guarded([&] {
-    const c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index));
-    const c10::impl::VirtualGuardImpl guard(device.type());
-    auto graph = std::make_unique<Graph>();
-    const auto stream = guard.getStreamFromGlobalPool(device); // the default stream cannot be recorded
-    graph->outside = guard.exchangeStream(stream);
+    auto graph = std::make_unique<Graph>(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index)));
     try {
       members().begin(graph->object, {0, 0}, relaxed);
     } catch (...) {
-      guard.exchangeStream(*std::exchange(graph->outside, std::nullopt));
+      graph->place.reset();
       throw;
     }
     *made = graph.release();

@@ -312,20 +312,22 @@ impl<P: Puzzle> Training<P> {
 
     /// The batches of this rank, from the next one on.
     fn batches(&self) -> Result<Batches> {
-        let TrainPlan { seed, max_depth, batch_size, sampler, .. } = *self.plan();
-        let (first, stride) = (self.position.batches + self.rank(), self.ranks());
-        match sampler {
+        let plan = self.plan();
+        Ok(match plan.sampler {
             SamplerKind::Host => {
-                let batches = self.sampler(batch_size).stream(first, stride, self.device.sampler_threads());
-                Ok(Batches::Host(Box::new(batches)))
+                let (first, threads) = (self.position.batches + self.rank(), self.device.sampler_threads());
+                Batches::Host(Box::new(self.sampler(plan.batch_size).stream(first, self.ranks(), threads)))
             }
-            SamplerKind::Device => {
-                let rules = self.samples.rules();
-                let rules = rules.ok_or_else(|| Error::Bug("the device cannot make these samples".into()))?;
-                let stream = Stream { seed, max_depth, batch_size, first, stride };
-                self.learner.walks(&rules, stream).map(Batches::Device)
-            }
-        }
+            SamplerKind::Device => Batches::Device(self.device_walks()?),
+        })
+    }
+
+    fn device_walks(&self) -> Result<DeviceWalks> {
+        let TrainPlan { seed, max_depth, batch_size, .. } = *self.plan();
+        let _waiting = Waiting::during("making the first walks on the device".into());
+        let rules = self.samples.rules().ok_or_else(|| Error::Bug("the device cannot make these samples".into()))?;
+        let (first, stride) = (self.position.batches + self.rank(), self.ranks());
+        self.learner.walks(&rules, Stream { seed, max_depth, batch_size, first, stride })
     }
 
     fn next_batch(&mut self, batches: &mut Batches) -> Result<DeviceBatch> {

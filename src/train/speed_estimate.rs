@@ -7,6 +7,7 @@ use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
 use crate::sampler::Batch;
+use crate::train::plan::SamplerKind;
 use crate::waiting::Waiting;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -26,7 +27,9 @@ impl<P: Puzzle> Training<P> {
     /// If the network cannot be made a second time, or libtorch fails.
     pub fn measure_speed(&self, stop: &AtomicBool) -> Result<Option<f64>> {
         let _waiting = Waiting::during("taking the first steps, to measure the speed".into());
-        let mut learner = new_learner(&*self.puzzle, self.plan(), self.device)?;
+        let learner = new_learner(&*self.puzzle, self.plan(), self.device)?;
+        // Ranks that learn together record no step.
+        let mut learner = if self.ranks() > 1 { learner.without_record() } else { learner };
         let speed = self.samples_a_second(&mut learner, stop)?;
         if log::log_enabled!(log::Level::Debug) && !stop.load(Ordering::Relaxed) {
             log::debug!("samples a second, of each part of a step alone: {}", self.parts_of_a_step(&mut learner)?);
@@ -42,7 +45,18 @@ impl<P: Puzzle> Training<P> {
         let batch_size = self.plan().batch_size;
         let (sampler, started) = (self.sampler(batch_size), Instant::now());
         let batch = sampler.batch(0);
-        let sampling = started.elapsed().as_secs_f64() / self.device.sampler_threads() as f64;
+        let sampling = match self.plan().sampler {
+            SamplerKind::Host => started.elapsed().as_secs_f64() / self.device.sampler_threads() as f64,
+            SamplerKind::Device => {
+                let (mut walks, started) = (self.device_walks()?, Instant::now());
+                let round = walks.lanes();
+                for _ in 0..=round {
+                    learner.next_batch(&mut walks)?;
+                }
+                self.device.synchronize();
+                started.elapsed().as_secs_f64() / round as f64
+            }
+        };
         let times = learner.step_times(&batch, SECONDS_PER_PART)?;
         let parts = [("sampling", sampling)].into_iter().chain(times);
         let parts = parts.map(|(name, seconds)| format!("{name} {}", grouped((batch_size as f64 / seconds) as u64)));

@@ -33,11 +33,8 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         Ok(DeviceRun { puzzle, settings, start, nodes, stats, best: None, next_report: 0 })
     }
 
+    /// Searches from a start outside the perimeter.
     pub(super) fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult, HeuristicError> {
-        if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, self.start) {
-            self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
-            return Ok(self.result(End::Solved, true, control));
-        }
         let mut steps_left = self.settings.max_stale_steps;
         loop {
             if self.best.is_some()
@@ -61,7 +58,10 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                 }
                 Err(Interrupt::Failed(error)) => return Err(error),
                 Err(Interrupt::Limit(Limit::Memory)) => {
-                    let pruned = self.nodes.prune_open()?;
+                    let pruned = match self.nodes.prune_open() {
+                        Err(_) if self.best.is_some() => 0,
+                        pruned => pruned?,
+                    };
                     self.stats.pruned += pruned;
                     if let Some(limit) =
                         control.reached(&|| self.nodes.bytes()).or((pruned == 0).then_some(Limit::Memory))
@@ -88,9 +88,15 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         let n = self.settings.n.max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
         let Some(taken) = self.nodes.take(n)? else { return Ok(false) };
         self.stats.iterations += 1;
-        let rest = self.settings.perimeter.min_cost_outside();
+        let rest = self.settings.perimeter.min_cost_outside().min(self.nodes.near_depth() + 1);
         let too_costly = self.best.as_ref().map_or(Cost::MAX, |best| best.cost.saturating_sub(rest));
-        let children = self.nodes.expand(&taken, too_costly)?;
+        let children = match self.nodes.expand(&taken, too_costly) {
+            Err(Interrupt::Limit(limit)) => {
+                self.nodes.put_back(&taken)?;
+                return Err(limit.into());
+            }
+            children => children?,
+        };
         self.stats.generated += children.generated;
         self.stats.expanded += taken.count;
         children.near.into_iter().for_each(|moves| self.take_solution(moves, control));

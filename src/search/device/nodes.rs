@@ -81,7 +81,7 @@ impl DeviceEngine {
     /// If the device fails, or its memory is full.
     pub(in crate::search) fn nodes(&self, row: &[u8], lambda: f32) -> Result<DeviceNodes<'_>, HeuristicError> {
         let parts = self.parts();
-        on_device(|| {
+        let (mut nodes, numbers) = on_device(|| {
             let device = parts.network.device();
             let row = Tensor::from_slice(row).view([1, -1]).to_device(device);
             let numbers = |kind| Tensor::zeros([0], (kind, device));
@@ -104,10 +104,19 @@ impl DeviceEngine {
             let hashes = nodes.parts.moves.hashes(&row);
             let start = New { rows: row, hashes, parents: &zero - 1, costs: zero.shallow_clone(), actions: zero };
             let estimates = nodes.parts.network.evaluate(&start.rows, false).0.clamp_min(0.0);
-            nodes.append(&start, &estimates);
-            nodes
-        })
+            let numbers = nodes.append(&start, &estimates);
+            (nodes, numbers)
+        })?;
+        nodes.note_nearest(numbers).map(|()| nodes)
     }
+}
+
+/// Runs operations of libtorch; where memory is short, the limit of memory is reached.
+fn within_memory<T>(run: impl FnOnce() -> T) -> Result<T, Interrupt> {
+    caught(|| no_grad(run)).map_err(|message| match is_out_of_memory(&message) {
+        true => Limit::Memory.into(),
+        false => HeuristicError(message).into(),
+    })
 }
 
 impl DeviceNodes<'_> {
@@ -122,21 +131,24 @@ impl DeviceNodes<'_> {
         (2 * self.count * (columns + 8 * SLOTS_PER_NODE)) as u64
     }
 
+    /// States within this many moves of the goals are known.
+    pub(in crate::search) fn near_depth(&self) -> u32 {
+        self.parts.near_goals.depth
+    }
+
     /// Takes the `n` open nodes of least priority, or all; `None` if none is open.
     ///
     /// # Errors
-    /// If the device fails.
-    pub(in crate::search) fn take(&mut self, n: usize) -> Result<Option<Taken>, HeuristicError> {
-        on_device(|| {
+    /// If the device fails, or its memory is full.
+    pub(in crate::search) fn take(&mut self, n: usize) -> Result<Option<Taken>, Interrupt> {
+        within_memory(|| {
             if self.count == 0 {
                 return None;
             }
             let n = i64::try_from(n.max(1)).unwrap_or(i64::MAX).min(self.count);
             let (priorities, nodes) = self.stored(&self.priorities).topk(n, 0, false, true);
             let is_open = priorities.isfinite();
-            let [least_f, count] = [priorities.narrow(0, 0, 1), is_open.sum(Kind::Float).view([1])];
-            let numbers = host_values(&Tensor::cat(&[least_f, count], 0));
-            let (least_f, count) = (numbers[0], numbers[1] as i64);
+            let (least_f, count) = (host_values(&priorities.narrow(0, 0, 1))[0], count_of(&is_open));
             let nodes = nodes.narrow(0, 0, count);
             let _ = self.priorities.index_fill_(0, &nodes, f64::INFINITY);
             (count > 0).then_some(Taken { nodes, count: count as u64, least_f })
@@ -155,9 +167,9 @@ impl DeviceNodes<'_> {
     /// stored state that is reached more cheaply is opened again. Children near the goals are not stored, whatever they cost.
     ///
     /// # Errors
-    /// If the device fails.
-    pub(in crate::search) fn expand(&mut self, taken: &Taken, too_costly: Cost) -> Result<Children, HeuristicError> {
-        on_device(|| {
+    /// If the device fails, or its memory is full.
+    pub(in crate::search) fn expand(&mut self, taken: &Taken, too_costly: Cost) -> Result<Children, Interrupt> {
+        within_memory(|| {
             let moves = self.parts.moves.count;
             let rows = self.rows.index_select(0, &taken.nodes);
             let (hashes, illegal) = self.parts.moves.child_hashes(&rows);
@@ -168,7 +180,7 @@ impl DeviceNodes<'_> {
             let mut generated = hashes.size()[0] as u64;
             if let Some(illegal) = illegal {
                 let illegal = illegal.flatten(0, 1);
-                generated -= host_values(&illegal.sum(Kind::Float))[0] as u64;
+                generated -= count_of(&illegal) as u64;
                 is_out = is_out.logical_or(&illegal);
             }
             // Of equal children, the cheapest.
@@ -240,10 +252,12 @@ impl DeviceNodes<'_> {
                 Ok(estimates) => {
                     *evaluated += length as u64;
                     first += length;
-                    match caught(|| no_grad(|| self.append(&chunk, &estimates))) {
-                        Err(message) if is_out_of_memory(&message) => return Err(Limit::Memory.into()),
-                        Err(message) => return Err(HeuristicError(message).into()),
+                    match within_memory(|| self.append(&chunk, &estimates)) {
                         Ok(nearest) => self.note_nearest(nearest)?,
+                        Err(interrupt) => {
+                            on_device(|| self.make_table())?; // without what was entered of the chunk
+                            return Err(interrupt);
+                        }
                     }
                 }
                 Err(message) if is_out_of_memory(&message) && length > MIN_CHUNK => {
@@ -275,7 +289,6 @@ impl DeviceNodes<'_> {
             self.make_room((self.count + more).max(2 * room).max(MIN_ROOM));
         }
         let first = self.count;
-        self.count += more;
         let priorities = &new.costs * self.lambda + estimates;
         for (column, numbers) in [
             (&self.rows, &new.rows),
@@ -288,33 +301,44 @@ impl DeviceNodes<'_> {
         ] {
             column.narrow(0, first, more).copy_(numbers);
         }
-        let nodes = Tensor::arange_start(first, self.count, (Kind::Int64, self.table.device()));
+        let nodes = Tensor::arange_start(first, first + more, (Kind::Int64, self.table.device()));
         self.enter(&new.hashes, &nodes);
         let (least, at) = estimates.min_dim(0, true);
         let cost = new.costs.index_select(0, &at).to_kind(Kind::Float);
         let numbers = host_values(&Tensor::cat(&[estimates.sum(Kind::Float).view([1]), least, cost], 0));
+        self.count += more;
         [numbers[0], numbers[1], numbers[2]]
     }
 
     /// Gives the columns room for more nodes, and makes the table anew.
     fn make_room(&mut self, room: i64) {
         let count = self.count;
-        for column in self.columns() {
+        let wider = self.columns().map(|column| {
             let mut size = column.size();
             size[0] = room;
             let wider = Tensor::zeros(&size, (column.kind(), column.device()));
             wider.narrow(0, 0, count).copy_(&column.narrow(0, 0, count));
-            *column = wider;
-        }
-        self.make_table();
+            wider
+        });
+        let table = self.empty_table(room);
+        self.columns().into_iter().zip(wider).for_each(|(column, wider)| *column = wider);
+        self.table = table;
+        self.enter_all();
     }
 
     fn make_table(&mut self) {
-        let slots = (SLOTS_PER_NODE * self.hashes.size()[0]).max(2) as u64;
-        let options = (Kind::Int64, self.table.device());
-        self.table = Tensor::full([slots.next_power_of_two() as i64], -1, options);
+        self.table = self.empty_table(self.hashes.size()[0]);
+        self.enter_all();
+    }
+
+    fn empty_table(&self, room: i64) -> Tensor {
+        let slots = (SLOTS_PER_NODE * room).max(2) as u64;
+        Tensor::full([slots.next_power_of_two() as i64], -1, (Kind::Int64, self.hashes.device()))
+    }
+
+    fn enter_all(&mut self) {
         let hashes = self.stored(&self.hashes);
-        self.enter(&hashes, &Tensor::arange(self.count, options));
+        self.enter(&hashes, &Tensor::arange(self.count, (Kind::Int64, hashes.device())));
     }
 
     fn columns(&mut self) -> [&mut Tensor; 7] {
@@ -401,7 +425,7 @@ impl DeviceNodes<'_> {
         on_device(|| {
             let before = self.count;
             let priorities = self.stored(&self.priorities);
-            let open = host_values(&priorities.isfinite().sum(Kind::Float))[0] as i64;
+            let open = count_of(&priorities.isfinite());
             let (_, mut nodes) = priorities.topk(open / 2, 0, false, false);
             let mut stays = Tensor::zeros([self.count], (Kind::Bool, self.table.device()));
             while nodes.size()[0] > 0 {
@@ -423,4 +447,9 @@ impl DeviceNodes<'_> {
             (before - self.count) as u64
         })
     }
+}
+
+/// How many of the flags are set. Waits for the device.
+fn count_of(flags: &Tensor) -> i64 {
+    host_numbers::<i64>(&flags.sum(Kind::Int64))[0]
 }
