@@ -8,7 +8,7 @@ use super::one_hot::{alignment_on, upload};
 use super::optimizer::AdamW;
 use super::parameters::Parameters;
 use super::precision::Precision;
-use super::recorded_step::Recording;
+use super::recording::Recording;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::puzzle::Encoding;

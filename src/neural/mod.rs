@@ -21,8 +21,9 @@
 //! | `chunks` | evaluation in chunks that fit the device's memory |
 //! | [`heuristic`] | a model as a heuristic, on a thread of its own |
 //! | `optimizer` | AdamW |
-//! | `recorded_step` | the optimizer step as a CUDA graph |
+//! | `recording` | the record of an optimizer step |
 //! | [`learner`] | a network in training: the optimizer step |
+//! | `recorded_step` | the optimizer step as a CUDA graph |
 //! | [`learner_state`] | a learner's state as files and bytes |
 //! | [`benchmark`] | rates of a device and of the parts of an optimizer step |
 
@@ -48,5 +49,6 @@ mod one_hot;
 mod optimizer;
 mod parameters;
 mod recorded_step;
+mod recording;
 mod resnet;
 mod tensor_file;

@@ -5,70 +5,15 @@
 //! run, which begins without a record, ends with the bits of one that was never stopped. Otherwise, and where recording fails,
 //! every kernel is launched on its own, as before.
 
-use super::device::Device;
 use super::learner::Learner;
-use super::network::NetworkKind;
+use super::recording::{Inputs, RecordedStep, Recording};
 use crate::sampler::DeviceBatch;
 use crate::tensors::cuda_graph::CudaGraph;
 use crate::tensors::{caught, host_values, no_grad};
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
 /// Steps with batches of one size before the record is made: libtorch sets up its libraries in the first ones.
 const STEPS_BEFORE: u32 = 3;
-
-/// Whether the step is recorded.
-pub(super) enum Recording {
-    /// It is not, and will not be.
-    Off,
-    /// Not yet: the size of the last batches, and their number.
-    After(i64, u32),
-    On(RecordedStep),
-}
-
-/// A record, and what it reads.
-pub(super) struct RecordedStep {
-    graph: CudaGraph,
-    inputs: Inputs,
-}
-
-/// What a step reads, where it lies on the device.
-struct Inputs {
-    batch: DeviceBatch,
-    learning_rate: Tensor,
-    /// The number of steps so far, f32.
-    steps: Tensor,
-}
-
-impl Inputs {
-    fn new(batch: &DeviceBatch, learning_rate: f64, steps: u64) -> Self {
-        let number = |number: f64, shape: &[i64]| Tensor::full(shape, number, (Kind::Float, batch.rows.device()));
-        Inputs {
-            batch: DeviceBatch {
-                rows: batch.rows.copy(),
-                labels: batch.labels.copy(),
-                policy_targets: batch.policy_targets.as_ref().map(Tensor::copy),
-            },
-            learning_rate: number(learning_rate, &[]),
-            steps: number(steps as f64, &[1]),
-        }
-    }
-
-    fn set(&mut self, batch: &DeviceBatch, learning_rate: f64) {
-        self.batch.rows.copy_(&batch.rows);
-        self.batch.labels.copy_(&batch.labels);
-        if let (Some(own), Some(targets)) = (&mut self.batch.policy_targets, &batch.policy_targets) {
-            own.copy_(targets);
-        }
-        let _ = self.learning_rate.fill_(learning_rate);
-    }
-}
-
-impl Recording {
-    /// Dense networks are recorded on CUDA; the convolutions of a residual network keep a GPU busy.
-    pub(super) fn of(kind: NetworkKind, device: Device) -> Self {
-        if device.is_cuda() && kind == NetworkKind::Mlp { Recording::After(0, 0) } else { Recording::Off }
-    }
-}
 
 impl Learner {
     /// Makes a recorded step; returns `false`, with nothing done, if there is none for a batch of this size.
@@ -179,7 +124,8 @@ impl Learner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::network::NetworkConfig;
+    use super::super::device::Device;
+    use super::super::network::{NetworkConfig, NetworkKind};
     use super::super::precision::Precision;
     use super::*;
     use crate::puzzle::Encode as _;
