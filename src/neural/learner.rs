@@ -289,7 +289,7 @@ impl Learner {
         self.end_step();
     }
 
-    /// What is left once the optimizer has made its step.
+    /// Counts a step of the optimizer, and takes its weights into the moving average.
     pub(super) fn end_step(&mut self) {
         self.summed += 1;
         if let Some(Ema { parameters, decay }) = &self.ema {

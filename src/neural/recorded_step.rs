@@ -114,7 +114,7 @@ impl Learner {
         self.step_state().iter().map(Tensor::copy).collect()
     }
 
-    /// What a step changes: weights, running statistics, the sums of the losses, moments.
+    /// The tensors that a step changes: weights, running statistics, sums of the losses, and moments.
     fn step_state(&self) -> Vec<Tensor> {
         let tensors =
             self.parameters.flat.iter().chain([&self.loss_sums]).chain(self.optimizer.moments.iter().flatten());

@@ -21,7 +21,7 @@ pub(super) struct RecordedStep {
     pub(super) inputs: Inputs,
 }
 
-/// What a step reads, where it lies on the device.
+/// The inputs of a recorded step, at fixed addresses on the device.
 pub(super) struct Inputs {
     pub(super) batch: DeviceBatch,
     pub(super) learning_rate: Tensor,

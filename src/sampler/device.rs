@@ -16,7 +16,7 @@ use crate::tensors::no_grad;
 use rand::RngCore as _;
 use tch::{Device, Kind, Tensor};
 
-/// Walkers of all lanes of a rank, roughly: so many that the launches of a round cost little.
+/// About how many walkers a rank has. With so many, the launches of a round cost little.
 const WALKERS: usize = 1 << 18;
 
 /// Lanes of a rank, at most.
@@ -39,7 +39,7 @@ pub struct DeviceBatch {
     pub policy_targets: Option<Tensor>,
 }
 
-/// What walks on a device need to know of a puzzle.
+/// A puzzle's moves, goals and move pruning as data, for walks on a device.
 #[derive(Debug, Clone)]
 pub struct WalkRules {
     table: MoveTable,
@@ -64,18 +64,17 @@ pub struct Stream {
     pub stride: u64,
 }
 
-impl<P: Puzzle> Walks<P> {
-    /// The rules of these walks as data; `None` if they have other labels than their lengths, or the puzzle has no
-    /// [`MoveTable`].
-    pub(super) fn rules(&self) -> Option<WalkRules> {
-        let is_plain = self.exact.is_none() && self.sparse_states.is_none();
-        let table = self.puzzle.move_table().filter(|_| is_plain)?;
+impl WalkRules {
+    /// The rules of walks as data; `None` if they have other labels than their lengths, or the puzzle has no [`MoveTable`].
+    pub(super) fn of<P: Puzzle>(walks: &Walks<P>) -> Option<Self> {
+        let is_plain = walks.exact.is_none() && walks.sparse_states.is_none();
+        let table = walks.puzzle.move_table().filter(|_| is_plain)?;
         Some(WalkRules {
             table,
-            encoding: self.puzzle.encoding(),
-            pruning: self.pruning.clone(),
-            goals: self.goals.iter().flat_map(|goal| self.puzzle.row(goal)).collect(),
-            walk_samples: self.walk_samples,
+            encoding: walks.puzzle.encoding(),
+            pruning: walks.pruning.clone(),
+            goals: walks.goals.iter().flat_map(|goal| walks.puzzle.row(goal)).collect(),
+            walk_samples: walks.walk_samples,
         })
     }
 }
@@ -137,18 +136,17 @@ impl DeviceWalks {
         let moves = Moves::new(&rules.table, &rules.encoding, device);
         let on_device = |numbers: &[i64]| Tensor::from_slice(numbers).to_device(device);
         let count = moves.count;
-        let codes = |code: &dyn Fn(Move, Move) -> i64| {
-            let none = vec![code(Move::MAX, Move::MAX); count as usize];
-            let made = (0..count as Move).flat_map(|made| (0..count as Move).map(move |next| (made, next)));
-            let numbers: Vec<i64> = made.map(|(made, next)| code(made, next)).chain(none).collect();
+        // By the move that is made, the last one for none, and by the next move.
+        let codes = |code: &dyn Fn(Option<Move>, Move) -> i64| {
+            let made = (0..count as Move).map(Some).chain([None]);
+            let numbers: Vec<i64> =
+                made.flat_map(|made| (0..count as Move).map(move |next| code(made, next))).collect();
             on_device(&numbers).to_kind(Kind::Int).view([count + 1, count])
         };
         let pruning = &rules.pruning;
-        let is_none = |made: Move| made == Move::MAX;
-        let keeps = codes(&|made, next| i64::from(is_none(made) || made == next || pruning.commute(made, next)));
-        let adds = codes(&|made, next| match is_none(made) {
-            true => 0,
-            false => i64::from(made == next) + MERGES * i64::from(pruning.merge(made, next)),
+        let keeps = codes(&|made, next| i64::from(made.is_none_or(|made| made == next || pruning.commute(made, next))));
+        let adds = codes(&|made, next| {
+            made.map_or(0, |made| i64::from(made == next) + MERGES * i64::from(pruning.merge(made, next)))
         });
         let limit = |next| pruning.max_repeats(next).map_or(MERGES, i64::from) - 1;
         let limits: Vec<i64> = (0..count as Move).map(limit).collect();
@@ -200,7 +198,7 @@ impl DeviceWalks {
         no_grad(|| {
             let part = |all: &Tensor| all.narrow(0, first, self.batch_size);
             let policy_targets = || {
-                // What was made, and commutes with all that followed, could as well have been the last.
+                // A move that commutes with all later moves could have been the last one.
                 let lasts = part(&self.codes).bitwise_and(MERGES - 1).gt(0);
                 lasts.index_select(1, &self.inverses).to_kind(Kind::Uint8)
             };
@@ -252,8 +250,8 @@ impl DeviceWalks {
         self.made += moves;
     }
 
-    /// A random number for each walker, one of so many of the round: hashes (Steele, Lea and Flood 2014, the finalizer of
-    /// SplitMix64).
+    /// A random number for each walker: number `number` of the `numbers` that it gets in this round. They are hashes by the
+    /// finalizer of SplitMix64 (Steele, Lea and Flood 2014).
     fn random(&self, number: i64, numbers: i64) -> Tensor {
         let round = self.round + self.walk_samples;
         let counter = &self.walkers * numbers + number;
@@ -281,7 +279,7 @@ mod tests {
     use crate::puzzle::lightsout::LightsOut;
     use crate::puzzle::tiles::Puzzle15;
     use crate::puzzle::{Notation, Reversible};
-    use crate::sampler::Sampler;
+    use crate::sampler::{Sampler, Samples as _};
     use crate::tensors::host_numbers;
     use std::sync::Arc;
 
@@ -313,7 +311,7 @@ mod tests {
     #[test]
     fn every_depth_comes_equally_often() {
         let (depth, samples) = (12, 3);
-        // A walker has walked once through all depths after so many rounds.
+        // After this many batches, every walker has had every depth the same number of times.
         let batches = depth * samples * MAX_LANES;
         let mut counts = vec![0; depth + 1];
         for batch in made(&walks(Cube3, 3), stream(depth as u32, 24), batches) {

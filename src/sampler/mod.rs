@@ -75,7 +75,7 @@ pub trait Samples: Send + Sync {
         self.fill(depths, generator, batch);
     }
 
-    /// What is needed to make the same kind of samples on a device; `None` if that is not possible.
+    /// The rules by which a device can make the same kind of samples; `None` if it cannot.
     fn rules(&self) -> Option<WalkRules> {
         None
     }

@@ -167,7 +167,7 @@ impl<P: Puzzle> Samples for Walks<P> {
     }
 
     fn rules(&self) -> Option<WalkRules> {
-        self.rules()
+        WalkRules::of(self)
     }
 }
 

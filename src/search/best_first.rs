@@ -48,7 +48,7 @@ use super::frontier::Frontier;
 use super::limits::Interrupt;
 use super::nodes::{NO_PARENT, NodeId};
 use super::perimeter::Perimeter;
-use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State, replay};
@@ -316,10 +316,15 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         self.result(end, false, control)
     }
 
-    fn result(mut self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
-        self.nodes.stats.seconds = control.seconds();
-        let proven_optimal = proven && self.best.is_some();
-        let (moves, cost) = self.best.map(|best| (best.moves, best.cost)).unzip();
-        SearchResult { end, moves, cost, proven_optimal, stats: self.nodes.stats, proof: None }
+    fn result(self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
+        result(self.best, end, proven, self.nodes.stats, control)
     }
+}
+
+/// The result of a search, with its best solution.
+fn result(best: Option<Incumbent>, end: End, proven: bool, stats: Stats, control: &Control<'_>) -> SearchResult {
+    let proven_optimal = proven && best.is_some();
+    let (moves, cost) = best.map(|best| (best.moves, best.cost)).unzip();
+    let stats = Stats { seconds: control.seconds(), ..stats };
+    SearchResult { end, moves, cost, proven_optimal, stats, proof: None }
 }

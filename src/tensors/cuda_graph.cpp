@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace {
@@ -68,30 +67,24 @@ class Place {
 
 struct Graph {
   alignas(64) std::byte object[1024]; // at::cuda::CUDAGraph has less than 300 bytes
-  std::optional<Place> place; // while it is recorded
+  std::unique_ptr<Place> place; // while it is recorded
 
   explicit Graph(c10::Device device) {
     members(); // refused here where there are none
     TORCH_CHECK(!has_failed, "an earlier record could not be ended");
-    place.emplace(device);
+    place = std::make_unique<Place>(device);
     members().construct(object, false);
   }
 
-  // What cannot be ended is left in memory: the allocator refers to it.
   void end() {
+    const auto until_here = std::move(place);
     has_failed = true;
     members().end(object);
     has_failed = false;
-    place.reset();
   }
 
   ~Graph() {
-    if (place) {
-      std::free(guarded([&] { end(); }));
-    }
-    if (!has_failed) {
-      std::free(guarded([&] { members().destroy(object); }));
-    }
+    std::free(guarded([&] { members().destroy(object); }));
   }
 };
 
@@ -124,7 +117,10 @@ char* costar_start_graph(void* graph) {
 }
 
 void costar_drop_graph(void* graph) {
-  delete static_cast<Graph*>(graph);
+  // A graph that could not be ended stays in memory: the allocator refers to it.
+  if (!has_failed) {
+    delete static_cast<Graph*>(graph);
+  }
 }
 
 } // extern "C"

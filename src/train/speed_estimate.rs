@@ -1,5 +1,6 @@
 //! Speed of a training, estimated before it begins.
 
+use super::plan::SamplerKind;
 use super::{Training, new_learner};
 use crate::error::Result;
 use crate::neural::benchmark::product_rate;
@@ -7,7 +8,6 @@ use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
 use crate::sampler::Batch;
-use crate::train::plan::SamplerKind;
 use crate::waiting::Waiting;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;

@@ -149,6 +149,18 @@ fn a_beam_on_the_device_finds_shortest_solutions_with_exact_distances() {
     Puzzles::new(LightsOut::<1>::new(4)).check();
 }
 
+/// Each limit ends a search of a hardest board, the one of memory at this many bytes.
+fn check_limits(run: &dyn Fn(Limits, bool) -> SearchResult, bytes: u64) {
+    let nodes = run(Limits { nodes: Some(500), ..Limits::default() }, false);
+    assert_eq!(nodes.end, End::Limit(Limit::Nodes));
+    assert!(nodes.stats.generated <= 500 && nodes.stats.evaluated > 100, "{:?}", nodes.stats);
+    let time = run(Limits { time: Some(Duration::ZERO), ..Limits::default() }, false);
+    assert_eq!(time.end, End::Limit(Limit::Time));
+    let memory = run(Limits { memory: Some(bytes), ..Limits::default() }, false);
+    assert_eq!(memory.end, End::Limit(Limit::Memory));
+    assert_eq!(run(Limits::default(), true).end, End::Limit(Limit::Stopped));
+}
+
 #[test]
 fn limits_end_a_beam_on_the_device() {
     let puzzles = Puzzles::new(Puzzle8::default());
@@ -156,14 +168,7 @@ fn limits_end_a_beam_on_the_device() {
     assert_eq!(distance, 31);
     let beam = puzzles.beam(100, true, 0);
     let run = |limits: Limits, stop| puzzles.run(&beam, &start, &limits, stop);
-    let nodes = run(Limits { nodes: Some(500), ..Limits::default() }, false);
-    assert_eq!(nodes.end, End::Limit(Limit::Nodes));
-    assert!(nodes.stats.generated <= 500 && nodes.stats.evaluated > 100, "{:?}", nodes.stats);
-    let time = run(Limits { time: Some(Duration::ZERO), ..Limits::default() }, false);
-    assert_eq!(time.end, End::Limit(Limit::Time));
-    let memory = run(Limits { memory: Some(1000), ..Limits::default() }, false);
-    assert_eq!(memory.end, End::Limit(Limit::Memory));
-    assert_eq!(run(Limits::default(), true).end, End::Limit(Limit::Stopped));
+    check_limits(&run, 1000);
     let whole = run(Limits::default(), false);
     assert_eq!(whole.stats.stored, whole.stats.evaluated);
     assert!(whole.stats.generated + 1 >= whole.stats.evaluated && whole.stats.expanded > 1000, "{:?}", whole.stats);
@@ -233,17 +238,11 @@ fn limits_end_bwas_on_the_device() {
     let (start, _) = *puzzles.all.last().expect("a hardest board");
     let search = puzzles.bwas(2000, 1.0, 0);
     let run = |limits: Limits, stop| puzzles.run(&search, &start, &limits, stop);
-    let nodes = run(Limits { nodes: Some(500), ..Limits::default() }, false);
-    assert_eq!(nodes.end, End::Limit(Limit::Nodes));
-    assert!(nodes.stats.generated <= 500 && nodes.stats.evaluated > 100, "{:?}", nodes.stats);
-    let time = run(Limits { time: Some(Duration::ZERO), ..Limits::default() }, false);
-    assert_eq!(time.end, End::Limit(Limit::Time));
-    assert_eq!(run(Limits::default(), true).end, End::Limit(Limit::Stopped));
+    check_limits(&run, 10);
     // A fifth of all boards fit: the open list is pruned, and the search goes on.
     let memory = run(Limits { memory: Some(8 << 20), ..Limits::default() }, false);
     assert!(memory.stats.pruned > 1000, "{:?}", memory.stats);
     assert!(memory.cost.is_some_and(|cost| cost >= 31) || memory.end == End::Limit(Limit::Memory), "{:?}", memory.end);
-    assert_eq!(run(Limits { memory: Some(10), ..Limits::default() }, false).end, End::Limit(Limit::Memory));
     let whole = run(Limits::default(), false);
     assert_eq!((whole.end, whole.cost), (End::Solved, Some(31)));
     assert_eq!(whole.stats.stored, whole.stats.evaluated);

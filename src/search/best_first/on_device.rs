@@ -1,6 +1,6 @@
 //! Batch-weighted A* whose nodes lie on a device. A step is that of the host; of equal priorities, the device takes any.
 
-use super::{BestFirst, CHECK_EVERY};
+use super::{BestFirst, CHECK_EVERY, result};
 use crate::heuristic::HeuristicError;
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, replay};
@@ -136,10 +136,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         self.result(end, false, control)
     }
 
-    fn result(mut self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
-        self.stats.seconds = control.seconds();
-        let proven_optimal = proven && self.best.is_some();
-        let (moves, cost) = self.best.map(|best| (best.moves, best.cost)).unzip();
-        SearchResult { end, moves, cost, proven_optimal, stats: self.stats, proof: None }
+    fn result(self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
+        result(self.best, end, proven, self.stats, control)
     }
 }

@@ -2,14 +2,14 @@
 
 use super::laps::Laps;
 use super::near_goals::unique;
-use super::{DeviceEngine, Parts, on_device};
+use super::{Chunk, DeviceEngine, Parts, check_estimate, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Move;
 use crate::search::Limit;
 use crate::search::limits::Interrupt;
 use crate::search::nodes::NodeId;
 use crate::tensors::operations::AsyncDownload;
-use crate::tensors::{caught, host_numbers, host_values, is_out_of_memory, no_grad};
+use crate::tensors::{caught, host_numbers, host_values, no_grad};
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
 
@@ -22,9 +22,6 @@ const MAX_SLOTS: usize = 1 << 27;
 
 /// The bits of a hash above this one tell its slot.
 const SLOT_SHIFT: i64 = 32;
-
-/// The fewest rows that are evaluated at once where memory is short.
-const MIN_CHUNK: i64 = 1 << 10;
 
 /// Hits near the goals that are looked at in one layer: nearly every hit is one, so the first few suffice.
 const MAX_HITS: i64 = 64;
@@ -89,8 +86,7 @@ pub(in crate::search) struct DeviceLayers<'a> {
     actions: Tensor,
     /// The hashes of evaluated states, by slot; 0 where there is none.
     evaluated: Tensor,
-    /// Rows that are evaluated at once.
-    chunk: i64,
+    chunk: Chunk,
     /// The number of bits by which a hash is shifted for its slot.
     shift: Tensor,
     laps: Laps,
@@ -115,7 +111,7 @@ impl DeviceEngine {
                 parents: Tensor::zeros([0], (Kind::Int64, device)),
                 actions: Tensor::zeros([0], (Kind::Int64, device)),
                 evaluated: Tensor::zeros([slots as i64], (Kind::Int64, device)),
-                chunk: parts.network.chunk() as i64,
+                chunk: Chunk(parts.network.chunk() as i64),
                 shift: Tensor::from(SLOT_SHIFT).to_device(device),
                 laps: Laps::new(device),
                 rows,
@@ -208,7 +204,7 @@ impl DeviceLayers<'_> {
             if let Some(limit) = reached() {
                 return Err(limit.into());
             }
-            let length = self.chunk.min(count - done);
+            let length = self.chunk.0.min(count - done);
             let estimates = caught(|| {
                 no_grad(|| {
                     let [parents, actions] = [&self.parents, &self.actions].map(|all| all.narrow(0, done, length));
@@ -227,11 +223,7 @@ impl DeviceLayers<'_> {
                     done += length;
                     *evaluated += length as u64;
                 }
-                Err(message) if is_out_of_memory(&message) && length > MIN_CHUNK => {
-                    self.chunk = length / 2;
-                    log::warn!("the device is out of memory: it evaluates {} states at a time from now on", self.chunk);
-                }
-                Err(message) => return Err(HeuristicError(message).into()),
+                Err(message) => self.chunk.halve(length, message)?,
             }
         }
         if count == 0 {
@@ -243,12 +235,8 @@ impl DeviceLayers<'_> {
             self.cut(&joined(rows), &joined(values), priors)
         })?;
         self.laps.end("keep the best");
-        match kept.nearest {
-            Some(nearest) if !nearest.is_finite() => {
-                Err(HeuristicError(format!("the network's estimate is {nearest}: its weights are damaged")).into())
-            }
-            _ => Ok(kept),
-        }
+        kept.nearest.map_or(Ok(()), check_estimate)?;
+        Ok(kept)
     }
 
     /// Keeps the best of the chosen children.

@@ -150,3 +150,33 @@ fn on_device<T>(run: impl FnOnce() -> T) -> Result<T, HeuristicError> {
         })
     })
 }
+
+/// Rows that are evaluated at once.
+#[derive(Debug, Clone, Copy)]
+struct Chunk(i64);
+
+impl Chunk {
+    /// The fewest rows that are evaluated at once where memory is short.
+    const MIN: i64 = 1 << 10;
+
+    /// Halves the chunk after `length` rows were too many for the device's memory.
+    ///
+    /// # Errors
+    /// If that was not the reason of the failure, or the chunk is small already.
+    fn halve(&mut self, length: i64, message: String) -> Result<(), HeuristicError> {
+        if !is_out_of_memory(&message) || length <= Chunk::MIN {
+            return Err(HeuristicError(message));
+        }
+        self.0 = length / 2;
+        log::warn!("the device is out of memory: it evaluates {} states at a time from now on", self.0);
+        Ok(())
+    }
+}
+
+/// Refuses estimates of which one, or whose sum, is not finite.
+fn check_estimate(estimate: f32) -> Result<(), HeuristicError> {
+    match estimate.is_finite() {
+        true => Ok(()),
+        false => Err(HeuristicError(format!("the network's estimate is {estimate}: its weights are damaged"))),
+    }
+}

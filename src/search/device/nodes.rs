@@ -1,7 +1,7 @@
 //! The nodes of a best-first search on a device.
 
 use super::near_goals::unique;
-use super::{DeviceEngine, Parts, on_device};
+use super::{Chunk, DeviceEngine, Parts, check_estimate, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move};
 use crate::search::Limit;
@@ -15,9 +15,6 @@ const MIN_ROOM: i64 = 1 << 14;
 
 /// Slots of the table of stored states, for each node that there is room for.
 const SLOTS_PER_NODE: i64 = 4;
-
-/// The fewest rows that are evaluated at once where memory is short.
-const MIN_CHUNK: i64 = 1 << 10;
 
 /// Children near the goals that are looked at in one step, the cheapest solutions first.
 const MAX_HITS: i64 = 16;
@@ -60,7 +57,7 @@ pub(in crate::search) struct DeviceNodes<'a> {
     actions: Tensor,
     /// The node of each slot, -1 for none: a hash table with open addressing.
     table: Tensor,
-    chunk: i64,
+    chunk: Chunk,
     /// The least cost-to-go so far, and the path cost of its node.
     pub(in crate::search) nearest: Option<(f32, Cost)>,
 }
@@ -96,7 +93,7 @@ impl DeviceEngine {
                 parents: numbers(Kind::Int64),
                 actions: numbers(Kind::Int64),
                 table: numbers(Kind::Int64),
-                chunk: parts.network.chunk() as i64,
+                chunk: Chunk(parts.network.chunk() as i64),
                 nearest: None,
                 parts,
             };
@@ -163,8 +160,8 @@ impl DeviceNodes<'_> {
         on_device(|| self.open(&taken.nodes))
     }
 
-    /// Makes the children of nodes, and leaves out those that are stored at no greater cost, or cost at least `too_costly`. A
-    /// stored state that is reached more cheaply is opened again. Children near the goals are not stored, whatever they cost.
+    /// Makes the children of nodes. Leaves out a child whose state is stored at no greater cost, or whose cost is at least
+    /// `too_costly`. Opens a stored state again if this path to it is cheaper. Returns the children near the goals apart.
     ///
     /// # Errors
     /// If the device fails, or its memory is full.
@@ -183,7 +180,7 @@ impl DeviceNodes<'_> {
                 generated -= count_of(&illegal) as u64;
                 is_out = is_out.logical_or(&illegal);
             }
-            // Of equal children, the cheapest.
+            // `unique` keeps the first child of each state, so the cheapest comes first.
             let children = is_out.logical_not().nonzero().flatten(0, 1);
             let (_, order) = costs.index_select(0, &children).sort_stable(true, 0, false);
             let children = children.index_select(0, &order);
@@ -238,7 +235,7 @@ impl DeviceNodes<'_> {
             if let Some(limit) = reached() {
                 return Err(limit.into());
             }
-            let length = self.chunk.min(count - first);
+            let length = self.chunk.0.min(count - first);
             let part = |all: &Tensor| all.narrow(0, first, length);
             let chunk = New {
                 rows: part(&new.rows),
@@ -260,11 +257,7 @@ impl DeviceNodes<'_> {
                         }
                     }
                 }
-                Err(message) if is_out_of_memory(&message) && length > MIN_CHUNK => {
-                    self.chunk = length / 2;
-                    log::warn!("the device is out of memory: it evaluates {} states at a time from now on", self.chunk);
-                }
-                Err(message) => return Err(HeuristicError(message).into()),
+                Err(message) => self.chunk.halve(length, message)?,
             }
         }
         Ok(())
@@ -272,9 +265,7 @@ impl DeviceNodes<'_> {
 
     /// Notes the least estimate of a chunk, and its path cost; refuses one that is not finite.
     fn note_nearest(&mut self, [sum, least, cost]: [f32; 3]) -> Result<(), HeuristicError> {
-        if !sum.is_finite() {
-            return Err(HeuristicError(format!("the network's estimate is {sum}: its weights are damaged")));
-        }
+        check_estimate(sum)?;
         if self.nearest.is_none_or(|(before, _)| least < before) {
             self.nearest = Some((least, cost as Cost));
         }
