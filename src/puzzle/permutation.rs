@@ -374,16 +374,12 @@ impl<const N: usize> Reversible for Permutation<N> {
     }
 
     /// From the number of states, and the growth of the first layers around the goal. Counted once for each puzzle of a process:
-    /// a server asks with every list of puzzles.
+    /// many clients of a server may ask at the same time.
     fn default_depth(&self) -> u32 {
-        static KNOWN: LazyLock<Mutex<HashMap<u32, u32>>> = LazyLock::new(Mutex::default);
-        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let rules = self.description.rules_crc32();
-        let found = known().get(&rules).copied();
-        found.unwrap_or_else(|| {
-            let length = size::walk_length(self);
-            known().insert(rules, length);
-            length
-        })
+        static KNOWN: LazyLock<Mutex<HashMap<u32, Arc<OnceLock<u32>>>>> = LazyLock::new(Mutex::default);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = Arc::clone(known.entry(self.description.rules_crc32()).or_default());
+        drop(known);
+        *length.get_or_init(|| size::walk_length(self))
     }
 }

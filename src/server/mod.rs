@@ -43,8 +43,8 @@ mod request;
 mod routes;
 mod worker;
 
-/// Connections served at a time; more wait to be accepted.
-const MAX_CONNECTIONS: usize = 128;
+/// Connections served at a time; more wait to be accepted. Slow clients may hold one for 40 seconds.
+const MAX_CONNECTIONS: usize = 512;
 
 /// Time for a connection to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);

@@ -9,8 +9,9 @@ use std::collections::HashSet;
 /// make good networks, 1.3 times.
 const WALK_FACTOR: f64 = 1.3;
 
-/// The layers around the goal are counted up to this many states.
+/// The layers around the goal are counted up to this many states, and none that would have more than four times as many.
 const COUNTED_STATES: usize = 50_000;
+const MAX_LAYER: f64 = 4.0 * COUNTED_STATES as f64;
 
 /// A permutation of positions: i goes to `self[i]`.
 type Positions = Vec<u16>;
@@ -20,7 +21,7 @@ type Positions = Vec<u16>;
 pub(super) fn walk_length<const N: usize>(puzzle: &Permutation<N>) -> u32 {
     let (mut layer, mut seen) = (vec![puzzle.goal], HashSet::from([puzzle.goal]));
     let (mut depth, mut growth) = (0, 1.0);
-    while !layer.is_empty() && seen.len() < COUNTED_STATES {
+    while !layer.is_empty() && seen.len() < COUNTED_STATES && growth * (layer.len() as f64) < MAX_LAYER {
         let mut next = Vec::new();
         for state in &layer {
             let children = (0..puzzle.move_count() as Move).filter_map(|action| puzzle.apply(state, action));
