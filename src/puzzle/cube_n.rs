@@ -15,9 +15,11 @@
 use super::cube3::FACES;
 use super::cube3::facelets::{self, ReadColours};
 use super::cube3::notation::{WrittenTurn, written_turns};
-use super::notation::members;
 use super::{Move, ParseError};
-use std::collections::HashMap;
+use geometry::{Frame, Rotation, Turn, all, kinds, moved, rotations, stickers};
+
+mod contest;
+mod geometry;
 
 /// The sizes.
 pub const SIZES: std::ops::RangeInclusive<usize> = 4..=11;
@@ -35,28 +37,6 @@ pub enum Metric {
     Oriented,
 }
 
-/// A turn of layers by name of its face U, R or F: layers counted from that face, quarters clockwise as seen from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Turn {
-    /// The index of the face: 0 to 2.
-    face: usize,
-    /// A bit for each layer.
-    layers: u16,
-    /// 1 to 3.
-    quarters: u8,
-}
-
-/// For each face of a cube, the face that it becomes.
-type Frame = [usize; 6];
-
-/// A way to turn the whole cube.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Rotation {
-    frame: Frame,
-    /// For each sticker, the one that its colour comes from.
-    from: Vec<u16>,
-}
-
 /// A cube of some size: its turns, its ways to be held, and its notation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CubeN {
@@ -69,147 +49,6 @@ pub struct CubeN {
     rotations: Vec<Rotation>,
     /// The pieces by kind: the stickers of a piece, for each way that a piece of this kind can be placed.
     kinds: Vec<Vec<Vec<u16>>>,
-}
-
-/// The faces in the order of contests, as indices of [`FACES`]; the same list is its own inverse.
-const CONTEST_FACES: [usize; 6] = [0, 2, 1, 5, 4, 3];
-
-/// The axes of each face U R F D L B: outwards, down its rows, along its columns, as signs of x (right), y (up), z (front).
-const AXES: [[[i32; 3]; 3]; 6] = [
-    [[0, 1, 0], [0, 0, 1], [1, 0, 0]],
-    [[1, 0, 0], [0, -1, 0], [0, 0, -1]],
-    [[0, 0, 1], [0, -1, 0], [1, 0, 0]],
-    [[0, -1, 0], [0, 0, -1], [1, 0, 0]],
-    [[-1, 0, 0], [0, -1, 0], [0, 0, 1]],
-    [[0, 0, -1], [0, -1, 0], [-1, 0, 0]],
-];
-
-/// A place in the cube, whose layers are 2 apart; the stickers lie on ±size.
-type Point = [i32; 3];
-
-/// The places of the stickers, in the order of the faces, each row by row.
-fn stickers(size: usize) -> Vec<Point> {
-    let across = |line: usize| 2 * line as i32 + 1 - size as i32;
-    let face = |[out, down, along]: [[i32; 3]; 3]| {
-        let place = move |i: usize| {
-            let (row, column) = (across(i / size), across(i % size));
-            std::array::from_fn(|k| out[k] * size as i32 + down[k] * row + along[k] * column)
-        };
-        (0..size * size).map(place)
-    };
-    AXES.into_iter().flat_map(face).collect()
-}
-
-/// The axis of U, R or F.
-fn axis(face: usize) -> usize {
-    [1, 0, 2][face]
-}
-
-/// A place after a quarter turn clockwise about the axis of U, R or F.
-fn turned(mut point: Point, face: usize) -> Point {
-    let (one, other) = ((axis(face) + 1) % 3, (axis(face) + 2) % 3);
-    (point[one], point[other]) = (point[other], -point[one]);
-    point
-}
-
-impl Turn {
-    /// A turn named by any face.
-    fn new(size: usize, face: usize, layers: u16, quarters: i8) -> Turn {
-        let quarters = quarters.rem_euclid(4) as u8;
-        if face < 3 {
-            return Turn { face, layers, quarters };
-        }
-        Turn { face: face - 3, layers: layers.reverse_bits() >> (16 - size), quarters: (4 - quarters) % 4 }
-    }
-
-    /// All other layers turned the other way: the same, with the whole cube turned.
-    fn of_others(self, size: usize) -> Turn {
-        Turn { layers: !self.layers & all(size), quarters: (4 - self.quarters) % 4, ..self }
-    }
-
-    /// The turn as a permutation of stickers: for each sticker, the one that its colour comes from.
-    fn permutation(self, places: &[Point]) -> Vec<u16> {
-        let size = places.iter().map(|place| place[0]).max().unwrap_or(0);
-        let index: HashMap<&Point, u16> = places.iter().zip(0..).collect();
-        let mut from: Vec<u16> = (0..).take(places.len()).collect();
-        for (place, sticker) in places.iter().zip(0..) {
-            let depth = (size - 1 - place[axis(self.face)].clamp(1 - size, size - 1)) / 2;
-            if self.layers >> depth & 1 == 1 {
-                let to = (0..self.quarters).fold(*place, |place, _| turned(place, self.face));
-                from[usize::from(index[&to])] = sticker;
-            }
-        }
-        from
-    }
-
-    /// The name, by the face that is nearer to the layers: `R`, `2R'`, `3Rw2`, `2-3Rw`.
-    fn name(self, size: usize) -> String {
-        let distance = |layers: u16| (layers.trailing_zeros(), u16::BITS - layers.leading_zeros());
-        let mirrored = self.layers.reverse_bits() >> (16 - size);
-        let is_far = distance(mirrored) < distance(self.layers);
-        let (face, layers) = if is_far { (self.face + 3, mirrored) } else { (self.face, self.layers) };
-        let (first, last) = (layers.trailing_zeros() + 1, u16::BITS - layers.leading_zeros());
-        let letter = FACES[face];
-        let quarters = ["", "", "2", "'"][usize::from(if is_far { 4 - self.quarters } else { self.quarters })];
-        match (first, last) {
-            (1, 1) => format!("{letter}{quarters}"),
-            (1, 2) => format!("{letter}w{quarters}"),
-            (1, _) => format!("{last}{letter}w{quarters}"),
-            _ if first == last => format!("{first}{letter}{quarters}"),
-            _ => format!("{first}-{last}{letter}w{quarters}"),
-        }
-    }
-}
-
-/// A bit for each layer.
-fn all(size: usize) -> u16 {
-    (1 << size) - 1
-}
-
-/// Colours, or another permutation, after a permutation of stickers.
-fn moved<T: Copy>(values: &[T], from: &[u16]) -> Vec<T> {
-    from.iter().map(|&from| values[usize::from(from)]).collect()
-}
-
-/// The 24 ways to turn the whole cube, the identity first.
-fn rotations(size: usize, places: &[Point]) -> Vec<Rotation> {
-    let quarter = [0, 1, 2].map(|face| {
-        let from = Turn { face, layers: all(size), quarters: 1 }.permutation(places);
-        let mut frame = [0; 6];
-        // Every sticker of a face comes from one face.
-        (0..6).for_each(|to| frame[usize::from(from[to * size * size]) / (size * size)] = to);
-        Rotation { frame, from }
-    });
-    let mut found = vec![Rotation { frame: [0, 1, 2, 3, 4, 5], from: (0..).take(places.len()).collect() }];
-    let mut next = 0;
-    while let Some(rotation) = found.get(next).cloned() {
-        for one in &quarter {
-            let frame = rotation.frame.map(|face| one.frame[face]);
-            if found.iter().all(|other| other.frame != frame) {
-                found.push(Rotation { frame, from: moved(&rotation.from, &one.from) });
-            }
-        }
-        next += 1;
-    }
-    found
-}
-
-/// The pieces by kind: see [`CubeN::kinds`].
-fn kinds(size: usize, places: &[Point], rotations: &[Rotation]) -> Vec<Vec<Vec<u16>>> {
-    let within = size as i32 - 1;
-    let cubie = |sticker: u16| places[usize::from(sticker)].map(|value| value.clamp(-within, within));
-    let mut by_cubie: HashMap<Point, Vec<u16>> = HashMap::new();
-    (0..places.len() as u16).for_each(|sticker| by_cubie.entry(cubie(sticker)).or_default().push(sticker));
-    let mut kinds: Vec<Vec<Vec<u16>>> = Vec::new();
-    for sticker in 0..places.len() as u16 {
-        if kinds.iter().flatten().all(|piece| !piece.contains(&sticker)) {
-            let piece = &by_cubie[&cubie(sticker)];
-            let placed =
-                |rotation: &Rotation| piece.iter().map(|&sticker| rotation.from[usize::from(sticker)]).collect();
-            kinds.push(rotations.iter().map(placed).collect());
-        }
-    }
-    kinds
 }
 
 impl CubeN {
@@ -283,17 +122,6 @@ impl CubeN {
     pub(super) fn named_turns(&self) -> Vec<(String, Vec<u16>)> {
         let places = stickers(self.size);
         self.turns.iter().map(|turn| (turn.name(self.size), turn.permutation(&places))).collect()
-    }
-
-    /// The moves as contests have them: their names, and permutations of stickers in the order of contests. None but those of
-    /// a cube that is held still.
-    pub fn contest_turns_by_name(&self) -> Vec<(String, Vec<u16>)> {
-        let each = (self.size * self.size) as u16;
-        let renumbered = |sticker: u16| CONTEST_FACES[usize::from(sticker / each)] as u16 * each + sticker % each;
-        let turns = self.named_turns();
-        let moved = |from: &[u16]| (0..6 * each).map(|i| renumbered(from[usize::from(renumbered(i))])).collect();
-        let named = |action: usize| Some((self.contest_name(action as Move)?, moved(&turns[action].1)));
-        self.moves().filter_map(named).collect()
     }
 
     /// The logarithm of the number of states: corners, with edges in the middle if there are, then 24 pieces of each other
@@ -378,56 +206,6 @@ impl CubeN {
         };
         let turn = |turn: &WrittenTurn| Turn::new(self.size, turn.face, turn.layers, turn.quarters);
         Ok(written.iter().map(turn).filter(|turn| turn.quarters > 0).collect())
-    }
-
-    /// Turns in the notation of contests: a face f, r or d, the layer from 0, and `-` or `_inv` for counter-clockwise. `r2`
-    /// alone is a wide half turn elsewhere: it counts only for a cube that is held still, or beside a word that is certain.
-    fn contest_turns(&self, text: &str) -> Option<Vec<WrittenTurn>> {
-        let mut is_certain = self.is_still();
-        let read = |word: &str| {
-            let (bare, is_prefixed) = word.strip_prefix('-').map_or((word, false), |bare| (bare, true));
-            let (bare, is_inverse) = bare.strip_suffix("_inv").map_or((bare, is_prefixed), |bare| (bare, true));
-            let face = match bare.chars().next()? {
-                'f' => 2,
-                'r' => 1,
-                'd' => 3,
-                _ => return None,
-            };
-            let layer: usize = bare[1..].parse().ok().filter(|&layer| layer < self.size)?;
-            is_certain |= layer == 0 || layer > 3 || is_inverse;
-            Some(WrittenTurn { face, layers: 1 << layer, quarters: if is_inverse { -1 } else { 1 } })
-        };
-        let words = text.split(|c: char| c.is_whitespace() || matches!(c, '.' | ',')).filter(|word| !word.is_empty());
-        let turns: Vec<_> = words.map(read).collect::<Option<_>>()?;
-        (is_certain && !turns.is_empty()).then_some(turns)
-    }
-
-    /// The name of a move as contests write it, `-f0`, for a cube that is held still.
-    pub(super) fn contest_name(&self, action: Move) -> Option<String> {
-        let Turn { face, layers, quarters } = self.turns[usize::from(action)];
-        let layer = layers.trailing_zeros() as usize;
-        // Layers of d are counted from D.
-        let (letter, layer, is_inverse) = match face {
-            0 => ('d', self.size - 1 - layer, quarters == 1),
-            1 => ('r', layer, quarters == 3),
-            _ => ('f', layer, quarters == 3),
-        };
-        self.is_still().then(|| format!("{}{letter}{layer}", if is_inverse { "-" } else { "" }))
-    }
-
-    /// Stickers in the order of contests, U F R B L D with the symbols A to F or 0 to 5, of a cube that is held still; `None`
-    /// if the text is something else.
-    fn contest_facelets(&self, text: &str) -> Option<Vec<u8>> {
-        let each = self.size * self.size;
-        let colour = |symbol: &str| match symbol.as_bytes() {
-            [letter @ b'A'..=b'F'] => Some(letter - b'A'),
-            [digit @ b'0'..=b'5'] => Some(digit - b'0'),
-            _ => None,
-        };
-        let symbols: Vec<u8> = members(text).map(colour).collect::<Option<_>>()?;
-        let is_one = (0..6).all(|face| symbols.iter().filter(|&&symbol| symbol == face).count() == each);
-        let colour = |face: usize, i: usize| CONTEST_FACES[usize::from(symbols[CONTEST_FACES[face] * each + i])] as u8;
-        (self.is_still() && is_one).then(|| (0..6 * each).map(|i| colour(i / each, i % each)).collect())
     }
 
     /// Reads moves; `frame` gives the hand's face for each face of the held cube.

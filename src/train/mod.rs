@@ -10,6 +10,7 @@
 //! | [`plan`] | options → plan: defaults and refusals |
 //! | [`targets`] | how samples get their labels, one target per file |
 //! | [`checkpoint`] | the state of a run on disk |
+//! | [`schedule`] | how the learning rate falls |
 //! | `saving` | metrics, checkpoints, snapshots and the model's card |
 //! | `folder` | the run's folder: its lock, metrics cut back to a checkpoint |
 //! | `clock` | when metrics and checkpoints are due |
@@ -49,6 +50,7 @@ mod folder;
 pub mod options;
 pub mod plan;
 mod saving;
+pub mod schedule;
 mod speed_estimate;
 pub mod targets;
 

@@ -1,6 +1,6 @@
 //! Options of a training: one field per setting, whose documentation is the help text of its flag.
 
-use super::plan::Schedule;
+use super::schedule::Schedule;
 use crate::error::Result;
 use crate::neural::model::ModelConfig;
 use crate::neural::network::{NetworkConfig, NetworkKind};
