@@ -1,20 +1,27 @@
 // A stand-in for the NCCL functions that costar uses, in tests on machines without a GPU. Devices are the host's memory, and
-// ranks are threads of one process. A sum waits for all ranks, or for an abort.
+// ranks are threads of one process. A sum waits for all ranks, or for an abort; messages wait for their receiver.
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, FLOAT32 = 7, SUM = 0, RANKS = 16, DEVICES = 64, GROUPS = 64 };
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, UINT8 = 1, FLOAT32 = 7, SUM = 0, RANKS = 16, DEVICES = 64, GROUPS = 64 };
 
 typedef struct {
   char bytes[128];
 } ncclUniqueId;
 
+// Bytes on their way.
+struct message {
+  const void *bytes;
+  size_t count;
+};
+
 struct group {
   int size, joined, arrived, left, aborted[RANKS];
   size_t count;
   float *sum;
+  struct message messages[RANKS][RANKS]; // by sender and receiver
 };
 
 struct communicator {
@@ -118,6 +125,75 @@ int ncclAllReduce(const void *send, void *receive, size_t count, int type, int o
   }
   pthread_mutex_unlock(&lock);
   return SUCCESS;
+}
+
+// What this thread receives when its group of calls ends.
+static _Thread_local struct {
+  struct communicator *communicator;
+  int sends, receives, sent_to[RANKS], from[RANKS];
+  void *to[RANKS];
+  size_t count[RANKS];
+} calls;
+
+int ncclGroupStart(void) {
+  memset(&calls, 0, sizeof calls);
+  return SUCCESS;
+}
+
+int ncclSend(const void *bytes, size_t count, int type, int peer, void *handle, void *stream) {
+  struct communicator *communicator = handle;
+  if (type != UINT8 || stream != NULL || peer < 0 || peer >= communicator->group->size) {
+    return INVALID_ARGUMENT;
+  }
+  pthread_mutex_lock(&lock);
+  communicator->group->messages[communicator->rank][peer] = (struct message){bytes, count};
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  calls.communicator = communicator;
+  calls.sent_to[calls.sends++] = peer;
+  return SUCCESS;
+}
+
+int ncclRecv(void *bytes, size_t count, int type, int peer, void *handle, void *stream) {
+  struct communicator *communicator = handle;
+  if (type != UINT8 || stream != NULL || peer < 0 || peer >= communicator->group->size) {
+    return INVALID_ARGUMENT;
+  }
+  calls.communicator = communicator;
+  calls.from[calls.receives] = peer;
+  calls.to[calls.receives] = bytes;
+  calls.count[calls.receives++] = count;
+  return SUCCESS;
+}
+
+int ncclGroupEnd(void) {
+  if (calls.communicator == NULL) {
+    return SUCCESS;
+  }
+  struct group *group = calls.communicator->group;
+  int rank = calls.communicator->rank, code = SUCCESS;
+  const int *aborted = &group->aborted[rank];
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < calls.receives; i++) {
+    struct message *message = &group->messages[calls.from[i]][rank];
+    while (message->bytes == NULL && !*aborted) {
+      pthread_cond_wait(&changed, &lock);
+    }
+    if (*aborted || message->count != calls.count[i]) {
+      code = *aborted ? SYSTEM_ERROR : INVALID_ARGUMENT;
+      continue;
+    }
+    memcpy(calls.to[i], message->bytes, message->count);
+    message->bytes = NULL;
+    pthread_cond_broadcast(&changed);
+  }
+  for (int i = 0; i < calls.sends; i++) {
+    while (group->messages[rank][calls.sent_to[i]].bytes != NULL && !*aborted) {
+      pthread_cond_wait(&changed, &lock);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return *aborted ? SYSTEM_ERROR : code;
 }
 
 int ncclCommAbort(void *handle) {

@@ -11,7 +11,7 @@ use crate::heuristic::HeuristicError;
 use crate::memory;
 use crate::neural::device::use_local_device;
 use crate::report::Record;
-use crate::search::exchange::{self, Exchange};
+use crate::search::exchange::{self, DeviceBytes, Exchange};
 use crate::waiting::Waiting;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,6 +88,12 @@ impl GroupExchange {
         GroupExchange { group, error: Mutex::new(None) }
     }
 
+    fn note(&self, error: Error) -> HeuristicError {
+        let text = error.to_string();
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        HeuristicError(text)
+    }
+
     /// Why the exchange has failed, if it has.
     pub(super) fn take_error(&self) -> Option<Error> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -104,11 +110,17 @@ impl Exchange for GroupExchange {
     }
 
     fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError> {
-        self.group.all_to_all(&to).map_err(|error| {
-            let text = error.to_string();
-            *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            HeuristicError(text)
-        })
+        self.group.all_to_all(&to).map_err(|error| self.note(error))
+    }
+
+    unsafe fn all_to_all_on_device(
+        &self,
+        device: usize,
+        to: &[DeviceBytes],
+        from: &[DeviceBytes],
+    ) -> Result<bool, HeuristicError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.group.all_to_all_on_device(device, to, from) }.map_err(|error| self.note(error))
     }
 }
 

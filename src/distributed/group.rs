@@ -24,7 +24,7 @@ pub struct Group {
     env: LauncherEnv,
     round: Round,
     gloo: OnceLock<Gloo>,
-    /// NCCL for sums on CUDA devices; `None` if a rank lacks it.
+    /// NCCL, for CUDA devices; `None` if a rank lacks it.
     nccl: OnceLock<Option<Arc<Communicator>>>,
     liveness: Arc<Liveness>,
     stop: Arc<AtomicBool>,
@@ -192,19 +192,41 @@ impl Group {
     /// # Safety
     /// There are `count` numbers at `address` on the CUDA device, until its work is done.
     pub unsafe fn sum_on_device(&self, device: usize, address: *mut f32, count: usize) -> Result<bool> {
-        let communicator = match self.nccl.get() {
-            Some(communicator) => communicator,
-            None => {
-                let opened = nccl::join(self, device, nccl::Library::find)?;
-                self.check_liveness()?;
-                *self.liveness.communicator.lock().unwrap_or_else(PoisonError::into_inner) = opened.clone();
-                self.nccl.get_or_init(|| opened)
-            }
-        };
-        let Some(communicator) = communicator else { return Ok(false) };
+        let Some(communicator) = self.communicator(device)? else { return Ok(false) };
         // SAFETY: this function's caller guarantees the same.
         unsafe { communicator.sum(address, count) }.map_err(|why| self.explain(&why))?;
         Ok(true)
+    }
+
+    /// Sends bytes on a CUDA device to each rank, and receives bytes from each, after all earlier work of the device. `false`,
+    /// with nothing done, where a rank lacks NCCL.
+    ///
+    /// # Errors
+    /// As [`Group::sum_on_device`].
+    ///
+    /// # Safety
+    /// As [`Exchange::all_to_all_on_device`](crate::search::exchange::Exchange::all_to_all_on_device).
+    pub unsafe fn all_to_all_on_device(
+        &self,
+        device: usize,
+        to: &[(*mut u8, usize)],
+        from: &[(*mut u8, usize)],
+    ) -> Result<bool> {
+        let Some(communicator) = self.communicator(device)? else { return Ok(false) };
+        // SAFETY: this function's caller guarantees the same.
+        unsafe { communicator.all_to_all(to, from) }.map_err(|why| self.explain(&why))?;
+        Ok(true)
+    }
+
+    /// NCCL, joined together with all other ranks; `None` if a rank lacks it.
+    fn communicator(&self, device: usize) -> Result<Option<&Communicator>> {
+        if let Some(communicator) = self.nccl.get() {
+            return Ok(communicator.as_deref());
+        }
+        let opened = nccl::join(self, device, nccl::Library::find)?;
+        self.check_liveness()?;
+        *self.liveness.communicator.lock().unwrap_or_else(PoisonError::into_inner) = opened.clone();
+        Ok(self.nccl.get_or_init(|| opened).as_deref())
     }
 
     /// Copies rank 0's bytes to all ranks; the `bytes` of other ranks are ignored.

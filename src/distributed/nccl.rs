@@ -1,4 +1,4 @@
-//! Sums on CUDA devices by NCCL. Its functions are looked up at run time in the libraries of libtorch's CUDA part, so that
+//! Sums and messages of CUDA devices by NCCL. Its functions are looked up at run time in the libraries of libtorch's CUDA part, so that
 //! costar builds, and runs on the CPU, without CUDA.
 
 use super::group::Group;
@@ -23,7 +23,8 @@ const UNIQUE_ID_BYTES: usize = 128;
 /// How long an abort waits for a call that submits work.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// `ncclFloat32` and `ncclSum`.
+/// `ncclUint8`, `ncclFloat32` and `ncclSum`.
+const UINT8: c_int = 1;
 const FLOAT32: c_int = 7;
 const SUM: c_int = 0;
 
@@ -34,6 +35,10 @@ pub(super) struct Library {
     comm_init_rank: unsafe extern "C" fn(*mut *mut c_void, c_int, UniqueId, c_int) -> c_int,
     all_reduce:
         unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> c_int,
+    send: unsafe extern "C" fn(*const c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> c_int,
+    receive: unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> c_int,
+    group_start: unsafe extern "C" fn() -> c_int,
+    group_end: unsafe extern "C" fn() -> c_int,
     comm_get_async_error: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
     comm_abort: unsafe extern "C" fn(*mut c_void) -> c_int,
     get_error_string: unsafe extern "C" fn(c_int) -> *const c_char,
@@ -56,6 +61,10 @@ impl Library {
             get_unique_id: function(libraries, c"ncclGetUniqueId")?,
             comm_init_rank: function(libraries, c"ncclCommInitRank")?,
             all_reduce: function(libraries, c"ncclAllReduce")?,
+            send: function(libraries, c"ncclSend")?,
+            receive: function(libraries, c"ncclRecv")?,
+            group_start: function(libraries, c"ncclGroupStart")?,
+            group_end: function(libraries, c"ncclGroupEnd")?,
             comm_get_async_error: function(libraries, c"ncclCommGetAsyncError")?,
             comm_abort: function(libraries, c"ncclCommAbort")?,
             get_error_string: function(libraries, c"ncclGetErrorString")?,
@@ -116,7 +125,7 @@ fn function<F: Copy>(libraries: &'static [SharedLibrary], name: &CStr) -> Result
     symbol.map(|symbol| *symbol).ok_or_else(|| format!("the libraries have no function {}", name.to_string_lossy()))
 }
 
-/// Sums numbers on the CUDA devices of all ranks.
+/// Sums numbers on the CUDA devices of all ranks, and sends bytes from one to another.
 #[derive(Debug)]
 pub(super) struct Communicator {
     library: Library,
@@ -138,20 +147,51 @@ impl Communicator {
     /// # Safety
     /// There are `count` numbers at `address` on the device until the work is done.
     pub(super) unsafe fn sum(&self, address: *mut f32, count: usize) -> Result<(), String> {
+        let numbers = address.cast::<c_void>();
+        let (all_reduce, handle) = (self.library.all_reduce, self.handle);
+        // SAFETY: the caller guarantees the numbers; the handle is open.
+        self.submit(|stream| {
+            self.library.checked(unsafe { all_reduce(numbers, numbers, count, FLOAT32, SUM, handle, stream) })
+        })
+    }
+
+    /// Submits messages to the device's default stream: the bytes `to[r]` for each rank r, and those of each rank s, which come to
+    /// `from[s]`.
+    ///
+    /// # Safety
+    /// The bytes lie on the device until the work is done, and each rank s sends as many as `from[s]` has.
+    pub(super) unsafe fn all_to_all(&self, to: &[(*mut u8, usize)], from: &[(*mut u8, usize)]) -> Result<(), String> {
+        let Library { send, receive, group_start, group_end, .. } = self.library;
+        self.submit(|stream| {
+            // SAFETY: the caller guarantees the bytes; the handle is open.
+            unsafe {
+                self.library.checked(group_start())?;
+                let some = |(_, (_, count)): &(c_int, &(*mut u8, usize))| *count > 0;
+                let sent = (0..).zip(to).filter(some).map(|(rank, &(bytes, count))| {
+                    self.library.checked(send(bytes.cast(), count, UINT8, rank, self.handle, stream))
+                });
+                let received = (0..).zip(from).filter(some).map(|(rank, &(bytes, count))| {
+                    self.library.checked(receive(bytes.cast(), count, UINT8, rank, self.handle, stream))
+                });
+                let submitted = sent.chain(received).collect::<Result<(), String>>();
+                // Ends the group whatever has happened.
+                submitted.and(self.library.checked(group_end()))
+            }
+        })
+    }
+
+    /// Submits work to the device's default stream, unless NCCL was aborted or has failed.
+    fn submit(&self, work: impl FnOnce(*mut c_void) -> Result<(), String>) -> Result<(), String> {
         let _submitting = self.submitting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.aborted.load(Ordering::Relaxed) {
             return Err("NCCL was aborted".into());
         }
         self.library.select(self.device)?;
-        let (numbers, default_stream) = (address.cast::<c_void>(), ptr::null_mut());
         let mut earlier = 0;
-        // SAFETY: the caller guarantees the numbers; the handle is open.
-        unsafe {
-            self.library.checked((self.library.comm_get_async_error)(self.handle, &mut earlier))?;
-            self.library.checked(earlier)?;
-            let code = (self.library.all_reduce)(numbers, numbers, count, FLOAT32, SUM, self.handle, default_stream);
-            self.library.checked(code)
-        }
+        // SAFETY: the handle is open; NCCL writes a number.
+        self.library.checked(unsafe { (self.library.comm_get_async_error)(self.handle, &mut earlier) })?;
+        self.library.checked(earlier)?;
+        work(ptr::null_mut())
     }
 
     /// Aborts its work, whatever the other ranks do.
@@ -188,7 +228,7 @@ pub(super) fn join(
     // Only a rank with a reason logs it.
     let unavailable = |why: Option<String>| {
         if let Some(why) = why {
-            log::warn!("gradients pass through the host's memory, which is slow: {why}");
+            log::warn!("messages of the ranks pass through the host's memory, which is slow: {why}");
         }
         Ok(None)
     };
@@ -202,7 +242,7 @@ pub(super) fn join(
     let (sender, receiver) = channel();
     let rank_and_size = (group.rank(), group.size());
     // A thread of its own, because joining waits for the other ranks, one of which may have failed.
-    thread::spawn(move || sender.send(library.join(UniqueId(shared), rank_and_size, device)));
+    thread::spawn(move || drop(sender.send(library.join(UniqueId(shared), rank_and_size, device))));
     let joined = loop {
         match receiver.recv_timeout(POLL_INTERVAL) {
             Ok(joined) => break joined,
@@ -218,7 +258,7 @@ pub(super) fn join(
     }
     match joined {
         Ok(communicator) if all(group, true)? => {
-            log::info!("gradients are summed by NCCL {}", library.version());
+            log::info!("the ranks' devices exchange messages by NCCL {}", library.version());
             Ok(Some(Arc::new(communicator)))
         }
         Ok(_) => unavailable(None),
@@ -296,6 +336,30 @@ mod tests {
         // The first sum is 1 + 2 + 3 times i; each of the next two adds three equal numbers.
         let expected: Vec<f32> = (0..1000).map(|i| (i * 6 * 9) as f32).collect();
         assert!(sums.iter().all(|sum| *sum == expected));
+    }
+
+    #[test]
+    fn bytes_go_from_each_device_to_each() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let library = stand_in(folder.path());
+        let length = |from: usize, to: usize| 10 * from + to;
+        let received = on_three_ranks(|group| {
+            let communicator = join(&group, group.rank(), || Ok(library)).expect("all are well").expect("all have it");
+            let own = group.rank();
+            let mut to: Vec<Vec<u8>> = (0..3).map(|rank| vec![(10 * own + rank) as u8; length(own, rank)]).collect();
+            let mut from: Vec<Vec<u8>> = (0..3).map(|rank| vec![99; length(rank, own)]).collect();
+            for _ in 0..2 {
+                let [to, from] = [&mut to, &mut from]
+                    .map(|all| all.iter_mut().map(|bytes| (bytes.as_mut_ptr(), bytes.len())).collect::<Vec<_>>());
+                // SAFETY: the stand-in's device is this memory.
+                unsafe { communicator.all_to_all(&to, &from) }.expect("messages");
+            }
+            from
+        });
+        for (own, from) in received.into_iter().enumerate() {
+            let expected: Vec<Vec<u8>> = (0..3).map(|rank| vec![(10 * rank + own) as u8; length(rank, own)]).collect();
+            assert_eq!(from, expected, "rank {own}");
+        }
     }
 
     #[test]

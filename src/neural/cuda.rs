@@ -3,6 +3,7 @@
 use crate::tensors::{caught, host_values, is_out_of_memory};
 use crate::waiting::Waiting;
 use std::collections::BTreeMap;
+use std::ffi::c_int;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -47,6 +48,18 @@ fn open_library() -> Result<(), NoCuda> {
         })
     };
     OPENED.get_or_init(open).clone()
+}
+
+/// The free memory of an open device in bytes, if CUDA tells.
+pub(super) fn free_memory(index: usize) -> Option<u64> {
+    let library = libloading::os::unix::Library::this();
+    let (mut free, mut total) = (0usize, 0usize);
+    // SAFETY: the types are those of CUDA's headers; CUDA writes two numbers.
+    unsafe {
+        let select = library.get::<unsafe extern "C" fn(c_int) -> c_int>(b"cudaSetDevice").ok()?;
+        let get = library.get::<unsafe extern "C" fn(*mut usize, *mut usize) -> c_int>(b"cudaMemGetInfo").ok()?;
+        (select(index as c_int) == 0 && get(&mut free, &mut total) == 0).then_some(free as u64)
+    }
 }
 
 fn has_driver() -> bool {

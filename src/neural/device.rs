@@ -110,6 +110,14 @@ impl Device {
         matches!(self.0, tch::Device::Cuda(_))
     }
 
+    /// The free memory of a CUDA device, in bytes, where CUDA tells; `None` on the CPU.
+    pub fn free_memory(self) -> Option<u64> {
+        match self.0 {
+            tch::Device::Cuda(index) => cuda::free_memory(index),
+            _ => None,
+        }
+    }
+
     /// Whether matrix products in bf16 are faster here than in f32.
     pub fn has_fast_bf16(self) -> bool {
         #[cfg(target_arch = "x86_64")]

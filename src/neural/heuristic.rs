@@ -154,7 +154,11 @@ impl RowNetwork for ModelOnDevice {
         let operations = usize::try_from(self.model.evaluator.operations()).unwrap_or(usize::MAX);
         match self.device.is_cuda() {
             true => (1usize << 39).checked_div(operations).unwrap_or(1 << 17).clamp(1 << 15, 1 << 17),
-            false => chunk_size(&*self.model.evaluator, self.device),
+            false => {
+                // The threads of the 8-bit products work through their own tiles, and wait for each other once a chunk.
+                let chunks = if self.model.precision == Precision::Int8 { 4 } else { 1 };
+                chunks * chunk_size(&*self.model.evaluator, self.device)
+            }
         }
     }
 

@@ -67,6 +67,12 @@ const FIRST_MAX_STALE_LAYERS: u32 = 12;
 /// puzzle has new states, so that a narrow beam that has lost its way would wander until another limit.
 const MAX_STALE_LAYERS: u32 = 1000;
 
+/// Slots for the hashes of evaluated states on a device, where memory is not short: 256 for each of `n` states of a layer. A
+/// search rarely has more layers than half of this.
+pub fn hash_slots(n: usize) -> usize {
+    n.saturating_mul(256).checked_next_power_of_two().unwrap_or(usize::MAX)
+}
+
 /// Children that are generated before any of them is evaluated, roughly: at most, and at least where the heuristic evaluates
 /// meanwhile.
 const MAX_BLOCK: usize = 1 << 17;
@@ -85,12 +91,21 @@ pub struct Beam<S> {
     pub perimeter: Perimeter<S>,
     /// The device that holds the layers; `None`: the host's memory, where the heuristic gets the states in chunks.
     pub device: Option<Arc<DeviceEngine>>,
+    /// On a device, the slots of the table of hashes by which evaluated states are known, on all ranks together.
+    pub hash_slots: usize,
 }
 
 impl<S: State> Beam<S> {
     /// A beam of width `n` that evaluates all children.
     pub fn new(n: usize) -> Self {
-        Beam { n, candidates: 0, policy_weight: 0.0, perimeter: Perimeter::none(), device: None }
+        Beam {
+            n,
+            candidates: 0,
+            policy_weight: 0.0,
+            perimeter: Perimeter::none(),
+            device: None,
+            hash_slots: hash_slots(n),
+        }
     }
 }
 
@@ -412,16 +427,16 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         });
         let nearest_of = |range: Range<usize>| range.map(|i| (layer.values[i], layer.costs[i])).min_by(nearer);
         let nearest = in_ranges(self.threads, layer.len(), MIN_CHUNK, nearest_of).into_iter().flatten().min_by(nearer);
-        let layers = self.exchange.gather((layer.len() as u64, nearest))?;
         self.layer = layer;
-        self.width = layers.iter().map(|(width, _)| width).sum();
-        self.note_nearest(layers.into_iter().filter_map(|(_, nearest)| nearest).min_by(nearer));
-        Ok(())
+        self.note_layer(self.layer.len() as u64, nearest)
     }
 
-    /// Notes the least cost-to-go of a layer, and the path cost of its state.
-    fn note_nearest(&mut self, nearest: Option<(f32, Cost)>) {
-        if let Some(nearest) = nearest
+    /// Notes the length of the next layer on all ranks, its least cost-to-go, and the path cost of that state, of what this rank
+    /// has.
+    fn note_layer(&mut self, width: u64, nearest: Option<(f32, Cost)>) -> Result<(), HeuristicError> {
+        let layers = self.exchange.gather((width, nearest))?;
+        self.width = layers.iter().map(|(width, _)| width).sum();
+        if let Some(nearest) = layers.into_iter().filter_map(|(_, nearest)| nearest).min_by(nearer)
             && self.nearest.is_none_or(|before| nearest.0 < before.0)
         {
             self.nearest = Some(nearest);
@@ -429,6 +444,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         } else {
             self.stale_layers = self.stale_layers.saturating_add(1);
         }
+        Ok(())
     }
 
     fn report(&self, control: &mut Control<'_>) {

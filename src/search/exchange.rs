@@ -9,6 +9,9 @@ use serde::de::DeserializeOwned;
 /// The version of the messages, and of the rule which rank owns a state. Ranks of different versions cannot work together.
 pub const VERSION: u32 = 3;
 
+/// Bits of a key that a round of histograms tells apart.
+pub(super) const DIGIT: u32 = 12;
+
 /// The processes (ranks) that share a search, as seen by one of them.
 pub trait Exchange: Send + Sync {
     /// This rank, from 0.
@@ -22,7 +25,28 @@ pub trait Exchange: Send + Sync {
     /// # Errors
     /// If a rank has failed or died.
     fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError>;
+
+    /// As [`Exchange::all_to_all`], from memory of a CUDA device to that of the other ranks' devices: sends the bytes `to[r]` to
+    /// each rank r, and receives those of each rank s in `from[s]`, after all earlier work of the device. `false`, with nothing
+    /// done, where a rank cannot do it.
+    ///
+    /// # Errors
+    /// As [`Exchange::all_to_all`].
+    ///
+    /// # Safety
+    /// The bytes lie on the CUDA device until its work is done, and each rank s sends as many as `from[s]` has.
+    unsafe fn all_to_all_on_device(
+        &self,
+        _device: usize,
+        _to: &[DeviceBytes],
+        _from: &[DeviceBytes],
+    ) -> Result<bool, HeuristicError> {
+        Ok(false)
+    }
 }
+
+/// Bytes on a device: where they begin, and their number.
+pub type DeviceBytes = (*mut u8, usize);
 
 /// The only process of a search.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +85,37 @@ impl dyn Exchange + '_ {
         let text = serde_json::to_vec(&own).map_err(other_version)?;
         let texts = self.all_to_all(vec![text; self.size()])?;
         texts.iter().map(|text| serde_json::from_slice(text).map_err(other_version)).collect()
+    }
+
+    /// Splits the keys of all ranks: exactly `count` keys do not exceed the result. There are more keys than `count`, at least 1, and no two
+    /// are equal; else a few more may not exceed it.
+    ///
+    /// `histogram` counts this rank's keys by the [`DIGIT`] bits from a place on, from the highest digit of `bits` bits to the
+    /// lowest; after the first digit, only the keys whose digit before is the given one, and that it counted then.
+    ///
+    /// # Errors
+    /// As [`Exchange::all_to_all`].
+    pub(super) fn split(
+        &self,
+        count: u64,
+        bits: u32,
+        mut histogram: impl FnMut(u32, Option<usize>) -> Vec<u64>,
+    ) -> Result<u128, HeuristicError> {
+        let (mut rest, mut prefix, mut from, mut before) = (count, 0, bits - DIGIT, None);
+        loop {
+            let ranks = self.gather(histogram(from, before))?;
+            let bin = |i: usize| ranks.iter().map(|bins| bins[i]).sum::<u64>();
+            let mut digit = 0;
+            while bin(digit) < rest {
+                rest -= bin(digit);
+                digit += 1;
+            }
+            prefix = prefix << DIGIT | digit as u128;
+            if bin(digit) == rest || from == 0 {
+                return Ok(((prefix + 1) << from) - 1);
+            }
+            (from, before) = (from - DIGIT, Some(digit));
+        }
     }
 
     /// The rank that owns a state, by the lower half of its hash; tables take the upper half and the lowest bits. A change of

@@ -14,8 +14,14 @@ use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// The largest values of settings in a request: with more nodes, a step takes too long to be stopped.
-const LARGEST: [(&str, f64); 5] =
-    [("n", 1e6), ("lambda", 1000.0), ("policy_weight", 1000.0), ("candidates", 1000.0), ("symmetries", 96.0)];
+const LARGEST: [(&str, f64); 6] = [
+    ("n", 1e6),
+    ("hash_slots", 1e8),
+    ("lambda", 1000.0),
+    ("policy_weight", 1000.0),
+    ("candidates", 1000.0),
+    ("symmetries", 96.0),
+];
 
 /// An instance, and its search.
 #[derive(Debug)]

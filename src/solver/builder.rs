@@ -151,7 +151,9 @@ impl<P: Puzzle> Builder<P> {
         let plan_for = |device: Device| {
             let perimeter_bytes = Perimeter::<P::State>::memory_budget(memory);
             let (on_cuda, spends_time) = (device.is_cuda(), self.limits.spend_time);
-            let facts = Facts { puzzle: &puzzle, model: model.as_ref(), on_cuda, perimeter_bytes, spends_time };
+            let device_bytes = if on_cuda { device.free_memory() } else { memory }.unwrap_or(u64::MAX);
+            let model = model.as_ref();
+            let facts = Facts { puzzle: &puzzle, model, on_cuda, device_bytes, perimeter_bytes, spends_time };
             Ok::<_, Error>((resolve(&self.request, &facts)?, device))
         };
         let resolved = || Device::resolve(self.device).map_err(in_device);
@@ -375,9 +377,10 @@ fn build_one<P: Puzzle>(
                 ..BestFirst::bwas(n, lambda as f32)
             })
         }
-        SearchPlan::Beam { n, candidates, policy_weight, .. } => {
-            let candidates = usize::try_from(candidates).unwrap_or(usize::MAX);
-            Box::new(Beam { candidates, policy_weight: policy_weight as f32, perimeter, device, ..Beam::new(n) })
+        SearchPlan::Beam { n, candidates, policy_weight, hash_slots, .. } => {
+            let [candidates, hash_slots] =
+                [candidates, hash_slots].map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+            Box::new(Beam { n, candidates, policy_weight: policy_weight as f32, perimeter, device, hash_slots })
         }
         SearchPlan::AStar => Box::new(BestFirst::a_star()),
         SearchPlan::IdaStar => Box::new(IterativeDeepening::default()),
@@ -399,7 +402,7 @@ mod tests {
     fn auto_takes_cuda_where_a_step_is_large() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
         let beam = |n, symmetries, on_device| Plan {
-            search: SearchPlan::Beam { n, candidates: 2, policy_weight: 1.5, on_device },
+            search: SearchPlan::Beam { n, candidates: 2, policy_weight: 1.5, on_device, hash_slots: 1 },
             symmetries,
             ..plan(SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
         };
@@ -440,8 +443,9 @@ mod tests {
             anytime: false,
             on_device: false,
         };
+        let beam = SearchPlan::Beam { n: 1, candidates: 0, policy_weight: 0.0, on_device: false, hash_slots: 1 };
         for (search, is_gpu) in [
-            (SearchPlan::Beam { n: 1, candidates: 0, policy_weight: 0.0, on_device: false }, true),
+            (beam, true),
             (bwas, true),
             (SearchPlan::AStar, false),
             (SearchPlan::IdaStar, false),

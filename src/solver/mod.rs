@@ -194,20 +194,10 @@ impl<P: Puzzle> Solver<P> {
     /// # Errors
     /// If the search cannot be shared, or the puzzle's states have no form as bytes.
     pub fn share(&mut self, exchange: Arc<dyn Exchange>) -> Result<()> {
-        let SearchPlan::Beam { on_device, .. } = self.plan.search else {
+        if !matches!(self.plan.search, SearchPlan::Beam { .. }) {
             let name = self.plan.search.name();
             let reason = format!("{name} runs as one process, and {} share this one: expected beam", exchange.size());
             return Err(SettingError::new("search", reason).into());
-        };
-        if on_device {
-            let asked = &self.settings.request.options;
-            if asked.engine == Some(Engine::Device) {
-                let reason =
-                    format!("a beam on the device runs as one process, and {} share this one", exchange.size());
-                return Err(SettingError::new("engine", reason + ": expected host").into());
-            }
-            let options = SearchOptions { engine: Some(Engine::Host), ..asked.clone() };
-            self.reconfigure(options, self.settings.limits.clone())?;
         }
         if self.puzzle().state_bytes().is_none() {
             let reason = format!("the states of {} cannot be sent between processes: start one", self.puzzle().name());

@@ -43,6 +43,11 @@ pub struct SearchOptions {
     /// on CUDA where it can be]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", hide_possible_values = true))]
     pub engine: Option<Engine>,
+    /// Slots of the table of hashes by which beam on the device knows what it has evaluated, 8 bytes each, on all ranks
+    /// together; a state whose hash was overwritten may be evaluated again [default: 256 times n, in at most an eighth
+    /// of the device's free memory]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::positive_count))]
+    pub hash_slots: Option<u64>,
     /// Children that beam evaluates in a layer, as a multiple of its width, in the order of the move probabilities;
     /// 0 evaluates all; needs a model with a policy head [default: 2]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]
@@ -151,7 +156,8 @@ impl SearchOptions {
         if name != "auto" {
             self.check_for(SearchInfo::named(name)?)?;
         }
-        for (field, value) in [("n", self.n), ("symmetries", self.symmetries)] {
+        let slots = self.hash_slots.map(|slots| Some(slots as usize));
+        for (field, value) in [("n", self.n), ("symmetries", self.symmetries), ("hash_slots", slots)] {
             if value.flatten() == Some(0) {
                 return Err(refuse_value(field, &0.into()));
             }
@@ -184,7 +190,7 @@ impl SearchOptions {
 fn refuse_value(field: &str, value: &Value) -> SettingError {
     let expected = match field {
         "search" => "the name of a search",
-        "n" | "symmetries" => "a whole number of at least 1",
+        "n" | "symmetries" | "hash_slots" => "a whole number of at least 1",
         "candidates" | "max_stale_steps" | "seed" | "perimeter" | "proof_budget" => "a whole number of at least 0",
         "lambda" | "policy_weight" => "a number of at least 0",
         "deferred" | "anytime" | "prove" => "true or false",
@@ -265,7 +271,7 @@ const BWAS: [&str; 7] = ["n", "engine", "lambda", "deferred", "policy_weight", "
 /// Every search.
 pub static SEARCHES: [SearchInfo; 10] = [
     SearchInfo::new("bwas").in_batches().with(&BWAS),
-    SearchInfo::new("beam").in_batches().with(&["n", "engine", "candidates", "policy_weight"]),
+    SearchInfo::new("beam").in_batches().with(&["n", "engine", "hash_slots", "candidates", "policy_weight"]),
     SearchInfo::new("astar"),
     SearchInfo::new("idastar"),
     SearchInfo::new("nbs").at_both_ends(),

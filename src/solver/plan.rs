@@ -42,6 +42,8 @@ pub struct Facts<'a> {
     pub model: Result<&'a ModelFacts, &'a SettingError>,
     /// Whether the network would run on CUDA.
     pub on_cuda: bool,
+    /// The free memory of the network's device, in bytes.
+    pub device_bytes: u64,
     /// The most bytes that a perimeter may take.
     pub perimeter_bytes: u64,
     /// [`Limits::spend_time`](crate::search::Limits::spend_time).
@@ -116,6 +118,8 @@ pub enum SearchPlan {
         policy_weight: f64,
         /// Whether its states lie on the network's device.
         on_device: bool,
+        /// There, the slots of the table of evaluated states.
+        hash_slots: u64,
     },
     /// A*.
     AStar,
@@ -179,9 +183,10 @@ impl Plan {
                     ..common
                 }
             }
-            SearchPlan::Beam { n, candidates, policy_weight, on_device } => SearchOptions {
+            SearchPlan::Beam { n, candidates, policy_weight, on_device, hash_slots } => SearchOptions {
                 n: Some(Some(n)),
                 engine: on_device.then_some(Engine::Device),
+                hash_slots: on_device.then_some(hash_slots),
                 candidates: (candidates > 0).then_some(candidates),
                 policy_weight: (candidates > 0).then_some(policy_weight),
                 ..common

@@ -5,6 +5,7 @@ use super::options::{Engine, SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 use crate::error::SettingError;
 use crate::neural::model::serves;
+use crate::search::beam::hash_slots;
 
 mod perimeter_plan;
 
@@ -28,6 +29,9 @@ const CANDIDATES: u64 = 2;
 /// The most symmetric images that a beam with candidates searches by default: where only a cheaper solution is sought, a
 /// few narrow beams find more than a wide one.
 const BEAM_SYMMETRIES: usize = 4;
+
+/// The hashes of a beam on a device take at most its free memory divided by this.
+const HASHES_DIVISOR: u64 = 8;
 
 /// The policy weight of a beam.
 const BEAM_POLICY_WEIGHT: f64 = 1.5;
@@ -372,7 +376,13 @@ fn plan_beam(
     let policy_weight = options.policy_weight.or(own.and_then(|own| own.policy_weight)).unwrap_or(BEAM_POLICY_WEIGHT);
     let policy_weight = if candidates > 0 { policy_weight } else { 0.0 };
     let on_device = choose_engine(options, facts, heuristic, None)?;
-    Ok((SearchPlan::Beam { n, candidates, policy_weight, on_device }, perimeter))
+    if options.hash_slots.is_some() && !on_device {
+        let reason = "it is a setting of a beam on the device: add `engine` device, or leave it out";
+        return Err(SettingError::new("hash_slots", reason));
+    }
+    let most = facts.device_bytes / (8 * HASHES_DIVISOR);
+    let hash_slots = options.hash_slots.unwrap_or(most.min(hash_slots(n) as u64).max(1));
+    Ok((SearchPlan::Beam { n, candidates, policy_weight, on_device, hash_slots }, perimeter))
 }
 
 /// Whether the states of a search lie on the network's device. On CUDA they do where they can: the host's cores make children
@@ -449,6 +459,7 @@ mod tests {
             puzzle,
             model: model.ok_or(&missing),
             on_cuda: false,
+            device_bytes: 1 << 30,
             perimeter_bytes: u64::MAX,
             spends_time: false,
         };
@@ -497,11 +508,25 @@ mod tests {
         let model = ModelFacts { search: serde_json::from_str(own).expect("a configuration"), ..model(true) };
         let resolved = |settings| plan("beam", settings, &puzzle(), Some(&model)).expect("a plan");
         let plan = resolved("{}");
-        let beam = SearchPlan::Beam { n: 40, candidates: CANDIDATES, policy_weight: 2.5, on_device: false };
+        let beam =
+            SearchPlan::Beam { n: 40, candidates: CANDIDATES, policy_weight: 2.5, on_device: false, hash_slots: 16384 };
         assert_eq!(plan.search, beam);
         assert!(matches!(plan.perimeter, PerimeterPlan::UpTo(2, _)), "{plan:?}");
         assert!(matches!(resolved(r#"{"perimeter": 3}"#).perimeter, PerimeterPlan::Exactly(3, _)));
         assert_eq!(resolved(r#"{"perimeter": 0}"#).perimeter, PerimeterPlan::None);
+    }
+
+    #[test]
+    fn the_hashes_on_a_device_take_a_part_of_its_memory() {
+        let slots = |settings| {
+            let plan = plan("beam", settings, &puzzle(), Some(&model(true))).expect("a plan");
+            plan.options(0).hash_slots
+        };
+        assert_eq!(slots(r#"{"n": 1000}"#), None);
+        assert_eq!(slots(r#"{"n": 1000, "engine": "device"}"#), Some(1 << 18));
+        // An eighth of 1 GiB.
+        assert_eq!(slots(r#"{"n": 1000000, "engine": "device"}"#), Some(1 << 24));
+        assert_eq!(slots(r#"{"n": 1000, "engine": "device", "hash_slots": 77}"#), Some(77));
     }
 
     #[test]
@@ -519,6 +544,8 @@ mod tests {
             ("beam", r#"{"symmetries": 2}"#, one_way.clone(), true, "symmetries"),
             ("beam", r#"{"perimeter": 3}"#, one_way.clone(), true, "perimeter"),
             ("beam", r#"{"engine": "device"}"#, without_table, true, "engine"),
+            ("beam", r#"{"hash_slots": 1000}"#, puzzle(), true, "hash_slots"),
+            ("bwas", r#"{"engine": "device", "hash_slots": 1000}"#, puzzle(), true, "hash_slots"),
             ("bwas", r#"{"engine": "device", "deferred": true}"#, puzzle(), true, "engine"),
             ("astar", r#"{"engine": "device"}"#, puzzle(), true, "engine"),
             ("bidirectional", "{}", one_way.clone(), true, "search"),

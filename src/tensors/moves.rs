@@ -104,23 +104,23 @@ impl Moves {
         hash(&rows.to_kind(Kind::Double).mm(&self.coefficients)).flatten(0, 1)
     }
 
-    /// The hash of each child of each row, `rows × moves`, and whether the move is illegal, if any is.
+    /// The hash of each child of each row, and which of these moves are legal, `None` if all are; row by row, move by move.
     pub(crate) fn child_hashes(&self, rows: &Tensor) -> (Tensor, Option<Tensor>) {
-        match &self.table {
-            Table::Permutations { coefficients, .. } => (hash(&rows.to_kind(Kind::Double).mm(coefficients)), None),
+        let rows_of_numbers = rows.to_kind(Kind::Double);
+        let (sums, legal) = match &self.table {
+            Table::Permutations { coefficients, .. } => (rows_of_numbers.mm(coefficients), None),
             Table::Slides { targets, changes } => {
                 let blank = blanks(rows);
                 let targets = targets.index_select(0, &blank);
                 let tiles = rows.gather(1, &targets, false).to_kind(Kind::Double);
-                let sums = rows.to_kind(Kind::Double).mm(&self.coefficients).unsqueeze(2);
+                let sums = rows_of_numbers.mm(&self.coefficients).unsqueeze(2);
                 let changes = changes.index_select(0, &blank).view([-1, 2, self.count]);
                 let sums = sums.addcmul(&tiles.unsqueeze(1), &changes).flatten(1, 2);
-                (hash(&sums), Some(targets.eq_tensor(&blank.unsqueeze(1))))
+                (sums, Some(targets.ne_tensor(&blank.unsqueeze(1)).flatten(0, 1)))
             }
-            Table::Toggles { coefficients, biases, .. } => {
-                (hash(&biases.addmm(&rows.to_kind(Kind::Double), coefficients)), None)
-            }
-        }
+            Table::Toggles { coefficients, biases, .. } => (biases.addmm(&rows_of_numbers, coefficients), None),
+        };
+        (hash(&sums).flatten(0, 1), legal)
     }
 
     /// Which moves are legal in each row, `rows × moves`; `None` if all are.
@@ -195,16 +195,16 @@ mod tests {
         };
         let own: Vec<i64> = host_numbers(&tensors.hashes(&rows));
         assert_eq!(own, states.iter().map(exact).collect::<Vec<_>>());
-        let (hashes, illegal) = tensors.child_hashes(&rows);
+        let (hashes, legal) = tensors.child_hashes(&rows);
         let hashes: Vec<i64> = host_numbers(&hashes);
-        let illegal: Option<Vec<bool>> = illegal.map(|illegal| host_numbers(&illegal));
+        let legal: Option<Vec<bool>> = legal.map(|legal| host_numbers(&legal));
         let actions = Tensor::arange(moves as i64, (Kind::Int64, Device::Cpu));
         let all =
             tensors.children(&rows.repeat_interleave_self_int(moves as i64, 0, None), &actions.repeat([STATES as i64]));
         let all: Vec<u8> = host_numbers(&all);
         for (i, hash) in hashes.iter().enumerate() {
             let child = puzzle.apply(&states[i / moves], (i % moves) as Move);
-            assert_eq!(illegal.as_ref().is_some_and(|illegal| illegal[i]), child.is_none(), "{}: {i}", puzzle.name());
+            assert_eq!(legal.as_ref().is_none_or(|legal| legal[i]), child.is_some(), "{}: {i}", puzzle.name());
             if let Some(child) = child {
                 assert_eq!(*hash, exact(&child), "{}: {i}", puzzle.name());
                 assert_eq!(all[i * encoding.cells..][..encoding.cells], row(&child), "{}: {i}", puzzle.name());

@@ -307,6 +307,23 @@ fn ranks_started_by_slurm_meet() {
     assert!(stderr_of(&outputs[0]).contains("2 ranks"), "{}", stderr_of(&outputs[0]));
 }
 
+#[test]
+fn ranks_share_a_beam_on_their_devices() {
+    let board = "8 6 7 2 5 4 3 0 1";
+    let words: Vec<&str> = "solve --puzzle puzzle8 --search beam --engine device --device cpu --n 50 --hash-slots 1e6 --perimeter 0 --json"
+        .split(' ')
+        .chain([board])
+        .collect();
+    let single = alone().args(&words).output().expect("it runs");
+    let outputs = run(2, &words);
+    assert_eq!(codes(&outputs), [Some(0), Some(0)], "{}", all_stderr(&outputs));
+    let solution = |output: &Output| -> Value { serde_json::from_slice(&output.stdout).expect("a solution") };
+    let (single, shared) = (solution(&single), solution(&outputs[0]));
+    assert_eq!((&shared["length"], &shared["ranks"]), (&31.into(), &2.into()), "{shared}");
+    assert_eq!(shared["config"]["engine"], "device");
+    assert_eq!(single["length"], shared["length"]);
+}
+
 /// Writes a file of random boards.
 fn boards(folder: &Path) -> PathBuf {
     let file = folder.join("boards.txt");

@@ -21,11 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 fn a_beam_with_candidates_evaluates_only_these() {
     let table = exact_distances(&Pancakes::ALL, 20);
     let beam = |candidates, depth| Beam {
-        n: 4,
         candidates,
         policy_weight: 1.0,
         perimeter: if depth > 0 { Perimeter::new(&Pancakes::ALL, depth) } else { Perimeter::none() },
-        device: None,
+        ..Beam::new(4)
     };
     let (mut all, mut few, mut known) = (0, 0, 0);
     for (start, &distance) in &table {

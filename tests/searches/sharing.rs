@@ -7,6 +7,7 @@ use costar::random::generator;
 use costar::registry::{self, Entry, Visitor};
 use costar::search::beam::Beam;
 use costar::search::best_first::{BestFirst, Expansion};
+use costar::search::device::{DeviceEngine, RowNetwork};
 use costar::search::exchange::Exchange;
 use costar::search::images::ImageSearch;
 use costar::search::perimeter::{Extent, Perimeter};
@@ -17,9 +18,10 @@ use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
+use tch::Tensor;
 
 /// The messages of ranks that are threads of one process.
 struct Mailboxes {
@@ -81,6 +83,42 @@ impl<'a, P: Puzzle> Erring<'a, P> {
     }
 }
 
+/// The same, from rows.
+struct ErringRows {
+    goal: Vec<u8>,
+    moves: usize,
+}
+
+impl RowNetwork for ErringRows {
+    fn device(&self) -> tch::Device {
+        tch::Device::Cpu
+    }
+
+    fn has_policy(&self) -> bool {
+        true
+    }
+
+    fn chunk(&self) -> usize {
+        50
+    }
+
+    fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
+        let cells = self.goal.len();
+        let bytes: Vec<u8> = Vec::try_from(rows.flatten(0, 1)).expect("bytes");
+        let share = |hash: u64| (hash >> 40) as f32 / (1 << 24) as f32;
+        let guess = |row: &[u8]| {
+            let differ = row.iter().zip(&self.goal).filter(|(a, b)| a != b).count();
+            differ as f32 / 2.0 + 1.5 * share(FixedState::default().hash_one(row))
+        };
+        let probability = |row: &[u8], action: usize| share(FixedState::default().hash_one((row, action)));
+        let values: Vec<f32> = bytes.chunks(cells).map(guess).collect();
+        let policy: Vec<f32> =
+            bytes.chunks(cells).flat_map(|row| (0..self.moves).map(move |action| probability(row, action))).collect();
+        let policy = Tensor::from_slice(&policy).view([rows.size()[0], self.moves as i64]);
+        (Tensor::from_slice(&values), with_policy.then_some(policy))
+    }
+}
+
 fn row<P: Puzzle>(puzzle: &P, state: &P::State) -> Vec<u8> {
     let mut row = vec![0; puzzle.encoding().cells];
     puzzle.encode(state, &mut row);
@@ -119,10 +157,10 @@ impl<P: Puzzle> Heuristic<P::State> for Erring<'_, P> {
     }
 }
 
-/// Runs a search on several ranks, each with several threads; returns the result of each rank.
+/// Runs a search on several ranks, each with several threads; returns the result of each rank. Ranks take the searches in turn.
 fn shared<P: Puzzle>(
     puzzle: &P,
-    search: &dyn Search<P>,
+    searches: &[&dyn Search<P>],
     start: &P::State,
     goal: &P::State,
     limits: &Limits,
@@ -134,7 +172,7 @@ fn shared<P: Puzzle>(
         let exchange = Rank { rank, mailboxes: &mailboxes };
         let mut control = Control::new(limits, &stop, &mut watch).with_exchange(&exchange).with_threads(threads);
         let mut heuristic = Erring::new(puzzle, goal, true);
-        search.run(puzzle, start, &mut heuristic, &mut control).expect("no rank fails")
+        searches[rank % searches.len()].run(puzzle, start, &mut heuristic, &mut control).expect("no rank fails")
     };
     thread::scope(|scope| {
         let ranks: Vec<_> = (0..ranks).map(|rank| scope.spawn(move || run(rank))).collect();
@@ -151,6 +189,7 @@ fn beams<P: Puzzle>(n: usize, perimeter: &Perimeter<P::State>) -> [Beam<P::State
 struct Compare {
     n: usize,
     instances: u64,
+    on_device: bool,
 }
 
 impl Visitor for Compare {
@@ -165,8 +204,14 @@ impl Visitor for Compare {
         for number in 0..self.instances {
             let (_, start) = reverse.scramble(puzzle, 4 + 3 * number, &mut generator(29, number));
             for (kind, beam) in beams::<P>(self.n, &perimeter).into_iter().enumerate() {
-                let limits = Limits { nodes: Some(100 * self.n as u64), ..Limits::default() };
-                let run = |ranks, threads| shared(puzzle, &beam, &start, &goal, &limits, (ranks, threads));
+                // A refinement that the limit ends is not the same on several ranks.
+                let nodes = if self.on_device && kind == 2 { 10_000_000 } else { 100 * self.n as u64 };
+                let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+                let device = || self.on_device.then(|| engine(puzzle, &goal, kind));
+                let beam = || Beam { device: device(), hash_slots: 1 << 20, ..beam.clone() };
+                let beams = [beam(), beam(), beam()];
+                let searches = beams.each_ref().map(|beam| beam as &dyn Search<P>);
+                let run = |ranks, threads| shared(puzzle, &searches, &start, &goal, &limits, (ranks, threads));
                 let alone = run(1, 1).remove(0);
                 let about = format!("{}, instance {number}, beam {kind}", puzzle.name());
                 if let Some(moves) = &alone.moves {
@@ -177,20 +222,38 @@ impl Visitor for Compare {
                 }
                 for ranks in [2, 3] {
                     for result in run(ranks, 1) {
-                        assert_eq!(result.end, alone.end, "{about}, {ranks} ranks");
+                        // Several ranks check the limit of nodes once a layer.
                         if alone.end != End::Limit(Limit::Nodes) {
-                            assert_eq!(
-                                (&result.moves, result.cost),
-                                (&alone.moves, alone.cost),
-                                "{about}, {ranks} ranks"
-                            );
-                        } // several ranks check the limit of nodes once a layer
+                            let expected = (alone.end, &alone.moves, alone.cost);
+                            assert_eq!((result.end, &result.moves, result.cost), expected, "{about}, {ranks} ranks");
+                        }
                     }
                 }
             }
         }
         (solved, refined)
     }
+}
+
+/// A device for one rank of a kind of beam.
+fn engine<P: Puzzle>(puzzle: &P, goal: &P::State, kind: usize) -> Arc<DeviceEngine> {
+    let network = ErringRows { goal: row(puzzle, goal), moves: puzzle.move_count() };
+    let depth = if kind == 2 { 3 } else { 0 };
+    let engine = DeviceEngine::new(puzzle, &[*goal], Box::new(network), depth).expect("the CPU works");
+    Arc::new(engine.expect("a table of moves"))
+}
+
+#[test]
+fn a_beam_on_devices_gives_the_same_solution_on_any_number_of_ranks() {
+    let (mut solved, mut refined) = (0, 0);
+    for name in ["cube2", "cube3", "puzzle8", "puzzle15", "lightsout3", "pyraminx", "lrx9"] {
+        let compare = Compare { n: 60, instances: 2, on_device: true };
+        let found = registry::visit(name, None, compare).expect("there is such a puzzle");
+        assert!(found.0 > 0, "{name} is never solved");
+        solved += found.0;
+        refined += found.1;
+    }
+    assert!(solved > 20 && refined > 3, "{solved} solved, {refined} of them through a layer and a perimeter");
 }
 
 #[test]
@@ -213,7 +276,8 @@ fn a_beam_gives_the_same_solution_on_any_number_of_ranks() {
     ];
     let (mut solved, mut refined) = (0, 0);
     for name in rules.map(str::to_owned).iter().chain(&files) {
-        let found = registry::visit(name, None, Compare { n: 60, instances: 2 }).expect("there is such a puzzle");
+        let compare = Compare { n: 60, instances: 2, on_device: false };
+        let found = registry::visit(name, None, compare).expect("there is such a puzzle");
         assert!(found.0 > 0, "{name} is never solved");
         solved += found.0;
         refined += found.1;
@@ -228,7 +292,7 @@ fn a_beam_gives_the_same_solution_on_any_number_of_threads() {
     for (kind, beam) in beams::<Cube3>(6000, &perimeter).into_iter().enumerate() {
         let run = |nodes, threads| {
             let limits = Limits { nodes: Some(nodes), ..Limits::default() };
-            shared(&Cube3, &beam, &start, &goal, &limits, (1, threads)).remove(0)
+            shared(&Cube3, &[&beam], &start, &goal, &limits, (1, threads)).remove(0)
         };
         for nodes in [60_001, 150_000] {
             let run = |threads| run(nodes, threads);
@@ -251,7 +315,7 @@ fn ranks_agree_where_a_layer_is_generated_in_blocks() {
     let start = Cube3.parse("R U F2 L' D B2 R2 U' F").expect("a scramble");
     // The children of 10,922 states are generated at a time; a rank of three has some 12,000.
     let beam = Beam { perimeter: Perimeter::new(&Cube3, 3), ..Beam::new(36_000) };
-    let run = |ranks| shared(&Cube3, &beam, &start, &goal, &Limits::default(), (ranks, 1));
+    let run = |ranks| shared(&Cube3, &[&beam], &start, &goal, &Limits::default(), (ranks, 1));
     let alone = run(1).remove(0);
     assert!(alone.moves.is_some() && alone.stats.generated > 1_000_000, "{:?}", alone.stats);
     for result in [run(2), run(3)].concat() {
@@ -273,7 +337,7 @@ fn a_batch_search_gives_the_same_solution_on_any_number_of_threads() {
     for (kind, search) in searches.into_iter().enumerate() {
         let limits = Limits { nodes: Some(200_000), ..Limits::default() };
         let run = |threads| {
-            let result = shared(&Cube3, &search, &start, &goal, &limits, (1, threads)).remove(0);
+            let result = shared(&Cube3, &[&search], &start, &goal, &limits, (1, threads)).remove(0);
             SearchResult { stats: Stats { seconds: 0.0, ..result.stats }, ..result }
         };
         let alone = run(1);
@@ -311,7 +375,7 @@ fn ranks_share_images_and_a_perimeter_of_classes() {
         let start = Cube3.parse(scramble).expect("a scramble");
         let beam = Beam { candidates: 3, policy_weight: 0.5, perimeter: perimeter.clone(), ..Beam::new(500) };
         let search = ImageSearch { search: Box::new(beam), count: 3, together: false };
-        let run = |ranks| shared(&Cube3, &search, &start, &goal, &Limits::default(), (ranks, 2));
+        let run = |ranks| shared(&Cube3, &[&search], &start, &goal, &Limits::default(), (ranks, 2));
         let alone = run(1).remove(0);
         for result in run(3) {
             assert_eq!((result.end, &result.moves), (alone.end, &alone.moves), "{scramble}");

@@ -1,7 +1,7 @@
 //! The cut of a beam: which states are among the best of all ranks.
 
 use crate::heuristic::HeuristicError;
-use crate::search::exchange::Exchange;
+use crate::search::exchange::{DIGIT, Exchange};
 use crate::search::nodes::arena::NodeId;
 use crate::workers::{extend, in_ranges, on_each, parts, ranges};
 use serde::{Deserialize, Serialize};
@@ -49,9 +49,6 @@ pub(super) fn first_after(count: usize, is_before: impl Fn(usize) -> bool) -> us
     low
 }
 
-/// Bits of a key that a round of histograms tells apart.
-const DIGIT: u32 = 12;
-
 /// The fewest keys worth a thread.
 const MIN_CHUNK: usize = 1 << 14;
 
@@ -95,39 +92,30 @@ pub(super) fn cut(
     {
         return Ok(Some(last));
     }
-    let (mut rest, mut prefix, mut shift) = (count, 0, Key::BITS - DIGIT);
+    let digit = |key: u128, from: u32| (key >> from) as usize & ((1 << DIGIT) - 1);
     let mut left: Option<Vec<u128>> = None;
-    loop {
-        let digit = |key: u128| (key >> shift) as usize & ((1 << DIGIT) - 1);
-        let histogram = |keys: &mut dyn Iterator<Item = u128>| {
+    let last = exchange.split(count, Key::BITS, |from, before| {
+        let count_digits = |keys: &mut dyn Iterator<Item = u128>| {
             let mut bins = vec![0u64; 1 << DIGIT];
-            keys.for_each(|key| bins[digit(key)] += 1);
+            keys.for_each(|key| bins[digit(key, from)] += 1);
             bins
         };
-        let parts = match &left {
-            Some(left) => vec![histogram(&mut left.iter().copied())],
-            None => in_ranges(threads, own, MIN_CHUNK, |range| histogram(&mut range.map(|i| key(i).0))),
+        let Some(before) = before else {
+            return sum(in_ranges(threads, own, MIN_CHUNK, |range| count_digits(&mut range.map(|i| key(i).0))));
         };
-        let bins = sum(exchange.gather(sum(parts))?);
-        let mut bin = 0;
-        while bins[bin] < rest {
-            rest -= bins[bin];
-            bin += 1;
-        }
-        prefix = prefix << DIGIT | bin as u128;
-        if bins[bin] == rest || shift == 0 {
-            return Ok(Some(Key(((prefix + 1) << shift) - 1)));
-        }
-        let in_bin = |key: &u128| digit(*key) == bin;
-        left = Some(match left {
+        let in_bin = |key: &u128| digit(*key, from + DIGIT) == before;
+        let keys = match left.take() {
             Some(left) => left.into_iter().filter(in_bin).collect(),
             None => {
                 let part = |range: Range<usize>| range.map(|i| key(i).0).filter(in_bin).collect();
                 in_ranges::<Vec<u128>>(threads, own, MIN_CHUNK, part).concat()
             }
-        });
-        shift -= DIGIT;
-    }
+        };
+        let bins = count_digits(&mut keys.iter().copied());
+        left = Some(keys);
+        bins
+    })?;
+    Ok(Some(Key(last)))
 }
 
 /// The greatest of the `count` least of `own` keys, if it lies between two keys of a sample where it is very likely; only the

@@ -16,14 +16,16 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let row = self.puzzle.row(&self.start);
         let weights = Weights {
             n: self.settings.n,
+            slots: self.settings.hash_slots.div_ceil(self.exchange.size()),
             candidates: self.settings.candidates,
             policy: self.settings.policy_weight,
             min_probability: super::candidates::MIN_PROBABILITY,
             prior: PRIOR_WEIGHT,
             path: PATH_WEIGHT,
         };
-        self.stats.evaluated += 1;
-        engine.layers(&row, weights)
+        let layers = engine.layers(&row, weights, self.exchange)?;
+        self.stats.evaluated += layers.width();
+        Ok(layers)
     }
 
     /// Goes from one layer to the next on the device, unless a solution is found.
@@ -34,33 +36,39 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     ) -> Result<(), Interrupt> {
         self.report(control);
         let bytes = layers.bytes() + self.bytes();
-        if let Some(limit) = control.reached(&|| bytes) {
-            return Err(limit.into());
-        }
-        let budget = control.nodes_left(self.stats.generated);
+        self.agree(control.reached(&|| bytes), control)?;
+        let budget = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
+        self.stats.expanded += layers.width();
         let chosen = layers.choose(budget)?;
-        self.stats.expanded += self.width;
         self.stats.generated += chosen.count;
         self.cut_off |= chosen.cut_off;
-        self.take_hits(&chosen.hits)?;
+        self.take_hits(chosen.hits)?;
         let is_spent = chosen.count == budget && chosen.count > 0;
         self.agree(is_spent.then_some(Limit::Nodes), control)?;
         if self.best.is_some() {
             return Ok(());
         }
-        let kept = layers.keep(&mut self.stats.evaluated, || control.reached(&|| bytes))?;
+        let limit = match layers.evaluate(&mut self.stats.evaluated, || control.reached(&|| bytes)) {
+            Ok(()) => None,
+            Err(Interrupt::Limit(limit)) => Some(limit),
+            Err(failed) => return Err(failed),
+        };
+        self.agree(limit, control)?;
+        let kept = layers.keep()?;
         self.stats.stored = self.stats.evaluated;
         self.cut_off |= kept.cut_off;
-        self.back_pointers.push(BackPointers { parents: kept.parents, owners: Vec::new(), moves: kept.moves });
-        self.width = layers.width();
-        self.note_nearest(kept.nearest.map(|nearest| (nearest, self.back_pointers.len() as Cost)));
+        self.back_pointers.push(BackPointers { parents: kept.parents, owners: kept.owners, moves: kept.moves });
+        self.note_layer(layers.width(), kept.nearest.map(|nearest| (nearest, self.back_pointers.len() as Cost)))?;
         Ok(())
     }
 
-    /// Takes the first of the children near a goal, the nearest first, that the perimeter has when it is made on the host.
-    fn take_hits(&mut self, hits: &[Hit]) -> Result<(), HeuristicError> {
-        for (i, &Hit { parent, action }) in hits.iter().enumerate() {
-            let parent = StateId { rank: 0, index: parent };
+    /// Takes the first of the children near a goal, the nearest first, that the perimeter has when it is made on the host. All
+    /// ranks take the same.
+    fn take_hits(&mut self, hits: Vec<Hit>) -> Result<(), HeuristicError> {
+        let mut hits = self.exchange.gather(hits)?.concat();
+        hits.sort_unstable();
+        for (i, Hit { rank, parent, action, .. }) in hits.into_iter().enumerate() {
+            let parent = StateId { rank, index: parent };
             let mut moves = self.path_to(self.back_pointers.len(), parent)?;
             moves.push(action);
             if let Ok((child, cost)) = replay(self.puzzle, &self.start, &moves)

@@ -10,6 +10,8 @@
 //!   an entry may cost an evaluation, never a state.
 //! - Children near a goal are known by the sorted hashes of all states within some moves: see `near_goals`. The host replays a
 //!   hit and looks it up in its perimeter before it counts.
+//! - Of several ranks, each owns the states whose hash falls to it. Hashes of children travel to their owners, which choose among
+//!   them, and fetch the rows of the parents of those that they make: see `sharing`.
 //! - The host keeps parents and moves of all layers. What follows the layers, refinement and proof, runs on the host.
 //!
 //! | file | content |
@@ -18,22 +20,26 @@
 //! | `layers` | the layers of one search |
 //! | `laps` | the time of each part, for the log |
 //! | `near_goals` | the states near the goals, by hash |
+//! | `sharing` | what ranks that share a beam send each other |
 //! | `nodes` | the open list and the stored states of a best-first search |
 
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Puzzle;
+use crate::search::exchange::Alone;
 use crate::search::limits::Interrupt;
 use crate::tensors::moves::Moves;
 use crate::tensors::{caught, is_out_of_memory, no_grad};
 use layers::Weights;
 use near_goals::NearGoals;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::thread;
 use tch::Tensor;
 
 mod laps;
 pub(super) mod layers;
 mod near_goals;
 pub(super) mod nodes;
+mod sharing;
 
 /// States near the goals: at most, on the CPU and on CUDA.
 const MAX_NEAR_GOALS: [usize; 2] = [1 << 20, 1 << 25];
@@ -88,6 +94,9 @@ impl DeviceEngine {
         let rows: Vec<u8> = goals.iter().flat_map(|goal| puzzle.row(goal)).collect();
         on_device(|| {
             let device = network.device();
+            if device == tch::Device::Cpu {
+                calm_threads();
+            }
             let moves = Moves::new(&table, &encoding, device);
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
             let most = MAX_NEAR_GOALS[usize::from(device.is_cuda())];
@@ -109,14 +118,13 @@ impl DeviceEngine {
                 drop(network.evaluate(&rows, candidates > 0));
             }
         })?;
-        let mut layers = self.layers(goal, Weights { n, candidates, ..Weights::default() })?;
+        let mut layers = self.layers(goal, Weights { n, candidates, ..Weights::default() }, &Alone)?;
         for _ in 0..2 {
             layers.choose(u64::MAX)?;
-            let kept = layers.keep(&mut 0, || None);
-            kept.map(drop).or_else(|interrupt| match interrupt {
-                Interrupt::Failed(error) => Err(error),
-                Interrupt::Limit(_) => Ok(()),
-            })?;
+            if let Err(Interrupt::Failed(error)) = layers.evaluate(&mut 0, || None) {
+                return Err(error);
+            }
+            layers.keep()?;
         }
         Ok(())
     }
@@ -135,6 +143,22 @@ impl std::fmt::Debug for DeviceEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "DeviceEngine({:?})", self.parts().network.device())
     }
+}
+
+/// Lets the threads of libtorch's operations on the CPU sleep soon after each of them. libgomp's threads spin for milliseconds by
+/// default, on the cores that the network needs, unless there are more of them than cores: a second team, which always sleeps, makes
+/// them more.
+fn calm_threads() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let sleep = || {
+            drop(Tensor::zeros([1 << 20], (tch::Kind::Float, tch::Device::Cpu)).sum(tch::Kind::Float));
+            loop {
+                thread::park();
+            }
+        };
+        thread::spawn(sleep);
+    });
 }
 
 /// Runs operations of libtorch, whose errors come as panics.

@@ -21,16 +21,13 @@ impl NearGoals {
         let mut found = NearGoals { depths: Tensor::zeros_like(&layer), hashes: layer.shallow_clone(), depth: 0 };
         while found.depth < max_depth && layer.size()[0] > 0 {
             // The next layer has about as many times more states.
-            let (hashes, illegal) = moves.child_hashes(&rows);
+            let (hashes, legal) = moves.child_hashes(&rows);
             if hashes.numel() / 2 > most {
                 break;
             }
-            let hashes = hashes.flatten(0, 1);
-            let mut is_out = found.find(&hashes).0;
-            if let Some(illegal) = illegal {
-                is_out = is_out.logical_or(&illegal.flatten(0, 1));
-            }
-            let children = is_out.logical_not().nonzero().flatten(0, 1);
+            let is_new = found.find(&hashes).0.logical_not();
+            let is_in = legal.map_or_else(|| is_new.shallow_clone(), |legal| is_new.logical_and(&legal));
+            let children = is_in.nonzero().flatten(0, 1);
             let (children, next) = unique(&children, &hashes.index_select(0, &children));
             if found.hashes.numel() + next.numel() > most {
                 break;
@@ -62,29 +59,37 @@ impl NearGoals {
         (is_near, self.depths.index_select(0, &places).to_kind(Kind::Int64))
     }
 
-    /// The indices of the hashes of states near the goals, the nearest first, at most `most`. Waits for the device.
-    pub(super) fn hits(&self, hashes: &Tensor, most: i64) -> Tensor {
+    /// The indices of the hashes of states near the goals, and their moves to the nearest, the nearest first, at most `most`. Waits
+    /// for the device.
+    pub(super) fn hits(&self, hashes: &Tensor, most: i64) -> (Tensor, Tensor) {
         let (is_near, places) = self.find(hashes);
         let hits = is_near.nonzero().flatten(0, 1);
         if hits.numel() == 0 {
-            return hits;
+            return (hits.shallow_clone(), hits);
         }
         let depths = self.depths.index_select(0, &places.index_select(0, &hits));
-        let (_, order) = depths.sort_stable(true, 0, false);
-        hits.index_select(0, &order.narrow(0, 0, hits.size()[0].min(most)))
+        let (depths, order) = depths.sort_stable(true, 0, false);
+        let count = hits.size()[0].min(most);
+        (hits.index_select(0, &order.narrow(0, 0, count)), depths.narrow(0, 0, count).to_kind(Kind::Int64))
     }
 }
 
 /// The first of the things with each hash, with that hash, in the order of the hashes. Waits for the device.
 pub(super) fn unique(things: &Tensor, hashes: &Tensor) -> (Tensor, Tensor) {
+    let firsts = firsts(hashes);
+    (things.index_select(0, &firsts), hashes.index_select(0, &firsts))
+}
+
+/// The index of the first of each hash, in the order of the hashes. Waits for the device.
+pub(super) fn firsts(hashes: &Tensor) -> Tensor {
     let (hashes, order) = hashes.sort_stable(true, 0, false);
     let count = hashes.size()[0];
     if count < 2 {
-        return (things.shallow_clone(), hashes);
+        return order;
     }
     let differs = hashes.narrow(0, 1, count - 1).not_equal_tensor(&hashes.narrow(0, 0, count - 1));
     let firsts = differs.pad([1, 0], "constant", 1.0).nonzero().flatten(0, 1);
-    (things.index_select(0, &order.index_select(0, &firsts)), hashes.index_select(0, &firsts))
+    order.index_select(0, &firsts)
 }
 
 #[cfg(test)]

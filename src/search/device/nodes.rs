@@ -169,19 +169,17 @@ impl DeviceNodes<'_> {
         within_memory(|| {
             let moves = self.parts.moves.count;
             let rows = self.rows.index_select(0, &taken.nodes);
-            let (hashes, illegal) = self.parts.moves.child_hashes(&rows);
-            let hashes = hashes.flatten(0, 1);
+            let (hashes, legal) = self.parts.moves.child_hashes(&rows);
             let costs = (self.costs.index_select(0, &taken.nodes) + 1).repeat_interleave_self_int(moves, 0, None);
             let (known, is_known) = self.find(&hashes);
-            let mut is_out = is_known.logical_and(&costs.ge_tensor(&self.costs.index_select(0, &known)));
+            let mut is_in = is_known.logical_not().logical_or(&costs.less_tensor(&self.costs.index_select(0, &known)));
             let mut generated = hashes.size()[0] as u64;
-            if let Some(illegal) = illegal {
-                let illegal = illegal.flatten(0, 1);
-                generated -= count_of(&illegal) as u64;
-                is_out = is_out.logical_or(&illegal);
+            if let Some(legal) = legal {
+                generated = count_of(&legal) as u64;
+                is_in = is_in.logical_and(&legal);
             }
             // `unique` keeps the first child of each state, so the cheapest comes first.
-            let children = is_out.logical_not().nonzero().flatten(0, 1);
+            let children = is_in.nonzero().flatten(0, 1);
             let (_, order) = costs.index_select(0, &children).sort_stable(true, 0, false);
             let children = children.index_select(0, &order);
             let (children, hashes) = unique(&children, &hashes.index_select(0, &children));
