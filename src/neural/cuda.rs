@@ -50,15 +50,15 @@ fn open_library() -> Result<(), NoCuda> {
     OPENED.get_or_init(open).clone()
 }
 
-/// The free memory of an open device in bytes, if CUDA tells.
-pub(super) fn free_memory(index: usize) -> Option<u64> {
+/// The memory of an open device in bytes, if CUDA tells.
+pub(super) fn memory(index: usize) -> Option<u64> {
     let library = libloading::os::unix::Library::this();
     let (mut free, mut total) = (0usize, 0usize);
     // SAFETY: the types are those of CUDA's headers; CUDA writes two numbers.
     unsafe {
         let select = library.get::<unsafe extern "C" fn(c_int) -> c_int>(b"cudaSetDevice").ok()?;
         let get = library.get::<unsafe extern "C" fn(*mut usize, *mut usize) -> c_int>(b"cudaMemGetInfo").ok()?;
-        (select(index as c_int) == 0 && get(&mut free, &mut total) == 0).then_some(free as u64)
+        (select(index as c_int) == 0 && get(&mut free, &mut total) == 0).then_some(total as u64)
     }
 }
 

@@ -110,10 +110,10 @@ impl Device {
         matches!(self.0, tch::Device::Cuda(_))
     }
 
-    /// The free memory of a CUDA device, in bytes, where CUDA tells; `None` on the CPU.
-    pub fn free_memory(self) -> Option<u64> {
+    /// The memory of a CUDA device, in bytes, where CUDA tells; `None` on the CPU.
+    pub fn cuda_memory(self) -> Option<u64> {
         match self.0 {
-            tch::Device::Cuda(index) => cuda::free_memory(index),
+            tch::Device::Cuda(index) => cuda::memory(index),
             _ => None,
         }
     }

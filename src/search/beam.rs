@@ -67,10 +67,29 @@ const FIRST_MAX_STALE_LAYERS: u32 = 12;
 /// puzzle has new states, so that a narrow beam that has lost its way would wander until another limit.
 const MAX_STALE_LAYERS: u32 = 1000;
 
-/// Slots for the hashes of evaluated states on a device, where memory is not short: 256 for each of `n` states of a layer. A
-/// search rarely has more layers than half of this.
-pub fn hash_slots(n: usize) -> usize {
-    n.saturating_mul(256).checked_next_power_of_two().unwrap_or(usize::MAX)
+/// How many slots, of 8 bytes, each rank's table has for the hashes by which a beam on a device knows the states that it has
+/// evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HashSlots {
+    /// This many.
+    Exactly(u64),
+    /// As many as the width needs, and at most this many.
+    UpTo(u64),
+}
+
+impl HashSlots {
+    /// The slots of one of several ranks that share a beam of a width.
+    fn on_rank(self, n: usize, ranks: usize) -> u64 {
+        /// For each state of the width: a search rarely has more layers than half of this.
+        const EACH: u64 = 256;
+        match self {
+            HashSlots::Exactly(slots) => slots,
+            HashSlots::UpTo(most) => {
+                let all = (n.div_ceil(ranks) as u64).saturating_mul(EACH);
+                all.checked_next_power_of_two().unwrap_or(u64::MAX).min(most)
+            }
+        }
+    }
 }
 
 /// Children that are generated before any of them is evaluated, roughly: at most, and at least where the heuristic evaluates
@@ -91,8 +110,8 @@ pub struct Beam<S> {
     pub perimeter: Perimeter<S>,
     /// The device that holds the layers; `None`: the host's memory, where the heuristic gets the states in chunks.
     pub device: Option<Arc<DeviceEngine>>,
-    /// On a device, the slots of the table of hashes by which evaluated states are known, on all ranks together.
-    pub hash_slots: usize,
+    /// What a device remembers.
+    pub hash_slots: HashSlots,
 }
 
 impl<S: State> Beam<S> {
@@ -104,7 +123,7 @@ impl<S: State> Beam<S> {
             policy_weight: 0.0,
             perimeter: Perimeter::none(),
             device: None,
-            hash_slots: hash_slots(n),
+            hash_slots: HashSlots::UpTo(u64::MAX),
         }
     }
 }

@@ -87,8 +87,8 @@ impl dyn Exchange + '_ {
         texts.iter().map(|text| serde_json::from_slice(text).map_err(other_version)).collect()
     }
 
-    /// Splits the keys of all ranks: exactly `count` keys do not exceed the result. There are more keys than `count`, at least 1, and no two
-    /// are equal; else a few more may not exceed it.
+    /// Splits the keys of all ranks: exactly `count` keys are at most the result, and a few more where keys are equal. `count` is at
+    /// least 1, and less than the number of keys.
     ///
     /// `histogram` counts this rank's keys by the [`DIGIT`] bits from a place on, from the highest digit of `bits` bits to the
     /// lowest; after the first digit, only the keys whose digit before is the given one, and that it counted then.

@@ -151,7 +151,7 @@ impl<P: Puzzle> Builder<P> {
         let plan_for = |device: Device| {
             let perimeter_bytes = Perimeter::<P::State>::memory_budget(memory);
             let (on_cuda, spends_time) = (device.is_cuda(), self.limits.spend_time);
-            let device_bytes = if on_cuda { device.free_memory() } else { memory }.unwrap_or(u64::MAX);
+            let device_bytes = if on_cuda { device.cuda_memory() } else { memory }.unwrap_or(u64::MAX);
             let model = model.as_ref();
             let facts = Facts { puzzle: &puzzle, model, on_cuda, device_bytes, perimeter_bytes, spends_time };
             Ok::<_, Error>((resolve(&self.request, &facts)?, device))
@@ -378,8 +378,7 @@ fn build_one<P: Puzzle>(
             })
         }
         SearchPlan::Beam { n, candidates, policy_weight, hash_slots, .. } => {
-            let [candidates, hash_slots] =
-                [candidates, hash_slots].map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+            let candidates = usize::try_from(candidates).unwrap_or(usize::MAX);
             Box::new(Beam { n, candidates, policy_weight: policy_weight as f32, perimeter, device, hash_slots })
         }
         SearchPlan::AStar => Box::new(BestFirst::a_star()),
@@ -397,12 +396,19 @@ fn build_one<P: Puzzle>(
 mod tests {
     use super::super::plan::PerimeterPlan;
     use super::*;
+    use crate::search::beam::HashSlots;
 
     #[test]
     fn auto_takes_cuda_where_a_step_is_large() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
         let beam = |n, symmetries, on_device| Plan {
-            search: SearchPlan::Beam { n, candidates: 2, policy_weight: 1.5, on_device, hash_slots: 1 },
+            search: SearchPlan::Beam {
+                n,
+                candidates: 2,
+                policy_weight: 1.5,
+                on_device,
+                hash_slots: HashSlots::UpTo(1),
+            },
             symmetries,
             ..plan(SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
         };
@@ -443,7 +449,8 @@ mod tests {
             anytime: false,
             on_device: false,
         };
-        let beam = SearchPlan::Beam { n: 1, candidates: 0, policy_weight: 0.0, on_device: false, hash_slots: 1 };
+        let (policy_weight, hash_slots) = (0.0, HashSlots::UpTo(1));
+        let beam = SearchPlan::Beam { n: 1, candidates: 0, policy_weight, on_device: false, hash_slots };
         for (search, is_gpu) in [
             (beam, true),
             (bwas, true),

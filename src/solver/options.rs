@@ -43,9 +43,9 @@ pub struct SearchOptions {
     /// on CUDA where it can be]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", hide_possible_values = true))]
     pub engine: Option<Engine>,
-    /// Slots of the table of hashes by which beam on the device knows what it has evaluated, 8 bytes each, on all ranks
-    /// together; a state whose hash was overwritten may be evaluated again [default: 256 times n, in at most an eighth
-    /// of the device's free memory]
+    /// Slots of the table of hashes by which beam on the device knows what it has evaluated, 8 bytes each, on each rank;
+    /// a state whose hash was overwritten may be evaluated again [default: 256 times n, divided by the ranks, in at most
+    /// an eighth of the device's memory]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::positive_count))]
     pub hash_slots: Option<u64>,
     /// Children that beam evaluates in a layer, as a multiple of its width, in the order of the move probabilities;

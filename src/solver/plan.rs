@@ -3,6 +3,7 @@
 use super::options::{Engine, SearchOptions};
 use crate::error::SettingError;
 use crate::registry::PuzzleFacts;
+use crate::search::beam::HashSlots;
 use std::path::PathBuf;
 
 /// A user's inputs of [`resolve`](super::resolve()).
@@ -42,7 +43,7 @@ pub struct Facts<'a> {
     pub model: Result<&'a ModelFacts, &'a SettingError>,
     /// Whether the network would run on CUDA.
     pub on_cuda: bool,
-    /// The free memory of the network's device, in bytes.
+    /// The memory of the network's device, in bytes: all of a GPU's, or what is available on the host.
     pub device_bytes: u64,
     /// The most bytes that a perimeter may take.
     pub perimeter_bytes: u64,
@@ -118,8 +119,8 @@ pub enum SearchPlan {
         policy_weight: f64,
         /// Whether its states lie on the network's device.
         on_device: bool,
-        /// There, the slots of the table of evaluated states.
-        hash_slots: u64,
+        /// What it remembers there.
+        hash_slots: HashSlots,
     },
     /// A*.
     AStar,
@@ -186,7 +187,10 @@ impl Plan {
             SearchPlan::Beam { n, candidates, policy_weight, on_device, hash_slots } => SearchOptions {
                 n: Some(Some(n)),
                 engine: on_device.then_some(Engine::Device),
-                hash_slots: on_device.then_some(hash_slots),
+                hash_slots: match hash_slots {
+                    HashSlots::Exactly(slots) => Some(slots),
+                    HashSlots::UpTo(_) => None,
+                },
                 candidates: (candidates > 0).then_some(candidates),
                 policy_weight: (candidates > 0).then_some(policy_weight),
                 ..common

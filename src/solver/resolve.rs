@@ -5,7 +5,7 @@ use super::options::{Engine, SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 use crate::error::SettingError;
 use crate::neural::model::serves;
-use crate::search::beam::hash_slots;
+use crate::search::beam::HashSlots;
 
 mod perimeter_plan;
 
@@ -30,7 +30,7 @@ const CANDIDATES: u64 = 2;
 /// few narrow beams find more than a wide one.
 const BEAM_SYMMETRIES: usize = 4;
 
-/// The hashes of a beam on a device take at most its free memory divided by this.
+/// The hashes of a beam on a device take at most its memory divided by this.
 const HASHES_DIVISOR: u64 = 8;
 
 /// The policy weight of a beam.
@@ -380,8 +380,15 @@ fn plan_beam(
         let reason = "it is a setting of a beam on the device: add `engine` device, or leave it out";
         return Err(SettingError::new("hash_slots", reason));
     }
-    let most = facts.device_bytes / (8 * HASHES_DIVISOR);
-    let hash_slots = options.hash_slots.unwrap_or(most.min(hash_slots(n) as u64).max(1));
+    let most = facts.device_bytes / 8;
+    let hash_slots = match options.hash_slots {
+        Some(slots) if slots > most => {
+            let reason = format!("{slots} of 8 bytes do not fit the device's memory: expected at most {most}");
+            return Err(SettingError::new("hash_slots", reason));
+        }
+        Some(slots) => HashSlots::Exactly(slots),
+        None => HashSlots::UpTo(most / HASHES_DIVISOR),
+    };
     Ok((SearchPlan::Beam { n, candidates, policy_weight, on_device, hash_slots }, perimeter))
 }
 
@@ -508,8 +515,13 @@ mod tests {
         let model = ModelFacts { search: serde_json::from_str(own).expect("a configuration"), ..model(true) };
         let resolved = |settings| plan("beam", settings, &puzzle(), Some(&model)).expect("a plan");
         let plan = resolved("{}");
-        let beam =
-            SearchPlan::Beam { n: 40, candidates: CANDIDATES, policy_weight: 2.5, on_device: false, hash_slots: 16384 };
+        let beam = SearchPlan::Beam {
+            n: 40,
+            candidates: CANDIDATES,
+            policy_weight: 2.5,
+            on_device: false,
+            hash_slots: HashSlots::UpTo(1 << 24),
+        };
         assert_eq!(plan.search, beam);
         assert!(matches!(plan.perimeter, PerimeterPlan::UpTo(2, _)), "{plan:?}");
         assert!(matches!(resolved(r#"{"perimeter": 3}"#).perimeter, PerimeterPlan::Exactly(3, _)));
@@ -520,13 +532,13 @@ mod tests {
     fn the_hashes_on_a_device_take_a_part_of_its_memory() {
         let slots = |settings| {
             let plan = plan("beam", settings, &puzzle(), Some(&model(true))).expect("a plan");
-            plan.options(0).hash_slots
+            let SearchPlan::Beam { hash_slots, .. } = plan.search else { panic!("{plan:?}") };
+            (hash_slots, plan.options(0).hash_slots)
         };
-        assert_eq!(slots(r#"{"n": 1000}"#), None);
-        assert_eq!(slots(r#"{"n": 1000, "engine": "device"}"#), Some(1 << 18));
-        // An eighth of 1 GiB.
-        assert_eq!(slots(r#"{"n": 1000000, "engine": "device"}"#), Some(1 << 24));
-        assert_eq!(slots(r#"{"n": 1000, "engine": "device", "hash_slots": 77}"#), Some(77));
+        // An eighth of 1 GiB; what depends on the memory is no setting of a result.
+        assert_eq!(slots(r#"{"engine": "device"}"#), (HashSlots::UpTo(1 << 24), None));
+        let asked = slots(r#"{"engine": "device", "hash_slots": 77}"#);
+        assert_eq!(asked, (HashSlots::Exactly(77), Some(77)));
     }
 
     #[test]
@@ -545,6 +557,7 @@ mod tests {
             ("beam", r#"{"perimeter": 3}"#, one_way.clone(), true, "perimeter"),
             ("beam", r#"{"engine": "device"}"#, without_table, true, "engine"),
             ("beam", r#"{"hash_slots": 1000}"#, puzzle(), true, "hash_slots"),
+            ("beam", r#"{"engine": "device", "hash_slots": 1000000000}"#, puzzle(), true, "hash_slots"),
             ("bwas", r#"{"engine": "device", "hash_slots": 1000}"#, puzzle(), true, "hash_slots"),
             ("bwas", r#"{"engine": "device", "deferred": true}"#, puzzle(), true, "engine"),
             ("astar", r#"{"engine": "device"}"#, puzzle(), true, "engine"),

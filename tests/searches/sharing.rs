@@ -5,7 +5,7 @@ use costar::puzzle::cube3::Cube3;
 use costar::puzzle::{Notation as _, Puzzle, Rules as _, replay};
 use costar::random::generator;
 use costar::registry::{self, Entry, Visitor};
-use costar::search::beam::Beam;
+use costar::search::beam::{Beam, HashSlots};
 use costar::search::best_first::{BestFirst, Expansion};
 use costar::search::device::{DeviceEngine, RowNetwork};
 use costar::search::exchange::Exchange;
@@ -208,7 +208,7 @@ impl Visitor for Compare {
                 let nodes = if self.on_device && kind == 2 { 10_000_000 } else { 100 * self.n as u64 };
                 let limits = Limits { nodes: Some(nodes), ..Limits::default() };
                 let device = || self.on_device.then(|| engine(puzzle, &goal, kind));
-                let beam = || Beam { device: device(), hash_slots: 1 << 20, ..beam.clone() };
+                let beam = || Beam { device: device(), hash_slots: HashSlots::Exactly(1 << 20), ..beam.clone() };
                 let beams = [beam(), beam(), beam()];
                 let searches = beams.each_ref().map(|beam| beam as &dyn Search<P>);
                 let run = |ranks, threads| shared(puzzle, &searches, &start, &goal, &limits, (ranks, threads));

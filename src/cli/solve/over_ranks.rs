@@ -26,7 +26,11 @@ pub(super) fn run<P: Puzzle>(
     let mut solver = args.flags.builder(entry.clone(), stop).and_then(|builder| builder.build()).or_input()?;
     let exchange = Arc::new(GroupExchange::new(Arc::clone(group)));
     solver.share(Arc::clone(&exchange) as Arc<dyn Exchange>).or_input()?;
-    check_alike(group, "solve", &format!("--perimeter {}", solver.perimeter_depth()), solver.template()).or_input()?;
+    // Each rank has chosen for itself what was left to it: the perimeter, the engine, the device.
+    let (depth, template) = (solver.perimeter_depth(), solver.template());
+    let device = template.device.as_deref().map_or("no device", |device| device.split(':').next().unwrap_or(device));
+    let settings = format!("--perimeter {depth}\n--device {device}\n{}", template.config);
+    check_alike(group, "solve", &settings, template).or_input()?;
     if is_stream {
         return all(solver, args, Some(&exchange), stop);
     }

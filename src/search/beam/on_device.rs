@@ -16,7 +16,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let row = self.puzzle.row(&self.start);
         let weights = Weights {
             n: self.settings.n,
-            slots: self.settings.hash_slots.div_ceil(self.exchange.size()),
+            slots: self.settings.hash_slots.on_rank(self.settings.n, self.exchange.size()),
             candidates: self.settings.candidates,
             policy: self.settings.policy_weight,
             min_probability: super::candidates::MIN_PROBABILITY,
@@ -35,7 +35,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         control: &mut Control<'_>,
     ) -> Result<(), Interrupt> {
         self.report(control);
-        let bytes = layers.bytes() + self.bytes();
+        let bytes = layers.host_bytes() + self.bytes();
         self.agree(control.reached(&|| bytes), control)?;
         let budget = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
         self.stats.expanded += layers.width();

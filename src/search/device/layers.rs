@@ -17,8 +17,8 @@ use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
 
 /// The fewest and the most slots of the table of evaluated states, 8 bytes each.
-const MIN_SLOTS: usize = 1 << 10;
-const MAX_SLOTS: usize = 1 << SLOT_SHIFT;
+const MIN_SLOTS: u64 = 1 << 10;
+const MAX_SLOTS: u64 = 1 << SLOT_SHIFT;
 
 /// The bits of a hash above this one tell its slot.
 const SLOT_SHIFT: i64 = 32;
@@ -32,7 +32,7 @@ pub(in crate::search) struct Weights {
     /// The width.
     pub(in crate::search) n: usize,
     /// Slots for the hashes of evaluated states.
-    pub(in crate::search) slots: usize,
+    pub(in crate::search) slots: u64,
     /// Children evaluated in a layer, in widths; 0: all.
     pub(in crate::search) candidates: usize,
     /// The weight of −ln p, in moves.
@@ -100,7 +100,7 @@ impl Children {
     }
 }
 
-/// The current layer of a search, its children that are chosen, and the states evaluated so far: those that this rank owns.
+/// The current layer of a search, its children that are chosen, and the states evaluated so far. All are states that this rank owns.
 pub(in crate::search) struct DeviceLayers<'a> {
     parts: MutexGuard<'a, Parts>,
     exchange: &'a dyn Exchange,
@@ -183,8 +183,11 @@ impl DeviceLayers<'_> {
         self.rows.size()[0] as u64
     }
 
-    /// Memory on the device, in bytes, roughly.
-    pub(in crate::search) fn bytes(&self) -> u64 {
+    /// Memory on the host, in bytes, roughly.
+    pub(in crate::search) fn host_bytes(&self) -> u64 {
+        if self.rows.device().is_cuda() {
+            return 0;
+        }
         let numbers = self.known.numel() + 2 * self.priors.as_ref().map_or(0, Tensor::numel);
         (8 * numbers + 2 * self.rows.numel()) as u64
     }

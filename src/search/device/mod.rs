@@ -145,9 +145,9 @@ impl std::fmt::Debug for DeviceEngine {
     }
 }
 
-/// Lets the threads of libtorch's operations on the CPU sleep soon after each of them. libgomp's threads spin for milliseconds by
-/// default, on the cores that the network needs, unless there are more of them than cores: a second team, which always sleeps, makes
-/// them more.
+/// Lets the threads of libtorch's operations on the CPU sleep soon after each of them, in the whole process from now on. libgomp's
+/// threads spin for milliseconds by default, on the cores that the network needs, unless there are more of them than cores. A second
+/// team, which always sleeps, makes them more where an operation uses more than half of the cores.
 fn calm_threads() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -157,7 +157,8 @@ fn calm_threads() {
                 thread::park();
             }
         };
-        thread::spawn(sleep);
+        // Without it, the search is slower.
+        let _ = thread::Builder::new().spawn(sleep);
     });
 }
 
@@ -167,7 +168,7 @@ fn on_device<T>(run: impl FnOnce() -> T) -> Result<T, HeuristicError> {
         HeuristicError(match is_out_of_memory(&message) {
             true => {
                 format!(
-                    "the device has too little memory for a search of this width: expected a smaller `n` ({message})"
+                    "the device has too little memory for this search: expected a smaller `n` or fewer `hash_slots` ({message})"
                 )
             }
             false => message,

@@ -8,8 +8,8 @@ use tch::{Device, Kind, Tensor};
 /// The bits of a number and of the hash that orders equal numbers.
 const KEY_BITS: u32 = 96;
 
-/// The indices of the `count` least numbers of all ranks on this rank, the least first if they shall be `sorted`, and whether others
-/// are left out. Hashes tell which of equal numbers is less where several ranks share the search.
+/// The indices of the `count` least numbers of all ranks on this rank, in ascending order if `sorted`, and whether others are left
+/// out. Hashes tell which of equal numbers is less where several ranks share the search.
 ///
 /// # Errors
 /// If the exchange fails.
