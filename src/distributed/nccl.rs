@@ -1,5 +1,5 @@
-//! Sums and messages of CUDA devices by NCCL. Its functions are looked up at run time in the libraries of libtorch's CUDA part, so that
-//! costar builds, and runs on the CPU, without CUDA.
+//! Sums and messages of CUDA devices by NCCL. Its functions are looked up at run time in the libraries of libtorch's CUDA
+//! part, so that costar builds, and runs on the CPU, without CUDA.
 
 use super::group::Group;
 use super::liveness::POLL_INTERVAL;

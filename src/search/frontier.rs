@@ -1,8 +1,9 @@
 //! The nodes of a best-first search: stored, in the open list, or waiting for their estimates.
 
-use super::Stats;
 use super::chunk_queue::ChunkQueue;
+use super::limits::Interrupt;
 use super::nodes::{Arena, Bins, Closed, MIN_CHUNK, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Ties};
+use super::{Limit, Stats};
 use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
@@ -232,9 +233,12 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         self.queue.is_full(&self.new)
     }
 
-    /// Submits the states that fill whole chunks, and frees their memory for the next ones.
-    pub(super) fn submit_full_chunks(&mut self) -> Result<(), HeuristicError> {
+    /// Submits the states that fill whole chunks, and frees their memory for the next ones. `reached` is asked before each chunk.
+    pub(super) fn submit_full_chunks(&mut self, mut reached: impl FnMut() -> Option<Limit>) -> Result<(), Interrupt> {
         while self.has_full_chunk() {
+            if let Some(limit) = reached() {
+                return Err(limit.into());
+            }
             if let Some(estimates) = self.queue.advance(&self.new, &mut self.stats.evaluated)? {
                 self.take_estimates(estimates);
             }

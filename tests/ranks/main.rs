@@ -310,10 +310,9 @@ fn ranks_started_by_slurm_meet() {
 #[test]
 fn ranks_share_a_beam_on_their_devices() {
     let board = "8 6 7 2 5 4 3 0 1";
-    let words: Vec<&str> = "solve --puzzle puzzle8 --search beam --engine device --device cpu --n 50 --hash-slots 1e6 --perimeter 0 --json"
-        .split(' ')
-        .chain([board])
-        .collect();
+    let flags =
+        "--puzzle puzzle8 --search beam --engine device --device cpu --n 50 --hash-slots 1e6 --perimeter 0 --json";
+    let words: Vec<&str> = ["solve"].into_iter().chain(flags.split(' ')).chain([board]).collect();
     let single = alone().args(&words).output().expect("it runs");
     let outputs = run(2, &words);
     assert_eq!(codes(&outputs), [Some(0), Some(0)], "{}", all_stderr(&outputs));

@@ -205,7 +205,7 @@ impl Visitor for Compare {
             let (_, start) = reverse.scramble(puzzle, 4 + 3 * number, &mut generator(29, number));
             for (kind, beam) in beams::<P>(self.n, &perimeter).into_iter().enumerate() {
                 // A refinement that the limit ends is not the same on several ranks.
-                let nodes = if self.on_device && kind == 2 { 10_000_000 } else { 100 * self.n as u64 };
+                let nodes = if self.on_device && kind == 2 { 400_000 } else { 100 * self.n as u64 };
                 let limits = Limits { nodes: Some(nodes), ..Limits::default() };
                 let device = || self.on_device.then(|| engine(puzzle, &goal, kind));
                 let beam = || Beam { device: device(), hash_slots: HashSlots::Exactly(1 << 20), ..beam.clone() };

@@ -32,10 +32,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             let checks = check || by_blocks || (done > 0 && done.is_multiple_of(CHECK_EVERY));
             let reached = checks.then(|| control.reached(&|| self.nodes.bytes())).flatten();
             if let Some(limit) = reached.or_else(|| self.limit_before(children, control)) {
-                batch[done..].iter().for_each(|&id| {
-                    self.nodes.arena[id].closed = false;
-                    self.nodes.enter(id);
-                });
+                self.put_back(&batch[done..]);
                 return Err(limit.into());
             }
             let before = done;
@@ -49,11 +46,20 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             }
             self.nodes.stats.expanded += (done - before) as u64;
             check = self.goals.is_empty() && self.nodes.has_full_chunk();
-            if check {
-                self.nodes.submit_full_chunks()?;
+            if check && let Err(interrupt) = self.nodes.submit_full_chunks(|| control.reached(&|| 0)) {
+                self.put_back(&batch[done..]);
+                return Err(interrupt);
             }
         }
         Ok(())
+    }
+
+    /// Puts nodes of a batch that were not expanded back into the open list.
+    fn put_back(&mut self, nodes: &[NodeId]) {
+        for &id in nodes {
+            self.nodes.arena[id].closed = false;
+            self.nodes.enter(id);
+        }
     }
 
     /// Takes moves from the open list until they have generated enough new states: `n`, but for a small part.
@@ -81,7 +87,8 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             } else {
                 block.iter().for_each(|&(id, action)| self.expand(id, action, control));
             }
-            self.nodes.submit_full_chunks()?;
+            // A block fills many chunks; its memory is taken already.
+            self.nodes.submit_full_chunks(|| control.reached(&|| 0))?;
         }
     }
 
