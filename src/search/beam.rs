@@ -110,7 +110,7 @@ pub struct Beam<S> {
     pub perimeter: Perimeter<S>,
     /// The device that holds the layers; `None`: the host's memory, where the heuristic gets the states in chunks.
     pub device: Option<Arc<DeviceEngine>>,
-    /// What a device remembers.
+    /// The size of the device's table of evaluated states.
     pub hash_slots: HashSlots,
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the messages, and of the rule which rank owns a state. Ranks of different versions cannot work together.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Bits of a key that a round of histograms tells apart.
 pub(super) const DIGIT: u32 = 12;

@@ -119,7 +119,7 @@ pub enum SearchPlan {
         policy_weight: f64,
         /// Whether its states lie on the network's device.
         on_device: bool,
-        /// What it remembers there.
+        /// The size of its table of evaluated states there.
         hash_slots: HashSlots,
     },
     /// A*.

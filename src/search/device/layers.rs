@@ -1,7 +1,7 @@
 //! The layers of one search on a device.
 
 use super::laps::Laps;
-use super::near_goals::firsts;
+use super::near_goals::{both, firsts};
 use super::sharing::{deliver, fetch, least, owners};
 use super::{Chunk, DeviceEngine, Parts, check_estimate, on_device};
 use crate::heuristic::HeuristicError;
@@ -84,7 +84,7 @@ struct Children {
     /// The rank of the parent; empty where no other rank shares the search.
     ranks: Tensor,
     hashes: Tensor,
-    /// What a child's score has from the policy prior and from its parent.
+    /// The part of a child's score that comes from the policy prior and from its parent's score.
     shares: Tensor,
 }
 
@@ -113,6 +113,9 @@ pub(in crate::search) struct DeviceLayers<'a> {
     /// The policy priors, `width × moves`, in moves; in half precision on CUDA.
     priors: Option<Tensor>,
     chosen: Children,
+    /// The parents of the chosen children, on the parents' ranks, and their moves.
+    parents: Tensor,
+    actions: Tensor,
     /// Their rows, and their values and priors, chunk by chunk.
     made: Tensor,
     evaluated: Vec<(Tensor, Option<Tensor>)>,
@@ -153,6 +156,8 @@ impl DeviceEngine {
                     hashes: none(Kind::Int64),
                     shares: none(Kind::Float),
                 },
+                parents: none(Kind::Int64),
+                actions: none(Kind::Int64),
                 made: rows.narrow(0, 0, 0),
                 evaluated: Vec::new(),
                 known: Tensor::zeros([slots], (Kind::Int64, device)),
@@ -203,9 +208,7 @@ impl DeviceLayers<'_> {
             let (hashes, legal) = self.parts.moves.child_hashes(&self.rows);
             self.laps.end("hash children");
             let (children, promises) = if self.exchange.is_alone() {
-                let is_new = self.is_new(&hashes);
-                let is_in = legal.map_or_else(|| is_new.shallow_clone(), |legal| is_new.logical_and(&legal));
-                self.children(&hashes, &is_in)
+                self.children(&hashes, &both(self.is_new(&hashes), legal.as_ref()))
             } else {
                 let is_legal = legal.unwrap_or_else(|| hashes.not_equal(0));
                 let (children, promises) = self.delivered(self.children(&hashes, &is_legal))?;
@@ -220,6 +223,9 @@ impl DeviceLayers<'_> {
             let children = children.pick(&order.index_select(0, &firsts));
             let count = children.ids.size()[0].min(i64::try_from(budget).unwrap_or(i64::MAX));
             self.chosen = children.each(|column| column.narrow(0, 0, count));
+            let moves = self.parts.moves.count;
+            self.parents = self.chosen.ids.divide_scalar_mode(moves, "floor");
+            self.actions = self.chosen.ids.remainder(moves);
             self.laps.end("drop equal ones");
             let hits = self.hits();
             self.laps.end("look up goals");
@@ -286,14 +292,11 @@ impl DeviceLayers<'_> {
     ) -> Result<(), Interrupt> {
         self.laps.restart();
         self.made = on_device(|| {
-            let Children { ids, ranks, .. } = &self.chosen;
-            let moves = self.parts.moves.count;
-            let (parents, actions) = (ids.divide_scalar_mode(moves, "floor"), ids.remainder(moves));
             let rows = match self.exchange.is_alone() {
-                true => self.rows.index_select(0, &parents),
-                false => fetch(self.exchange, &self.rows, ranks, &parents)?,
+                true => self.rows.index_select(0, &self.parents),
+                false => fetch(self.exchange, &self.rows, &self.chosen.ranks, &self.parents)?,
             };
-            Ok::<_, HeuristicError>(self.parts.moves.children(&rows, &actions))
+            Ok::<_, HeuristicError>(self.parts.moves.children(&rows, &self.actions))
         })??;
         self.laps.end("make children");
         let count = self.made.size()[0];
@@ -340,10 +343,8 @@ impl DeviceLayers<'_> {
             let (kept, cut_off) =
                 least(self.exchange, &scores, &self.chosen.hashes, self.weights.n.max(1) as u64, false)?;
             let part = |all: &Tensor| all.index_select(0, &kept);
-            let ids = part(&self.chosen.ids);
-            let moves = self.parts.moves.count;
-            let parents = AsyncDownload::begin(&ids.divide_scalar_mode(moves, "floor").to_kind(Kind::Int));
-            let actions = AsyncDownload::begin(&ids.remainder(moves).to_kind(Kind::Uint8));
+            let parents = AsyncDownload::begin(&part(&self.parents).to_kind(Kind::Int));
+            let actions = AsyncDownload::begin(&part(&self.actions).to_kind(Kind::Uint8));
             let owners: Vec<i64> = match self.exchange.is_alone() {
                 true => Vec::new(),
                 false => host_numbers(&part(&self.chosen.ranks)),

@@ -10,8 +10,8 @@
 //!   an entry may cost an evaluation, never a state.
 //! - Children near a goal are known by the sorted hashes of all states within some moves: see `near_goals`. The host replays a
 //!   hit and looks it up in its perimeter before it counts.
-//! - Of several ranks, each owns the states whose hash falls to it. Hashes of children travel to their owners, which choose among
-//!   them, and fetch the rows of the parents of those that they make: see `sharing`.
+//! - Several ranks may share a beam. Each owns the states whose hash falls to it. The hashes of children travel to their owners,
+//!   which choose among them, and fetch the parents' rows of the children that they make: see `sharing`.
 //! - The host keeps parents and moves of all layers. What follows the layers, refinement and proof, runs on the host.
 //!
 //! | file | content |

@@ -26,8 +26,7 @@ impl NearGoals {
                 break;
             }
             let is_new = found.find(&hashes).0.logical_not();
-            let is_in = legal.map_or_else(|| is_new.shallow_clone(), |legal| is_new.logical_and(&legal));
-            let children = is_in.nonzero().flatten(0, 1);
+            let children = both(is_new, legal.as_ref()).nonzero().flatten(0, 1);
             let (children, next) = unique(&children, &hashes.index_select(0, &children));
             if found.hashes.numel() + next.numel() > most {
                 break;
@@ -71,6 +70,14 @@ impl NearGoals {
         let (depths, order) = depths.sort_stable(true, 0, false);
         let count = hits.size()[0].min(most);
         (hits.index_select(0, &order.narrow(0, 0, count)), depths.narrow(0, 0, count).to_kind(Kind::Int64))
+    }
+}
+
+/// Where a mask holds, and where a move is legal; all are legal with `None`.
+pub(super) fn both(mask: Tensor, legal: Option<&Tensor>) -> Tensor {
+    match legal {
+        Some(legal) => mask.logical_and(legal),
+        None => mask,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The nodes of a best-first search on a device.
 
-use super::near_goals::unique;
+use super::near_goals::{both, unique};
 use super::{Chunk, DeviceEngine, Parts, check_estimate, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move};
@@ -172,14 +172,10 @@ impl DeviceNodes<'_> {
             let (hashes, legal) = self.parts.moves.child_hashes(&rows);
             let costs = (self.costs.index_select(0, &taken.nodes) + 1).repeat_interleave_self_int(moves, 0, None);
             let (known, is_known) = self.find(&hashes);
-            let mut is_in = is_known.logical_not().logical_or(&costs.less_tensor(&self.costs.index_select(0, &known)));
-            let mut generated = hashes.size()[0] as u64;
-            if let Some(legal) = legal {
-                generated = count_of(&legal) as u64;
-                is_in = is_in.logical_and(&legal);
-            }
+            let is_in = is_known.logical_not().logical_or(&costs.less_tensor(&self.costs.index_select(0, &known)));
+            let generated = legal.as_ref().map_or(hashes.size()[0], count_of) as u64;
             // `unique` keeps the first child of each state, so the cheapest comes first.
-            let children = is_in.nonzero().flatten(0, 1);
+            let children = both(is_in, legal.as_ref()).nonzero().flatten(0, 1);
             let (_, order) = costs.index_select(0, &children).sort_stable(true, 0, false);
             let children = children.index_select(0, &order);
             let (children, hashes) = unique(&children, &hashes.index_select(0, &children));

@@ -1,4 +1,5 @@
-//! What ranks that share a beam send each other: rows of tensors, from device to device where they can; and where they cut.
+//! The messages of ranks that share a beam, which are rows of tensors and go from device to device where that is possible, and
+//! the cut over all ranks.
 
 use crate::heuristic::HeuristicError;
 use crate::search::exchange::{DIGIT, Exchange};
