@@ -7,7 +7,6 @@
 //! | --- | --- |
 //! | `mod` | [`Heuristic`], its queries and estimates |
 //! | `per_state` | [`PerState`]: a function of one state as a heuristic; [`zero`] |
-//! | `shared` | [`share`]: one heuristic for several searches at once |
 //! | [`exact`] | exact distances: a whole puzzle in a flat table, or the [perimeter](perimeter_heuristic) of the goals |
 //! | [`tiles`], `sokoban`, `small_puzzles` | estimates for one puzzle |
 //!
@@ -31,15 +30,12 @@
 
 pub mod exact;
 mod per_state;
-mod shared;
 mod small_puzzles;
 mod sokoban;
 pub mod tiles;
 
 pub use exact::{exact_distances, perimeter_heuristic};
 pub use per_state::{PerState, zero};
-pub(crate) use shared::EstimateQueue;
-pub use shared::{Service, SharedHeuristic, share, split};
 
 use crate::puzzle::Puzzle;
 use ndarray::{Array2, Axis};
@@ -131,9 +127,10 @@ pub trait Heuristic<S>: Send {
     /// If nothing is in flight: that is a mistake in the search.
     fn collect(&mut self) -> Result<Estimates, HeuristicError>;
 
-    /// Whether [`Heuristic::collect`] would not wait; also `true` where that is not known.
-    fn is_ready(&mut self) -> bool {
-        true
+    /// The same heuristic for a search on another thread, without a second copy of its tables or its network; `None` where it
+    /// serves one search at a time.
+    fn share(&self) -> Option<Box<dyn Heuristic<S>>> {
+        None
     }
 
     /// Sets up in advance what the first chunk would set up, so that it costs a search neither time nor memory.

@@ -2,33 +2,34 @@
 
 use super::{Estimates, Heuristic, HeuristicError, Query, Retarget};
 use crate::puzzle::State;
-use std::cell::LazyCell;
 use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock};
 
 /// A heuristic that looks at one state at a time.
 pub struct PerState<S> {
     name: String,
     admissible: bool,
-    estimate: LazyCell<Estimate<S>, Box<dyn FnOnce() -> Estimate<S> + Send>>,
+    estimate: Arc<LazyEstimate<S>>,
     done: VecDeque<Estimates>,
     retarget: Option<Retarget<S>>,
 }
 
-type Estimate<S> = Box<dyn Fn(&S) -> f32 + Send>;
+type Estimate<S> = Box<dyn Fn(&S) -> f32 + Send + Sync>;
+type LazyEstimate<S> = LazyLock<Estimate<S>, Box<dyn FnOnce() -> Estimate<S> + Send>>;
 
 impl<S> PerState<S> {
     /// Wraps a function of a state.
-    pub fn new(name: &str, admissible: bool, estimate: impl Fn(&S) -> f32 + Send + 'static) -> Self {
+    pub fn new(name: &str, admissible: bool, estimate: impl Fn(&S) -> f32 + Send + Sync + 'static) -> Self {
         PerState::deferred(name, admissible, || estimate)
     }
 
     /// Wraps a function of a state that is made at the first query: a search without queries does not pay for its tables.
     pub fn deferred<F>(name: &str, admissible: bool, make: impl FnOnce() -> F + Send + 'static) -> Self
     where
-        F: Fn(&S) -> f32 + Send + 'static,
+        F: Fn(&S) -> f32 + Send + Sync + 'static,
     {
         let make: Box<dyn FnOnce() -> Estimate<S> + Send> = Box::new(|| Box::new(make()));
-        let (estimate, done) = (LazyCell::new(make), VecDeque::new());
+        let (estimate, done) = (Arc::new(LazyLock::new(make)), VecDeque::new());
         PerState { name: name.into(), admissible, estimate, done, retarget: None }
     }
 
@@ -57,7 +58,7 @@ impl<S: State> Heuristic<S> for PerState<S> {
     }
 
     fn submit(&mut self, states: &[S], _query: Query) -> Result<(), HeuristicError> {
-        let values = states.iter().map(&**self.estimate).collect();
+        let values = states.iter().map(&***self.estimate).collect();
         self.done.push_back(Estimates { values, policy: None });
         Ok(())
     }
@@ -68,12 +69,12 @@ impl<S: State> Heuristic<S> for PerState<S> {
 
     fn estimate_all(&mut self, states: &[S], values: &mut Vec<f32>) -> Result<(), HeuristicError> {
         values.clear();
-        values.extend(states.iter().map(&**self.estimate));
+        values.extend(states.iter().map(&***self.estimate));
         Ok(())
     }
 
     fn warm_up(&mut self) -> Result<(), HeuristicError> {
-        LazyCell::force(&self.estimate);
+        LazyLock::force(&self.estimate);
         Ok(())
     }
 
@@ -81,7 +82,46 @@ impl<S: State> Heuristic<S> for PerState<S> {
         Ok((self.estimate)(state))
     }
 
+    fn share(&self) -> Option<Box<dyn Heuristic<S>>> {
+        let PerState { name, admissible, estimate, retarget, .. } = self;
+        let (name, estimate, retarget) = (name.clone(), Arc::clone(estimate), retarget.clone());
+        Some(Box::new(PerState { name, admissible: *admissible, estimate, done: VecDeque::new(), retarget }))
+    }
+
     fn retarget(&self) -> Option<Retarget<S>> {
         self.retarget.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    #[test]
+    fn each_search_gets_its_own_estimates_from_one_table() {
+        let made = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&made);
+        let half = PerState::deferred("half", true, move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            |&state: &u64| state as f32 / 2.0
+        });
+        let run = |number: u64, mut part: Box<dyn Heuristic<u64>>| {
+            for round in 0..40 * (number + 1) {
+                let states: Vec<u64> = (0..1 + round % 7).map(|i| 1000 * number + 10 * round + i).collect();
+                part.submit(&states, Query::ValuesAndPolicy).expect("it evaluates");
+                let estimates = part.collect().expect("it evaluates");
+                assert!(estimates.policy.is_none());
+                let expected: Vec<f32> = states.iter().map(|&state| state as f32 / 2.0).collect();
+                assert_eq!(estimates.values, expected);
+            }
+        };
+        let parts: Vec<_> = (0..5).filter_map(|_| half.share()).collect();
+        assert!(parts.iter().all(|part| part.name() == "half" && part.is_admissible() && !part.has_policy()));
+        thread::scope(|scope| {
+            (0..).zip(parts).for_each(|(number, part)| drop(scope.spawn(move || run(number, part))));
+        });
+        assert_eq!(made.load(Ordering::SeqCst), 1);
     }
 }

@@ -4,9 +4,8 @@ use super::{Heuristic, PerState, PuzzleHeuristics};
 use crate::puzzle::Move;
 use crate::puzzle::sokoban::level::{Level, NOWHERE, UNREACHABLE};
 use crate::puzzle::sokoban::{Levels, Position, Sokoban, Squares};
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The estimate where a box has no goal that it can be pushed to: above the cost of any solvable level.
 const HOPELESS: f32 = 1e6;
@@ -24,14 +23,19 @@ impl PuzzleHeuristics for Sokoban {
 
 /// The estimate of a level: the pushes of the cheapest matching of boxes to goals; where steps count, also the steps that
 /// the player needs to a box. Admissible: boxes are pushed as if nothing else stood in the way.
-fn estimate(levels: Arc<Levels>, by_moves: bool) -> impl Fn(&Position) -> f32 + Send {
-    let matching = RefCell::new(Matching::default());
+fn estimate(levels: Arc<Levels>, by_moves: bool) -> impl Fn(&Position) -> f32 + Send + Sync {
+    // One for each thread that estimates at the same time.
+    let matchings: Mutex<Vec<Matching>> = Mutex::default();
     move |position| {
+        let idle = || matchings.lock().unwrap_or_else(PoisonError::into_inner);
         let level = levels.of(position);
         if position.boxes.is_subset(&level.goals) {
             return 0.0;
         }
-        let Some(pushes) = matching.borrow_mut().pushes(level, position) else { return HOPELESS };
+        let mut matching = idle().pop().unwrap_or_default();
+        let pushes = matching.pushes(level, position);
+        idle().push(matching);
+        let Some(pushes) = pushes else { return HOPELESS };
         (pushes + if by_moves { steps_to_a_box(level, position) } else { 0 }) as f32
     }
 }

@@ -5,7 +5,7 @@ use super::device::Device;
 use super::evaluator::{Evaluator, PassInFlight};
 use crate::heuristic::{Estimates, HeuristicError, Query};
 use crate::tensors::{caught, is_out_of_memory};
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
@@ -13,17 +13,18 @@ use std::thread;
 /// The most chunks in flight on a CUDA device.
 const MAX_IN_FLIGHT_ON_CUDA: usize = 2;
 
-/// A chunk of rows to evaluate.
+/// A chunk of rows to evaluate, and where its estimates go.
 pub(super) struct Request {
     pub(super) rows: Array2<u8>,
     pub(super) query: Query,
+    pub(super) reply: Sender<Evaluated>,
 }
 
 /// A pass in flight, or the error of its start.
 type Pass = Result<Box<dyn PassInFlight>, String>;
 
 /// The estimates of a request.
-type Evaluated = Result<Estimates, HeuristicError>;
+pub(super) type Evaluated = Result<Estimates, HeuristicError>;
 
 /// The error of a pass with too many rows, which does not start.
 const TOO_MANY_ROWS: &str = "not enough memory";
@@ -56,51 +57,52 @@ impl ChunkEvaluator {
         if self.device.is_cuda() { MAX_IN_FLIGHT_ON_CUDA } else { 1 }
     }
 
-    /// Evaluates requests in order until their channel closes.
-    pub(super) fn serve(&mut self, requests: &Receiver<Request>, results: &Sender<Evaluated>) {
-        let mut in_flight: VecDeque<(Request, Pass)> = VecDeque::new();
+    /// Evaluates requests in order until their channel closes; those that wait together, up to a chunk, in one pass.
+    pub(super) fn serve(&mut self, requests: &Receiver<Request>, chunk: usize) {
+        let mut waiting: VecDeque<Request> = VecDeque::new();
+        let mut in_flight: VecDeque<(Joined, Pass)> = VecDeque::new();
         loop {
+            if waiting.is_empty() && in_flight.is_empty() {
+                let Ok(request) = requests.recv() else { return };
+                waiting.push_back(request);
+            }
+            waiting.extend(requests.try_iter());
             let may_begin = in_flight.len() < self.max_in_flight();
-            let next = match in_flight.len() {
-                0 => match requests.recv() {
-                    Ok(request) => Some(request),
-                    Err(_) => return,
-                },
-                _ => may_begin.then(|| requests.try_recv().ok()).flatten(),
-            };
-            let is_done = |(_, pass): &(Request, Pass)| pass.as_ref().map_or(true, |pass| pass.is_done());
-            if let Some(request) = next {
-                let pass = self.begin(&request);
-                in_flight.push_back((request, pass));
+            let is_done = |(_, pass): &(Joined, Pass)| pass.as_ref().map_or(true, |pass| pass.is_done());
+            if may_begin && !waiting.is_empty() {
+                let joined = Joined::next(&mut waiting, chunk);
+                let pass = self.begin(&joined);
+                in_flight.push_back((joined, pass));
             } else if may_begin && !in_flight.front().is_some_and(is_done) {
                 thread::yield_now(); // the next request may come before the oldest is done
-            } else if let Some((request, pass)) = in_flight.pop_front()
-                && results.send(self.end(request, pass)).is_err()
-            {
-                return;
+            } else if let Some((joined, pass)) = in_flight.pop_front() {
+                let estimates = self.end(&joined, pass);
+                joined.reply(estimates);
             }
         }
     }
 
-    fn begin(&self, Request { rows, query }: &Request) -> Pass {
+    fn begin(&self, Joined { rows, query, .. }: &Joined) -> Pass {
         if rows.nrows() > self.max_rows {
             return Err(TOO_MANY_ROWS.into());
         }
         caught(|| self.evaluator.begin(rows.view(), *query == Query::ValuesAndPolicy))
     }
 
-    fn end(&mut self, request: Request, pass: Pass) -> Evaluated {
+    fn end(&mut self, Joined { rows, query, .. }: &Joined, pass: Pass) -> Result<Estimates, String> {
         match end_pass(pass) {
-            Ok(estimates) => checked(vec![estimates]),
             // It may fit now, or in smaller chunks.
-            Err(message) if is_out_of_memory(&message) => self.evaluate(request.rows.view(), request.query),
-            Err(message) => Err(HeuristicError(message)),
+            Err(message) if is_out_of_memory(&message) => {
+                self.evaluate_all(rows.view(), *query == Query::ValuesAndPolicy).map(joined)
+            }
+            result => result,
         }
     }
 
     /// Evaluates any number of rows.
     pub(super) fn evaluate(&mut self, rows: ArrayView2<'_, u8>, query: Query) -> Evaluated {
-        checked(self.evaluate_all(rows, query == Query::ValuesAndPolicy).map_err(HeuristicError)?)
+        let chunks = self.evaluate_all(rows, query == Query::ValuesAndPolicy).map_err(HeuristicError)?;
+        checked(joined(chunks))
     }
 
     /// Evaluates any number of rows, chunk by chunk; values are not clamped at 0.
@@ -161,19 +163,73 @@ fn end_pass(pass: Pass) -> Result<Estimates, String> {
     pass.and_then(|pass| caught(|| pass.end()))
 }
 
-/// The estimates of all chunks, clamped at 0.
+fn joined(chunks: Vec<Estimates>) -> Estimates {
+    let mut all = Estimates { values: Vec::new(), policy: None };
+    chunks.into_iter().for_each(|chunk| all.append(chunk));
+    all
+}
+
+/// Estimates, clamped at 0.
 ///
 /// # Errors
 /// If one is not finite.
-fn checked(chunks: Vec<Estimates>) -> Evaluated {
-    let mut all = Estimates { values: Vec::new(), policy: None };
-    chunks.into_iter().for_each(|chunk| all.append(chunk));
-    let numbers = all.values.iter().chain(all.policy.iter().flatten());
+fn checked(mut estimates: Estimates) -> Evaluated {
+    let numbers = estimates.values.iter().chain(estimates.policy.iter().flatten());
     if let Some(bad) = numbers.copied().find(|number| !number.is_finite()) {
         return Err(HeuristicError(format!("the network's estimate is {bad}: its weights are damaged")));
     }
-    all.values.iter_mut().for_each(|value| *value = value.max(0.0));
-    Ok(all)
+    estimates.values.iter_mut().for_each(|value| *value = value.max(0.0));
+    Ok(estimates)
+}
+
+/// Requests that are evaluated in one pass.
+struct Joined {
+    rows: Array2<u8>,
+    query: Query,
+    requests: Vec<(usize, Query, Sender<Evaluated>)>,
+}
+
+impl Joined {
+    /// Takes the requests that come next, one at least, and no more than fit into a chunk.
+    fn next(waiting: &mut VecDeque<Request>, chunk: usize) -> Self {
+        let mut count = 0;
+        let fits = |request: &&Request| {
+            count += request.rows.nrows();
+            count <= chunk
+        };
+        let next = waiting.iter().take_while(fits).count().max(1);
+        let (rows, requests): (Vec<_>, Vec<_>) = waiting
+            .drain(..next)
+            .map(|Request { rows, query, reply }| {
+                let count = rows.nrows();
+                (rows, (count, query, reply))
+            })
+            .unzip();
+        let views: Vec<_> = rows.iter().map(Array2::view).collect();
+        let rows = concatenate(Axis(0), &views).expect("rows of one puzzle");
+        let with_policy = requests.iter().any(|(_, query, _)| *query == Query::ValuesAndPolicy);
+        let query = if with_policy { Query::ValuesAndPolicy } else { Query::Values };
+        Joined { rows, query, requests }
+    }
+
+    /// Sends each request its part.
+    fn reply(self, estimates: Result<Estimates, String>) {
+        let estimates = estimates.map_err(HeuristicError);
+        let mut first = 0;
+        for (count, query, reply) in self.requests {
+            let rows = first..first + count;
+            first = rows.end;
+            let part = estimates.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
+                values: all.values[rows.clone()].to_vec(),
+                policy: match query {
+                    Query::Values => None,
+                    Query::ValuesAndPolicy => all.policy.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
+                },
+            });
+            // A search that is gone needs no estimates.
+            let _ = reply.send(part.and_then(checked));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -226,6 +282,20 @@ pub(super) mod tests {
         assert!(failed.0.contains("device-side"), "{failed}");
     }
 
+    fn serve(evaluator: Box<dyn Evaluator>, on: Device, chunk: usize) -> (Sender<Request>, thread::JoinHandle<()>) {
+        let mut chunks = ChunkEvaluator::new(evaluator, on, usize::MAX);
+        let (requests, inbox) = channel();
+        (requests, thread::spawn(move || chunks.serve(&inbox, chunk)))
+    }
+
+    /// Asks for rows of one cell with this symbol.
+    fn request(requests: &Sender<Request>, rows: usize, symbol: u8) -> Receiver<Evaluated> {
+        let (reply, estimates) = channel();
+        let rows = Array2::from_elem((rows, 1), symbol);
+        requests.send(Request { rows, query: Query::Values, reply }).expect("it serves");
+        estimates
+    }
+
     /// A device that is done with a chunk when the test allows it.
     #[derive(Clone, Default)]
     pub(in crate::neural) struct SlowDevice {
@@ -270,24 +340,53 @@ pub(super) mod tests {
     #[test]
     fn a_device_has_the_next_chunk_before_it_is_done_with_one() {
         let device = SlowDevice::default();
-        let mut chunks = ChunkEvaluator::new(Box::new(device.clone()), CUDA, usize::MAX);
-        let (requests, inbox) = channel();
-        let (outbox, results) = channel();
-        let thread = thread::spawn(move || chunks.serve(&inbox, &outbox));
-        let rows = |chunk: usize| Array2::from_elem((3, 1), chunk as u8);
-        (0..6).for_each(|chunk| requests.send(Request { rows: rows(chunk), query: Query::Values }).expect("it serves"));
+        let (requests, thread) = serve(Box::new(device.clone()), CUDA, 3);
+        let replies: Vec<_> = (0..6).map(|chunk| request(&requests, 3, chunk)).collect();
         while device.started.load(Ordering::SeqCst) < MAX_IN_FLIGHT_ON_CUDA {
             thread::yield_now(); // for ever, if chunks started one after the other
         }
-        assert!(results.try_recv().is_err(), "none is done");
-        for chunk in 0..6 {
+        assert!(replies[0].try_recv().is_err(), "none is done");
+        for (chunk, reply) in replies.into_iter().enumerate() {
             device.may_end.store(chunk + 1, Ordering::SeqCst);
-            let estimates = results.recv().expect("it serves").expect("it evaluates");
+            let estimates = reply.recv().expect("it serves").expect("it evaluates");
             assert_eq!(estimates.values, [chunk as f32; 3]);
         }
         assert_eq!(device.most_at_once.load(Ordering::SeqCst), MAX_IN_FLIGHT_ON_CUDA);
         drop(requests);
         thread.join().expect("it ends with the requests");
+    }
+
+    #[test]
+    fn requests_that_wait_together_share_passes_and_get_their_own_estimates() {
+        let device = SlowDevice::default();
+        let (requests, thread) = serve(Box::new(device.clone()), Device::CPU, 9);
+        let mut replies = vec![request(&requests, 1, 0)];
+        while device.started.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+        replies.extend((1..=4).map(|symbol| request(&requests, 3, symbol)));
+        drop(request(&requests, 9, 5)); // a search that is gone
+        device.may_end.store(usize::MAX, Ordering::SeqCst);
+        for (symbol, reply) in replies.into_iter().enumerate() {
+            let estimates = reply.recv().expect("it serves").expect("it evaluates");
+            assert_eq!(estimates.values, vec![symbol as f32; if symbol == 0 { 1 } else { 3 }]);
+        }
+        drop(requests);
+        thread.join().expect("it ends with the requests");
+        assert_eq!(device.started.load(Ordering::SeqCst), 4, "of 1, 9, 3 and 9 rows");
+    }
+
+    #[test]
+    fn only_the_search_whose_pass_failed_gets_the_error() {
+        let evaluator = SmallMemory { max_rows: 10, message: "CUDA error: device-side assert triggered" };
+        let (requests, _) = serve(Box::new(evaluator), Device::CPU, 10);
+        let replies = [3, 20, 4].map(|rows| (rows, request(&requests, rows, 1)));
+        for (rows, reply) in replies {
+            match reply.recv().expect("it serves") {
+                Ok(estimates) => assert_eq!(estimates.values, vec![1.0; rows]),
+                Err(error) => assert!(rows == 20 && error.0.contains("device-side"), "{rows}: {error}"),
+            }
+        }
     }
 
     #[test]
@@ -353,15 +452,17 @@ pub(super) mod tests {
     fn a_chunk_without_memory_is_evaluated_in_smaller_ones_after_the_one_before() {
         let evaluator = Box::new(SmallMemory { max_rows: 10, message: "CUDA out of memory. Tried" });
         let mut chunks = ChunkEvaluator { evaluator, device: Device::CPU, max_rows: usize::MAX };
-        let rows = |count| Array2::from_shape_fn((count, 1), |(row, _)| row as u8);
-        let request = |count| Request { rows: rows(count), query: Query::Values };
-        let passes = [8, 30, 9].map(|count| chunks.begin(&request(count)));
+        let of = |count| {
+            let rows = Array2::from_shape_fn((count, 1), |(row, _)| row as u8);
+            Joined { rows, query: Query::Values, requests: Vec::new() }
+        };
+        let passes = [8, 30, 9].map(|count| chunks.begin(&of(count)));
         for (pass, count) in passes.into_iter().zip([8, 30, 9]) {
-            let values = chunks.end(request(count), pass).expect("it fits in parts").values;
+            let values = chunks.end(&of(count), pass).expect("it fits in parts").values;
             assert!(values.into_iter().eq((0..count).map(|row| row as f32)));
         }
         assert_eq!(chunks.max_rows, 7);
-        assert!(chunks.begin(&request(8)).is_err(), "it is too large");
+        assert!(chunks.begin(&of(8)).is_err(), "it is too large");
     }
 
     #[test]

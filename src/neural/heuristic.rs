@@ -1,21 +1,23 @@
 //! A trained network as a [`Heuristic`].
 //!
-//! The network lives on a thread of its own: the search encodes a chunk and goes on, the thread evaluates chunks in
-//! order. Dropping the heuristic joins the thread.
+//! The network lives on a thread of its own: a search encodes a chunk and goes on, the thread evaluates chunks in order.
+//! Several searches may [share](Heuristic::share) it; chunks that wait at the same time are evaluated in one pass. Dropping
+//! the last heuristic of a network joins its thread.
 
-use super::chunks::{ChunkEvaluator, Request, chunk_size};
+use super::chunks::{ChunkEvaluator, Evaluated, Request, chunk_size};
 use super::device::Device;
 use super::evaluator::Evaluator;
 use super::model::Model;
 use super::precision::Precision;
 use crate::error::{Result, bail, ensure};
-use crate::heuristic::{EstimateQueue, Estimates, Heuristic, HeuristicError, Query};
+use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::puzzle::{Encoding, Puzzle};
 use crate::search::device::RowNetwork;
 use crate::workers::{cores, on_each};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use tch::Tensor;
 
@@ -29,10 +31,20 @@ pub struct NetworkHeuristic<P: Puzzle> {
     chunk: usize,
     max_in_flight: usize,
     has_policy: bool,
-    /// `None` once the thread should end.
-    requests: Option<Sender<Request>>,
-    estimates: EstimateQueue,
-    thread: Option<JoinHandle<()>>,
+    requests: Sender<Request>,
+    in_flight: VecDeque<Receiver<Evaluated>>,
+    /// Ends once all senders of requests are gone, so it stays behind them here.
+    thread: Arc<JoinOnDrop>,
+}
+
+/// A thread that is joined when its last owner is dropped.
+struct JoinOnDrop(Option<JoinHandle<()>>);
+
+impl Drop for JoinOnDrop {
+    fn drop(&mut self) {
+        // If the thread has panicked, its searches have got an error.
+        let _ = self.0.take().map(JoinHandle::join);
+    }
 }
 
 impl<P: Puzzle> NetworkHeuristic<P> {
@@ -52,32 +64,25 @@ impl<P: Puzzle> NetworkHeuristic<P> {
     /// Without a policy, and with nothing in flight while the search goes on.
     fn with_evaluator(evaluator: Box<dyn Evaluator>, puzzle: Arc<P>, device: Device) -> Self {
         let (requests, inbox) = channel();
-        let (results, estimates) = channel();
         let chunk = chunk_size(&*evaluator, device);
         let mut evaluator = ChunkEvaluator::new(evaluator, device, usize::MAX);
-        let thread = thread::spawn(move || evaluator.serve(&inbox, &results));
+        let thread = thread::spawn(move || evaluator.serve(&inbox, chunk));
         NetworkHeuristic {
             cells: puzzle.encoding().cells,
             puzzle,
             chunk,
             max_in_flight: 0,
             has_policy: false,
-            requests: Some(requests),
-            estimates: EstimateQueue::new(estimates),
-            thread: Some(thread),
+            requests,
+            in_flight: VecDeque::new(),
+            thread: Arc::new(JoinOnDrop(Some(thread))),
         }
     }
 
-    fn request(&self, rows: Array2<u8>, query: Query) -> Result<(), HeuristicError> {
-        self.requests.as_ref().ok_or_else(gone)?.send(Request { rows, query }).map_err(|_| gone())
-    }
-}
-
-impl<P: Puzzle> Drop for NetworkHeuristic<P> {
-    fn drop(&mut self) {
-        self.requests = None;
-        // If the thread has panicked, its searches have got an error.
-        let _ = self.thread.take().map(JoinHandle::join);
+    fn request(&mut self, rows: Array2<u8>, query: Query) -> Result<(), HeuristicError> {
+        let (reply, estimates) = channel();
+        self.in_flight.push_back(estimates);
+        self.requests.send(Request { rows, query, reply }).map_err(|_| gone())
     }
 }
 
@@ -109,12 +114,18 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
         self.request(rows, query)
     }
 
-    fn is_ready(&mut self) -> bool {
-        self.estimates.is_ready()
+    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
+        self.in_flight.pop_front().expect("a chunk was submitted").recv().map_err(|_| gone())?
     }
 
-    fn collect(&mut self) -> Result<Estimates, HeuristicError> {
-        self.estimates.take().ok_or_else(gone)?
+    fn share(&self) -> Option<Box<dyn Heuristic<P::State>>> {
+        Some(Box::new(NetworkHeuristic {
+            puzzle: Arc::clone(&self.puzzle),
+            requests: self.requests.clone(),
+            in_flight: VecDeque::new(),
+            thread: Arc::clone(&self.thread),
+            ..*self
+        }))
     }
 
     fn warm_up(&mut self) -> Result<(), HeuristicError> {

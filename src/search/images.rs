@@ -11,7 +11,7 @@
 //!   not depend on the states evaluated with it; the last bits of a network's estimate on a GPU may.
 
 use super::{Control, End, Incumbent, Progress, Search, SearchResult, Stats};
-use crate::heuristic::{Heuristic, HeuristicError, split};
+use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Puzzle, SymmetricImage};
 use crate::workers::{Job, beside};
 use std::sync::mpsc::channel;
@@ -42,7 +42,8 @@ impl<P: Puzzle> Search<P> for ImageSearch<P> {
         if images.is_empty() {
             images.push(SymmetricImage::identity(*start, puzzle.move_count()));
         }
-        let at_once = if self.together && control.exchange().is_alone() { images.len() } else { 1 };
+        let is_together = self.together && control.exchange().is_alone() && heuristic.share().is_some();
+        let at_once = if is_together { images.len() } else { 1 };
         let mut best: Option<SearchResult> = None;
         let mut stats = Stats::default();
         let mut is_decided = false;
@@ -62,7 +63,10 @@ impl<P: Puzzle> Search<P> for ImageSearch<P> {
             }
             let results = match images {
                 [image] => vec![self.run_image(puzzle, image, bound, stats, heuristic, control)?],
-                _ => self.run_together(puzzle, images, bound, stats, heuristic, control)?,
+                _ => {
+                    let heuristics = images.iter().map_while(|_| heuristic.share()).collect();
+                    self.run_together(puzzle, images, bound, stats, heuristics, control)?
+                }
             };
             for result in results {
                 stats = stats.and(&result.stats);
@@ -108,15 +112,14 @@ impl<P: Puzzle> ImageSearch<P> {
         images: &[SymmetricImage<P::State>],
         bound: Option<Cost>,
         before: Stats,
-        heuristic: &mut dyn Heuristic<P::State>,
+        heuristics: Vec<Box<dyn Heuristic<P::State>>>,
         control: &mut Control<'_>,
     ) -> Result<Vec<SearchResult>, HeuristicError> {
         let limits = control.limits().after(before.generated).divided(images.len() as u64);
         let shared = control.shared_by(images.len());
         let (sender, receiver) = channel();
-        let (parts, service) = split(heuristic, images.len());
         let mut jobs: Vec<Job<'_>> = Vec::new();
-        for ((index, image), mut part) in images.iter().enumerate().zip(parts) {
+        for ((index, image), mut heuristic) in images.iter().enumerate().zip(heuristics) {
             let (limits, sender) = (&limits, sender.clone());
             jobs.push(Box::new(move || {
                 // The receiver outlives the threads.
@@ -124,7 +127,7 @@ impl<P: Puzzle> ImageSearch<P> {
                 let mut on_progress = |progress: &Progress| send(ImageEvent::Progress(index, *progress));
                 let mut on_incumbent = |incumbent: &Incumbent| send(ImageEvent::Incumbent(incumbent.clone()));
                 let mut control = shared.control(limits, &mut on_progress, &mut on_incumbent);
-                let result = self.run_image(puzzle, image, bound, Stats::default(), &mut part, &mut control);
+                let result = self.run_image(puzzle, image, bound, Stats::default(), &mut *heuristic, &mut control);
                 send(ImageEvent::Done(index, Box::new(result), control.was_stopped()));
             }));
         }
@@ -132,8 +135,8 @@ impl<P: Puzzle> ImageSearch<P> {
         let mut progress: Vec<Option<Progress>> = vec![None; images.len()];
         let mut results: Vec<_> = images.iter().map(|_| None).collect();
         let mut least = bound;
-        let mut handle_events = || {
-            for event in receiver.try_iter() {
+        let follow = || {
+            for event in receiver {
                 match event {
                     ImageEvent::Progress(index, of_image) => {
                         progress[index] = Some(of_image);
@@ -155,9 +158,7 @@ impl<P: Puzzle> ImageSearch<P> {
                 }
             }
         };
-        let on_idle = &mut handle_events;
-        beside(jobs, Box::new(move |_| service.serve(heuristic, on_idle)));
-        handle_events();
+        beside(jobs, Box::new(|_| follow()));
         results.into_iter().flatten().collect()
     }
 }

@@ -49,7 +49,7 @@ pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, R
 pub use resolve::resolve;
 
 use crate::error::{Error, Result, SettingError};
-use crate::heuristic::{Estimates, Heuristic, Query, share};
+use crate::heuristic::{Estimates, Heuristic, Query};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::precision::Precision;
@@ -213,13 +213,15 @@ impl<P: Puzzle> Solver<P> {
         self.limits.memory = Some(bytes);
     }
 
-    /// Several solvers that search at the same time, sharing the heuristic and the memory.
+    /// Several solvers that search at the same time, sharing the heuristic and the memory; a single one if the heuristic
+    /// serves one search at a time.
     pub fn split(self, count: usize) -> Vec<Self> {
-        let memory = self.limits.memory.map(|memory| memory / count as u64);
-        let parts = share(self.heuristic, count).into_iter();
+        let mut parts: Vec<_> = (1..count).map_while(|_| self.heuristic.share()).collect();
+        parts.push(self.heuristic);
+        let memory = self.limits.memory.map(|memory| memory / parts.len() as u64);
         let solver = |heuristic| Solver {
             entry: self.entry.clone(),
-            heuristic: Box::new(heuristic) as Box<dyn Heuristic<P::State>>,
+            heuristic,
             search: Arc::clone(&self.search),
             plan: self.plan.clone(),
             perimeter_depth: self.perimeter_depth,
@@ -233,7 +235,7 @@ impl<P: Puzzle> Solver<P> {
             on_progress: Box::new(|_| ()),
             on_incumbent: Box::new(|_| ()),
         };
-        parts.map(solver).collect()
+        parts.into_iter().map(solver).collect()
     }
 
     /// The puzzle.

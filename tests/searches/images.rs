@@ -11,19 +11,21 @@ use costar::search::{Control, End, Incumbent, Limit, Limits, Progress, Search, S
 use foldhash::fast::FixedState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 const IMAGES: usize = 4;
 
-/// A device with misleading estimates that takes as long for any pass.
+/// A device with misleading estimates that takes as long for any chunk. Those that share it count together.
 #[derive(Default)]
 struct Device {
     done: VecDeque<Estimates>,
-    passes: usize,
-    largest: usize,
+    /// Chunks that it has evaluated, those that it evaluates now, and the most at once.
+    chunks: Arc<AtomicUsize>,
+    busy: Arc<AtomicUsize>,
+    most_at_once: Arc<AtomicUsize>,
     fails_after: Option<usize>,
 }
 
@@ -45,18 +47,25 @@ impl Heuristic<CubeState> for Device {
     }
 
     fn submit(&mut self, states: &[CubeState], _: Query) -> Result<(), HeuristicError> {
-        if self.fails_after.is_some_and(|passes| self.passes >= passes) {
+        let chunks = self.chunks.fetch_add(1, Ordering::SeqCst);
+        if self.fails_after.is_some_and(|most| chunks >= most) {
             return Err(HeuristicError("the device is gone".into()));
         }
-        self.passes += 1;
-        self.largest = self.largest.max(states.len());
+        self.most_at_once.fetch_max(1 + self.busy.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
         thread::sleep(Duration::from_millis(1));
+        self.busy.fetch_sub(1, Ordering::SeqCst);
         self.done.push_back(Estimates { values: states.iter().map(guess).collect(), policy: None });
         Ok(())
     }
 
     fn collect(&mut self) -> Result<Estimates, HeuristicError> {
         Ok(self.done.pop_front().expect("a chunk was submitted"))
+    }
+
+    fn share(&self) -> Option<Box<dyn Heuristic<CubeState>>> {
+        let (chunks, busy) = (Arc::clone(&self.chunks), Arc::clone(&self.busy));
+        let most_at_once = Arc::clone(&self.most_at_once);
+        Some(Box::new(Device { done: VecDeque::new(), chunks, busy, most_at_once, ..*self }))
     }
 }
 
@@ -112,7 +121,7 @@ fn run(
 }
 
 #[test]
-fn images_that_are_searched_together_share_passes() {
+fn images_that_are_searched_together_share_the_heuristic() {
     let (mut device, mut other) = (Device::default(), Device::default());
     for number in 0..20 {
         let start = scrambled(&Cube3, 5, &mut generator(31, number));
@@ -139,9 +148,10 @@ fn images_that_are_searched_together_share_passes() {
         assert_eq!(most, result.stats.generated, "progress is that of all images");
         assert!(seen.windows(2).all(|pair| pair[1].stats.seconds >= pair[0].stats.seconds), "time only grows");
     }
-    assert!(device.passes < other.passes, "{} passes, and {} one by one", device.passes, other.passes);
-    assert!(device.largest > other.largest, "{} states in a pass, and {} one by one", device.largest, other.largest);
-    assert_eq!(device.largest, 2 * IMAGES, "all images are searched at the same time, the first too");
+    let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
+    assert_eq!(count(&device.chunks), count(&other.chunks));
+    assert_eq!(count(&device.most_at_once), IMAGES, "all images are searched at the same time, the first too");
+    assert_eq!(count(&other.most_at_once), 1);
 }
 
 /// An image, and the bound that its search was given.
