@@ -12,8 +12,8 @@ pub(super) trait Evaluator: Send {
     /// Begins to evaluate rows of cells on the host; a device goes on while the host does other things.
     fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn PassInFlight>;
 
-    /// Evaluates rows on the network's device, where the results stay: the values, f32, not clamped at 0, and the move
-    /// probabilities, f32. By default through the host.
+    /// Evaluates rows on the network's device, where the results stay: the values, f32, not clamped at 0, and the natural
+    /// logarithms of the move probabilities, f32. By default through the host.
     fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
         let shape = (rows.size()[0] as usize, rows.size()[1] as usize);
         let cells: Vec<u8> = host_numbers(rows);
@@ -21,7 +21,8 @@ pub(super) trait Evaluator: Send {
         let Estimates { values, policy } = self.begin(cells, with_policy).end();
         let policy = policy.map(|policy| {
             let (states, moves) = policy.dim();
-            Tensor::from_slice(&policy.into_iter().collect::<Vec<f32>>()).view([states as i64, moves as i64])
+            let policy = Tensor::from_slice(&policy.into_iter().collect::<Vec<f32>>());
+            policy.view([states as i64, moves as i64]).log_()
         });
         (Tensor::from_slice(&values), policy)
     }
@@ -87,7 +88,7 @@ impl Evaluator for TensorEvaluator {
     fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
         no_grad(|| {
             let Output { values, policy } = self.network.forward(rows, with_policy);
-            (values, policy.map(|logits| logits.softmax(-1, Kind::Float)))
+            (values, policy.map(|logits| logits.log_softmax(-1, Kind::Float)))
         })
     }
 

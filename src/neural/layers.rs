@@ -85,9 +85,14 @@ impl Heads<SlotLayer> {
 }
 
 impl Heads<TensorLayer> {
-    /// A copy for solving, with the logits' product in `kind`.
+    /// A copy for solving, with the logits' product in `kind`; offset and scale move into the value's layer.
     pub(super) fn fold(&self, kind: Kind) -> Self {
         let mut folded = self.map(|(weight, bias)| (weight.copy(), bias.as_ref().map(Tensor::copy)));
+        let (weight, bias) = &folded.value;
+        let bias =
+            bias.as_ref().map_or_else(|| weight.zeros_like().narrow(1, 0, 1).flatten(0, 1), |bias| bias * self.scale);
+        folded.value = (weight * self.scale, Some(bias + self.offset));
+        (folded.offset, folded.scale) = (0.0, 1.0);
         if let Some((weight, _)) = &mut folded.policy {
             *weight = weight.to_kind(kind);
         }
@@ -108,12 +113,15 @@ impl Heads<TensorLayer> {
         let (weight, bias) = &self.value;
         let values = features.to_kind(Kind::Float).linear(weight, bias.as_ref());
         let policy = self.policy.as_ref().filter(|_| with_policy).map(|(weight, bias)| {
-            let logits = features.to_kind(weight.kind()).linear(weight, None::<Tensor>).to_kind(Kind::Float);
+            let features = features.to_kind(weight.kind());
+            let logits = features.linear(weight, None::<Tensor>).to_kind(Kind::Float);
             match bias {
                 Some(bias) => logits + bias,
                 None => logits,
             }
         });
-        Output { values: values.squeeze_dim(1) * self.scale + self.offset, policy }
+        let values = values.squeeze_dim(1);
+        let is_folded = (self.scale, self.offset) == (1.0, 0.0);
+        Output { values: if is_folded { values } else { values * self.scale + self.offset }, policy }
     }
 }

@@ -21,6 +21,9 @@ pub(crate) struct Moves {
     table: Table,
     /// The coefficients of the two sums, `cells × 2`, f64.
     coefficients: Tensor,
+    /// [`FACTORS`] and [`OFFSET`].
+    factors: [Tensor; 2],
+    offset: Tensor,
     /// The number of moves.
     pub(crate) count: i64,
 }
@@ -96,12 +99,13 @@ impl Moves {
             }
         };
         let coefficients = Tensor::stack(&sums.map(|sum| Tensor::from_slice(&sum).to_device(device)), 1);
-        Moves { table, coefficients, count: moves as i64 }
+        let number = |number: i64| Tensor::from(number).to_device(device);
+        Moves { table, coefficients, factors: FACTORS.map(number), offset: number(OFFSET), count: moves as i64 }
     }
 
     /// The hash of each row.
     pub(crate) fn hashes(&self, rows: &Tensor) -> Tensor {
-        hash(&rows.to_kind(Kind::Double).mm(&self.coefficients)).flatten(0, 1)
+        self.hash(&rows.to_kind(Kind::Double).mm(&self.coefficients)).flatten(0, 1)
     }
 
     /// The hash of each child of each row, and which of these moves are legal, `None` if all are; row by row, move by move.
@@ -112,7 +116,7 @@ impl Moves {
             Table::Slides { targets, changes } => {
                 let blank = blanks(rows);
                 let targets = targets.index_select(0, &blank);
-                let tiles = rows.gather(1, &targets, false).to_kind(Kind::Double);
+                let tiles = rows_of_numbers.gather(1, &targets, false);
                 let sums = rows_of_numbers.mm(&self.coefficients).unsqueeze(2);
                 let changes = changes.index_select(0, &blank).view([-1, 2, self.count]);
                 let sums = sums.addcmul(&tiles.unsqueeze(1), &changes).flatten(1, 2);
@@ -120,7 +124,14 @@ impl Moves {
             }
             Table::Toggles { coefficients, biases, .. } => (biases.addmm(&rows_of_numbers, coefficients), None),
         };
-        (hash(&sums).flatten(0, 1), legal)
+        (self.hash(&sums).flatten(0, 1), legal)
+    }
+
+    /// 64 bits of two exact sums, which lie side by side: `rows × moves` from `rows × (2 · moves)`.
+    fn hash(&self, sums: &Tensor) -> Tensor {
+        let (sums, count) = (sums.to_kind(Kind::Int64), sums.size()[1] / 2);
+        let first = self.offset.addcmul(&sums.narrow(1, 0, count), &self.factors[0]);
+        first.addcmul(&sums.narrow(1, count, count), &self.factors[1])
     }
 
     /// Which moves are legal in each row, `rows × moves`; `None` if all are.
@@ -148,12 +159,6 @@ impl Moves {
 /// The cell of the blank in each row.
 fn blanks(rows: &Tensor) -> Tensor {
     rows.argmin(1, false)
-}
-
-/// 64 bits of two exact sums, which lie side by side: `rows × moves` from `rows × (2 · moves)`.
-fn hash(sums: &Tensor) -> Tensor {
-    let (sums, count) = (sums.to_kind(Kind::Int64), sums.size()[1] / 2);
-    sums.narrow(1, 0, count) * FACTORS[0] + sums.narrow(1, count, count) * FACTORS[1] + OFFSET
 }
 
 #[cfg(test)]

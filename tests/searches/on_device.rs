@@ -44,7 +44,7 @@ impl RowNetwork for Table {
         let values: Vec<f32> = known.iter().map(|(distance, _)| *distance).collect();
         let policy: Vec<f32> = known.iter().flat_map(|(_, policy)| policy).copied().collect();
         let policy = Tensor::from_slice(&policy).view([rows.size()[0], -1]).to_kind(Kind::Float);
-        (Tensor::from_slice(&values), with_policy.then_some(policy))
+        (Tensor::from_slice(&values), with_policy.then(|| policy.log()))
     }
 }
 

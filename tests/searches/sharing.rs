@@ -115,7 +115,7 @@ impl RowNetwork for ErringRows {
         let policy: Vec<f32> =
             bytes.chunks(cells).flat_map(|row| (0..self.moves).map(move |action| probability(row, action))).collect();
         let policy = Tensor::from_slice(&policy).view([rows.size()[0], self.moves as i64]);
-        (Tensor::from_slice(&values), with_policy.then_some(policy))
+        (Tensor::from_slice(&values), with_policy.then(|| policy.log()))
     }
 }
 

@@ -20,7 +20,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             candidates: self.settings.candidates,
             policy: self.settings.policy_weight,
             min_probability: super::candidates::MIN_PROBABILITY,
-            prior: PRIOR_WEIGHT,
+            prior: PRIOR_WEIGHT / PATH_WEIGHT,
             path: PATH_WEIGHT,
         };
         let layers = engine.layers(&row, weights, self.exchange)?;

@@ -1,9 +1,9 @@
 //! The layers of one search on a device.
 
 use super::laps::Laps;
-use super::near_goals::{both, firsts};
+use super::near_goals::firsts;
 use super::sharing::{deliver, fetch, least, owners};
-use super::{Chunk, DeviceEngine, Parts, check_estimate, on_device};
+use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Move;
 use crate::search::Limit;
@@ -18,15 +18,13 @@ use tch::{Kind, Tensor};
 
 /// The fewest and the most slots of the table of evaluated states, 8 bytes each.
 const MIN_SLOTS: u64 = 1 << 10;
-const MAX_SLOTS: u64 = 1 << SLOT_SHIFT;
-
-/// The bits of a hash above this one tell its slot.
-const SLOT_SHIFT: i64 = 32;
+const MAX_SLOTS: u64 = 1 << 32;
 
 /// Hits near the goals that are looked at in one layer: nearly every hit is one, so the first few suffice.
 const MAX_HITS: i64 = 64;
 
-/// How a layer is scored and cut.
+/// How a layer is scored and cut. With a policy prior q = −c·ln p of the move of probability p, the score of a child is
+/// h + `path` · (its parent's score + `prior` · q), and candidates are chosen by h(parent) + q.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::search) struct Weights {
     /// The width.
@@ -35,13 +33,19 @@ pub(in crate::search) struct Weights {
     pub(in crate::search) slots: u64,
     /// Children evaluated in a layer, in widths; 0: all.
     pub(in crate::search) candidates: usize,
-    /// The weight of −ln p, in moves.
+    /// c, in moves.
     pub(in crate::search) policy: f32,
     /// The least probability that counts.
     pub(in crate::search) min_probability: f32,
-    /// The shares of the policy prior and of the parent's score in the score of a child.
     pub(in crate::search) prior: f32,
     pub(in crate::search) path: f32,
+}
+
+/// The factors of the scores, on the device: −c, −c · `prior`, and `path`.
+struct Factors {
+    promise: Tensor,
+    share: Tensor,
+    path: Tensor,
 }
 
 /// A child within some moves of a goal. Hits are ordered by how near they are.
@@ -79,24 +83,25 @@ pub(in crate::search) struct Kept {
 
 /// Children, as columns.
 struct Children {
-    /// Parent times the number of moves, plus move.
+    /// Parent times the number of moves, plus move; empty where it is the child's own index.
     ids: Tensor,
     /// The rank of the parent; empty where no other rank shares the search.
     ranks: Tensor,
     hashes: Tensor,
-    /// The part of a child's score that comes from the policy prior and from its parent's score.
+    /// The parent's score and the policy prior's part, by which a child's score is above its value, but for a factor.
     shares: Tensor,
 }
 
 impl Children {
     fn each(&self, column: impl Fn(&Tensor) -> Tensor) -> Self {
         let Children { ids, ranks, hashes, shares } = self;
-        let ranks = if ranks.numel() > 0 { column(ranks) } else { ranks.shallow_clone() };
-        Children { ids: column(ids), ranks, hashes: column(hashes), shares: column(shares) }
+        let [ids, ranks] = [ids, ranks].map(|part| if part.numel() > 0 { column(part) } else { part.shallow_clone() });
+        Children { ids, ranks, hashes: column(hashes), shares: column(shares) }
     }
 
     fn pick(&self, indices: &Tensor) -> Self {
-        self.each(|column| column.index_select(0, indices))
+        let picked = self.each(|column| column.index_select(0, indices));
+        if self.ids.numel() > 0 { picked } else { Children { ids: indices.shallow_clone(), ..picked } }
     }
 }
 
@@ -110,20 +115,16 @@ pub(in crate::search) struct DeviceLayers<'a> {
     /// Values and scores, f32.
     values: Tensor,
     scores: Tensor,
-    /// The policy priors, `width × moves`, in moves; in half precision on CUDA.
-    priors: Option<Tensor>,
+    /// ln p of the moves, `width × moves`; in half precision on CUDA.
+    policies: Option<Tensor>,
+    factors: Factors,
     chosen: Children,
-    /// The parents of the chosen children, on the parents' ranks, and their moves.
-    parents: Tensor,
-    actions: Tensor,
-    /// Their rows, and their values and priors, chunk by chunk.
+    /// Their rows, and their values and policies, chunk by chunk.
     made: Tensor,
     evaluated: Vec<(Tensor, Option<Tensor>)>,
     /// The hashes of evaluated states, by slot; 0 where there is none.
     known: Tensor,
     chunk: Chunk,
-    /// The number of bits by which a hash is shifted for its slot.
-    shift: Tensor,
     laps: Laps,
 }
 
@@ -143,39 +144,42 @@ impl DeviceEngine {
             let device = parts.network.device();
             let rows = Tensor::from_slice(row).view([1, -1]).to_device(device);
             let hashes = parts.moves.hashes(&rows);
-            let is_own = exchange.owner(host_numbers::<i64>(&hashes)[0] as u64) == exchange.rank();
+            let is_own = host_numbers::<i64>(&owners(exchange, &hashes))[0] == exchange.rank() as i64;
             let slots = 1i64 << weights.slots.clamp(MIN_SLOTS, MAX_SLOTS).ilog2();
             let none = |kind| Tensor::zeros([0], (kind, device));
+            let factor = |factor: f32| Tensor::from(factor).to_device(device);
             let mut layers = DeviceLayers {
                 values: none(Kind::Float),
                 scores: Tensor::zeros([1], (Kind::Float, device)),
-                priors: None,
+                policies: None,
+                factors: Factors {
+                    promise: factor(-weights.policy),
+                    share: factor(-weights.policy * weights.prior),
+                    path: factor(weights.path),
+                },
                 chosen: Children {
                     ids: none(Kind::Int64),
                     ranks: none(Kind::Int64),
                     hashes: none(Kind::Int64),
                     shares: none(Kind::Float),
                 },
-                parents: none(Kind::Int64),
-                actions: none(Kind::Int64),
                 made: rows.narrow(0, 0, 0),
                 evaluated: Vec::new(),
                 known: Tensor::zeros([slots], (Kind::Int64, device)),
                 chunk: Chunk(parts.network.chunk() as i64),
-                shift: Tensor::from(SLOT_SHIFT).to_device(device),
                 laps: Laps::new(device),
                 rows,
                 weights,
                 exchange,
                 parts,
             };
-            (layers.values, layers.priors) = layers.estimates(&layers.rows);
+            (layers.values, layers.policies) = layers.estimates(&layers.rows);
             layers.note_known(&hashes);
             if !is_own {
                 layers.rows = layers.rows.narrow(0, 0, 0);
                 layers.values = layers.values.narrow(0, 0, 0);
                 layers.scores = layers.scores.narrow(0, 0, 0);
-                layers.priors = layers.priors.map(|priors| priors.narrow(0, 0, 0));
+                layers.policies = layers.policies.map(|policies| policies.narrow(0, 0, 0));
             }
             layers
         })
@@ -193,7 +197,7 @@ impl DeviceLayers<'_> {
         if self.rows.device().is_cuda() {
             return 0;
         }
-        let numbers = self.known.numel() + 2 * self.priors.as_ref().map_or(0, Tensor::numel);
+        let numbers = self.known.numel() + 2 * self.policies.as_ref().map_or(0, Tensor::numel);
         (8 * numbers + 2 * self.rows.numel()) as u64
     }
 
@@ -207,25 +211,27 @@ impl DeviceLayers<'_> {
             self.laps.restart();
             let (hashes, legal) = self.parts.moves.child_hashes(&self.rows);
             self.laps.end("hash children");
-            let (children, promises) = if self.exchange.is_alone() {
-                self.children(&hashes, &both(self.is_new(&hashes), legal.as_ref()))
+            let (children, promises) = self.children(hashes);
+            let (children, promises, is_out) = if self.exchange.is_alone() {
+                let is_known = self.is_known(&children.hashes);
+                // A child is left out if it is known or not legal.
+                let is_out = legal.map_or_else(|| is_known.shallow_clone(), |legal| is_known.ge_tensor(&legal));
+                (children, promises, is_out)
             } else {
-                let is_legal = legal.unwrap_or_else(|| hashes.not_equal(0));
-                let (children, promises) = self.delivered(self.children(&hashes, &is_legal))?;
-                let new = self.is_new(&children.hashes).nonzero().flatten(0, 1);
-                (children.pick(&new), promises.index_select(0, &new))
+                let (children, promises) = self.delivered(&children, &promises, legal)?;
+                let is_known = self.is_known(&children.hashes);
+                (children, promises, is_known)
             };
-            let is_limited = candidates > 0 && self.priors.is_some();
+            let left = promises.numel() as u64 - count_of(&is_out) as u64;
+            let promises = promises.masked_fill(&is_out, f64::INFINITY);
+            let is_limited = candidates > 0 && self.policies.is_some();
             let count = if is_limited { candidates.saturating_mul(n) as u64 } else { u64::MAX };
-            let (order, cut_off) = least(self.exchange, &promises, &children.hashes, count, true)?;
+            let (order, _, cut_off) = least(self.exchange, (&promises, left), &children.hashes, count, true)?;
             self.laps.end("choose candidates");
             let firsts = firsts(&children.hashes.index_select(0, &order));
             let children = children.pick(&order.index_select(0, &firsts));
             let count = children.ids.size()[0].min(i64::try_from(budget).unwrap_or(i64::MAX));
             self.chosen = children.each(|column| column.narrow(0, 0, count));
-            let moves = self.parts.moves.count;
-            self.parents = self.chosen.ids.divide_scalar_mode(moves, "floor");
-            self.actions = self.chosen.ids.remainder(moves);
             self.laps.end("drop equal ones");
             let hits = self.hits();
             self.laps.end("look up goals");
@@ -235,24 +241,35 @@ impl DeviceLayers<'_> {
         })?
     }
 
-    /// The children of the layer for which a mask holds, and what candidates are chosen by: h(parent) − c·ln p, or the parent's
-    /// score without move probabilities.
-    fn children(&self, hashes: &Tensor, mask: &Tensor) -> (Children, Tensor) {
-        let Weights { prior, path, .. } = self.weights;
-        let (scores, moves) = (self.scores.unsqueeze(1), self.parts.moves.count);
-        let (promises, shares) = match &self.priors {
-            Some(priors) => (self.values.unsqueeze(1) + priors, &scores * f64::from(path) + priors * f64::from(prior)),
-            None => (scores.repeat([1, moves]), (scores * f64::from(path)).repeat([1, moves])),
+    /// All children of the layer, legal or not, and what candidates are chosen by: h(parent) − c·ln p, or the parent's score
+    /// without move probabilities.
+    fn children(&self, hashes: Tensor) -> (Children, Tensor) {
+        let (values, scores) = (self.values.unsqueeze(1), self.scores.unsqueeze(1));
+        let (promises, shares) = match &self.policies {
+            Some(policies) => {
+                (values.addcmul(policies, &self.factors.promise), scores.addcmul(policies, &self.factors.share))
+            }
+            None => {
+                let scores = scores.repeat([1, self.parts.moves.count]);
+                (scores.shallow_clone(), scores)
+            }
         };
-        let ids = mask.nonzero().flatten(0, 1);
-        let part = |all: &Tensor| all.index_select(0, &ids);
-        let (promises, shares) = (part(&promises.flatten(0, 1)), part(&shares.flatten(0, 1)));
-        (Children { ranks: ids.narrow(0, 0, 0), hashes: part(hashes), shares, ids }, promises)
+        let none = hashes.narrow(0, 0, 0);
+        let shares = shares.flatten(0, 1);
+        (Children { ids: none.shallow_clone(), ranks: none, hashes, shares }, promises.flatten(0, 1))
     }
 
-    /// The children of all ranks whose states this rank owns, and what candidates are chosen by.
-    fn delivered(&self, (children, promises): (Children, Tensor)) -> Result<(Children, Tensor), HeuristicError> {
-        let Children { ids, hashes, shares, .. } = children;
+    /// The legal children of all ranks whose states this rank owns, and what candidates are chosen by.
+    fn delivered(
+        &self,
+        children: &Children,
+        promises: &Tensor,
+        legal: Option<Tensor>,
+    ) -> Result<(Children, Tensor), HeuristicError> {
+        let all = || children.hashes.ones_like();
+        let legal = legal.unwrap_or_else(all).nonzero().flatten(0, 1);
+        let Children { ids, hashes, shares, .. } = children.pick(&legal);
+        let promises = promises.index_select(0, &legal);
         let numbers = Tensor::stack(&[promises, shares], 1).view_dtype(Kind::Int64).flatten(0, 1);
         let to = owners(self.exchange, &hashes);
         let (records, ranks) = deliver(self.exchange, &Tensor::stack(&[ids, hashes, numbers], 1), &to)?;
@@ -292,11 +309,14 @@ impl DeviceLayers<'_> {
     ) -> Result<(), Interrupt> {
         self.laps.restart();
         self.made = on_device(|| {
+            let Children { ids, ranks, .. } = &self.chosen;
+            let moves = self.parts.moves.count;
+            let (parents, actions) = (ids.divide_scalar_mode(moves, "floor"), ids.remainder(moves));
             let rows = match self.exchange.is_alone() {
-                true => self.rows.index_select(0, &self.parents),
-                false => fetch(self.exchange, &self.rows, &self.chosen.ranks, &self.parents)?,
+                true => self.rows.index_select(0, &parents),
+                false => fetch(self.exchange, &self.rows, ranks, &parents)?,
             };
-            Ok::<_, HeuristicError>(self.parts.moves.children(&rows, &self.actions))
+            Ok::<_, HeuristicError>(self.parts.moves.children(&rows, &actions))
         })??;
         self.laps.end("make children");
         let count = self.made.size()[0];
@@ -327,37 +347,34 @@ impl DeviceLayers<'_> {
     /// If the device or the exchange fails, or an estimate is not finite.
     pub(in crate::search) fn keep(&mut self) -> Result<Kept, HeuristicError> {
         on_device(|| {
-            let (values, priors): (Vec<_>, Vec<_>) = self.evaluated.drain(..).unzip();
+            let (values, policies): (Vec<_>, Vec<_>) = self.evaluated.drain(..).unzip();
             let values = joined(values, &self.values);
-            let priors = self.priors.as_ref().map(|like| joined(priors.into_iter().flatten().collect(), like));
-            let nearest = match values.size()[0] {
-                0 => None,
-                // The sum finds any value that is not finite.
-                _ => {
-                    let numbers = Tensor::stack(&[values.min(), values.sum(Kind::Double).to_kind(Kind::Float)], 0);
-                    host_values(&numbers).into_iter().reduce(|least, sum| if sum.is_finite() { least } else { sum })
-                }
-            };
+            let policies = self.policies.as_ref().map(|like| joined(policies.into_iter().flatten().collect(), like));
+            let nearest = (values.numel() > 0).then(|| {
+                let (least, most) = values.aminmax(0, false);
+                let [least, most] = [least, most].map(|value| AsyncDownload::begin(&value));
+                let [least, most] = [least, most].map(|value| host_values(&value.end())[0]);
+                if most.is_finite() { least } else { most }
+            });
             nearest.map_or(Ok(()), check_estimate)?;
-            let scores = &values + &self.chosen.shares;
-            let (kept, cut_off) =
-                least(self.exchange, &scores, &self.chosen.hashes, self.weights.n.max(1) as u64, false)?;
+            let scores = values.addcmul(&self.chosen.shares, &self.factors.path);
+            let (n, all) = (self.weights.n.max(1) as u64, scores.numel() as u64);
+            let (kept, scores, cut_off) = least(self.exchange, (&scores, all), &self.chosen.hashes, n, false)?;
             let part = |all: &Tensor| all.index_select(0, &kept);
-            let parents = AsyncDownload::begin(&part(&self.parents).to_kind(Kind::Int));
-            let actions = AsyncDownload::begin(&part(&self.actions).to_kind(Kind::Uint8));
+            let ids = AsyncDownload::begin(&part(&self.chosen.ids));
             let owners: Vec<i64> = match self.exchange.is_alone() {
                 true => Vec::new(),
                 false => host_numbers(&part(&self.chosen.ranks)),
             };
             self.rows = part(&self.made);
             self.values = part(&values);
-            self.scores = part(&scores);
-            self.priors = priors.map(|priors| part(&priors));
-            let parents: Vec<i32> = host_numbers(&parents.end());
+            self.scores = scores;
+            self.policies = policies.map(|policies| part(&policies));
+            let (ids, moves): (Vec<i64>, _) = (host_numbers(&ids.end()), self.parts.moves.count);
             self.laps.end("keep the best");
             Ok(Kept {
-                parents: parents.into_iter().map(|parent| parent as NodeId).collect(),
-                moves: host_numbers(&actions.end()),
+                parents: ids.iter().map(|id| (id / moves) as NodeId).collect(),
+                moves: ids.iter().map(|id| (id % moves) as Move).collect(),
                 owners: owners.into_iter().map(|rank| rank as u16).collect(),
                 nearest,
                 cut_off,
@@ -365,24 +382,24 @@ impl DeviceLayers<'_> {
         })?
     }
 
-    /// Values of rows, never negative, and policy priors, if the network has move probabilities and they are used.
+    /// Values of rows, never negative, and ln p of the moves, if the network has move probabilities and they are used.
     fn estimates(&self, rows: &Tensor) -> (Tensor, Option<Tensor>) {
         let network = &self.parts.network;
-        let Weights { candidates, policy, min_probability, .. } = self.weights;
+        let Weights { candidates, min_probability, .. } = self.weights;
         let (values, policies) = network.evaluate(rows, candidates > 0 && network.has_policy());
         let kind = if network.device().is_cuda() { Kind::Half } else { Kind::Float };
-        let prior = |p: Tensor| (p.clamp_min(f64::from(min_probability)).log() * -f64::from(policy)).to_kind(kind);
-        (values.clamp_min(0.0), policies.map(prior))
+        let least = f64::from(min_probability).ln();
+        (values.clamp_min(0.0), policies.map(|policies| policies.clamp_min(least).to_kind(kind)))
     }
 
-    /// The slot of each hash, by its upper half.
+    /// The slot of each hash, by its lower bits; the rank that owns it follows from the others.
     fn slots(&self, hashes: &Tensor) -> Tensor {
-        hashes.bitwise_right_shift(&self.shift).bitwise_and(self.known.size()[0] - 1)
+        hashes.bitwise_and(self.known.size()[0] - 1)
     }
 
-    /// Whether states with these hashes are not known to be evaluated.
-    fn is_new(&self, hashes: &Tensor) -> Tensor {
-        self.known.index_select(0, &self.slots(hashes)).ne_tensor(hashes)
+    /// Whether states with these hashes are known to be evaluated.
+    fn is_known(&self, hashes: &Tensor) -> Tensor {
+        self.known.index_select(0, &self.slots(hashes)).eq_tensor(hashes)
     }
 
     /// Adds hashes, all different, to the evaluated states. Of several in one slot, the greatest stays, whatever the order in

@@ -1,7 +1,7 @@
 //! Searches whose states lie on a device, as tensors: every step is an operation of libtorch, so that a GPU is never idle,
 //! and the CPU runs the same code. A beam:
 //!
-//! - A layer is a tensor of bytes, `width × cells`, with a value, a score and the policy priors of each state.
+//! - A layer is a tensor of bytes, `width × cells`, with a value, a score and the move probabilities of each state.
 //! - The 64-bit hashes of all children come from the rows of their parents, before any child is made: see `tensors::moves`. Illegal
 //!   moves, and children that were evaluated before, are left out.
 //! - The most promising children are chosen by one top-k; of equal ones, the most promising stays. Only these are made and
@@ -28,12 +28,12 @@ use crate::puzzle::Puzzle;
 use crate::search::exchange::Alone;
 use crate::search::limits::Interrupt;
 use crate::tensors::moves::Moves;
-use crate::tensors::{caught, is_out_of_memory, no_grad};
+use crate::tensors::{caught, host_numbers, is_out_of_memory, no_grad};
 use layers::Weights;
 use near_goals::NearGoals;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 mod laps;
 pub(super) mod layers;
@@ -55,8 +55,8 @@ pub trait RowNetwork: Send {
     /// The number of rows that should be evaluated at once.
     fn chunk(&self) -> usize;
 
-    /// Evaluates rows of symbols, `states × cells` bytes: the cost-to-go of each, f32, which may be negative; and the move
-    /// probabilities, f32, `states × moves`, if they are asked for.
+    /// Evaluates rows of symbols, `states × cells` bytes: the cost-to-go of each, f32, which may be negative; and the
+    /// natural logarithms of the move probabilities, f32, `states × moves`, if they are asked for.
     ///
     /// # Panics
     /// As libtorch does, if the device fails.
@@ -145,6 +145,11 @@ impl std::fmt::Debug for DeviceEngine {
     }
 }
 
+/// How many of the flags are set. Waits for the device.
+fn count_of(flags: &Tensor) -> i64 {
+    host_numbers::<i64>(&flags.sum(Kind::Int64))[0]
+}
+
 /// Lets the threads of libtorch's operations on the CPU sleep soon after each of them, in the whole process from now on. libgomp's
 /// threads spin for milliseconds by default, on the cores that the network needs, unless there are more of them than cores. A second
 /// team, which always sleeps, makes them more where an operation uses more than half of the cores.
@@ -152,7 +157,7 @@ fn calm_threads() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let sleep = || {
-            drop(Tensor::zeros([1 << 20], (tch::Kind::Float, tch::Device::Cpu)).sum(tch::Kind::Float));
+            drop(Tensor::zeros([1 << 20], (Kind::Float, tch::Device::Cpu)).sum(Kind::Float));
             loop {
                 thread::park();
             }

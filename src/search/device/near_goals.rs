@@ -5,7 +5,7 @@ use tch::{Kind, Tensor};
 
 /// The states near the goals.
 pub(super) struct NearGoals {
-    /// Their hashes, in ascending order.
+    /// Their hashes, in ascending order, and the greatest number, so that every hash has its place before the end.
     hashes: Tensor,
     /// The number of moves to the nearest goal, of each.
     depths: Tensor,
@@ -18,7 +18,9 @@ impl NearGoals {
     /// among the moves, so that a state is as far from a goal as the goal is from it.
     pub(super) fn new(moves: &Moves, goals: &Tensor, max_depth: u32, most: usize) -> Self {
         let (mut rows, mut layer) = unique(goals, &moves.hashes(goals));
-        let mut found = NearGoals { depths: Tensor::zeros_like(&layer), hashes: layer.shallow_clone(), depth: 0 };
+        let end = layer.new_full([1], i64::MAX, (Kind::Int64, layer.device()));
+        let depths = layer.zeros_like().pad([0, 1], "constant", f64::from(u8::MAX));
+        let mut found = NearGoals { hashes: Tensor::cat(&[&layer, &end], 0), depths, depth: 0 };
         while found.depth < max_depth && layer.size()[0] > 0 {
             // The next layer has about as many times more states.
             let (hashes, legal) = moves.child_hashes(&rows);
@@ -46,8 +48,7 @@ impl NearGoals {
     /// Whether states with these hashes are near the goals, and their places in the table, which mean nothing where they are
     /// not.
     fn find(&self, hashes: &Tensor) -> (Tensor, Tensor) {
-        let last = self.hashes.size()[0] - 1;
-        let places = hashes.searchsorted(&self.hashes, false, false, "left", None::<&Tensor>).clamp_max(last);
+        let places = hashes.searchsorted(&self.hashes, false, false, "left", None::<&Tensor>);
         (self.hashes.index_select(0, &places).eq_tensor(hashes), places)
     }
 
@@ -130,6 +131,6 @@ mod tests {
     #[test]
     fn the_depth_follows_the_limit() {
         let found = near(&Cube3, 9, 2000);
-        assert_eq!((found.depth, found.hashes.size()[0]), (3, 1 + 12 + 114 + 1068));
+        assert_eq!((found.depth, found.hashes.size()[0]), (3, 1 + 12 + 114 + 1068 + 1));
     }
 }

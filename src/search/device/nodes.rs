@@ -1,7 +1,7 @@
 //! The nodes of a best-first search on a device.
 
 use super::near_goals::{both, unique};
-use super::{Chunk, DeviceEngine, Parts, check_estimate, on_device};
+use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move};
 use crate::search::Limit;
@@ -432,9 +432,4 @@ impl DeviceNodes<'_> {
             (before - self.count) as u64
         })
     }
-}
-
-/// How many of the flags are set. Waits for the device.
-fn count_of(flags: &Tensor) -> i64 {
-    host_numbers::<i64>(&flags.sum(Kind::Int64))[0]
 }

@@ -9,28 +9,30 @@ use tch::{Device, Kind, Tensor};
 /// The bits of a number and of the hash that orders equal numbers.
 const KEY_BITS: u32 = 96;
 
-/// The indices of the `count` least numbers of all ranks on this rank, in ascending order if `sorted`, and whether others are left
-/// out. Hashes tell which of equal numbers is less where several ranks share the search.
+/// The `count` least of the finite numbers of all ranks, as far as they are on this rank: their indices, in ascending order if
+/// `sorted`, and the numbers; and whether others are left out. This rank has `own` finite numbers. Hashes tell which of equal
+/// numbers is less where several ranks share the search.
 ///
 /// # Errors
 /// If the exchange fails.
 pub(super) fn least(
     exchange: &dyn Exchange,
-    numbers: &Tensor,
+    (plain, own): (&Tensor, u64),
     hashes: &Tensor,
     count: u64,
     sorted: bool,
-) -> Result<(Tensor, bool), HeuristicError> {
-    let own = numbers.size()[0];
-    let all: u64 = exchange.gather(own as u64)?.iter().sum();
+) -> Result<(Tensor, Tensor, bool), HeuristicError> {
+    let all: u64 = exchange.gather(own)?.iter().sum();
     let is_cut = all > count;
     if !is_cut && sorted {
-        return Ok((numbers.argsort_stable(true, 0, false), is_cut));
+        let (numbers, order) = plain.sort_stable(true, 0, false);
+        return Ok((order.narrow(0, 0, own as i64), numbers.narrow(0, 0, own as i64), is_cut));
     }
     if !is_cut || exchange.is_alone() {
-        return Ok((numbers.topk(own.min(i64::try_from(count).unwrap_or(i64::MAX)), 0, false, sorted).1, is_cut));
+        let (numbers, least) = plain.topk(own.min(count) as i64, 0, false, sorted);
+        return Ok((least, numbers, is_cut));
     }
-    let numbers = ordered(numbers);
+    let numbers = ordered(plain);
     let digit = |numbers: &Tensor, hashes: &Tensor, from: u32| {
         let from = i64::from(from);
         let bits = match from - 64 {
@@ -59,7 +61,8 @@ pub(super) fn least(
     let is_least = numbers.less(number).logical_or(&numbers.eq(number).logical_and(&is_before));
     let least = is_least.nonzero().flatten(0, 1);
     let order = numbers.index_select(0, &least).argsort_stable(true, 0, false);
-    Ok((least.index_select(0, &order), true))
+    let least = least.index_select(0, &order);
+    Ok((least.shallow_clone(), plain.index_select(0, &least), true))
 }
 
 /// The bits of f32 numbers as integers below 2³² in the same order.
@@ -68,9 +71,10 @@ fn ordered(numbers: &Tensor) -> Tensor {
     (&bits + (1i64 << 31)).where_self(&bits.ge(0), &bits.bitwise_not())
 }
 
-/// The rank that owns each hash.
+/// The rank that owns each hash, by its upper half.
 pub(super) fn owners(exchange: &dyn Exchange, hashes: &Tensor) -> Tensor {
-    (hashes.bitwise_and(i64::from(u32::MAX)) * exchange.size() as i64).bitwise_right_shift_tensor_scalar(32)
+    let upper = hashes.bitwise_right_shift_tensor_scalar(32).bitwise_and(i64::from(u32::MAX));
+    (upper * exchange.size() as i64).bitwise_right_shift_tensor_scalar(32)
 }
 
 /// Sends each row to a rank. Returns the rows that all ranks have sent to this one, and the rank of each.
