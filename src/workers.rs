@@ -30,7 +30,7 @@ pub(crate) fn cores() -> usize {
 /// If a job panics.
 pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
     thread::scope(move |scope| {
-        // If a thread cannot be started, dropping `own` ends the wait of the jobs.
+        // If a thread cannot be started, dropping `own` ends the jobs that wait for it.
         let own = own;
         let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(job)).collect();
         own(&|| threads.iter().all(|thread| thread.is_finished()));

@@ -64,6 +64,24 @@ impl Estimates {
             (_, None) => (),
         }
     }
+
+    /// Takes the estimates of the first states; all of them without a copy.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub(crate) fn split_front(&mut self, count: usize) -> Estimates {
+        let rest = self.values.split_off(count);
+        let values = std::mem::replace(&mut self.values, rest);
+        let policy = self.policy.take().map(|all| {
+            if all.nrows() == count {
+                return all;
+            }
+            let (first, rest) = all.view().split_at(Axis(0), count);
+            self.policy = Some(rest.to_owned());
+            first.to_owned()
+        });
+        Estimates { values, policy }
+    }
 }
 
 /// The estimates that a search needs of the states that it submits.
@@ -127,8 +145,8 @@ pub trait Heuristic<S>: Send {
     /// If nothing is in flight: that is a mistake in the search.
     fn collect(&mut self) -> Result<Estimates, HeuristicError>;
 
-    /// The same heuristic for a search on another thread, without a second copy of its tables or its network; `None` where it
-    /// serves one search at a time.
+    /// The same heuristic for a search on another thread, without a second copy of its tables or its network; `None`, always, where
+    /// it serves one search at a time.
     fn share(&self) -> Option<Box<dyn Heuristic<S>>> {
         None
     }

@@ -70,7 +70,7 @@ impl ChunkEvaluator {
             let may_begin = in_flight.len() < self.max_in_flight();
             let is_done = |(_, pass): &(Joined, Pass)| pass.as_ref().map_or(true, |pass| pass.is_done());
             if may_begin && !waiting.is_empty() {
-                let joined = Joined::next(&mut waiting, chunk);
+                let joined = Joined::next(&mut waiting, chunk.min(self.max_rows));
                 let pass = self.begin(&joined);
                 in_flight.push_back((joined, pass));
             } else if may_begin && !in_flight.front().is_some_and(is_done) {
@@ -198,15 +198,20 @@ impl Joined {
             count <= chunk
         };
         let next = waiting.iter().take_while(fits).count().max(1);
-        let (rows, requests): (Vec<_>, Vec<_>) = waiting
+        let (mut rows, requests): (Vec<_>, Vec<_>) = waiting
             .drain(..next)
             .map(|Request { rows, query, reply }| {
                 let count = rows.nrows();
                 (rows, (count, query, reply))
             })
             .unzip();
-        let views: Vec<_> = rows.iter().map(Array2::view).collect();
-        let rows = concatenate(Axis(0), &views).expect("rows of one puzzle");
+        let rows = match rows.len() {
+            1 => rows.swap_remove(0),
+            _ => {
+                let views: Vec<_> = rows.iter().map(Array2::view).collect();
+                concatenate(Axis(0), &views).expect("rows of one puzzle")
+            }
+        };
         let with_policy = requests.iter().any(|(_, query, _)| *query == Query::ValuesAndPolicy);
         let query = if with_policy { Query::ValuesAndPolicy } else { Query::Values };
         Joined { rows, query, requests }
@@ -214,18 +219,14 @@ impl Joined {
 
     /// Sends each request its part.
     fn reply(self, estimates: Result<Estimates, String>) {
-        let estimates = estimates.map_err(HeuristicError);
-        let mut first = 0;
+        let mut estimates = estimates.map_err(HeuristicError);
         for (count, query, reply) in self.requests {
-            let rows = first..first + count;
-            first = rows.end;
-            let part = estimates.as_ref().map_err(HeuristicError::clone).map(|all| Estimates {
-                values: all.values[rows.clone()].to_vec(),
-                policy: match query {
-                    Query::Values => None,
-                    Query::ValuesAndPolicy => all.policy.as_ref().map(|all| all.slice(s![rows, ..]).to_owned()),
-                },
-            });
+            let part = match &mut estimates {
+                Ok(rest) => Ok(rest.split_front(count)),
+                Err(error) => Err(error.clone()),
+            };
+            let part =
+                part.map(|part| Estimates { policy: part.policy.filter(|_| query == Query::ValuesAndPolicy), ..part });
             // A search that is gone needs no estimates.
             let _ = reply.send(part.and_then(checked));
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the messages, and of the rule which rank owns a state. Ranks of different versions cannot work together.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Bits of a key that a round of histograms tells apart.
 pub(super) const DIGIT: u32 = 12;
@@ -118,8 +118,8 @@ impl dyn Exchange + '_ {
         }
     }
 
-    /// The rank that owns a state, by the lower half of its hash; tables take the upper half and the lowest bits. A change of
-    /// this rule is a new [`VERSION`].
+    /// The rank that owns a state, by the lower half of its hash; tables take the upper half and the lowest bits. Layers on a
+    /// device have a rule of their own: see `search::device`. A change of either rule is a new [`VERSION`].
     pub fn owner(&self, hash: u64) -> usize {
         ((u64::from(hash as u32) * self.size() as u64) >> 32) as usize
     }

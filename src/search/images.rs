@@ -5,8 +5,8 @@
 //! - A later image is searched only for solutions cheaper than the best so far, which helps a beam.
 //! - One after the other, the limits hold for all images together.
 //! - Together, each image is searched on its own thread with an equal share of the limits; where the search has a quick
-//!   [first pass](Search::first_pass), all look for a cheaper solution than that of the first image. States that these
-//!   searches submit at about the same time are evaluated in one pass, so that a device works on one image while the
+//!   [first pass](Search::first_pass), all look for a cheaper solution than that of the first image. States of
+//!   theirs that wait while the network is busy are evaluated in one pass, and a device works on one image while the
 //!   children of another are made. The solution does not depend on the speed of the threads, as long as an estimate does
 //!   not depend on the states evaluated with it; the last bits of a network's estimate on a GPU may.
 
@@ -22,7 +22,8 @@ pub struct ImageSearch<P: Puzzle> {
     pub search: Box<dyn Search<P>>,
     /// The number of images, at least 1.
     pub count: usize,
-    /// Whether they are searched at the same time. A search that several processes share takes one after the other.
+    /// Whether they are searched at the same time. A search that several processes share, or with a heuristic that serves one
+    /// search at a time, takes one after the other.
     pub together: bool,
 }
 
@@ -42,8 +43,8 @@ impl<P: Puzzle> Search<P> for ImageSearch<P> {
         if images.is_empty() {
             images.push(SymmetricImage::identity(*start, puzzle.move_count()));
         }
-        let is_together = self.together && control.exchange().is_alone() && heuristic.share().is_some();
-        let at_once = if is_together { images.len() } else { 1 };
+        let may_share = self.together && control.exchange().is_alone() && heuristic.share().is_some();
+        let at_once = if may_share { images.len() } else { 1 };
         let mut best: Option<SearchResult> = None;
         let mut stats = Stats::default();
         let mut is_decided = false;

@@ -10,6 +10,8 @@ use crate::search::device::layers::{DeviceLayers, Hit, Weights};
 use crate::search::limits::Interrupt;
 use crate::search::{Control, Limit};
 
+const _: () = assert!(PATH_WEIGHT > 0.0, "scores on a device are multiples of it");
+
 impl<'a, P: Puzzle> BeamRun<'a, P> {
     /// Makes the first layer on the device.
     pub(super) fn begin_on_device(&mut self, engine: &'a DeviceEngine) -> Result<DeviceLayers<'a>, HeuristicError> {

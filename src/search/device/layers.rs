@@ -88,7 +88,7 @@ struct Children {
     /// The rank of the parent; empty where no other rank shares the search.
     ranks: Tensor,
     hashes: Tensor,
-    /// The parent's score and the policy prior's part, by which a child's score is above its value, but for a factor.
+    /// The parent's score plus `prior` · q. The score of a child is its value plus `path` times this.
     shares: Tensor,
 }
 
@@ -174,6 +174,7 @@ impl DeviceEngine {
                 parts,
             };
             (layers.values, layers.policies) = layers.estimates(&layers.rows);
+            check_estimate(host_values(&layers.values)[0])?;
             layers.note_known(&hashes);
             if !is_own {
                 layers.rows = layers.rows.narrow(0, 0, 0);
@@ -181,8 +182,8 @@ impl DeviceEngine {
                 layers.scores = layers.scores.narrow(0, 0, 0);
                 layers.policies = layers.policies.map(|policies| policies.narrow(0, 0, 0));
             }
-            layers
-        })
+            Ok(layers)
+        })?
     }
 }
 

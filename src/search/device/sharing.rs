@@ -9,9 +9,9 @@ use tch::{Device, Kind, Tensor};
 /// The bits of a number and of the hash that orders equal numbers.
 const KEY_BITS: u32 = 96;
 
-/// The `count` least of the finite numbers of all ranks, as far as they are on this rank: their indices, in ascending order if
-/// `sorted`, and the numbers; and whether others are left out. This rank has `own` finite numbers. Hashes tell which of equal
-/// numbers is less where several ranks share the search.
+/// The `count` least numbers of all ranks, infinite ones excluded. Returns the indices of those on this rank, in ascending order
+/// of the numbers if `sorted`; the numbers themselves; and whether others were left out. `own` numbers of this rank are finite.
+/// Hashes tell which of equal numbers is less where several ranks share the search.
 ///
 /// # Errors
 /// If the exchange fails.
