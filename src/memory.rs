@@ -84,12 +84,16 @@ fn field(path: &str, name: &str) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
+/// Addresses that are mapped beside what is used: the C library reserves 64 MiB for the blocks of a thread, and takes 64 MiB more
+/// at a time ([`keep_freed`]).
+const UNUSED_ADDRESSES: u64 = 128 << 20;
+
 /// The rest of the limit of this process's address space, if it has one.
 fn address_space() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
-    Some(limit.saturating_sub(field("/proc/self/status", "VmSize:")?))
+    Some(limit.saturating_sub(field("/proc/self/status", "VmSize:")? + UNUSED_ADDRESSES))
 }
 
 /// The smallest rest of the memory limits of this process's control groups, version 2 or 1.

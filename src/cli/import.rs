@@ -3,6 +3,7 @@
 use super::contest::{STATES, Table};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::files::write_whole;
+use crate::json;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::permutation::Description;
 use crate::registry::included;
@@ -139,21 +140,25 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, String)> {
 fn kinds_of_table(table: &Table) -> Result<Vec<Kind>> {
     let [name, moves] = [table.column(&["puzzle_type"])?, table.column(&["allowed_moves"])?];
     let kind = |(line, row): &(u64, Vec<String>)| {
-        let object: Map<String, Value> = serde_json::from_str(&row[moves].replace('\'', "\""))
-            .with_context(|| format!("line {line}: allowed_moves is no dictionary of lists"))?;
-        Ok(Kind { name: row[name].clone(), moves: moves_of(&object)?, goal: None })
+        let value = json::from_slice(row[moves].replace('\'', "\"").as_bytes());
+        let in_line = || format!("line {line}: allowed_moves is no dictionary of lists");
+        let value = value.with_context(in_line)?;
+        Ok(Kind { name: row[name].clone(), moves: moves_of(value.as_object().with_context(in_line)?)?, goal: None })
     };
     table.rows.iter().map(kind).collect()
 }
 
 /// The puzzle of a contest of CayleyPy: `generators` by name, or `actions` with `names`, and the `central_state`.
 fn kind_of_json(bytes: &[u8], name: String) -> Result<Kind> {
-    let object: Map<String, Value> = serde_json::from_slice(bytes)?;
+    let value = json::from_slice(bytes)?;
+    let object = value.as_object().context("expected an object")?;
     let moves = match (object.get("generators"), object.get("actions"), object.get("names")) {
         (Some(Value::Object(generators)), ..) => moves_of(generators)?,
         (_, Some(Value::Array(actions)), Some(Value::Array(names))) if actions.len() == names.len() => {
             let names = names.iter().map(|name| name.as_str().unwrap_or_default().to_owned());
-            moves_of(&names.zip(actions.iter().cloned()).collect())?
+            let moves: Map<String, Value> = names.zip(actions.iter().cloned()).collect();
+            ensure!(moves.len() == actions.len(), "\"names\" has a name twice");
+            moves_of(&moves)?
         }
         _ => bail!("expected \"generators\", an object of permutations, or \"actions\" and \"names\""),
     };

@@ -41,6 +41,8 @@ impl Visitor for WritePage<'_> {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let puzzle = &**entry.puzzle();
         let Args { instance, solution, out, .. } = self.0;
+        // How a solution is read may depend on the instance, which is refused first.
+        puzzle.parse(instance).or_input()?;
         let moves = puzzle.parse_solution(instance, solution).context("the solution").or_input()?;
         let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?;
         if let Some(reading) = puzzle.read_as(instance) {

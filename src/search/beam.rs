@@ -342,10 +342,13 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let mut queue = ChunkQueue::new(heuristic, self.query);
         let mut children = std::mem::take(&mut self.layer_buffer);
         let policy = if self.query == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
-        children.reset_with_estimates(self.likely_children(&candidates), policy);
-        let mut limit = None;
+        let likely = self.likely_children(&candidates);
+        // Before the memory is taken: where addresses are limited, the program would end.
+        let mut limit = control.reached(&|| self.bytes() + Layer::<P::State>::bytes_for(likely, policy));
+        children.reset_with_estimates(if limit.is_none() { likely } else { 0 }, policy);
         let block = if queue.max_in_flight > 0 { queue.chunk.clamp(MIN_BLOCK, MAX_BLOCK) } else { MAX_BLOCK };
         for parents in self.blocks(block, &candidates)? {
+            let parents = if limit.is_some() { 0..0 } else { parents };
             match self.generate(parents, &candidates, &mut children, &mut queue, control) {
                 Ok(()) => {}
                 Err(Interrupt::Limit(reached)) => limit = Some(reached),

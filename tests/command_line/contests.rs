@@ -145,6 +145,12 @@ fn files_that_are_none_of_a_contest_are_refused() {
     assert!(refused(&words).contains("contests have no name for the move"));
     let words = ["bench", "--heuristic", "zero", "--search", "bfs", "--format", "submission", &plain];
     assert!(refused(&words).contains("the instances have no ids"));
-    fs::write(path("info.json"), r#"{"generators": {"a": [0, 0]}}"#).expect("a file");
-    assert!(refused(&["import", &path("info.json"), &table]).contains("no permutation"));
+    for (text, reason) in [
+        (r#"{"generators": {"a": [0, 0]}}"#, "no permutation"),
+        (r#"{"generators": {"a": [1, 0], "a": [0, 1]}}"#, "\"a\" is given twice"),
+        (r#"{"actions": [[1, 0], [0, 1]], "names": ["a", "a"]}"#, "a name twice"),
+    ] {
+        fs::write(path("info.json"), text).expect("a file");
+        assert!(refused(&["import", &path("info.json"), &table]).contains(reason), "{text}");
+    }
 }

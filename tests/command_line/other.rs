@@ -145,5 +145,7 @@ fn a_page_is_written_where_it_is_asked_for() {
         let message = refused(&words);
         assert!(message.contains(named), "{words:?}: {message}");
     }
+    let message = refused(&["view", "--puzzle", "cube4", &"U".repeat(96), "R"]);
+    assert!(!message.contains("solution"), "the instance is to blame: {message}");
     assert_eq!(fs::read_to_string(&page).expect("a page"), before, "what is refused writes nothing");
 }

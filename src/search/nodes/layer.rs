@@ -142,6 +142,11 @@ impl<S: Copy> Layer<S> {
         reset(&mut self.policy, count * moves);
     }
 
+    /// The memory that [`Layer::reset_with_estimates`] needs, in bytes.
+    pub fn bytes_for(count: usize, moves: usize) -> u64 {
+        (count * (size_of::<S>() + 17 + 4 * (2 + moves))) as u64
+    }
+
     /// Drops all children, which have no estimates yet, but the first `count`.
     pub fn truncate(&mut self, count: usize) {
         self.states.truncate(count);
