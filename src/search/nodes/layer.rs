@@ -184,3 +184,15 @@ fn reset<T>(column: &mut Vec<T>, count: usize) {
         column.reserve_exact(count);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_layer_is_known_before_it_is_taken() {
+        let mut layer = Layer::<[u64; 3]>::default();
+        layer.reset_with_estimates(1000, 7);
+        assert_eq!(layer.bytes(), Layer::<[u64; 3]>::bytes_for(1000, 7));
+    }
+}
