@@ -57,7 +57,8 @@ impl ChunkEvaluator {
         if self.device.is_cuda() { MAX_IN_FLIGHT_ON_CUDA } else { 1 }
     }
 
-    /// Evaluates requests in order until their channel closes; those that wait together, up to a chunk, in one pass.
+    /// Evaluates requests in order until their channel closes. Requests that wait at the same time share a pass of at most
+    /// `chunk` rows.
     pub(super) fn serve(&mut self, requests: &Receiver<Request>, chunk: usize) {
         let mut waiting: VecDeque<Request> = VecDeque::new();
         let mut in_flight: VecDeque<(Joined, Pass)> = VecDeque::new();
@@ -93,7 +94,7 @@ impl ChunkEvaluator {
         match end_pass(pass) {
             // It may fit now, or in smaller chunks.
             Err(message) if is_out_of_memory(&message) => {
-                self.evaluate_all(rows.view(), *query == Query::ValuesAndPolicy).map(joined)
+                self.evaluate_all(rows.view(), *query == Query::ValuesAndPolicy).map(concatenated)
             }
             result => result,
         }
@@ -102,7 +103,7 @@ impl ChunkEvaluator {
     /// Evaluates any number of rows.
     pub(super) fn evaluate(&mut self, rows: ArrayView2<'_, u8>, query: Query) -> Evaluated {
         let chunks = self.evaluate_all(rows, query == Query::ValuesAndPolicy).map_err(HeuristicError)?;
-        checked(joined(chunks))
+        checked(concatenated(chunks))
     }
 
     /// Evaluates any number of rows, chunk by chunk; values are not clamped at 0.
@@ -163,7 +164,8 @@ fn end_pass(pass: Pass) -> Result<Estimates, String> {
     pass.and_then(|pass| caught(|| pass.end()))
 }
 
-fn joined(chunks: Vec<Estimates>) -> Estimates {
+/// The estimates of all chunks.
+fn concatenated(chunks: Vec<Estimates>) -> Estimates {
     let mut all = Estimates { values: Vec::new(), policy: None };
     chunks.into_iter().for_each(|chunk| all.append(chunk));
     all
