@@ -1,9 +1,12 @@
 //! Reads a cube from its facelets, and explains why an impossible cube is impossible.
 
-use super::notation::{inside, is_space};
 use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
-use crate::puzzle::notation::{is_prime, is_separator};
-use crate::puzzle::{Block, ParseError, rules::is_odd};
+use crate::puzzle::{ParseError, rules::is_odd};
+use sheet::Sheet;
+
+mod sheet;
+
+pub(in crate::puzzle) use sheet::block;
 
 /// The colours of a corner's three facelets, in the order of [`CORNER_FACELETS`], by corner (piece and twist).
 pub(super) const CORNER_COLOURS: [[u8; 3]; 32] = colours(&CORNER_FACELETS, 8);
@@ -30,23 +33,6 @@ const fn colours<const N: usize, const PIECES: usize>(
 const DBL: usize = 6;
 const CORNER_NAMES: [&str; 8] = ["URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB"];
 const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR"];
-
-/// A text of at least this many facelets of a 3×3×3, and nothing else, is meant as facelets: a scramble of 40 turns has
-/// counter-clockwise turns, which are not letters alone. A cube of another size needs the same share of its facelets.
-const MIN_FACELETS: usize = 40;
-
-/// Orders of faces that people and programs write, as indices of [`FACES`]; the first is costar's.
-const ORDERS: [[usize; 6]; 9] = [
-    [0, 1, 2, 3, 4, 5], // U R F D L B
-    [0, 4, 2, 1, 5, 3], // U L F R B D
-    [0, 2, 1, 5, 4, 3], // U F R B L D
-    [0, 2, 4, 5, 1, 3], // U F L B R D
-    [2, 1, 5, 4, 0, 3], // F R B L U D
-    [4, 2, 1, 5, 0, 3], // L F R B U D
-    [0, 3, 4, 1, 2, 5], // U D L R F B
-    [0, 3, 2, 5, 4, 1], // U D F B L R
-    [2, 5, 0, 3, 4, 1], // F B U D L R
-];
 
 /// A 3×3×3 from its facelets, and how they were read if they are not in the order U R F D L B; `None` if the text has no
 /// facelets.
@@ -118,259 +104,6 @@ pub(in crate::puzzle) fn read_colours(
         if still { colours } else { colours.or_else(|_| named(letters)) }.map_err(impossible)
     };
     Some(Sheet::read(text, size)?.and_then(|sheet| sheet.cube(colours)))
-}
-
-/// Whether lines are the faces of a cube of `size` layers, one a line, or the rows of its net.
-pub(in crate::puzzle) fn block(lines: &[&str], size: usize) -> Block {
-    let each = size * size;
-    let patterns = [vec![each; 6], net_rows(size)];
-    let facelets_of = |line: &&str| {
-        let (facelets, is_labelled) = match line.split_once([':', '=']) {
-            Some((label, facelets)) if face_named(label).is_some() => (facelets, true),
-            _ => (*line, false),
-        };
-        let all: Vec<char> = facelets.chars().filter(|&c| !is_filler(c)).map(facelet).collect::<Option<_>>()?;
-        let is_mixed = all.iter().any(char::is_ascii_digit) && !all.iter().all(char::is_ascii_digit);
-        // Turns of a scramble have spaces between them; the rows of a drawn net are indented, or long.
-        let is_spaced = facelets.contains(char::is_whitespace) && !line.starts_with(' ') && all.len() != 4 * size;
-        let is_scramble = !is_labelled && (is_spaced || facelets.contains(is_prime) || facelets.contains('\t'));
-        (!is_mixed && !is_scramble).then_some(all)
-    };
-    let Some(rows) = lines.iter().map(facelets_of).collect::<Option<Vec<_>>>() else { return Block::Neither };
-    let counts: Vec<usize> = rows.iter().map(Vec::len).collect();
-    let mut all: Vec<char> = rows.concat().iter().map(char::to_ascii_uppercase).collect();
-    all.sort_unstable();
-    match patterns.iter().any(|pattern| pattern.starts_with(&counts)) {
-        false => Block::Neither,
-        true if !patterns.contains(&counts) => Block::Part,
-        // Six colours, each as often.
-        true if all.chunks(each).all(|colour| colour[0] == colour[each - 1]) => Block::Whole,
-        true => Block::Neither,
-    }
-}
-
-/// The facelets in each row of a net: U, then L F R B side by side, then D.
-fn net_rows(size: usize) -> Vec<usize> {
-    [vec![size; size], vec![4 * size; size], vec![size; size]].concat()
-}
-
-/// Whether a character between facelets has no meaning.
-fn is_filler(character: char) -> bool {
-    is_space(character) || is_separator(character) || is_prime(character)
-}
-
-/// A character that stands for a facelet: a letter, a digit, or a square, circle or heart of a colour.
-fn facelet(character: char) -> Option<char> {
-    let is_coloured = matches!(
-        character,
-        '🟥' | '🟧'
-            | '🟨'
-            | '🟩'
-            | '🟦'
-            | '🟪'
-            | '🟫'
-            | '⬛'
-            | '⬜'
-            | '🔴'
-            | '🟠'
-            | '🟡'
-            | '🟢'
-            | '🔵'
-            | '🟣'
-            | '🟤'
-            | '⚫'
-            | '⚪'
-            | '◻'
-            | '◼'
-            | '□'
-            | '■'
-            | '❤'
-            | '🧡'
-            | '💛'
-            | '💚'
-            | '💙'
-            | '💜'
-            | '🤍'
-            | '🖤'
-    );
-    (character.is_ascii_alphanumeric() || is_coloured).then_some(character)
-}
-
-/// The index of a face by its letter or its name.
-fn face_named(name: &str) -> Option<usize> {
-    let word = name.rsplit(is_filler).find(|word| !word.is_empty())?.to_ascii_lowercase();
-    let names = ["up", "right", "front", "down", "left", "back"];
-    let letters = FACES.iter().position(|face| word == face.to_ascii_lowercase().to_string());
-    letters.or_else(|| names.iter().position(|name| word == *name)).or(match &*word {
-        "top" | "upper" => Some(0),
-        "bottom" | "lower" => Some(3),
-        _ => None,
-    })
-}
-
-/// All orders of six faces, the usual ones first.
-fn all_orders() -> impl Iterator<Item = [usize; 6]> {
-    let number = |code: usize| std::array::from_fn(|i| code / 6usize.pow(i as u32) % 6);
-    let is_order = |order: &[usize; 6]| (0..6).all(|face| order.contains(&face));
-    ORDERS.into_iter().chain((0..6usize.pow(6)).map(number).filter(is_order))
-}
-
-/// The letters of faces in an order.
-fn in_words(order: &[usize; 6]) -> String {
-    order.map(|face| FACES[face].to_string()).join(" ")
-}
-
-/// Facelets as they are written.
-struct Sheet {
-    /// Face after face in the order that is written, each row by row.
-    facelets: Vec<char>,
-    /// Facelets of a face.
-    each: usize,
-    /// The order of the faces, if a net or labels tell it.
-    order: Option<[usize; 6]>,
-}
-
-impl Sheet {
-    /// The facelets of a text, in upper case; `None` if the text is no facelets. A text with the i of `Ri` or `Rwi` is none.
-    ///
-    /// # Errors
-    /// If there are more or fewer than six times `size²`, or a letter does not stand on as many facelets as a face has.
-    fn read(text: &str, size: usize) -> Option<Result<Sheet, ParseError>> {
-        let text = inside(text);
-        let (labels, parts) = labelled(&text);
-        let facelets: Vec<char> = parts.chars().filter(|&c| !is_filler(c)).map(facelet).collect::<Option<_>>()?;
-        let has = |kind: fn(&char) -> bool| facelets.iter().any(kind);
-        let has_primes = has_primes(&text);
-        let least = (MIN_FACELETS * size * size).div_ceil(9);
-        let is_mixed = has(char::is_ascii_digit) && !facelets.iter().all(char::is_ascii_digit);
-        if facelets.len() < least || has_primes || is_mixed || has_written_i(&facelets) {
-            return None;
-        }
-        let distinct = |letters: &[char]| letters.iter().collect::<std::collections::HashSet<_>>().len();
-        let upper: Vec<char> = facelets.iter().map(char::to_ascii_uppercase).collect();
-        // Two colours may differ in case alone.
-        let facelets = if distinct(&facelets) == 6 && distinct(&upper) < 6 { facelets } else { upper };
-        let rows = |separated: &dyn Fn(char) -> bool| {
-            let counts = parts.split(separated).map(|part| part.chars().filter(|&c| !is_filler(c)).count());
-            counts.filter(|&count| count > 0).collect::<Vec<_>>()
-        };
-        let wide = [vec![size * size], vec![4 * size; size], vec![size * size]].concat();
-        let each = size * size;
-        // The faces of a 4×4×4, one a line, have as many facelets as the rows of a wide net.
-        let is_net = [rows(&|c| c == '\n'), rows(&char::is_whitespace)]
-            .iter()
-            .any(|rows| *rows == net_rows(size) || *rows == wide && wide != [each; 6]);
-        let sheet = match (is_net && labels.is_none(), labels) {
-            (true, _) => Sheet { facelets: from_net(&facelets, size), each, order: Some(ORDERS[0]) },
-            (false, order) => Sheet { facelets, each, order },
-        };
-        let cube = if size == 3 { "a cube".into() } else { format!("a {size}×{size}×{size}") };
-        Some(check_counts(&sheet.facelets, &cube, each).map(|()| sheet))
-    }
-
-    /// The facelets in the order U R F D L B, if they are written in another one.
-    fn reordered(&self, order: &[usize; 6]) -> Vec<char> {
-        let block = |face| order.iter().position(|&other| other == face).expect("an order has every face");
-        (0..6).flat_map(|face| &self.facelets[self.each * block(face)..][..self.each]).copied().collect()
-    }
-
-    /// The order that centres tell which are letters of faces. Those of larger cubes move.
-    fn order_of_centres(&self) -> Option<[usize; 6]> {
-        if self.each != 9 {
-            return None;
-        }
-        let mut order = [0; 6];
-        for (face, place) in order.iter_mut().enumerate() {
-            *place = FACES.iter().position(|&letter| letter == self.facelets[self.each * face + self.each / 2])?;
-        }
-        (0..6).all(|face| order.contains(&face)).then_some(order)
-    }
-
-    /// The cube in the one order of faces that is certain, and that order if it is not U R F D L B.
-    fn cube<C: PartialEq>(
-        &self,
-        make: impl Fn(&[char]) -> Result<C, ParseError>,
-    ) -> Result<(C, Option<String>), ParseError> {
-        let usual = ORDERS[0];
-        let said =
-            |order: &[usize; 6]| (*order != usual).then(|| format!("the faces in the order {}", in_words(order)));
-        if let Some(order) = self.order {
-            let in_order = |ParseError(why)| {
-                let order = in_words(&order);
-                ParseError(format!("{why}. The faces were read in the order {order}, which the net or the labels tell"))
-            };
-            return Ok((make(&self.reordered(&order)).map_err(in_order)?, said(&order)));
-        }
-        let as_usual = make(&self.facelets);
-        let by_centres = self.order_of_centres().filter(|order| *order != usual);
-        let in_their_order = by_centres.map(|order| (order, make(&self.reordered(&order))));
-        match (as_usual, in_their_order) {
-            (Ok(cube), Some((order, Ok(other)))) if cube != other => Err(ParseError(format!(
-                "these facelets are one cube in the order U R F D L B, held another way, and another cube in the order {} that the \
-                 centres name: write the faces in the order U R F D L B",
-                in_words(&order)
-            ))),
-            (Ok(cube), _) => Ok((cube, None)),
-            (Err(_), Some((order, Ok(cube)))) => Ok((cube, said(&order))),
-            (Err(ParseError(why)), _) => {
-                let seems = all_orders().find(|order| make(&self.reordered(order)).is_ok());
-                let seems = seems.map_or_else(String::new, |order| {
-                    format!("; they are a cube in the order {}, which they seem to have", in_words(&order))
-                });
-                Err(ParseError(format!("{why}. The faces are expected in the order U R F D L B{seems}")))
-            }
-        }
-    }
-}
-
-/// The order that six labels tell, as in `U: …`, and the text without them.
-fn labelled(text: &str) -> (Option<[usize; 6]>, String) {
-    let none = || (None, text.to_owned());
-    let parts: Vec<&str> = text.split([':', '=']).collect();
-    if parts.len() != 7 {
-        return none();
-    }
-    let (mut order, mut rest) = ([0; 6], String::new());
-    for (i, part) in parts.iter().enumerate() {
-        let mut facelets = *part;
-        if let Some(place) = order.get_mut(i) {
-            let Some(face) = face_named(part) else { return none() };
-            *place = face;
-            let bare = part.trim_end_matches(is_filler);
-            facelets = bare.rfind(is_filler).map_or("", |at| &bare[..at]);
-        }
-        rest += facelets;
-        rest.push('\n');
-    }
-    if (0..6).all(|face| order.contains(&face)) { (Some(order), rest) } else { none() }
-}
-
-/// The facelets of a net, row by row, as faces in the order U R F D L B.
-fn from_net(net: &[char], size: usize) -> Vec<char> {
-    let each = size * size;
-    let side = |column: usize| (0..each).map(move |i| net[each + i / size * 4 * size + column * size + i % size]);
-    let (up, down) = (&net[..each], &net[5 * each..]);
-    // Beside each other are L F R B.
-    let [left, front, right, back] = [0, 1, 2, 3].map(side);
-    up.iter().copied().chain(right).chain(front).chain(down.iter().copied()).chain(left).chain(back).collect()
-}
-
-/// Whether a text has primes that are not pairs of quotation marks around facelets.
-fn has_primes(text: &str) -> bool {
-    let characters: Vec<char> = text.chars().collect();
-    let is_outside = |at: Option<usize>| at.and_then(|at| characters.get(at)).is_none_or(|&c| facelet(c).is_none());
-    let marks = (0..characters.len()).filter(|&at| is_prime(characters[at]));
-    let beside = marks.enumerate().map(|(i, at)| if i % 2 == 0 { at.checked_sub(1) } else { Some(at + 1) });
-    beside.clone().count() % 2 == 1 || !beside.into_iter().all(is_outside)
-}
-
-/// Whether letters have the i of `Ri` or `Rwi`, which is written for a prime.
-fn has_written_i(letters: &[char]) -> bool {
-    let is_face = |letter: Option<&char>| letter.is_some_and(|letter| FACES.contains(letter));
-    (0..letters.len()).any(|at| {
-        let wide = usize::from(letters[..at].last() == Some(&'w'));
-        letters[at] == 'i' && is_face(letters[..at - wide].last())
-    })
 }
 
 /// The facelets of a cube.
@@ -502,24 +235,6 @@ fn colours_of_small(letters: &[char]) -> Result<[char; 6], ParseError> {
         (colours[facelet / 9], colours[(facelet / 9 + 3) % 6]) = (letter, others.remove(opposite));
     }
     Ok(colours)
-}
-
-/// Refuses more or fewer facelets than a cube has, and letters that do not occur once per facelet of a face. The letters of
-/// the faces are checked first.
-fn check_counts(facelets: &[char], cube: &str, each: usize) -> Result<(), ParseError> {
-    if facelets.len() != 6 * each {
-        return Err(ParseError(format!("{} facelets, {cube} has {}", facelets.len(), 6 * each)));
-    }
-    let mut others = facelets.to_vec();
-    others.sort_unstable();
-    others.dedup();
-    for letter in FACES.into_iter().chain(others) {
-        let count = facelets.iter().filter(|&&facelet| facelet == letter).count();
-        if count != 0 && count != each {
-            return Err(impossible(format!("{count} facelets are {letter}, and {each} of each letter are needed")));
-        }
-    }
-    Ok(())
 }
 
 fn impossible(why: String) -> ParseError {
