@@ -1,10 +1,10 @@
-//! A perimeter by states: 56 bits of a hash and the cost of each, 13 bytes in all.
+//! A perimeter by states: 60 bits of a hash and the cost of each, 13 bytes in all.
 //!
-//! About one lookup in 10⁹ of a state outside hits an entry by mistake; a walk to the goal finds that out. (With 10⁸
-//! states, two share an entry in one puzzle of ten.)
+//! About one lookup in 10¹⁰ of a state outside hits an entry by mistake; a walk to the goal finds that out. (With 10⁸
+//! states, two share an entry in one puzzle of two hundred.)
 
-use crate::memory;
 use crate::puzzle::{Move, Reversible, State};
+use crate::search::nodes::table::HashTable;
 use crate::workers::{cores, on_own_threads};
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;
@@ -27,10 +27,24 @@ pub(super) struct AddedLayer<S> {
     pub(super) has_level_moves: bool,
 }
 
-/// A set of hashes with their costs, in parts that threads fill at the same time.
+/// Hashes whose lines are loaded together.
+const LOADED_AT_ONCE: usize = 64;
+
+/// A set of hashes with their costs, in parts that threads fill at the same time: the first 4 bits of a hash give its part.
 #[derive(Debug, Default)]
 pub(super) struct StateTable {
-    parts: [HashPart; StateTable::PARTS],
+    parts: [HashTable; StateTable::PARTS],
+}
+
+/// The word of a hash in its part: the next 56 bits of the hash, and the cost plus 1.
+fn word(hash: u64, cost: u8) -> u64 {
+    (hash << 4) & !0xff | (u64::from(cost) + 1)
+}
+
+/// The cost of a hash that is in its part; adds the hash with this cost if it is not.
+fn find_or_insert(part: &mut HashTable, hash: u64, cost: u8) -> Option<u8> {
+    let word = word(hash, cost);
+    part.find_or_insert(word, |other| other ^ word < 256).map(|found| found as u8 - 1)
 }
 
 impl StateTable {
@@ -38,7 +52,7 @@ impl StateTable {
     pub(super) const MAX_COST: u32 = 254;
 
     pub(super) fn len(&self) -> usize {
-        self.parts.iter().map(|part| part.len).sum()
+        self.parts.iter().map(HashTable::len).sum()
     }
 
     fn part(hash: u64) -> usize {
@@ -46,21 +60,22 @@ impl StateTable {
     }
 
     pub(super) fn find(&self, hash: u64) -> Option<u8> {
-        self.parts[Self::part(hash)].find(hash)
+        let word = word(hash, 0);
+        self.parts[Self::part(hash)].find(word, |other| other ^ word < 256).map(|found| found as u8 - 1)
     }
 
     pub(super) fn insert(&mut self, hash: u64, cost: u8) -> bool {
-        self.parts[Self::part(hash)].insert(hash, cost)
+        find_or_insert(&mut self.parts[Self::part(hash)], hash, cost).is_none()
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.parts.iter().map(|part| size_of_val(&part.slots[..]) as u64).sum()
+        self.parts.iter().map(|part| part.bytes() as u64).sum()
     }
 
     /// Loads the line of a hash into the cache.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
-        self.parts[Self::part(hash)].prefetch(hash);
+        self.parts[Self::part(hash)].prefetch(word(hash, 0));
     }
 
     /// Adds the new states one move from a layer: each core makes all of them, and keeps those of its parts. Ends early,
@@ -76,23 +91,22 @@ impl StateTable {
     ) -> AddedLayer<P::State> {
         let cores = if layer.len() < 1 << 12 { 1 } else { cores() };
         let parts_per_core = Self::PARTS.div_ceil(cores);
-        let fill = |first: usize, parts: &mut [HashPart]| {
+        let fill = |first: usize, parts: &mut [HashTable]| {
             let mut added = AddedLayer { states: Vec::new(), count: 0, has_level_moves: false };
-            parts.iter_mut().for_each(|part| part.reserve(expected / Self::PARTS));
-            let mut waiting = Vec::with_capacity(2 * HashPart::LOADED_AT_ONCE);
+            parts.iter_mut().for_each(|part| part.reserve_exact(expected / Self::PARTS));
+            let mut waiting = Vec::with_capacity(2 * LOADED_AT_ONCE);
             let mut insert_all = |waiting: &mut Vec<(P::State, u64)>| {
-                // Reading all lines at once waits for memory once.
-                let loaded = waiting.iter().fold(0, |sum, &(_, hash)| sum ^ parts[Self::part(hash) - first].peek(hash));
-                std::hint::black_box(loaded);
+                // Loading all lines at once waits for memory once.
+                waiting.iter().for_each(|&(_, hash)| parts[Self::part(hash) - first].prefetch(word(hash, 0)));
                 for (state, hash) in waiting.drain(..) {
-                    let part = &mut parts[Self::part(hash) - first];
-                    if part.insert(hash, cost) {
-                        added.count += 1;
-                        if !last {
-                            added.states.push(state);
+                    match find_or_insert(&mut parts[Self::part(hash) - first], hash, cost) {
+                        Some(known) => added.has_level_moves |= known == cost - 1,
+                        None => {
+                            added.count += 1;
+                            if !last {
+                                added.states.push(state);
+                            }
                         }
-                    } else if !added.has_level_moves {
-                        added.has_level_moves = part.find(hash) == Some(cost - 1);
                     }
                 }
             };
@@ -106,7 +120,7 @@ impl StateTable {
                         waiting.push((before, hash));
                     }
                 }
-                if waiting.len() >= HashPart::LOADED_AT_ONCE {
+                if waiting.len() >= LOADED_AT_ONCE {
                     insert_all(&mut waiting);
                     if stop.load(Ordering::Relaxed) {
                         break;
@@ -124,101 +138,5 @@ impl StateTable {
             all.has_level_moves |= added.has_level_moves;
         }
         all
-    }
-}
-
-/// The hashes with the same first 4 bits: a table of cache lines, in which a hash stands in the first line that is not
-/// full from its own on.
-#[derive(Debug, Default)]
-struct HashPart {
-    /// Entries: 56 bits of a hash, and the cost plus 1; 0 if empty. Lines begin at `aligned`.
-    slots: Vec<u64>,
-    aligned: usize,
-    lines: usize,
-    len: usize,
-}
-
-impl HashPart {
-    /// Hashes whose lines are loaded together.
-    const LOADED_AT_ONCE: usize = 64;
-    /// Entries of a line.
-    const LINE: usize = 8;
-
-    /// Makes space for `more` entries, at five of eight per line.
-    fn reserve(&mut self, more: usize) {
-        let lines = (self.len + more).div_ceil(5);
-        if lines > self.lines {
-            let slots = vec![0; Self::LINE * (lines + 1)];
-            memory::use_large_pages(&slots);
-            let aligned = slots.as_ptr().align_offset(64).min(Self::LINE);
-            let old = std::mem::replace(self, HashPart { slots, aligned, lines, len: 0 });
-            for entry in old.slots.into_iter().filter(|&entry| entry != 0) {
-                self.insert(entry, entry as u8 - 1);
-            }
-        }
-    }
-
-    fn home(&self, hash: u64) -> usize {
-        ((u128::from((hash & !0xff) << 4) * self.lines as u128) >> 64) as usize
-    }
-
-    fn line(&self, at: usize) -> &[u64; Self::LINE] {
-        let slots = &self.slots[self.aligned + Self::LINE * at..][..Self::LINE];
-        slots.try_into().expect("that many")
-    }
-
-    fn next(&self, at: usize) -> usize {
-        if at + 1 == self.lines { 0 } else { at + 1 }
-    }
-
-    fn peek(&self, hash: u64) -> u64 {
-        if self.lines == 0 { 0 } else { self.line(self.home(hash))[0] }
-    }
-
-    fn prefetch(&self, hash: u64) {
-        if let Some(entry) = self.slots.get(self.aligned + Self::LINE * self.home(hash)) {
-            memory::prefetch(entry);
-        }
-    }
-
-    fn find(&self, hash: u64) -> Option<u8> {
-        if self.lines == 0 {
-            return None;
-        }
-        let mut at = self.home(hash);
-        loop {
-            let line = self.line(at);
-            // No branch per entry: the processor could not predict it.
-            let entry = line.iter().fold(0, |found, &entry| if entry ^ hash < 256 { entry } else { found });
-            if entry != 0 {
-                return Some(entry as u8 - 1);
-            }
-            if line[Self::LINE - 1] == 0 {
-                return None;
-            }
-            at = self.next(at);
-        }
-    }
-
-    /// Gives whether it was new.
-    fn insert(&mut self, hash: u64, cost: u8) -> bool {
-        if self.len >= 7 * self.lines {
-            self.reserve(self.len / 4 + Self::LINE);
-        }
-        let mut at = self.home(hash);
-        loop {
-            let first = self.aligned + Self::LINE * at;
-            for entry in &mut self.slots[first..first + Self::LINE] {
-                if *entry == 0 {
-                    *entry = hash & !0xff | (u64::from(cost) + 1);
-                    self.len += 1;
-                    return true;
-                }
-                if (*entry ^ hash) < 256 {
-                    return false;
-                }
-            }
-            at = self.next(at);
-        }
     }
 }
