@@ -122,7 +122,7 @@ mod tests {
         let policy = policy.expect("a policy head");
         let loss = values.square().sum(Kind::Float) + policy.square().sum(Kind::Float);
         let gradients = Tensor::run_backward(&[loss], &parameters.trained(), false, false);
-        let solved = no_grad(|| network.fold(&parameters.weights(Kind::Float), Kind::Float).forward(rows, true));
+        let solved = no_grad(|| network.fold(&parameters.weights(Kind::Float), Kind::Float)(rows, true));
         let mut results = vec![values, policy, solved.values, solved.policy.expect("a policy head")];
         results.extend(gradients);
         results

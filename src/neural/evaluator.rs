@@ -59,15 +59,12 @@ pub(super) struct Output {
     pub(super) policy: Option<Tensor>,
 }
 
-/// A network whose normalization is folded into its products.
-pub(super) trait Folded: Send {
-    /// The forward pass of rows on the network's device.
-    fn forward(&self, rows: &Tensor, with_policy: bool) -> Output;
-}
+/// The forward pass, of rows on its device, of a network whose normalization is folded into its products.
+pub(super) type Folded = Box<dyn Fn(&Tensor, bool) -> Output + Send>;
 
 /// A folded network on its device.
 pub(super) struct TensorEvaluator {
-    pub(super) network: Box<dyn Folded>,
+    pub(super) network: Folded,
     pub(super) device: tch::Device,
     pub(super) operations: u64,
 }
@@ -75,7 +72,7 @@ pub(super) struct TensorEvaluator {
 impl Evaluator for TensorEvaluator {
     fn begin(&self, rows: ArrayView2<'_, u8>, with_policy: bool) -> Box<dyn PassInFlight> {
         no_grad(|| {
-            let output = self.network.forward(&upload(rows, self.device), with_policy);
+            let output = (self.network)(&upload(rows, self.device), with_policy);
             let policy = output.policy.map(|logits| {
                 // From a GPU in 16 bits: the probabilities are most of the download. The minimum stays above 0 in them.
                 let (kind, least) = if self.device.is_cuda() { (Kind::Half, 1e-7) } else { (Kind::Float, 0.0) };
@@ -87,7 +84,7 @@ impl Evaluator for TensorEvaluator {
 
     fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
         no_grad(|| {
-            let Output { values, policy } = self.network.forward(rows, with_policy);
+            let Output { values, policy } = (self.network)(rows, with_policy);
             (values, policy.map(|logits| logits.log_softmax(-1, Kind::Float)))
         })
     }

@@ -5,7 +5,7 @@
 
 use super::evaluator::{Evaluator, Folded, Output};
 use super::int8::{self, FloatLayer, FloatMlp};
-use super::layers::{Heads, Norm, SlotLayer, TensorLayer};
+use super::layers::{Heads, Norm, SlotLayer};
 use super::network::{Network, NetworkConfig};
 use super::one_hot::{OneHot, moving_cells};
 use super::parameters::{Group, Init, Layout, Slot, Weights};
@@ -86,17 +86,18 @@ impl Network for Mlp {
         self.heads.with(weights).forward(&x, true)
     }
 
-    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
+    fn fold(&self, weights: &Weights, kind: Kind) -> Folded {
         let fold = |layer: &DenseLayer| layer.fold(weights, kind);
         let input = fold(&self.input);
-        let blocks =
-            self.blocks.iter().map(|block| FoldedBlock::new(block.each_ref().map(fold), self.one_hot.alignment));
-        Box::new(FoldedMlp {
-            one_hot: self.one_hot.in_kind(kind),
-            input: FoldedLayer { weight: self.one_hot.padded(&input.weight), ..input },
-            hidden: fold(&self.hidden),
-            blocks: blocks.collect(),
-            heads: self.heads.with(weights).fold(kind),
+        let input = FoldedLayer { weight: self.one_hot.padded(&input.weight), ..input };
+        let hidden = fold(&self.hidden);
+        let block = |block: &[DenseLayer; 2]| FoldedBlock::new(block.each_ref().map(fold), self.one_hot.alignment);
+        let blocks: Vec<FoldedBlock> = self.blocks.iter().map(block).collect();
+        let (one_hot, heads) = (self.one_hot.in_kind(kind), self.heads.with(weights).fold(kind));
+        Box::new(move |rows, with_policy| {
+            let first = hidden.forward_relu(&input.forward_relu(&one_hot.encode(rows)));
+            let x = blocks.iter().fold(first, |x, block| block.forward(x));
+            heads.forward(&x, with_policy)
         })
     }
 
@@ -153,21 +154,5 @@ impl FoldedBlock {
 
     fn forward(&self, mut x: Tensor) -> Tensor {
         x.addmm_(&self.first.forward_relu(&x), &self.second.tr()).relu_()
-    }
-}
-
-struct FoldedMlp {
-    one_hot: OneHot,
-    input: FoldedLayer,
-    hidden: FoldedLayer,
-    blocks: Vec<FoldedBlock>,
-    heads: Heads<TensorLayer>,
-}
-
-impl Folded for FoldedMlp {
-    fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
-        let first = self.hidden.forward_relu(&self.input.forward_relu(&self.one_hot.encode(rows)));
-        let x = self.blocks.iter().fold(first, |x, block| block.forward(x));
-        self.heads.forward(&x, with_policy)
     }
 }

@@ -90,7 +90,7 @@ pub(super) trait Network: Send {
     fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output;
 
     /// The network for solving: normalization folded into the products, which are done in `kind`.
-    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded>;
+    fn fold(&self, weights: &Weights, kind: Kind) -> Folded;
 
     /// The network for solving in 8-bit integers on this CPU; `None` if that cannot be done.
     fn quantize(&self, _weights: &Weights) -> Option<Box<dyn Evaluator>> {

@@ -8,7 +8,7 @@
 //! nothing: 49 of 81 are left on 3×3.
 
 use super::evaluator::{Folded, Output};
-use super::layers::{Heads, Norm, SlotLayer, TensorLayer};
+use super::layers::{Heads, Norm, SlotLayer};
 use super::network::{Network, NetworkConfig};
 use super::one_hot::OneHot;
 use super::parameters::{Group, Init, Layout, Slot, Weights};
@@ -152,7 +152,7 @@ impl Network for ResNet {
         self.heads.with(weights).forward(&pool(&x, channels), true)
     }
 
-    fn fold(&self, weights: &Weights, kind: Kind) -> Box<dyn Folded> {
+    fn fold(&self, weights: &Weights, kind: Kind) -> Folded {
         let weight = |slot: Slot| weights[slot].to_kind(Kind::Float);
         let cells = (self.grid.rows * self.grid.columns) as i64;
         // Sum of the shifts of the blocks so far, the same in each cell of every sample: left out of the images.
@@ -174,7 +174,14 @@ impl Network for ResNet {
         }
         let input = self.one_hot.padded(&weights[self.input].to_kind(kind).flatten(1, -1)).copy();
         let heads = self.heads.with(weights).fold(kind).shifted(&constant);
-        Box::new(FoldedResNet { one_hot: self.one_hot.in_kind(kind), input, blocks, heads })
+        let one_hot = self.one_hot.in_kind(kind);
+        Box::new(move |rows, with_policy| {
+            let x = widen(&one_hot.encode(rows), &input);
+            for FoldedBlock { convolutions: [first, second], biases } in &blocks {
+                second.add_to(&x, &first.apply_relu(&x, biases));
+            }
+            heads.forward(&pool(&x, input.size()[0]), with_policy)
+        })
     }
 
     fn operations(&self) -> u64 {
@@ -186,23 +193,6 @@ struct FoldedBlock {
     convolutions: [FoldedConvolution; 2],
     /// Biases of the first convolution, `cells × outputs`.
     biases: Tensor,
-}
-
-struct FoldedResNet {
-    one_hot: OneHot,
-    input: Tensor,
-    blocks: Vec<FoldedBlock>,
-    heads: Heads<TensorLayer>,
-}
-
-impl Folded for FoldedResNet {
-    fn forward(&self, rows: &Tensor, with_policy: bool) -> Output {
-        let x = widen(&self.one_hot.encode(rows), &self.input);
-        for FoldedBlock { convolutions: [first, second], biases } in &self.blocks {
-            second.add_to(&x, &first.apply_relu(&x, biases));
-        }
-        self.heads.forward(&pool(&x, self.input.size()[0]), with_policy)
-    }
 }
 
 #[cfg(test)]
