@@ -190,9 +190,12 @@ pub type Retarget<S> = Arc<dyn Fn(&S) -> Option<Box<dyn Heuristic<S>>> + Send + 
 
 /// Estimates for one puzzle alone, by name.
 pub trait PuzzleHeuristics: Puzzle {
-    /// The names of the estimates, the default last.
-    fn heuristics(&self) -> &'static [&'static str];
+    /// The estimates, the default last. A table is made at the first query, by [`PerState::deferred`].
+    fn heuristics(&self) -> Vec<PerState<Self::State>>;
 
     /// One of [`PuzzleHeuristics::heuristics`]; `None` if there is none of that name.
-    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Self::State>>>;
+    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Self::State>>> {
+        let found = self.heuristics().into_iter().find(|heuristic| heuristic.name == name)?;
+        Some(Box::new(found))
+    }
 }

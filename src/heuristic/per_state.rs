@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 /// A heuristic that looks at one state at a time.
 pub struct PerState<S> {
-    name: String,
+    pub(crate) name: &'static str,
     admissible: bool,
     estimate: Arc<LazyEstimate<S>>,
     done: VecDeque<Estimates>,
@@ -19,18 +19,18 @@ type LazyEstimate<S> = LazyLock<Estimate<S>, Box<dyn FnOnce() -> Estimate<S> + S
 
 impl<S> PerState<S> {
     /// Wraps a function of a state.
-    pub fn new(name: &str, admissible: bool, estimate: impl Fn(&S) -> f32 + Send + Sync + 'static) -> Self {
+    pub fn new(name: &'static str, admissible: bool, estimate: impl Fn(&S) -> f32 + Send + Sync + 'static) -> Self {
         PerState::deferred(name, admissible, || estimate)
     }
 
     /// Wraps a function of a state that is made at the first query: a search without queries does not pay for its tables.
-    pub fn deferred<F>(name: &str, admissible: bool, make: impl FnOnce() -> F + Send + 'static) -> Self
+    pub fn deferred<F>(name: &'static str, admissible: bool, make: impl FnOnce() -> F + Send + 'static) -> Self
     where
         F: Fn(&S) -> f32 + Send + Sync + 'static,
     {
         let make: Box<dyn FnOnce() -> Estimate<S> + Send> = Box::new(|| Box::new(make()));
         let (estimate, done) = (Arc::new(LazyLock::new(make)), VecDeque::new());
-        PerState { name: name.into(), admissible, estimate, done, retarget: None }
+        PerState { name, admissible, estimate, done, retarget: None }
     }
 
     /// Adds the same estimate towards other goals, for searches from both ends.
@@ -46,7 +46,7 @@ pub fn zero<S: State>() -> PerState<S> {
 
 impl<S: State> Heuristic<S> for PerState<S> {
     fn name(&self) -> &str {
-        &self.name
+        self.name
     }
 
     fn chunk(&self) -> usize {
@@ -83,9 +83,8 @@ impl<S: State> Heuristic<S> for PerState<S> {
     }
 
     fn share(&self) -> Option<Box<dyn Heuristic<S>>> {
-        let PerState { name, admissible, estimate, retarget, .. } = self;
-        let (name, estimate, retarget) = (name.clone(), Arc::clone(estimate), retarget.clone());
-        Some(Box::new(PerState { name, admissible: *admissible, estimate, done: VecDeque::new(), retarget }))
+        let (estimate, retarget) = (Arc::clone(&self.estimate), self.retarget.clone());
+        Some(Box::new(PerState { estimate, done: VecDeque::new(), retarget, ..*self }))
     }
 
     fn retarget(&self) -> Option<Retarget<S>> {

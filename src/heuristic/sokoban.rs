@@ -1,6 +1,6 @@
 //! The estimate `matching` for Sokoban: the cheapest assignment of boxes to goals, a lower bound of the pushes.
 
-use super::{Heuristic, PerState, PuzzleHeuristics};
+use super::{PerState, PuzzleHeuristics};
 use crate::puzzle::Move;
 use crate::puzzle::sokoban::level::{Level, NOWHERE, UNREACHABLE};
 use crate::puzzle::sokoban::{Levels, Position, Sokoban, Squares};
@@ -11,13 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const HOPELESS: f32 = 1e6;
 
 impl PuzzleHeuristics for Sokoban {
-    fn heuristics(&self) -> &'static [&'static str] {
-        &["matching"]
-    }
-
-    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Position>>> {
-        let estimate = estimate(Arc::clone(&self.levels), !self.pushes);
-        (name == "matching").then(|| Box::new(PerState::new("matching", true, estimate)) as _)
+    fn heuristics(&self) -> Vec<PerState<Position>> {
+        vec![PerState::new("matching", true, estimate(Arc::clone(&self.levels), !self.pushes))]
     }
 }
 

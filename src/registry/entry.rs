@@ -2,7 +2,7 @@
 
 use super::reverse::{ByInverses, Reverse};
 use crate::error::{Result, SettingError};
-use crate::heuristic::{Heuristic, PuzzleHeuristics, zero};
+use crate::heuristic::{Heuristic, PerState, PuzzleHeuristics, zero};
 use crate::puzzle::{Move, ParseError, Puzzle, Reversible, Rules};
 use crate::random::Generator;
 use crate::sampler::Source;
@@ -16,8 +16,7 @@ pub struct Entry<P: Puzzle> {
     reverse: Option<&'static dyn Reverse<P>>,
     search: &'static str,
     prefers_network: bool,
-    heuristic_names: fn(&P) -> &'static [&'static str],
-    heuristic: MakeHeuristic<P>,
+    own_heuristics: fn(&P) -> Vec<PerState<P::State>>,
     samples: Option<MakeSamples<P>>,
     random_state: Option<MakeState<P>>,
 }
@@ -27,9 +26,6 @@ type MakeState<P> = fn(&P, Option<u64>, &mut Generator) -> <P as Rules>::State;
 
 /// Makes a puzzle's own training samples.
 type MakeSamples<P> = fn(&P) -> Result<Source, ParseError>;
-
-/// Makes a heuristic by name.
-type MakeHeuristic<P> = fn(&P, &str) -> Option<Box<dyn Heuristic<<P as Rules>::State>>>;
 
 impl<P: Puzzle> Clone for Entry<P> {
     fn clone(&self) -> Self {
@@ -53,8 +49,7 @@ impl<P: Puzzle> Entry<P> {
             reverse: None,
             search: "bfs",
             prefers_network: true,
-            heuristic_names: |_| &[],
-            heuristic: |_, _| None,
+            own_heuristics: |_| Vec::new(),
             samples: None,
             random_state: None,
         }
@@ -65,7 +60,7 @@ impl<P: Puzzle> Entry<P> {
     where
         P: PuzzleHeuristics,
     {
-        Entry { heuristic_names: P::heuristics, heuristic: P::heuristic, ..self }
+        Entry { own_heuristics: P::heuristics, ..self }
     }
 
     /// Sets the search that measured best without a network.
@@ -117,7 +112,7 @@ impl<P: Puzzle> Entry<P> {
 
     /// The names of the heuristics that need no model, the default last.
     pub fn heuristics(&self) -> Vec<&'static str> {
-        let own = (self.heuristic_names)(&self.puzzle).iter().copied();
+        let own = (self.own_heuristics)(&self.puzzle).into_iter().map(|heuristic| heuristic.name);
         ["zero"].into_iter().chain(self.reverse.map(|_| "perimeter")).chain(own).collect()
     }
 
@@ -126,7 +121,10 @@ impl<P: Puzzle> Entry<P> {
         match (name, self.reverse) {
             ("zero", _) => Some(Box::new(zero())),
             ("perimeter", reverse) => reverse.map(|reverse| reverse.perimeter_heuristic(&self.puzzle)),
-            _ => (self.heuristic)(&self.puzzle, name),
+            _ => {
+                let mut own = (self.own_heuristics)(&self.puzzle).into_iter();
+                Some(Box::new(own.find(|heuristic| heuristic.name == name)?))
+            }
         }
     }
 
