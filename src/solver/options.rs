@@ -219,27 +219,6 @@ pub struct SearchInfo {
 }
 
 impl SearchInfo {
-    /// A search without settings of its own that asks a heuristic for a few states at a time.
-    const fn new(name: &'static str) -> Self {
-        SearchInfo { name, settings: &[], asks_heuristic: true, in_batches: false, needs_inverses: false }
-    }
-
-    const fn in_batches(self) -> Self {
-        SearchInfo { in_batches: true, ..self }
-    }
-
-    const fn without_heuristic(self) -> Self {
-        SearchInfo { asks_heuristic: false, ..self }
-    }
-
-    const fn at_both_ends(self) -> Self {
-        SearchInfo { needs_inverses: true, ..self }
-    }
-
-    const fn with(self, settings: &'static [&'static str]) -> Self {
-        SearchInfo { settings, ..self }
-    }
-
     /// The search of a name; `None` if there is none.
     pub fn find(name: &str) -> Option<&'static SearchInfo> {
         SEARCHES.iter().find(|search| search.name == name)
@@ -266,20 +245,26 @@ impl SearchInfo {
     }
 }
 
+/// A search without settings of its own that asks a heuristic for a few states at a time.
+const PLAIN: SearchInfo =
+    SearchInfo { name: "", settings: &[], asks_heuristic: true, in_batches: false, needs_inverses: false };
+
 const BWAS: [&str; 7] = ["n", "engine", "lambda", "deferred", "policy_weight", "max_stale_steps", "anytime"];
+
+const BEAM: [&str; 5] = ["n", "engine", "hash_slots", "candidates", "policy_weight"];
 
 /// Every search.
 pub static SEARCHES: [SearchInfo; 10] = [
-    SearchInfo::new("bwas").in_batches().with(&BWAS),
-    SearchInfo::new("beam").in_batches().with(&["n", "engine", "hash_slots", "candidates", "policy_weight"]),
-    SearchInfo::new("astar"),
-    SearchInfo::new("idastar"),
-    SearchInfo::new("nbs").at_both_ends(),
-    SearchInfo::new("best-first").with(&["lambda"]),
-    SearchInfo::new("bfs").without_heuristic(),
-    SearchInfo::new("bidirectional").without_heuristic().at_both_ends(),
-    SearchInfo::new("random").without_heuristic().with(&["seed"]),
-    SearchInfo::new("exhaustive").without_heuristic().at_both_ends(),
+    SearchInfo { name: "bwas", settings: &BWAS, in_batches: true, ..PLAIN },
+    SearchInfo { name: "beam", settings: &BEAM, in_batches: true, ..PLAIN },
+    SearchInfo { name: "astar", ..PLAIN },
+    SearchInfo { name: "idastar", ..PLAIN },
+    SearchInfo { name: "nbs", needs_inverses: true, ..PLAIN },
+    SearchInfo { name: "best-first", settings: &["lambda"], ..PLAIN },
+    SearchInfo { name: "bfs", asks_heuristic: false, ..PLAIN },
+    SearchInfo { name: "bidirectional", asks_heuristic: false, needs_inverses: true, ..PLAIN },
+    SearchInfo { name: "random", settings: &["seed"], asks_heuristic: false, ..PLAIN },
+    SearchInfo { name: "exhaustive", asks_heuristic: false, needs_inverses: true, ..PLAIN },
 ];
 
 #[cfg(test)]
