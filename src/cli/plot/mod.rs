@@ -189,15 +189,10 @@ fn densities(args: &Args, kind: PlotKind, models: &[PathBuf], format: Format) ->
         "a plot shows one model, and {} are given: expected --out with a name that ends with .gif",
         models.len()
     );
-    let query = predictions::PredictionQuery {
-        puzzle: args.puzzle.as_deref(),
-        scrambles: args.scrambles,
-        max_depth: args.max_depth,
-        seed: args.seed,
-        depths: if kind == PlotKind::Exactness { DepthKind::Distance } else { DepthKind::ScrambleDepth },
-    };
+    let depths = if kind == PlotKind::Exactness { DepthKind::Distance } else { DepthKind::ScrambleDepth };
     let device = Device::resolve(args.device)?;
     device.log_choice(args.device);
-    let all = models.iter().map(|folder| predictions::density(folder, &query, device)).collect::<Result<Vec<_>>>()?;
+    let all =
+        models.iter().map(|folder| predictions::density(folder, args, depths, device)).collect::<Result<Vec<_>>>()?;
     Ok(plot::densities(&all))
 }

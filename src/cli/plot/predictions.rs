@@ -1,5 +1,6 @@
 //! A model's predictions for fresh scrambles.
 
+use super::Args;
 use crate::heuristic::Query;
 use crate::neural::device::Device;
 use crate::neural::heuristic::RowEvaluator;
@@ -15,34 +16,22 @@ use anyhow::{Context as _, Result, anyhow};
 use ndarray::{Array2, Axis, concatenate};
 use std::path::Path;
 
-/// The scrambles that a model is evaluated on.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PredictionQuery<'a> {
-    /// The puzzle, if not the one that the model names.
-    pub(super) puzzle: Option<&'a str>,
-    /// Number of scrambles, over all depths.
-    pub(super) scrambles: u64,
-    /// The longest scramble; `None`: the longest of the model's training.
-    pub(super) max_depth: Option<u32>,
-    pub(super) seed: u64,
-    pub(super) depths: DepthKind,
-}
-
 /// The predictions of the model in a folder.
 ///
 /// # Errors
 /// If the model cannot be read, or its puzzle is not known.
-pub(super) fn density(folder: &Path, query: &PredictionQuery<'_>, device: Device) -> Result<Density> {
+pub(super) fn density(folder: &Path, args: &Args, depths: DepthKind, device: Device) -> Result<Density> {
     let config = ModelConfig::read(folder)?;
-    let puzzle = query.puzzle.map_or_else(|| models::puzzle_of(folder), |name| Ok(name.to_owned()))?;
-    let density = visit(&puzzle, None, EvaluateModel { folder, config, query, device });
+    let puzzle = args.puzzle.clone().map_or_else(|| models::puzzle_of(folder), Ok)?;
+    let density = visit(&puzzle, None, EvaluateModel { folder, config, args, depths, device });
     density.with_context(|| format!("the model in {}: --puzzle names its puzzle", folder.display()))?
 }
 
 struct EvaluateModel<'a> {
     folder: &'a Path,
     config: ModelConfig,
-    query: &'a PredictionQuery<'a>,
+    args: &'a Args,
+    depths: DepthKind,
     device: Device,
 }
 
@@ -52,21 +41,21 @@ impl Visitor for EvaluateModel<'_> {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Result<Density> {
         let puzzle = &**entry.puzzle();
         let Source { samples, default_depth } = entry.samples()?;
-        let EvaluateModel { folder, config, query, device } = self;
+        let EvaluateModel { folder, config, args, depths: kind, device } = self;
         let model = Model::read(folder, puzzle, device, Some(Precision::auto(device)))?;
         let trained = config.training["max_depth"].as_u64().and_then(|depth| u32::try_from(depth).ok());
-        let max_depth = query.max_depth.or(trained).unwrap_or(default_depth).clamp(1, 10_000);
+        let max_depth = args.max_depth.or(trained).unwrap_or(default_depth).clamp(1, 10_000);
         let cells = config.encoding.cells;
-        let (rows, depths) = if query.depths == DepthKind::Distance {
-            let (states, distances) = exact_distances(&entry, query, max_depth)?;
+        let (rows, depths) = if kind == DepthKind::Distance {
+            let (states, distances) = exact_distances(&entry, args, max_depth)?;
             let mut rows = Array2::zeros((states.len(), cells));
             for (state, mut row) in states.iter().zip(rows.outer_iter_mut()) {
                 puzzle.encode(state, row.as_slice_mut().context("rows are contiguous")?);
             }
             (rows, distances)
         } else {
-            let each = usize::try_from(query.scrambles.div_ceil(max_depth.into())).unwrap_or(usize::MAX);
-            let sampler = Sampler::new(samples, (cells, puzzle.move_count()), query.seed, max_depth, each);
+            let each = usize::try_from(args.scrambles.div_ceil(max_depth.into())).unwrap_or(usize::MAX);
+            let sampler = Sampler::new(samples, (cells, puzzle.move_count()), args.seed, max_depth, each);
             let rows: Vec<_> = (1..=max_depth).map(|depth| sampler.at_depth(depth)).collect();
             let views: Vec<_> = rows.iter().map(|rows| rows.view()).collect();
             let rows = concatenate(Axis(0), &views).context("rows of a puzzle are of one length")?;
@@ -76,7 +65,7 @@ impl Visitor for EvaluateModel<'_> {
         let deepest = depths.iter().copied().max().unwrap_or(1).max(1);
         let predictions: Vec<(u32, f32)> = depths.into_iter().zip(values).collect();
         let histogram = Histogram::new(&predictions, deepest);
-        Ok(Density { name: config.puzzle, samples: config.samples, histogram, depths: query.depths })
+        Ok(Density { name: config.puzzle, samples: config.samples, histogram, depths: kind })
     }
 }
 
@@ -84,20 +73,16 @@ impl Visitor for EvaluateModel<'_> {
 ///
 /// # Errors
 /// If the exact distances of the puzzle are not known.
-fn exact_distances<P: Puzzle>(
-    entry: &Entry<P>,
-    query: &PredictionQuery<'_>,
-    max_depth: u32,
-) -> Result<(Vec<P::State>, Vec<u32>)> {
+fn exact_distances<P: Puzzle>(entry: &Entry<P>, args: &Args, max_depth: u32) -> Result<(Vec<P::State>, Vec<u32>)> {
     let name = entry.puzzle().name();
     let unknown = || anyhow!("--kind exactness: exact distances are known of puzzle8 and cube2, not of {name}");
     let mut exact = entry.heuristic("exact").with_context(unknown)?;
     let reverse = entry.reverse().with_context(unknown)?;
     let state = |number: u64| {
         let depth = 1 + number % u64::from(max_depth);
-        reverse.scramble(entry.puzzle(), depth, &mut generator(query.seed, number)).1
+        reverse.scramble(entry.puzzle(), depth, &mut generator(args.seed, number)).1
     };
-    let states: Vec<P::State> = (0..query.scrambles).map(state).collect();
+    let states: Vec<P::State> = (0..args.scrambles).map(state).collect();
     let mut distances = Vec::new();
     exact.estimate_all(&states, &mut distances)?;
     Ok((states, distances.into_iter().map(|distance| distance as u32).collect()))
