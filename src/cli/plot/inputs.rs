@@ -4,7 +4,7 @@ use crate::cli::instances::{self, Written};
 use crate::neural::model::CONFIG;
 use crate::plot::{Results, TrainingRun};
 use crate::puzzle::cube3::Cube3;
-use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS, newest_checkpoint};
+use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS, entries, newest_checkpoint};
 use crate::report::{Metrics, Record, parse_lines};
 use crate::solver::models;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
@@ -221,10 +221,8 @@ fn number_equal_names(inputs: &mut PlotInputs) {
 
 /// The models in a folder of snapshots, by the samples that they have seen; empty without such a folder.
 fn snapshots(folder: &Path) -> Result<Vec<PathBuf>> {
-    let Ok(entries) = fs::read_dir(folder) else { return Ok(Vec::new()) };
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>();
-    let paths = paths.with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut models: Vec<PathBuf> = paths.into_iter().filter(|path| path.join(CONFIG).is_file()).collect();
+    let mut models = entries(folder)?;
+    models.retain(|path| path.join(CONFIG).is_file());
     models.sort();
     Ok(models)
 }
