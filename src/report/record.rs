@@ -29,12 +29,10 @@ pub struct Record {
     #[serde(serialize_with = "whole")]
     pub cost: Option<f64>,
     /// The known optimal cost, from a file of instances.
-    #[serde(default)]
     pub optimal_length: Option<u32>,
     /// Whether it is proven that no cheaper solution exists.
     pub proven_optimal: bool,
     /// The result of the proof after the search, if there was one.
-    #[serde(default)]
     pub proof: Option<ProofRecord>,
     /// Every child made, duplicates included.
     pub nodes_generated: u64,
@@ -53,7 +51,6 @@ pub struct Record {
     /// The network's device.
     pub device: Option<String>,
     /// The precision of the network's matrix products.
-    #[serde(default)]
     pub precision: Option<String>,
     /// The model's name.
     pub model: Option<String>,
@@ -82,13 +79,10 @@ pub struct Record {
     /// The memory limit in bytes, if given.
     pub max_memory: Option<u64>,
     /// The version of costar.
-    #[serde(default)]
     pub version: Option<String>,
     /// The end of the search: UTC, RFC 3339.
-    #[serde(default)]
     pub date: Option<String>,
     /// The processor's name.
-    #[serde(default)]
     pub processor: Option<String>,
     /// The number of processes that shared the search, if more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

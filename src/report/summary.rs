@@ -22,7 +22,6 @@ pub struct Summary {
     /// Mean length of the solutions.
     pub mean_length: Option<f64>,
     /// Mean cost of the solutions; `null` if all moves cost 1.
-    #[serde(default)]
     pub mean_cost: Option<f64>,
     /// Mean known optimal cost of the solved instances that have one.
     pub mean_optimal: Option<f64>,
