@@ -121,32 +121,6 @@ impl Shares {
     }
 }
 
-/// Values that threads put and take by number.
-struct Slots<T>(Vec<Mutex<Option<T>>>);
-
-impl<T> Slots<T> {
-    fn of(values: Vec<T>) -> Self {
-        Slots(values.into_iter().map(|value| Mutex::new(Some(value))).collect())
-    }
-
-    fn empty(count: usize) -> Self {
-        Slots((0..count).map(|_| Mutex::new(None)).collect())
-    }
-
-    fn put(&self, at: usize, value: T) {
-        *self.0[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-    }
-
-    fn take(&self, at: usize) -> T {
-        let value = self.0[at].lock().unwrap_or_else(PoisonError::into_inner).take();
-        value.expect("each is put in once and taken out once")
-    }
-
-    fn into_values(self) -> Vec<T> {
-        (0..self.0.len()).map(|at| self.take(at)).collect()
-    }
-}
-
 /// Works on all things on at most `threads` threads of the pool; returns the results in order. The whole process shares the
 /// pool: one thing should take some milliseconds at most.
 ///
@@ -177,10 +151,18 @@ fn by_number<T: Send, R: Send>(
     work: impl Fn(T) -> R + Sync,
     for_all: ForAll,
 ) -> Vec<R> {
-    let count = things.len();
-    let (given, done) = (Slots::of(things), Slots::empty(count));
-    for_all(threads, count, &|i| done.put(i, work(given.take(i))));
-    done.into_values()
+    let given: Vec<_> = things.into_iter().map(|thing| Mutex::new(Some(thing))).collect();
+    let done: Vec<_> = given.iter().map(|_| Mutex::new(None)).collect();
+    for_all(threads, given.len(), &|i| {
+        let result = work(take(&given[i]));
+        *done[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    });
+    done.iter().map(take).collect()
+}
+
+fn take<T>(slot: &Mutex<Option<T>>) -> T {
+    let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    value.expect("each is put in once and taken out once")
 }
 
 /// Cuts `0..count` into ranges of at least `min_chunk`, works on them in parallel, and returns the results in order.
