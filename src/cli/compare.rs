@@ -40,19 +40,15 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    args.puzzle.clone().visit(Compare { args, stop })
+    args.puzzle.clone().visit((args, stop))
 }
 
-struct Compare {
-    args: Args,
-    stop: Arc<AtomicBool>,
-}
-
-impl Visitor for Compare {
+/// The command, and the flag that stops it.
+impl Visitor for (Args, Arc<AtomicBool>) {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Compare { args, stop } = self;
+        let (args, stop) = self;
         let instance = args.instance.join(" ");
         let start = entry.puzzle().parse(&instance).or_input()?;
         if !args.json {

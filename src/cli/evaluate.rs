@@ -43,19 +43,15 @@ struct Evaluation<'a> {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
-    args.puzzle.clone().visit(Evaluate { args, stop })
+    args.puzzle.clone().visit((args, stop))
 }
 
-struct Evaluate {
-    args: Args,
-    stop: Arc<AtomicBool>,
-}
-
-impl Visitor for Evaluate {
+/// The command, and the flag that stops it.
+impl Visitor for (Args, Arc<AtomicBool>) {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Evaluate { args, stop } = self;
+        let (args, stop) = self;
         let input: Box<dyn BufRead + Send> = match args.file.to_str() {
             Some("-") => Box::new(BufReader::new(io::stdin())),
             _ => {

@@ -47,19 +47,15 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
     let (puzzle, model) = (args.puzzle.clone(), args.model.clone());
-    visit_checked(puzzle.as_deref(), model.as_deref(), None, BuildPerimeter { args, stop })
+    visit_checked(puzzle.as_deref(), model.as_deref(), None, (args, stop))
 }
 
-struct BuildPerimeter {
-    args: Args,
-    stop: Arc<AtomicBool>,
-}
-
-impl Visitor for BuildPerimeter {
+/// The command, and the flag that stops it.
+impl Visitor for (Args, Arc<AtomicBool>) {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let BuildPerimeter { args, stop } = self;
+        let (args, stop) = self;
         let name = entry.puzzle().name();
         let refusal =
             || anyhow!("{name} knows no symmetries that a perimeter could use: solve builds its own each time");

@@ -44,18 +44,16 @@ fn depth(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn run(args: &Args) -> Ending {
-    args.puzzle.visit(None, PrintScrambles(args))
+    args.puzzle.visit(None, args)
 }
 
-struct PrintScrambles<'a>(&'a Args);
-
-impl Visitor for PrintScrambles<'_> {
+impl Visitor for &Args {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let seed = self.0.seed.unwrap_or_else(rand::random);
+        let seed = self.seed.unwrap_or_else(rand::random);
         let mut out = io::BufWriter::new(io::stdout().lock());
-        for number in 0..self.0.count {
+        for number in 0..self.count {
             if number > 0 && entry.puzzle().takes_lines() {
                 writeln!(out)?;
             }
@@ -66,11 +64,11 @@ impl Visitor for PrintScrambles<'_> {
     }
 }
 
-impl PrintScrambles<'_> {
+impl Args {
     /// The text of a random instance.
     fn instance<P: Puzzle>(&self, entry: &Entry<P>, generator: &mut Generator) -> anyhow::Result<String> {
         let puzzle = &**entry.puzzle();
-        let Args { depth, form, .. } = self.0;
+        let Args { depth, form, .. } = self;
         if let Some(reverse) = entry.reverse() {
             let depth = depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
             let (moves, state) = reverse.scramble(puzzle, depth, generator);

@@ -56,21 +56,16 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install().context("no handler of signals can be installed")?;
     let group = ranks::join(&stop)?;
-    // The registry finds the puzzle's type, and calls `Solve::visit` with it.
-    args.flags.puzzle.clone().visit(Solve { args, group, stop })
+    // The registry finds the puzzle's type, and calls `visit` below with it.
+    args.flags.puzzle.clone().visit((args, group, stop))
 }
 
-struct Solve {
-    args: Args,
-    group: Option<Arc<Group>>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Visitor for Solve {
+/// The command, the ranks that share it, and the flag that stops it.
+impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Solve { args, group, stop } = self;
+        let (args, group, stop) = self;
         let instance = args.instance.join(" ");
         let is_stream = instance == "-";
         if let Some(flag) = page_flag(&args).or(args.explain.then_some("--explain")).filter(|_| is_stream) {
@@ -165,10 +160,7 @@ fn present<P: Puzzle>(
     if is_answered && args.flags.puzzle.model.is_some() && !args.flags.json {
         note!("costar: the perimeter was enough: the model was not asked");
     }
-    if let Some(said) = unproven(&solution.record).filter(|_| !args.flags.json) {
-        note!("costar: {said}");
-    }
-    if let Some(said) = deeper(solver, solution).filter(|_| !args.flags.json) {
+    for said in [unproven(&solution.record), deeper(solver, solution)].iter().flatten().filter(|_| !args.flags.json) {
         note!("costar: {said}");
     }
     let Some(moves) = &solution.moves else {

@@ -30,17 +30,15 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Ending {
     output_file::check_path("page", &args.out).or_input()?;
-    args.puzzle.visit(args.goal.as_deref(), WritePage(args))
+    args.puzzle.visit(args.goal.as_deref(), args)
 }
 
-struct WritePage<'a>(&'a Args);
-
-impl Visitor for WritePage<'_> {
+impl Visitor for &Args {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let puzzle = &**entry.puzzle();
-        let Args { instance, solution, out, .. } = self.0;
+        let Args { instance, solution, out, .. } = self;
         // How a solution is read may depend on the instance, which is refused first.
         puzzle.parse(instance).or_input()?;
         let moves = puzzle.parse_solution(instance, solution).context("the solution").or_input()?;
