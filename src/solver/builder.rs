@@ -5,7 +5,7 @@ use super::options::{SearchInfo, SearchOptions};
 use super::perimeter_cache::PerimeterCache;
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, Plan, ProofPlan, Request, SearchPlan};
 use super::resolve::{asks_heuristic, resolve};
-use super::{Network, OnIncumbent, OnProgress, Settings, Solver, effective, template};
+use super::{Network, Settings, Solver, effective, template};
 use crate::error::{Error, Result};
 use crate::heuristic::Heuristic;
 use crate::memory;
@@ -25,7 +25,7 @@ use crate::search::images::ImageSearch;
 use crate::search::perimeter::Perimeter;
 use crate::search::prove::{Prove, Widen};
 use crate::search::random::{MOST_MOVES, RandomWalk};
-use crate::search::{Incumbent, Limits, Progress, Search};
+use crate::search::{Limits, Search};
 use crate::waiting::Waiting;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -43,8 +43,6 @@ pub struct Builder<P: Puzzle> {
     precision: Option<Precision>,
     limits: Limits,
     stop: Arc<AtomicBool>,
-    on_progress: OnProgress,
-    on_incumbent: OnIncumbent,
 }
 
 impl<P: Puzzle> Builder<P> {
@@ -58,8 +56,6 @@ impl<P: Puzzle> Builder<P> {
             precision: None,
             limits: Limits::default(),
             stop: Arc::default(),
-            on_progress: Box::new(|_| ()),
-            on_incumbent: Box::new(|_| ()),
         }
     }
 
@@ -120,16 +116,6 @@ impl<P: Puzzle> Builder<P> {
     /// The flag that stops a search.
     pub fn stop(self, stop: Arc<AtomicBool>) -> Self {
         Builder { stop, ..self }
-    }
-
-    /// Receives the progress of a search, now and then.
-    pub fn on_progress(self, watch: impl FnMut(&Progress) + Send + 'static) -> Self {
-        Builder { on_progress: Box::new(watch), ..self }
-    }
-
-    /// Receives each better solution, from searches that go on after the first.
-    pub fn on_incumbent(self, watch: impl FnMut(&Incumbent) + Send + 'static) -> Self {
-        Builder { on_incumbent: Box::new(watch), ..self }
     }
 
     /// The plan, without loading or building anything; refuses what [`Builder::build`] would refuse.
@@ -214,8 +200,6 @@ impl<P: Puzzle> Builder<P> {
             template,
             stop: self.stop,
             exchange: Arc::new(Alone),
-            on_progress: self.on_progress,
-            on_incumbent: self.on_incumbent,
         })
     }
 

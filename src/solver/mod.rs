@@ -20,8 +20,9 @@
 //!
 //! ```
 //! use costar::puzzle::tiles::Puzzle8;
-//! use costar::search::Limits;
-//! use costar::solver::{SearchOptions, Solver};
+//! use costar::search::{Limits, Progress};
+//! use costar::solver::{SearchOptions, Solver, Watch};
+//! use std::sync::atomic::AtomicBool;
 //! use std::time::Duration;
 //!
 //! let limits = Limits { time: Some(Duration::from_secs(10)), ..Limits::default() };
@@ -29,9 +30,11 @@
 //!     .search(SearchOptions::of("astar"))
 //!     .heuristic("manhattan")
 //!     .limits(limits)
-//!     .on_progress(|progress| eprintln!("{} nodes", progress.stats.generated))
 //!     .build()?;
-//! let solution = solver.solve("8 6 7 2 5 4 3 0 1")?;
+//! let board = "8 6 7 2 5 4 3 0 1"; // without a watch: solver.solve(board)
+//! let mut progress = |progress: &Progress| eprintln!("{} nodes", progress.stats.generated);
+//! let watch = Watch { stop: &AtomicBool::new(false), progress: &mut progress, incumbents: &mut |_| () };
+//! let solution = solver.solve_typed(board, solver.parse(board)?, watch)?;
 //! assert_eq!((solution.record.length, solution.record.proven_optimal), (Some(31), true));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -70,11 +73,6 @@ use std::sync::atomic::AtomicBool;
 /// The largest share of the available memory that a search takes.
 const MEMORY_SHARE: f64 = 0.8;
 
-/// A progress callback.
-type OnProgress = Box<dyn FnMut(&Progress) + Send>;
-/// A callback for better solutions.
-type OnIncumbent = Box<dyn FnMut(&Incumbent) + Send>;
-
 /// The loaded network.
 #[derive(Debug, Clone)]
 struct Network {
@@ -109,8 +107,6 @@ pub struct Solver<P: Puzzle> {
     template: Record,
     stop: Arc<AtomicBool>,
     exchange: Arc<dyn Exchange>,
-    on_progress: OnProgress,
-    on_incumbent: OnIncumbent,
 }
 
 /// An instance after its search.
@@ -232,8 +228,6 @@ impl<P: Puzzle> Solver<P> {
             template: self.template.clone(),
             stop: Arc::clone(&self.stop),
             exchange: Arc::clone(&self.exchange),
-            on_progress: Box::new(|_| ()),
-            on_incumbent: Box::new(|_| ()),
         };
         parts.into_iter().map(solver).collect()
     }
@@ -316,12 +310,7 @@ impl<P: Puzzle> Solver<P> {
     pub fn solve(&mut self, text: &str) -> Result<Solution<P::State>> {
         let start = self.parse(text)?;
         let stop = Arc::clone(&self.stop);
-        let mut progress: OnProgress = std::mem::replace(&mut self.on_progress, Box::new(|_| ()));
-        let mut incumbents: OnIncumbent = std::mem::replace(&mut self.on_incumbent, Box::new(|_| ()));
-        let watch = Watch { stop: &stop, progress: &mut *progress, incumbents: &mut *incumbents };
-        let solution = self.solve_typed(text, start, watch);
-        (self.on_progress, self.on_incumbent) = (progress, incumbents);
-        solution
+        self.solve_typed(text, start, Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () })
     }
 
     /// Solves an instance that was read, under another watch. Where the scramble undone is shorter than the search's own
