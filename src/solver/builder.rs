@@ -3,7 +3,7 @@
 use super::models;
 use super::options::{SearchInfo, SearchOptions};
 use super::perimeter_cache::PerimeterCache;
-use super::plan::{Facts, HeuristicChoice, HeuristicPlan, Plan, ProofPlan, Request, SearchPlan};
+use super::plan::{Facts, HeuristicChoice, HeuristicPlan, Plan, ProofPlan, SearchPlan};
 use super::resolve::{asks_heuristic, resolve};
 use super::{Network, Settings, Solver, effective, template};
 use crate::error::{Error, Result};
@@ -36,38 +36,29 @@ type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
 /// Builder of a [`Solver`].
 pub struct Builder<P: Puzzle> {
     entry: Entry<P>,
-    request: Request,
+    settings: Settings,
     own_heuristic: Option<Box<dyn Heuristic<P::State>>>,
-    model: Option<String>,
-    device: DeviceChoice,
-    precision: Option<Precision>,
-    limits: Limits,
     stop: Arc<AtomicBool>,
 }
 
 impl<P: Puzzle> Builder<P> {
     pub(super) fn new(entry: Entry<P>) -> Self {
-        Builder {
-            entry,
-            request: Request::default(),
-            own_heuristic: None,
-            model: None,
-            device: DeviceChoice::Auto,
-            precision: None,
-            limits: Limits::default(),
-            stop: Arc::default(),
-        }
+        Builder { entry, settings: Settings::default(), own_heuristic: None, stop: Arc::default() }
     }
 
     /// The same builder with another search and other limits.
     pub(super) fn again(entry: Entry<P>, before: Settings, options: SearchOptions, limits: Limits) -> Self {
-        let Settings { request, model, device, precision, .. } = before;
-        Builder { request: Request { options, ..request }, model, device, precision, limits, ..Builder::new(entry) }
+        Builder { settings: before, ..Builder::new(entry) }.search(options).limits(limits)
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(&mut self.settings);
+        self
     }
 
     /// The search and its settings; by default, the search that measured best.
     pub fn search(self, options: SearchOptions) -> Self {
-        Builder { request: Request { options, ..self.request }, ..self }
+        self.with(|settings| settings.request.options = options)
     }
 
     /// The estimate of the cost-to-go, by name: `auto`, `network`, or one of [`Entry::heuristics`].
@@ -76,41 +67,40 @@ impl<P: Puzzle> Builder<P> {
             "auto" => HeuristicChoice::Auto,
             name => HeuristicChoice::Named(name.into()),
         };
-        Builder { request: Request { heuristic, ..self.request }, own_heuristic: None, ..self }
+        Builder { own_heuristic: None, ..self.with(|settings| settings.request.heuristic = heuristic) }
     }
 
     /// A heuristic of the caller.
     pub fn own_heuristic(self, heuristic: impl Heuristic<P::State> + 'static) -> Self {
         let choice = HeuristicChoice::Given { has_policy: heuristic.has_policy() };
         let own_heuristic = Some(Box::new(heuristic) as Box<dyn Heuristic<P::State>>);
-        Builder { request: Request { heuristic: choice, ..self.request }, own_heuristic, ..self }
+        Builder { own_heuristic, ..self.with(|settings| settings.request.heuristic = choice) }
     }
 
     /// The model: a folder, or a name on the [search path](models::search_path); by default, the puzzle's own.
     pub fn model(self, name: impl Into<String>) -> Self {
-        let request = Request { names_model: true, ..self.request };
-        Builder { model: Some(name.into()), request, ..self }
+        self.with(|settings| (settings.model, settings.request.names_model) = (Some(name.into()), true))
     }
 
     /// Loads the puzzle's best heuristic even where the search asks for no estimates, to show them beside the solution.
     pub fn with_estimates(self) -> Self {
-        Builder { request: Request { shows_estimates: true, ..self.request }, ..self }
+        self.with(|settings| settings.request.shows_estimates = true)
     }
 
     /// The device that the network runs on.
     pub fn device(self, device: DeviceChoice) -> Self {
-        Builder { device, ..self }
+        self.with(|settings| settings.device = device)
     }
 
     /// The precision of the network's products; by default, the fastest.
     pub fn precision(self, precision: Precision) -> Self {
-        Builder { precision: Some(precision), ..self }
+        self.with(|settings| settings.precision = Some(precision))
     }
 
     /// The limits of a search. A limit of memory is that of the whole process; without one, a search takes at most 80 % of
     /// what is available.
     pub fn limits(self, limits: Limits) -> Self {
-        Builder { limits, ..self }
+        self.with(|settings| settings.limits = limits)
     }
 
     /// The flag that stops a search.
@@ -127,23 +117,24 @@ impl<P: Puzzle> Builder<P> {
     }
 
     pub(super) fn decide(&self) -> Result<(Plan, Device)> {
+        let Settings { request, model: named, device: choice, limits, .. } = &self.settings;
         let puzzle = self.entry.facts();
-        let model = models::facts(self.model.as_deref(), &puzzle.name).map_err(models::missing);
+        let model = models::facts(named.as_deref(), &puzzle.name).map_err(models::missing);
         // A model that was named must be there, even where it turns out that none is needed.
-        if self.model.is_some() {
+        if named.is_some() {
             model.as_ref().map_err(Clone::clone)?;
         }
-        let memory = self.limits.memory.or_else(memory::available);
+        let memory = limits.memory.or_else(memory::available);
         let plan_for = |device: Device| {
             let perimeter_bytes = Perimeter::<P::State>::memory_budget(memory);
-            let (on_cuda, spends_time) = (device.is_cuda(), self.limits.spend_time);
+            let (on_cuda, spends_time) = (device.is_cuda(), limits.spend_time);
             let device_bytes = if on_cuda { device.cuda_memory() } else { memory }.unwrap_or(u64::MAX);
             let model = model.as_ref();
             let facts = Facts { puzzle: &puzzle, model, on_cuda, device_bytes, perimeter_bytes, spends_time };
-            Ok::<_, Error>((resolve(&self.request, &facts)?, device))
+            Ok::<_, Error>((resolve(request, &facts)?, device))
         };
-        let resolved = || Device::resolve(self.device).map_err(in_device);
-        if self.device != DeviceChoice::Auto {
+        let resolved = || Device::resolve(*choice).map_err(in_device);
+        if *choice != DeviceChoice::Auto {
             return plan_for(resolved()?);
         }
         let on_cpu = plan_for(Device::CPU)?;
@@ -180,16 +171,10 @@ impl<P: Puzzle> Builder<P> {
         let row_network = self.row_network(&plan, device)?;
         let (search, perimeter_depth) = build_search(&plan, &self.entry, row_network, &mut perimeters, &self.stop)?;
         let options = plan.options(perimeter_depth);
-        let template = template(&self.entry, &*heuristic, network.as_ref(), &options, &self.limits);
+        let template = template(&self.entry, &*heuristic, network.as_ref(), &options, &self.settings.limits);
         Ok(Solver {
-            limits: effective(&self.limits),
-            settings: Settings {
-                request: self.request,
-                model: self.model,
-                device: self.device,
-                precision: self.precision,
-                limits: self.limits,
-            },
+            limits: effective(&self.settings.limits),
+            settings: self.settings,
             entry: self.entry,
             heuristic,
             search,
@@ -220,7 +205,7 @@ impl<P: Puzzle> Builder<P> {
             return Ok(None);
         };
         log::debug!("the states of the search lie on {device}");
-        let model = Model::read(folder, &**self.entry.puzzle(), device, self.precision)?;
+        let model = Model::read(folder, &**self.entry.puzzle(), device, self.settings.precision)?;
         Ok(Some(Box::new(ModelOnDevice::new(model, device))))
     }
 
@@ -228,9 +213,9 @@ impl<P: Puzzle> Builder<P> {
         let puzzle = self.entry.puzzle();
         match plan {
             HeuristicPlan::Network { folder, name } => {
-                device.log_choice(self.device);
+                device.log_choice(self.settings.device);
                 let _waiting = Waiting::during(format!("loading the network {name}"));
-                let model = Model::read(folder, &**puzzle, device, self.precision)?;
+                let model = Model::read(folder, &**puzzle, device, self.settings.precision)?;
                 let network = Network {
                     device,
                     precision: model.precision,

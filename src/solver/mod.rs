@@ -82,8 +82,8 @@ struct Network {
     weights_crc32: u32,
 }
 
-/// The inputs of a solver, for [`Solver::reconfigure`].
-#[derive(Clone)]
+/// The inputs of a solver.
+#[derive(Clone, Default)]
 struct Settings {
     request: Request,
     model: Option<String>,
