@@ -225,41 +225,7 @@ pub(crate) fn visible(text: &str) -> String {
 
 /// Whether a character is written for a prime: apostrophes, quotes, accents and letters that look like one.
 pub(super) fn is_prime(character: char) -> bool {
-    matches!(
-        character,
-        '\'' | '`'
-            | '´'
-            | 'ʹ'
-            | 'ʻ'
-            | 'ʼ'
-            | 'ʽ'
-            | 'ʾ'
-            | 'ʿ'
-            | 'ˈ'
-            | 'ˊ'
-            | 'ˋ'
-            | '΄'
-            | '՚'
-            | '՛'
-            | '׳'
-            | 'ߴ'
-            | 'ߵ'
-            | '᾽'
-            | '᾿'
-            | '῾'
-            | '‘'
-            | '’'
-            | '‚'
-            | '‛'
-            | '′'
-            | '‵'
-            | '❛'
-            | '❜'
-            | 'Ꞌ'
-            | 'ꞌ'
-            | '＇'
-            | '｀'
-    )
+    "'`´ʹʻʼʽʾʿˈˊˋ΄՚՛׳ߴߵ᾽᾿῾‘’‚‛′‵❛❜Ꞌꞌ＇｀".contains(character)
 }
 
 /// A line without its comment. A `#` begins one at the start of the line, unless it numbers a scramble (`#1: R U`), or behind

@@ -167,38 +167,7 @@ fn is_filler(character: char) -> bool {
 
 /// A character that stands for a facelet: a letter, a digit, or a square, circle or heart of a colour.
 fn facelet(character: char) -> Option<char> {
-    let is_coloured = matches!(
-        character,
-        '🟥' | '🟧'
-            | '🟨'
-            | '🟩'
-            | '🟦'
-            | '🟪'
-            | '🟫'
-            | '⬛'
-            | '⬜'
-            | '🔴'
-            | '🟠'
-            | '🟡'
-            | '🟢'
-            | '🔵'
-            | '🟣'
-            | '🟤'
-            | '⚫'
-            | '⚪'
-            | '◻'
-            | '◼'
-            | '□'
-            | '■'
-            | '❤'
-            | '🧡'
-            | '💛'
-            | '💚'
-            | '💙'
-            | '💜'
-            | '🤍'
-            | '🖤'
-    );
+    let is_coloured = "🟥🟧🟨🟩🟦🟪🟫⬛⬜🔴🟠🟡🟢🔵🟣🟤⚫⚪◻◼□■❤🧡💛💚💙💜🤍🖤".contains(character);
     (character.is_ascii_alphanumeric() || is_coloured).then_some(character)
 }
 
