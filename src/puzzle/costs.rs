@@ -88,20 +88,27 @@ impl<P: Reversible> WithCosts<P> {
     }
 }
 
+/// Methods that the puzzle has already.
+macro_rules! of_puzzle {
+    ($(fn $method:ident(&self $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
+        $(#[inline]
+        fn $method(&self $(, $argument: $type)*) $(-> $result)? {
+            self.puzzle.$method($($argument),*)
+        })*
+    };
+}
+
 impl<P: Reversible> Rules for WithCosts<P> {
     type State = P::State;
 
-    fn name(&self) -> String {
-        self.puzzle.name()
-    }
-
-    fn move_count(&self) -> usize {
-        self.puzzle.move_count()
-    }
-
-    #[inline]
-    fn apply(&self, state: &P::State, action: Move) -> Option<P::State> {
-        self.puzzle.apply(state, action)
+    of_puzzle! {
+        fn name(&self) -> String;
+        fn move_count(&self) -> usize;
+        fn apply(&self, state: &P::State, action: Move) -> Option<P::State>;
+        fn is_goal(&self, state: &P::State) -> bool;
+        fn file(&self) -> Option<&str>;
+        fn rules_crc32(&self) -> Option<u32>;
+        fn state_bytes(&self) -> Option<StateBytes<P::State>>;
     }
 
     #[inline]
@@ -109,79 +116,26 @@ impl<P: Reversible> Rules for WithCosts<P> {
         self.costs.costs[usize::from(action)]
     }
 
-    #[inline]
-    fn is_goal(&self, state: &P::State) -> bool {
-        self.puzzle.is_goal(state)
-    }
-
     fn own_costs(&self) -> Option<&MoveCosts> {
         Some(&self.costs)
-    }
-
-    fn file(&self) -> Option<&str> {
-        self.puzzle.file()
-    }
-
-    fn rules_crc32(&self) -> Option<u32> {
-        self.puzzle.rules_crc32()
-    }
-
-    fn state_bytes(&self) -> Option<StateBytes<P::State>> {
-        self.puzzle.state_bytes()
     }
 }
 
 impl<P: Reversible> Notation for WithCosts<P> {
-    fn notation(&self) -> &'static str {
-        self.puzzle.notation()
-    }
-
-    fn move_name(&self, action: Move) -> String {
-        self.puzzle.move_name(action)
-    }
-
-    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        self.puzzle.read_moves(text)
-    }
-
-    fn read(&self, text: &str) -> Result<P::State, ParseError> {
-        self.puzzle.read(text)
-    }
-
-    fn format(&self, state: &P::State) -> String {
-        self.puzzle.format(state)
-    }
-
-    fn read_scramble(&self, text: &str) -> Option<Scramble<P::State>> {
-        self.puzzle.read_scramble(text)
-    }
-
-    fn read_as(&self, text: &str) -> Option<String> {
-        self.puzzle.read_as(text)
-    }
-
-    fn block(&self, lines: &[&str]) -> Block {
-        self.puzzle.block(lines)
-    }
-
-    fn normalized(&self, state: &P::State) -> P::State {
-        self.puzzle.normalized(state)
-    }
-
-    fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
-        self.puzzle.in_hand(instance, moves)
-    }
-
-    fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
-        self.puzzle.parse_solution(instance, solution)
-    }
-
-    fn takes_lines(&self) -> bool {
-        self.puzzle.takes_lines()
-    }
-
-    fn written(&self, moves: &[Move]) -> Vec<String> {
-        self.puzzle.written(moves)
+    of_puzzle! {
+        fn notation(&self) -> &'static str;
+        fn move_name(&self, action: Move) -> String;
+        fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError>;
+        fn read(&self, text: &str) -> Result<P::State, ParseError>;
+        fn format(&self, state: &P::State) -> String;
+        fn read_scramble(&self, text: &str) -> Option<Scramble<P::State>>;
+        fn read_as(&self, text: &str) -> Option<String>;
+        fn block(&self, lines: &[&str]) -> Block;
+        fn normalized(&self, state: &P::State) -> P::State;
+        fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move>;
+        fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError>;
+        fn takes_lines(&self) -> bool;
+        fn written(&self, moves: &[Move]) -> Vec<String>;
     }
 
     fn counted(&self, moves: &[Move]) -> String {
@@ -191,37 +145,24 @@ impl<P: Reversible> Notation for WithCosts<P> {
 }
 
 impl<P: Reversible> Encode for WithCosts<P> {
-    fn encoding(&self) -> Encoding {
-        self.puzzle.encoding()
-    }
-
-    fn encode(&self, state: &P::State, row: &mut [u8]) {
-        self.puzzle.encode(state, row);
+    of_puzzle! {
+        fn encoding(&self) -> Encoding;
+        fn encode(&self, state: &P::State, row: &mut [u8]);
     }
 }
 
 impl<P: Reversible> Draw for WithCosts<P> {
-    fn picture(&self, state: &P::State) -> Picture {
-        self.puzzle.picture(state)
-    }
-
-    fn geometry(&self) -> Option<&Geometry> {
-        self.puzzle.geometry()
+    of_puzzle! {
+        fn picture(&self, state: &P::State) -> Picture;
+        fn geometry(&self) -> Option<&Geometry>;
     }
 }
 
 impl<P: Reversible> Reversible for WithCosts<P> {
-    fn goals(&self) -> Vec<P::State> {
-        self.puzzle.goals()
-    }
-
-    #[inline]
-    fn inverse(&self, action: Move) -> Move {
-        self.puzzle.inverse(action)
-    }
-
-    fn default_depth(&self) -> u32 {
-        self.puzzle.default_depth()
+    of_puzzle! {
+        fn goals(&self) -> Vec<P::State>;
+        fn inverse(&self, action: Move) -> Move;
+        fn default_depth(&self) -> u32;
     }
 }
 
