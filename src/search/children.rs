@@ -137,7 +137,8 @@ struct IndexedHash {
 const BITS: usize = u64::BITS as usize;
 
 /// The indices of the bits that are set.
-fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+#[inline]
+pub(super) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros();
         word &= word.wrapping_sub(1);

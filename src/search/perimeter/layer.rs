@@ -2,6 +2,7 @@
 
 use super::lines::Lines;
 use crate::memory;
+use crate::search::children::bits;
 use bytemuck::{Pod, Zeroable};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
@@ -56,16 +57,6 @@ fn matches(line: &[u16; Line::CAPACITY], entry: u16) -> u32 {
     let same = vectors.map(|vector| _mm_cmpeq_epi16(vector, entries));
     let bits = |low, high| _mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32;
     bits(same[0], same[1]) | bits(same[2], same[3]) << 16
-}
-
-/// The places of the set bits.
-#[inline]
-fn set_bits(mut bits: u32) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = bits.trailing_zeros() as usize;
-        bits &= bits.wrapping_sub(1);
-        (place < Line::CAPACITY).then_some(place)
-    })
 }
 
 /// Parts of a layer, which threads can fill at the same time.
@@ -148,7 +139,7 @@ impl Layer {
         self.any_line(key, |line, matches| {
             matches != 0 && {
                 let extensions = extensions_of(&self.extensions, line);
-                set_bits(matches).any(|place| extensions[place] == extension(key))
+                bits(matches.into()).any(|place| extensions[place as usize] == extension(key))
             }
         })
     }
@@ -239,7 +230,7 @@ impl LayerShare<'_> {
                 true => matches != 0,
                 false => {
                     let extensions = extensions_of(self.extensions, start + at);
-                    set_bits(matches).any(|place| extensions[place] == extension(key))
+                    bits(matches.into()).any(|place| extensions[place as usize] == extension(key))
                 }
             };
             if is_known {
