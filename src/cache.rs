@@ -4,9 +4,9 @@
 //! a result: the table is built again, or kept in memory only, and a log message gives the reason.
 
 use crate::error::{Context as _, Result, ensure};
-use crate::files::write_whole;
+use crate::files::{read_if_there, write_whole};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Identity of a cached table: the cache returns only bytes that were stored under the same identity.
@@ -68,10 +68,7 @@ impl CachedTable {
     /// The table, if its file exists.
     fn read(&self, folder: &Path) -> Result<Option<Vec<u8>>> {
         let path = self.path(folder);
-        let mut bytes = match fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            read => read.with_context(|| format!("cannot read {}", path.display()))?,
-        };
+        let Some(mut bytes) = read_if_there(&path)? else { return Ok(None) };
         let table = self.table_in(&bytes).with_context(|| format!("{} is not used", path.display()))?;
         bytes.drain(..bytes.len() - table.len());
         Ok(Some(bytes))

@@ -1,9 +1,20 @@
-//! Atomic writes of files and folders: they appear whole or not at all.
+//! Atomic writes of files and folders: they appear whole or not at all. And reads of files that may be missing.
 
 use crate::error::{Context, Result};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+/// The content of a file; `None` where there is no such file.
+///
+/// # Errors
+/// If it cannot be read, with the system's reason.
+pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        read => Ok(Some(read.with_context(|| format!("cannot read {}", path.display()))?)),
+    }
+}
 
 /// Writes a file through a temporary one beside it: a reader sees either the whole old content or the whole new content.
 ///

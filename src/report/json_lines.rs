@@ -1,9 +1,10 @@
 //! Files of JSON lines, which a kill may leave with a torn last line.
 
 use crate::error::{Context, Result, ensure};
+use crate::files::read_if_there;
 use serde::{Serialize, de::DeserializeOwned};
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Appends a record as one line of JSON. If the disk is full, the file stays as it was.
@@ -33,10 +34,7 @@ pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Ok(Vec::new());
     }
-    let text = match fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        text => text.with_context(|| format!("cannot read {}", path.display()))?,
-    };
+    let Some(text) = read_if_there(path)? else { return Ok(Vec::new()) };
     let whole = whole_lines(&text);
     if whole < text.len() {
         let file = OpenOptions::new().write(true).open(path);

@@ -2,7 +2,7 @@
 
 use super::checkpoint::is_half_written;
 use crate::error::{Context, Result, bail, ensure};
-use crate::files::{try_lock, write_whole};
+use crate::files::{read_if_there, try_lock, write_whole};
 use crate::report::Metrics;
 use crate::report::run_folder::{METRICS, entries, newest_checkpoint};
 use std::fs;
@@ -81,10 +81,7 @@ pub(super) fn relative_to(out: &Path, folder: &Path) -> Option<PathBuf> {
 
 /// Removes the lines past a checkpoint from the metrics, since they will be written again, and torn lines.
 pub(super) fn cut_metrics(path: &Path, samples: u64) -> Result<()> {
-    let text = match fs::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        text => text.with_context(|| format!("cannot read {}", path.display()))?,
-    };
+    let Some(text) = read_if_there(path)? else { return Ok(()) };
     let text = String::from_utf8_lossy(&text);
     let known = |line: &&str| serde_json::from_str::<Metrics>(line).is_ok_and(|line| line.samples <= samples);
     let kept: String = text.lines().filter(known).flat_map(|line| [line, "\n"]).collect();

@@ -1,6 +1,7 @@
 //! Inputs of `costar plot`: runs, models or results, distinguished by their content.
 
 use crate::cli::instances::{self, Written};
+use crate::files::read_if_there;
 use crate::neural::model::CONFIG;
 use crate::plot::{Results, TrainingRun};
 use crate::puzzle::cube3::Cube3;
@@ -11,7 +12,6 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// All inputs, of one kind.
@@ -49,13 +49,7 @@ pub(super) struct RunInput {
 impl RunInput {
     fn of_folder(folder: &Path) -> Result<RunInput> {
         let file = folder.join(METRICS);
-        let metrics = match fs::read(&file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            text => {
-                let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-                parse_lines(&text, &file)?
-            }
-        };
+        let metrics = read_if_there(&file)?.map_or(Ok(Vec::new()), |text| parse_lines(&text, &file))?;
         let snapshots = snapshots(&folder.join(SNAPSHOTS))?;
         Ok(RunInput { name: name_of(folder), path: folder.to_owned(), metrics, snapshots })
     }
