@@ -109,7 +109,7 @@ pub(super) fn short(number: f64) -> String {
 }
 
 /// The least and the greatest value; `default` without values.
-fn range(values: impl IntoIterator<Item = f64>, default: (f64, f64)) -> (f64, f64) {
+pub(super) fn range(values: impl IntoIterator<Item = f64>, default: (f64, f64)) -> (f64, f64) {
     let values = values.into_iter().filter(|value| value.is_finite()).map(|value| value.clamp(-MAX_VALUE, MAX_VALUE));
     values.map(|value| (value, value)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or(default)
 }

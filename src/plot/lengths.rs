@@ -1,6 +1,6 @@
 //! Solution length against the optimal length.
 
-use super::axis::{Axis, Panel};
+use super::axis::{Axis, Panel, range};
 use super::canvas::{Anchor, Canvas, PAPER, SOFT, TEXT, WIDTH, series_color};
 use super::results::{KEY_PITCH, Results, common, key, names};
 use std::collections::BTreeMap;
@@ -44,9 +44,7 @@ pub fn lengths(all: &[&Results]) -> Canvas {
 
 /// An axis with a margin around whole numbers.
 fn whole_axis(values: &[f64], most: usize) -> Axis {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+    let (low, high) = range(values.iter().copied(), (0.0, 1.0));
     let mut axis = Axis::exactly(low - 1.0, high + 1.5, most);
     axis.ticks.retain(|tick| tick.fract() == 0.0 && *tick >= 0.0);
     axis
