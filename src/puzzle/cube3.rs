@@ -27,7 +27,7 @@ mod classes;
 pub(super) mod facelets;
 mod moves;
 pub(super) mod notation;
-mod symmetry;
+pub(super) mod symmetry;
 pub(super) mod turns;
 
 /// The 3×3×3 with 12 moves, the quarter turns, or with 18 moves, the half turns added.

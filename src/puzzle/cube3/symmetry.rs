@@ -7,13 +7,14 @@ use super::turns::face_and_quarters;
 use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, QUARTER_TURNS};
 use crate::puzzle::{Move, SymmetricImage, rules::is_odd};
 
-type Vector = [i32; 3];
+pub(in crate::puzzle) type Vector = [i32; 3];
 
 /// x to the right, y up, z towards the viewer: the outward direction of U R F D L B.
-const NORMALS: [Vector; 6] = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0], [0, 0, -1]];
+pub(in crate::puzzle) const NORMALS: [Vector; 6] =
+    [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0], [0, 0, -1]];
 /// The direction of increasing column on each face, and of increasing row.
-const COLUMNS: [Vector; 6] = [[1, 0, 0], [0, 0, -1], [1, 0, 0], [1, 0, 0], [0, 0, 1], [-1, 0, 0]];
-const ROWS: [Vector; 6] = [[0, 0, 1], [0, -1, 0], [0, -1, 0], [0, 0, -1], [0, -1, 0], [0, -1, 0]];
+pub(in crate::puzzle) const COLUMNS: [Vector; 6] = [[1, 0, 0], [0, 0, -1], [1, 0, 0], [1, 0, 0], [0, 0, 1], [-1, 0, 0]];
+pub(in crate::puzzle) const ROWS: [Vector; 6] = [[0, 0, 1], [0, -1, 0], [0, -1, 0], [0, 0, -1], [0, -1, 0], [0, -1, 0]];
 
 /// A rotation or reflection of the whole cube: the image of each axis, and its sign.
 pub(super) type Rotation = ([usize; 3], [i32; 3]);

@@ -1,6 +1,7 @@
 //! The stickers of a cube, what a turn does to them, and the ways to hold it.
 
 use crate::puzzle::cube3::FACES;
+use crate::puzzle::cube3::symmetry::{COLUMNS, NORMALS, ROWS};
 use std::collections::HashMap;
 
 /// A turn of layers by name of its face U, R or F: layers counted from that face, quarters clockwise as seen from it.
@@ -25,30 +26,20 @@ pub(super) struct Rotation {
     pub(super) from: Vec<u16>,
 }
 
-/// The axes of each face U R F D L B: outwards, down its rows, along its columns, as signs of x (right), y (up), z (front).
-const AXES: [[[i32; 3]; 3]; 6] = [
-    [[0, 1, 0], [0, 0, 1], [1, 0, 0]],
-    [[1, 0, 0], [0, -1, 0], [0, 0, -1]],
-    [[0, 0, 1], [0, -1, 0], [1, 0, 0]],
-    [[0, -1, 0], [0, 0, -1], [1, 0, 0]],
-    [[-1, 0, 0], [0, -1, 0], [0, 0, 1]],
-    [[0, 0, -1], [0, -1, 0], [-1, 0, 0]],
-];
-
 /// A place in the cube, whose layers are 2 apart; the stickers lie on ±size.
 pub(super) type Point = [i32; 3];
 
 /// The places of the stickers, in the order of the faces, each row by row.
 pub(super) fn stickers(size: usize) -> Vec<Point> {
     let across = |line: usize| 2 * line as i32 + 1 - size as i32;
-    let face = |[out, down, along]: [[i32; 3]; 3]| {
+    let face = |face: usize| {
         let place = move |i: usize| {
             let (row, column) = (across(i / size), across(i % size));
-            std::array::from_fn(|k| out[k] * size as i32 + down[k] * row + along[k] * column)
+            std::array::from_fn(|k| NORMALS[face][k] * size as i32 + ROWS[face][k] * row + COLUMNS[face][k] * column)
         };
         (0..size * size).map(place)
     };
-    AXES.into_iter().flat_map(face).collect()
+    (0..6).flat_map(face).collect()
 }
 
 /// The axis of U, R or F.
