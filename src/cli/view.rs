@@ -42,7 +42,7 @@ impl Visitor for &Args {
         // How a solution is read may depend on the instance, which is refused first.
         puzzle.parse(instance).or_input()?;
         let moves = puzzle.parse_solution(instance, solution).context("the solution").or_input()?;
-        let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?;
+        let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?.written_as(puzzle, solution);
         if let Some(reading) = puzzle.read_as(instance) {
             note!("costar: read {reading}");
         }

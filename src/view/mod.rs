@@ -52,6 +52,8 @@ pub struct Playback {
     pub moves: Vec<String>,
     /// Number of moves of the scramble.
     pub scramble: usize,
+    /// The words of the scramble, and those of the solution, as they are written: each with the number of its moves.
+    pub words: [Vec<(String, usize)>; 2],
     /// The length of the solution in words: [`Notation::counted`](crate::puzzle::Notation::counted).
     pub counted: String,
     /// The states before the first move and after each, up to the first illegal move.
@@ -96,17 +98,28 @@ impl Playback {
             pictures.push(puzzle.picture(&next));
             Some(next)
         });
-        Ok(Playback {
+        let scrambled = words(instance, &moves[..scramble], |word| Some(puzzle.scramble(word)?.moves.len()));
+        let playback = Playback {
             puzzle: puzzle.name(),
             instance: instance.to_owned(),
             moves,
             scramble,
+            words: [scrambled, Vec::new()],
             counted: puzzle.counted(&solution),
             pictures,
             goals: goals.iter().map(|goal| puzzle.picture(goal)).collect(),
             geometry: puzzle.geometry().cloned(),
             solves: end.is_some_and(|end| puzzle.is_goal(&puzzle.normalized(&end))),
-        })
+        };
+        Ok(playback.written_as(puzzle, &puzzle.written(&solution).join(" ")))
+    }
+
+    /// Takes the words of the solution from the text that it was read from.
+    #[must_use]
+    pub fn written_as<P: Puzzle>(mut self, puzzle: &P, solution: &str) -> Playback {
+        let count = |word: &str| Some(puzzle.parse_moves(word).ok()?.len());
+        self.words[1] = words(solution, &self.moves[self.scramble..], count);
+        self
     }
 
     /// Number of moves of the solution.
@@ -119,6 +132,15 @@ impl Playback {
         let legal = self.pictures.len() - 1 - self.scramble;
         (legal < self.length()).then_some(legal + 1)
     }
+}
+
+/// The words of a text that stand for moves, each with the number of its moves. Where the words are not all of them, as in a
+/// group that is repeated, each move is a word.
+fn words(text: &str, moves: &[String], count: impl Fn(&str) -> Option<usize>) -> Vec<(String, usize)> {
+    let counted = |word: &str| Some((word.to_owned(), count(word)?));
+    let words: Option<Vec<_>> = text.split_whitespace().map(counted).collect();
+    let are_all = |words: &Vec<(String, usize)>| words.iter().map(|(_, count)| count).sum::<usize>() == moves.len();
+    words.filter(are_all).unwrap_or_else(|| moves.iter().map(|name| (name.clone(), 1)).collect())
 }
 
 /// The page that plays this.
@@ -208,6 +230,20 @@ mod tests {
         let jugs = Jugs::new("8,5,3").expect("jugs");
         assert_eq!(play(&jugs, &[], "", "(1,0)").illegal(), Some(1));
         assert_eq!(play(&jugs, &[], "", "(0,1)").illegal(), None);
+    }
+
+    #[test]
+    fn a_word_stands_for_all_its_moves() {
+        let words = |pairs: &[(&str, usize)]| -> Vec<(String, usize)> {
+            pairs.iter().map(|&(word, count)| (word.to_owned(), count)).collect()
+        };
+        let playback = play(&Cube3, &[], "R U2 x", "U U R");
+        assert_eq!(playback.words, [words(&[("R", 1), ("U2", 2), ("x", 0)]), words(&[("U2", 2), ("R", 1)])]);
+        let playback = play(&Cube3, &[], "(R U)2", "M2 U R'").written_as(&Cube3, "M2 U R'");
+        let each = words(&[("R", 1), ("U", 1), ("R", 1), ("U", 1)]);
+        assert_eq!(playback.words, [each, words(&[("M2", 4), ("U", 1), ("R'", 1)])]);
+        let jugs = Jugs::new("8,5,3").expect("jugs");
+        assert_eq!(play(&jugs, &[], "", "(0,1)").words, [words(&[]), words(&[("(0,1)", 1)])]);
     }
 
     #[test]
