@@ -238,20 +238,20 @@ fn keys_buttons_scrubber_and_list_go_where_they_say() {
     browser.run("const scrubber = document.querySelector('#scrubber'); scrubber.value = 7; scrubber.dispatchEvent(new Event('input'))");
     at(7);
     let marked = "return [...document.querySelectorAll('[aria-current=step]')].map((button) => button.getAttribute('aria-label'))";
-    assert_eq!(browser.run(marked), serde_json::json!(["L, move 2 of the solution"]));
+    assert_eq!(browser.run(marked), serde_json::json!(["L2, move 1 of the solution"]));
     assert_eq!(
         browser.run("return document.querySelector('#now').textContent"),
-        "Solution 2 of 5: L – left face clockwise"
+        "Solution 1 of 4: L2 – left face by half a turn"
     );
-    // After a step back, the caption names the move before.
+    // A step back undoes both moves of L2; then the caption names the word before.
     browser.run("document.getElementById('back').click()");
-    browser.wait("return document.querySelector('#now').textContent.startsWith('Solution 1 of 5')");
+    browser.wait("return document.querySelector('#now').textContent.startsWith('Scramble 4 of 4')");
     browser.run("document.querySelector('[data-position=\"3\"]').click()");
     at(3);
     // The page takes the arrow keys of a focused scrubber.
     browser.run("document.querySelector('#scrubber').focus()");
     browser.press(&[RIGHT]);
-    at(4);
+    at(5);
     browser.run("document.activeElement.blur(); document.querySelector('#speed').value = '0.25'");
     browser.press(&[' ']);
     plays(true);
@@ -264,6 +264,32 @@ fn keys_buttons_scrubber_and_list_go_where_they_say() {
     browser.press(&[TAB]);
     let outline = "getComputedStyle(document.activeElement).outlineStyle + document.activeElement.id";
     browser.wait(&format!("return {outline} === 'solidlast'")); // the focus is seen
+}
+
+#[test]
+fn a_word_is_one_step_that_turns_all_its_layers() {
+    let Some(browser) = Browser::start() else { return };
+    let (_folder, page) = place();
+    let listed = "return [...document.querySelectorAll('[data-position]')]
+        .map((button) => `${button.textContent} ${button.dataset.position}`).join()";
+    for (puzzle, scramble, solution, expected) in [
+        ("cube5:htm", "Rw U M", "M' U' Rw'", "Rw 2,U 3,M 4,M' 5,U' 6,Rw' 8"),
+        ("cube5:obtm", "Rw U M", "M' U' Rw'", "Rw 1,U 2,M 4,Rw' Lw 6,F' 7,Rw' 8"),
+        ("cube5", "3Rw2 x U", "U' x' 3Rw2", "3Rw2 6,U 7,U' 8,Lw2 12"),
+        ("cube4:oriented", "2-3Uw2 M x", "x' M' 2-3Uw2", "2-3Uw2 4,M 6,x 10,x' 14,M' 16,2-3Uw2 20"),
+        ("cube3", "U2 M", "M' U2", "F2 2,L' R 4,L R' 6,F2 8"),
+        ("cube4", "(R U)2", "U'R' U' R'", "R 1,U 2,R 3,U 4,U' 5,R' 6,U' 7,R' 8"),
+    ] {
+        assert_eq!(open(&browser, &page, &["--puzzle", puzzle, scramble, solution]).code, 0, "{puzzle}");
+        assert_eq!(browser.run(listed), expected, "{puzzle}");
+        let steps = expected.split(',').filter_map(|word| word.rsplit(' ').next());
+        for to in steps {
+            browser.run("document.querySelector('#speed').value = '16'; document.querySelector('#forward').click()");
+            browser.wait(&format!("const state = costar.state(); return state.position === {to} && !state.moving"));
+        }
+        assert_eq!(state(&browser)["solved"], true, "{puzzle}");
+    }
+    assert_eq!(browser.console(), Vec::<String>::new());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 // Draws flat boards on a canvas, at rest and during a move.
 //
 // DRAWINGS has a function for each kind of picture that is drawn on a canvas. Its argument holds the context and size of
-// the canvas, the pictures `before` and `after` the move (the same at rest), the `move`, the `fraction` of it that is done,
-// the `look` (colours of the page), the `goals`, and the `geometry` of the puzzle, if any.
+// the canvas, the pictures `before` and `after` a step (the same at rest), its `moves`, which are several only on a cube, the
+// first `move` of them, the `fraction` of the step that is done, the `look` (colours of the page), the `goals`, and the
+// `geometry` of the puzzle, if any.
 
 const DRAWINGS = {
   cube: drawCube,

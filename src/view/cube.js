@@ -1,29 +1,32 @@
-// Draws a cube on a canvas in perspective, with lit faces and one turning layer.
+// Draws a cube on a canvas in perspective, with lit faces and turning layers.
 //
-// Faces are drawn from the farthest to the nearest. This order is exact: planes separate the turning layers from those below
-// and above, and the cubies of each part form a grid, which a camera outside sees in order along each axis.
+// Faces are drawn from the farthest to the nearest. This order is exact: planes separate layers that turn differently, and
+// the cubies of each part form a grid, which a camera outside sees in order along each axis.
 
 const DISTANCE = 8.5; // from the eye to the centre; the edge of a cube is 2
 const LIGHT = normalised([-0.15, 0.75, 0.65]);
 const STICKER = 0.87; // half the edge of a sticker; half the edge of a cubie is 1
 const CORNER = 0.22; // radius of a sticker's corners
 
-function drawCube({ context, width, height, before, move, fraction, look, view }) {
+function drawCube({ context, width, height, before, moves, fraction, look, view }) {
   const { size } = before;
-  const turn = (move && fraction > 0 && turnOf(move, size)) || { axis: 0, ends: [-size, size], quarters: 0 };
+  const { axis, quarters } = (fraction > 0 && layersTurned(moves, size)) || { axis: 0, quarters: Array(size).fill(0) };
   const eyed = product(rotation(0, view.pitch), rotation(1, view.yaw));
   const focus = Math.min(width, height) * 0.5 * DISTANCE * 0.535;
   const scene = { context, size, look, facelets: before.facelets, focus, centre: [width / 2, height * 0.485] };
   drawShadow(scene, eyed);
-  const moving = product(eyed, rotation(turn.axis, turn.quarters * 90 * fraction));
-  const [low, high] = turn.ends;
-  const eye = eyeOf(eyed, size)[turn.axis];
-  const slab = (from, to, pose) => ({
-    cubies: shellOf(size).filter((cubie) => from <= cubie[turn.axis] && cubie[turn.axis] <= to),
-    pose,
-    far: Math.max(from - 1 - eye, eye - to - 1),
+  const eye = eyeOf(eyed, size)[axis];
+  const centre = (layer) => 2 * layer - size + 1;
+  // From a layer to the one before the next layer that turns differently.
+  const starts = quarters.flatMap((turned, layer) => (turned === quarters[layer - 1] ? [] : [layer]));
+  const slabs = starts.map((start, i) => {
+    const [from, to] = [centre(start), centre((starts[i + 1] ?? size) - 1)];
+    return {
+      cubies: shellOf(size).filter((cubie) => from <= cubie[axis] && cubie[axis] <= to),
+      pose: product(eyed, rotation(axis, quarters[start] * 90 * fraction)),
+      far: Math.max(from - 1 - eye, eye - to - 1),
+    };
   });
-  const slabs = [slab(-size, low - 1, eyed), slab(low, high, moving), slab(high + 1, size, eyed)];
   for (const part of slabs.sort((a, b) => b.far - a.far)) drawSlab(scene, part);
 }
 

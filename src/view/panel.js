@@ -52,29 +52,32 @@ function create(tag, text, attributes = {}) {
 
 // Shows the moves of the scramble, or the instance as it was written, and the moves of the solution.
 function showMoves() {
-  const { moves, scramble, instance } = playback;
+  const { scramble, instance } = playback;
+  const isScrambling = ({ to }) => to <= scramble;
   const parts =
     scramble > 0
-      ? [listOf("Scramble", 0, scramble)]
+      ? [listOf("Scramble", steps.filter(isScrambling))]
       : [create("h2", "Instance"), create("p", instance || "the start", { class: "instance" })];
-  parts.push(listOf("Solution", scramble, moves.length));
+  parts.push(listOf("Solution", steps.filter((step) => !isScrambling(step))));
   element("moves").replaceChildren(...parts);
 }
 
-function listOf(name, from, to) {
+function listOf(name, own) {
   const part = document.createElement("div");
-  part.append(create("h2", `${name} (${to - from})`));
+  const moves = own.reduce((sum, { from, to }) => sum + to - from, 0);
+  const count = own.length === moves ? moves : `${plural(own.length, "word")}, ${plural(moves, "move")}`;
+  part.append(create("h2", `${name} (${count})`));
   const list = create("ol", "", { "aria-label": `Moves of the ${name.toLowerCase()}` });
-  for (let i = from; i < to; i++) {
-    const label = `${playback.moves[i]}, move ${i - from + 1} of the ${name.toLowerCase()}`;
-    const button = create("button", playback.moves[i], {
+  for (const [i, { names, to }] of own.entries()) {
+    const label = `${names.join(" ")}, move ${i + 1} of the ${name.toLowerCase()}`;
+    const button = create("button", names.join(" "), {
       type: "button",
-      "data-position": i + 1,
+      "data-position": to,
       "aria-label": label,
       tabindex: -1,
     });
-    if (i + 1 > end()) button.setAttribute("aria-disabled", true);
-    if (i + 1 === run.illegal) button.classList.add("illegal");
+    if (to > end()) button.setAttribute("aria-disabled", true);
+    if (to === run.illegal) button.classList.add("illegal");
     const item = document.createElement("li");
     item.append(button);
     list.append(item);
@@ -86,11 +89,12 @@ function listOf(name, from, to) {
 // Marks the present or last move, and the moves before it.
 function markMoves() {
   const list = element("moves");
-  for (const button of list.querySelectorAll("[data-position]")) {
+  const present = stepOf(way ? Math.max(way.from, way.to) : at)?.to;
+  for (const [i, button] of list.querySelectorAll("[data-position]").entries()) {
     const position = Number(button.dataset.position);
-    const current = position === (way ? Math.max(way.from, way.to) : at);
+    const current = position === present;
     button.classList.toggle("made", position <= at);
-    button.tabIndex = current || (at === 0 && position === 1) ? 0 : -1;
+    button.tabIndex = current || (at === 0 && i === 0) ? 0 : -1;
     if (!current) {
       button.removeAttribute("aria-current");
       continue;
@@ -103,16 +107,19 @@ function markMoves() {
 }
 
 function showNow() {
-  const number = way ? Math.max(way.from, way.to) : at;
-  const { moves, scramble } = playback;
+  const step = stepOf(way ? Math.max(way.from, way.to) : at);
+  const { scramble } = playback;
   const now = element("now");
-  if (number === 0) {
+  if (!step) {
     now.replaceChildren(scramble > 0 ? "Before the scramble" : "The instance");
     return;
   }
-  const move = moves[number - 1];
-  const [part, first, count] =
-    number <= scramble ? ["Scramble", 0, scramble] : ["Solution", scramble, moves.length - scramble];
-  const meaning = kind().meaning(move, run.pictures[number - 1]);
-  now.replaceChildren(`${part} ${number - first} of ${count}: `, create("strong", move), meaning && ` – ${meaning}`);
+  const isScramble = step.to <= scramble;
+  const own = steps.filter(({ to }) => to <= scramble === isScramble);
+  const meaning = step.names.map((move) => kind().meaning(move, run.pictures[step.from])).join("; ");
+  now.replaceChildren(
+    `${isScramble ? "Scramble" : "Solution"} ${own.indexOf(step) + 1} of ${own.length}: `,
+    create("strong", step.names.join(" ")),
+    meaning && ` – ${meaning}`,
+  );
 }

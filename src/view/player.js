@@ -19,8 +19,9 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 
 let playback; // what was loaded
 let run; // the result of `played`
+let steps; // see `stepsOf`
 let at = 0; // moves made, including the moving one
-let way = null; // the moving move: { from, to, started, milliseconds }
+let way = null; // the moving step: { from, to, started, milliseconds }
 let playing = false;
 let view = { ...FIRST_VIEW };
 let viewGoal = null; // the view to turn to
@@ -31,10 +32,13 @@ const kind = () => KINDS[playback.pictures[0].kind];
 // Whether it can be seen from all sides.
 const isSolid = () => playback.pictures[0].kind === "cube" || isSolidShape(playback.geometry);
 const end = () => run.pictures.length - 1;
+// The step that makes a move, counted from 1.
+const stepOf = (number) => steps.find(({ from, to }) => from < number && number <= to);
 
 function load(loaded) {
   playback = loaded;
   run = played(playback);
+  steps = stepsOf(playback);
   [at, way, playing, view, viewGoal] = [0, null, false, { ...FIRST_VIEW }, null];
   document.body.dataset.kind = playback.pictures[0].kind;
   document.body.dataset.solid = isSolid();
@@ -57,8 +61,8 @@ function go(position) {
 }
 
 function step(by) {
-  const to = at + by;
-  if (to < 0 || to > end()) return;
+  if (at === (by > 0 ? end() : 0)) return;
+  const to = by > 0 ? Math.min(stepOf(at + 1).to, end()) : stepOf(at).from;
   if (calm.matches && !playing) return go(to);
   const speed = Number(element("speed").value);
   const hurry = Math.min(at, to) < playback.scramble ? 0.55 : 1;
@@ -147,10 +151,11 @@ function draw(made) {
   const [low, high] = way ? [Math.min(way.from, way.to), Math.max(way.from, way.to)] : [at, at];
   const fraction = !way ? 0 : way.to > way.from ? made : 1 - made;
   const [before, after] = [run.pictures[low], run.pictures[high]];
-  const move = way ? playback.moves[low] : null;
+  const moves = playback.moves.slice(low, high);
+  const move = moves[0];
   look.letters = element("letters").checked;
   const { goals, geometry } = playback;
-  DRAWINGS[before.kind]({ context, width, height, before, after, move, fraction, look, view, goals, geometry });
+  DRAWINGS[before.kind]({ context, width, height, before, after, move, moves, fraction, look, view, goals, geometry });
 }
 
 function turnTowardsGoal() {
@@ -283,7 +288,7 @@ function listen() {
     play: KEYS[" "],
   };
   for (const [id, action] of Object.entries(clicks)) element(id).addEventListener("click", () => run && action());
-  element("scrubber").addEventListener("input", (event) => jump(Number(event.target.value)));
+  element("scrubber").addEventListener("input", (event) => run && jump(stepOf(Number(event.target.value))?.to ?? 0));
   element("letters").addEventListener("change", redraw);
   element("behind").addEventListener("click", () =>
     viewFrom(element("behind").getAttribute("aria-pressed") !== "true"),

@@ -6,6 +6,8 @@
 //   text(picture)            the state in costar's notation
 //   words(picture, geometry) the state for screen readers
 //   meaning(move, picture)   the move in words
+//   together(picture, moves, word)   the names for moves that can be made at the same time, and that were written as `word`;
+//                            null if they cannot; absent if no moves can
 //   notation                 how moves are written
 // Pictures are never changed in place.
 
@@ -39,9 +41,14 @@ const faceletsOf = remember((size) => {
   return facelets;
 });
 
+// A slice turns the layers in the middle, in the direction of a face.
+const SLICES = { M: "L", E: "D", S: "F" };
+
 // A turn by name: its axis, the centres of its first and last layer along the axis, and its quarter turns, counter-clockwise
 // seen from the positive end of the axis. null for another name.
 function turnOf(move, size) {
+  const [, slice, turned] = /^([MES])(2|'?)$/.exec(move) ?? [];
+  if (slice) return turnOf(`${Math.ceil(size / 2)}-${Math.floor(size / 2) + 1}${SLICES[slice]}w${turned}`, size);
   const [, first, last, letter, wide, suffix] = /^(?:(\d+)-)?(\d+)?([URFDLBxyz])(w?)(2|'?)$/.exec(move) ?? [];
   if (letter === undefined) return null;
   const whole = "xyz".indexOf(letter);
@@ -55,6 +62,36 @@ function turnOf(move, size) {
 }
 
 const isTurned = ({ axis, ends }, cubie) => ends[0] <= cubie[axis] && cubie[axis] <= ends[1];
+
+// Turns about one axis, made at the same time: the axis, and the quarter turns of each layer, the one at the negative end
+// first. null for turns about several axes, and for other moves.
+function layersTurned(moves, size) {
+  const turns = moves.map((move) => turnOf(move, size));
+  if (turns.some((turn) => !turn || turn.axis !== turns[0].axis)) return null;
+  const quarters = Array.from({ length: size }, (_, layer) => {
+    const centre = 2 * layer - size + 1;
+    const own = turns.filter(({ ends }) => ends[0] <= centre && centre <= ends[1]);
+    return own.reduce((sum, turn) => sum + turn.quarters, 0);
+  });
+  return { axis: turns[0].axis, quarters };
+}
+
+// The layers that a turn moves, as text: equal for equal turns.
+const turnedBy = remember((move, size) => textOf(layersTurned([move], size)));
+const textOf = (turned) => turned && `${turned.axis}: ${turned.quarters.map((quarters) => ((quarters % 4) + 4) % 4)}`;
+
+// The names of all turns of the whole cube or of layers beside each other, those of layers near their face first.
+const turnNames = remember((size) => {
+  const layers = Array.from({ length: size }, (_, i) => i + 1);
+  const name = (first, last, face) => {
+    if (first === last) return (last === 1 ? "" : last) + face;
+    return (first > 1 ? `${first}-${last}` : last === 2 ? "" : last) + `${face}w`;
+  };
+  const names = layers.flatMap((last) =>
+    layers.slice(0, last).flatMap((first) => FACES.map((face) => name(first, last, face))),
+  );
+  return ["x", "y", "z", ...names].flatMap((name) => [name, `${name}'`, `${name}2`]);
+});
 
 // For each facelet, the facelet that its colour comes from.
 const sourcesOf = remember((size, move) => {
@@ -122,10 +159,17 @@ const KINDS = {
         `${FACE_NAMES[FACES[i]]} face: ${[...letters].map((letter) => COLOUR_NAMES[letter] ?? "blank").join(" ")}`;
       return `Cube. ${facesOf(picture).map(face).join("; ")}`;
     },
+    together({ size }, moves, word) {
+      const turned = layersTurned(moves, size);
+      if (!turned?.quarters.some((quarters) => quarters % 4)) return null;
+      const name = [word, ...turnNames(size)].find((name) => turnedBy(name, size) === textOf(turned));
+      return name ? [name] : moves;
+    },
     meaning(move) {
       const way = move.endsWith("2") ? "by half a turn" : move.endsWith("'") ? "counter-clockwise" : "clockwise";
       const whole = { x: "right", y: "upper", z: "front" }[move[0]];
       if (whole) return `the whole cube as the ${whole} face, ${way}`;
+      if (move[0] in SLICES) return `the middle as the ${FACE_NAMES[SLICES[move[0]]]} face, ${way}`;
       const [, first, last, letter, wide] = /^(?:(\d+)-)?(\d+)?([URFDLB])(w?)/.exec(move);
       const face = `${FACE_NAMES[letter]} face`;
       if (first) return `layers ${first} to ${last} from the ${face}, ${way}`;
@@ -134,8 +178,8 @@ const KINDS = {
     },
     notation:
       "U R F D L B turn the upper, right, front, lower, left and back face clockwise, seen from outside; ' is " +
-      "counter-clockwise. 2R turns the second layer from the right, 3Rw the first three. x, y and z turn the whole cube " +
-      "as R, U and F do. Upper is white, front green, right red.",
+      "counter-clockwise. 2R turns the second layer from the right, 3Rw the first three. M, E and S turn the middle as L, " +
+      "D and F do, x, y and z the whole cube as R, U and F do. Upper is white, front green, right red.",
   },
 
   tiles: {
@@ -263,6 +307,27 @@ const KINDS = {
     notation: "",
   },
 };
+
+// The steps in which the page plays: a word that was written for moves that can be made at the same time is one, every other
+// move is one of its own. { names, from, to }: the names of its moves, and the number of moves made before and after it.
+function stepsOf({ moves, scramble, pictures, words = [] }) {
+  const { together } = KINDS[pictures[0].kind];
+  const single = (from, to) =>
+    moves.slice(from, to).map((move, i) => ({ names: [move], from: from + i, to: from + i + 1 }));
+  return [
+    [0, scramble],
+    [scramble, moves.length],
+  ].flatMap(([from, to], part) => {
+    const written = words[part] ?? [];
+    if (!together || written.reduce((sum, [, count]) => sum + count, 0) !== to - from) return single(from, to);
+    let made = from;
+    return written.flatMap(([word, count]) => {
+      const step = { from: made, to: (made += count) };
+      const names = count > 0 ? together(pictures[0], moves.slice(step.from, step.to), word) : null;
+      return names ? [{ names, ...step }] : single(step.from, step.to);
+    });
+  });
+}
 
 const pourOf = (move) => (/^\((\d+),(\d+)\)$/.exec(move) ?? []).slice(1).map(Number);
 
