@@ -2,6 +2,8 @@
 //
 // A move whose permutation is a rotation of the polygons is drawn as that rotation. For any other move, flat symbols travel
 // from place to place, and symbols of a solid turn over like cards.
+//
+// The middle of a face may have no polygon, as on a Megaminx: it has the colour of the face.
 
 const STICKER_SHARE = 0.86; // of a polygon; the rest shows the body
 const FITS = 1e-3; // tolerance for a rotation that brings each polygon to the next
@@ -17,14 +19,17 @@ function drawShape(scene) {
 
 const shapes = new WeakMap();
 
-// The polygons, centred and scaled, their centres, and the permutation of each move.
+// The polygons, centred and scaled, then those of uncovered middles; their centres; the face of each middle; and the
+// permutation of each move.
 function shapeOf(geometry) {
   if (!shapes.has(geometry)) {
     const solid = isSolidShape(geometry);
     const polygons = normalisedPolygons(geometry.polygons.length ? geometry.polygons : blocks(geometry.faces), solid);
-    const centres = polygons.map(meanOf);
     const sources = new Map(geometry.moves.map(({ name, from }) => [name, from]));
-    shapes.set(geometry, { solid, polygons, centres, sources, turns: new Map() });
+    const shapeWith = (polygons) => ({ solid, polygons, centres: polygons.map(meanOf), sources, turns: new Map() });
+    const middles = solid ? middlesOf(geometry.faces, shapeWith(polygons)) : [];
+    const shape = shapeWith([...polygons, ...middles.map(({ polygon }) => polygon)]);
+    shapes.set(geometry, { ...shape, faceOf: new Map(middles.map(({ face }, i) => [polygons.length + i, face])) });
   }
   return shapes.get(geometry);
 }
@@ -46,6 +51,48 @@ function normalisedPolygons(polygons, solid) {
     : Math.max(...ends.map(([low, high]) => (high - low) / 2));
   return polygons.map((polygon) => polygon.map((point) => moved(point).map((part) => part / reach)));
 }
+
+// The middles of faces that no polygon covers; none if a move may carry one to another face.
+function middlesOf(faces, shape) {
+  const middles = faces.flatMap((face) => {
+    const polygon = uncovered(face.positions.map((position) => shape.polygons[position]));
+    return polygon ? [{ face, polygon }] : [];
+  });
+  const stays = (move) => {
+    const turn = turnOfMove(shape, move);
+    if (!turn) return false;
+    const along = (point) => dot(point, turn.axis);
+    const turned = [...turn.places].flatMap((place) => shape.polygons[place].map(along));
+    return middles.every(({ polygon }) => {
+      const centre = meanOf(polygon);
+      const isTurned = Math.min(...turned) < along(centre) + FITS && along(centre) - FITS < Math.max(...turned);
+      return !isTurned || Math.hypot(...cross(minus(centre, turn.middle), turn.axis)) < FITS;
+    });
+  };
+  return middles.length && [...shape.sources.keys()].every(stays) ? middles : [];
+}
+
+// The middle of a face whose polygons surround it without covering it; null if there is none.
+function uncovered(polygons) {
+  if (polygons.length < 3) return null;
+  const [a, b, c] = polygons[0];
+  const normal = normalised(cross(minus(b, a), minus(c, a)));
+  const rim = outline(normal, polygons.flat());
+  const distance = (point, [from, to]) => Math.hypot(...cross(normalised(minus(to, from)), minus(point, from)));
+  const sides = rim.map((corner, i) => [corner, rim[(i + 1) % rim.length]]);
+  const inner = polygons.flat().filter((point) => sides.every((side) => distance(point, side) > FITS));
+  const isFirst = (point, i) => inner.findIndex((other) => Math.hypot(...minus(point, other)) < FITS) === i;
+  const corners = inner.filter(isFirst);
+  if (corners.length < 3) return null;
+  const middle = outline(normal, corners);
+  const covered = polygons.reduce((sum, polygon) => sum + surfaceOf(polygon), 0);
+  return Math.abs(surfaceOf(rim) - surfaceOf(middle) - covered) < 0.01 * covered ? middle : null;
+}
+
+const surfaceOf = (polygon) => {
+  const parts = polygon.map((corner, i) => cross(corner, polygon[(i + 1) % polygon.length]));
+  return Math.hypot(...[0, 1, 2].map((axis) => parts.reduce((sum, part) => sum + part[axis], 0))) / 2;
+};
 
 // A block of squares per face, for a file with faces only.
 function blocks(faces) {
@@ -84,7 +131,7 @@ function colouring({ geometry, goals, before, look }) {
     );
   } else names.forEach((symbol, i) => colours.set(symbol, colourOf(i)));
   const isUnique = new Set(colours.values()).size === colours.size; // whether a colour stands for one symbol
-  return { colour: (symbol) => colours.get(symbol) ?? look.plastic, isUnique };
+  return { colour: (symbol) => colours.get(symbol) ?? look.plastic, home, isUnique };
 }
 
 function drawFlat({ context, width, height, geometry, before, after, move, fraction, look }, shape, paint) {
@@ -158,10 +205,13 @@ function drawSolid({ context, width, height, before, after, move, fraction, look
   const turn = fraction > 0 ? turnOfMove(shape, move) : null;
   const cards = fraction > 0 && !turn ? shape.sources.get(move) : undefined;
   const patches = shape.polygons.map((polygon, place) => {
+    const turned = turn !== null && turn.places.has(place);
+    const face = shape.faceOf.get(place);
+    if (face) return { polygon, share: STICKER_SHARE, symbol: paint.home[face.positions[0]], isMiddle: true, turned };
     const flips = cards !== undefined && cards[place] !== place;
     const share = flips ? STICKER_SHARE * Math.max(0.05, Math.abs(1 - 2 * fraction)) : STICKER_SHARE;
     const symbol = (flips && fraction >= 0.5 ? after : before).symbols[place];
-    return { polygon, share, symbol, turned: turn !== null && turn.places.has(place) };
+    return { polygon, share, symbol, isMiddle: false, turned };
   });
   const still = { patches: patches.filter(({ turned }) => !turned), pose: eyed };
   if (!turn) return drawHull(scene, still, paint);
@@ -192,16 +242,19 @@ function drawHull(scene, { patches, pose }, paint) {
     return { ...patch, normal, front: dot(normal, minus(eye, centre)) > 0, far: -dot(pose[2], centre) };
   });
   seen.sort((a, b) => a.front - b.front || b.far - a.far);
-  const bodies = facesOfSolid(seen).map((face) => ({ ...face[0], polygon: outline(face), share: 0 }));
+  const bodies = facesOfSolid(seen).map((face) => {
+    const corners = face.flatMap(({ polygon }) => polygon);
+    return { ...face[0], polygon: outline(face[0].normal, corners), share: 0 };
+  });
   const drawn = [false, true].flatMap((front) => [...bodies, ...seen].filter((patch) => patch.front === front));
-  for (const { polygon, share, symbol, normal, front } of drawn) {
+  for (const { polygon, share, symbol, isMiddle, normal, front } of drawn) {
     const lit = 0.86 + 0.14 * Math.max(0, dot(times(pose, normal), LIGHT));
     const spot = (point) => project(scene, pose, point);
     drawPatch(context, polygon.map(spot), shaded(look.plastic, front ? lit : 0.6), 1);
     if (!front || share === 0) continue;
     const colour = paint.colour(symbol);
     drawPatch(context, shrunk(polygon, share).map(spot), shaded(colour, lit, 0.04), 2.5);
-    if (look.letters || !paint.isUnique) drawSymbol(context, symbol, polygon.map(spot), colour);
+    if (paint.isUnique ? look.letters : !isMiddle) drawSymbol(context, symbol, polygon.map(spot), colour);
   }
 }
 
@@ -216,13 +269,11 @@ function facesOfSolid(patches) {
   return [...faces.values()];
 }
 
-// The convex outline of the patches of a face (Andrew's monotone chain).
-function outline(face) {
-  const { normal, polygon } = face[0];
-  const right = normalised(minus(polygon[1], polygon[0]));
+// The convex outline of points in a plane (Andrew's monotone chain).
+function outline(normal, points) {
+  const right = normalised(minus(points[1], points[0]));
   const up = cross(normal, right);
-  const flat = face
-    .flatMap((patch) => patch.polygon)
+  const flat = points
     .map((point) => ({ point, x: dot(right, point), y: dot(up, point) }))
     .sort((a, b) => a.x - b.x || a.y - b.y);
   const half = (points) => {
