@@ -15,6 +15,7 @@
 //! | `geometry` | reads its shape: faces and polygons |
 //! | `symmetry` | finds the symmetries |
 //! | `size` | counts the states |
+//! | `group` | the group of the moves: its order, and whether a state belongs to it |
 //! | `classes` | images and classes of states under the symmetries |
 
 use super::cube3::facelets;
@@ -27,6 +28,7 @@ use super::{
 use crate::random::generator;
 use classes::StateSymmetries;
 pub use description::{Description, MAX_POSITIONS};
+use group::Group;
 use rand::RngCore as _;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -34,6 +36,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 mod classes;
 mod description;
 mod geometry;
+mod group;
 mod size;
 mod symmetry;
 
@@ -83,6 +86,7 @@ pub struct Permutation<const N: usize> {
     moves_are_odd: bool,
     /// Found when they are first needed.
     symmetries: OnceLock<Option<Arc<StateSymmetries<N>>>>,
+    group: OnceLock<Arc<Group>>,
 }
 
 impl<const N: usize> Permutation<N> {
@@ -106,7 +110,16 @@ impl<const N: usize> Permutation<N> {
         let moves_are_odd = description.symbols.len() == description.positions()
             && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
         let hashing = Arc::new(Hashing::new(&description));
-        Permutation { description, goal, names, tables, hashing, moves_are_odd, symmetries: OnceLock::new() }
+        Permutation {
+            description,
+            goal,
+            names,
+            tables,
+            hashing,
+            moves_are_odd,
+            symmetries: OnceLock::new(),
+            group: OnceLock::new(),
+        }
     }
 
     /// The symmetries, if there are others than the identity. The log says why they are not found.
@@ -118,6 +131,10 @@ impl<const N: usize> Permutation<N> {
             StateSymmetries::new(found.ok()?, &self.description, self.goal, &self.tables).map(Arc::new)
         };
         self.symmetries.get_or_init(find).as_ref()
+    }
+
+    fn group(&self) -> &Group {
+        self.group.get_or_init(|| Arc::new(Group::new(&self.description)))
     }
 
     /// Whether every move has an inverse among the moves.
@@ -282,6 +299,12 @@ impl<const N: usize> Notation for Permutation<N> {
             };
             if sorted(state) != sorted(self.goal) {
                 return Err(ParseError("this state does not have the symbols of the goal, each as often".into()));
+            }
+            let positions = self.description.positions();
+            if !self.group().reaches(&self.goal[..positions], &state[..positions]) {
+                let why =
+                    "no moves lead from this state to the goal: a piece is turned in its place, or two are swapped";
+                return Err(ParseError(why.into()));
             }
             return Ok(state);
         }

@@ -1,0 +1,193 @@
+//! The group that the moves generate: how large it is, and which states it has.
+
+use super::Description;
+use super::description::inverted;
+use crate::random::{Generator, below, generator};
+
+/// A permutation of positions: i goes to `self[i]`.
+type Positions = Vec<u16>;
+
+/// A chain of stabilizers, by the random Schreier-Sims method (Leon, "On an algorithm for finding a base and a strong
+/// generating set for a group given by generating permutations", 1980).
+#[derive(Debug)]
+pub(super) struct Group {
+    levels: Vec<Level>,
+}
+
+/// One step of a chain of stabilizers: the elements that fix the base points of all levels before.
+#[derive(Debug)]
+struct Level {
+    base: u16,
+    generators: Vec<Positions>,
+    /// For each point of the orbit, an element that takes the base there.
+    to: Vec<Option<Positions>>,
+}
+
+impl Group {
+    pub(super) fn new(description: &Description) -> Self {
+        /// After this many random elements in a row without a new generator, none is missing: it would show in half of them.
+        const ENOUGH: u32 = 30;
+        let moves: Vec<Positions> = description.moves.iter().map(|(_, permutation)| permutation.clone()).collect();
+        let mut group = Group { levels: Vec::new() };
+        for element in &moves {
+            group.add(element.clone());
+        }
+        let mut random = RandomElements::new(&moves);
+        let mut without = 0;
+        while without < ENOUGH {
+            without = if group.add(random.next()) { 0 } else { without + 1 };
+        }
+        group
+    }
+
+    /// The logarithm of the number of elements.
+    pub(super) fn ln_order(&self) -> f64 {
+        self.levels.iter().map(|level| (level.to.iter().flatten().count() as f64).ln()).sum()
+    }
+
+    /// Adds what an element has beyond the known elements. Returns whether there is anything.
+    fn add(&mut self, mut element: Positions) -> bool {
+        let mut at = 0;
+        while let Some(level) = self.levels.get(at)
+            && let Some(to) = &level.to[usize::from(element[usize::from(level.base)])]
+        {
+            element = after(&element, &inverted(to));
+            at += 1;
+        }
+        if at == self.levels.len() {
+            let Some(base) = (0..=u16::MAX).zip(&element).find(|(from, to)| from != *to).map(|(from, _)| from) else {
+                return false;
+            };
+            let mut to = vec![None; element.len()];
+            to[usize::from(base)] = Some((0..=u16::MAX).take(element.len()).collect());
+            self.levels.push(Level { base, generators: Vec::new(), to });
+        }
+        self.levels[..=at].iter_mut().for_each(|level| level.add(element.clone()));
+        true
+    }
+
+    /// Whether the moves make a state from the goal. Also true where many pieces are alike, and it would take long to tell.
+    pub(super) fn reaches(&self, goal: &[u8], state: &[u8]) -> bool {
+        const MOST_TRIALS: u32 = 10_000;
+        let orbits: Vec<Vec<usize>> = (0..=self.levels.len()).map(|level| self.orbits(level, goal.len())).collect();
+        // A beginning of an element of the group is the goal as it looks then, and the number of levels that are done.
+        let mut open = vec![(goal.to_vec(), 0)];
+        let mut trials = 0;
+        while let Some((goal, done)) = open.pop() {
+            trials += 1;
+            if trials > MOST_TRIALS {
+                return true;
+            }
+            // Symbols stay in the orbits of the elements that are left.
+            let symbols = |state: &[u8]| {
+                let mut symbols: Vec<_> = orbits[done].iter().copied().zip(state.iter().copied()).collect();
+                symbols.sort_unstable();
+                symbols
+            };
+            if symbols(&goal) != symbols(state) {
+                continue;
+            }
+            let Some(level) = self.levels.get(done) else { return true };
+            for (place, to) in level.to.iter().enumerate() {
+                if let Some(to) = to.as_ref().filter(|_| goal[place] == state[usize::from(level.base)]) {
+                    open.push((to.iter().map(|&from| goal[usize::from(from)]).collect(), done + 1));
+                }
+            }
+        }
+        false
+    }
+
+    /// The orbit of each position under the elements that fix the bases of the levels before, named by a position of it.
+    fn orbits(&self, level: usize, positions: usize) -> Vec<usize> {
+        let mut orbits: Vec<usize> = (0..positions).collect();
+        for generator in self.levels.get(level).into_iter().flat_map(|level| &level.generators) {
+            for (from, &to) in generator.iter().enumerate() {
+                let (one, other) = (orbits[from], orbits[usize::from(to)]);
+                if one != other {
+                    orbits.iter_mut().filter(|orbit| **orbit == other).for_each(|orbit| *orbit = one);
+                }
+            }
+        }
+        orbits
+    }
+}
+
+impl Level {
+    fn add(&mut self, generator: Positions) {
+        self.generators.push(generator);
+        // The points of the orbit, with the first generator that was not applied to each.
+        let known = self.to.iter().enumerate().filter(|(_, to)| to.is_some());
+        let mut open: Vec<_> = known.map(|(point, _)| (point, self.generators.len() - 1)).collect();
+        while let Some((point, first)) = open.pop() {
+            for generator in &self.generators[first..] {
+                let next = usize::from(generator[point]);
+                if let (None, Some(to)) = (&self.to[next], &self.to[point]) {
+                    self.to[next] = Some(after(to, generator));
+                    open.push((next, 0));
+                }
+            }
+        }
+    }
+}
+
+/// Nearly uniform elements of a group, by product replacement (Celler et al., "Generating random elements of a finite
+/// group", 1995).
+struct RandomElements {
+    pool: Vec<Positions>,
+    product: Positions,
+    random: Generator,
+}
+
+impl RandomElements {
+    fn new(generators: &[Positions]) -> Self {
+        const LEAST: usize = 10;
+        const WARM_UP: usize = 100;
+        let pool: Vec<_> = generators.iter().cycle().take(generators.len().max(LEAST)).cloned().collect();
+        let mut elements = RandomElements { product: pool[0].clone(), pool, random: generator(0, 1) };
+        (0..WARM_UP).for_each(|_| drop(elements.next()));
+        elements
+    }
+
+    fn next(&mut self) -> Positions {
+        let changed = below(&mut self.random, self.pool.len());
+        let other = (changed + 1 + below(&mut self.random, self.pool.len() - 1)) % self.pool.len();
+        self.pool[changed] = after(&self.pool[changed], &self.pool[other]);
+        self.product = after(&self.product, &self.pool[changed]);
+        self.product.clone()
+    }
+}
+
+/// One permutation after another.
+fn after(first: &[u16], then: &[u16]) -> Positions {
+    first.iter().map(|&to| then[usize::from(to)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::permutation::Permutation;
+    use crate::puzzle::{Move, Notation as _, Rules as _};
+    use std::path::Path;
+
+    #[test]
+    fn states_that_no_moves_make_are_refused() {
+        for name in ["pyraminx", "skewb", "megaminx", "professor-tetraminx", "supercube3", "cube4", "hungarian-rings"] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles").join(format!("{name}.json"));
+            let puzzle = Permutation::<256>::new(Description::read(&path).expect("a puzzle"));
+            let mut random = generator(7, 0);
+            for _ in 0..5 {
+                let mut state = puzzle.goal;
+                for _ in 0..100 {
+                    state = puzzle.apply(&state, below(&mut random, puzzle.move_count()) as Move).expect("a move");
+                }
+                assert_eq!(puzzle.parse(&puzzle.format(&state)), Ok(state), "{name}");
+                let [one, other] = [(); 2].map(|()| below(&mut random, puzzle.description.positions()));
+                let mut swapped = state;
+                swapped.swap(one, other);
+                // Beads of one colour on rings can be swapped in any way; the centres of a 4×4×4 hide that two are.
+                let may_be = ["cube4", "hungarian-rings"].contains(&name) || swapped == state;
+                assert!(may_be || puzzle.parse(&puzzle.format(&swapped)).is_err(), "{name}: {one} and {other}");
+            }
+        }
+    }
+}
