@@ -1,6 +1,6 @@
 //! `costar bench`: solves the instances of a file, and prints each result as soon as it is known, then a summary.
 
-use super::contest::{self, STATES, Table};
+use super::contest::{self, Contest, Table, TableInstance};
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
 use super::puzzle_flags::PuzzleFlags;
@@ -10,7 +10,7 @@ use super::{Ending, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
 use crate::distributed::Group;
 use crate::files::try_lock;
 use crate::memory;
-use crate::puzzle::Puzzle;
+use crate::puzzle::{Puzzle, replay};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Record, Summary, append_line, read_lines};
@@ -78,8 +78,8 @@ struct Bench {
 
 /// An instance of the file.
 struct Instance<S> {
-    /// The id in a contest's table.
-    id: Option<String>,
+    /// The id in a contest's table, and the number of wildcards.
+    id: Option<(String, usize)>,
     text: String,
     start: S,
     optimum: Option<u32>,
@@ -91,8 +91,8 @@ impl Visitor for Bench {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let Bench { args, group, stop } = self;
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
-        let (instances, columns) = read(&**entry.puzzle(), &args.file).or_input()?;
-        if args.format.is_some() && columns.is_none() {
+        let (instances, contest) = read(&**entry.puzzle(), &args.file).or_input()?;
+        if args.format.is_some() && contest.is_none() {
             let why = "--format submission: the instances have no ids: expected a contest's table (costar import)";
             return Err(anyhow!(why)).or_input();
         }
@@ -193,8 +193,8 @@ impl Visitor for Bench {
                 }
             }
         }
-        if let (Some(Format::Submission), Some(columns)) = (args.format, columns) {
-            io::stdout().write_all(&submission(&*puzzle, columns, &instances, &results)?)?;
+        if let (Some(Format::Submission), Some(contest)) = (args.format, contest) {
+            io::stdout().write_all(&submission(&*puzzle, contest, &instances, &results)?)?;
         }
         let known = results.into_iter().zip(&instances).filter_map(|(result, instance)| {
             let result = result?;
@@ -305,18 +305,20 @@ fn job<'a>(
     })
 }
 
-/// The instances of a file, and the columns of a submission if the file is a contest's table.
+/// The instances of a file, and the contest if the file is a contest's table.
 #[expect(clippy::type_complexity, reason = "instances of any puzzle")]
-fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, Option<[&'static str; 2]>)> {
+fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, Option<&'static Contest>)> {
     let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let takes_lines = puzzle.takes_lines();
-    let in_file = || path.display().to_string();
-    let table = Table::read(&text, STATES).with_context(in_file)?;
-    let written: Vec<(Option<String>, Written)> = match &table {
+    let table = Table::of_instances(&text).with_context(|| path.display().to_string())?;
+    let written: Vec<(Option<_>, Written)> = match &table {
         None => instances::all(&text, puzzle).into_iter().map(|written| (None, written)).collect(),
-        Some(table) => {
-            let instances = table.instances().with_context(in_file)?.into_iter();
-            instances.map(|(line, id, text)| (Some(id), Written { line: line as usize, text })).collect()
+        Some((table, contest)) => {
+            let instances = table.instances(contest).into_iter();
+            let written = |TableInstance { line, id, text, wildcards }| {
+                (Some((id, wildcards)), Written { line: line as usize, text })
+            };
+            instances.map(written).collect()
         }
     };
     let instances = written
@@ -331,29 +333,32 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, 
         })
         .collect::<Result<Vec<_>>>()?;
     ensure!(!instances.is_empty(), "{} holds no instance", path.display());
-    Ok((instances, table.map(|table| table.submission_columns())))
+    Ok((instances, table.map(|(_, contest)| contest)))
 }
 
-/// The solutions as a contest's submission; says how many instances have none.
+/// The solutions as a contest's submission, without the moves that wildcards save; says how many instances have none.
 fn submission<P: Puzzle>(
     puzzle: &P,
-    columns: [&str; 2],
+    contest: &Contest,
     instances: &[Instance<P::State>],
     results: &[Option<Record>],
 ) -> Result<Vec<u8>> {
     let mut rows = Vec::new();
     for (instance, result) in instances.iter().zip(results) {
         let solution = result.as_ref().and_then(|result| result.moves.as_ref());
-        if let (Some(id), Some(names)) = (&instance.id, solution) {
+        if let (Some((id, wildcards)), Some(names)) = (&instance.id, solution) {
             let moves = puzzle.parse_solution(&instance.text, &names.join(" "))?;
-            rows.push((id.clone(), contest::path(puzzle, &instance.text, &moves)?));
+            let (goal, _) = replay(puzzle, &instance.start, &moves)?;
+            let is_solved = |state: &P::State| contest::is_solved(puzzle, state, &goal, *wildcards);
+            let moves = contest::solving(puzzle, &instance.start, &moves, is_solved).unwrap_or(&moves);
+            rows.push([id.clone(), instance.text.clone(), contest::path(puzzle, &instance.text, moves)?]);
         }
     }
     let missing = instances.len() - rows.len();
     if missing > 0 {
         note!("costar: {missing} of {} instances have no solution, and are not in the submission", instances.len());
     }
-    contest::submission(columns, rows)
+    contest.submission(&rows)
 }
 
 /// The results of an earlier run with the same file, instances and settings, by position, and the open file, which keeps

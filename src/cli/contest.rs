@@ -3,11 +3,11 @@
 //! | contest | table | submission |
 //! | --- | --- | --- |
 //! | Santa 2023 | `puzzles.csv`: `id,puzzle_type,solution_state,initial_state,num_wildcards` | `id,moves` |
-//! | those of CayleyPy | `test.csv`: `initial_state_id,initial_state` | `initial_state_id,path` |
+//! | CayleyPy's puzzles | `test.csv`: `initial_state_id,initial_state` | `initial_state_id,path` |
+//! | CayleyPy's permutations | `test.csv`: `id,permutation` | `id,permutation,solution` |
 
-use crate::puzzle::{Move, Notation, ParseError};
+use crate::puzzle::{Move, Notation, ParseError, Puzzle};
 use anyhow::{Context as _, Result, anyhow, bail};
-use std::collections::HashMap;
 
 /// A table with a line of names above it.
 pub(super) struct Table {
@@ -37,42 +37,95 @@ impl Table {
         Ok(Some(Table { names, rows }))
     }
 
+    /// The table of a contest's instances; `None` for another text.
+    ///
+    /// # Errors
+    /// If a row has more or fewer fields than there are names.
+    pub(super) fn of_instances(bytes: &[u8]) -> Result<Option<(Table, &'static Contest)>> {
+        for contest in &CONTESTS {
+            if let Some(table) = Table::read(bytes, contest.state)?.filter(|table| table.column(contest.id).is_ok()) {
+                return Ok(Some((table, contest)));
+            }
+        }
+        Ok(None)
+    }
+
     /// The place of a column.
     ///
     /// # Errors
-    /// If there is none of these names.
-    pub(super) fn column(&self, names: &[&str]) -> Result<usize> {
-        let found = self.names.iter().position(|name| names.contains(&name.as_str()));
-        found.with_context(|| format!("no column is named {}", names.join(" or ")))
+    /// If there is none of this name.
+    pub(super) fn column(&self, name: &str) -> Result<usize> {
+        self.names.iter().position(|other| other == name).with_context(|| format!("no column is named {name}"))
     }
 
-    /// The place of the column of ids.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub(super) fn ids(&self) -> Result<usize> {
-        self.column(&[SANTA[0], CAYLEY[0]])
-    }
-
-    /// The line, the id and the state of each instance.
-    ///
-    /// # Errors
-    /// If there is no such column.
-    pub(super) fn instances(&self) -> Result<Vec<(u64, String, String)>> {
-        let [id, state] = [self.ids()?, self.column(&[STATES])?];
-        Ok(self.rows.iter().map(|(line, row)| (*line, row[id].clone(), row[state].clone())).collect())
-    }
-
-    /// The names of the columns of a submission for these instances.
-    pub(super) fn submission_columns(&self) -> [&'static str; 2] {
-        if self.names.iter().any(|name| name == CAYLEY[0]) { CAYLEY } else { SANTA }
+    /// The instances of a table of `of_instances`.
+    pub(super) fn instances(&self, contest: &Contest) -> Vec<TableInstance> {
+        let place = |name| self.names.iter().position(|other| other == name);
+        let [id, text, wildcards] = [contest.id, contest.state, WILDCARDS].map(place);
+        let field = |row: &[String], at: Option<usize>| at.map(|at| row[at].clone()).unwrap_or_default();
+        let instance = |(line, row): &(u64, Vec<String>)| TableInstance {
+            line: *line,
+            id: field(row, id),
+            text: field(row, text),
+            wildcards: field(row, wildcards).parse().unwrap_or(0),
+        };
+        self.rows.iter().map(instance).collect()
     }
 }
 
-/// The column of states.
-pub(super) const STATES: &str = "initial_state";
-const SANTA: [&str; 2] = ["id", "moves"];
-const CAYLEY: [&str; 2] = ["initial_state_id", "path"];
+/// An instance in a contest's table.
+pub(super) struct TableInstance {
+    pub(super) line: u64,
+    pub(super) id: String,
+    /// The state, as it is written.
+    pub(super) text: String,
+    /// The positions that a solution may leave wrong.
+    pub(super) wildcards: usize,
+}
+
+/// How the contests of one host name the columns of their files.
+pub(super) struct Contest {
+    pub(super) id: &'static str,
+    pub(super) state: &'static str,
+    solution: &'static str,
+    /// Whether a submission repeats the states.
+    pub(super) repeats_state: bool,
+}
+
+const CONTESTS: [Contest; 3] = [
+    Contest { id: "id", state: "initial_state", solution: "moves", repeats_state: false },
+    Contest { id: "initial_state_id", state: "initial_state", solution: "path", repeats_state: false },
+    Contest { id: "id", state: "permutation", solution: "solution", repeats_state: true },
+];
+
+/// The column with the number of wildcards.
+pub(super) const WILDCARDS: &str = "num_wildcards";
+
+/// Whether at most so many positions of a state differ from the goal.
+pub(super) fn is_solved<P: Puzzle>(puzzle: &P, state: &P::State, goal: &P::State, wildcards: usize) -> bool {
+    let row = |state: &P::State| {
+        let mut row = vec![0; puzzle.encoding().cells];
+        puzzle.encode(state, &mut row);
+        row
+    };
+    state == goal || wildcards > 0 && row(state).iter().zip(row(goal)).filter(|(a, b)| *a != b).count() <= wildcards
+}
+
+/// The shortest beginning of a solution that solves; `None` if none does.
+pub(super) fn solving<'a, P: Puzzle>(
+    puzzle: &P,
+    start: &P::State,
+    moves: &'a [Move],
+    is_solved: impl Fn(&P::State) -> bool,
+) -> Option<&'a [Move]> {
+    let mut state = *start;
+    let mut length = 0;
+    while !is_solved(&state) {
+        state = puzzle.apply(&state, *moves.get(length)?)?;
+        length += 1;
+    }
+    Some(&moves[..length])
+}
 
 /// A solution of an instance as a submission has it: the names of the moves with dots between.
 ///
@@ -107,30 +160,36 @@ pub(super) fn parse_path<P: Notation>(puzzle: &P, instance: &str, path: &str) ->
     puzzle.parse_solution(instance, &path.replace('.', " "))
 }
 
-/// A submission: the names of its columns, then the moves of each id.
-///
-/// # Errors
-/// If a row cannot be written.
-pub(super) fn submission(columns: [&str; 2], rows: impl IntoIterator<Item = (String, String)>) -> Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(columns)?;
-    for (id, path) in rows {
-        writer.write_record([id, path])?;
-    }
-    writer.into_inner().map_err(|error| anyhow!("{error}"))
-}
-
-/// The moves of each id of a submission, as they are written.
-///
-/// # Errors
-/// If the file is no submission.
-pub(super) fn read_submission(bytes: &[u8]) -> Result<HashMap<String, String>> {
-    for columns in [SANTA, CAYLEY] {
-        if let Some(table) = Table::read(bytes, columns[1])? {
-            let [id, path] = [table.column(&columns[..1])?, table.column(&columns[1..])?];
-            let paths = table.rows.into_iter().map(|(_, row)| (row[id].clone(), row[path].clone()));
-            return Ok(paths.collect());
+impl Contest {
+    /// A submission: the id, the state and the moves of each instance.
+    ///
+    /// # Errors
+    /// If a row cannot be written.
+    pub(super) fn submission(&self, rows: &[[String; 3]]) -> Result<Vec<u8>> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let names = [self.id, self.state, self.solution];
+        for [id, state, path] in [names].into_iter().chain(rows.iter().map(|row| row.each_ref().map(|text| &**text))) {
+            writer.write_record([id].into_iter().chain(self.repeats_state.then_some(state)).chain([path]))?;
         }
+        writer.into_inner().map_err(|error| anyhow!("{error}"))
     }
-    bail!("this is no submission: expected the columns {} or {}", SANTA.join(","), CAYLEY.join(","))
+
+    /// Reads a submission: the id, the state if it is repeated, and the moves of each instance.
+    ///
+    /// # Errors
+    /// If the file is no submission.
+    pub(super) fn read_submission(bytes: &[u8]) -> Result<Vec<[String; 3]>> {
+        for contest in &CONTESTS {
+            if let Some(table) = Table::read(bytes, contest.solution)? {
+                let [id, path] = [table.column(contest.id)?, table.column(contest.solution)?];
+                let state = table.column(contest.state).ok();
+                let row = |(_, row): (_, Vec<String>)| {
+                    [row[id].clone(), state.map(|at| row[at].clone()).unwrap_or_default(), row[path].clone()]
+                };
+                return Ok(table.rows.into_iter().map(row).collect());
+            }
+        }
+        let names = CONTESTS.map(|contest| format!("{},{}", contest.id, contest.solution));
+        bail!("this is no submission: expected the columns {}", names.join(" or "))
+    }
 }

@@ -1,6 +1,6 @@
 //! `costar import`: puzzles and instances from the files of contests.
 
-use super::contest::{STATES, Table};
+use super::contest::{Contest, Table, TableInstance, WILDCARDS};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::files::write_whole;
 use crate::json;
@@ -9,6 +9,7 @@ use crate::puzzle::permutation::Description;
 use crate::registry::included;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::{Map, Value, json};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
@@ -48,11 +49,11 @@ struct Row {
     kind: usize,
     goal: Vec<String>,
     state: Vec<String>,
-    wildcards: u64,
+    wildcards: usize,
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    let (kinds, rows, id_name) = read(&args).or_input()?;
+    let (kinds, rows, contest) = read(&args).or_input()?;
     fs::create_dir_all(&args.out)
         .with_context(|| format!("--out: cannot create the folder {}", args.out.display()))
         .or_input()?;
@@ -76,7 +77,7 @@ pub(super) fn run(args: Args) -> Ending {
             let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == **goal).collect();
             match puzzle(&name, kind, goal) {
                 Ok(puzzle) => {
-                    write(&args.out, &name, &puzzle, &rows, &id_name)?;
+                    write(&args.out, &name, &puzzle, &rows, contest)?;
                     written += 1;
                 }
                 Err(why) => writeln!(io::stdout(), "{name}: left out: {why:#}")?,
@@ -93,12 +94,32 @@ pub(super) fn run(args: Args) -> Ending {
 struct Imported {
     /// The name of a puzzle of costar that has these rules, or the text of a file.
     rules: Result<String, String>,
-    /// The words for the symbols of the contest.
-    words: Vec<(String, String)>,
+    words: Words,
+}
+
+/// The words for the symbols of a contest.
+struct Words {
+    /// The orbit of each position: symbols of several orbits never mix.
+    orbits: Vec<usize>,
+    /// The word for each symbol of an orbit.
+    words: HashMap<(usize, String), String>,
+}
+
+impl Words {
+    fn word(&self, position: usize, symbol: &str) -> Option<&str> {
+        Some(self.words.get(&(*self.orbits.get(position)?, symbol.to_owned()))?)
+    }
+
+    /// The words of all symbols of a state.
+    fn of(&self, state: &[String]) -> Option<Vec<&str>> {
+        let words =
+            state.iter().enumerate().map(|(position, symbol)| self.word(position, symbol)).collect::<Option<_>>()?;
+        (state.len() == self.orbits.len()).then_some(words)
+    }
 }
 
 /// Reads all files.
-fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, String)> {
+fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, Option<&'static Contest>)> {
     let mut kinds = None;
     let mut tables = None;
     let mut paths = args.files.clone();
@@ -119,26 +140,27 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, String)> {
             let of_table = kinds_of_table(&table).with_context(in_file)?;
             ensure!(kinds.replace(of_table).is_none(), "{}: a second file with moves", path.display());
             "puzzles.csv"
-        } else if let Some(table) = Table::read(&bytes, STATES).with_context(in_file)? {
+        } else if let Some((table, contest)) = Table::of_instances(&bytes).with_context(in_file)? {
             ensure!(tables.is_none(), "{}: a second file with instances", path.display());
-            let is_of_kinds = table.column(&["puzzle_type"]).is_ok();
-            tables = Some((table, path.clone()));
+            let is_of_kinds = table.column("puzzle_type").is_ok();
+            tables = Some((table, contest, path.clone()));
             if is_of_kinds { "puzzle_info.csv" } else { "puzzle_info.json" }
         } else {
-            bail!("{}: expected moves (allowed_moves, or generators in JSON) or instances ({STATES})", path.display());
+            let instances = "instances (an id, and initial_state or permutation)";
+            bail!("{}: expected moves (allowed_moves, or generators in JSON) or {instances}", path.display());
         };
         let other = path.with_file_name(other);
         paths.extend((args.files.len() == 1 && paths.len() == 1 && other.is_file()).then_some(other));
     }
     let kinds = kinds.context("no file has the moves: name puzzle_info.csv or puzzle_info.json as well")?;
-    let Some((table, path)) = tables else { return Ok((kinds, Vec::new(), String::new())) };
-    let rows = rows(&table, &kinds).with_context(|| path.display().to_string())?;
-    Ok((kinds, rows, table.submission_columns()[0].into()))
+    let Some((table, contest, path)) = tables else { return Ok((kinds, Vec::new(), None)) };
+    let rows = rows(&table, contest, &kinds).with_context(|| path.display().to_string())?;
+    Ok((kinds, rows, Some(contest)))
 }
 
 /// The kinds of Santa 2023: moves as dictionaries of Python.
 fn kinds_of_table(table: &Table) -> Result<Vec<Kind>> {
-    let [name, moves] = [table.column(&["puzzle_type"])?, table.column(&["allowed_moves"])?];
+    let [name, moves] = [table.column("puzzle_type")?, table.column("allowed_moves")?];
     let kind = |(line, row): &(u64, Vec<String>)| {
         let value = json::from_slice(row[moves].replace('\'', "\"").as_bytes());
         let in_line = || format!("line {line}: allowed_moves is no dictionary of lists");
@@ -202,11 +224,9 @@ fn symbols(text: &str) -> Vec<String> {
 }
 
 /// The instances.
-fn rows(table: &Table, kinds: &[Kind]) -> Result<Vec<Row>> {
-    let [ids, states] = [table.ids()?, table.column(&[STATES])?];
-    let [types, goals, wildcards] =
-        ["puzzle_type", "solution_state", "num_wildcards"].map(|name| table.column(&[name]).ok());
-    let row = |(line, row): &(u64, Vec<String>)| {
+fn rows(table: &Table, contest: &Contest, kinds: &[Kind]) -> Result<Vec<Row>> {
+    let [types, goals] = ["puzzle_type", "solution_state"].map(|name| table.column(name).ok());
+    let row = |(instance, (line, row)): (TableInstance, &(u64, Vec<String>))| {
         let kind = match types {
             None if kinds.len() == 1 => 0,
             None => bail!("no column puzzle_type says which of {} puzzles this is", kinds.len()),
@@ -217,40 +237,37 @@ fn rows(table: &Table, kinds: &[Kind]) -> Result<Vec<Row>> {
         };
         let goal = goals.map(|goals| symbols(&row[goals])).or_else(|| kinds[kind].goal.clone());
         Ok(Row {
-            id: row[ids].clone(),
             kind,
             goal: goal.with_context(|| format!("line {line}: no solved state is known"))?,
-            state: symbols(&row[states]),
-            wildcards: wildcards.and_then(|at| row[at].parse().ok()).unwrap_or(0),
+            state: symbols(&instance.text),
+            id: instance.id,
+            wildcards: instance.wildcards,
         })
     };
-    table.rows.iter().map(row).collect()
+    table.instances(contest).into_iter().zip(&table.rows).map(row).collect()
 }
 
 /// The puzzle with these moves and this goal.
 fn puzzle(name: &str, kind: &Kind, goal: &[String]) -> Result<Imported> {
-    let mut distinct: Vec<String> = Vec::new();
-    for symbol in goal {
-        if !distinct.contains(symbol) {
-            distinct.push(symbol.clone());
-        }
-    }
-    let is_letters = distinct.iter().all(|symbol| symbol.chars().count() == 1);
-    let is_number = |symbol: &String| symbol.parse::<u8>().is_ok();
-    // Other symbols are numbered as they come.
-    let word = |(i, symbol): (usize, &String)| {
-        let keeps = is_letters || distinct.iter().all(is_number);
-        (symbol.clone(), if keeps { symbol.clone() } else { i.to_string() })
+    let same_words = |words: &dyn Fn(usize) -> String| Words {
+        orbits: vec![0; goal.len()],
+        words: goal.iter().enumerate().map(|(at, symbol)| ((0, symbol.clone()), words(at))).collect(),
     };
-    let words: Vec<(String, String)> = distinct.iter().enumerate().map(word).collect();
     if let Some(name) = own_cube(kind, goal) {
-        let words = distinct.iter().map(|symbol| (symbol.clone(), symbol.clone())).collect();
-        return Ok(Imported { rules: Ok(name), words });
+        return Ok(Imported { rules: Ok(name), words: same_words(&|at| goal[at].clone()) });
     }
-    if let Some(imported) = own_pieces(kind, goal) {
-        return Ok(imported);
+    if let Some((name, own)) = own_pieces(kind, goal) {
+        let own: Vec<String> = own.goal().map(String::from).collect();
+        return Ok(Imported { rules: Ok(name.into()), words: same_words(&|at| own[at].clone()) });
     }
-    let goal: Vec<&str> = goal.iter().map(|symbol| in_words(&words, symbol)).collect::<Result<_>>()?;
+    let is_letters = goal.iter().all(|symbol| symbol.chars().count() == 1);
+    let words = if is_letters {
+        same_words(&|at| goal[at].clone())
+    } else {
+        let is_once = goal.iter().collect::<HashSet<_>>().len() == goal.len();
+        numbered(goal, if is_once { orbits(&kind.moves, goal.len()) } else { vec![0; goal.len()] })
+    };
+    let goal = words.of(goal).context("the moves and the solved state do not have the same number of positions")?;
     let goal = if is_letters {
         json!(goal.concat())
     } else {
@@ -263,6 +280,36 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String]) -> Result<Imported> {
     }
     Description::parse(&text)?;
     Ok(Imported { rules: Err(text), words })
+}
+
+/// Numbers the symbols of each orbit: as they are, if they are small numbers, and else as they come. Symbols that stand once
+/// are numbered within their orbit, which keeps the numbers, and the input of a network, small.
+fn numbered(goal: &[String], orbits: Vec<usize>) -> Words {
+    let keeps = orbits.iter().all(|&orbit| orbit == 0) && goal.iter().all(|symbol| symbol.parse::<u8>().is_ok());
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    let mut words = HashMap::new();
+    for (symbol, &orbit) in goal.iter().zip(&orbits) {
+        words.entry((orbit, symbol.clone())).or_insert_with(|| {
+            let next = counts.entry(orbit).or_default();
+            *next += 1;
+            if keeps { symbol.clone() } else { (*next - 1).to_string() }
+        });
+    }
+    Words { orbits, words }
+}
+
+/// The orbit of each position, named by its first position.
+fn orbits(moves: &Moves, positions: usize) -> Vec<usize> {
+    let mut orbits: Vec<usize> = (0..positions).collect();
+    let mut before = Vec::new();
+    while before != orbits {
+        before.clone_from(&orbits);
+        for (to, &from) in moves.iter().flat_map(|(_, from)| from.iter().enumerate()) {
+            let first = orbits[to].min(orbits[from]);
+            (orbits[to], orbits[from]) = (first, first);
+        }
+    }
+    orbits
 }
 
 /// The name of costar's own cube that turns the same stickers to the same goal, held still.
@@ -285,7 +332,7 @@ fn own_cube(kind: &Kind, goal: &[String]) -> Option<String> {
 }
 
 /// A puzzle that comes with costar, whose colours tell all pieces apart, for one that numbers the positions instead.
-fn own_pieces(kind: &Kind, goal: &[String]) -> Option<Imported> {
+fn own_pieces(kind: &Kind, goal: &[String]) -> Option<(&'static str, Description)> {
     let is_numbered = goal.iter().enumerate().all(|(i, symbol)| *symbol == i.to_string());
     ["megaminx", "professor-tetraminx"].into_iter().filter(|_| is_numbered).find_map(|name| {
         let own = included(name)?;
@@ -294,18 +341,12 @@ fn own_pieces(kind: &Kind, goal: &[String]) -> Option<Imported> {
             own.contest_moves().any(|(other, turn)| other == *name && is_same(turn))
         };
         let is_own = kind.moves.len() == own.contest_moves().count() && kind.moves.iter().all(has_move);
-        let words = goal.iter().cloned().zip(own.goal().map(String::from)).collect();
-        is_own.then(|| Imported { rules: Ok(name.into()), words })
+        is_own.then_some((name, own))
     })
 }
 
-fn in_words<'a>(words: &'a [(String, String)], symbol: &str) -> Result<&'a str> {
-    let found = words.iter().find(|(other, _)| other == symbol);
-    found.map(|(_, word)| word.as_str()).with_context(|| format!("the symbol '{symbol}' is not in the solved state"))
-}
-
 /// Writes a puzzle and its instances, and says so.
-fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], id_name: &str) -> Result<()> {
+fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], contest: Option<&Contest>) -> Result<()> {
     let mut said = match &puzzle.rules {
         Ok(own) => format!("{name} is the puzzle {own} of costar"),
         Err(text) => {
@@ -314,16 +355,21 @@ fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], id_name: &
             path.display().to_string()
         }
     };
-    if !rows.is_empty() {
+    if let Some(contest) = contest.filter(|_| !rows.is_empty()) {
+        let wildcards = rows.iter().filter(|row| row.wildcards > 0).count();
+        let column = (wildcards > 0).then_some(WILDCARDS);
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record([id_name, STATES])?;
+        writer.write_record([contest.id, contest.state].into_iter().chain(column))?;
         let mut refused = Vec::new();
         for row in rows {
-            let words = row.state.iter().map(|symbol| in_words(&puzzle.words, symbol)).collect::<Result<Vec<_>>>();
-            match words {
-                Ok(words) if words.len() == row.goal.len() => writer.write_record([&*row.id, &words.join(" ")])?,
-                _ => refused.push(&*row.id),
-            }
+            let Some(words) = puzzle.words.of(&row.state) else {
+                refused.push(&*row.id);
+                continue;
+            };
+            // A submission may repeat the state as the contest writes it.
+            let state = words.join(if contest.repeats_state { "," } else { " " });
+            let wildcards = column.map(|_| row.wildcards.to_string());
+            writer.write_record([&*row.id, &state].into_iter().chain(wildcards.as_deref()))?;
         }
         if !refused.is_empty() {
             let ids = refused.join(", ");
@@ -331,10 +377,9 @@ fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], id_name: &
         }
         let path = folder.join(format!("{name}.csv"));
         write_whole(&path, &writer.into_inner().map_err(|error| anyhow!("{error}"))?)?;
-        let wildcards = rows.iter().filter(|row| row.wildcards > 0).count();
-        let _ = write!(said, "; {} instances: {}", rows.len(), path.display());
+        let _ = write!(said, "; {} instances: {}", rows.len() - refused.len(), path.display());
         if wildcards > 0 {
-            let _ = write!(said, " ({wildcards} have wildcards, which costar does not use)");
+            let _ = write!(said, " ({wildcards} have wildcards)");
         }
     }
     Ok(writeln!(io::stdout(), "{said}")?)

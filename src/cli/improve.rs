@@ -3,7 +3,7 @@
 //! First each solution becomes the shortest path among the states around it. Then windows of the solutions are searched
 //! anew, as instances of their own, at random places, until the time is up or nothing more is found.
 
-use super::contest::{self, STATES, Table};
+use super::contest::{self, Contest, Table, TableInstance};
 use super::progress::note;
 use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, narrow, signal};
@@ -12,8 +12,9 @@ use crate::puzzle::{Move, Puzzle, replay};
 use crate::quantity::{self, grouped};
 use crate::random::{Generator, below, generator};
 use crate::registry::{Entry, Visitor};
+use crate::search::Limits;
 use crate::search::neighbourhood::shortened;
-use crate::solver::{Solver, Watch};
+use crate::solver::Watch;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::collections::HashMap;
 use std::fs;
@@ -23,8 +24,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The lengths of the windows.
+/// The lengths of the windows, the longest at first: they become shorter when a search of one ends at its limit.
 const WINDOWS: std::ops::RangeInclusive<usize> = 8..=40;
+/// The limit of the search of a window, without a limit among the flags.
+const WINDOW_TIME: Duration = Duration::from_secs(5);
+/// The solution of an unsolved instance in a contest's sample.
+const UNSOLVED: &str = "UNSOLVED";
 /// Rounds without a shorter solution before improve ends, without --for.
 const LAST_ROUNDS: u32 = 10;
 /// The file is written again at most this often.
@@ -32,10 +37,12 @@ const WRITE_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The --out file is written every few seconds; after a stop or a kill, the same command goes on from it."
+    after_help = "The --out file is written every few seconds; after a stop or a kill, the same command goes on from it. \
+                  It has all rows of SOLUTIONS, those of other instances as they are. The search of a window ends after \
+                  5 s, or at --max-seconds or --max-nodes; longer windows than those that it can search are then left out."
 )]
 pub(super) struct Args {
-    /// The known solutions: a file with the columns id,moves or initial_state_id,path
+    /// The known solutions: a file with the columns id,moves, initial_state_id,path or id,permutation,solution
     solutions: PathBuf,
     /// The instances: a contest's table, as import writes it
     #[arg(long, value_name = "FILE")]
@@ -65,10 +72,20 @@ struct Improve {
 
 /// An instance with its shortest known solution.
 struct Known<S> {
-    id: String,
+    /// Its row in the file of solutions.
+    row: usize,
     text: String,
     start: S,
     moves: Vec<Move>,
+    wildcards: usize,
+}
+
+/// What all instances share.
+struct Shared<'a, P: Puzzle> {
+    puzzle: &'a P,
+    goal: P::State,
+    states: usize,
+    stop: &'a AtomicBool,
 }
 
 impl Visitor for Improve {
@@ -82,10 +99,13 @@ impl Visitor for Improve {
         }
         let goal = entry.goals().first().copied().context("this puzzle has no known goal").or_input()?;
         let builder = args.flags.builder(entry, &stop).or_input()?;
+        let limits = args.flags.limits();
+        let time = limits.time.or(limits.nodes.is_none().then_some(WINDOW_TIME));
+        let builder = builder.limits(Limits { time, spend_time: false, ..limits });
         let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
-        let (mut known, columns) = read(&*puzzle, &args).or_input()?;
-        let mut file = Output { path: &args.out, columns, written: Instant::now(), is_stale: true };
+        let shared = Shared { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
+        let (mut known, mut file) = shared.read(&args).or_input()?;
         file.write(&*puzzle, &known).or_input()?;
         if let Some(seconds) = args.time {
             let stop = Arc::clone(&stop);
@@ -101,28 +121,36 @@ impl Visitor for Improve {
             if is_over() {
                 break;
             }
-            let Known { start, moves, .. } = &known[i];
-            let found = shortened(&*puzzle, start, moves, narrow(args.states), &stop);
-            take(&*puzzle, &mut known, i, found, &mut file)?;
+            let found = shared.shortened(&known[i], &known[i].moves);
+            shared.take(&mut known, i, &found, &mut file)?;
         }
         let mut generator = generator(rand::random(), 0);
-        let mut rounds = 0;
+        let (mut rounds, mut longest) = (0, *WINDOWS.end());
         while !is_over() && (args.time.is_some() || rounds < LAST_ROUNDS) {
             rounds += 1;
             for i in 0..known.len() {
                 if is_over() {
                     break;
                 }
-                let Known { start, moves, .. } = &known[i];
-                let window = Window::random(&*puzzle, start, moves, goal, &mut generator);
+                let Some(window) = shared.window(&known[i], longest, &mut generator) else { continue };
                 file.write_from_time_to_time(&*puzzle, &known)?;
-                let found = window.and_then(|window| window.search(&mut solver, start, moves, &stop).transpose());
-                let Some(better) = found else { continue };
-                let better = better.inspect_err(|_| drop(file.write(&*puzzle, &known)))?;
+                let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
+                let found = solver.solve_watched("", window.start, watch);
+                let found = found.inspect_err(|_| drop(file.write(&*puzzle, &known)))?;
+                let length = window.moves.len();
+                longest = match &found.moves {
+                    None => (*WINDOWS.start()).midpoint(length).min(longest),
+                    Some(_) if length == longest => (longest + 1).min(*WINDOWS.end()),
+                    Some(_) => longest,
+                };
+                let Some(better) = found.moves else { continue };
+                let moves = &known[i].moves;
+                let whole = [&moves[..window.moves.start], &better, &moves[window.moves.end..]].concat();
                 // The new moves and those beside them may have a shorter path together.
-                let better = shortened(&*puzzle, start, &better, narrow(args.states), &stop);
-                take(&*puzzle, &mut known, i, better, &mut file)?;
-                rounds = 0;
+                let whole = if better.len() < length { shared.shortened(&known[i], &whole) } else { whole };
+                if shared.take(&mut known, i, &whole, &mut file)? {
+                    rounds = 0;
+                }
             }
         }
         file.write(&*puzzle, &known)?;
@@ -138,32 +166,112 @@ impl Visitor for Improve {
     }
 }
 
-/// Takes a solution that is shorter, says so, and writes the file from time to time.
-fn take<P: Puzzle>(
-    puzzle: &P,
-    known: &mut [Known<P::State>],
-    i: usize,
-    moves: Vec<Move>,
-    file: &mut Output<'_>,
-) -> Result<()> {
-    let before = known[i].moves.len();
-    if moves.len() < before && solves(puzzle, &known[i].start, &moves) {
-        note!("costar: {}: {} moves, before {before}", known[i].id, moves.len());
-        known[i].moves = moves;
-        file.is_stale = true;
-        file.write_from_time_to_time(puzzle, known)?;
+impl<P: Puzzle> Shared<'_, P> {
+    fn is_solved(&self, known: &Known<P::State>) -> impl Fn(&P::State) -> bool {
+        |state| contest::is_solved(self.puzzle, state, &self.goal, known.wildcards)
     }
-    Ok(())
-}
 
-fn solves<P: Puzzle>(puzzle: &P, start: &P::State, moves: &[Move]) -> bool {
-    replay(puzzle, start, moves).is_ok_and(|(end, _)| puzzle.is_goal(&end))
+    /// The shortest path near a solution.
+    fn shortened(&self, known: &Known<P::State>, moves: &[Move]) -> Vec<Move> {
+        shortened(self.puzzle, &known.start, moves, self.is_solved(known), self.states, self.stop)
+    }
+
+    /// Takes a solution, without the moves that wildcards save, if it is shorter; says so, and writes the file from time to
+    /// time. Where symbols stand at several positions, moves that replace a window may solve no longer.
+    fn take(&self, known: &mut [Known<P::State>], i: usize, moves: &[Move], file: &mut Output<'_>) -> Result<bool> {
+        let before = known[i].moves.len();
+        let moves = contest::solving(self.puzzle, &known[i].start, moves, self.is_solved(&known[i]));
+        let Some(moves) = moves.filter(|moves| moves.len() < before) else { return Ok(false) };
+        note!("costar: {}: {} moves, before {before}", file.rows[known[i].row][0], moves.len());
+        known[i].moves = moves.to_vec();
+        file.is_stale = true;
+        file.write_from_time_to_time(self.puzzle, known)?;
+        Ok(true)
+    }
+
+    /// A window at a random place, also one that ends at the goal. `None` if the solution is too short, or the moves cannot be
+    /// undone from the goal.
+    fn window(&self, known: &Known<P::State>, longest: usize, generator: &mut Generator) -> Option<Window<P::State>> {
+        let Known { start, moves, .. } = known;
+        let longest = moves.len().min(longest);
+        let shortest = longest.min(*WINDOWS.start());
+        let length = shortest + below(generator, longest - shortest + 1);
+        // Places beyond the last one stand for it: the goal is then the end of the window.
+        let first = below(generator, moves.len() + 1).min(moves.len() - length);
+        let window = first..first + length;
+        let mut states = vec![*start];
+        for &action in moves {
+            states.push(self.puzzle.apply(states.last()?, action)?);
+        }
+        if states[window.end] == self.goal {
+            return (length > 1).then_some(Window { start: states[first], moves: window });
+        }
+        let mut instance = self.goal;
+        for step in window.clone().rev() {
+            let undo = |&action: &Move| self.puzzle.apply(&states[step + 1], action) == Some(states[step]);
+            let action = (0..self.puzzle.move_count() as Move).find(undo)?;
+            instance = self.puzzle.apply(&instance, action)?;
+        }
+        Some(Window { moves: window, start: instance })
+    }
+
+    /// The instances with the shortest of their known solutions, and the file that they are written to.
+    fn read<'a>(&self, args: &'a Args) -> Result<(Vec<Known<P::State>>, Output<'a>)> {
+        let is_same =
+            fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
+        ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
+        contest::check_names(self.puzzle)?;
+        let bytes = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+        let name = args.instances.display();
+        let table = Table::of_instances(&bytes(&args.instances)?).with_context(|| name.to_string())?;
+        let (table, contest) = table
+            .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
+        // The solutions of each row, with their files.
+        let (mut rows, mut solutions) = (Vec::new(), Vec::new());
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for path in [&args.solutions].into_iter().chain(args.out.is_file().then_some(&args.out)) {
+            for row in Contest::read_submission(&bytes(path)?).with_context(|| path.display().to_string())? {
+                let [id, _, solution] = row.clone();
+                let place = *places.entry(id).or_insert_with(|| {
+                    rows.push(row);
+                    solutions.push(Vec::new());
+                    solutions.len() - 1
+                });
+                solutions[place].extend((!solution.eq_ignore_ascii_case(UNSOLVED)).then_some((path, solution)));
+            }
+        }
+        let mut known = Vec::new();
+        for TableInstance { line, id, text, wildcards } in table.instances(contest) {
+            let start = self.puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
+            let Some(&row) = places.get(&id) else { continue };
+            let mut instance = Known { row, text, start, moves: Vec::new(), wildcards };
+            let mut shortest: Option<Vec<Move>> = None;
+            for (path, solution) in &solutions[row] {
+                let in_file = || format!("the solution of {id} in {}", path.display());
+                let moves = contest::parse_path(self.puzzle, &instance.text, solution).with_context(in_file)?;
+                let solves = replay(self.puzzle, &start, &moves).is_ok_and(|(end, _)| self.is_solved(&instance)(&end));
+                ensure!(solves, "{} does not solve it", in_file());
+                if shortest.as_ref().is_none_or(|shortest| moves.len() < shortest.len()) {
+                    shortest = Some(moves);
+                }
+            }
+            if let Some(shortest) = shortest {
+                instance.moves = shortest;
+                known.push(instance);
+            }
+        }
+        let path = args.solutions.display();
+        ensure!(!known.is_empty(), "{path} has no solution of an instance in {name}: are the ids those of the table?");
+        Ok((known, Output { path: &args.out, contest, rows, written: Instant::now(), is_stale: true }))
+    }
 }
 
 /// The file of the shortened solutions.
 struct Output<'a> {
     path: &'a Path,
-    columns: [&'static str; 2],
+    contest: &'static Contest,
+    /// Id, state and moves of each instance, also of those that are not in the table.
+    rows: Vec<[String; 3]>,
     /// When it was last written.
     written: Instant,
     /// Whether shorter solutions are known than it has.
@@ -176,9 +284,10 @@ impl Output<'_> {
     }
 
     fn write<P: Puzzle>(&mut self, puzzle: &P, known: &[Known<P::State>]) -> Result<()> {
-        let row = |known: &Known<_>| Ok((known.id.clone(), contest::path(puzzle, &known.text, &known.moves)?));
-        let rows = known.iter().map(row).collect::<Result<Vec<_>>>()?;
-        write_whole(self.path, &contest::submission(self.columns, rows)?)?;
+        for known in known {
+            self.rows[known.row][2] = contest::path(puzzle, &known.text, &known.moves)?;
+        }
+        write_whole(self.path, &self.contest.submission(&self.rows)?)?;
         (self.written, self.is_stale) = (Instant::now(), false);
         Ok(())
     }
@@ -188,96 +297,4 @@ impl Output<'_> {
 struct Window<S> {
     moves: std::ops::Range<usize>,
     start: S,
-}
-
-impl<S: Copy + Eq> Window<S> {
-    /// A window at a random place, also one that ends at the goal. `None` if the solution is too short, or the moves cannot be
-    /// undone from the goal.
-    fn random<P: Puzzle<State = S>>(
-        puzzle: &P,
-        start: &S,
-        moves: &[Move],
-        goal: S,
-        generator: &mut Generator,
-    ) -> Option<Self> {
-        let longest = moves.len().min(*WINDOWS.end());
-        let shortest = longest.min(*WINDOWS.start());
-        let length = shortest + below(generator, longest - shortest + 1);
-        // Places beyond the last one stand for it: the goal is then the end of the window.
-        let first = below(generator, moves.len() + 1).min(moves.len() - length);
-        let window = first..first + length;
-        let mut states = vec![*start];
-        for &action in moves {
-            states.push(puzzle.apply(states.last()?, action)?);
-        }
-        if window.end == moves.len() {
-            return (length > 1).then_some(Window { start: states[first], moves: window });
-        }
-        let mut instance = goal;
-        for step in window.clone().rev() {
-            let undo = |&action: &Move| puzzle.apply(&states[step + 1], action) == Some(states[step]);
-            let action = (0..puzzle.move_count() as Move).find(undo)?;
-            instance = puzzle.apply(&instance, action)?;
-        }
-        Some(Window { moves: window, start: instance })
-    }
-
-    /// The solution with the window's moves replaced by fewer, if the search finds them.
-    fn search<P: Puzzle<State = S>>(
-        &self,
-        solver: &mut Solver<P>,
-        start: &S,
-        moves: &[Move],
-        stop: &AtomicBool,
-    ) -> Result<Option<Vec<Move>>> {
-        let watch = Watch { stop, progress: &mut |_| (), incumbents: &mut |_| () };
-        let Some(found) = solver.solve_watched("", self.start, watch)?.moves else { return Ok(None) };
-        if found.len() >= self.moves.len() {
-            return Ok(None);
-        }
-        let whole = [&moves[..self.moves.start], &found, &moves[self.moves.end..]].concat();
-        // Where symbols stand at several positions, a solution of the window may end in another state than the window.
-        Ok(solves(&**solver.puzzle(), start, &whole).then_some(whole))
-    }
-}
-
-/// The instances with the shortest of their known solutions, and the columns of a submission.
-#[expect(clippy::type_complexity, reason = "instances of any puzzle")]
-fn read<P: Puzzle>(puzzle: &P, args: &Args) -> Result<(Vec<Known<P::State>>, [&'static str; 2])> {
-    let is_same =
-        fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
-    ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
-    contest::check_names(puzzle)?;
-    let bytes = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    let name = args.instances.display();
-    let table = Table::read(&bytes(&args.instances)?, STATES).with_context(|| name.to_string())?;
-    let table =
-        table.with_context(|| format!("{name} has no column {STATES}: expected a contest's table (costar import)"))?;
-    let mut sources = vec![&args.solutions];
-    sources.extend(args.out.is_file().then_some(&args.out));
-    let mut solutions: Vec<(&PathBuf, HashMap<String, String>)> = Vec::new();
-    for path in sources {
-        let read = contest::read_submission(&bytes(path)?).with_context(|| path.display().to_string())?;
-        solutions.push((path, read));
-    }
-    let mut known = Vec::new();
-    for (line, id, text) in table.instances().with_context(|| name.to_string())? {
-        let start = puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
-        let mut shortest: Option<Vec<Move>> = None;
-        for (path, solutions) in &solutions {
-            let Some(solution) = solutions.get(&id) else { continue };
-            let in_file = || format!("the solution of {id} in {}", path.display());
-            let moves = contest::parse_path(puzzle, &text, solution).with_context(in_file)?;
-            ensure!(solves(puzzle, &start, &moves), "{} does not solve it", in_file());
-            if shortest.as_ref().is_none_or(|shortest| moves.len() < shortest.len()) {
-                shortest = Some(moves);
-            }
-        }
-        known.extend(shortest.map(|moves| Known { id, text, start, moves }));
-    }
-    let path = args.solutions.display();
-    if known.is_empty() {
-        return Err(anyhow!("{path} has no solution of an instance in {name}: are the ids those of the table?"));
-    }
-    Ok((known, table.submission_columns()))
 }

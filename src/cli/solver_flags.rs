@@ -45,14 +45,18 @@ impl SolverFlags {
     /// # Errors
     /// If a setting is refused.
     pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>, stop: &Arc<AtomicBool>) -> Result<Builder<P>> {
-        let limits = Limits {
+        let builder = self.puzzle.builder(entry, true).search(self.search.clone());
+        Ok(builder.heuristic(&self.heuristic).limits(self.limits()).stop(Arc::clone(stop)))
+    }
+
+    /// The limits of each instance.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
             time: self.max_seconds.map(Duration::from_secs_f64),
             nodes: self.max_nodes,
             memory: self.max_memory,
             spend_time: true,
-        };
-        let builder = self.puzzle.builder(entry, true).search(self.search.clone());
-        Ok(builder.heuristic(&self.heuristic).limits(limits).stop(Arc::clone(stop)))
+        }
     }
 
     /// Whether each better solution is printed as soon as it is found.

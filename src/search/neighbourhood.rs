@@ -37,14 +37,14 @@ impl<P: Puzzle> Neighbourhood<'_, P> {
         moves.filter_map(move |action| Some((action, self.puzzle.apply(&state, action)?)))
     }
 
-    /// The shortest path from the first state to a goal.
-    fn shortest_path(&self) -> Option<Vec<Move>> {
+    /// The shortest path from the first state to one that is solved.
+    fn shortest_path(&self, is_solved: impl Fn(&P::State) -> bool) -> Option<Vec<Move>> {
         let mut parents: Vec<Option<(u32, Move)>> = vec![None; self.states.len()];
         let mut queue = vec![0u32];
         let mut next = 0;
         while let Some(&index) = queue.get(next) {
             next += 1;
-            if self.puzzle.is_goal(&self.states[index as usize]) {
+            if is_solved(&self.states[index as usize]) {
                 let steps = std::iter::successors(parents[index as usize], |&(parent, _)| parents[parent as usize]);
                 let mut moves: Vec<Move> = steps.map(|(_, action)| action).collect();
                 moves.reverse();
@@ -70,6 +70,7 @@ pub fn shortened<P: Puzzle>(
     puzzle: &P,
     start: &P::State,
     moves: &[Move],
+    is_solved: impl Fn(&P::State) -> bool,
     most_states: usize,
     stop: &AtomicBool,
 ) -> Vec<Move> {
@@ -90,7 +91,7 @@ pub fn shortened<P: Puzzle>(
         children.into_iter().for_each(|child| around.add(child));
         next += 1;
     }
-    around.shortest_path().filter(|path| path.len() < moves.len()).unwrap_or_else(|| moves.to_vec())
+    around.shortest_path(is_solved).filter(|path| path.len() < moves.len()).unwrap_or_else(|| moves.to_vec())
 }
 
 #[cfg(test)]
@@ -106,13 +107,14 @@ mod tests {
         let start = Cube3.parse("R U F'").expect("a scramble");
         for detour in ["F U' R'", "L L' F U' R'", "F U' D F F' D' R'", "F R R R R U' R'", "F U U U R'"] {
             let moves = Cube3.parse_moves(detour).expect("moves");
-            let found = shortened(&Cube3, &start, &moves, 2000, &stop);
+            let found = shortened(&Cube3, &start, &moves, |state| Cube3.is_goal(state), 2000, &stop);
             assert_eq!(found.len(), 3, "{detour}");
             assert!(replay(&Cube3, &start, &found).is_ok_and(|(end, _)| Cube3.is_goal(&end)));
         }
         // A wandering walk back from the hardest board.
         let board = Puzzle8::default();
         let start = board.parse("8 6 7 2 5 4 3 0 1").expect("a board");
+        let is_solved = |state: &_| board.is_goal(state);
         let (mut state, mut walk, mut generator) = (start, Vec::new(), crate::random::generator(5, 0));
         while !board.is_goal(&state) {
             let action = crate::random::below(&mut generator, 4) as Move;
@@ -122,9 +124,12 @@ mod tests {
             }
         }
         assert!(walk.len() > 1000);
-        assert_eq!(shortened(&board, &start, &walk, 200_000, &stop).len(), 31);
-        assert!(shortened(&board, &start, &walk, 0, &stop).len() < walk.len(), "loops are cut off without any detour");
+        assert_eq!(shortened(&board, &start, &walk, is_solved, 200_000, &stop).len(), 31);
+        assert!(
+            shortened(&board, &start, &walk, is_solved, 0, &stop).len() < walk.len(),
+            "loops are cut off without any detour"
+        );
         stop.store(true, Ordering::Relaxed);
-        assert_eq!(shortened(&board, &start, &walk, 200_000, &stop), walk);
+        assert_eq!(shortened(&board, &start, &walk, is_solved, 200_000, &stop), walk);
     }
 }

@@ -62,6 +62,16 @@ fn a_contest_of_santa_is_read_solved_and_submitted() {
         ran.out
     };
     assert_eq!(bench(&format!("{out}/wreath_2_2-2.json"), "wreath_2_2-2.csv"), "id,moves\n8,-l\n");
+    // Two positions may stay wrong: this board is two moves from that.
+    let wreath = format!("{out}/wreath_2_2.json");
+    let found = bench(&wreath, "wreath_2_2.csv");
+    let [known, better] = [path("wild.csv"), path("better-wild.csv")];
+    fs::write(&known, format!("{found}9,f0.f0\n10,UNSOLVED\n")).expect("a file");
+    let table = format!("{out}/wreath_2_2.csv");
+    let words = ["improve", &known, "--instances", &table, "--puzzle", &wreath, "--out", &better];
+    let ran = run(&[&words[..], &["--max-nodes", "1000"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(fs::read_to_string(&better).expect("a file"), "id,moves\n7,r.l\n9,f0.f0\n10,UNSOLVED\n");
     let submission = bench("cube4:oriented", "cube_4_4_4.csv");
     let lines: Vec<&str> = submission.lines().collect();
     assert_eq!((lines.len(), lines[0]), (3, "id,moves"));
@@ -153,4 +163,30 @@ fn files_that_are_none_of_a_contest_are_refused() {
         fs::write(path("info.json"), text).expect("a file");
         assert!(refused(&["import", &path("info.json"), &table]).contains(reason), "{text}");
     }
+}
+
+#[test]
+fn numbers_of_positions_become_small_within_their_orbits() {
+    let (_folder, path) = temporary();
+    // Two rings of 150 positions, which never mix.
+    let turn =
+        |first: usize| (0..300).map(|at| if at / 150 == first { first * 150 + (at + 1) % 150 } else { at }).collect();
+    let turns: [Vec<usize>; 2] = [turn(0), turn(1)];
+    let listed = |numbers: &[usize], before: &str| {
+        numbers.iter().map(|number| format!("{before}{number}")).collect::<Vec<_>>().join(",")
+    };
+    let generators = format!(r#"{{"a": [{}], "b": [{}]}}"#, listed(&turns[0], ""), listed(&turns[1], ""));
+    fs::write(path("puzzle_info.json"), format!(r#"{{"generators": {generators}}}"#)).expect("a file");
+    let mixed = listed(&turns[0], "").replacen("299", "1", 1);
+    let instances = [listed(&turns[0], ""), listed(&turns[1], ""), mixed];
+    let rows = instances.iter().enumerate().map(|(id, state)| format!("{id},\"{state}\"\n")).collect::<String>();
+    fs::write(path("test.csv"), format!("id,permutation\n{rows}")).expect("a file");
+    let ran = run(&["import", &path("test.csv"), "--name", "rings", "--out", &path("")]);
+    assert!(ran.code == 0 && ran.out.contains("solved state: 2\n"), "{}{}", ran.out, ran.err);
+    let [puzzle, table] = [path("rings.json"), path("rings.csv")];
+    let ran = run(&["bench", "--puzzle", &puzzle, &table, "--search", "bfs", "--format", "submission"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let states: Vec<&str> = ran.out.split('"').collect();
+    assert_eq!((states[0], states[2], states[4]), ("id,permutation,solution\n0,", ",-a\n1,", ",-b\n"));
+    assert!(states[1].starts_with("1,2,3") && states[1].ends_with("148,149"), "{}", states[1]);
 }
