@@ -331,7 +331,7 @@ fn a_run_for_a_time_ends_by_the_clock_and_goes_on_with_what_is_left() {
     let training = start(plan(1e-3), &timed(1.5)).expect("a training");
     assert_eq!((training.samples_left(), training.seconds_left(), training.is_finished()), (None, Some(1.5), false));
     assert_eq!(run_for(training, 20), Ended::Stopped);
-    // What is asked for is kept in the run; the time that was used counts.
+    // The run keeps the time that it was given; the time that was used counts.
     let path = newest(out);
     let position = checkpoint::read(&path).expect("a position");
     assert!(position.total_seconds == Some(1.5) && position.seconds > 0.0 && position.seconds < 1.5, "{position:?}");
@@ -365,6 +365,11 @@ fn a_stopped_run_is_finished_with_a_short_decay() {
     let rates: Vec<f64> = metrics.iter().map(|line| line.learning_rate).collect();
     assert!(rates.is_sorted_by(|a, b| a > b) && rates.last() == Some(&0.0), "{rates:?}");
     assert_eq!(metrics.last().map(|line| line.samples), Some(64 * 210));
+    // Another share moves the end.
+    let path = newest(out);
+    let longer = TrainOptions { decay: Some(0.1), ..finish };
+    let training = resume_at(checkpoint::read(&path).expect("a position"), &path, &longer).expect("it resumes");
+    assert_eq!(training.samples_left(), Some(64 * 10));
 }
 
 /// Checks that a run of 100 batches ends with the same bits whether it is stopped or not; `begin` opens it, fresh or from

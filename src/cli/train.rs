@@ -13,8 +13,10 @@ use crate::registry::{Entry, Visitor, visit};
 use crate::report::TensorBoard;
 use crate::report::run_folder::{MODEL, newest_checkpoint};
 use crate::solver::models;
+use crate::train::plan::SamplerKind;
 use crate::train::{Ended, Event, TrainOptions, Training, checkpoint, show_predictions};
 use anyhow::Context as _;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -106,8 +108,8 @@ impl Visitor for Train {
         if options.resume && !resumes {
             note!("costar: there is nothing to resume in {}: starting", out.display());
         }
-        describe(&training, resumes, device);
         if training.is_finished() {
+            describe(&training, resumes, device);
             note!(
                 "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --samples or --for goes on)",
                 out.display(),
@@ -125,6 +127,7 @@ impl Visitor for Train {
             let time = Roughly(left as f64 / speed);
             note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
         }
+        describe(&training, resumes, device);
         let board = training.tensorboard().map(|folder| TensorBoard::create(folder, training.samples()));
         let flag = match options.tensorboard {
             Some(_) => "--tensorboard",
@@ -191,6 +194,15 @@ fn describe<P: Puzzle>(training: &Training<P>, resumes: bool, device: Device) {
         plan.max_depth,
         plan.learning_rate,
         plan.seed
+    );
+    let settings = json!(plan);
+    let setting = |name: &str| settings[name].as_str().map_or_else(|| settings[name].to_string(), str::to_owned);
+    note!(
+        "costar: labels {}, schedule {}, {} samples of each walk, made on the {}",
+        setting("labels"),
+        setting("schedule"),
+        plan.walk_samples,
+        if plan.sampler == SamplerKind::Host { "host" } else { "device" }
     );
     if ranks > 1 {
         let all = grouped(training.samples_per_step());

@@ -100,11 +100,12 @@ impl Position {
             (self.total_seconds, self.decay) = (options.seconds, None);
         }
         self.total_samples = options.samples.unwrap_or(self.total_samples);
-        // The same command again goes on with the decay that it began.
-        if let Some(share) = options.decay.filter(|_| self.decay.is_none()) {
-            let more = (share * self.samples as f64).ceil().max(1.0) as u64;
-            self.decay = Some(Decay { from: self.samples, rate: self.learning_rate() });
-            (self.total_samples, self.total_seconds) = (self.samples + more, None);
+        // The same command again goes on with the decay that it began; another share moves its end.
+        if let Some(share) = options.decay {
+            let start = Decay { from: self.samples, rate: self.learning_rate() };
+            let Decay { from, .. } = *self.decay.insert(self.decay.unwrap_or(start));
+            let more = (share * from as f64).ceil().max(1.0) as u64;
+            (self.total_samples, self.total_seconds) = (from + more, None);
         }
         self.checkpoint_every = options.checkpoint_every.unwrap_or(self.checkpoint_every);
         self.snapshot_every = options.snapshot_every.or(self.snapshot_every).filter(|&every| every > 0);

@@ -16,10 +16,11 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn start(position: &Position) -> Self {
+    /// The clock of a run that was opened at some time: what comes before the first step counts as well.
+    pub(super) fn start(position: &Position, opened: Instant) -> Self {
         let (now, samples) = (Instant::now(), position.samples);
         Clock {
-            started: now,
+            started: opened,
             before: position.seconds,
             reported: now,
             reported_samples: samples,

@@ -75,6 +75,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 pub use data_parallel::RankSpan;
 pub use folder::claim;
@@ -129,6 +130,7 @@ pub struct Training<P: Puzzle> {
     group: Option<Arc<Group>>,
     /// Whether the last snapshot could not be written.
     owes_snapshot: bool,
+    opened: Instant,
     /// Keeps other trainings out of the folder.
     _lock: Option<fs::File>,
 }
@@ -147,6 +149,7 @@ impl<P: Puzzle> Training<P> {
     }
 
     fn open_folder(entry: &Entry<P>, options: &TrainOptions, device: Device, stop: &AtomicBool) -> Result<Self> {
+        let opened = Instant::now();
         let puzzle = Arc::clone(entry.puzzle());
         let out = options.folder(&puzzle.name())?;
         folder::check(&out)?;
@@ -177,7 +180,7 @@ impl<P: Puzzle> Training<P> {
             ensure_setting!(can_decay, "decay", "the run has not begun, or its rate is 0 already: leave it out");
         }
         let training = Training::at(position, checkpoint.as_deref(), puzzle, samples, options, device)?;
-        Ok(Training { _lock: Some(lock), ..training })
+        Ok(Training { opened, _lock: Some(lock), ..training })
     }
 
     /// A run at the position of a checkpoint, or at its [start](Position::start), with the weights of
@@ -228,6 +231,7 @@ impl<P: Puzzle> Training<P> {
             device,
             group: None,
             owes_snapshot: false,
+            opened: Instant::now(),
             _lock: None,
         })
     }
@@ -267,7 +271,7 @@ impl<P: Puzzle> Training<P> {
         self.position.is_finished()
     }
 
-    /// Folder for TensorBoard's metrics, if the run has one. Whoever watches the run writes them.
+    /// Folder for TensorBoard's metrics, if the run has one. The caller writes them.
     pub fn tensorboard(&self) -> Option<&Path> {
         self.tensorboard.as_deref()
     }
@@ -282,7 +286,7 @@ impl<P: Puzzle> Training<P> {
         }
         let (rank, ranks) = (self.rank(), self.ranks());
         let mut batches = self.batches()?;
-        let mut clock = Clock::start(&self.position);
+        let mut clock = Clock::start(&self.position, self.opened);
         let mut stopped = self.is_stopped(stop)?;
         while !self.is_finished() && !stopped {
             let batch = self.next_batch(&mut batches)?;
