@@ -471,6 +471,7 @@ mod tests {
         let any = cube(4, Metric::Quarter);
         assert_eq!(any.parse("r2"), any.parse("Rw Rw"), "a wide half turn");
         assert_eq!(any.parse("r2 f0"), any.parse("3R F"));
+        assert_eq!(any.parse("r2.d1"), any.parse("3R 2D"), "dots join the words of contests");
     }
 
     #[test]

@@ -161,6 +161,18 @@ impl<const N: usize> Permutation<N> {
         })
     }
 
+    /// Reads a move, also with `'` behind it for its inverse and `2` for twice, where no move has that name itself.
+    fn read_word(&self, word: &str) -> Result<Vec<Move>, ParseError> {
+        let refusal = match self.read_move(word) {
+            Ok(action) => return Ok(vec![action]),
+            Err(refusal) => refusal,
+        };
+        let inverse = |action: &Move| self.description.inverses[usize::from(*action)];
+        let back = |bare| self.read_word(bare).ok()?.iter().rev().map(inverse).collect::<Option<_>>();
+        let twice = |bare| self.read_move(bare).ok().map(|action| vec![action; 2]);
+        word.strip_suffix('\'').and_then(back).or_else(|| word.strip_suffix('2').and_then(twice)).ok_or(refusal)
+    }
+
     fn symbol(&self, index: u8) -> &str {
         &self.description.symbols[usize::from(index)]
     }
@@ -285,7 +297,11 @@ impl<const N: usize> Notation for Permutation<N> {
         if let Some(cube) = &self.description.cube {
             return cube.read_moves(text);
         }
-        description::normal_name(text).split_whitespace().map(|word| self.read_move(word)).collect()
+        let words: Vec<_> = description::normal_name(text)
+            .split_whitespace()
+            .map(|word| self.read_word(word))
+            .collect::<Result<_, _>>()?;
+        Ok(words.concat())
     }
 
     fn read(&self, text: &str) -> Result<[u8; N], ParseError> {

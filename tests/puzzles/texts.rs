@@ -229,6 +229,8 @@ fn moves_of_a_file_have_one_normal_form_and_can_be_typed() {
         assert!(refused.contains(why) && !refused.contains("''") && !refused.contains('\u{7}'), "{name:?}: {refused}");
     }
     assert!(description("-f0").is_ok() && description("M_U_inv").is_ok());
+    let minx = Permutation::<128>::new(costar::registry::included("megaminx").expect("it comes with costar"));
+    assert_eq!(minx.parse_moves("U r' F2 -U BL2'"), minx.parse_moves("M_U M_R_inv M_F M_F M_U_inv M_BL_inv M_BL_inv"));
     for named in ["", " ", "\u{1b}[31m\u{7}"] {
         let json = serde_json::to_string(named).expect("JSON");
         let text = format!(r#"{{ "name": {json}, "goal": "AB", "moves": {{ "X": [1, 0] }} }}"#);

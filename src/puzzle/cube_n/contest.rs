@@ -22,9 +22,11 @@ impl CubeN {
     }
 
     /// Turns in the notation of contests: a face f, r or d, the layer from 0, and `-` or `_inv` for counter-clockwise. `r2`
-    /// alone is a wide half turn elsewhere: it counts only for a cube that is held still, or beside a word that is certain.
+    /// alone is a wide half turn elsewhere: it counts only for a cube that is held still, beside a word that is certain, or
+    /// where dots join the words.
     pub(super) fn contest_turns(&self, text: &str) -> Option<Vec<WrittenTurn>> {
-        let mut is_certain = self.is_still();
+        let is_joined = |word: &str| word.trim_matches('.').contains('.');
+        let mut is_certain = self.is_still() || text.split_whitespace().any(is_joined);
         let read = |word: &str| {
             let (bare, is_prefixed) = word.strip_prefix('-').map_or((word, false), |bare| (bare, true));
             let (bare, is_inverse) = bare.strip_suffix("_inv").map_or((bare, is_prefixed), |bare| (bare, true));
