@@ -60,6 +60,10 @@ pub const NAMES: &[&str] = &[
     "lrx9",
 ];
 
+/// The puzzles beside [`NAMES`].
+pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
+     (jugs:7,4,2), or the file of a puzzle (….json)";
+
 /// The puzzles of [`NAMES`] that are files in `test-data/puzzles`.
 const FILES: [(&str, &str); 10] = [
     ("pyraminx", include_str!("../test-data/puzzles/pyraminx.json")),
@@ -267,10 +271,7 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
         }
         None => {
             let names = NAMES.join(", ");
-            let expected = format!(
-                "unknown puzzle '{name}': expected {names}, another cube (cube4 to cube11, with :htm, :obtm or :oriented), or \
-                 the file of a puzzle (….json)"
-            );
+            let expected = format!("unknown puzzle '{name}': expected {names}, {OTHERS}");
             return Err(SettingError::new("puzzle", expected).into());
         }
     };
@@ -296,8 +297,7 @@ fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
 pub fn visit_description<V: Visitor>(description: Description, visitor: V) -> V::Output {
     // All code for a puzzle is compiled for each of these sizes.
     match description.positions() {
-        0..=32 => visitor.visit(Permutation::<32>::new(description).into()),
-        33..=64 => visitor.visit(Permutation::<64>::new(description).into()),
+        0..=64 => visitor.visit(Permutation::<64>::new(description).into()),
         65..=128 => visitor.visit(Permutation::<128>::new(description).into()),
         129..=256 => visitor.visit(Permutation::<256>::new(description).into()),
         _ => visitor.visit(Permutation::<768>::new(description).into()),

@@ -2,7 +2,7 @@
 
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, visible};
-use crate::registry::{Entry, NAMES, Visitor, visit};
+use crate::registry::{Entry, NAMES, OTHERS, Visitor, visit};
 use crate::solver::{SearchInfo, models};
 use std::io::{self, Write as _};
 
@@ -11,6 +11,7 @@ pub(super) fn run() -> Ending {
         let text = visit(name, None, DescribePuzzle).or_input()?;
         writeln!(io::stdout(), "{}", visible(&text))?;
     }
+    writeln!(io::stdout(), "or {OTHERS}")?;
     Ok(SUCCESS)
 }
 

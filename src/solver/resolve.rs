@@ -409,10 +409,15 @@ fn choose_engine(
         obstacle
     };
     match (options.engine.unwrap_or(Engine::Auto), obstacle) {
-        (Engine::Auto, None) => Ok(heuristic.on_cuda),
+        (Engine::Auto, None) if heuristic.on_cuda => Ok(true),
+        (Engine::Auto, obstacle) => {
+            let reason = obstacle.unwrap_or_else(|| "the network is on the CPU, where they are faster there".into());
+            log::debug!("the states of the search stay on the host: {reason}");
+            Ok(false)
+        }
         (Engine::Device, None) => Ok(true),
         (Engine::Device, Some(reason)) => Err(SettingError::new("engine", format!("device: {reason}: expected host"))),
-        (Engine::Host | Engine::Auto, _) => Ok(false),
+        (Engine::Host, _) => Ok(false),
     }
 }
 

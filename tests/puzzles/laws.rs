@@ -37,11 +37,11 @@ fn the_laws_hold_for_every_size_of_sliding_tiles() {
 fn the_laws_hold_for_the_small_cube_and_the_files() {
     let corners = [1, 6, 27, 120, 534, 2256, 8969];
     laws::check(&Cube2, &corners);
-    laws::check(&Permutation::<32>::new(description("cube2.json")), &corners);
+    laws::check(&Permutation::<64>::new(description("cube2.json")), &corners);
     // Without its tips, 1, 8, 48, 288 (J. Scherphuis, "Pyraminx"); each tip is home (1) or not (2), by itself: times (1 + 2x)⁴.
     laws::check(&Permutation::<64>::new(description("pyraminx.json")), &[1, 16, 136, 896]);
     // J. Scherphuis, "Skewb": 3,149,280 positions, of which the last are 11 turns away.
-    let skewb = Permutation::<32>::new(description("skewb.json"));
+    let skewb = Permutation::<64>::new(description("skewb.json"));
     laws::check(&skewb, &[1, 8, 48, 288, 1728]);
     assert_eq!(exact_distances(&skewb, 255).len(), 3_149_280);
     let lrx = Permutation::<16>::new(description("lrx9.json"));
@@ -51,7 +51,7 @@ fn the_laws_hold_for_the_small_cube_and_the_files() {
     laws::check(&Permutation::<128>::new(description("megaminx.json")), &[1, 24, 408, 6208]);
     laws::check(&Permutation::<128>::new(description("professor-tetraminx.json")), &[1, 24, 408, 6592]);
     laws::check(&Permutation::<64>::new(description("hungarian-rings.json")), &[1, 4, 12, 36]);
-    laws::check(&Permutation::<32>::new(description("periodic15.json")), &[1, 16, 184, 2032]);
+    laws::check(&Permutation::<64>::new(description("periodic15.json")), &[1, 16, 184, 2032]);
     laws::check(&Permutation::<128>::new(description("supercube3.json")), &[1, 18]);
 }
 
@@ -189,7 +189,7 @@ fn the_small_cube_is_the_large_ones_corners_held_at_one() {
 
 #[test]
 fn the_files_small_cube_agrees_with_the_built_in_one() {
-    let file = Permutation::<32>::new(description("cube2.json"));
+    let file = Permutation::<64>::new(description("cube2.json"));
     let mut generator = generator(3, 0);
     let mut walker = Walker::new(&Cube2, Cube2.goals()[0]);
     let mut state = file.goals()[0];

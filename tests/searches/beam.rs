@@ -117,7 +117,7 @@ fn a_beam_that_cuts_nothing_off_goes_on_without_progress() {
     }
     let goal: Vec<usize> = (0..next.len()).collect();
     let rules = format!(r#"{{"name": "cycles", "goal": {goal:?}, "moves": {{"turn": {next:?}}}}}"#);
-    let puzzle = Permutation::<32>::new(Description::parse(&rules).expect("a puzzle"));
+    let puzzle = Permutation::<64>::new(Description::parse(&rules).expect("a puzzle"));
     let start =
         (0..1500).fold(puzzle.parse("").expect("no moves"), |state, _| puzzle.apply(&state, 0).expect("a legal move"));
     let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
@@ -208,7 +208,7 @@ fn a_perimeter_holds_the_near_states_and_no_others() {
         let far = scrambled(&Cube3, 40, &mut generator(10, number));
         assert_eq!((perimeter.cost(&Cube3, &far), perimeter.path_to_goal(&Cube3, &far)), (None, None), "{far:?}");
     }
-    // Of the 12 · 12 sequences of two moves, one for each state at distance two is left.
+    // One of the 12 · 12 sequences of two moves is left for each state at distance two.
     assert_eq!((0..12).map(|action| perimeter.following(Some(action)).len()).sum::<usize>(), 114);
     let pancakes = Perimeter::new(&Pancakes::ALL, 50);
     assert_eq!((pancakes.len(), pancakes.is_whole(), pancakes.step()), (720, true, 1));
