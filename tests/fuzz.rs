@@ -11,7 +11,7 @@ mod targets;
 /// Mutations of each file.
 const MUTATIONS: u64 = 600;
 
-/// What is put in.
+/// The bytes that are put in.
 const BYTES: &[u8] = b"\"{}[],:-0919eE' \n\r\t\xff\x00\xe2";
 const PIECES: [&str; 6] = ["null", "1e999", "-1", "18446744073709551616", "\\u0000", "[[[[[[[["];
 

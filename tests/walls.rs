@@ -56,7 +56,7 @@ fn named_outside(word: &str, allowed: &[&str]) -> Vec<String> {
 
 const NOWHERE: &[String] = &[];
 
-/// What waits for a device is counted there, so that tests see who does.
+/// Waits for a device are counted there, so that tests see who waits.
 #[test]
 fn the_numbers_of_tensors_are_read_in_one_place() {
     let types = ["bool", "i64", "f32", "f64", "Vec::<bool>", "Vec::<i64>", "Vec::<f32>", "Vec::<f64>"];
@@ -96,7 +96,7 @@ fn a_library_belongs_to_one_module() {
     assert!(!named_outside("tch::", &[]).is_empty(), "the test sees what it looks for");
 }
 
-/// What each module of the library may use of the others; `cli` and `server` may use all.
+/// The modules that each module of the library may use; `cli` and `server` may use all.
 const MAY_USE: [(&str, &[&str]); 13] = [
     ("error", &[]),
     ("puzzle", &["random", "json", "processor"]),
@@ -220,7 +220,7 @@ fn uses_of(source: &Source, sources: &[Source]) -> BTreeSet<String> {
                 }
             }
             for path in paths(rest, &path) {
-                // What the root of the crate passes on from `error`.
+                // The root of the crate passes these on from `error`.
                 let passed_on = matches!(path[0].as_str(), "Error" | "Result" | "SettingError");
                 found.extend(if passed_on { Some("error.rs".into()) } else { file_of(&path, sources) });
             }

@@ -4,8 +4,8 @@
 //! - Lengths are excluded one after the other, the least first. With a perimeter of depth D, every sequence of D moves
 //!   less than a length is made from the start, except copies by moves that commute, and its end is looked up. An end in
 //!   the perimeter gives a shortest solution; without one, no solution has that length.
-//! - The states of an early layer are the roots of subtrees, which all cores search one after the other. Of states that
-//!   are symmetric images of each other, one is a root.
+//! - The states of an early layer are the roots of subtrees, which all cores search one after the other. Only
+//!   one of several symmetric images is a root.
 //! - A heuristic orders the subtrees, so that a shorter solution is met earlier; this costs one evaluation per root.
 //!   Without one, they are searched as they come.
 //! - The search before the proof ends early at a solution whose proof takes no longer than looking on would.

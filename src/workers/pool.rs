@@ -35,7 +35,7 @@ struct Calls {
     sleeping: usize,
 }
 
-/// ErasedWork that threads join until the caller has done its own part.
+/// Work that threads join until the caller has done its own part.
 struct Call {
     work: ErasedWork,
     /// The number of threads that have joined and not ended.

@@ -1,7 +1,7 @@
 //! The children of a layer, and the solutions among them.
 //!
 //! Children have one order, whatever the number of threads and ranks: by the score of their parent, then by its hash, then by
-//! move. Of several children with one state, the first counts.
+//! move. The first of several children with one state counts.
 
 use super::cut::{Key, first_after};
 use super::sharing::{LayerSolution, StateId};

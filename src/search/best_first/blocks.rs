@@ -2,7 +2,7 @@
 //!
 //! [Children](children) are generated in pieces, and looked up among the stored states and in the perimeter. Then solutions are
 //! taken, stored states are opened again that are reached more cheaply, and new states get their indices, all in the order of the
-//! children. Of several children with one state, the first is the new one. Nothing depends on the number of threads.
+//! children. The first of several children with one state is the new one. Nothing depends on the number of threads.
 
 use super::{BestFirst, BestFirstRun, GoalTest};
 use crate::memory;

@@ -62,7 +62,7 @@ pub(in crate::search) struct Hit {
 /// The children that were chosen, on this rank.
 pub(in crate::search) struct Chosen {
     pub(in crate::search) count: u64,
-    /// Those near a goal, the nearest ones.
+    /// The children nearest to a goal, if any is near one.
     pub(in crate::search) hits: Vec<Hit>,
     /// Whether others were left out for lack of promise.
     pub(in crate::search) cut_off: bool,
@@ -403,7 +403,7 @@ impl DeviceLayers<'_> {
         self.known.index_select(0, &self.slots(hashes)).eq_tensor(hashes)
     }
 
-    /// Adds hashes, all different, to the evaluated states. Of several in one slot, the greatest stays, whatever the order in
+    /// Adds hashes, all different, to the evaluated states. The greatest of several in one slot stays, whatever the order in
     /// which a device writes them.
     fn note_known(&mut self, hashes: &Tensor) {
         let slots = self.slots(hashes);

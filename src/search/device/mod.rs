@@ -12,7 +12,7 @@
 //!   hit and looks it up in its perimeter before it counts.
 //! - Several ranks may share a beam. Each owns the states whose hash falls to it. The hashes of children travel to their owners,
 //!   which choose among them, and fetch the parents' rows of the children that they make: see `sharing`.
-//! - The host keeps parents and moves of all layers. What follows the layers, refinement and proof, runs on the host.
+//! - The host keeps parents and moves of all layers, and runs refinement and proof, which follow.
 //!
 //! | file | content |
 //! | --- | --- |

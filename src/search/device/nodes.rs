@@ -10,10 +10,10 @@ use crate::tensors::{caught, host_numbers, host_values, is_out_of_memory, no_gra
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
 
-/// Nodes that there is room for at first.
-const MIN_ROOM: i64 = 1 << 14;
+/// The capacity in nodes at first.
+const MIN_CAPACITY: i64 = 1 << 14;
 
-/// Slots of the table of stored states, for each node that there is room for.
+/// Slots of the table of stored states, for each node of the capacity.
 const SLOTS_PER_NODE: i64 = 4;
 
 /// Children near the goals that are looked at in one step, the cheapest solutions first.
@@ -24,7 +24,7 @@ pub(in crate::search) struct Children {
     pub(in crate::search) generated: u64,
     /// The moves from the start to those near the goals, the cheapest solutions first.
     pub(in crate::search) near: Vec<Vec<Move>>,
-    /// Those whose states are not stored yet.
+    /// Children whose states are not stored yet.
     pub(in crate::search) new: New,
 }
 
@@ -41,7 +41,7 @@ pub(in crate::search) struct Taken {
 pub(in crate::search) struct DeviceNodes<'a> {
     parts: MutexGuard<'a, Parts>,
     lambda: f64,
-    /// The nodes stored; the columns have room for more.
+    /// The nodes stored; the columns have capacity for more.
     count: i64,
     /// `nodes × cells`.
     rows: Tensor,
@@ -269,9 +269,9 @@ impl DeviceNodes<'_> {
     /// Stores new nodes with their estimates; returns the sum of these, the least, and its path cost.
     fn append(&mut self, new: &New, estimates: &Tensor) -> [f32; 3] {
         let more = new.rows.size()[0];
-        let room = self.hashes.size()[0];
-        if self.count + more > room {
-            self.make_room((self.count + more).max(2 * room).max(MIN_ROOM));
+        let capacity = self.hashes.size()[0];
+        if self.count + more > capacity {
+            self.reserve((self.count + more).max(2 * capacity).max(MIN_CAPACITY));
         }
         let first = self.count;
         let priorities = &new.costs * self.lambda + estimates;
@@ -295,17 +295,17 @@ impl DeviceNodes<'_> {
         [numbers[0], numbers[1], numbers[2]]
     }
 
-    /// Gives the columns room for more nodes, and makes the table anew.
-    fn make_room(&mut self, room: i64) {
+    /// Gives the columns more capacity, in nodes, and makes the table anew.
+    fn reserve(&mut self, capacity: i64) {
         let count = self.count;
         let wider = self.columns().map(|column| {
             let mut size = column.size();
-            size[0] = room;
+            size[0] = capacity;
             let wider = Tensor::zeros(&size, (column.kind(), column.device()));
             wider.narrow(0, 0, count).copy_(&column.narrow(0, 0, count));
             wider
         });
-        let table = self.empty_table(room);
+        let table = self.empty_table(capacity);
         self.columns().into_iter().zip(wider).for_each(|(column, wider)| *column = wider);
         self.table = table;
         self.enter_all();
@@ -316,8 +316,8 @@ impl DeviceNodes<'_> {
         self.enter_all();
     }
 
-    fn empty_table(&self, room: i64) -> Tensor {
-        let slots = (SLOTS_PER_NODE * room).max(2) as u64;
+    fn empty_table(&self, capacity: i64) -> Tensor {
+        let slots = (SLOTS_PER_NODE * capacity).max(2) as u64;
         Tensor::full([slots.next_power_of_two() as i64], -1, (Kind::Int64, self.hashes.device()))
     }
 
@@ -336,7 +336,7 @@ impl DeviceNodes<'_> {
         column.narrow(0, 0, self.count)
     }
 
-    /// Enters nodes into the table, each at the first free slot from its own on. Of several that want one slot, the last gets it,
+    /// Enters nodes into the table, each at the first free slot from its own on. The last of several that want one slot gets it,
     /// whatever the order in which a device writes them.
     fn enter(&mut self, hashes: &Tensor, nodes: &Tensor) {
         let (mut slots, mut nodes) = (self.slots(hashes), nodes.shallow_clone());

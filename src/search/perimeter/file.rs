@@ -320,8 +320,8 @@ fn checksums(lines: &[Line]) -> Vec<u32> {
 
 /// A checksum of what some moves, one after the other, do to each goal: it tells two puzzles of one name apart.
 ///
-/// [`Rules::rules_crc32`](crate::puzzle::Rules::rules_crc32) cannot take its place: only a puzzle from a file has that one, and result files of all other
-/// puzzles record that there is none.
+/// [`Rules::rules_crc32`](crate::puzzle::Rules::rules_crc32) cannot take its place: only a puzzle from a file has that
+/// one, and result files of all other puzzles record that there is none.
 fn rules<P: Reversible>(puzzle: &P) -> u32 {
     const STEPS: usize = 64;
     let mut row = vec![0; puzzle.encoding().cells];

@@ -62,7 +62,7 @@ impl<'a, S> EndFinder<'a, S> {
         EndFinder { symmetries, moves, other_middles }
     }
 
-    /// Finds the moves that lead from a state of the layer before the last, and from its inverse, to the last. Of several
+    /// Finds the moves that lead from a state of the layer before the last, and from its inverse, to the last. Among several
     /// middles of the same scramble, only the one with the least key gets them.
     pub(super) fn find(&self, state: &S, layers: &[Layer], has_level_moves: bool, ends: &mut EndMoves) {
         let EndMoves { before, after, keys, directions, pairs, lasts } = ends;
