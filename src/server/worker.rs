@@ -47,7 +47,7 @@ pub(super) enum Event {
     Started,
     Progress(ProgressEvent),
     /// A better solution; the search goes on.
-    Incumbent(IncumbentEvent),
+    Incumbent(Box<IncumbentEvent>),
     /// The end, with a solution or without.
     Done(Box<SolveResponse>),
     /// The search failed, for this reason.
@@ -175,13 +175,14 @@ impl<P: Puzzle> ModelWorker<P> {
             }
         };
         let mut send_incumbent = |incumbent: &Incumbent| {
-            let _ = events.try_send(Event::Incumbent(IncumbentEvent {
+            let event = IncumbentEvent {
                 moves: move_names(&*puzzle, &puzzle.in_hand(&request.instance, &incumbent.moves)),
                 length: incumbent.moves.len(),
                 cost: incumbent.cost,
                 seconds: started.elapsed().as_secs_f64(),
                 playback: play(&incumbent.moves),
-            }));
+            };
+            let _ = events.try_send(Event::Incumbent(Box::new(event)));
         };
         let watch = Watch { stop, progress: &mut progress, incumbents: &mut send_incumbent };
         let Solution { moves, record, .. } = solver.solve_typed(&request.instance, start, watch)?;
