@@ -1,4 +1,5 @@
-//! JSON without duplicate names, of which serde_json would silently keep the last value. A byte-order mark is passed over.
+//! JSON without duplicate names. serde_json keeps the last of several values silently, and has no setting against it. A
+//! byte-order mark is passed over.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};

@@ -10,6 +10,10 @@ use std::{process, thread};
 
 mod pool;
 
+/// The fewest items that are worth another thread where each takes some nanoseconds: a copy, a comparison, a look-up. Work on
+/// dearer items has a number of its own.
+pub(crate) const GRAIN: usize = 1 << 12;
+
 /// The work of one thread.
 pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 

@@ -13,16 +13,13 @@ use crate::error::{Result, bail, ensure};
 use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::puzzle::{Encoding, Puzzle};
 use crate::search::device::RowNetwork;
-use crate::workers::{cores, on_each};
+use crate::workers::{GRAIN, cores, on_each};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use tch::Tensor;
-
-/// States that a thread encodes at least: fewer are encoded sooner than a thread starts.
-const MIN_CHUNK: usize = 4096;
 
 /// A network that estimates the cost-to-go of a puzzle's states.
 pub struct NetworkHeuristic<P: Puzzle> {
@@ -105,7 +102,7 @@ impl<P: Puzzle> Heuristic<P::State> for NetworkHeuristic<P> {
 
     fn submit(&mut self, states: &[P::State], query: Query) -> Result<(), HeuristicError> {
         let mut rows = Array2::zeros((states.len(), self.cells));
-        let parts = states.chunks(MIN_CHUNK).zip(rows.axis_chunks_iter_mut(Axis(0), MIN_CHUNK)).collect();
+        let parts = states.chunks(GRAIN).zip(rows.axis_chunks_iter_mut(Axis(0), GRAIN)).collect();
         on_each(cores(), parts, |(states, mut rows): (&[P::State], ArrayViewMut2<'_, u8>)| {
             for (state, mut row) in states.iter().zip(rows.rows_mut()) {
                 self.puzzle.encode(state, row.as_slice_mut().expect("rows are contiguous"));

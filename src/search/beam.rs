@@ -28,13 +28,13 @@ use super::device::DeviceEngine;
 use super::exchange::Exchange;
 use super::limits::Interrupt;
 use super::nodes::NodeId;
-use super::nodes::layer::{Layer, MIN_CHUNK};
+use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, Query};
 use crate::memory;
 use crate::puzzle::{Cost, Puzzle, State};
-use crate::workers::{extend, in_ranges};
+use crate::workers::{GRAIN, extend, in_ranges};
 use candidates::Candidates;
 use cut::{Key, cut, sorted};
 use offspring::{Offspring, hashes};
@@ -434,7 +434,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     fn keep_best(&mut self, mut children: Layer<P::State>) -> Result<(), HeuristicError> {
         let mut scores = Vec::new();
         let score = |i: usize| children.values[i] + children.priors[i];
-        extend(self.threads, &mut scores, children.len(), MIN_CHUNK, score);
+        extend(self.threads, &mut scores, children.len(), GRAIN, score);
         children.scores = scores;
         let key = |i: usize| Key::new(children.scores[i], children.hashes[i]);
         let last = cut(self.exchange, self.threads, self.settings.n.max(1) as u64, children.len(), key)?;
@@ -448,7 +448,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             moves: std::mem::take(&mut layer.moves),
         });
         let nearest_of = |range: Range<usize>| range.map(|i| (layer.values[i], layer.costs[i])).min_by(nearer);
-        let nearest = in_ranges(self.threads, layer.len(), MIN_CHUNK, nearest_of).into_iter().flatten().min_by(nearer);
+        let nearest = in_ranges(self.threads, layer.len(), GRAIN, nearest_of).into_iter().flatten().min_by(nearer);
         self.layer = layer;
         self.note_layer(self.layer.len() as u64, nearest)
     }

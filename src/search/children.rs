@@ -8,14 +8,11 @@ use super::nodes::closed::{PREFETCH_AHEAD, id, shard_of, shards, visit, word};
 use super::nodes::table::HashTable;
 use super::nodes::{Bins, NodeId};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::workers::{extend, on_each, ranges};
+use crate::workers::{GRAIN, extend, on_each, ranges};
 use std::ops::Range;
 
 /// The fewest children worth a thread, roughly.
 const MIN_CHILDREN: usize = 1 << 8;
-
-/// The fewest look-ups worth a thread.
-const MIN_LOOK_UPS: usize = 1 << 12;
 
 /// A node that is expanded.
 pub(super) struct Parent<'a, S> {
@@ -106,7 +103,7 @@ impl Hashes {
     /// Whether each of some hashes was added; 0 stands for no hash, and counts as added.
     pub(super) fn contains_all(&self, threads: usize, hashes: &[u64]) -> Vec<bool> {
         let mut found = Vec::new();
-        extend(threads, &mut found, hashes.len(), MIN_LOOK_UPS, |i| {
+        extend(threads, &mut found, hashes.len(), GRAIN, |i| {
             if let Some(&next) = hashes.get(i + PREFETCH_AHEAD) {
                 self.shards[shard_of(next)].prefetch(next);
             }

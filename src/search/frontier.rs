@@ -2,12 +2,12 @@
 
 use super::chunk_queue::ChunkQueue;
 use super::limits::Interrupt;
-use super::nodes::{Arena, Bins, Closed, MIN_CHUNK, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Ties};
+use super::nodes::{Arena, Bins, Closed, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Ties};
 use super::{Limit, Stats};
 use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::workers::{extend, in_ranges};
+use crate::workers::{GRAIN, extend, in_ranges};
 use deferred::MovesPerNode;
 
 mod deferred;
@@ -182,7 +182,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     ) {
         self.arena.extend(self.threads, count, &node);
         self.closed.insert_all(self.threads, pieces, id_of);
-        extend(self.threads, &mut self.new, count, MIN_CHUNK, |i| node(i).state);
+        extend(self.threads, &mut self.new, count, GRAIN, |i| node(i).state);
         self.order.add(count);
         self.stats.stored += count as u64;
     }
@@ -264,7 +264,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         self.arena.set_estimates(self.threads, first, values);
         self.next_estimate += values.len() as NodeId;
         let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]).then(a.cmp(b));
-        let least = in_ranges(self.threads, values.len(), MIN_CHUNK, |range| range.min_by(by_value));
+        let least = in_ranges(self.threads, values.len(), GRAIN, |range| range.min_by(by_value));
         if let Some(i) = least.into_iter().flatten().min_by(by_value)
             && self.nearest.is_none_or(|(least, _)| values[i] < least)
         {

@@ -4,8 +4,8 @@ use super::BeamRun;
 use super::cut::{Key, cut};
 use crate::heuristic::{HeuristicError, Query};
 use crate::puzzle::{Move, Puzzle};
-use crate::search::nodes::layer::{Layer, MIN_CHUNK};
-use crate::workers::extend;
+use crate::search::nodes::layer::Layer;
+use crate::workers::{GRAIN, extend};
 
 /// Move probabilities below this count as this.
 pub(super) const MIN_PROBABILITY: f32 = 1e-4;
@@ -69,12 +69,12 @@ impl<P: Puzzle> BeamRun<'_, P> {
                 let parent = i / moves;
                 self.puzzle.child_hash(&layer.states[parent], layer.hashes[parent], (i % moves) as Move).unwrap_or(0)
             };
-            extend(self.threads, &mut all.hashes, children, MIN_CHUNK, hash);
+            extend(self.threads, &mut all.hashes, children, GRAIN, hash);
             let known = self.known(&all.hashes)?;
             let prior = |i: usize| if known[i] { f32::INFINITY } else { prior(i) };
-            extend(self.threads, &mut all.priors, children, MIN_CHUNK, prior);
+            extend(self.threads, &mut all.priors, children, GRAIN, prior);
         } else {
-            extend(self.threads, &mut all.priors, children, MIN_CHUNK, prior);
+            extend(self.threads, &mut all.priors, children, GRAIN, prior);
         }
         let count = count.saturating_mul(self.settings.n.max(1)) as u64;
         let key = |i: usize| all.key(layer, i / moves, (i % moves) as Move);

@@ -1,8 +1,7 @@
 //! All nodes of a search, in segments: a node never moves, and growing copies nothing.
 
-use super::MIN_CHUNK;
 use crate::puzzle::{Cost, Move, State};
-use crate::workers::{extend, on_each};
+use crate::workers::{GRAIN, extend, on_each};
 use std::ops::{Index, IndexMut};
 
 /// The index of a node.
@@ -83,7 +82,7 @@ impl<S: State> Arena<S> {
             }
             let segment = &mut self.segments[self.length >> SEGMENT_BITS];
             let added = (SEGMENT - segment.len()).min(count - done);
-            extend(threads, segment, added, MIN_CHUNK, |i| node(done + i));
+            extend(threads, segment, added, GRAIN, |i| node(done + i));
             (self.length, done) = (self.length + added, done + added);
         }
         first
@@ -99,7 +98,7 @@ impl<S: State> Arena<S> {
             let count = nodes.len().min(rest.len());
             let (some, left) = rest.split_at(count);
             rest = left;
-            nodes[..count].chunks_mut(MIN_CHUNK).zip(some.chunks(MIN_CHUNK))
+            nodes[..count].chunks_mut(GRAIN).zip(some.chunks(GRAIN))
         });
         on_each(threads, parts.collect(), |(nodes, values): (&mut [Node<S>], &[f32])| {
             nodes.iter_mut().zip(values).for_each(|(node, &h)| node.h = h);

@@ -3,10 +3,7 @@
 use super::arena::NodeId;
 use crate::heuristic::Estimates;
 use crate::puzzle::{Cost, Move};
-use crate::workers::{extend, extend_parts, extend_rows};
-
-/// The fewest states worth a thread.
-pub const MIN_CHUNK: usize = 1 << 12;
+use crate::workers::{GRAIN, extend, extend_parts, extend_rows};
 
 /// The states of a layer, best first; or the children that may become one, in the order of generation.
 pub struct Layer<S> {
@@ -58,13 +55,13 @@ impl<S: Copy> Layer<S> {
     {
         fn pick<T: Copy + Send + Sync>(threads: usize, from: &[T], ids: &[NodeId]) -> Vec<T> {
             let (mut picked, count) = (Vec::new(), if from.is_empty() { 0 } else { ids.len() });
-            extend(threads, &mut picked, count, MIN_CHUNK, |i| from[ids[i] as usize]);
+            extend(threads, &mut picked, count, GRAIN, |i| from[ids[i] as usize]);
             picked
         }
         let moves = self.policy.len() / self.states.len().max(1);
         let mut policy = Vec::new();
         let row = |i: usize| &self.policy[ids[i] as usize * moves..][..moves];
-        extend_rows(threads, &mut policy, (ids.len(), moves), MIN_CHUNK, row);
+        extend_rows(threads, &mut policy, (ids.len(), moves), GRAIN, row);
         Layer {
             states: pick(threads, &self.states, ids),
             hashes: pick(threads, &self.hashes, ids),
@@ -108,7 +105,7 @@ impl<S: Copy> Layer<S> {
         S: Send + Sync,
     {
         let lengths: Vec<usize> = pieces.iter().map(|(_, indices)| indices.len()).collect();
-        let threads = threads.min(lengths.iter().sum::<usize>() / MIN_CHUNK);
+        let threads = threads.min(lengths.iter().sum::<usize>() / GRAIN);
         macro_rules! add {
             ($($column:ident)*) => {
                 $(extend_parts(threads, &mut self.$column, &lengths, |piece, i| {
@@ -160,11 +157,11 @@ impl<S: Copy> Layer<S> {
 
     /// Appends the estimates of the next states.
     pub fn add_estimates(&mut self, threads: usize, estimates: Estimates) {
-        extend(threads, &mut self.values, estimates.values.len(), MIN_CHUNK, |i| estimates.values[i]);
+        extend(threads, &mut self.values, estimates.values.len(), GRAIN, |i| estimates.values[i]);
         if let Some(policy) = estimates.policy {
             let policy = policy.as_standard_layout();
             let row = |i: usize| policy.row(i).to_slice().expect("rows in standard layout are slices");
-            extend_rows(threads, &mut self.policy, policy.dim(), MIN_CHUNK, row);
+            extend_rows(threads, &mut self.policy, policy.dim(), GRAIN, row);
         }
     }
 

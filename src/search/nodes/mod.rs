@@ -26,6 +26,3 @@ pub(super) use layer::Layer;
 pub(super) use move_order::MoveOrder;
 pub(super) use open::Open;
 pub use open::Ties;
-
-/// The fewest nodes or entries worth a thread: some microseconds of work.
-pub(super) const MIN_CHUNK: usize = 1 << 11;

@@ -4,10 +4,9 @@
 //! a small binary heap. Pushing is cheap anywhere, popping works in a heap that fits the cache, an entry takes 8 bytes, and the
 //! order is exact: by priority, and among equals by age.
 
-use super::MIN_CHUNK;
 use super::arena::NodeId;
 use super::bins::{BINS, Bins};
-use crate::workers::{in_ranges, on_each};
+use crate::workers::{GRAIN, in_ranges, on_each};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -157,10 +156,10 @@ impl Open {
 
     /// Adds `count` [entries](Ties::entry) as if one by one; `None` adds nothing.
     pub fn extend(&mut self, threads: usize, count: usize, entry: impl Fn(usize) -> Option<u64> + Sync) {
-        if threads.min(count / MIN_CHUNK) < 2 {
+        if threads.min(count / GRAIN) < 2 {
             return (0..count).filter_map(entry).for_each(|entry| self.add(entry));
         }
-        let parts = in_ranges(threads, count, MIN_CHUNK, |range| {
+        let parts = in_ranges(threads, count, GRAIN, |range| {
             let entries: Vec<u64> = range.filter_map(&entry).collect();
             Bins::new(entries.iter().map(|&entry| (bucket_of(entry) % BINS, entry)))
         });
