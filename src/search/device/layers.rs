@@ -119,8 +119,11 @@ pub(in crate::search) struct DeviceLayers<'a> {
     policies: Option<Tensor>,
     factors: Factors,
     chosen: Children,
-    /// Their rows, and their values and policies, chunk by chunk.
-    made: Tensor,
+    /// The rows of their parents, where several ranks share the search.
+    fetched: Option<Tensor>,
+    /// Their rows, where they are one chunk: others are made anew for those that are kept.
+    made: Option<Tensor>,
+    /// Their values and policies, chunk by chunk.
     evaluated: Vec<(Tensor, Option<Tensor>)>,
     /// The hashes of evaluated states, by slot; 0 where there is none.
     known: Tensor,
@@ -163,7 +166,8 @@ impl DeviceEngine {
                     hashes: none(Kind::Int64),
                     shares: none(Kind::Float),
                 },
-                made: rows.narrow(0, 0, 0),
+                fetched: None,
+                made: None,
                 evaluated: Vec::new(),
                 known: Tensor::zeros([slots], (Kind::Int64, device)),
                 chunk: Chunk(parts.network.chunk() as i64),
@@ -309,30 +313,27 @@ impl DeviceLayers<'_> {
         mut reached: impl FnMut() -> Option<Limit>,
     ) -> Result<(), Interrupt> {
         self.laps.restart();
-        self.made = on_device(|| {
-            let Children { ids, ranks, .. } = &self.chosen;
-            let moves = self.parts.moves.count;
-            let (parents, actions) = (ids.divide_scalar_mode(moves, "floor"), ids.remainder(moves));
-            let rows = match self.exchange.is_alone() {
-                true => self.rows.index_select(0, &parents),
-                false => fetch(self.exchange, &self.rows, ranks, &parents)?,
-            };
-            Ok::<_, HeuristicError>(self.parts.moves.children(&rows, &actions))
-        })??;
-        self.laps.end("make children");
-        let count = self.made.size()[0];
-        self.evaluated.clear();
+        self.fetched = match self.exchange.is_alone() {
+            true => None,
+            false => Some(on_device(|| fetch(self.exchange, &self.rows, &self.chosen.ranks, &self.parents().0))??),
+        };
+        self.laps.end("fetch parents");
+        let count = self.chosen.hashes.size()[0];
+        (self.made, self.evaluated) = (None, Vec::new());
         let mut done = 0;
         while done < count {
             if let Some(limit) = reached() {
                 return Err(limit.into());
             }
             let length = self.chunk.0.min(count - done);
-            let estimates = caught(|| no_grad(|| self.estimates(&self.made.narrow(0, done, length))));
+            let rows = caught(|| no_grad(|| self.chosen_rows(|column| column.narrow(0, done, length))));
+            self.laps.end("make children");
+            let estimates = rows.and_then(|rows| caught(|| no_grad(|| (self.estimates(&rows), rows))));
             self.laps.end("evaluate");
             match estimates {
-                Ok(estimates) => {
+                Ok((estimates, rows)) => {
                     self.evaluated.push(estimates);
+                    self.made = (length == count).then_some(rows);
                     done += length;
                     *evaluated += length as u64;
                 }
@@ -340,6 +341,22 @@ impl DeviceLayers<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The index of the parent of each chosen child, and the move.
+    fn parents(&self) -> (Tensor, Tensor) {
+        let (ids, moves) = (&self.chosen.ids, self.parts.moves.count);
+        (ids.divide_scalar_mode(moves, "floor"), ids.remainder(moves))
+    }
+
+    /// Makes some of the chosen children.
+    fn chosen_rows(&self, part: impl Fn(&Tensor) -> Tensor) -> Tensor {
+        let (parents, actions) = self.parents();
+        let parents = match &self.fetched {
+            Some(rows) => part(rows),
+            None => self.rows.index_select(0, &part(&parents)),
+        };
+        self.parts.moves.children(&parents, &part(&actions))
     }
 
     /// Keeps the best of the evaluated children as the next layer. All ranks must call it.
@@ -367,7 +384,7 @@ impl DeviceLayers<'_> {
                 true => Vec::new(),
                 false => host_numbers(&part(&self.chosen.ranks)),
             };
-            self.rows = part(&self.made);
+            self.rows = self.made.take().map_or_else(|| self.chosen_rows(part), |made| part(&made));
             self.values = part(&values);
             self.scores = scores;
             self.policies = policies.map(|policies| part(&policies));

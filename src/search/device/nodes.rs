@@ -62,9 +62,8 @@ pub(in crate::search) struct DeviceNodes<'a> {
     pub(in crate::search) nearest: Option<(f32, Cost)>,
 }
 
-/// New nodes.
+/// New nodes, whose states are made when they are stored.
 pub(in crate::search) struct New {
-    rows: Tensor,
     hashes: Tensor,
     costs: Tensor,
     parents: Tensor,
@@ -99,9 +98,9 @@ impl DeviceEngine {
             };
             let zero = Tensor::zeros([1], (Kind::Int64, device));
             let hashes = nodes.parts.moves.hashes(&row);
-            let start = New { rows: row, hashes, parents: &zero - 1, costs: zero.shallow_clone(), actions: zero };
-            let estimates = nodes.parts.network.evaluate(&start.rows, false).0.clamp_min(0.0);
-            let numbers = nodes.append(&start, &estimates);
+            let start = New { hashes, parents: &zero - 1, costs: zero.shallow_clone(), actions: zero };
+            let estimates = nodes.parts.network.evaluate(&row, false).0.clamp_min(0.0);
+            let numbers = nodes.append(&start, &row, &estimates);
             (nodes, numbers)
         })?;
         nodes.note_nearest(numbers).map(|()| nodes)
@@ -207,14 +206,13 @@ impl DeviceNodes<'_> {
             self.open(&nodes);
             let new = is_known.logical_not().logical_and(&is_stored).nonzero().flatten(0, 1);
             let part = |all: &Tensor| all.index_select(0, &new);
-            let actions = part(&actions);
-            let rows = self.parts.moves.children(&rows.index_select(0, &part(&at)), &actions);
-            let new = New { rows, hashes: part(&hashes), costs: part(&costs), parents: part(&parents), actions };
+            let new =
+                New { hashes: part(&hashes), costs: part(&costs), parents: part(&parents), actions: part(&actions) };
             Children { generated, near, new }
         })
     }
 
-    /// Evaluates new nodes in chunks, and stores them. `reached` is asked before each chunk.
+    /// Makes and evaluates new nodes in chunks, and stores them. `reached` is asked before each chunk.
     ///
     /// # Errors
     /// At a limit, with the rest not stored; if the device fails, or an estimate is not finite.
@@ -224,7 +222,7 @@ impl DeviceNodes<'_> {
         evaluated: &mut u64,
         mut reached: impl FnMut() -> Option<Limit>,
     ) -> Result<(), Interrupt> {
-        let (count, mut first) = (new.rows.size()[0], 0);
+        let (count, mut first) = (new.hashes.size()[0], 0);
         while first < count {
             if let Some(limit) = reached() {
                 return Err(limit.into());
@@ -232,18 +230,23 @@ impl DeviceNodes<'_> {
             let length = self.chunk.0.min(count - first);
             let part = |all: &Tensor| all.narrow(0, first, length);
             let chunk = New {
-                rows: part(&new.rows),
                 hashes: part(&new.hashes),
                 costs: part(&new.costs),
                 parents: part(&new.parents),
                 actions: part(&new.actions),
             };
-            let estimates = caught(|| no_grad(|| self.parts.network.evaluate(&chunk.rows, false).0.clamp_min(0.0)));
-            match estimates {
-                Ok(estimates) => {
+            let made = caught(|| {
+                no_grad(|| {
+                    let parents = self.rows.index_select(0, &chunk.parents);
+                    let rows = self.parts.moves.children(&parents, &chunk.actions);
+                    (self.parts.network.evaluate(&rows, false).0.clamp_min(0.0), rows)
+                })
+            });
+            match made {
+                Ok((estimates, rows)) => {
                     *evaluated += length as u64;
                     first += length;
-                    match within_memory(|| self.append(&chunk, &estimates)) {
+                    match within_memory(|| self.append(&chunk, &rows, &estimates)) {
                         Ok(nearest) => self.note_nearest(nearest)?,
                         Err(interrupt) => {
                             on_device(|| self.make_table())?; // without what was entered of the chunk
@@ -267,8 +270,8 @@ impl DeviceNodes<'_> {
     }
 
     /// Stores new nodes with their estimates; returns the sum of these, the least, and its path cost.
-    fn append(&mut self, new: &New, estimates: &Tensor) -> [f32; 3] {
-        let more = new.rows.size()[0];
+    fn append(&mut self, new: &New, rows: &Tensor, estimates: &Tensor) -> [f32; 3] {
+        let more = rows.size()[0];
         let capacity = self.hashes.size()[0];
         if self.count + more > capacity {
             self.reserve((self.count + more).max(2 * capacity).max(MIN_CAPACITY));
@@ -276,7 +279,7 @@ impl DeviceNodes<'_> {
         let first = self.count;
         let priorities = &new.costs * self.lambda + estimates;
         for (column, numbers) in [
-            (&self.rows, &new.rows),
+            (&self.rows, rows),
             (&self.hashes, &new.hashes),
             (&self.costs, &new.costs),
             (&self.estimates, estimates),
