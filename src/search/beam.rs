@@ -245,9 +245,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             self.stats.stored = self.evaluated.len();
         }
         let stats = Stats { seconds: control.seconds(), ..self.stats_of_all()? };
-        let (moves, cost) = self.best.map(|best| (best.moves, best.cost)).unzip();
-        let proven_optimal = end == End::Solved && stats.iterations == 0;
-        Ok(SearchResult { end, moves, cost, proven_optimal, stats, proof: None })
+        Ok(SearchResult::new(end, self.best, stats.iterations == 0, stats))
     }
 
     fn search(

@@ -51,7 +51,7 @@ use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::memory;
-use crate::puzzle::{Cost, Move, Puzzle, State, replay};
+use crate::puzzle::{Cost, Move, Puzzle, State};
 use on_device::DeviceRun;
 use std::sync::Arc;
 
@@ -217,12 +217,12 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
                     self.nodes.end_step()?;
                     self.nodes.prune_open();
                     if let Some(limit) = control.reached(&|| self.nodes.bytes()) {
-                        return Ok(self.end_at(limit, control));
+                        return Ok(self.result(End::Limit(limit), false, control));
                     }
                 }
                 Err(Interrupt::Limit(limit)) => {
                     self.nodes.queue.discard();
-                    return Ok(self.end_at(limit, control));
+                    return Ok(self.result(End::Limit(limit), false, control));
                 }
                 _ => self.nodes.end_step()?,
             }
@@ -280,8 +280,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     /// A solution with its cost, summed along the path: an ancestor may have got a cheaper parent after its descendants were
     /// stored.
     fn incumbent(&self, moves: Vec<Move>) -> Incumbent {
-        let replayed = replay(self.puzzle, &self.start, &moves);
-        Incumbent { cost: replayed.expect("the moves were legal when they were stored").1, moves }
+        Incumbent::replayed(self.puzzle, &self.start, moves)
     }
 
     /// Whether a solution of this cost is a cheapest one; `bound` is the least priority before the batch. With λ = 1 and
@@ -301,30 +300,14 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     fn end(self, control: &Control<'_>) -> SearchResult {
         // If nothing is open and nothing was pruned, nothing better exists.
         let exhausted = self.nodes.open.is_empty() && self.nodes.stats.pruned == 0;
-        let end = match self.best {
-            Some(_) => End::Solved,
-            None if exhausted => End::NoSolution,
-            None => End::Limit(Limit::Memory), // a goal may be among the pruned states
-        };
+        // A goal may be among the pruned states.
+        let end = if exhausted { End::NoSolution } else { End::Limit(Limit::Memory) };
         let proven = exhausted && !self.free_moves;
         self.result(end, proven, control)
     }
 
-    /// Ends at a limit.
-    fn end_at(self, limit: Limit, control: &Control<'_>) -> SearchResult {
-        let end = if self.best.is_some() { End::Solved } else { End::Limit(limit) };
-        self.result(end, false, control)
-    }
-
     fn result(self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
-        result(self.best, end, proven, self.nodes.stats, control)
+        let stats = Stats { seconds: control.seconds(), ..self.nodes.stats };
+        SearchResult::new(end, self.best, proven, stats)
     }
-}
-
-/// The result of a search, with its best solution.
-fn result(best: Option<Incumbent>, end: End, proven: bool, stats: Stats, control: &Control<'_>) -> SearchResult {
-    let proven_optimal = proven && best.is_some();
-    let (moves, cost) = best.map(|best| (best.moves, best.cost)).unzip();
-    let stats = Stats { seconds: control.seconds(), ..stats };
-    SearchResult { end, moves, cost, proven_optimal, stats, proof: None }
 }

@@ -13,9 +13,9 @@
 use super::breadth_first::BreadthFirst;
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::tree::Tree;
-use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
+use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
-use crate::puzzle::{Move, Reversible, State, replay};
+use crate::puzzle::{Move, Reversible, State};
 
 /// The search `bidirectional`, which uses no heuristic.
 #[derive(Debug, Clone)]
@@ -50,10 +50,7 @@ impl<P: Reversible> Search<P> for Bidirectional<P::State> {
         let mut run = BidirectionalRun { puzzle, tree, backward: Vec::new(), stats, unit_costs: true };
         let (end, moves) = run.search(start, control);
         let stats = Stats { stored: run.tree.len() as u64, seconds: control.seconds(), ..run.stats };
-        let solution = moves.map(|moves| {
-            let (_, cost) = replay(puzzle, start, &moves).expect("both halves were legal");
-            (moves, cost)
-        });
+        let solution = moves.map(|moves| Incumbent::replayed(puzzle, start, moves));
         Ok(SearchResult::new(end, solution, run.unit_costs, stats))
     }
 }

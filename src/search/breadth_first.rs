@@ -15,7 +15,7 @@
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::tree::Tree;
 use super::perimeter::Perimeter;
-use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
+use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State, StateIndex};
 
@@ -75,7 +75,7 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
             next += 1;
             stats.expanded += 1;
             if puzzle.is_goal(&node.state) {
-                break (End::Solved, Some((tree.path(id), node.g)));
+                break (End::Solved, Some(Incumbent { moves: tree.path(id), cost: node.g }));
             }
             if control.too_many(stats.generated + puzzle.move_count() as u64) {
                 break (End::Limit(Limit::Nodes), None);
@@ -106,9 +106,8 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
 }
 
 /// A solution whose moves cost 1, with its cost.
-fn with_length(moves: Vec<Move>) -> (Vec<Move>, Cost) {
-    let cost = moves.len() as Cost;
-    (moves, cost)
+fn with_length(moves: Vec<Move>) -> Incumbent {
+    Incumbent { cost: moves.len() as Cost, moves }
 }
 
 /// No move: the state was not reached.

@@ -11,7 +11,7 @@
 //!
 //! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
 
-use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
+use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
 use std::time::Instant;
@@ -67,7 +67,7 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
         let stored = run.stats.stored.max(run.path.len() as u64 + 1);
         let stats = Stats { seconds: run.control.seconds(), stored, ..run.stats };
         let proven = cost == Some(0) || (admissible && self.bucket <= 1.0);
-        Ok(SearchResult::new(end, cost.map(|cost| (run.path, cost)), proven, stats))
+        Ok(SearchResult::new(end, cost.map(|cost| Incumbent { moves: run.path, cost }), proven, stats))
     }
 }
 

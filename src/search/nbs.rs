@@ -17,9 +17,9 @@
 
 use super::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::nodes::closed::{Closed, hash};
-use super::{Control, End, Limit, Progress, Search, SearchResult, Stats};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
-use crate::puzzle::{Cost, Move, Reversible, State, replay};
+use crate::puzzle::{Cost, Move, Reversible, State};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -51,11 +51,8 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
         let end = run.search(start, control)?;
         let moves = run.path().filter(|_| end == End::Solved);
         let stats = Stats { stored: run.stored(), seconds: control.seconds(), ..run.stats };
-        let solution = moves.map(|moves| {
-            let (_, cost) = replay(puzzle, start, &moves).expect("both halves were legal");
-            (moves, cost)
-        });
-        let proven = admissible || solution.as_ref().is_some_and(|(moves, _)| moves.is_empty());
+        let solution = moves.map(|moves| Incumbent::replayed(puzzle, start, moves));
+        let proven = admissible || solution.as_ref().is_some_and(|solution| solution.moves.is_empty());
         Ok(SearchResult::new(end, solution, proven, stats))
     }
 }

@@ -207,10 +207,8 @@ impl<P: Puzzle> Prove<P> {
             sequences: run.sequences,
             seconds: seconds - started,
         };
-        let solution = run.best.map(|best| (best.moves, best.cost));
-        let end = if solution.is_some() { End::Solved } else { unsolved_end };
         let stats = Stats { seconds, ..run.stats };
-        Ok(SearchResult { proof: Some(proof), ..SearchResult::new(end, solution, proven, stats) })
+        Ok(SearchResult { proof: Some(proof), ..SearchResult::new(unsolved_end, run.best, proven, stats) })
     }
 }
 

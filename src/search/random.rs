@@ -3,7 +3,7 @@
 //! A baseline for the other searches. The same seed gives the same walk. A walk that runs into a state without legal
 //! moves starts again.
 
-use super::{CHECK_EVERY, Control, End, Limit, Search, SearchResult, Stats};
+use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Puzzle};
 use rand::Rng as _;
@@ -73,6 +73,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
         };
         stats.seconds = control.seconds();
         let proven = moves.is_empty();
-        Ok(SearchResult::new(end, (end == End::Solved).then_some((moves, cost)), proven, stats))
+        let solution = (end == End::Solved).then_some(Incumbent { moves, cost });
+        Ok(SearchResult::new(end, solution, proven, stats))
     }
 }

@@ -1,7 +1,7 @@
 //! The result of a search: how it ended, the solution, and the counts.
 
 use super::limits::Limit;
-use crate::puzzle::{Cost, Move};
+use crate::puzzle::{Cost, Move, Puzzle, replay};
 use std::fmt::{self, Display, Formatter};
 
 /// How a search ended; its `Display` is the word of result files.
@@ -77,9 +77,10 @@ pub struct SearchResult {
 }
 
 impl SearchResult {
-    /// A result without a proof; `solution` is the moves and their cost, `proven_optimal` counts only with a solution.
-    pub fn new(end: End, solution: Option<(Vec<Move>, Cost)>, proven_optimal: bool, stats: Stats) -> Self {
-        let (moves, cost) = solution.unzip();
+    /// A result without a proof; `end` counts only without a solution, `proven_optimal` only with one.
+    pub fn new(end: End, solution: Option<Incumbent>, proven_optimal: bool, stats: Stats) -> Self {
+        let end = if solution.is_some() { End::Solved } else { end };
+        let (moves, cost) = solution.map(|solution| (solution.moves, solution.cost)).unzip();
         SearchResult { end, proven_optimal: proven_optimal && moves.is_some(), moves, cost, stats, proof: None }
     }
 }
@@ -134,4 +135,15 @@ pub struct Incumbent {
     pub moves: Vec<Move>,
     /// Its cost.
     pub cost: Cost,
+}
+
+impl Incumbent {
+    /// A solution with its cost.
+    ///
+    /// # Panics
+    /// If a move is not legal.
+    pub(super) fn replayed<P: Puzzle>(puzzle: &P, start: &P::State, moves: Vec<Move>) -> Self {
+        let replayed = replay(puzzle, start, &moves);
+        Incumbent { cost: replayed.expect("the moves were legal when they were made").1, moves }
+    }
 }

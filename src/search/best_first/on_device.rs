@@ -1,6 +1,6 @@
 //! Batch-weighted A* whose nodes lie on a device. A step is that of the host; of equal priorities, the device takes any.
 
-use super::{BestFirst, CHECK_EVERY, result};
+use super::{BestFirst, CHECK_EVERY};
 use crate::heuristic::HeuristicError;
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, replay};
@@ -49,11 +49,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                 Ok(true) => {}
                 Ok(false) => {
                     let is_whole = self.stats.pruned == 0;
-                    let end = match self.best {
-                        Some(_) => End::Solved,
-                        None if is_whole => End::NoSolution,
-                        None => End::Limit(Limit::Memory),
-                    };
+                    let end = if is_whole { End::NoSolution } else { End::Limit(Limit::Memory) };
                     return Ok(self.result(end, is_whole, control));
                 }
                 Err(Interrupt::Failed(error)) => return Err(error),
@@ -66,10 +62,10 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                     if let Some(limit) =
                         control.reached(&|| self.nodes.bytes()).or((pruned == 0).then_some(Limit::Memory))
                     {
-                        return Ok(self.end_at(limit, control));
+                        return Ok(self.result(End::Limit(limit), false, control));
                     }
                 }
-                Err(Interrupt::Limit(limit)) => return Ok(self.end_at(limit, control)),
+                Err(Interrupt::Limit(limit)) => return Ok(self.result(End::Limit(limit), false, control)),
             }
         }
     }
@@ -131,12 +127,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         }
     }
 
-    fn end_at(self, limit: Limit, control: &Control<'_>) -> SearchResult {
-        let end = if self.best.is_some() { End::Solved } else { End::Limit(limit) };
-        self.result(end, false, control)
-    }
-
     fn result(self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
-        result(self.best, end, proven, self.stats, control)
+        SearchResult::new(end, self.best, proven, Stats { seconds: control.seconds(), ..self.stats })
     }
 }
