@@ -18,7 +18,7 @@ use crate::puzzle::lightsout::{self, LightsOut};
 use crate::puzzle::permutation::{Description, Permutation};
 use crate::puzzle::sokoban::Sokoban;
 use crate::puzzle::tiles::{Bytes, Packed8, Packed15, Packed24, Tiles};
-use crate::puzzle::{Move, Notation as _, ParseError, Puzzle, Reversible, Rules};
+use crate::puzzle::{Notation as _, ParseError, Puzzle, Reversible, Rules};
 use crate::random::{Generator, below};
 use crate::sampler::{ExactSamples, Source, random_level, sokoban};
 use std::path::Path;
@@ -174,7 +174,7 @@ fn random_walk<P: Puzzle>(puzzle: &P, start: P::State, moves: Option<u64>, gener
     const MAX_MOVES: u64 = 1_000_000;
     let mut state = start;
     for _ in 0..moves.unwrap_or(DEFAULT_MOVES).min(MAX_MOVES) {
-        let next: Vec<_> = (0..puzzle.move_count() as Move).filter_map(|action| puzzle.apply(&state, action)).collect();
+        let next: Vec<_> = puzzle.children(&state).map(|(_, next)| next).collect();
         if next.is_empty() {
             break;
         }

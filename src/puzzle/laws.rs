@@ -14,8 +14,7 @@ use std::collections::{HashMap, HashSet};
 pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
     check_from(puzzle, &puzzle.goals(), expected);
     by_depth(puzzle, puzzle.goals(), expected.len() - 1, |state| {
-        for action in 0..puzzle.move_count() as Move {
-            let Some(next) = puzzle.apply(state, action) else { continue };
+        for (action, next) in puzzle.children(state) {
             let inverse = puzzle.inverse(action);
             assert_eq!(puzzle.apply(&next, inverse), Some(*state), "move {action} is not undone");
             let cost = puzzle.move_cost(state, action);
@@ -153,9 +152,7 @@ fn by_depth<P: Puzzle>(
         }
         let mut next = Vec::new();
         for state in &layer {
-            for action in 0..puzzle.move_count() as Move {
-                next.extend(puzzle.apply(state, action).filter(|child| seen.insert(*child)));
-            }
+            next.extend(puzzle.children(state).map(|(_, child)| child).filter(|child| seen.insert(*child)));
         }
         layer = next;
     }

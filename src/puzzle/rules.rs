@@ -31,6 +31,13 @@ pub trait Rules: Send + Sync + 'static {
     /// The state after a move, or `None` where the move is not legal.
     fn apply(&self, state: &Self::State, action: Move) -> Option<Self::State>;
 
+    /// The legal moves in a state, in order, and the states after them.
+    #[inline]
+    fn children(&self, state: &Self::State) -> impl Iterator<Item = (Move, Self::State)> {
+        let state = *state;
+        (0..self.move_count() as Move).filter_map(move |action| Some((action, self.apply(&state, action)?)))
+    }
+
     /// A hash of a state, the same in every process.
     #[inline]
     fn state_hash(&self, state: &Self::State) -> u64 {

@@ -22,11 +22,7 @@ pub trait Indexed: Reversible {
     #[inline]
     fn neighbours(&self, index: usize, mut visit: impl FnMut(Move, usize)) {
         let state = self.state_at(index);
-        for action in 0..self.move_count() as Move {
-            if let Some(child) = self.apply(&state, action) {
-                visit(action, self.index(&child));
-            }
-        }
+        self.children(&state).for_each(|(action, child)| visit(action, self.index(&child)));
     }
 }
 

@@ -67,8 +67,7 @@ pub fn known_costs<P: Puzzle>(puzzle: &P, start: &P::State) -> Vec<(P::State, Co
     let mut next = 0;
     while next < states.len() {
         let state = states[next];
-        for action in 0..puzzle.move_count() as Move {
-            let Some(child) = puzzle.apply(&state, action) else { continue };
+        for (action, child) in puzzle.children(&state) {
             let index = *indices.entry(child).or_insert(states.len());
             if index == states.len() {
                 states.push(child);

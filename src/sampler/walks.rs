@@ -220,8 +220,7 @@ impl<'a, P: Puzzle> Walker<'a, P> {
                 return Some(self.go(action, next));
             }
         }
-        let mut legal: Vec<(Move, P::State)> =
-            (0..moves as Move).filter_map(|action| Some((action, self.puzzle.apply(&self.state, action)?))).collect();
+        let mut legal: Vec<(Move, P::State)> = self.puzzle.children(&self.state).collect();
         if matches!(self.excluded, Excluded::Detours(_)) || legal.iter().any(|(action, _)| self.allows(*action)) {
             legal.retain(|(action, _)| self.allows(*action));
         }

@@ -105,9 +105,8 @@ impl<P: Reversible> BidirectionalRun<'_, P> {
         self.stats.expanded += 1;
         waiting[usize::from(backward)] -= 1;
         let before = self.tree.before(&node);
-        for action in 0..self.puzzle.move_count() as Move {
-            // From a goal's side, the inverse of `action` leads from the child to this node.
-            let Some(child) = self.puzzle.apply(&node.state, action) else { continue };
+        // From a goal's side, the inverse of `action` leads from the child to this node.
+        for (action, child) in self.puzzle.children(&node.state) {
             self.stats.generated += 1;
             self.unit_costs &= self.puzzle.move_cost(&node.state, action) == 1;
             if before == Some(child) {

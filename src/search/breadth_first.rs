@@ -81,8 +81,7 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
                 break (End::Limit(Limit::Nodes), None);
             }
             let before = tree.before(&node);
-            for action in 0..puzzle.move_count() as Move {
-                let Some(child) = puzzle.apply(&node.state, action) else { continue };
+            for (action, child) in puzzle.children(&node.state) {
                 stats.generated += 1;
                 let cost = puzzle.move_cost(&node.state, action);
                 unit_costs &= cost == 1;

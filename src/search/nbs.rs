@@ -206,8 +206,7 @@ impl<P: Reversible> NbsRun<'_, P> {
         node.closed = true;
         let Node { state, g, .. } = *node;
         self.stats.expanded += 1;
-        for action in 0..self.puzzle.move_count() as Move {
-            let Some(child) = self.puzzle.apply(&state, action) else { continue };
+        for (action, child) in self.puzzle.children(&state) {
             self.stats.generated += 1;
             // Undoing a move costs as much as making it.
             let cost = g + self.puzzle.move_cost(&state, action);

@@ -31,12 +31,6 @@ impl<P: Puzzle> Neighbourhood<'_, P> {
         }
     }
 
-    fn children(&self, index: usize) -> impl Iterator<Item = (Move, P::State)> {
-        let state = self.states[index];
-        let moves = 0..self.puzzle.move_count() as Move;
-        moves.filter_map(move |action| Some((action, self.puzzle.apply(&state, action)?)))
-    }
-
     /// The shortest path from the first state to one that is solved.
     fn shortest_path(&self, is_solved: impl Fn(&P::State) -> bool) -> Option<Vec<Move>> {
         let mut parents: Vec<Option<(u32, Move)>> = vec![None; self.states.len()];
@@ -50,7 +44,7 @@ impl<P: Puzzle> Neighbourhood<'_, P> {
                 moves.reverse();
                 return Some(moves);
             }
-            for (action, child) in self.children(index as usize) {
+            for (action, child) in self.puzzle.children(&self.states[index as usize]) {
                 if let Some(child) = self.index(&child)
                     && child != 0
                     && parents[child as usize].is_none()
@@ -87,8 +81,8 @@ pub fn shortened<P: Puzzle>(
         if (next as u64).is_multiple_of(CHECK_EVERY) && stop.load(Ordering::Relaxed) {
             return moves.to_vec();
         }
-        let children: Vec<_> = around.children(next).map(|(_, child)| child).collect();
-        children.into_iter().for_each(|child| around.add(child));
+        let state = around.states[next];
+        puzzle.children(&state).for_each(|(_, child)| around.add(child));
         next += 1;
     }
     around.shortest_path(is_solved).filter(|path| path.len() < moves.len()).unwrap_or_else(|| moves.to_vec())

@@ -53,9 +53,7 @@ impl<P: Puzzle> Search<P> for RandomWalk {
                 break End::Limit(Limit::Nodes);
             }
             legal.clear();
-            legal.extend(
-                (0..puzzle.move_count() as Move).filter_map(|action| Some((action, puzzle.apply(&state, action)?))),
-            );
+            legal.extend(puzzle.children(&state));
             stats.expanded += 1;
             stats.generated += legal.len() as u64;
             if legal.is_empty() {

@@ -376,8 +376,7 @@ impl<S: State> Perimeter<S> {
     /// Appends a path of this cost to a goal, the last move first; gives whether there is one.
     fn walk<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S, cost: Cost, path: &mut Vec<Move>) -> bool {
         let Some(next_cost) = cost.checked_sub(1) else { return puzzle.is_goal(state) };
-        for action in 0..puzzle.move_count() as Move {
-            let Some(next) = puzzle.apply(state, action) else { continue };
+        for (action, next) in puzzle.children(state) {
             if self.is_at(self.key(&next), next_cost) && self.walk(puzzle, &next, next_cost, path) {
                 path.push(action);
                 return true;
