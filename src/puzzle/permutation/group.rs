@@ -12,6 +12,9 @@ type Positions = Vec<u16>;
 #[derive(Debug)]
 pub(super) struct Group {
     levels: Vec<Level>,
+    /// The orbit of each position under the elements that fix the bases of the levels before, named by a position of it; for
+    /// no level first, and for all of them last.
+    orbits: Vec<Vec<usize>>,
 }
 
 /// One step of a chain of stabilizers: the elements that fix the base points of all levels before.
@@ -28,7 +31,7 @@ impl Group {
         /// After this many random elements in a row without a new generator, none is missing: it would show in half of them.
         const ENOUGH: u32 = 30;
         let moves: Vec<Positions> = description.moves.iter().map(|(_, permutation)| permutation.clone()).collect();
-        let mut group = Group { levels: Vec::new() };
+        let mut group = Group { levels: Vec::new(), orbits: Vec::new() };
         for element in &moves {
             group.add(element.clone());
         }
@@ -37,6 +40,7 @@ impl Group {
         while without < ENOUGH {
             without = if group.add(random.next()) { 0 } else { without + 1 };
         }
+        group.orbits = (0..=group.levels.len()).map(|level| group.orbits(level, description.positions())).collect();
         group
     }
 
@@ -69,7 +73,6 @@ impl Group {
     /// Whether the moves make a state from the goal. Also true where many pieces are alike, and it would take long to tell.
     pub(super) fn reaches(&self, goal: &[u8], state: &[u8]) -> bool {
         const MOST_TRIALS: u32 = 10_000;
-        let orbits: Vec<Vec<usize>> = (0..=self.levels.len()).map(|level| self.orbits(level, goal.len())).collect();
         // A beginning of an element of the group is the goal as it looks then, and the number of levels that are done.
         let mut open = vec![(goal.to_vec(), 0)];
         let mut trials = 0;
@@ -80,7 +83,7 @@ impl Group {
             }
             // Symbols stay in the orbits of the elements that are left.
             let symbols = |state: &[u8]| {
-                let mut symbols: Vec<_> = orbits[done].iter().copied().zip(state.iter().copied()).collect();
+                let mut symbols: Vec<_> = self.orbits[done].iter().copied().zip(state.iter().copied()).collect();
                 symbols.sort_unstable();
                 symbols
             };
@@ -97,7 +100,6 @@ impl Group {
         false
     }
 
-    /// The orbit of each position under the elements that fix the bases of the levels before, named by a position of it.
     fn orbits(&self, level: usize, positions: usize) -> Vec<usize> {
         let mut orbits: Vec<usize> = (0..positions).collect();
         for generator in self.levels.get(level).into_iter().flat_map(|level| &level.generators) {
