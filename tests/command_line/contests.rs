@@ -67,11 +67,13 @@ fn a_contest_of_santa_is_read_solved_and_submitted() {
     let found = bench(&wreath, "wreath_2_2.csv");
     let [known, better] = [path("wild.csv"), path("better-wild.csv")];
     fs::write(&known, format!("{found}9,f0.f0\n10,UNSOLVED\n")).expect("a file");
+    // Found before, for another puzzle of the contest.
+    fs::write(&better, "id,moves\n9,f0.f0.f0\n10,d0\n").expect("a file");
     let table = format!("{out}/wreath_2_2.csv");
     let words = ["improve", &known, "--instances", &table, "--puzzle", &wreath, "--out", &better];
     let ran = run(&[&words[..], &["--max-nodes", "1000"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_eq!(fs::read_to_string(&better).expect("a file"), "id,moves\n7,r.l\n9,f0.f0\n10,UNSOLVED\n");
+    assert_eq!(fs::read_to_string(&better).expect("a file"), "id,moves\n7,r.l\n9,f0.f0\n10,d0\n");
     let submission = bench("cube4:oriented", "cube_4_4_4.csv");
     let lines: Vec<&str> = submission.lines().collect();
     assert_eq!((lines.len(), lines[0]), (3, "id,moves"));
@@ -180,13 +182,31 @@ fn numbers_of_positions_become_small_within_their_orbits() {
     let mixed = listed(&turns[0], "").replacen("299", "1", 1);
     let instances = [listed(&turns[0], ""), listed(&turns[1], ""), mixed];
     let rows = instances.iter().enumerate().map(|(id, state)| format!("{id},\"{state}\"\n")).collect::<String>();
-    fs::write(path("test.csv"), format!("id,permutation\n{rows}")).expect("a file");
+    fs::write(path("test.csv"), format!("initial_state_id,initial_state\n{rows}")).expect("a file");
     let ran = run(&["import", &path("test.csv"), "--name", "rings", "--out", &path("")]);
     assert!(ran.code == 0 && ran.out.contains("solved state: 2\n"), "{}{}", ran.out, ran.err);
     let [puzzle, table] = [path("rings.json"), path("rings.csv")];
     let ran = run(&["bench", "--puzzle", &puzzle, &table, "--search", "bfs", "--format", "submission"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let states: Vec<&str> = ran.out.split('"').collect();
-    assert_eq!((states[0], states[2], states[4]), ("id,permutation,solution\n0,", ",-a\n1,", ",-b\n"));
-    assert!(states[1].starts_with("1,2,3") && states[1].ends_with("148,149"), "{}", states[1]);
+    assert_eq!(ran.out, "initial_state_id,path\n0,-a\n1,-b\n");
+    let numbers = fs::read_to_string(&table).expect("a file");
+    assert!(numbers.contains("0,1 2 3 4") && numbers.ends_with(" 149 0\n"), "{numbers}");
+}
+
+#[test]
+fn submissions_repeat_the_states_where_a_contest_wants_it() {
+    let (_folder, path) = temporary();
+    fs::write(path("puzzle_info.json"), r#"{"generators": {"a": [1, 2, 0, 3, 4], "b": [0, 1, 2, 4, 3]}}"#)
+        .expect("a file");
+    fs::write(path("test.csv"), "id,n,permutation\n7,5,\"1,2,0,4,3\"\n").expect("a file");
+    let ran = run(&["import", &path("test.csv"), "--name", "two", "--out", &path("")]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let words = ["bench", "--puzzle", &path("two.json"), &path("two.csv"), "--search", "bfs", "--format", "submission"];
+    let ran = run(&words);
+    assert!(ran.out.starts_with("id,permutation,solution\n7,\"1,2,0,4,3\","), "{}{}", ran.out, ran.err);
+    assert!(["-a.b\n", "b.-a\n"].iter().any(|moves| ran.out.ends_with(moves)), "{}", ran.out);
+    fs::write(path("puzzle_info.json"), r#"{"central_state": [0, 1, 2], "generators": {"a": [1, 2, 3, 0]}}"#)
+        .expect("a file");
+    let ran = run(&["import", &path("test.csv"), "--out", &path("")]);
+    assert!(ran.code == 2 && ran.out.contains("different numbers of positions"), "{}{}", ran.out, ran.err);
 }

@@ -3,6 +3,9 @@
 use super::Description;
 use super::description::inverted;
 use crate::random::{Generator, below, generator};
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 /// A permutation of positions: i goes to `self[i]`.
 type Positions = Vec<u16>;
@@ -21,27 +24,41 @@ pub(super) struct Group {
 #[derive(Debug)]
 struct Level {
     base: u16,
-    generators: Vec<Positions>,
+    generators: Vec<Arc<[u16]>>,
     /// For each point of the orbit, an element that takes the base there.
     to: Vec<Option<Positions>>,
 }
 
 impl Group {
     pub(super) fn new(description: &Description) -> Self {
-        /// After this many random elements in a row without a new generator, none is missing: it would show in half of them.
-        const ENOUGH: u32 = 30;
         let moves: Vec<Positions> = description.moves.iter().map(|(_, permutation)| permutation.clone()).collect();
         let mut group = Group { levels: Vec::new(), orbits: Vec::new() };
         for element in &moves {
             group.add(element.clone());
         }
         let mut random = RandomElements::new(&moves);
+        // After so many random elements in a row without a new generator, none is missing: it would show in half of them.
+        let enough = moves.len().max(30);
         let mut without = 0;
-        while without < ENOUGH {
+        while without < enough {
             without = if group.add(random.next()) { 0 } else { without + 1 };
         }
-        group.orbits = (0..=group.levels.len()).map(|level| group.orbits(level, description.positions())).collect();
+        let of_level = |level: Option<&Level>| {
+            let generators = level.into_iter().flat_map(|level| &level.generators);
+            orbits(generators.map(|generator| &generator[..]), description.positions())
+        };
+        group.orbits = group.levels.iter().map(Some).chain([None]).map(of_level).collect();
         group
+    }
+
+    /// Whether the group of these moves has a small chain: at most 128 MiB.
+    pub(super) fn is_small(description: &Description) -> bool {
+        const MOST: usize = 1 << 27;
+        let positions = description.positions();
+        let orbits = orbits(description.moves.iter().map(|(_, permutation)| &permutation[..]), positions);
+        let mut sizes = vec![0usize; positions];
+        orbits.into_iter().for_each(|orbit| sizes[orbit] += 1);
+        sizes.into_iter().map(|size| size * size * positions).sum::<usize>() <= MOST
     }
 
     /// The logarithm of the number of elements.
@@ -66,13 +83,15 @@ impl Group {
             to[usize::from(base)] = Some((0..=u16::MAX).take(element.len()).collect());
             self.levels.push(Level { base, generators: Vec::new(), to });
         }
-        self.levels[..=at].iter_mut().for_each(|level| level.add(element.clone()));
+        let element: Arc<[u16]> = element.into();
+        self.levels[..=at].iter_mut().for_each(|level| level.add(Arc::clone(&element)));
         true
     }
 
     /// Whether the moves make a state from the goal. Also true where many pieces are alike, and it would take long to tell.
     pub(super) fn reaches(&self, goal: &[u8], state: &[u8]) -> bool {
         const MOST_TRIALS: u32 = 10_000;
+        let hasher = FixedState::default();
         // A beginning of an element of the group is the goal as it looks then, and the number of levels that are done.
         let mut open = vec![(goal.to_vec(), 0)];
         let mut trials = 0;
@@ -81,13 +100,12 @@ impl Group {
             if trials > MOST_TRIALS {
                 return true;
             }
-            // Symbols stay in the orbits of the elements that are left.
-            let symbols = |state: &[u8]| {
-                let mut symbols: Vec<_> = self.orbits[done].iter().copied().zip(state.iter().copied()).collect();
-                symbols.sort_unstable();
-                symbols
+            // Symbols stay in the orbits of the elements that are left: sums of hashes differ only if these symbols do.
+            let sum = |state: &[u8]| {
+                let symbols = self.orbits[done].iter().zip(state);
+                symbols.fold(0, |sum: u64, of_orbit| sum.wrapping_add(hasher.hash_one(of_orbit)))
             };
-            if symbols(&goal) != symbols(state) {
+            if sum(&goal) != sum(state) {
                 continue;
             }
             let Some(level) = self.levels.get(done) else { return true };
@@ -99,23 +117,24 @@ impl Group {
         }
         false
     }
+}
 
-    fn orbits(&self, level: usize, positions: usize) -> Vec<usize> {
-        let mut orbits: Vec<usize> = (0..positions).collect();
-        for generator in self.levels.get(level).into_iter().flat_map(|level| &level.generators) {
-            for (from, &to) in generator.iter().enumerate() {
-                let (one, other) = (orbits[from], orbits[usize::from(to)]);
-                if one != other {
-                    orbits.iter_mut().filter(|orbit| **orbit == other).for_each(|orbit| *orbit = one);
-                }
+/// The orbit of each position, named by a position of it.
+fn orbits<'a>(generators: impl Iterator<Item = &'a [u16]>, positions: usize) -> Vec<usize> {
+    let mut orbits: Vec<usize> = (0..positions).collect();
+    for generator in generators {
+        for (from, &to) in generator.iter().enumerate() {
+            let (one, other) = (orbits[from], orbits[usize::from(to)]);
+            if one != other {
+                orbits.iter_mut().filter(|orbit| **orbit == other).for_each(|orbit| *orbit = one);
             }
         }
-        orbits
     }
+    orbits
 }
 
 impl Level {
-    fn add(&mut self, generator: Positions) {
+    fn add(&mut self, generator: Arc<[u16]>) {
         self.generators.push(generator);
         // The points of the orbit, with the first generator that was not applied to each.
         let known = self.to.iter().enumerate().filter(|(_, to)| to.is_some());
@@ -143,10 +162,10 @@ struct RandomElements {
 impl RandomElements {
     fn new(generators: &[Positions]) -> Self {
         const LEAST: usize = 10;
-        const WARM_UP: usize = 100;
         let pool: Vec<_> = generators.iter().cycle().take(generators.len().max(LEAST)).cloned().collect();
         let mut elements = RandomElements { product: pool[0].clone(), pool, random: generator(0, 1) };
-        (0..WARM_UP).for_each(|_| drop(elements.next()));
+        // Each element of the pool meets some others.
+        (0..10 * elements.pool.len()).for_each(|_| drop(elements.next()));
         elements
     }
 
@@ -190,6 +209,28 @@ mod tests {
                 let may_be = ["cube4", "hungarian-rings"].contains(&name) || swapped == state;
                 assert!(may_be || puzzle.parse(&puzzle.format(&swapped)).is_err(), "{name}: {one} and {other}");
             }
+        }
+    }
+
+    #[test]
+    fn no_move_of_many_is_missed() {
+        let turn = |block: usize, at: usize| match (at / 6 == block, at % 6) {
+            (false, _) => at,
+            (true, 0) => at + 1,
+            (true, 1) => at - 1,
+            (true, 5) => at - 3,
+            (true, _) => at + 1,
+        };
+        let moves: serde_json::Map<_, _> =
+            (0..100).map(|block| (format!("m{block}"), (0..600).map(|at| turn(block, at)).collect())).collect();
+        let goal: Vec<usize> = (0..600).map(|at| at % 6).collect();
+        let text = serde_json::json!({"name": "blocks", "goal": goal, "moves": moves}).to_string();
+        let puzzle = Permutation::<768>::new(Description::parse(&text).expect("a puzzle"));
+        let mut random = generator(8, 0);
+        for _ in 0..50 {
+            let moves = [(); 3].map(|()| below(&mut random, 100) as Move);
+            let state = moves.iter().fold(puzzle.goal, |state, &action| puzzle.apply(&state, action).expect("a move"));
+            assert_eq!(puzzle.parse(&puzzle.format(&state)), Ok(state), "{moves:?}");
         }
     }
 }

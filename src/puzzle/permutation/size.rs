@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn known_numbers_of_states_are_found() {
-        // Of the cube, a fact; of the Megaminx, Scherphuis; without turning tips, the pyraminx has 933,120.
+        // The number of the cube is a fact, that of the Megaminx by Scherphuis; without turning tips, the pyraminx has 933,120.
         let known = [
             ("cube3-quarter-turns", 43_252_003_274_489_856_000.0),
             ("megaminx", 1.006_696_163_335_708_9e68),
