@@ -314,7 +314,7 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, 
     let written: Vec<(Option<_>, Written)> = match &table {
         None => instances::all(&text, puzzle).into_iter().map(|written| (None, written)).collect(),
         Some((table, contest)) => {
-            let instances = table.instances(contest).into_iter();
+            let instances = table.instances(contest).with_context(|| path.display().to_string())?.into_iter();
             let written = |TableInstance { line, id, text, wildcards }| {
                 (Some((id, wildcards)), Written { line: line as usize, text })
             };

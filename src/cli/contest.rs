@@ -59,15 +59,19 @@ impl Table {
     }
 
     /// The instances of a table of `of_instances`.
-    pub(super) fn instances(&self, contest: &Contest) -> Vec<TableInstance> {
+    ///
+    /// # Errors
+    /// If a number of wildcards is none.
+    pub(super) fn instances(&self, contest: &Contest) -> Result<Vec<TableInstance>> {
         let place = |name| self.names.iter().position(|other| other == name);
         let [id, text, wildcards] = [contest.id, contest.state, WILDCARDS].map(place);
         let field = |row: &[String], at: Option<usize>| at.map(|at| row[at].clone()).unwrap_or_default();
-        let instance = |(line, row): &(u64, Vec<String>)| TableInstance {
-            line: *line,
-            id: field(row, id),
-            text: field(row, text),
-            wildcards: field(row, wildcards).parse().unwrap_or(0),
+        let instance = |(line, row): &(u64, Vec<String>)| {
+            let number = field(row, wildcards);
+            // pandas writes 2.0.
+            let wildcards = if number.is_empty() { Ok(0) } else { number.trim_end_matches(".0").parse() };
+            let wildcards = wildcards.with_context(|| format!("line {line}: {WILDCARDS} is '{number}'"))?;
+            Ok(TableInstance { line: *line, id: field(row, id), text: field(row, text), wildcards })
         };
         self.rows.iter().map(instance).collect()
     }
@@ -189,7 +193,7 @@ impl Contest {
                 return Ok(table.rows.into_iter().map(row).collect());
             }
         }
-        let names = CONTESTS.map(|contest| format!("{},{}", contest.id, contest.solution));
+        let names = ["id,moves", "initial_state_id,path", "id,permutation,solution"];
         bail!("this is no submission: expected the columns {}", names.join(" or "))
     }
 }

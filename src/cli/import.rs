@@ -75,7 +75,8 @@ pub(super) fn run(args: Args) -> Ending {
             }
             names.push(name.clone());
             let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == **goal).collect();
-            match puzzle(&name, kind, goal) {
+            let keeps = contest.is_some_and(|contest| contest.repeats_state);
+            match puzzle(&name, kind, goal, keeps) {
                 Ok(puzzle) => {
                     write(&args.out, &name, &puzzle, &rows, contest)?;
                     written += 1;
@@ -244,11 +245,13 @@ fn rows(table: &Table, contest: &Contest, kinds: &[Kind]) -> Result<Vec<Row>> {
             wildcards: instance.wildcards,
         })
     };
-    table.instances(contest).into_iter().zip(&table.rows).map(row).collect()
+    table.instances(contest)?.into_iter().zip(&table.rows).map(row).collect()
 }
 
-/// The puzzle with these moves and this goal.
-fn puzzle(name: &str, kind: &Kind, goal: &[String]) -> Result<Imported> {
+/// The puzzle with these moves and this goal. `keeps`: states stay as the contest writes them, since submissions repeat them.
+fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Imported> {
+    let is_as_long = |(_, from): &(String, Vec<usize>)| from.len() == goal.len();
+    ensure!(kind.moves.iter().all(is_as_long), "a move and the solved state have different numbers of positions");
     let same_words = |words: &dyn Fn(usize) -> String| Words {
         orbits: vec![0; goal.len()],
         words: goal.iter().enumerate().map(|(at, symbol)| ((0, symbol.clone()), words(at))).collect(),
@@ -256,7 +259,7 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String]) -> Result<Imported> {
     if let Some(name) = own_cube(kind, goal) {
         return Ok(Imported { rules: Ok(name), words: same_words(&|at| goal[at].clone()) });
     }
-    if let Some((name, own)) = own_pieces(kind, goal) {
+    if let Some((name, own)) = own_pieces(kind, goal).filter(|_| !keeps) {
         let own: Vec<String> = own.goal().map(String::from).collect();
         return Ok(Imported { rules: Ok(name.into()), words: same_words(&|at| own[at].clone()) });
     }
@@ -264,10 +267,10 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String]) -> Result<Imported> {
     let words = if is_letters {
         same_words(&|at| goal[at].clone())
     } else {
-        let is_once = goal.iter().collect::<HashSet<_>>().len() == goal.len();
+        let is_once = !keeps && goal.iter().collect::<HashSet<_>>().len() == goal.len();
         numbered(goal, if is_once { orbits(&kind.moves, goal.len()) } else { vec![0; goal.len()] })
     };
-    let goal = words.of(goal).context("the moves and the solved state do not have the same number of positions")?;
+    let goal = words.of(goal).context("a symbol of the solved state has no word")?;
     let goal = if is_letters {
         json!(goal.concat())
     } else {
@@ -366,7 +369,7 @@ fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], contest: O
                 refused.push(&*row.id);
                 continue;
             };
-            // A submission may repeat the state as the contest writes it.
+            // A submission repeats the state as the contest writes it.
             let state = words.join(if contest.repeats_state { "," } else { " " });
             let wildcards = column.map(|_| row.wildcards.to_string());
             writer.write_record([&*row.id, &state].into_iter().chain(wildcards.as_deref()))?;
@@ -375,9 +378,12 @@ fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], contest: O
             let ids = refused.join(", ");
             writeln!(io::stdout(), "{name}: left out, since they do not have the symbols of the solved state: {ids}")?;
         }
-        let path = folder.join(format!("{name}.csv"));
-        write_whole(&path, &writer.into_inner().map_err(|error| anyhow!("{error}"))?)?;
-        let _ = write!(said, "; {} instances: {}", rows.len() - refused.len(), path.display());
+        let count = rows.len() - refused.len();
+        if count > 0 {
+            let path = folder.join(format!("{name}.csv"));
+            write_whole(&path, &writer.into_inner().map_err(|error| anyhow!("{error}"))?)?;
+            let _ = write!(said, "; {count} instances: {}", path.display());
+        }
         if wildcards > 0 {
             let _ = write!(said, " ({wildcards} have wildcards)");
         }

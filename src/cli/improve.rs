@@ -16,7 +16,7 @@ use crate::search::Limits;
 use crate::search::neighbourhood::shortened;
 use crate::solver::Watch;
 use anyhow::{Context as _, Result, anyhow, ensure};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ const WRITE_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The --out file is written every few seconds; after a stop or a kill, the same command goes on from it. \
-                  It has all rows of SOLUTIONS, those of other instances as they are. The search of a window ends after \
+                  It has all rows of SOLUTIONS, also those of other instances. The search of a window ends after \
                   5 s, or at --max-seconds or --max-nodes; longer windows than those that it can search are then left out."
 )]
 pub(super) struct Args {
@@ -80,7 +80,7 @@ struct Known<S> {
     wildcards: usize,
 }
 
-/// What all instances share.
+/// The puzzle and the settings, for all instances.
 struct Shared<'a, P: Puzzle> {
     puzzle: &'a P,
     goal: P::State,
@@ -139,7 +139,7 @@ impl Visitor for Improve {
                 let found = found.inspect_err(|_| drop(file.write(&*puzzle, &known)))?;
                 let length = window.moves.len();
                 longest = match &found.moves {
-                    None => (*WINDOWS.start()).midpoint(length).min(longest),
+                    None => (*WINDOWS.start()).midpoint(length).clamp(*WINDOWS.start(), longest),
                     Some(_) if length == longest => (longest + 1).min(*WINDOWS.end()),
                     Some(_) => longest,
                 };
@@ -196,6 +196,9 @@ impl<P: Puzzle> Shared<'_, P> {
         let longest = moves.len().min(longest);
         let shortest = longest.min(*WINDOWS.start());
         let length = shortest + below(generator, longest - shortest + 1);
+        if length < 2 {
+            return None;
+        }
         // Places beyond the last one stand for it: the goal is then the end of the window.
         let first = below(generator, moves.len() + 1).min(moves.len() - length);
         let window = first..first + length;
@@ -204,7 +207,7 @@ impl<P: Puzzle> Shared<'_, P> {
             states.push(self.puzzle.apply(states.last()?, action)?);
         }
         if states[window.end] == self.goal {
-            return (length > 1).then_some(Window { start: states[first], moves: window });
+            return Some(Window { start: states[first], moves: window });
         }
         let mut instance = self.goal;
         for step in window.clone().rev() {
@@ -227,8 +230,10 @@ impl<P: Puzzle> Shared<'_, P> {
         let (table, contest) = table
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
         // The solutions of each row, with their files.
-        let (mut rows, mut solutions) = (Vec::new(), Vec::new());
+        let (mut rows, mut solutions): (Vec<[String; 3]>, Vec<Vec<_>>) = (Vec::new(), Vec::new());
         let mut places: HashMap<String, usize> = HashMap::new();
+        let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
+        let count = |solution: &str| solution.split(['.', ' ']).count();
         for path in [&args.solutions].into_iter().chain(args.out.is_file().then_some(&args.out)) {
             for row in Contest::read_submission(&bytes(path)?).with_context(|| path.display().to_string())? {
                 let [id, _, solution] = row.clone();
@@ -237,13 +242,24 @@ impl<P: Puzzle> Shared<'_, P> {
                     solutions.push(Vec::new());
                     solutions.len() - 1
                 });
-                solutions[place].extend((!solution.eq_ignore_ascii_case(UNSOLVED)).then_some((path, solution)));
+                if is_unsolved(&solution) {
+                    continue;
+                }
+                // An instance that is not in the table keeps the shorter row of both files.
+                let known = &mut rows[place][2];
+                if is_unsolved(known) || count(&solution) < count(known) {
+                    known.clone_from(&solution);
+                }
+                solutions[place].push((path, solution));
             }
         }
         let mut known = Vec::new();
-        for TableInstance { line, id, text, wildcards } in table.instances(contest) {
+        let mut ids = HashSet::new();
+        for TableInstance { line, id, text, wildcards } in table.instances(contest).with_context(|| name.to_string())? {
+            ensure!(ids.insert(id.clone()), "line {line} of {name}: the id {id} is there twice");
             let start = self.puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
             let Some(&row) = places.get(&id) else { continue };
+            rows[row][1].clone_from(&text);
             let mut instance = Known { row, text, start, moves: Vec::new(), wildcards };
             let mut shortest: Option<Vec<Move>> = None;
             for (path, solution) in &solutions[row] {
