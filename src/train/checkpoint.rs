@@ -102,10 +102,8 @@ impl Position {
         self.total_samples = options.samples.unwrap_or(self.total_samples);
         // The same command again goes on with the decay that it began; another share moves its end.
         if let Some(share) = options.decay {
-            let start = Decay { from: self.samples, rate: self.learning_rate() };
-            let Decay { from, .. } = *self.decay.insert(self.decay.unwrap_or(start));
-            let more = (share * from as f64).ceil().max(1.0) as u64;
-            (self.total_samples, self.total_seconds) = (from + more, None);
+            let decay = self.decay.unwrap_or(Decay { from: self.samples, rate: self.learning_rate() });
+            (self.decay, self.total_samples, self.total_seconds) = (Some(decay), decay.end(share), None);
         }
         self.checkpoint_every = options.checkpoint_every.unwrap_or(self.checkpoint_every);
         self.snapshot_every = options.snapshot_every.or(self.snapshot_every).filter(|&every| every > 0);
@@ -149,6 +147,13 @@ pub struct Decay {
     pub from: u64,
     /// The rate there.
     pub rate: f64,
+}
+
+impl Decay {
+    /// Samples seen at its end, after this share more.
+    pub(super) fn end(&self, share: f64) -> u64 {
+        self.from + (share * self.from as f64).ceil().max(1.0) as u64
+    }
 }
 
 /// The version of a checkpoint's format. The first ones do not name it.

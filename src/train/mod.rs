@@ -178,6 +178,9 @@ impl<P: Puzzle> Training<P> {
             ensure_setting!(share > 0.0 && share.is_finite(), "decay", "{share}: expected a share above 0");
             let can_decay = position.decay.is_some() || position.samples > 0 && position.learning_rate() > 0.0;
             ensure_setting!(can_decay, "decay", "the run has not begun, or its rate is 0 already: leave it out");
+            let end = position.decay.map(|decay| decay.end(share));
+            let is_ahead = end.is_none_or(|end| end == position.total_samples || end > position.samples);
+            ensure_setting!(is_ahead, "decay", "{share}: the decay is beyond that already: expected a larger share");
         }
         let training = Training::at(position, checkpoint.as_deref(), puzzle, samples, options, device)?;
         Ok(Training { opened, _lock: Some(lock), ..training })
