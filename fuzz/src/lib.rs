@@ -1,4 +1,4 @@
-//! What costar reads from strangers, as functions of bytes that panic where costar is wrong.
+//! The texts and files that costar reads from strangers, as functions of bytes that panic where costar is wrong.
 //!
 //! `cargo fuzz run TARGET` looks for such bytes. `tests/fuzz.rs` tries the bytes stored in `corpus/TARGET`, and mutations of
 //! them. Bytes that were once wrong are stored there, too.
