@@ -121,7 +121,7 @@ pub(in crate::search) struct DeviceLayers<'a> {
     chosen: Children,
     /// The rows of their parents, where several ranks share the search.
     fetched: Option<Tensor>,
-    /// Their rows, where they are one chunk: others are made anew for those that are kept.
+    /// Their rows, if one chunk holds them all; otherwise, the rows that are kept are made again.
     made: Option<Tensor>,
     /// Their values and policies, chunk by chunk.
     evaluated: Vec<(Tensor, Option<Tensor>)>,
@@ -315,7 +315,9 @@ impl DeviceLayers<'_> {
         self.laps.restart();
         self.fetched = match self.exchange.is_alone() {
             true => None,
-            false => Some(on_device(|| fetch(self.exchange, &self.rows, &self.chosen.ranks, &self.parents().0))??),
+            false => Some(on_device(|| {
+                fetch(self.exchange, &self.rows, &self.chosen.ranks, &self.parents(&self.chosen.ids).0)
+            })??),
         };
         self.laps.end("fetch parents");
         let count = self.chosen.hashes.size()[0];
@@ -343,20 +345,20 @@ impl DeviceLayers<'_> {
         Ok(())
     }
 
-    /// The index of the parent of each chosen child, and the move.
-    fn parents(&self) -> (Tensor, Tensor) {
-        let (ids, moves) = (&self.chosen.ids, self.parts.moves.count);
+    /// The index of the parent of each child, and the move.
+    fn parents(&self, ids: &Tensor) -> (Tensor, Tensor) {
+        let moves = self.parts.moves.count;
         (ids.divide_scalar_mode(moves, "floor"), ids.remainder(moves))
     }
 
     /// Makes some of the chosen children.
     fn chosen_rows(&self, part: impl Fn(&Tensor) -> Tensor) -> Tensor {
-        let (parents, actions) = self.parents();
-        let parents = match &self.fetched {
+        let (parents, actions) = self.parents(&part(&self.chosen.ids));
+        let rows = match &self.fetched {
             Some(rows) => part(rows),
-            None => self.rows.index_select(0, &part(&parents)),
+            None => self.rows.index_select(0, &parents),
         };
-        self.parts.moves.children(&parents, &part(&actions))
+        self.parts.moves.children(&rows, &actions)
     }
 
     /// Keeps the best of the evaluated children as the next layer. All ranks must call it.
