@@ -5,7 +5,7 @@ use super::{Ending, OrInput as _, SUCCESS};
 use crate::files::write_whole;
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
-use crate::puzzle::permutation::Description;
+use crate::puzzle::permutation::{Description, orbits};
 use crate::registry::included;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::{Map, Value, json};
@@ -268,7 +268,14 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Impor
         same_words(&|at| goal[at].clone())
     } else {
         let is_once = !keeps && goal.iter().collect::<HashSet<_>>().len() == goal.len();
-        numbered(goal, if is_once { orbits(&kind.moves, goal.len()) } else { vec![0; goal.len()] })
+        numbered(
+            goal,
+            if is_once {
+                orbits(kind.moves.iter().map(|(_, from)| from.iter().copied()), goal.len())
+            } else {
+                vec![0; goal.len()]
+            },
+        )
     };
     let goal = words.of(goal).context("a symbol of the solved state has no word")?;
     let goal = if is_letters {
@@ -299,20 +306,6 @@ fn numbered(goal: &[String], orbits: Vec<usize>) -> Words {
         });
     }
     Words { orbits, words }
-}
-
-/// The orbit of each position, named by its first position.
-fn orbits(moves: &Moves, positions: usize) -> Vec<usize> {
-    let mut orbits: Vec<usize> = (0..positions).collect();
-    let mut before = Vec::new();
-    while before != orbits {
-        before.clone_from(&orbits);
-        for (to, &from) in moves.iter().flat_map(|(_, from)| from.iter().enumerate()) {
-            let first = orbits[to].min(orbits[from]);
-            (orbits[to], orbits[from]) = (first, first);
-        }
-    }
-    orbits
 }
 
 /// The name of costar's own cube that turns the same stickers to the same goal, held still.

@@ -29,6 +29,7 @@ use crate::random::generator;
 use classes::StateSymmetries;
 pub use description::{Description, MAX_POSITIONS};
 use group::Group;
+pub use group::orbits;
 use rand::RngCore as _;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};

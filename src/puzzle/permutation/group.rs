@@ -15,7 +15,7 @@ type Positions = Vec<u16>;
 #[derive(Debug)]
 pub(super) struct Group {
     levels: Vec<Level>,
-    /// The orbit of each position under the elements that fix the bases of the levels before, named by a position of it; for
+    /// The orbit of each position under the elements that fix the bases of the levels before, named by its first position; for
     /// no level first, and for all of them last.
     orbits: Vec<Vec<usize>>,
 }
@@ -37,7 +37,7 @@ impl Group {
             group.add(element.clone());
         }
         let mut random = RandomElements::new(&moves);
-        // After so many random elements in a row without a new generator, none is missing: it would show in half of them.
+        // Half of all random elements show a generator that is missing: after this many without one, none is.
         let enough = moves.len().max(30);
         let mut without = 0;
         while without < enough {
@@ -45,7 +45,7 @@ impl Group {
         }
         let of_level = |level: Option<&Level>| {
             let generators = level.into_iter().flat_map(|level| &level.generators);
-            orbits(generators.map(|generator| &generator[..]), description.positions())
+            orbits(generators.map(|generator| generator.iter().copied().map(usize::from)), description.positions())
         };
         group.orbits = group.levels.iter().map(Some).chain([None]).map(of_level).collect();
         group
@@ -55,7 +55,8 @@ impl Group {
     pub(super) fn is_small(description: &Description) -> bool {
         const MOST: usize = 1 << 27;
         let positions = description.positions();
-        let orbits = orbits(description.moves.iter().map(|(_, permutation)| &permutation[..]), positions);
+        let moves = description.moves.iter().map(|(_, permutation)| permutation.iter().copied().map(usize::from));
+        let orbits = orbits(moves, positions);
         let mut sizes = vec![0usize; positions];
         orbits.into_iter().for_each(|orbit| sizes[orbit] += 1);
         sizes.into_iter().map(|size| size * size * positions).sum::<usize>() <= MOST
@@ -119,15 +120,16 @@ impl Group {
     }
 }
 
-/// The orbit of each position, named by a position of it.
-fn orbits<'a>(generators: impl Iterator<Item = &'a [u16]>, positions: usize) -> Vec<usize> {
+/// The orbit of each position under permutations, named by its first position.
+///
+/// # Panics
+/// If a permutation has more positions.
+pub fn orbits(permutations: impl Iterator<Item = impl Iterator<Item = usize>>, positions: usize) -> Vec<usize> {
     let mut orbits: Vec<usize> = (0..positions).collect();
-    for generator in generators {
-        for (from, &to) in generator.iter().enumerate() {
-            let (one, other) = (orbits[from], orbits[usize::from(to)]);
-            if one != other {
-                orbits.iter_mut().filter(|orbit| **orbit == other).for_each(|orbit| *orbit = one);
-            }
+    for (from, to) in permutations.flat_map(Iterator::enumerate) {
+        let [first, other] = [orbits[from].min(orbits[to]), orbits[from].max(orbits[to])];
+        if first != other {
+            orbits.iter_mut().filter(|orbit| **orbit == other).for_each(|orbit| *orbit = first);
         }
     }
     orbits
