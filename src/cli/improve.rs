@@ -39,7 +39,7 @@ const WRITE_EVERY: Duration = Duration::from_secs(5);
 #[command(
     after_help = "The --out file is written every few seconds; after a stop or a kill, the same command goes on from it. \
                   It has all rows of SOLUTIONS, also those of other instances. The search of a window ends after \
-                  5 s, or at --max-seconds or --max-nodes; longer windows than those that it can search are then left out."
+                  5 s, or at --max-seconds or --max-nodes; windows become shorter where it finds nothing by then."
 )]
 pub(super) struct Args {
     /// The known solutions: a file with the columns id,moves, initial_state_id,path or id,permutation,solution
@@ -211,9 +211,8 @@ impl<P: Puzzle> Shared<'_, P> {
         }
         let mut instance = self.goal;
         for step in window.clone().rev() {
-            let undo = |&action: &Move| self.puzzle.apply(&states[step + 1], action) == Some(states[step]);
-            let action = (0..self.puzzle.move_count() as Move).find(undo)?;
-            instance = self.puzzle.apply(&instance, action)?;
+            let undo = self.puzzle.move_between(&states[step + 1], &states[step])?;
+            instance = self.puzzle.apply(&instance, undo)?;
         }
         Some(Window { moves: window, start: instance })
     }
@@ -286,7 +285,7 @@ impl<P: Puzzle> Shared<'_, P> {
 struct Output<'a> {
     path: &'a Path,
     contest: &'static Contest,
-    /// Id, state and moves of each instance, also of those that are not in the table.
+    /// Id, state and moves of each instance, in the table or not.
     rows: Vec<[String; 3]>,
     /// When it was last written.
     written: Instant,

@@ -38,6 +38,11 @@ pub trait Rules: Send + Sync + 'static {
         (0..self.move_count() as Move).filter_map(move |action| Some((action, self.apply(&state, action)?)))
     }
 
+    /// The first move that leads from a state to another; `None` if none does.
+    fn move_between(&self, from: &Self::State, to: &Self::State) -> Option<Move> {
+        self.children(from).find(|(_, state)| state == to).map(|(action, _)| action)
+    }
+
     /// A hash of a state, the same in every process.
     #[inline]
     fn state_hash(&self, state: &Self::State) -> u64 {

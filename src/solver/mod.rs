@@ -373,9 +373,7 @@ fn undo_scramble<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
             path.push(state);
         }
     }
-    let back = |pair: &[P::State]| {
-        (0..puzzle.move_count() as Move).find(|&action| puzzle.apply(&pair[1], action) == Some(pair[0]))
-    };
+    let back = |pair: &[P::State]| puzzle.move_between(&pair[1], &pair[0]);
     path.windows(2).rev().map(back).collect()
 }
 

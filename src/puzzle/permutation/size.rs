@@ -1,7 +1,7 @@
 //! How many states a puzzle has, and how long walks must be to come to all of them.
 
 use super::Permutation;
-use crate::puzzle::{Move, Rules as _};
+use crate::puzzle::Rules as _;
 use std::collections::HashSet;
 
 /// Walks are longer than the moves that most states need, because they go back and forth: on the cube, whose walks of 26 moves
@@ -20,8 +20,7 @@ pub(super) fn walk_length<const N: usize>(puzzle: &Permutation<N>) -> u32 {
     while !layer.is_empty() && seen.len() < COUNTED_STATES && growth * (layer.len() as f64) < MAX_LAYER {
         let mut next = Vec::new();
         for state in &layer {
-            let children = (0..puzzle.move_count() as Move).filter_map(|action| puzzle.apply(state, action));
-            next.extend(children.filter(|child| seen.insert(*child)));
+            next.extend(puzzle.children(state).map(|(_, child)| child).filter(|child| seen.insert(*child)));
         }
         growth = next.len() as f64 / layer.len() as f64;
         (layer, depth) = (next, depth + 1);
