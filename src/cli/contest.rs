@@ -69,7 +69,8 @@ impl Table {
         let instance = |(line, row): &(u64, Vec<String>)| {
             let number = field(row, wildcards);
             // pandas writes 2.0.
-            let wildcards = if number.is_empty() { Ok(0) } else { number.trim_end_matches(".0").parse() };
+            let wildcards =
+                if number.is_empty() { Ok(0) } else { number.strip_suffix(".0").unwrap_or(&number).parse() };
             let wildcards = wildcards.with_context(|| format!("line {line}: {WILDCARDS} is '{number}'"))?;
             Ok(TableInstance { line: *line, id: field(row, id), text: field(row, text), wildcards })
         };
@@ -105,14 +106,10 @@ const CONTESTS: [Contest; 3] = [
 /// The column with the number of wildcards.
 pub(super) const WILDCARDS: &str = "num_wildcards";
 
-/// Whether at most so many positions of a state differ from the goal.
+/// Whether a state differs from the goal at no more positions than it has wildcards.
 pub(super) fn is_solved<P: Puzzle>(puzzle: &P, state: &P::State, goal: &P::State, wildcards: usize) -> bool {
-    let row = |state: &P::State| {
-        let mut row = vec![0; puzzle.encoding().cells];
-        puzzle.encode(state, &mut row);
-        row
-    };
-    state == goal || wildcards > 0 && row(state).iter().zip(row(goal)).filter(|(a, b)| *a != b).count() <= wildcards
+    let wrong = || puzzle.row(state).iter().zip(puzzle.row(goal)).filter(|(one, other)| *one != other).count();
+    state == goal || wildcards > 0 && wrong() <= wildcards
 }
 
 /// The shortest beginning of a solution that solves; `None` if none does.

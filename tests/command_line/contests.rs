@@ -1,6 +1,6 @@
 //! `costar import`, `costar bench --format submission` and `costar improve`: the files of contests.
 
-use crate::program::{refused, run, temporary};
+use crate::program::{Ran, refused, run, temporary};
 use costar::puzzle::cube_n::{CubeN, Metric};
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::{Move, Notation as _, Rules as _};
@@ -24,6 +24,13 @@ fn contest_state(scramble: &str) -> String {
     let faces = [0, 2, 1, 5, 4, 3];
     let sticker = |i: usize| "ABCDEF"[..].as_bytes()[faces[usize::from(state[faces[i / 16] * 16 + i % 16])]] as char;
     (0..96).map(|i| sticker(i).to_string()).collect::<Vec<_>>().join(";")
+}
+
+/// Imports the puzzle and the instances of a contest of CayleyPy.
+fn imported(path: &impl Fn(&str) -> String, info: &str, table: &str, name: &str) -> Ran {
+    fs::write(path("puzzle_info.json"), info).expect("a file");
+    fs::write(path("test.csv"), table).expect("a file");
+    run(&["import", &path("test.csv"), "--name", name, "--out", &path("")])
 }
 
 #[test]
@@ -110,10 +117,9 @@ fn a_contest_of_santa_is_read_solved_and_submitted() {
 fn a_contest_of_cayleypy_is_read() {
     let (_folder, path) = temporary();
     let generators = r#"{"L": [1, 2, 0, 3], "X": [1, 0, 2, 3], "-L": [2, 0, 1, 3]}"#;
-    fs::write(path("puzzle_info.json"), format!(r#"{{"central_state": [0, 1, 2, 3], "generators": {generators}}}"#))
-        .expect("a file");
-    fs::write(path("test.csv"), "initial_state_id,initial_state\n0,\"2,0,1,3\"\n1,\"1,0,2,3\"\n").expect("a file");
-    let ran = run(&["import", &path("test.csv"), "--name", "toy", "--out", &path("")]);
+    let info = format!(r#"{{"central_state": [0, 1, 2, 3], "generators": {generators}}}"#);
+    let table = "initial_state_id,initial_state\n0,\"2,0,1,3\"\n1,\"1,0,2,3\"\n";
+    let ran = imported(&path, &info, table, "toy");
     assert_eq!(ran.code, 0, "{}", ran.err);
     let words = ["bench", "--puzzle", &path("toy.json"), &path("toy.csv"), "--search", "bfs", "--format", "submission"];
     let ran = run(&words);
@@ -174,16 +180,11 @@ fn numbers_of_positions_become_small_within_their_orbits() {
     let turn =
         |first: usize| (0..300).map(|at| if at / 150 == first { first * 150 + (at + 1) % 150 } else { at }).collect();
     let turns: [Vec<usize>; 2] = [turn(0), turn(1)];
-    let listed = |numbers: &[usize], before: &str| {
-        numbers.iter().map(|number| format!("{before}{number}")).collect::<Vec<_>>().join(",")
-    };
-    let generators = format!(r#"{{"a": [{}], "b": [{}]}}"#, listed(&turns[0], ""), listed(&turns[1], ""));
-    fs::write(path("puzzle_info.json"), format!(r#"{{"generators": {generators}}}"#)).expect("a file");
-    let mixed = listed(&turns[0], "").replacen("299", "1", 1);
-    let instances = [listed(&turns[0], ""), listed(&turns[1], ""), mixed];
+    let [a, b] = turns.map(|turn| turn.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    let info = format!(r#"{{"generators": {{"a": [{a}], "b": [{b}]}}}}"#);
+    let instances = [&a, &b, &a.replacen("299", "1", 1)];
     let rows = instances.iter().enumerate().map(|(id, state)| format!("{id},\"{state}\"\n")).collect::<String>();
-    fs::write(path("test.csv"), format!("initial_state_id,initial_state\n{rows}")).expect("a file");
-    let ran = run(&["import", &path("test.csv"), "--name", "rings", "--out", &path("")]);
+    let ran = imported(&path, &info, &format!("initial_state_id,initial_state\n{rows}"), "rings");
     assert!(ran.code == 0 && ran.out.contains("solved state: 2\n"), "{}{}", ran.out, ran.err);
     let [puzzle, table] = [path("rings.json"), path("rings.csv")];
     let ran = run(&["bench", "--puzzle", &puzzle, &table, "--search", "bfs", "--format", "submission"]);
@@ -196,17 +197,14 @@ fn numbers_of_positions_become_small_within_their_orbits() {
 #[test]
 fn submissions_repeat_the_states_where_a_contest_wants_it() {
     let (_folder, path) = temporary();
-    fs::write(path("puzzle_info.json"), r#"{"generators": {"a": [1, 2, 0, 3, 4], "b": [0, 1, 2, 4, 3]}}"#)
-        .expect("a file");
-    fs::write(path("test.csv"), "id,n,permutation\n7,5,\"1,2,0,4,3\"\n").expect("a file");
-    let ran = run(&["import", &path("test.csv"), "--name", "two", "--out", &path("")]);
+    let info = r#"{"generators": {"a": [1, 2, 0, 3, 4], "b": [0, 1, 2, 4, 3]}}"#;
+    let table = "id,n,permutation\n7,5,\"1,2,0,4,3\"\n";
+    let ran = imported(&path, info, table, "two");
     assert_eq!(ran.code, 0, "{}", ran.err);
     let words = ["bench", "--puzzle", &path("two.json"), &path("two.csv"), "--search", "bfs", "--format", "submission"];
     let ran = run(&words);
     assert!(ran.out.starts_with("id,permutation,solution\n7,\"1,2,0,4,3\","), "{}{}", ran.out, ran.err);
     assert!(["-a.b\n", "b.-a\n"].iter().any(|moves| ran.out.ends_with(moves)), "{}", ran.out);
-    fs::write(path("puzzle_info.json"), r#"{"central_state": [0, 1, 2], "generators": {"a": [1, 2, 3, 0]}}"#)
-        .expect("a file");
-    let ran = run(&["import", &path("test.csv"), "--out", &path("")]);
+    let ran = imported(&path, r#"{"central_state": [0, 1, 2], "generators": {"a": [1, 2, 3, 0]}}"#, table, "short");
     assert!(ran.code == 2 && ran.out.contains("different numbers of positions"), "{}{}", ran.out, ran.err);
 }
