@@ -9,8 +9,8 @@
 //!   cheapest solution is returned. `astar` tests a node when it is *taken* from the open list.
 //! - A stored state that is reached more cheaply gets its new parent and is opened again; its estimate is kept.
 //! - Among equal priorities, `bwas` and `astar` take the node generated last, `best-first` the first, a device any. The
-//!   solution is a function of puzzle, start, heuristic and settings, whatever the number of threads. Limits cut the search off, and only the limit of
-//!   nodes does so at the same place every time.
+//!   solution is a function of puzzle, start, heuristic and settings, whatever the number of threads. Limits cut the search
+//!   off, and only the limit of nodes does so at the same place every time.
 //! - With a [`Perimeter`], reaching one of its states gives a solution. With `max_stale_steps`, the search goes on for that
 //!   many steps after the first solution, and drops every state that cannot lead to a better one.
 //!
