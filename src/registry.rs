@@ -9,7 +9,7 @@
 
 use crate::error::{Error, Result, SettingError};
 use crate::heuristic::tiles::BoardHeuristics;
-use crate::puzzle::costs::{MoveCosts, WithCosts};
+use crate::puzzle::costs::MoveCosts;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::cube2::Cube2;
 use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
@@ -88,20 +88,11 @@ pub fn included(name: &str) -> Option<Description> {
 /// A [`Reversible`] puzzle of your own needs no more than [`Entry::reversible`]; more is known of the built-in ones.
 impl From<Cube3> for Entry<Cube3> {
     fn from(puzzle: Cube3) -> Self {
+        if puzzle.own_costs().is_some() {
+            return Entry::reversible(puzzle).with_search("nbs").without_network();
+        }
         // With a policy head, `resolve` makes it a beam.
         Entry::reversible(puzzle).with_search("bwas")
-    }
-}
-
-impl From<Cube3HalfTurns> for Entry<Cube3HalfTurns> {
-    fn from(puzzle: Cube3HalfTurns) -> Self {
-        Entry::reversible(puzzle).with_search("bwas")
-    }
-}
-
-impl<P: Reversible> From<WithCosts<P>> for Entry<WithCosts<P>> {
-    fn from(puzzle: WithCosts<P>) -> Self {
-        Entry::reversible(puzzle).with_search("nbs").without_network()
     }
 }
 
@@ -238,18 +229,17 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
 /// # Errors
 /// If the puzzle takes no costs of its moves, or the costs are refused.
 pub fn visit_with_costs<V: Visitor>(name: &str, costs: &str, visitor: V) -> Result<V::Output> {
-    fn with<P: Reversible>(puzzle: P, costs: &str) -> Result<Entry<WithCosts<P>>> {
-        let costs = MoveCosts::parse(costs, &puzzle).map_err(|error| SettingError::new("move_costs", error.0))?;
-        Ok(WithCosts::new(puzzle, costs).into())
-    }
-    match name {
-        "cube3" => Ok(visitor.visit(with(Cube3, costs)?)),
-        "cube3:htm" => Ok(visitor.visit(with(Cube3HalfTurns, costs)?)),
+    let refused = |reason| SettingError::new("move_costs", reason);
+    let cube = match name {
+        "cube3" => Cube3,
+        "cube3:htm" => Cube3HalfTurns,
         _ => {
-            let reason = format!("{name} takes no other costs of its moves: expected cube3 or cube3:htm as the puzzle");
-            Err(SettingError::new("move_costs", reason).into())
+            let expected = "expected cube3 or cube3:htm as the puzzle";
+            return Err(refused(format!("{name} takes no other costs of its moves: {expected}")).into());
         }
-    }
+    };
+    let costs = MoveCosts::parse(costs, &cube).map_err(|error| refused(error.0))?;
+    Ok(visitor.visit(cube.with_costs(costs).into()))
 }
 
 /// Whether the puzzle with a name takes another goal than its own.

@@ -1,9 +1,6 @@
-//! A puzzle with costs of its moves that its user gives: fast turns may cost less than slow ones.
+//! Costs of moves that a user gives: fast turns may cost less than slow ones.
 
-use super::{
-    Block, Cost, Draw, Encode, Encoding, Geometry, Move, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, move_names,
-};
+use super::{Cost, Move, ParseError, Reversible, move_names};
 
 /// The cost of each move, as a user has given it.
 ///
@@ -68,101 +65,15 @@ impl MoveCosts {
         Ok(MoveCosts { costs: costs.iter().map(|cost| (cost * f64::from(units)).round() as Cost).collect(), units })
     }
 
+    /// The cost of all moves.
+    #[inline]
+    pub fn of(&self, moves: &[Move]) -> Cost {
+        moves.iter().map(|&action| self.costs[usize::from(action)]).sum()
+    }
+
     /// A sum of costs as the user counts it: in 1, not in units.
     pub fn shown(&self, cost: Cost) -> f64 {
         f64::from(cost) / f64::from(self.units)
-    }
-}
-
-/// A puzzle with other costs of its moves. It has no symmetries: they map moves to moves of other costs.
-#[derive(Debug, Clone)]
-pub struct WithCosts<P> {
-    puzzle: P,
-    costs: MoveCosts,
-}
-
-impl<P: Reversible> WithCosts<P> {
-    /// The puzzle with these costs.
-    pub fn new(puzzle: P, costs: MoveCosts) -> Self {
-        WithCosts { puzzle, costs }
-    }
-}
-
-/// Methods that the puzzle has already.
-macro_rules! of_puzzle {
-    ($(fn $method:ident(&self $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
-        $(#[inline]
-        fn $method(&self $(, $argument: $type)*) $(-> $result)? {
-            self.puzzle.$method($($argument),*)
-        })*
-    };
-}
-
-impl<P: Reversible> Rules for WithCosts<P> {
-    type State = P::State;
-
-    of_puzzle! {
-        fn name(&self) -> String;
-        fn move_count(&self) -> usize;
-        fn apply(&self, state: &P::State, action: Move) -> Option<P::State>;
-        fn is_goal(&self, state: &P::State) -> bool;
-        fn file(&self) -> Option<&str>;
-        fn rules_crc32(&self) -> Option<u32>;
-        fn state_bytes(&self) -> Option<StateBytes<P::State>>;
-    }
-
-    #[inline]
-    fn move_cost(&self, _: &P::State, action: Move) -> Cost {
-        self.costs.costs[usize::from(action)]
-    }
-
-    fn own_costs(&self) -> Option<&MoveCosts> {
-        Some(&self.costs)
-    }
-}
-
-impl<P: Reversible> Notation for WithCosts<P> {
-    of_puzzle! {
-        fn notation(&self) -> &'static str;
-        fn move_name(&self, action: Move) -> String;
-        fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError>;
-        fn read(&self, text: &str) -> Result<P::State, ParseError>;
-        fn format(&self, state: &P::State) -> String;
-        fn read_scramble(&self, text: &str) -> Option<Scramble<P::State>>;
-        fn read_as(&self, text: &str) -> Option<String>;
-        fn block(&self, lines: &[&str]) -> Block;
-        fn normalized(&self, state: &P::State) -> P::State;
-        fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move>;
-        fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError>;
-        fn takes_lines(&self) -> bool;
-        fn written(&self, moves: &[Move]) -> Vec<String>;
-    }
-
-    fn counted(&self, moves: &[Move]) -> String {
-        let cost = moves.iter().map(|&action| self.costs.costs[usize::from(action)]).sum();
-        format!("cost {}, {}", self.costs.shown(cost), self.puzzle.counted(moves))
-    }
-}
-
-impl<P: Reversible> Encode for WithCosts<P> {
-    of_puzzle! {
-        fn encoding(&self) -> Encoding;
-        fn encode(&self, state: &P::State, row: &mut [u8]);
-    }
-}
-
-impl<P: Reversible> Draw for WithCosts<P> {
-    of_puzzle! {
-        fn picture(&self, state: &P::State) -> Picture;
-        fn geometry(&self) -> Option<&Geometry>;
-    }
-}
-
-impl<P: Reversible> Reversible for WithCosts<P> {
-    of_puzzle! {
-        fn goals(&self) -> Vec<P::State>;
-        fn inverse(&self, action: Move) -> Move;
-        fn default_depth(&self) -> u32;
     }
 }
 
@@ -170,12 +81,12 @@ impl<P: Reversible> Reversible for WithCosts<P> {
 mod tests {
     use super::*;
     use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
-    use crate::puzzle::laws;
+    use crate::puzzle::{Notation as _, Rules as _, laws};
 
     #[test]
     fn costs_are_read() {
         let costs = MoveCosts::parse("U2=1.5, B=2", &Cube3HalfTurns).expect("costs");
-        let puzzle = WithCosts::new(Cube3HalfTurns, costs);
+        let puzzle = Cube3HalfTurns.with_costs(costs);
         let moves = puzzle.parse_moves("U2 B' R").expect("moves");
         let solved = puzzle.goals()[0];
         let each: Vec<Cost> = moves.iter().map(|&action| puzzle.move_cost(&solved, action)).collect();

@@ -1,5 +1,5 @@
-//! Rubik's Cube, 3×3×3. In quarter turns ([`Cube3`](type@Cube3)), a move turns one face by 90° and costs 1; with half turns
-//! ([`Cube3HalfTurns`](type@Cube3HalfTurns)), a move turns one face by 90° or 180° and costs 1.
+//! Rubik's Cube, 3×3×3. In quarter turns ([`Cube3`](const@Cube3)), a move turns one face by 90° and costs 1; with half turns
+//! ([`Cube3HalfTurns`]), a move turns one face by 90° or 180° and costs 1.
 //!
 //! A state is the places and twists of the 8 corners and 12 edges, 5 bits a piece, in 16 bytes. Pieces and facelets are
 //! numbered as in Kociemba's two-phase algorithm: corners URF UFL ULB UBR DFR DLF DBL DRB, edges UR UF UL UB DR DF DL DB FR
@@ -14,9 +14,10 @@
 //! | `symmetry` | the 96 symmetric images |
 //! | `classes` | classes of states under the symmetries |
 
+use super::costs::MoveCosts;
 use super::{
-    Block, Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, SymmetricImages, Symmetries, move_names, plain, rules::is_odd,
+    Block, Cost, Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
+    Scramble, StateBytes, SymmetricImages, Symmetries, move_names, plain, rules::is_odd,
 };
 use facelets::{CORNER_COLOURS, EDGE_COLOURS};
 use moves::{ALL_TURNS, PACKED_MOVES, QUARTER_TURNS, TWISTED};
@@ -31,22 +32,19 @@ pub(super) mod symmetry;
 pub(super) mod turns;
 
 /// The 3×3×3 with 12 moves, the quarter turns, or with 18 moves, the half turns added.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cube<const MOVES: usize>;
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cube3 {
+    has_half_turns: bool,
+    costs: Option<MoveCosts>,
+}
 
 /// The puzzle `cube3`: a turn of a face by 90° costs 1 (the quarter-turn metric).
-pub type Cube3 = Cube<QUARTER_TURNS>;
+#[allow(non_upper_case_globals, reason = "a puzzle without data is written as its type")]
+pub const Cube3: Cube3 = Cube3 { has_half_turns: false, costs: None };
 
 /// The puzzle `cube3:htm`: a turn of a face by 90° or 180° costs 1 (the half-turn metric).
-pub type Cube3HalfTurns = Cube<ALL_TURNS>;
-
-/// The puzzle `cube3`, as a value.
 #[allow(non_upper_case_globals, reason = "a puzzle without data is written as its type")]
-pub const Cube3: Cube3 = Cube;
-
-/// The puzzle `cube3:htm`, as a value.
-#[allow(non_upper_case_globals, reason = "a puzzle without data is written as its type")]
-pub const Cube3HalfTurns: Cube3HalfTurns = Cube;
+pub const Cube3HalfTurns: Cube3 = Cube3 { has_half_turns: true, costs: None };
 
 /// A position of the cube.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
@@ -161,12 +159,15 @@ const EDGE_FACELETS: [[usize; 2]; 12] = [
     [48, 14],
 ];
 
-impl<const MOVES: usize> Cube<MOVES> {
-    const HAS_HALF_TURNS: bool = MOVES == ALL_TURNS;
+impl Cube3 {
+    /// The cube with other costs of its moves. It has no symmetries: they map moves to moves of other costs.
+    pub fn with_costs(self, costs: MoveCosts) -> Cube3 {
+        Cube3 { costs: Some(costs), ..self }
+    }
 
     /// Reads turns of faces.
-    fn turns(text: &str, held: Held) -> Result<Vec<Move>, ParseError> {
-        if !Self::HAS_HALF_TURNS {
+    fn turns(&self, text: &str, held: Held) -> Result<Vec<Move>, ParseError> {
+        if !self.has_half_turns {
             return notation::quarter_turns(text, 3, held);
         }
         Ok(notation::parse(text, 3, held)?.into_iter().filter_map(turns::FaceTurn::one_move).collect())
@@ -179,15 +180,16 @@ impl<const MOVES: usize> Cube<MOVES> {
     }
 }
 
-impl<const MOVES: usize> Rules for Cube<MOVES> {
+impl Rules for Cube3 {
     type State = CubeState;
 
     fn name(&self) -> String {
-        if Self::HAS_HALF_TURNS { "cube3:htm" } else { "cube3" }.into()
+        if self.has_half_turns { "cube3:htm" } else { "cube3" }.into()
     }
 
+    #[inline]
     fn move_count(&self) -> usize {
-        MOVES
+        if self.has_half_turns { ALL_TURNS } else { QUARTER_TURNS }
     }
 
     #[inline]
@@ -200,22 +202,34 @@ impl<const MOVES: usize> Rules for Cube<MOVES> {
         *state == CubeState::SOLVED
     }
 
+    #[inline]
+    fn move_cost(&self, _: &CubeState, action: Move) -> Cost {
+        self.costs.as_ref().map_or(1, |costs| costs.of(&[action]))
+    }
+
+    fn own_costs(&self) -> Option<&MoveCosts> {
+        self.costs.as_ref()
+    }
+
     /// Turns of one face add up, and turns of opposite faces commute.
     fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
-        turns::after(one) == turns::after(other)
+        self.costs.is_none() && turns::after(one) == turns::after(other)
     }
 
     /// A quarter turn exchanges an odd number of pairs of corners.
     fn length_parity(&self, state: &CubeState) -> Option<u32> {
-        (!Self::HAS_HALF_TURNS).then(|| state.corner_parity())
+        (!self.has_half_turns && self.costs.is_none()).then(|| state.corner_parity())
     }
 
     fn symmetric_images(&self, state: &CubeState) -> SymmetricImages<'_, CubeState> {
-        Box::new(symmetry::images(*state, MOVES))
+        match self.costs {
+            None => Box::new(symmetry::images(*state, self.move_count())),
+            Some(_) => Box::new(std::iter::empty()),
+        }
     }
 
     fn symmetries(&self) -> Option<Arc<dyn Symmetries<CubeState>>> {
-        Some(classes::symmetries())
+        self.costs.is_none().then(|| classes::symmetries() as _)
     }
 
     fn state_bytes(&self) -> Option<StateBytes<CubeState>> {
@@ -223,9 +237,9 @@ impl<const MOVES: usize> Rules for Cube<MOVES> {
     }
 }
 
-impl<const MOVES: usize> Notation for Cube<MOVES> {
+impl Notation for Cube3 {
     fn notation(&self) -> &'static str {
-        if Self::HAS_HALF_TURNS {
+        if self.has_half_turns {
             "a scramble from solved in face turns (U2 F' R), or 54 facelets in the order U R F D L B; \
              turns U R F D L B, a ' for counter-clockwise, a 2 for a half turn"
         } else {
@@ -239,7 +253,7 @@ impl<const MOVES: usize> Notation for Cube<MOVES> {
     }
 
     fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        Self::turns(text, Held::InTheEnd)
+        self.turns(text, Held::InTheEnd)
     }
 
     /// A scramble from solved, or 54 facelets in the order U R F D L B.
@@ -260,7 +274,7 @@ impl<const MOVES: usize> Notation for Cube<MOVES> {
 
     /// Turns of the whole cube within a solution change what its later letters mean.
     fn parse_solution(&self, _instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
-        Self::turns(&plain(solution), Held::AtTheStart)
+        self.turns(&plain(solution), Held::AtTheStart)
     }
 
     /// 54 facelets in the order U R F D L B.
@@ -276,15 +290,17 @@ impl<const MOVES: usize> Notation for Cube<MOVES> {
     }
 
     fn written(&self, moves: &[Move]) -> Vec<String> {
-        if Self::HAS_HALF_TURNS { move_names(self, moves) } else { turns::written(moves) }
+        if self.has_half_turns { move_names(self, moves) } else { turns::written(moves) }
     }
 
     fn counted(&self, moves: &[Move]) -> String {
-        if Self::HAS_HALF_TURNS { turns::counted_with_half_turns(moves) } else { turns::counted(moves) }
+        let counted = if self.has_half_turns { turns::counted_with_half_turns } else { turns::counted }(moves);
+        let cost = |costs: &MoveCosts| format!("cost {}, {counted}", costs.shown(costs.of(moves)));
+        self.costs.as_ref().map(cost).unwrap_or(counted)
     }
 }
 
-impl<const MOVES: usize> Encode for Cube<MOVES> {
+impl Encode for Cube3 {
     /// 54 stickers, each one of 6 colours; the six centres never change.
     fn encoding(&self) -> Encoding {
         let fixed = (0..6).map(|face| 9 * face + 4).collect();
@@ -312,17 +328,17 @@ impl<const MOVES: usize> Encode for Cube<MOVES> {
     }
 
     fn move_table(&self) -> Option<MoveTable> {
-        Some(MoveTable::permutations_of(self, CubeState::SOLVED))
+        self.costs.is_none().then(|| MoveTable::permutations_of(self, CubeState::SOLVED))
     }
 }
 
-impl<const MOVES: usize> Draw for Cube<MOVES> {
+impl Draw for Cube3 {
     fn picture(&self, state: &CubeState) -> Picture {
         Picture::Cube { size: 3, facelets: self.format(state) }
     }
 }
 
-impl<const MOVES: usize> Reversible for Cube<MOVES> {
+impl Reversible for Cube3 {
     fn goals(&self) -> Vec<CubeState> {
         vec![CubeState::SOLVED]
     }
@@ -335,7 +351,7 @@ impl<const MOVES: usize> Reversible for Cube<MOVES> {
     /// 26 quarter turns, or 20 turns: no position needs more (Rokicki and Davidson, 2014; Rokicki, Kociemba, Davidson and
     /// Dethridge, 2013).
     fn default_depth(&self) -> u32 {
-        if Self::HAS_HALF_TURNS { 20 } else { 26 }
+        if self.has_half_turns { 20 } else { 26 }
     }
 }
 

@@ -13,7 +13,7 @@
 //! | `symmetry` | images of instances, classes of states |
 //! | `state_index` | [`Indexed`]: a minimal perfect hash of all states |
 //! | `laws` | the laws of every puzzle, as checks for tests |
-//! | `costs` | any reversible puzzle with other costs of its moves |
+//! | `costs` | costs of moves that a user gives |
 //! | `cube2`, `cube3` | the 2×2×2 and the 3×3×3 |
 //! | `tiles` | sliding tiles |
 //! | `lightsout`, `jugs`, `sokoban` | Lights Out, water jugs, Sokoban |

@@ -4,7 +4,7 @@ use crate::deferred::patient;
 use crate::mocks::{Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
 use costar::heuristic::{PuzzleHeuristics as _, exact_distances, perimeter_heuristic, zero};
-use costar::puzzle::costs::{MoveCosts, WithCosts};
+use costar::puzzle::costs::MoveCosts;
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::lightsout::LightsOut;
@@ -168,11 +168,11 @@ fn optimal_searches_agree_on_thousands_of_random_instances() {
 #[test]
 fn costs_that_a_user_gives_are_minimized() {
     let costs = MoveCosts::parse("U=0.4,U2=1.5,R=2.5,F2=1.5,B=3", &Cube3HalfTurns).expect("costs");
-    let puzzle = WithCosts::new(Cube3HalfTurns, costs);
+    let puzzle = Cube3HalfTurns.with_costs(costs);
     let mut dearer = 0;
     for number in 0..40 {
         let start = scrambled(&puzzle, 1 + number % 3, &mut generator(8, number.into()));
-        let solve = |search: &dyn Search<WithCosts<Cube3HalfTurns>>, depth: u32| {
+        let solve = |search: &dyn Search<Cube3>, depth: u32| {
             let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
             let mut control = Control::new(&limits, &stop, &mut watch);
             search.run(&puzzle, &start, &mut perimeter_heuristic(&puzzle, depth), &mut control).expect("nothing fails")
