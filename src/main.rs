@@ -1,5 +1,5 @@
 //! The program `costar`.
 
-fn main() -> std::process::ExitCode {
+fn main() {
     costar::cli::main()
 }

@@ -14,7 +14,6 @@ use serde_json::Map;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -106,7 +105,7 @@ impl Visitor for (Args, Arc<AtomicBool>) {
                 }
             }
         }
-        Ok(ExitCode::from(code))
+        Ok(code)
     }
 }
 

@@ -11,7 +11,6 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::any::TypeId;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 mod bench;
 mod compare;
@@ -84,8 +83,17 @@ enum Command {
     Puzzles,
 }
 
-/// Parses the arguments, runs the command, and returns the exit code.
-pub fn main() -> ExitCode {
+/// Parses the arguments, runs the command, and ends the process with its exit code.
+pub fn main() -> ! {
+    let code = run();
+    let _ = io::stdout().flush(); // all that the end of a process does for costar
+    // SAFETY: nothing of this process is used again. The destructors of libtorch, which would run else, take a quarter of the
+    // time of a short command.
+    unsafe { libc::_exit(code.into()) }
+}
+
+/// Runs the command that the arguments name, and returns the exit code.
+fn run() -> u8 {
     let parsed = parser().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let Cli { command, verbose } = match parsed {
         Ok(cli) => cli,
@@ -96,13 +104,13 @@ pub fn main() -> ExitCode {
                 return SUCCESS;
             }
             note!("error: the standard output cannot be written: {error}");
-            return ExitCode::from(NOT_SOLVED);
+            return NOT_SOLVED;
         }
         Err(error) => {
             if ranks::prints_usage() {
                 note!("{}", error.render().to_string().trim_end());
             }
-            return ExitCode::from(BAD_INPUT);
+            return BAD_INPUT;
         }
     };
     let level = if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Info };
@@ -129,7 +137,7 @@ pub fn main() -> ExitCode {
     let (error, code) = match ending {
         Ok(code) => {
             ranks::leave();
-            return signal::exit_code().map_or(code, ExitCode::from);
+            return signal::exit_code().unwrap_or(code);
         }
         Err(Failure::Input(error)) => (error, BAD_INPUT),
         Err(Failure::Other(error)) => (error, NOT_SOLVED),
@@ -145,7 +153,7 @@ pub fn main() -> ExitCode {
     if prints {
         note!("error: {}", with_flags(&format!("{error:#}")));
     }
-    ExitCode::from(signal::exit_code().unwrap_or(code))
+    signal::exit_code().unwrap_or(code)
 }
 
 /// The parser. A negative number after a flag that takes a number is its value, and is refused as such.
@@ -161,9 +169,9 @@ fn parser() -> clap::Command {
 }
 
 /// The exit code of a command, or why it failed.
-type Ending = Result<ExitCode, Failure>;
+type Ending = Result<u8, Failure>;
 
-const SUCCESS: ExitCode = ExitCode::SUCCESS;
+const SUCCESS: u8 = 0;
 /// Not solved within the limits, or no solution exists.
 const NOT_SOLVED: u8 = 1;
 /// Bad input or bad usage.

@@ -11,7 +11,6 @@ use crate::registry::{Entry, Visitor};
 use crate::search::perimeter::{Count, Extent, PerimeterStore};
 use anyhow::{Context as _, anyhow};
 use std::io::{self, Write as _};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -89,7 +88,7 @@ impl Visitor for (Args, Arc<AtomicBool>) {
         drop(bar);
         let Some((perimeter, kept)) = built else {
             note!("costar: stopped; nothing is kept");
-            return Ok(ExitCode::from(NOT_SOLVED));
+            return Ok(NOT_SOLVED);
         };
         let mut out = io::stdout().lock();
         writeln!(out, "{:>8}  {:>15}  {:>19}", "distance", "classes", "states")?;
@@ -111,7 +110,7 @@ impl Visitor for (Args, Arc<AtomicBool>) {
         } else if perimeter.depth() < depth {
             let (reached, bytes) = (perimeter.depth(), quantity::bytes(bytes));
             note!("costar: depth {depth} does not fit into {bytes} (--max-memory); {reached} is the deepest that does");
-            return Ok(ExitCode::from(NOT_SOLVED));
+            return Ok(NOT_SOLVED);
         }
         Ok(SUCCESS)
     }

@@ -25,7 +25,6 @@ use std::io::{self, BufReader, IsTerminal as _, Write};
 use std::path::Path;
 #[cfg(feature = "view")]
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -167,7 +166,7 @@ fn present<P: Puzzle>(
         if !args.flags.json {
             note!("costar: {}", why_not_solved(&solution.record, solution.end));
         }
-        return Ok(ExitCode::from(NOT_SOLVED));
+        return Ok(NOT_SOLVED);
     };
     if args.explain && !args.flags.json {
         explain::print(&mut io::stdout().lock(), solver, solution, style())?;
@@ -266,7 +265,7 @@ fn all<P: Puzzle>(mut solver: Solver<P>, args: &Args, exchange: Option<&GroupExc
             if count == 0 && !stop.load(Ordering::Relaxed) {
                 return Err(anyhow!("standard input holds no instance: expected one a line")).or_input();
             }
-            return Ok(ExitCode::from(worst));
+            return Ok(worst);
         };
         count += 1;
         line.set_prefix(format!("instance {count}: "));

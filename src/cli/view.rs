@@ -8,7 +8,6 @@ use crate::registry::{Entry, Visitor};
 use crate::view::{Playback, page};
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -57,7 +56,7 @@ impl Visitor for &Args {
             }
             None => note!("costar: the solution is wrong: it does not lead to a goal"),
         }
-        Ok(ExitCode::from(NOT_SOLVED))
+        Ok(NOT_SOLVED)
     }
 }
 
