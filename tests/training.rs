@@ -61,11 +61,11 @@ fn options(out: &Path, samples: u64) -> TrainOptions {
     TrainOptions { samples: Some(samples), out: Some(out.to_owned()), ..TrainOptions::default() }
 }
 
-fn start(plan: TrainPlan, options: &TrainOptions) -> costar::Result<Training<Cube3>> {
+fn start(plan: TrainPlan, options: &TrainOptions) -> costar::Result<Training> {
     Training::at(Position::start(plan), None, Arc::new(Cube3), walks(), options, Device::CPU)
 }
 
-fn fresh(out: &Path, samples: u64, rate: f64) -> Training<Cube3> {
+fn fresh(out: &Path, samples: u64, rate: f64) -> Training {
     set_cpu_threads(1); // the tests run in parallel
     start(plan(rate), &options(out, samples)).expect("a training")
 }
@@ -74,17 +74,17 @@ fn newest(out: &Path) -> PathBuf {
     newest_checkpoint(out).expect("the folder can be read").expect("there is a checkpoint")
 }
 
-fn resume_at(position: Position, folder: &Path, options: &TrainOptions) -> costar::Result<Training<Cube3>> {
+fn resume_at(position: Position, folder: &Path, options: &TrainOptions) -> costar::Result<Training> {
     Training::at(position, Some(folder), Arc::new(Cube3), walks(), options, Device::CPU)
 }
 
-fn resume(out: &Path, samples: u64) -> costar::Result<Training<Cube3>> {
+fn resume(out: &Path, samples: u64) -> costar::Result<Training> {
     let folder = newest(out);
     resume_at(checkpoint::read(&folder)?, &folder, &options(out, samples))
 }
 
 /// Runs a training for a number of optimizer steps, then stops it.
-fn run_for(training: Training<Cube3>, steps: u64) -> Ended {
+fn run_for(training: Training, steps: u64) -> Ended {
     let stop = AtomicBool::new(false);
     let mut left = steps;
     let mut watch = |event: &Event<'_>| {
@@ -296,7 +296,7 @@ fn a_run_keeps_what_may_change_until_it_is_changed() {
         let position = checkpoint::read(&newest(out)).expect("a position");
         (position.checkpoint_every, position.snapshot_every, position.tensorboard)
     };
-    let train = |training: costar::Result<Training<Cube3>>| {
+    let train = |training: costar::Result<Training>| {
         training.expect("a training").run(&AtomicBool::new(false), &mut |_| ()).expect("it trains")
     };
     let (every, board) = (Interval::Samples(640), out.join("board"));
@@ -374,7 +374,7 @@ fn a_stopped_run_is_finished_with_a_short_decay() {
 
 /// Checks that a run of 100 batches ends with the same bits whether it is stopped or not; `begin` opens it, fresh or from
 /// a checkpoint.
-fn resumes_to_the_same_bits(begin: impl Fn(&Path, Option<&Path>) -> Training<Cube3>) {
+fn resumes_to_the_same_bits(begin: impl Fn(&Path, Option<&Path>) -> Training) {
     let folder = tempfile::tempdir().expect("a folder");
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     for out in [&whole, &parts] {
@@ -390,7 +390,7 @@ fn resumes_to_the_same_bits(begin: impl Fn(&Path, Option<&Path>) -> Training<Cub
 }
 
 /// A training of 100 batches, fresh or from a checkpoint with the same plan.
-fn begin(samples: Arc<dyn Samples>, plan: TrainPlan, out: &Path, from: Option<&Path>) -> Training<Cube3> {
+fn begin(samples: Arc<dyn Samples>, plan: TrainPlan, out: &Path, from: Option<&Path>) -> Training {
     set_cpu_threads(1);
     let position = match from {
         None => Position::start(plan),

@@ -14,7 +14,7 @@ use crate::report::TensorBoard;
 use crate::report::run_folder::{MODEL, newest_checkpoint};
 use crate::solver::models;
 use crate::train::plan::SamplerKind;
-use crate::train::{Ended, Event, TrainOptions, Training, checkpoint, show_predictions};
+use crate::train::{Ended, Event, TrainOptions, Trainable, Training, checkpoint, show_predictions};
 use anyhow::Context as _;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -78,10 +78,17 @@ impl Visitor for Train {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
+        self.run(&entry, &|run| example(&entry, run))
+    }
+}
+
+impl Train {
+    /// Trains; `example` is a command that solves an instance with the model of a run. Not generic: it is compiled once.
+    fn run(self, puzzle: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {
         let Train { args: Args { device: choice, mut options, .. }, group, stop } = self;
         let device = Device::resolve(choice).or_input()?;
         device.log_choice(choice);
-        let out = options.folder(&entry.puzzle().name()).or_input()?;
+        let out = options.folder(&puzzle.puzzle().name()).or_input()?;
         options.out = Some(out.clone());
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
         if options.resume && is_first && !out.is_dir() {
@@ -94,8 +101,8 @@ impl Visitor for Train {
         options.resume |= round.is_some_and(|round| round.was_opened(&out));
         let resumes = options.resume && newest_checkpoint(&out).or_input()?.is_some();
         let training = match &group {
-            None => Training::open(&entry, &options, device, &stop),
-            Some(group) => Training::open_together(&entry, &options, device, Arc::clone(group), &stop),
+            None => Training::open(puzzle, &options, device, &stop),
+            Some(group) => Training::open_together(puzzle, &options, device, Arc::clone(group), &stop),
         };
         let training = training.or_input()?;
         if !is_first {
@@ -150,7 +157,7 @@ impl Visitor for Train {
         match ended? {
             Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
             Ended::Finished | Ended::NothingLeft => {
-                note!("costar: done; solve with it: {}", example(&entry, &quoted(&out)));
+                note!("costar: done; solve with it: {}", example(&quoted(&out)));
             }
         }
         Ok(SUCCESS)
@@ -176,7 +183,7 @@ fn while_watching<T>(stop: &AtomicBool, say: impl Fn() + Send, work: impl FnOnce
 }
 
 /// Prints the settings and the size of the run.
-fn describe<P: Puzzle>(training: &Training<P>, resumes: bool, device: Device) {
+fn describe(training: &Training, resumes: bool, device: Device) {
     let (plan, ranks, samples) = (training.plan(), training.ranks(), grouped(training.samples()));
     let network = &plan.network;
     note!(

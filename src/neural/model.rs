@@ -12,7 +12,7 @@ use crate::files::write_synced;
 use crate::memory;
 use crate::puzzle::cube_n::{CubeN, Metric};
 use crate::puzzle::permutation::Description;
-use crate::puzzle::{Encoding, Puzzle};
+use crate::puzzle::{Encoding, Learnable};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -109,7 +109,7 @@ impl ModelConfig {
     ///
     /// # Errors
     /// Names the difference.
-    pub fn check_init<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
+    pub fn check_init(&self, puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
         let name = puzzle.name();
         if self.puzzle == name && has_rules_of(puzzle, folder)? {
             return self.check_inputs(puzzle, folder);
@@ -128,7 +128,7 @@ impl ModelConfig {
     ///
     /// # Errors
     /// Names the difference.
-    pub fn check_puzzle<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
+    pub fn check_puzzle(&self, puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
         let name = puzzle.name();
         ensure!(
             serves(&self.puzzle, &name),
@@ -141,7 +141,7 @@ impl ModelConfig {
     }
 
     /// Refuses a model for this puzzle that reads another encoding, or has another number of moves.
-    fn check_inputs<P: Puzzle>(&self, puzzle: &P, folder: &Path) -> Result<()> {
+    fn check_inputs(&self, puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
         let (name, encoding, moves) = (puzzle.name(), puzzle.encoding(), puzzle.move_count());
         for (what, own, expected) in [
             ("cells", self.encoding.cells, encoding.cells),
@@ -186,7 +186,7 @@ pub fn serves(trained_for: &str, puzzle: &str) -> bool {
 ///
 /// # Errors
 /// If the rules differ, or the file beside the model is no puzzle.
-pub fn check_rules<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<()> {
+pub fn check_rules(puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
     ensure!(
         has_rules_of(puzzle, folder)?,
         "the model in {} is for a puzzle {} with other rules, those of its {PUZZLE}: give yours another name, or take that file",
@@ -197,7 +197,7 @@ pub fn check_rules<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<()> {
 }
 
 /// Whether a puzzle has the rules of the file beside a model; true where there is none, unless costar has a cube of that name.
-fn has_rules_of<P: Puzzle>(puzzle: &P, folder: &Path) -> Result<bool> {
+fn has_rules_of(puzzle: &dyn Learnable, folder: &Path) -> Result<bool> {
     let file = folder.join(PUZZLE);
     let Some(rules) = puzzle.rules_crc32() else { return Ok(true) };
     if !file.is_file() {
@@ -224,7 +224,7 @@ impl Model {
     /// # Errors
     /// If a file is missing, damaged or foreign (names the file and the tensor), the model is for another puzzle or encoding,
     /// the precision is not available here, or the device fails.
-    pub fn read<P: Puzzle>(folder: &Path, puzzle: &P, device: Device, precision: Option<Precision>) -> Result<Model> {
+    pub fn read(folder: &Path, puzzle: &dyn Learnable, device: Device, precision: Option<Precision>) -> Result<Model> {
         memory::keep_freed();
         let config = ModelConfig::read(folder)?;
         let precision = precision.unwrap_or(config.network.kind.fastest_precision(device));

@@ -6,15 +6,13 @@
 //! Rank 0 alone holds the folder's lock, and writes metrics and checkpoints. The others receive the state that it has read.
 
 use super::checkpoint::Position;
-use super::{TrainOptions, Training, targets};
+use super::{TrainOptions, Trainable, Training};
 use crate::distributed::Group;
 use crate::error::{Context, Result, ensure_setting};
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Sums;
 use crate::neural::model::WEIGHTS;
-use crate::puzzle::Puzzle;
-use crate::registry::Entry;
 use crate::sampler::DeviceBatch;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -29,13 +27,13 @@ pub struct RankSpan {
     pub ranks: u64,
 }
 
-impl<P: Puzzle> Training<P> {
+impl Training {
     /// Opens a run that all ranks of a group train together: rank 0 as [`Training::open`], the others with its state.
     ///
     /// # Errors
     /// Those of [`Training::open`]; if a rank has failed or died.
     pub fn open_together(
-        entry: &Entry<P>,
+        entry: &dyn Trainable,
         options: &TrainOptions,
         device: Device,
         group: Arc<Group>,
@@ -64,9 +62,9 @@ impl<P: Puzzle> Training<P> {
             return Ok(training);
         }
         let position: Position = group.share("position", None)?;
-        let puzzle = Arc::clone(entry.puzzle());
+        let puzzle = entry.puzzle();
         position.plan.check_memory(&puzzle.encoding(), device, memory::available())?;
-        let samples = targets::samples(entry, &position.plan, stop)?;
+        let samples = entry.samples(&position.plan, stop)?;
         let mut training = Training::new(position, puzzle, samples, options, device)?;
         group.barrier("opened")?; // the ranks may take different times
         training.learner.take_state(&group.broadcast(Vec::new())?)?;

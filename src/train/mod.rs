@@ -23,6 +23,7 @@
 //! use costar::neural::device::Device;
 //! use costar::neural::network::NetworkKind;
 //! use costar::puzzle::tiles::Puzzle8;
+//! use costar::registry::Entry;
 //! use costar::train::{Ended, TrainOptions, Training};
 //! use std::sync::atomic::{AtomicBool, Ordering};
 //!
@@ -38,7 +39,7 @@
 //!     ..TrainOptions::default()
 //! };
 //! let stop = AtomicBool::new(false);
-//! let training = Training::open(&Puzzle8::default().into(), &options, Device::CPU, &stop)?;
+//! let training = Training::open(&Entry::from(Puzzle8::default()), &options, Device::CPU, &stop)?;
 //! assert_eq!(training.run(&stop, &mut |_| ())?, Ended::Finished);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -60,7 +61,7 @@ use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Learner;
 use crate::neural::model::{ModelConfig, check_rules};
-use crate::puzzle::Puzzle;
+use crate::puzzle::{Learnable, Puzzle};
 use crate::registry::Entry;
 use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use crate::report::{Metrics, Prediction};
@@ -118,8 +119,8 @@ pub enum Event<'a> {
 }
 
 /// A training that can run, on a device and in a folder of its own.
-pub struct Training<P: Puzzle> {
-    puzzle: Arc<P>,
+pub struct Training {
+    puzzle: Arc<dyn Learnable>,
     samples: Arc<dyn Samples>,
     out: PathBuf,
     tensorboard: Option<PathBuf>,
@@ -135,31 +136,75 @@ pub struct Training<P: Puzzle> {
     _lock: Option<fs::File>,
 }
 
-impl<P: Puzzle> Training<P> {
+/// A puzzle that a network can be trained for: any [`Entry`].
+pub trait Trainable {
+    /// The puzzle.
+    fn puzzle(&self) -> Arc<dyn Learnable>;
+
+    /// The facts that a plan is resolved by.
+    ///
+    /// # Errors
+    /// If the puzzle has no samples, or the model to begin with cannot be read.
+    fn facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts>;
+
+    /// Samples as a plan asks for them, without exact costs once `stop` is set.
+    ///
+    /// # Errors
+    /// If the puzzle has no such samples, or the perimeter does not fit into memory.
+    fn samples(&self, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>>;
+}
+
+impl<P: Puzzle> Trainable for Entry<P> {
+    fn puzzle(&self) -> Arc<dyn Learnable> {
+        Arc::clone(self.puzzle()) as _
+    }
+
+    fn facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts> {
+        let puzzle = self.puzzle();
+        let encoding = puzzle.encoding();
+        Ok(TrainFacts {
+            puzzle: puzzle.name(),
+            moves: puzzle.move_count(),
+            inputs: encoding.symbols * (encoding.cells - encoding.fixed.len()),
+            walks: self.reverse().is_some(),
+            has_move_table: puzzle.move_table().is_some(),
+            default_depth: self.samples()?.default_depth,
+            cached_perimeter: self.cached_perimeter(perimeter_bytes::<P>()),
+            device,
+            init: options.init_network()?,
+        })
+    }
+
+    fn samples(&self, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>> {
+        targets::samples(self, plan, stop)
+    }
+}
+
+impl Training {
     /// Opens a run: a new one, or with [`TrainOptions::resume`] the one in the folder, with its own settings. Ends soon once
     /// `stop` is set.
     ///
     /// # Errors
     /// If an option is refused, or differs from the resumed run's. If the folder holds something else, or a checkpoint is
     /// damaged.
-    pub fn open(entry: &Entry<P>, options: &TrainOptions, device: Device, stop: &AtomicBool) -> Result<Self> {
+    pub fn open(entry: &dyn Trainable, options: &TrainOptions, device: Device, stop: &AtomicBool) -> Result<Self> {
         let mut training = Training::open_folder(entry, options, device, stop)?;
         training.note_ranks();
         Ok(training)
     }
 
-    fn open_folder(entry: &Entry<P>, options: &TrainOptions, device: Device, stop: &AtomicBool) -> Result<Self> {
+    fn open_folder(entry: &dyn Trainable, options: &TrainOptions, device: Device, stop: &AtomicBool) -> Result<Self> {
         let opened = Instant::now();
-        let puzzle = Arc::clone(entry.puzzle());
+        let puzzle = entry.puzzle();
         let out = options.folder(&puzzle.name())?;
         folder::check(&out)?;
         let _waiting = Waiting::during(format!("opening the run in {}", out.display()));
         let checkpoint = if options.resume { newest_checkpoint(&out)? } else { None };
         let (position, samples, lock) = match &checkpoint {
             None => {
-                let plan = resolve(options, &facts(entry, options, device)?)?;
+                let plan = resolve(options, &entry.facts(options, device)?)?;
                 plan.check_memory(&puzzle.encoding(), device, memory::available())?;
-                let samples = targets::samples(entry, &plan, stop)?;
+                let samples = entry.samples(&plan, stop)?;
                 (Position::start(plan), samples, claim(&out, options.resume)?)
             }
             Some(checkpoint) => {
@@ -167,7 +212,7 @@ impl<P: Puzzle> Training<P> {
                 let position = checkpoint::read(checkpoint)?;
                 position.plan.check_resume(&puzzle.name(), options)?;
                 check_rules(&*puzzle, &checkpoint.join(MODEL))?;
-                let samples = targets::samples(entry, &position.plan, stop)?;
+                let samples = entry.samples(&position.plan, stop)?;
                 (position, samples, lock)
             }
         };
@@ -195,7 +240,7 @@ impl<P: Puzzle> Training<P> {
     pub fn at(
         position: Position,
         checkpoint: Option<&Path>,
-        puzzle: Arc<P>,
+        puzzle: Arc<dyn Learnable>,
         samples: Arc<dyn Samples>,
         options: &TrainOptions,
         device: Device,
@@ -214,7 +259,7 @@ impl<P: Puzzle> Training<P> {
 
     fn new(
         position: Position,
-        puzzle: Arc<P>,
+        puzzle: Arc<dyn Learnable>,
         samples: Arc<dyn Samples>,
         options: &TrainOptions,
         device: Device,
@@ -343,7 +388,7 @@ impl<P: Puzzle> Training<P> {
         match batches {
             Batches::Host(batches) => {
                 let mut batch = batches.next().ok_or_else(|| Error::Bug("a sampling thread has ended".into()))?;
-                self.position.plan.labels.target::<P>().label(&mut self.learner, &mut batch)?;
+                self.position.plan.labels.target().label(&mut self.learner, &mut batch)?;
                 self.learner.upload(&batch)
             }
             Batches::Device(walks) => self.learner.next_batch(walks),
@@ -366,22 +411,7 @@ fn perimeter_bytes<P: Puzzle>() -> u64 {
     Perimeter::<P::State>::memory_budget(memory::available())
 }
 
-fn facts<P: Puzzle>(entry: &Entry<P>, options: &TrainOptions, device: Device) -> Result<TrainFacts> {
-    let encoding = entry.puzzle().encoding();
-    Ok(TrainFacts {
-        puzzle: entry.puzzle().name(),
-        moves: entry.puzzle().move_count(),
-        inputs: encoding.symbols * (encoding.cells - encoding.fixed.len()),
-        walks: entry.reverse().is_some(),
-        has_move_table: entry.puzzle().move_table().is_some(),
-        default_depth: entry.samples()?.default_depth,
-        cached_perimeter: entry.cached_perimeter(perimeter_bytes::<P>()),
-        device,
-        init: options.init_network()?,
-    })
-}
-
-fn new_learner<P: Puzzle>(puzzle: &P, plan: &TrainPlan, device: Device) -> Result<Learner> {
+fn new_learner(puzzle: &dyn Learnable, plan: &TrainPlan, device: Device) -> Result<Learner> {
     let (network, decay, seed) = (plan.network.clone(), plan.weight_decay, plan.seed);
     let fresh = || Learner::fresh(network, &puzzle.encoding(), device, plan.precision, decay, seed);
     let learner = device.run(fresh)?.map_err(|error| SettingError::new("net", error.0))?;

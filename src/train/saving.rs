@@ -5,7 +5,6 @@ use super::{Event, Training, checkpoint};
 use crate::error::{Context, Error, Result};
 use crate::files::{create_folder_whole, write_synced};
 use crate::neural::model::{ModelConfig, PUZZLE};
-use crate::puzzle::Puzzle;
 use crate::quantity::{Roughly, grouped};
 use crate::report::run_folder::newest_checkpoint;
 use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS};
@@ -25,7 +24,7 @@ const MAX_DEPTHS: u32 = 64;
 
 type Watch<'a> = &'a mut dyn FnMut(&Event<'_>);
 
-impl<P: Puzzle> Training<P> {
+impl Training {
     /// Saves a checkpoint or a snapshot, or reports metrics, where one is due.
     pub(super) fn save_or_report(&mut self, clock: &mut Clock, watch: Watch<'_>) -> Result<()> {
         if self.snapshot_due() || clock.checkpoint_due(self.position.checkpoint_every, self.samples()) {

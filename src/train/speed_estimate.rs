@@ -5,7 +5,6 @@ use super::{Training, new_learner};
 use crate::error::Result;
 use crate::neural::benchmark::product_rate;
 use crate::neural::learner::Learner;
-use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
 use crate::sampler::Batch;
 use crate::waiting::Waiting;
@@ -18,7 +17,7 @@ const MAX_SECONDS: f64 = 2.0;
 /// Samples of the smallest batch that is measured.
 const MIN_BATCH: usize = 4;
 
-impl<P: Puzzle> Training<P> {
+impl Training {
     /// Samples a second on this device, measured on a copy of the network for some seconds. Where a whole step takes long,
     /// it is extrapolated from smaller batches, the smallest of which gives the fixed cost of a step. `None` if `stop` is
     /// set before it is known. Logs the speed of each part of a step where the log takes details.
@@ -70,7 +69,7 @@ impl<P: Puzzle> Training<P> {
         let mut step = |batch: &Batch| -> Result<f64> {
             let started = Instant::now();
             let mut batch = batch.clone();
-            labels.target::<P>().label(learner, &mut batch)?;
+            labels.target().label(learner, &mut batch)?;
             learner.step(&batch, 0.0)?;
             learner.losses()?;
             Ok(started.elapsed().as_secs_f64())

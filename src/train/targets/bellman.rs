@@ -1,11 +1,9 @@
 //! Labels come from the network itself: value iteration (Bellman 1957; on a cost-to-go: Agostinelli et al. 2019, Methods).
 
-use super::Target;
+use super::{ExactCosts, Target};
 use crate::error::Result;
 use crate::neural::learner::Learner;
-use crate::puzzle::Puzzle;
-use crate::sampler::{Batch, Walks};
-use crate::search::perimeter::Perimeter;
+use crate::sampler::Batch;
 use serde::{Deserialize, Serialize};
 
 /// A label is the cost of the best child by the target network, a copy that is updated now and then; within the perimeter
@@ -18,13 +16,9 @@ pub struct Bellman {
     pub perimeter: u32,
 }
 
-impl<P: Puzzle> Target<P> for Bellman {
-    fn perimeter(&self) -> Option<u32> {
-        Some(self.perimeter)
-    }
-
-    fn samples(&self, walks: Walks<P>, perimeter: Perimeter<P::State>) -> Walks<P> {
-        walks.with_children(perimeter)
+impl Target for Bellman {
+    fn exact_costs(&self) -> Option<ExactCosts> {
+        Some(ExactCosts { depth: self.perimeter, of_children: true })
     }
 
     fn label(&self, learner: &mut Learner, batch: &mut Batch) -> Result<()> {

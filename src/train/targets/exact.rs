@@ -1,9 +1,6 @@
 //! Labels are exact near the goals.
 
-use super::Target;
-use crate::puzzle::Puzzle;
-use crate::sampler::Walks;
-use crate::search::perimeter::Perimeter;
+use super::{ExactCosts, Target};
 use serde::{Deserialize, Serialize};
 
 /// A label is the distance within the perimeter, and the length of the walk beyond.
@@ -13,12 +10,8 @@ pub struct Exact {
     pub perimeter: u32,
 }
 
-impl<P: Puzzle> Target<P> for Exact {
-    fn perimeter(&self) -> Option<u32> {
-        Some(self.perimeter)
-    }
-
-    fn samples(&self, walks: Walks<P>, perimeter: Perimeter<P::State>) -> Walks<P> {
-        walks.with_exact_labels(perimeter)
+impl Target for Exact {
+    fn exact_costs(&self) -> Option<ExactCosts> {
+        Some(ExactCosts { depth: self.perimeter, of_children: false })
     }
 }

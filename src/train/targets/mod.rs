@@ -7,7 +7,7 @@ use crate::error::{Result, SettingError, ensure_setting};
 use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, Reverse};
-use crate::sampler::{Batch, Samples, Walks};
+use crate::sampler::{Batch, Samples};
 use crate::search::perimeter::{Extent, Perimeter, states_in};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -41,14 +41,11 @@ pub enum Labels {
 }
 
 /// How samples of a puzzle get their labels.
-pub(super) trait Target<P: Puzzle> {
-    /// Depth of the perimeter with exact costs that it needs, in moves; `None` for no perimeter.
-    fn perimeter(&self) -> Option<u32> {
+pub(super) trait Target {
+    /// The exact costs near the goals that it needs, if any.
+    fn exact_costs(&self) -> Option<ExactCosts> {
         None
     }
-
-    /// Makes samples from walks and, where a perimeter is needed, exact costs near the goals.
-    fn samples(&self, walks: Walks<P>, perimeter: Perimeter<P::State>) -> Walks<P>;
 
     /// Labels a batch by the network, before each optimizer step.
     ///
@@ -57,6 +54,14 @@ pub(super) trait Target<P: Puzzle> {
     fn label(&self, _learner: &mut Learner, _batch: &mut Batch) -> Result<()> {
         Ok(())
     }
+}
+
+/// Exact costs near the goals, as labels of samples.
+pub(super) struct ExactCosts {
+    /// Depth of their perimeter, in moves.
+    depth: u32,
+    /// Whether each batch also holds the children of its states, with their exact costs.
+    of_children: bool,
 }
 
 impl Labels {
@@ -78,7 +83,7 @@ impl Labels {
         Ok(labels)
     }
 
-    pub(super) fn target<P: Puzzle>(&self) -> &dyn Target<P> {
+    pub(super) fn target(&self) -> &dyn Target {
         match self {
             Labels::Walks => &walks::WalkLengths,
             Labels::Exact(exact) => exact,
@@ -102,16 +107,13 @@ pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &Atom
         return Ok(own);
     };
     let walks = reverse.walks(entry.puzzle()).with_walk_samples(walk_samples).with_sparse_states(sparse_states)?;
-    let target = labels.target();
-    let perimeter = match target.perimeter() {
-        Some(depth) => exact_costs(reverse, entry.puzzle(), depth, stop)?,
-        None => Perimeter::none(),
-    };
-    Ok(Arc::new(target.samples(walks, perimeter)))
+    let Some(ExactCosts { depth, of_children }) = labels.target().exact_costs() else { return Ok(Arc::new(walks)) };
+    let perimeter = perimeter(reverse, entry.puzzle(), depth, stop)?;
+    Ok(Arc::new(if of_children { walks.with_children(perimeter) } else { walks.with_exact_labels(perimeter) }))
 }
 
 /// A perimeter of exactly this depth, or of the whole puzzle: from the cache, or made for this process alone.
-fn exact_costs<P: Puzzle>(
+fn perimeter<P: Puzzle>(
     reverse: &dyn Reverse<P>,
     puzzle: &P,
     depth: u32,
