@@ -11,7 +11,7 @@ use crate::search::exchange::Exchange;
 use crate::search::limits::Interrupt;
 use crate::search::nodes::NodeId;
 use crate::tensors::operations::AsyncDownload;
-use crate::tensors::{caught, host_numbers, host_values, no_grad};
+use crate::tensors::{caught, host_numbers, host_values, is_out_of_memory, no_grad};
 use serde::{Deserialize, Serialize};
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
@@ -209,8 +209,20 @@ impl DeviceLayers<'_> {
     /// Chooses the children that are worth an evaluation, of at most `budget`. All ranks must call it.
     ///
     /// # Errors
-    /// If the device or the exchange fails.
+    /// If the device or the exchange fails. Where memory is short, names a width that would fit.
     pub(in crate::search) fn choose(&mut self, budget: u64) -> Result<Chosen, HeuristicError> {
+        let chosen = self.try_choose(budget);
+        chosen.map_err(|error| {
+            // Hashing the children takes the most memory.
+            let fits = |&width: &i64| {
+                let rows = self.rows.narrow(0, 0, width);
+                caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows)))).is_ok()
+            };
+            too_wide(error, self.rows.size()[0], fits)
+        })
+    }
+
+    fn try_choose(&mut self, budget: u64) -> Result<Chosen, HeuristicError> {
         on_device(|| {
             let Weights { n, candidates, .. } = self.weights;
             self.laps.restart();
@@ -430,11 +442,35 @@ impl DeviceLayers<'_> {
     }
 }
 
+/// Adds a width that would fit to the error of a layer that was too wide for the device's memory: a half, a quarter … of it.
+fn too_wide(error: HeuristicError, width: i64, fits: impl Fn(&i64) -> bool) -> HeuristicError {
+    let mut halves = std::iter::successors(Some(width / 2), |width| Some(width / 2)).take_while(|&width| width > 0);
+    match is_out_of_memory(&error.0).then(|| halves.find(fits)).flatten() {
+        Some(fitting) => HeuristicError(format!("{}; a layer has {width} states, and {fitting} would fit", error.0)),
+        None => error,
+    }
+}
+
 /// All chunks as one tensor; without any, an empty one like another.
 fn joined(mut chunks: Vec<Tensor>, like: &Tensor) -> Tensor {
     match chunks.len() {
         0 => like.narrow(0, 0, 0),
         1 => chunks.swap_remove(0),
         _ => Tensor::cat(&chunks, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_without_memory_is_refused_with_a_width_that_fits() {
+        let short = || HeuristicError("too little memory (CUDA out of memory. Tried to allocate 20.00 GiB)".into());
+        let refusal = too_wide(short(), 1 << 20, |&width| width <= 300_000).0;
+        assert!(refusal.ends_with("GiB); a layer has 1048576 states, and 262144 would fit"), "{refusal}");
+        assert_eq!(too_wide(short(), 1 << 20, |_| false).0, short().0);
+        let other = HeuristicError("CUDA error: device-side assert triggered".into());
+        assert_eq!(too_wide(other.clone(), 1 << 20, |_| true).0, other.0);
     }
 }
