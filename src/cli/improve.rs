@@ -219,39 +219,12 @@ impl<P: Puzzle> Shared<'_, P> {
 
     /// The instances with the shortest of their known solutions, and the file that they are written to.
     fn read<'a>(&self, args: &'a Args) -> Result<(Vec<Known<P::State>>, Output<'a>)> {
-        let is_same =
-            fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
-        ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
         contest::check_names(self.puzzle)?;
-        let bytes = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
         let name = args.instances.display();
         let table = Table::of_instances(&bytes(&args.instances)?).with_context(|| name.to_string())?;
         let (table, contest) = table
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
-        // The solutions of each row, with their files.
-        let (mut rows, mut solutions): (Vec<[String; 3]>, Vec<Vec<_>>) = (Vec::new(), Vec::new());
-        let mut places: HashMap<String, usize> = HashMap::new();
-        let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
-        let count = |solution: &str| solution.split(['.', ' ']).count();
-        for path in [&args.solutions].into_iter().chain(args.out.is_file().then_some(&args.out)) {
-            for row in Contest::read_submission(&bytes(path)?).with_context(|| path.display().to_string())? {
-                let [id, _, solution] = row.clone();
-                let place = *places.entry(id).or_insert_with(|| {
-                    rows.push(row);
-                    solutions.push(Vec::new());
-                    solutions.len() - 1
-                });
-                if is_unsolved(&solution) {
-                    continue;
-                }
-                // An instance that is not in the table keeps the shorter row of both files.
-                let known = &mut rows[place][2];
-                if is_unsolved(known) || count(&solution) < count(known) {
-                    known.clone_from(&solution);
-                }
-                solutions[place].push((path, solution));
-            }
-        }
+        let Solutions { mut rows, of_rows, places } = Solutions::read(args)?;
         let mut known = Vec::new();
         let mut ids = HashSet::new();
         for TableInstance { line, id, text, wildcards } in table.instances(contest).with_context(|| name.to_string())? {
@@ -261,7 +234,7 @@ impl<P: Puzzle> Shared<'_, P> {
             rows[row][1].clone_from(&text);
             let mut instance = Known { row, text, start, moves: Vec::new(), wildcards };
             let mut shortest: Option<Vec<Move>> = None;
-            for (path, solution) in &solutions[row] {
+            for (path, solution) in &of_rows[row] {
                 let in_file = || format!("the solution of {id} in {}", path.display());
                 let moves = contest::parse_path(self.puzzle, &instance.text, solution).with_context(in_file)?;
                 let solves = replay(self.puzzle, &start, &moves).is_ok_and(|(end, _)| self.is_solved(&instance)(&end));
@@ -278,6 +251,51 @@ impl<P: Puzzle> Shared<'_, P> {
         let path = args.solutions.display();
         ensure!(!known.is_empty(), "{path} has no solution of an instance in {name}: are the ids those of the table?");
         Ok((known, Output { path: &args.out, contest, rows, written: Instant::now(), is_stale: true }))
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The known solutions of both files.
+struct Solutions<'a> {
+    /// Id, state and moves of each instance, in the table or not.
+    rows: Vec<[String; 3]>,
+    /// The solutions of each row, with their files.
+    of_rows: Vec<Vec<(&'a Path, String)>>,
+    /// The row of each id.
+    places: HashMap<String, usize>,
+}
+
+impl<'a> Solutions<'a> {
+    fn read(args: &'a Args) -> Result<Self> {
+        let is_same =
+            fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
+        ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
+        let mut all = Solutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
+        let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
+        let count = |solution: &str| solution.split(['.', ' ']).count();
+        for path in [&args.solutions].into_iter().chain(args.out.is_file().then_some(&args.out)) {
+            for row in Contest::read_submission(&bytes(path)?).with_context(|| path.display().to_string())? {
+                let [id, _, solution] = row.clone();
+                let place = *all.places.entry(id).or_insert_with(|| {
+                    all.rows.push(row);
+                    all.of_rows.push(Vec::new());
+                    all.of_rows.len() - 1
+                });
+                if is_unsolved(&solution) {
+                    continue;
+                }
+                // An instance that is not in the table keeps the shorter row of both files.
+                let known = &mut all.rows[place][2];
+                if is_unsolved(known) || count(&solution) < count(known) {
+                    known.clone_from(&solution);
+                }
+                all.of_rows[place].push((path, solution));
+            }
+        }
+        Ok(all)
     }
 }
 

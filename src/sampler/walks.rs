@@ -89,21 +89,20 @@ impl<P: Puzzle> Walks<P> {
     /// Writes one sample per depth. The depths are dealt in order to as few walks as the limits allow, so that those of a
     /// walk are far apart; a walk that ends early at a dead end gives the rest of its samples there.
     fn fill_with(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch, states: &mut [P::State]) {
-        let mut order: Vec<usize> = (0..depths.len()).collect();
+        let mut order: Vec<(u32, usize)> = depths.iter().copied().zip(0..).collect();
         let walks = if self.walk_samples == 1 {
             depths.len() // in the order of the depths
         } else {
-            order.sort_by_key(|&i| depths[i]);
-            let is_apart =
-                |walks: &usize| order.windows(walks + 1).all(|w| depths[w[*walks]] - depths[w[0]] >= MIN_APART);
+            order.sort_unstable();
+            let is_apart = |walks: &usize| order.windows(walks + 1).all(|w| w[*walks].0 - w[0].0 >= MIN_APART);
             (depths.len().div_ceil(self.walk_samples)..depths.len()).find(is_apart).unwrap_or(depths.len())
         };
         for first in 0..walks {
             let state = self.goals[below(generator, self.goals.len())];
             let excluded = Excluded::Detours(&self.pruning);
             let mut walker = Walker { puzzle: &*self.puzzle, state, made: Vec::new(), excluded };
-            for &i in order[first..].iter().step_by(walks) {
-                while walker.made.len() < depths[i] as usize && walker.step(generator).is_some() {}
+            for &(depth, i) in order[first..].iter().step_by(walks) {
+                while walker.made.len() < depth as usize && walker.step(generator).is_some() {}
                 self.write(i, walker.state, &walker.made, batch);
                 states[i] = walker.state;
             }

@@ -366,7 +366,7 @@ impl<P: Puzzle> ProofRun<'_, P> {
     }
 
     /// Sorts the roots by their estimates.
-    fn order(&mut self, roots: &mut [Root<P::State>], control: &mut Control<'_>) -> Result<(), Interrupt> {
+    fn order(&mut self, roots: &mut Vec<Root<P::State>>, control: &mut Control<'_>) -> Result<(), Interrupt> {
         let Some(heuristic) = &mut self.heuristic else { return Ok(()) };
         let mut values = Vec::with_capacity(roots.len());
         let states: Vec<P::State> = roots.iter().map(|root| root.state).collect();
@@ -382,8 +382,10 @@ impl<P: Puzzle> ProofRun<'_, P> {
             values.extend(estimates.values);
         }
         drop(queue);
-        // Until now, a root stands at its index.
-        roots.sort_by(|a, b| values[a.index as usize].total_cmp(&values[b.index as usize]));
+        // Until now, a root stands at its index. Values are never negative, so their bits have their order.
+        let mut order: Vec<(u32, usize)> = values.iter().map(|value| (value + 0.0).to_bits()).zip(0..).collect();
+        order.sort_unstable();
+        *roots = order.into_iter().map(|(_, i)| roots[i]).collect();
         Ok(())
     }
 

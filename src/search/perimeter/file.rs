@@ -112,45 +112,68 @@ pub struct PerimeterFile {
 pub struct PerimeterFolder<'a, P: Puzzle> {
     puzzle: &'a P,
     symmetries: Arc<dyn Symmetries<P::State>>,
-    folder: Option<PathBuf>,
+    files: PerimeterFiles,
 }
 
 impl<'a, P: Reversible> PerimeterFolder<'a, P> {
     /// The perimeters in a folder, by default [`cache::folder`]; `None` for a puzzle without known symmetries.
     pub fn new(puzzle: &'a P, folder: Option<PathBuf>) -> Option<Self> {
-        Some(PerimeterFolder { puzzle, symmetries: puzzle.symmetries()?, folder: folder.or_else(cache::folder) })
+        let symmetries = puzzle.symmetries()?;
+        let moves: Vec<Move> = (0..puzzle.move_count() as Move).collect();
+        let identity = Identity {
+            puzzle: puzzle.name(),
+            moves: move_names(puzzle, &moves).join(" "),
+            rules: rules(puzzle),
+            symmetries: symmetries.count(),
+            symmetry_version: symmetries.version(),
+        };
+        let files = PerimeterFiles { identity, folder: folder.or_else(cache::folder) };
+        Some(PerimeterFolder { puzzle, symmetries, files })
     }
 
+    /// The layers of a file within `depth`; `None` if they take more than `bytes`, or the log says why the file is not used.
+    fn read(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
+        let table = self.files.read_or_log(file, depth, bytes)?;
+        Some(Perimeter::from_classes(self.puzzle, Arc::clone(&self.symmetries), table))
+    }
+}
+
+/// The files of a puzzle in a cache folder. Not generic: compiled once.
+struct PerimeterFiles {
+    identity: Identity,
+    folder: Option<PathBuf>,
+}
+
+impl PerimeterFiles {
     /// The parts of a file's name before and after the depth.
     fn affixes(&self) -> [String; 2] {
-        let name = self.puzzle.name();
-        let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let prefix = format!("perimeter-{plain}-{:08x}-depth", rules(self.puzzle));
-        [prefix, format!("-symmetries{}.bin", self.symmetries.version())]
+        let Identity { puzzle, rules, symmetry_version, .. } = &self.identity;
+        let plain: String = puzzle.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        [format!("perimeter-{plain}-{rules:08x}-depth"), format!("-symmetries{symmetry_version}.bin")]
     }
 
-    fn identity(&self) -> Identity {
-        let moves: Vec<Move> = (0..self.puzzle.move_count() as Move).collect();
-        Identity {
-            puzzle: self.puzzle.name(),
-            moves: move_names(self.puzzle, &moves).join(" "),
-            rules: rules(self.puzzle),
-            symmetries: self.symmetries.count(),
-            symmetry_version: self.symmetries.version(),
-        }
-    }
-
-    fn write(&self, folder: &Path, perimeter: &Perimeter<P::State>) -> Result<PathBuf> {
-        let Some(table) = perimeter.classes() else {
-            return Err(Error::Bug("a perimeter by states is not kept".into()));
+    /// All files, the deepest first.
+    fn all(&self) -> Vec<PerimeterFile> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let [prefix, suffix] = self.affixes();
+        let file = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let depth = name.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?.parse().ok()?;
+            Some(PerimeterFile { depth, path: entry.path(), bytes: entry.metadata().ok()?.len() })
         };
+        let mut files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(file).collect();
+        files.sort_by_key(|file| std::cmp::Reverse(file.depth));
+        files
+    }
+
+    fn write(&self, folder: &Path, table: &ClassTable) -> Result<PathBuf> {
         let layer = |(layer, &count): (&Layer, &Count)| LayerHeader {
             count,
             lines: layer.lines.len(),
             crc32: checksums(&layer.lines),
         };
         let header = Header {
-            identity: self.identity(),
+            identity: self.identity.clone(),
             depth: table.depth(),
             whole: table.whole,
             by_parity: table.by_parity,
@@ -170,13 +193,13 @@ impl<'a, P: Reversible> PerimeterFolder<'a, P> {
     }
 
     /// Reads a file's layers within `depth`; `None` if they take more than `bytes`.
-    fn read(&self, path: &Path, depth: u32, bytes: u64) -> Result<Option<Perimeter<P::State>>> {
+    fn read(&self, path: &Path, depth: u32, bytes: u64) -> Result<Option<ClassTable>> {
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.with_context(|| format!("cannot open {}", path.display()))?,
         };
         let (header, start) = read_header(&file)?;
-        let is_same = header.identity == self.identity() && header.layers.len() == header.depth as usize + 1;
+        let is_same = header.identity == self.identity && header.layers.len() == header.depth as usize + 1;
         ensure!(is_same, "it is of another puzzle or version");
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         let expected = start + header.layers.iter().map(LayerHeader::bytes).sum::<u64>();
@@ -212,11 +235,11 @@ impl<'a, P: Reversible> PerimeterFolder<'a, P> {
             table.layers.push(Layer::from_lines(lines));
             at += layer.bytes();
         }
-        Ok(Some(Perimeter::from_classes(self.puzzle, Arc::clone(&self.symmetries), table)))
+        Ok(Some(table))
     }
 
-    /// Like [`PerimeterFolder::read`], but logs why a file is not used.
-    fn read_or_log(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
+    /// Like [`PerimeterFiles::read`], but logs why a file is not used.
+    fn read_or_log(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<ClassTable> {
         self.read(&file.path, depth, bytes).unwrap_or_else(|error| {
             let path = file.path.display();
             log::warn!("the perimeter {path} is not used, and made again when it is needed: {error}");
@@ -227,16 +250,7 @@ impl<'a, P: Reversible> PerimeterFolder<'a, P> {
 
 impl<P: Reversible> PerimeterStore<P::State> for PerimeterFolder<'_, P> {
     fn files(&self) -> Vec<PerimeterFile> {
-        let Some(folder) = &self.folder else { return Vec::new() };
-        let [prefix, suffix] = self.affixes();
-        let file = |entry: fs::DirEntry| {
-            let name = entry.file_name();
-            let depth = name.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?.parse().ok()?;
-            Some(PerimeterFile { depth, path: entry.path(), bytes: entry.metadata().ok()?.len() })
-        };
-        let mut files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(file).collect();
-        files.sort_by_key(|file| std::cmp::Reverse(file.depth));
-        files
+        self.files.all()
     }
 
     fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
@@ -244,22 +258,25 @@ impl<P: Reversible> PerimeterStore<P::State> for PerimeterFolder<'_, P> {
         // The shallowest file that is deep enough is read soonest.
         let deep_enough = files.iter().rev().filter(|file| file.depth >= depth);
         let others = files.iter().filter(|file| file.depth < depth);
-        deep_enough.chain(others).find_map(|file| self.read_or_log(file, depth, bytes))
+        deep_enough.chain(others).find_map(|file| self.read(file, depth, bytes))
     }
 
     fn make(&self, extent: Extent, stop: &AtomicBool, on_progress: OnProgress<'_>) -> Option<SavedPerimeter<P::State>> {
         let title = format!("the perimeter of {}", self.puzzle.name());
-        let [prefix, _] = self.affixes();
-        let lock = self.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
+        let [prefix, _] = self.files.affixes();
+        let lock = self.files.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
         for file in self.files().into_iter().rev().filter(|file| file.depth >= extent.depth) {
-            if let Some(perimeter) = self.read_or_log(&file, extent.depth, extent.bytes) {
+            if let Some(perimeter) = self.read(&file, extent.depth, extent.bytes) {
                 return Some((perimeter, Ok(file.path)));
             }
         }
         let perimeter = self.make_unsaved(extent, stop, on_progress)?;
         let saved = match lock {
             None => Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into())),
-            Some((folder, lock)) => lock.and_then(|_held| self.write(folder, &perimeter)),
+            Some((folder, lock)) => lock.and_then(|_held| {
+                let of_states = || Error::Bug("a perimeter by states is not kept".into());
+                self.files.write(folder, perimeter.classes().ok_or_else(of_states)?)
+            }),
         };
         Some((perimeter, saved))
     }

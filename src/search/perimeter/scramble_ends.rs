@@ -15,6 +15,7 @@ pub(super) struct EndFinder<'a, S> {
 
 /// Another middle of the same scramble, of which one is enough: `undone`, `instead` and one more move always lead to the
 /// same state as `last`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct OtherMiddle {
     undone: Move,
     instead: Move,
@@ -58,7 +59,7 @@ impl<'a, S> EndFinder<'a, S> {
                 other_middles.extend(instead.map(|&instead| OtherMiddle { undone, instead, last }));
             }
         }
-        other_middles.sort_by_key(|middle| (middle.undone, middle.instead));
+        other_middles.sort_unstable();
         EndFinder { symmetries, moves, other_middles }
     }
 
