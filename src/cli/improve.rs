@@ -219,6 +219,9 @@ impl<P: Puzzle> Shared<'_, P> {
 
     /// The instances with the shortest of their known solutions, and the file that they are written to.
     fn read<'a>(&self, args: &'a Args) -> Result<(Vec<Known<P::State>>, Output<'a>)> {
+        let is_same =
+            fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
+        ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
         contest::check_names(self.puzzle)?;
         let name = args.instances.display();
         let table = Table::of_instances(&bytes(&args.instances)?).with_context(|| name.to_string())?;
@@ -260,7 +263,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>> {
 
 /// The known solutions of both files.
 struct Solutions<'a> {
-    /// Id, state and moves of each instance, in the table or not.
+    /// See [`Output::rows`].
     rows: Vec<[String; 3]>,
     /// The solutions of each row, with their files.
     of_rows: Vec<Vec<(&'a Path, String)>>,
@@ -270,9 +273,6 @@ struct Solutions<'a> {
 
 impl<'a> Solutions<'a> {
     fn read(args: &'a Args) -> Result<Self> {
-        let is_same =
-            fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
-        ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
         let mut all = Solutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
         let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
         let count = |solution: &str| solution.split(['.', ' ']).count();

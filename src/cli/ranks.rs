@@ -13,9 +13,9 @@ use crate::neural::device::use_local_device;
 use crate::report::Record;
 use crate::search::exchange::{self, DeviceBytes, Exchange};
 use crate::waiting::Waiting;
+use std::env;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::{env, process};
 
 /// How far this process has come in joining its group.
 enum GroupState {
@@ -63,7 +63,7 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
     let size = group.size();
     group.when_lost(move || {
         note!("error: rank 0 of {size} no longer answers, so all ranks end");
-        process::exit(1);
+        super::end(1);
     });
     use_local_device(launcher.local_rank);
     memory::divide_among(group.local_size().or_input()?);

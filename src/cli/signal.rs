@@ -15,7 +15,7 @@ static NOTHING_TO_SAVE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 pub fn ends_at_once<T>(work: impl FnOnce() -> T) -> T {
     NOTHING_TO_SAVE.store(true, Ordering::SeqCst);
     if let Some(code) = exit_code() {
-        std::process::exit(code.into());
+        super::end(code);
     }
     let done = work();
     NOTHING_TO_SAVE.store(false, Ordering::SeqCst);

@@ -84,11 +84,11 @@ impl Visitor for Train {
 
 impl Train {
     /// Trains; `example` is a command that solves an instance with the model of a run. Not generic: it is compiled once.
-    fn run(self, puzzle: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {
+    fn run(self, entry: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {
         let Train { args: Args { device: choice, mut options, .. }, group, stop } = self;
         let device = Device::resolve(choice).or_input()?;
         device.log_choice(choice);
-        let out = options.folder(&puzzle.puzzle().name()).or_input()?;
+        let out = options.folder(&entry.learnable().name()).or_input()?;
         options.out = Some(out.clone());
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
         if options.resume && is_first && !out.is_dir() {
@@ -101,8 +101,8 @@ impl Train {
         options.resume |= round.is_some_and(|round| round.was_opened(&out));
         let resumes = options.resume && newest_checkpoint(&out).or_input()?.is_some();
         let training = match &group {
-            None => Training::open(puzzle, &options, device, &stop),
-            Some(group) => Training::open_together(puzzle, &options, device, Arc::clone(group), &stop),
+            None => Training::open(entry, &options, device, &stop),
+            Some(group) => Training::open_together(entry, &options, device, Arc::clone(group), &stop),
         };
         let training = training.or_input()?;
         if !is_first {

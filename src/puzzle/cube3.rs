@@ -31,7 +31,7 @@ pub(super) mod notation;
 pub(super) mod symmetry;
 pub(super) mod turns;
 
-/// The 3×3×3 with 12 moves, the quarter turns, or with 18 moves, the half turns added.
+/// The 3×3×3 with 12 moves, the quarter turns, or with 18 moves, the half turns added; each costs 1, or what its user says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cube3 {
     has_half_turns: bool,
@@ -39,11 +39,11 @@ pub struct Cube3 {
 }
 
 /// The puzzle `cube3`: a turn of a face by 90° costs 1 (the quarter-turn metric).
-#[allow(non_upper_case_globals, reason = "a puzzle without data is written as its type")]
+#[allow(non_upper_case_globals, reason = "it is named like a type")]
 pub const Cube3: Cube3 = Cube3 { has_half_turns: false, costs: None };
 
 /// The puzzle `cube3:htm`: a turn of a face by 90° or 180° costs 1 (the half-turn metric).
-#[allow(non_upper_case_globals, reason = "a puzzle without data is written as its type")]
+#[allow(non_upper_case_globals, reason = "it is named like a type")]
 pub const Cube3HalfTurns: Cube3 = Cube3 { has_half_turns: true, costs: None };
 
 /// A position of the cube.
@@ -160,7 +160,7 @@ const EDGE_FACELETS: [[usize; 2]; 12] = [
 ];
 
 impl Cube3 {
-    /// The cube with other costs of its moves. It has no symmetries: they map moves to moves of other costs.
+    /// The cube with other costs of its moves. It has no symmetries: one may map a move to a move of another cost.
     pub fn with_costs(self, costs: MoveCosts) -> Cube3 {
         Cube3 { costs: Some(costs), ..self }
     }

@@ -34,7 +34,8 @@ pub trait Encode: Rules {
     }
 }
 
-/// What networks and their files need to know of a puzzle, whatever its states are: every puzzle is one.
+/// The part of a puzzle that networks and their files need. It does not depend on the type of the states; every puzzle has
+/// it.
 pub trait Learnable: Send + Sync {
     /// [`Rules::name`].
     fn name(&self) -> String;

@@ -382,10 +382,11 @@ impl<P: Puzzle> ProofRun<'_, P> {
             values.extend(estimates.values);
         }
         drop(queue);
-        // Until now, a root stands at its index. Values are never negative, so their bits have their order.
-        let mut order: Vec<(u32, usize)> = values.iter().map(|value| (value + 0.0).to_bits()).zip(0..).collect();
+        assert_eq!(values.len(), roots.len(), "a heuristic gives each state a value");
+        // Values are never negative, and the sum makes -0 to 0: their bits have their order.
+        let mut order: Vec<(u32, u32)> = values.iter().map(|value| (value + 0.0).to_bits()).zip(0..).collect();
         order.sort_unstable();
-        *roots = order.into_iter().map(|(_, i)| roots[i]).collect();
+        *roots = order.into_iter().map(|(_, i)| roots[i as usize]).collect();
         Ok(())
     }
 

@@ -189,7 +189,7 @@ async fn result(mut search: SubmittedSearch) -> RouteResult {
 
 const NO_RESULT: &str = "the search has ended without a result: this is a bug in costar";
 
-/// The search as server-sent events: `queued`, `started`, `progress`, `answer`, and last `done` or `error`.
+/// The search as server-sent events: `queued`, `started`, `progress`, `incumbent`, and last `done` or `error`.
 fn events(search: SubmittedSearch) -> Sse<impl Stream<Item = Result<sse::Event, Infallible>>> {
     let SubmittedSearch { ahead, events, guard } = search;
     let queued = named("queued", &json!({ "search": format!("{:016x}", guard.number), "ahead": ahead }));
@@ -208,7 +208,7 @@ fn sse_event(event: &Event) -> sse::Event {
     match event {
         Event::Started => named("started", &json!({})),
         Event::Progress(progress) => named("progress", progress),
-        Event::Incumbent(incumbent) => named("answer", incumbent),
+        Event::Incumbent(incumbent) => named("incumbent", incumbent),
         Event::Done(response) => named("done", &**response),
         Event::Failed(why) => named("error", &json!({ "error": why })),
     }

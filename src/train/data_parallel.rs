@@ -62,9 +62,9 @@ impl Training {
             return Ok(training);
         }
         let position: Position = group.share("position", None)?;
-        let puzzle = entry.puzzle();
+        let puzzle = entry.learnable();
         position.plan.check_memory(&puzzle.encoding(), device, memory::available())?;
-        let samples = entry.samples(&position.plan, stop)?;
+        let samples = entry.train_samples(&position.plan, stop)?;
         let mut training = Training::new(position, puzzle, samples, options, device)?;
         group.barrier("opened")?; // the ranks may take different times
         training.learner.take_state(&group.broadcast(Vec::new())?)?;

@@ -139,27 +139,27 @@ pub struct Training {
 /// A puzzle that a network can be trained for: any [`Entry`].
 pub trait Trainable {
     /// The puzzle.
-    fn puzzle(&self) -> Arc<dyn Learnable>;
+    fn learnable(&self) -> Arc<dyn Learnable>;
 
     /// The facts that a plan is resolved by.
     ///
     /// # Errors
     /// If the puzzle has no samples, or the model to begin with cannot be read.
-    fn facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts>;
+    fn train_facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts>;
 
     /// Samples as a plan asks for them, without exact costs once `stop` is set.
     ///
     /// # Errors
     /// If the puzzle has no such samples, or the perimeter does not fit into memory.
-    fn samples(&self, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>>;
+    fn train_samples(&self, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>>;
 }
 
 impl<P: Puzzle> Trainable for Entry<P> {
-    fn puzzle(&self) -> Arc<dyn Learnable> {
+    fn learnable(&self) -> Arc<dyn Learnable> {
         Arc::clone(self.puzzle()) as _
     }
 
-    fn facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts> {
+    fn train_facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts> {
         let puzzle = self.puzzle();
         let encoding = puzzle.encoding();
         Ok(TrainFacts {
@@ -175,7 +175,7 @@ impl<P: Puzzle> Trainable for Entry<P> {
         })
     }
 
-    fn samples(&self, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>> {
+    fn train_samples(&self, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>> {
         targets::samples(self, plan, stop)
     }
 }
@@ -195,16 +195,16 @@ impl Training {
 
     fn open_folder(entry: &dyn Trainable, options: &TrainOptions, device: Device, stop: &AtomicBool) -> Result<Self> {
         let opened = Instant::now();
-        let puzzle = entry.puzzle();
+        let puzzle = entry.learnable();
         let out = options.folder(&puzzle.name())?;
         folder::check(&out)?;
         let _waiting = Waiting::during(format!("opening the run in {}", out.display()));
         let checkpoint = if options.resume { newest_checkpoint(&out)? } else { None };
         let (position, samples, lock) = match &checkpoint {
             None => {
-                let plan = resolve(options, &entry.facts(options, device)?)?;
+                let plan = resolve(options, &entry.train_facts(options, device)?)?;
                 plan.check_memory(&puzzle.encoding(), device, memory::available())?;
-                let samples = entry.samples(&plan, stop)?;
+                let samples = entry.train_samples(&plan, stop)?;
                 (Position::start(plan), samples, claim(&out, options.resume)?)
             }
             Some(checkpoint) => {
@@ -212,7 +212,7 @@ impl Training {
                 let position = checkpoint::read(checkpoint)?;
                 position.plan.check_resume(&puzzle.name(), options)?;
                 check_rules(&*puzzle, &checkpoint.join(MODEL))?;
-                let samples = entry.samples(&position.plan, stop)?;
+                let samples = entry.train_samples(&position.plan, stop)?;
                 (position, samples, lock)
             }
         };

@@ -1,6 +1,6 @@
 // The plot of a running search over time: the least f in the open list, the least h, and solutions as dots.
 
-function drawChart(canvas, { points, answers }) {
+function drawChart(canvas, { points, solutions }) {
   const { clientWidth: width, clientHeight: height } = canvas;
   if (width === 0) return;
   const ratio = window.devicePixelRatio || 1;
@@ -10,8 +10,8 @@ function drawChart(canvas, { points, answers }) {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
   const [left, right, top, bottom] = [30, 12, 20, 22];
-  const last = Math.max(1, ...points.slice(-1).map((point) => point.seconds), ...answers.map((answer) => answer.seconds));
-  const values = points.flatMap((point) => [point.least_f, point.best_h]).concat(answers.map((answer) => answer.cost));
+  const last = Math.max(1, ...points.slice(-1).map((point) => point.seconds), ...solutions.map((solution) => solution.seconds));
+  const values = points.flatMap((point) => [point.least_f, point.best_h]).concat(solutions.map((solution) => solution.cost));
   const most = niceAbove(Math.max(4, ...values.filter((value) => (value ?? null) !== null)));
   const x = (seconds) => left + (seconds / last) * (width - left - right);
   const y = (value) => height - bottom - (value / most) * (height - top - bottom);
@@ -44,7 +44,7 @@ function drawChart(canvas, { points, answers }) {
     context.fillText(name, legend + 23, 13);
     legend += 23 + context.measureText(name).width + 16;
   }
-  for (const { seconds, cost, length } of answers) {
+  for (const { seconds, cost, length } of solutions) {
     const [dotX, dotY] = [x(seconds), y(cost)];
     context.beginPath();
     context.arc(dotX, dotY, 5, 0, 2 * Math.PI);

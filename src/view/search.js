@@ -55,12 +55,12 @@ function say(phase, text, className = "") {
 
 async function solve() {
   run = { phase: "waiting", question: question(), request: request(), byAuto: isAuto(), number: null };
-  Object.assign(run, { points: [], answers: [], stopping: false, controller: new AbortController() });
+  Object.assign(run, { points: [], solutions: [], stopping: false, controller: new AbortController() });
   remember(true);
   isKept = true;
   element("chosen").textContent = "";
   element("watch").hidden = false;
-  element("answers").replaceChildren();
+  element("solutions").replaceChildren();
   for (const id of ["nodes", "rate", "best-f", "best-h", "time"]) element(id).textContent = "–";
   say("waiting", "Asking…");
   drawRun();
@@ -112,25 +112,25 @@ const EVENTS = {
     showNumbers(progress, rate);
     drawRun();
   },
-  answer(answer) {
-    run.answers.push(answer);
-    say("searching", `${lengthOf(answer)}; looking for shorter ones…`);
+  incumbent(solution) {
+    run.solutions.push(solution);
+    say("searching", `${lengthOf(solution)}; looking for shorter ones…`);
     showAnswers();
-    if (!costar.state().playing) present(answer);
+    if (!costar.state().playing) present(solution);
     drawRun();
   },
   done(report) {
     showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
     element("chosen").textContent = chosen(report, run.byAuto);
     if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No solution was found"}`, "wrong");
-    const best = run.answers.at(-1);
-    if (String(best?.moves) !== String(report.moves)) run.answers.push(report);
+    const best = run.solutions.at(-1);
+    if (String(best?.moves) !== String(report.moves)) run.solutions.push(report);
     const proven = report.proven_optimal ? ": proven, no solution is shorter" : "; a shorter one may exist";
     say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}`, "right");
     showAnswers();
     drawRun();
     if (!report.playback || costar.state().playing) return;
-    present(run.answers.at(-1));
+    present(run.solutions.at(-1));
     if (narrow.matches) element("board").scrollIntoView({ block: "center", behavior: calm.matches ? "auto" : "smooth" });
     if (!calm.matches) costar.play();
   },
@@ -158,32 +158,32 @@ function drawRun() {
   const last = run.points.at(-1);
   const best = (last?.least_f ?? null) === null ? `the nearest h is ${last?.best_h?.toFixed(1) ?? "unknown"}` : `the best f is ${last.least_f.toFixed(1)}`;
   const numbers = last ? `after ${last.seconds.toFixed(0)} seconds ${best}` : "no progress yet";
-  element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.answers.length} ${run.answers.length === 1 ? "solution" : "solutions"}`);
+  element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.solutions.length} ${run.solutions.length === 1 ? "solution" : "solutions"}`);
 }
 
 function showAnswers() {
-  const items = run.answers.map((answer) => {
+  const items = run.solutions.map((solution) => {
     const button = Object.assign(document.createElement("button"), { type: "button" });
-    const when = Object.assign(document.createElement("span"), { textContent: `after ${secondsOf(answer)}` });
-    button.append(lengthOf(answer), when);
-    button.setAttribute("aria-pressed", answer === run.shown);
-    button.disabled = !answer.playback;
+    const when = Object.assign(document.createElement("span"), { textContent: `after ${secondsOf(solution)}` });
+    button.append(lengthOf(solution), when);
+    button.setAttribute("aria-pressed", solution === run.shown);
+    button.disabled = !solution.playback;
     button.addEventListener("click", () => {
-      present(answer);
+      present(solution);
       if (!calm.matches) costar.play();
     });
     const item = document.createElement("li");
     item.append(button);
     return item;
   });
-  element("answers").replaceChildren(...items.reverse());
+  element("solutions").replaceChildren(...items.reverse());
 }
 
 // Loads a solution into the player.
-function present(answer) {
-  if (!answer.playback) return;
-  run.shown = answer;
-  show(answer.playback, false);
+function present(solution) {
+  if (!solution.playback) return;
+  run.shown = solution;
+  show(solution.playback, false);
   showAnswers();
 }
 

@@ -1,9 +1,9 @@
 // The panel of a server's page: the instance, the settings, and the running search.
 //
 // Programs (a test) use window.costarSolver:
-//   state()   { phase, judgement, possible, progress, answers, search }: phase is "idle", "waiting", "searching",
+//   state()   { phase, judgement, possible, progress, solutions, search }: phase is "idle", "waiting", "searching",
 //             "done" or "failed"; judgement is the text about the instance, possible is null until it is known;
-//             progress (the last one) and answers are as the server sent them
+//             progress (the last one) and solutions are as the server sent them
 
 const element = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -15,7 +15,7 @@ let offers = []; // the response of GET /puzzles
 let checks = 0; // number of the newest POST /check
 let timer = 0;
 let possible = null;
-let run = null; // the search: { phase, question, request, number, points, answers, controller, … }
+let run = null; // the search: { phase, question, request, number, points, solutions, controller, … }
 let staged = null; // the playback on show
 const net = makeNet(painted);
 const setup = makeSetup(arranged);
@@ -316,7 +316,7 @@ window.costarSolver = {
     judgement: element("judgement").textContent,
     possible,
     progress: run?.points.at(-1) ?? null,
-    answers: run?.answers ?? [],
+    solutions: run?.solutions ?? [],
     search: run?.number ?? null,
   }),
 };

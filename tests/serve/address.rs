@@ -112,7 +112,7 @@ fn a_search_ends_as_soon_as_what_is_asked_changes() {
     visit(&browser, &server, "#puzzle=cube3&instance=R+U+F'+L+D+B'+U+R'+F+L'+D'+B+R&n=500&anytime=1");
     browser.wait(READY);
     browser.run("document.querySelector('#solve').click()");
-    browser.wait("return costarSolver.state().answers.length > 0 && costar.state().moves > 13");
+    browser.wait("return costarSolver.state().solutions.length > 0 && costar.state().moves > 13");
     type_instance(&browser, "R U");
     browser.wait(is_next);
     server.wait_for(0, 0);
@@ -150,7 +150,7 @@ fn a_level_keeps_the_space_before_its_first_row() {
     ));
     browser.run("document.querySelector('#solve').click()");
     browser.wait("return costarSolver.state().phase === 'done'");
-    assert_eq!(browser.run("return costarSolver.state().answers.at(-1).moves"), json!(["R", "R"]));
+    assert_eq!(browser.run("return costarSolver.state().solutions.at(-1).moves"), json!(["R", "R"]));
     reload(&browser, READY);
     assert_eq!(browser.run("return document.querySelector('#instance').value"), level);
 }

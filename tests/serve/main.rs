@@ -366,7 +366,7 @@ fn better_solutions_arrive_before_the_time_limit() {
     let mut request =
         json!({ "instance": instance, "perimeter": 6, "anytime": true, "deferred": true, "max_seconds": 8 });
     request["n"] = 500.into(); // small steps: a solution comes soon on a busy machine too
-    let (mut events, answer) = server.watch(&request, "answer");
+    let (mut events, answer) = server.watch(&request, "incumbent");
     assert_eq!((&answer["playback"]["solves"], &answer["length"]), (&true.into(), &answer["cost"]), "{answer}");
     let done = next_event(&mut events, "done");
     assert!(done["length"].as_u64() <= answer["length"].as_u64() && done["max_seconds"] == 8.0, "{done}");

@@ -238,7 +238,7 @@ fn an_impossible_cube_is_refused_as_it_is_painted() {
     browser.wait("return costarSolver.state().possible === true");
     browser.run("document.querySelector('#solve').click()");
     browser.wait("return costarSolver.state().phase === 'done'");
-    assert_eq!(browser.run("return costarSolver.state().answers[0].length"), 2);
+    assert_eq!(browser.run("return costarSolver.state().solutions[0].length"), 2);
     // A 4×4×4: one flipped wing is a piece that exists twice, and two beside each other are a parity of reduction.
     browser.run(
         "const list = document.querySelector('#puzzle'); list.value = 'cube4'; list.dispatchEvent(new Event('change'))",
@@ -318,7 +318,7 @@ fn boards_are_set_up_by_clicking() {
     browser.wait("return costarSolver.state().possible === true");
     browser.run("document.querySelector('#solve').click()");
     browser.wait("return costarSolver.state().phase === 'done'");
-    assert_eq!(browser.run("return costarSolver.state().answers.at(-1).length"), 1);
+    assert_eq!(browser.run("return costarSolver.state().solutions.at(-1).length"), 1);
     assert_eq!(browser.run("return location.hash.includes('goal=2+1+3')"), true);
     choose("lightsout7", &"0".repeat(49));
     click(4);
@@ -359,7 +359,7 @@ fn boards_are_set_up_by_clicking() {
         ));
         browser.wait("return costarSolver.state().possible === true && costarSolver.state().phase === 'idle'");
         browser.run("document.querySelector('#solve').click()");
-        browser.wait("return costarSolver.state().phase === 'done' && costarSolver.state().answers.length > 0");
+        browser.wait("return costarSolver.state().phase === 'done' && costarSolver.state().solutions.length > 0");
     }
     assert_eq!(browser.console(), Vec::<String>::new());
 }

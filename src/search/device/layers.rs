@@ -6,6 +6,7 @@ use super::sharing::{deliver, fetch, least, owners};
 use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Move;
+use crate::quantity::grouped;
 use crate::search::Limit;
 use crate::search::exchange::Exchange;
 use crate::search::limits::Interrupt;
@@ -209,11 +210,14 @@ impl DeviceLayers<'_> {
     /// Chooses the children that are worth an evaluation, of at most `budget`. All ranks must call it.
     ///
     /// # Errors
-    /// If the device or the exchange fails. Where memory is short, names a width that would fit.
+    /// If the device or the exchange fails. Where a lone GPU is short of memory, names a width whose children it can hash.
     pub(in crate::search) fn choose(&mut self, budget: u64) -> Result<Chosen, HeuristicError> {
         let chosen = self.try_choose(budget);
+        // A system that promises more memory than it has would kill the process on the way.
+        if !self.rows.device().is_cuda() || !self.exchange.is_alone() {
+            return chosen;
+        }
         chosen.map_err(|error| {
-            // Hashing the children takes the most memory.
             let fits = |&width: &i64| {
                 let rows = self.rows.narrow(0, 0, width);
                 caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows)))).is_ok()
@@ -442,11 +446,11 @@ impl DeviceLayers<'_> {
     }
 }
 
-/// Adds a width that would fit to the error of a layer that was too wide for the device's memory: a half, a quarter … of it.
+/// Adds the first of half the width, a quarter of it and so on that fits to the error of a layer without memory.
 fn too_wide(error: HeuristicError, width: i64, fits: impl Fn(&i64) -> bool) -> HeuristicError {
     let mut halves = std::iter::successors(Some(width / 2), |width| Some(width / 2)).take_while(|&width| width > 0);
     match is_out_of_memory(&error.0).then(|| halves.find(fits)).flatten() {
-        Some(fitting) => HeuristicError(format!("{}; a layer has {width} states, and {fitting} would fit", error.0)),
+        Some(fitting) => HeuristicError(format!("{}; `n` of {} would fit", error.0, grouped(fitting as u64))),
         None => error,
     }
 }
@@ -468,7 +472,7 @@ mod tests {
     fn a_layer_without_memory_is_refused_with_a_width_that_fits() {
         let short = || HeuristicError("too little memory (CUDA out of memory. Tried to allocate 20.00 GiB)".into());
         let refusal = too_wide(short(), 1 << 20, |&width| width <= 300_000).0;
-        assert!(refusal.ends_with("GiB); a layer has 1048576 states, and 262144 would fit"), "{refusal}");
+        assert!(refusal.ends_with("GiB); `n` of 262,144 would fit"), "{refusal}");
         assert_eq!(too_wide(short(), 1 << 20, |_| false).0, short().0);
         let other = HeuristicError("CUDA error: device-side assert triggered".into());
         assert_eq!(too_wide(other.clone(), 1 << 20, |_| true).0, other.0);

@@ -112,7 +112,7 @@ pub struct PerimeterFile {
 pub struct PerimeterFolder<'a, P: Puzzle> {
     puzzle: &'a P,
     symmetries: Arc<dyn Symmetries<P::State>>,
-    files: PerimeterFiles,
+    files: CachedFiles,
 }
 
 impl<'a, P: Reversible> PerimeterFolder<'a, P> {
@@ -127,24 +127,24 @@ impl<'a, P: Reversible> PerimeterFolder<'a, P> {
             symmetries: symmetries.count(),
             symmetry_version: symmetries.version(),
         };
-        let files = PerimeterFiles { identity, folder: folder.or_else(cache::folder) };
+        let files = CachedFiles { identity, folder: folder.or_else(cache::folder) };
         Some(PerimeterFolder { puzzle, symmetries, files })
     }
 
     /// The layers of a file within `depth`; `None` if they take more than `bytes`, or the log says why the file is not used.
-    fn read(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
+    fn load_file(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
         let table = self.files.read_or_log(file, depth, bytes)?;
         Some(Perimeter::from_classes(self.puzzle, Arc::clone(&self.symmetries), table))
     }
 }
 
 /// The files of a puzzle in a cache folder. Not generic: compiled once.
-struct PerimeterFiles {
+struct CachedFiles {
     identity: Identity,
     folder: Option<PathBuf>,
 }
 
-impl PerimeterFiles {
+impl CachedFiles {
     /// The parts of a file's name before and after the depth.
     fn affixes(&self) -> [String; 2] {
         let Identity { puzzle, rules, symmetry_version, .. } = &self.identity;
@@ -238,7 +238,7 @@ impl PerimeterFiles {
         Ok(Some(table))
     }
 
-    /// Like [`PerimeterFiles::read`], but logs why a file is not used.
+    /// Like [`CachedFiles::read`], but logs why a file is not used.
     fn read_or_log(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<ClassTable> {
         self.read(&file.path, depth, bytes).unwrap_or_else(|error| {
             let path = file.path.display();
@@ -258,7 +258,7 @@ impl<P: Reversible> PerimeterStore<P::State> for PerimeterFolder<'_, P> {
         // The shallowest file that is deep enough is read soonest.
         let deep_enough = files.iter().rev().filter(|file| file.depth >= depth);
         let others = files.iter().filter(|file| file.depth < depth);
-        deep_enough.chain(others).find_map(|file| self.read(file, depth, bytes))
+        deep_enough.chain(others).find_map(|file| self.load_file(file, depth, bytes))
     }
 
     fn make(&self, extent: Extent, stop: &AtomicBool, on_progress: OnProgress<'_>) -> Option<SavedPerimeter<P::State>> {
@@ -266,7 +266,7 @@ impl<P: Reversible> PerimeterStore<P::State> for PerimeterFolder<'_, P> {
         let [prefix, _] = self.files.affixes();
         let lock = self.files.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
         for file in self.files().into_iter().rev().filter(|file| file.depth >= extent.depth) {
-            if let Some(perimeter) = self.read(&file, extent.depth, extent.bytes) {
+            if let Some(perimeter) = self.load_file(&file, extent.depth, extent.bytes) {
                 return Some((perimeter, Ok(file.path)));
             }
         }

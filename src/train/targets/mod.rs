@@ -58,7 +58,7 @@ pub(super) trait Target {
 
 /// Exact costs near the goals, as labels of samples.
 pub(super) struct ExactCosts {
-    /// Depth of their perimeter, in moves.
+    /// Depth of the perimeter, in moves.
     depth: u32,
     /// Whether each batch also holds the children of its states, with their exact costs.
     of_children: bool,
@@ -108,12 +108,12 @@ pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &Atom
     };
     let walks = reverse.walks(entry.puzzle()).with_walk_samples(walk_samples).with_sparse_states(sparse_states)?;
     let Some(ExactCosts { depth, of_children }) = labels.target().exact_costs() else { return Ok(Arc::new(walks)) };
-    let perimeter = perimeter(reverse, entry.puzzle(), depth, stop)?;
+    let perimeter = perimeter_of(reverse, entry.puzzle(), depth, stop)?;
     Ok(Arc::new(if of_children { walks.with_children(perimeter) } else { walks.with_exact_labels(perimeter) }))
 }
 
 /// A perimeter of exactly this depth, or of the whole puzzle: from the cache, or made for this process alone.
-fn perimeter<P: Puzzle>(
+fn perimeter_of<P: Puzzle>(
     reverse: &dyn Reverse<P>,
     puzzle: &P,
     depth: u32,
