@@ -190,25 +190,13 @@ impl Learner {
         let evaluated = evaluated.map_err(|error| Error::Device(self.device.failure(&error)))?;
         let values = evaluated.into_iter().flat_map(|chunk| chunk.values);
         let costs = children.costs.as_slice_mut().expect("costs are contiguous");
-        let mut least = std::collections::HashMap::<u32, f32>::new();
-        let values = values.map(|value| value.max(children.least_unknown));
-        for (place, value) in children.places.iter().copied().zip(values).chain(children.known.drain(..)) {
-            let one = least.entry(place).or_insert(f32::INFINITY);
-            *one = one.min(value);
+        for (&place, value) in children.places.iter().zip(values) {
+            costs[place as usize] += value.max(children.least_unknown);
         }
-        for (place, value) in least {
-            costs[place as usize] += value;
-        }
-        let variant = std::env::var("VARIANT").unwrap_or_default();
         for ((_, label, mut targets), costs) in batch.samples_mut().zip(costs.chunks_exact(moves)) {
             let best = costs.iter().copied().fold(f32::INFINITY, f32::min);
             if best.is_finite() {
-                if variant != "policy" {
-                    *label = label.min(best);
-                }
-                if variant == "labels" {
-                    continue;
-                }
+                *label = label.min(best);
                 targets.iter_mut().zip(costs).for_each(|(target, &cost)| *target = u8::from(cost == best));
             }
         }
@@ -481,7 +469,7 @@ mod tests {
             states: Array2::zeros((samples, cells)),
             labels: Array1::from_elem(samples, 30.0),
             policy_targets: Array2::zeros((samples, moves)),
-            children: Some(Children { costs, unknown, places, least_unknown: 5.0, known: Vec::new() }),
+            children: Some(Children { costs, unknown, places, least_unknown: 5.0 }),
         };
         learner.relabel(&mut batch).expect("it fits in parts");
         for (sample, (&label, targets)) in batch.labels.iter().zip(batch.policy_targets.outer_iter()).enumerate() {

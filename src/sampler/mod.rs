@@ -55,8 +55,6 @@ pub struct Children {
     pub places: Vec<u32>,
     /// Lower bound of the unknown distances.
     pub least_unknown: f32,
-    /// Variant: exact costs from a place on, where it has several ways on.
-    pub known: Vec<(u32, f32)>,
 }
 
 impl Batch {
@@ -122,9 +120,7 @@ impl Sampler {
     /// Batch number `k`.
     pub fn batch(&self, k: u64) -> Batch {
         let first = k.wrapping_mul(self.batch_size as u64);
-        // Variant: walks of MIN_DEPTH moves and more alone.
-        let least: u32 = std::env::var("MIN_DEPTH").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-        let depth = |i| ((first.wrapping_add(i)) % u64::from(self.max_depth + 1 - least)) as u32 + least;
+        let depth = |i| ((first.wrapping_add(i)) % u64::from(self.max_depth)) as u32 + 1;
         let depths: Vec<u32> = (0..self.batch_size as u64).map(depth).collect();
         let mut batch = self.empty();
         self.samples.fill_to_learn(&depths, &mut generator(self.seed, k), &mut batch);

@@ -126,32 +126,12 @@ impl<P: Puzzle> Walks<P> {
     fn children(&self, perimeter: &Perimeter<P::State>, states: &[P::State]) -> Children {
         let moves = self.puzzle.move_count();
         let mut costs = Array2::from_elem((states.len(), moves), f32::INFINITY);
-        let (mut unknown, mut places, mut known) = (Vec::new(), Vec::new(), Vec::new());
-        let horizon = std::env::var_os("HORIZON").is_some();
+        let (mut unknown, mut places) = (Vec::new(), Vec::new());
         let mut row = vec![0; self.puzzle.encoding().cells];
         for (i, state) in states.iter().enumerate() {
             for action in 0..moves {
                 let Some(child) = self.puzzle.apply(state, action as Move) else { continue };
                 let exact = if self.puzzle.is_goal(&child) { Some(0) } else { perimeter.cost(&*self.puzzle, &child) };
-                if horizon && exact.is_none() {
-                    let place = (i * moves + action) as u32;
-                    costs[[i, action]] = 2.0;
-                    for (_, grandchild) in self.puzzle.children(&child) {
-                        let exact = if self.puzzle.is_goal(&grandchild) {
-                            Some(0)
-                        } else {
-                            perimeter.cost(&*self.puzzle, &grandchild)
-                        };
-                        if let Some(exact) = exact {
-                            known.push((place, exact as f32));
-                        } else if grandchild != *state {
-                            self.puzzle.encode(&grandchild, &mut row);
-                            unknown.extend_from_slice(&row);
-                            places.push(place);
-                        }
-                    }
-                    continue;
-                }
                 costs[[i, action]] = (self.puzzle.move_cost(state, action as Move) + exact.unwrap_or(0)) as f32;
                 if exact.is_none() {
                     self.puzzle.encode(&child, &mut row);
@@ -161,7 +141,7 @@ impl<P: Puzzle> Walks<P> {
             }
         }
         let unknown = Array2::from_shape_vec((places.len(), row.len()), unknown).expect("a row a child");
-        Children { costs, unknown, places, known, least_unknown: perimeter.min_cost_outside() as f32 }
+        Children { costs, unknown, places, least_unknown: perimeter.min_cost_outside() as f32 }
     }
 }
 
