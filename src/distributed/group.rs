@@ -296,9 +296,11 @@ impl Group {
             // Without a store the ranks cannot agree on one that prints: one prints on each machine.
             return ErrorExit { prints: self.rank() == 1 || self.env.local_rank == 0, code };
         }
-        let has_joined = |rank: &usize| self.round.store.has(&joined_key(*rank)) == Ok(true);
-        let joined = (0..self.size()).filter(has_joined).count();
-        leave(&self.round.store, self.env.rendezvous.is_host(), Some(joined), !is_other_rank, code)
+        let store = &self.round.store;
+        // Two processes may have joined as one rank.
+        let processes = |key: String| if store.has(&key) == Ok(true) { store.add(&key, 0).unwrap_or(1) } else { 0 };
+        let joined: i64 = (0..self.size()).map(|rank| processes(joined_key(rank))).sum();
+        leave(store, self.env.rendezvous.is_host(), Some(joined), !is_other_rank, code)
     }
 
     /// The error that ends this rank after another has ended: names that rank, unless it has reported its failure.

@@ -54,7 +54,9 @@ pub fn fail_before_joining(rendezvous: &Rendezvous, ranks: Option<usize>, code: 
     });
     match store {
         // A group that has started does not depend on this process.
-        Ok(store) if store.has(STARTED) != Ok(true) => leave(&store, rendezvous.is_host(), ranks, true, code),
+        Ok(store) if store.has(STARTED) != Ok(true) => {
+            leave(&store, rendezvous.is_host(), ranks.map(|ranks| ranks as i64), true, code)
+        }
         _ => ErrorExit { prints: true, code },
     }
 }
@@ -157,9 +159,9 @@ impl Round {
 }
 
 /// Leaves a group that has failed. A rank with an error of its own marks the group as failed with its exit code; the first
-/// such rank prints its error. The host of the store waits until `ranks` ranks have left, itself included, or for a few
-/// seconds where their number is unknown.
-pub(super) fn leave(store: &Store, is_host: bool, ranks: Option<usize>, own_error: bool, code: u8) -> ErrorExit {
+/// such rank prints its error. The host of the store waits until as many processes have left as `joined`, itself included, or
+/// for a few seconds where their number is unknown.
+pub(super) fn leave(store: &Store, is_host: bool, joined: Option<i64>, own_error: bool, code: u8) -> ErrorExit {
     let mut exit = ErrorExit { prints: false, code };
     if own_error {
         exit.prints = store.add("errors", 1).map_or(true, |errors| errors == 1);
@@ -172,7 +174,7 @@ pub(super) fn leave(store: &Store, is_host: bool, ranks: Option<usize>, own_erro
     }
     let begin = Instant::now();
     let mut left = store.add("left", 1);
-    let is_complete = |left: i64| ranks.is_some_and(|ranks| left >= ranks as i64);
+    let is_complete = |left: i64| joined.is_some_and(|joined| left >= joined);
     while is_host && begin.elapsed() < FAILURE_SEEN_TIMEOUT && left.is_ok_and(|left| !is_complete(left)) {
         thread::sleep(POLL_INTERVAL);
         left = store.add("left", 0);
