@@ -12,7 +12,7 @@ use crate::files::write_synced;
 use crate::memory;
 use crate::puzzle::cube_n::{CubeN, Metric};
 use crate::puzzle::permutation::Description;
-use crate::puzzle::{Encoding, Learnable};
+use crate::puzzle::{Encode, Encoding, Puzzle, Rules};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -26,6 +26,43 @@ pub const CONFIG: &str = "config.json";
 pub const WEIGHTS: &str = "model.safetensors";
 /// File name in a model's folder: the puzzle, if it came from a file.
 pub const PUZZLE: &str = "puzzle.json";
+
+/// The part of a puzzle that networks and their files need. It does not depend on the type of the states; every puzzle has
+/// it.
+pub trait Learnable: Send + Sync {
+    /// [`Rules::name`].
+    fn name(&self) -> String;
+    /// [`Rules::move_count`].
+    fn move_count(&self) -> usize;
+    /// [`Rules::file`].
+    fn file(&self) -> Option<&str>;
+    /// [`Rules::rules_crc32`].
+    fn rules_crc32(&self) -> Option<u32>;
+    /// [`Encode::encoding`].
+    fn encoding(&self) -> Encoding;
+}
+
+impl<P: Puzzle> Learnable for P {
+    fn name(&self) -> String {
+        Rules::name(self)
+    }
+
+    fn move_count(&self) -> usize {
+        Rules::move_count(self)
+    }
+
+    fn file(&self) -> Option<&str> {
+        Rules::file(self)
+    }
+
+    fn rules_crc32(&self) -> Option<u32> {
+        Rules::rules_crc32(self)
+    }
+
+    fn encoding(&self) -> Encoding {
+        Encode::encoding(self)
+    }
+}
 
 /// The content of `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! States as rows of small integers, for networks.
 
-use super::{MoveTable, ParseError, Puzzle, Rules};
+use super::{MoveTable, ParseError, Rules};
 
 /// How a network reads states.
 pub trait Encode: Rules {
@@ -31,43 +31,6 @@ pub trait Encode: Rules {
     /// Says what does not fit.
     fn check_encodes(&self, _state: &Self::State) -> Result<(), ParseError> {
         Ok(())
-    }
-}
-
-/// The part of a puzzle that networks and their files need. It does not depend on the type of the states; every puzzle has
-/// it.
-pub trait Learnable: Send + Sync {
-    /// [`Rules::name`].
-    fn name(&self) -> String;
-    /// [`Rules::move_count`].
-    fn move_count(&self) -> usize;
-    /// [`Rules::file`].
-    fn file(&self) -> Option<&str>;
-    /// [`Rules::rules_crc32`].
-    fn rules_crc32(&self) -> Option<u32>;
-    /// [`Encode::encoding`].
-    fn encoding(&self) -> Encoding;
-}
-
-impl<P: Puzzle> Learnable for P {
-    fn name(&self) -> String {
-        Rules::name(self)
-    }
-
-    fn move_count(&self) -> usize {
-        Rules::move_count(self)
-    }
-
-    fn file(&self) -> Option<&str> {
-        Rules::file(self)
-    }
-
-    fn rules_crc32(&self) -> Option<u32> {
-        Rules::rules_crc32(self)
-    }
-
-    fn encoding(&self) -> Encoding {
-        Encode::encoding(self)
     }
 }
 

@@ -95,7 +95,7 @@ mod state_index;
 mod symmetry;
 pub mod tiles;
 
-pub use encoding::{Encode, Encoding, Grid, Learnable};
+pub use encoding::{Encode, Encoding, Grid};
 pub use move_table::MoveTable;
 pub use notation::{Block, Notation, ParseError, Scramble, move_names};
 #[cfg(feature = "cli")]
