@@ -170,6 +170,10 @@ impl RowNetwork for ModelOnDevice {
         }
     }
 
+    fn memory(&self) -> Option<u64> {
+        self.device.cuda_memory()
+    }
+
     fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
         self.model.evaluator.evaluate(rows, with_policy)
     }

@@ -1,9 +1,11 @@
 //! A [`MoveTable`] as tensors: the hashes of all children of a layer, without making them, and the children of some.
 //!
-//! A hash is a sum, over the cells of a row, of the cell's coefficient times its symbol. So the hashes of all children of all
-//! rows are one matrix product with coefficients that each move has permuted. Coefficients are integers so small that every
-//! sum is below 2⁵³: in f64 the product is exact, on every device and in any order of summation. Two such sums make a hash of
-//! 64 bits.
+//! A hash is a sum, over the cells of a row, of the cell's coefficient times its symbol.
+//!
+//! - Where a move permutes or toggles cells, the hashes of all children of all rows are one matrix product, with coefficients that
+//!   each move has changed. They are integers so small that every sum is below 2⁵³: in f64 the product is exact, on every device and
+//!   in any order of summation. Two such sums make a hash of 64 bits.
+//! - Where a blank slides, one tile moves, and the hash changes by its number times the difference of two coefficients.
 
 use crate::puzzle::{Encoding, MoveTable};
 use crate::random::generator;
@@ -19,7 +21,7 @@ const OFFSET: i64 = 0x6a09_e667_f3bc_c909;
 /// The moves of a puzzle on a device.
 pub(crate) struct Moves {
     table: Table,
-    /// The coefficients of the two sums, `cells × 2`, f64.
+    /// What each cell adds to the hash of a row, times its symbol: `cells`.
     coefficients: Tensor,
     /// [`FACTORS`] and [`OFFSET`].
     factors: [Tensor; 2],
@@ -36,10 +38,13 @@ enum Table {
         coefficients: Tensor,
     },
     Slides {
-        /// `cells × moves`: where the blank goes from each cell; where a move is not legal, it stays.
-        targets: Tensor,
-        /// `cells × (2 · moves)`: the change of each sum for a tile of number 1 that goes to the blank.
-        changes: Tensor,
+        /// `(cells · moves) × cells`, by the cell of the blank and the move: the same. Nothing moves where a move is not legal.
+        from: Tensor,
+        /// `cells × (3 · moves)`, by the cell of the blank: the cell that the blank goes to by each move, the change of the hash
+        /// for a tile of number 1 there, and whether the move is legal.
+        slides: Tensor,
+        /// The number of moves.
+        count: Tensor,
     },
     Toggles {
         /// `moves × cells`, 1 where a move toggles.
@@ -66,6 +71,11 @@ impl Moves {
         let integers = |numbers: Vec<i64>, columns: usize| {
             Tensor::from_slice(&numbers).view([-1, columns as i64]).to_device(device)
         };
+        let number = |number: i64| Tensor::from(number).to_device(device);
+        let both = |cell: usize| {
+            let [one, other] = [0, 1].map(|sum| (sums[sum][cell] as i64).wrapping_mul(FACTORS[sum]));
+            one.wrapping_add(other)
+        };
         let table = match table {
             MoveTable::Permutations(permutations) => {
                 let mut to = vec![vec![0; cells]; moves];
@@ -78,12 +88,23 @@ impl Moves {
                 Table::Permutations { from: integers(from, cells), coefficients }
             }
             MoveTable::Slides(targets) => {
-                let target = |blank: usize, action: usize| targets[blank][action].map_or(blank, usize::from);
-                let changes =
-                    sums.each_ref().map(|sum| matrix(&|blank, action| sum[blank] - sum[target(blank, action)]));
-                let changes = Tensor::cat(&changes, 1);
-                let targets = (0..cells * moves).map(|i| target(i / moves, i % moves) as i64).collect();
-                Table::Slides { targets: integers(targets, moves), changes }
+                let (mut from, mut slides) = (Vec::new(), Vec::new());
+                for (blank, targets) in targets.iter().enumerate() {
+                    let target = |&target: &Option<u16>| target.map_or(blank, usize::from);
+                    for target in targets.iter().map(target) {
+                        let mut cells: Vec<i64> = (0..cells as i64).collect();
+                        cells.swap(blank, target);
+                        from.extend(cells);
+                    }
+                    slides.extend(targets.iter().map(|to| target(to) as i64));
+                    slides.extend(targets.iter().map(|to| both(blank).wrapping_sub(both(target(to)))));
+                    slides.extend(targets.iter().map(|to| i64::from(to.is_some())));
+                }
+                Table::Slides {
+                    from: integers(from, cells),
+                    slides: integers(slides, 3 * moves),
+                    count: number(moves as i64),
+                }
             }
             MoveTable::Toggles(toggles) => {
                 let toggled = |cell: usize, action: usize| f64::from(toggles[action][cell]);
@@ -98,58 +119,60 @@ impl Moves {
                 Table::Toggles { toggles, coefficients, biases }
             }
         };
-        let coefficients = Tensor::stack(&sums.map(|sum| Tensor::from_slice(&sum).to_device(device)), 1);
-        let number = |number: i64| Tensor::from(number).to_device(device);
+        let coefficients = integers((0..cells).map(both).collect(), cells);
         Moves { table, coefficients, factors: FACTORS.map(number), offset: number(OFFSET), count: moves as i64 }
     }
 
     /// The hash of each row.
     pub(crate) fn hashes(&self, rows: &Tensor) -> Tensor {
-        self.hash(&rows.to_kind(Kind::Double).mm(&self.coefficients)).flatten(0, 1)
+        (rows * &self.coefficients).sum_dim_intlist(1, false, Kind::Int64) + &self.offset
     }
 
-    /// The hash of each child of each row, and which of these moves are legal, `None` if all are; row by row, move by move.
-    pub(crate) fn child_hashes(&self, rows: &Tensor) -> (Tensor, Option<Tensor>) {
-        let rows_of_numbers = rows.to_kind(Kind::Double);
-        let (sums, legal) = match &self.table {
-            Table::Permutations { coefficients, .. } => (rows_of_numbers.mm(coefficients), None),
-            Table::Slides { targets, changes } => {
-                let blank = blanks(rows);
-                let targets = targets.index_select(0, &blank);
-                let tiles = rows_of_numbers.gather(1, &targets, false);
-                let sums = rows_of_numbers.mm(&self.coefficients).unsqueeze(2);
-                let changes = changes.index_select(0, &blank).view([-1, 2, self.count]);
-                let sums = sums.addcmul(&tiles.unsqueeze(1), &changes).flatten(1, 2);
-                (sums, Some(targets.ne_tensor(&blank.unsqueeze(1)).flatten(0, 1)))
+    /// Whether the hashes of children follow from those of their parents.
+    pub(crate) fn changes_hashes(&self) -> bool {
+        matches!(self.table, Table::Slides { .. })
+    }
+
+    /// The hash of each child of each row, row by row, move by move, and which of these moves are legal, `rows × moves`, `None`
+    /// if all are. Where hashes of children [follow](Moves::changes_hashes) from those of the rows, it takes less if they are
+    /// given.
+    pub(crate) fn child_hashes(&self, rows: &Tensor, hashes: Option<&Tensor>) -> (Tensor, Option<Tensor>) {
+        let sums = match &self.table {
+            Table::Permutations { coefficients, .. } => rows.to_kind(Kind::Double).mm(coefficients),
+            Table::Slides { slides, .. } => {
+                let [targets, changes, legal] = self.slides(slides, rows);
+                let tiles = rows.gather(1, &targets, false);
+                let hashes = hashes.map_or_else(|| self.hashes(rows), Tensor::shallow_clone).unsqueeze(1);
+                return (hashes.addcmul(&tiles, &changes).flatten(0, 1), Some(legal));
             }
-            Table::Toggles { coefficients, biases, .. } => (biases.addmm(&rows_of_numbers, coefficients), None),
+            Table::Toggles { coefficients, biases, .. } => biases.addmm(&rows.to_kind(Kind::Double), coefficients),
         };
-        (self.hash(&sums).flatten(0, 1), legal)
+        // 64 bits of two exact sums, which lie side by side.
+        let sums = sums.to_kind(Kind::Int64);
+        let first = self.offset.addcmul(&sums.narrow(1, 0, self.count), &self.factors[0]);
+        (first.addcmul(&sums.narrow(1, self.count, self.count), &self.factors[1]).flatten(0, 1), None)
     }
 
-    /// 64 bits of two exact sums, which lie side by side: `rows × moves` from `rows × (2 · moves)`.
-    fn hash(&self, sums: &Tensor) -> Tensor {
-        let (sums, count) = (sums.to_kind(Kind::Int64), sums.size()[1] / 2);
-        let first = self.offset.addcmul(&sums.narrow(1, 0, count), &self.factors[0]);
-        first.addcmul(&sums.narrow(1, count, count), &self.factors[1])
+    /// The three parts of the table of slides for each row.
+    fn slides(&self, slides: &Tensor, rows: &Tensor) -> [Tensor; 3] {
+        let slides = slides.index_select(0, &blanks(rows));
+        [0, 1, 2].map(|part| slides.narrow(1, part * self.count, self.count))
     }
 
     /// Which moves are legal in each row, `rows × moves`; `None` if all are.
     pub(crate) fn legal(&self, rows: &Tensor) -> Option<Tensor> {
-        let Table::Slides { targets, .. } = &self.table else { return None };
-        let blank = blanks(rows);
-        Some(targets.index_select(0, &blank).ne_tensor(&blank.unsqueeze(1)))
+        let Table::Slides { slides, .. } = &self.table else { return None };
+        let [.., legal] = self.slides(slides, rows);
+        Some(legal)
     }
 
     /// The children of rows by one legal move each.
     pub(crate) fn children(&self, rows: &Tensor, moves: &Tensor) -> Tensor {
         match &self.table {
             Table::Permutations { from, .. } => rows.gather(1, &from.index_select(0, moves), false),
-            Table::Slides { targets, .. } => {
-                let blank = blanks(rows);
-                let target = targets.index_select(0, &blank).gather(1, &moves.unsqueeze(1), false);
-                let tile = rows.gather(1, &target, false);
-                rows.scatter(1, &blank.unsqueeze(1), &tile).scatter_value(1, &target, 0)
+            Table::Slides { from, count, .. } => {
+                let slides = moves.addcmul(&blanks(rows), count);
+                rows.gather(1, &from.index_select(0, &slides), false)
             }
             Table::Toggles { toggles, .. } => rows.bitwise_xor_tensor(&toggles.index_select(0, moves)),
         }
@@ -190,26 +213,24 @@ mod tests {
         let row = |state: &P::State| puzzle.row(state);
         let tensor = |rows: Vec<Vec<u8>>| Tensor::from_slice(&rows.concat()).view([-1, encoding.cells as i64]);
         let rows = tensor(states.iter().map(row).collect());
-        // The same sums in integers.
-        let coefficients: [Vec<f64>; 2] = [0, 1].map(|sum| host_numbers(&tensors.coefficients.select(1, sum)));
+        // The same sums one by one.
+        let coefficients: Vec<i64> = host_numbers(&tensors.coefficients);
         let exact = |state: &P::State| {
-            let sum =
-                |sum: &Vec<f64>| sum.iter().zip(row(state)).map(|(c, symbol)| *c as i64 * i64::from(symbol)).sum();
-            let [one, other]: [i64; 2] = coefficients.each_ref().map(sum);
-            one.wrapping_mul(FACTORS[0]).wrapping_add(other.wrapping_mul(FACTORS[1])).wrapping_add(OFFSET)
+            let products = coefficients.iter().zip(row(state)).map(|(c, symbol)| c.wrapping_mul(i64::from(symbol)));
+            products.fold(OFFSET, i64::wrapping_add)
         };
         let own: Vec<i64> = host_numbers(&tensors.hashes(&rows));
         assert_eq!(own, states.iter().map(exact).collect::<Vec<_>>());
-        let (hashes, legal) = tensors.child_hashes(&rows);
+        let (hashes, legal) = tensors.child_hashes(&rows, None);
         let hashes: Vec<i64> = host_numbers(&hashes);
-        let legal: Option<Vec<bool>> = legal.map(|legal| host_numbers(&legal));
+        let legal: Option<Vec<i64>> = legal.map(|legal| host_numbers(&legal.flatten(0, 1)));
         let actions = Tensor::arange(moves as i64, (Kind::Int64, Device::Cpu));
         let all =
             tensors.children(&rows.repeat_interleave_self_int(moves as i64, 0, None), &actions.repeat([STATES as i64]));
         let all: Vec<u8> = host_numbers(&all);
         for (i, hash) in hashes.iter().enumerate() {
             let child = puzzle.apply(&states[i / moves], (i % moves) as Move);
-            assert_eq!(legal.as_ref().is_none_or(|legal| legal[i]), child.is_some(), "{}: {i}", puzzle.name());
+            assert_eq!(legal.as_ref().is_none_or(|legal| legal[i] == 1), child.is_some(), "{}: {i}", puzzle.name());
             if let Some(child) = child {
                 assert_eq!(*hash, exact(&child), "{}: {i}", puzzle.name());
                 assert_eq!(all[i * encoding.cells..][..encoding.cells], row(&child), "{}: {i}", puzzle.name());

@@ -113,6 +113,8 @@ pub(in crate::search) struct DeviceLayers<'a> {
     weights: Weights,
     /// `width × cells`.
     rows: Tensor,
+    /// The hashes of the rows, where those of the children follow from them.
+    hashes: Option<Tensor>,
     /// Values and scores, f32.
     values: Tensor,
     scores: Tensor,
@@ -174,6 +176,7 @@ impl DeviceEngine {
                 chunk: Chunk(parts.network.chunk() as i64),
                 laps: Laps::new(device),
                 rows,
+                hashes: parts.moves.changes_hashes().then(|| hashes.shallow_clone()),
                 weights,
                 exchange,
                 parts,
@@ -183,6 +186,7 @@ impl DeviceEngine {
             layers.note_known(&hashes);
             if !is_own {
                 layers.rows = layers.rows.narrow(0, 0, 0);
+                layers.hashes = layers.hashes.map(|hashes| hashes.narrow(0, 0, 0));
                 layers.values = layers.values.narrow(0, 0, 0);
                 layers.scores = layers.scores.narrow(0, 0, 0);
                 layers.policies = layers.policies.map(|policies| policies.narrow(0, 0, 0));
@@ -220,7 +224,7 @@ impl DeviceLayers<'_> {
         chosen.map_err(|error| {
             let fits = |&width: &i64| {
                 let rows = self.rows.narrow(0, 0, width);
-                caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows)))).is_ok()
+                caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows, None)))).is_ok()
             };
             too_wide(error, self.rows.size()[0], fits)
         })
@@ -230,13 +234,16 @@ impl DeviceLayers<'_> {
         on_device(|| {
             let Weights { n, candidates, .. } = self.weights;
             self.laps.restart();
-            let (hashes, legal) = self.parts.moves.child_hashes(&self.rows);
+            let (hashes, legal) = self.parts.moves.child_hashes(&self.rows, self.hashes.as_ref());
             self.laps.end("hash children");
             let (children, promises) = self.children(hashes);
             let (children, promises, is_out) = if self.exchange.is_alone() {
                 let is_known = self.is_known(&children.hashes);
                 // A child is left out if it is known or not legal.
-                let is_out = legal.map_or_else(|| is_known.shallow_clone(), |legal| is_known.ge_tensor(&legal));
+                let is_out = match legal {
+                    Some(legal) => is_known.view_as(&legal).ge_tensor(&legal).flatten(0, 1),
+                    None => is_known,
+                };
                 (children, promises, is_out)
             } else {
                 let (children, promises) = self.delivered(&children, &promises, legal)?;
@@ -288,7 +295,7 @@ impl DeviceLayers<'_> {
         legal: Option<Tensor>,
     ) -> Result<(Children, Tensor), HeuristicError> {
         let all = || children.hashes.ones_like();
-        let legal = legal.unwrap_or_else(all).nonzero().flatten(0, 1);
+        let legal = legal.map_or_else(all, |legal| legal.flatten(0, 1)).nonzero().flatten(0, 1);
         let Children { ids, hashes, shares, .. } = children.pick(&legal);
         let promises = promises.index_select(0, &legal);
         let numbers = Tensor::stack(&[promises, shares], 1).view_dtype(Kind::Int64).flatten(0, 1);
@@ -403,6 +410,7 @@ impl DeviceLayers<'_> {
                 false => host_numbers(&part(&self.chosen.ranks)),
             };
             self.rows = self.made.take().map_or_else(|| self.chosen_rows(part), |made| part(&made));
+            self.hashes = self.hashes.take().map(|_| part(&self.chosen.hashes));
             self.values = part(&values);
             self.scores = scores;
             self.policies = policies.map(|policies| part(&policies));

@@ -41,8 +41,11 @@ mod near_goals;
 pub(super) mod nodes;
 mod sharing;
 
-/// States near the goals: at most, on the CPU and on CUDA.
-const MAX_NEAR_GOALS: [usize; 2] = [1 << 20, 1 << 25];
+/// States near the goals, at most, on the CPU and on CUDA: more would take seconds to find.
+const MAX_NEAR_GOALS: [u64; 2] = [1 << 20, 1 << 25];
+
+/// Bytes of the device's memory for each of them: finding them takes 256 bytes each, and may use an eighth of the memory.
+const BYTES_PER_NEAR_GOAL: u64 = 8 * 256;
 
 /// A network that reads rows where they lie.
 pub trait RowNetwork: Send {
@@ -54,6 +57,11 @@ pub trait RowNetwork: Send {
 
     /// The number of rows that should be evaluated at once.
     fn chunk(&self) -> usize;
+
+    /// The device's memory in bytes, where it is known and limited.
+    fn memory(&self) -> Option<u64> {
+        None
+    }
 
     /// Evaluates rows of symbols, `states × cells` bytes: the cost-to-go of each, f32, which may be negative; and the
     /// natural logarithms of the move probabilities, f32, `states × moves`, if they are asked for.
@@ -79,7 +87,7 @@ impl DeviceEngine {
     /// [`MoveTable`](crate::puzzle::MoveTable).
     ///
     /// `perimeter_depth` is the depth of the perimeter that the searches use: states near the goals are known to at most this
-    /// depth.
+    /// depth, or to a lower one that fits into an eighth of the device's memory.
     ///
     /// # Errors
     /// If the device fails.
@@ -99,8 +107,9 @@ impl DeviceEngine {
             }
             let moves = Moves::new(&table, &encoding, device);
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
-            let most = MAX_NEAR_GOALS[usize::from(device.is_cuda())];
-            let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most);
+            let fits = network.memory().map_or(u64::MAX, |bytes| bytes / BYTES_PER_NEAR_GOAL);
+            let most = MAX_NEAR_GOALS[usize::from(device.is_cuda())].min(fits);
+            let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most as usize);
             let engine = DeviceEngine { parts: Mutex::new(Parts { network, moves, near_goals }) };
             engine.warm_up(&rows[..encoding.cells]).map(|()| Some(engine))
         })?

@@ -23,7 +23,7 @@ impl NearGoals {
         let mut found = NearGoals { hashes: Tensor::cat(&[&layer, &end], 0), depths, depth: 0 };
         while found.depth < max_depth && layer.size()[0] > 0 {
             // The next layer has about as many times more states.
-            let (hashes, legal) = moves.child_hashes(&rows);
+            let (hashes, legal) = moves.child_hashes(&rows, Some(&layer));
             if hashes.numel() / 2 > most {
                 break;
             }
@@ -74,10 +74,10 @@ impl NearGoals {
     }
 }
 
-/// Where a mask holds, and where a move is legal; all are legal with `None`.
+/// Where a mask of children holds, and where their moves are legal, `rows × moves`; all are legal with `None`.
 pub(super) fn both(mask: Tensor, legal: Option<&Tensor>) -> Tensor {
     match legal {
-        Some(legal) => mask.logical_and(legal),
+        Some(legal) => mask.view_as(legal).logical_and(legal).flatten(0, 1),
         None => mask,
     }
 }
