@@ -337,9 +337,7 @@ impl Learner {
     pub(super) fn forward(&self, batch: &DeviceBatch) -> (Tensor, Tensor) {
         let weights = self.parameters.weights(self.precision.kind());
         let output = self.network.forward(&weights, &batch.rows, true);
-        let raised = output.values.detach().maximum(&batch.labels.neg());
-        let labels = batch.labels.where_self(&batch.labels.ge(0.0), &raised);
-        let squared = output.values.mse_loss(&labels, Reduction::Mean);
+        let squared = output.values.mse_loss(&batch.labels, Reduction::Mean);
         let cross_entropy = output.policy.zip(batch.policy_targets.as_ref()).map(|(logits, targets)| {
             let targets = targets.to_kind(Kind::Float);
             let shares = &targets / targets.sum_dim_intlist([1i64].as_slice(), true, Kind::Float).clamp_min(1.0);
@@ -351,7 +349,7 @@ impl Learner {
             None => value_loss,
         };
         let losses = no_grad(|| {
-            let absolute = output.values.l1_loss(&labels, Reduction::Mean);
+            let absolute = output.values.l1_loss(&batch.labels, Reduction::Mean);
             let cross_entropy = cross_entropy.unwrap_or_else(|| Tensor::zeros([], (Kind::Float, self.device.0)));
             Tensor::stack(&[&loss, &squared, &absolute, &cross_entropy], 0)
         });

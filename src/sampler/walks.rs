@@ -153,20 +153,6 @@ impl<P: Puzzle> Samples for Walks<P> {
     }
 
     fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
-        if let Some(visited) = visited(self.puzzle.encoding().cells) {
-            let walks = depths.len() - (visited.share * depths.len() as f64).round() as usize;
-            let mut states = vec![self.goals[0]; depths.len()];
-            self.fill_with(&depths[..walks], generator, batch, &mut states);
-            for i in walks..depths.len() {
-                let (label, next, row) = &visited.rows[below(generator, visited.rows.len())];
-                batch.states.row_mut(i).as_slice_mut().unwrap().copy_from_slice(row);
-                batch.labels[i] = *label;
-                if *next != 65535 {
-                    batch.policy_targets[[i, usize::from(*next)]] = 1;
-                }
-            }
-            return;
-        }
         let Some((share, sparse_states)) = &self.sparse_states else { return self.fill(depths, generator, batch) };
         let walks = depths.len() - (share * depths.len() as f64).round() as usize;
         let mut states = vec![self.goals[0]; depths.len()];
@@ -250,38 +236,4 @@ impl<'a, P: Puzzle> Walker<'a, P> {
         self.made.push(action);
         action
     }
-}
-
-/// States that a beam kept (VISITED), as the share VISITED_SHARE of a batch. A negative label is a lower bound.
-struct Visited {
-    share: f64,
-    rows: Vec<(f32, u16, Vec<u8>)>,
-}
-
-fn visited(cells: usize) -> Option<&'static Visited> {
-    static VISITED: std::sync::OnceLock<Option<Visited>> = std::sync::OnceLock::new();
-    let read = || {
-        let number = |name: &str, default: f32| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-        let far = number("VISITED_FAR", 42.0);
-        let mut rows = Vec::new();
-        for path in std::env::var("VISITED").ok()?.split(',') {
-            let (mut count, mut violated, mut gap) = (0, 0, 0.0);
-            for record in std::fs::read(path).unwrap().chunks_exact(8 + cells) {
-                let layer = f32::from(u16::from_le_bytes([record[0], record[1]]));
-                let value = f32::from_le_bytes([record[4], record[5], record[6], record[7]]);
-                let bound = far - layer;
-                count += 1;
-                if value < bound {
-                    violated += 1;
-                    gap += bound - value;
-                }
-                if bound > 1.0 {
-                    rows.push((-bound, 65535, record[8..].to_vec()));
-                }
-            }
-            eprintln!("{path}: {count} states, {violated} below the bound, by {}", gap / violated as f32);
-        }
-        Some(Visited { share: number("VISITED_SHARE", 0.25).into(), rows })
-    };
-    VISITED.get_or_init(read).as_ref()
 }

@@ -206,10 +206,6 @@ struct BeamRun<'a, P: Puzzle> {
     /// This rank's best solution in the layer that is being generated.
     solution: Option<LayerSolution>,
     best: Option<Incumbent>,
-    /// States that were kept: layer, estimate and state.
-    visited: Vec<(usize, f32, P::State)>,
-    /// The values of the states along a known solution.
-    path: Vec<f32>,
 }
 
 impl<'a, P: Puzzle> BeamRun<'a, P> {
@@ -236,46 +232,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             stale_layers: 0,
             solution: None,
             best: None,
-            visited: Vec::new(),
-            path: Vec::new(),
         }
-    }
-
-    /// Reads the known solution of the start from the file RANK_PATHS: lines of an instance, a tab and moves.
-    fn know_path(&mut self, heuristic: &mut dyn Heuristic<P::State>) -> Result<(), HeuristicError> {
-        let Ok(file) = std::env::var("RANK_PATHS") else { return Ok(()) };
-        let text = std::fs::read_to_string(file).unwrap();
-        for line in text.lines() {
-            let (instance, solution) = line.split_once('\t').unwrap();
-            if self.puzzle.parse(instance).unwrap() == self.start {
-                let (mut state, mut states) = (self.start, Vec::new());
-                for action in self.puzzle.parse_moves(solution).unwrap() {
-                    state = self.puzzle.apply(&state, action).unwrap();
-                    states.push(state);
-                }
-                heuristic.submit(&states, Query::Values)?;
-                self.path = heuristic.collect()?.values.to_vec();
-            }
-        }
-        Ok(())
-    }
-
-    /// Appends the kept states to the file VISITED_OUT: 42 less the bound of their distance (VISITED_D0 − layer), estimate, row.
-    fn dump(&self) {
-        use std::io::Write;
-        let Ok(path) = std::env::var("VISITED_OUT") else { return };
-        let mut bytes = Vec::new();
-        let mut row = vec![0; self.puzzle.encoding().cells];
-        for (layer, value, state) in &self.visited {
-            let far: u16 = std::env::var("VISITED_D0").map_or(42, |t| t.parse().unwrap());
-            bytes.extend_from_slice(&(*layer as u16 + 42 - far).to_le_bytes());
-            bytes.extend_from_slice(&0u16.to_le_bytes());
-            bytes.extend_from_slice(&value.to_le_bytes());
-            self.puzzle.encode(state, &mut row);
-            bytes.extend_from_slice(&row);
-        }
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        file.write_all(&bytes).unwrap();
     }
 
     fn result(
@@ -284,7 +241,6 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
         let end = self.search(heuristic, control)?;
-        self.dump();
         if self.settings.device.is_none() {
             self.stats.stored = self.evaluated.len();
         }
@@ -311,11 +267,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
                 None
             }
         };
-        let most_layers: usize = std::env::var("VISITED_LAYERS").map_or(usize::MAX, |t| t.parse().unwrap());
         while self.width > 0 {
-            if self.back_pointers.len() >= most_layers {
-                return Ok(End::Limit(Limit::Width));
-            }
             if let Some(bound) = control.bound()
                 && self.refinement_for(bound).is_some_and(|from| from.layer <= self.back_pointers.len())
             {
@@ -365,7 +317,6 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     /// Makes the first layer: the start, on the rank that owns it.
     fn begin(&mut self, heuristic: &mut dyn Heuristic<P::State>) -> Result<(), HeuristicError> {
         let start = self.start;
-        self.know_path(heuristic)?;
         let hash = self.puzzle.state_hash(&start);
         if self.exchange.owner(hash) != self.exchange.rank() {
             return Ok(());
@@ -479,11 +430,6 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
 
     /// Keeps the best children as the next layer.
     fn keep_best(&mut self, mut children: Layer<P::State>) -> Result<(), HeuristicError> {
-        if let Some(value) = self.path.get(self.back_pointers.len()) {
-            let less = children.values.iter().filter(|other| *other < value).count();
-            let layer = self.back_pointers.len() + 1;
-            eprintln!("rank {layer} {} {less} {}", self.path.len(), children.len());
-        }
         let mut scores = Vec::new();
         let score = |i: usize| children.values[i] + children.priors[i];
         extend(self.threads, &mut scores, children.len(), GRAIN, score);
@@ -502,19 +448,6 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let nearest_of = |range: Range<usize>| range.map(|i| (layer.values[i], layer.costs[i])).min_by(nearer);
         let nearest = in_ranges(self.threads, layer.len(), GRAIN, nearest_of).into_iter().flatten().min_by(nearer);
         self.layer = layer;
-        if std::env::var("VISITED_OUT").is_ok() {
-            let step =
-                self.layer.len().div_ceil(std::env::var("VISITED_EACH").map_or(512, |t| t.parse().unwrap())).max(1);
-            for i in (self.back_pointers.len() * 7 % step..self.layer.len()).step_by(step) {
-                self.visited.push((self.back_pointers.len(), self.layer.values[i], self.layer.states[i]));
-            }
-        }
-        if std::env::var("VISITED_SHOW").is_ok() {
-            let n = self.layer.len() as f32;
-            let mean = self.layer.values.iter().sum::<f32>() / n;
-            let least = self.layer.values.iter().copied().fold(f32::INFINITY, f32::min);
-            eprintln!("layer {} n {n} mean {mean:.2} least {least:.2}", self.back_pointers.len());
-        }
         self.note_layer(self.layer.len() as u64, nearest)
     }
 
