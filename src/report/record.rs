@@ -130,8 +130,11 @@ impl Record {
         differs("the checksum of the model's weights", show(&self.weights_crc32), show(&other.weights_crc32))?;
         differs("the device", show(&self.device), show(&other.device))?;
         differs("`precision`", show(&self.precision), show(&other.precision))?;
+        // Earlier versions did not name the host's engine.
+        let host = Value::from("host");
         for name in [self, other].iter().filter_map(|record| record.config.as_object()).flat_map(Map::keys) {
-            differs(&format!("`{name}`"), show(&self.config.get(name)), show(&other.config.get(name)))?;
+            let setting = |record: &Record| show(&record.config.get(name).or((name == "engine").then_some(&host)));
+            differs(&format!("`{name}`"), setting(self), setting(other))?;
         }
         differs("`max_seconds`", show(&self.max_seconds), show(&other.max_seconds))?;
         differs("`max_nodes`", show(&self.max_nodes), show(&other.max_nodes))?;
@@ -211,6 +214,16 @@ mod tests {
         let text = serde_json::to_string(&plain).expect("JSON");
         assert!(!text.contains("goal") && !text.contains("move_costs"), "{text}");
         assert_eq!(serde_json::from_str::<Record>(&text).expect("a row"), plain);
+    }
+
+    #[test]
+    fn a_result_of_an_earlier_version_is_of_the_hosts_engine() {
+        let row = |config: Value| Record { config, ..Record::default() };
+        let earlier = row(serde_json::json!({ "n": 400 }));
+        let engine = |engine: &str| row(serde_json::json!({ "n": 400, "engine": engine }));
+        assert_eq!(earlier.check_same_settings(&engine("host")), Ok(()));
+        let refusal = earlier.check_same_settings(&engine("device")).expect_err("another engine");
+        assert_eq!(refusal, r#"`engine` is "host" there, and "device" here"#);
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl Plan {
                 let as_published = !deferred && !anytime && max_stale_steps == 0 && common.perimeter.is_none();
                 SearchOptions {
                     n: Some(Some(n)),
-                    engine: on_device.then_some(Engine::Device),
+                    engine: Some(if on_device { Engine::Device } else { Engine::Host }),
                     lambda: Some(lambda),
                     deferred,
                     policy_weight: deferred.then_some(policy_weight),
@@ -186,7 +186,7 @@ impl Plan {
             }
             SearchPlan::Beam { n, candidates, policy_weight, on_device, hash_slots } => SearchOptions {
                 n: Some(Some(n)),
-                engine: on_device.then_some(Engine::Device),
+                engine: Some(if on_device { Engine::Device } else { Engine::Host }),
                 hash_slots: match hash_slots {
                     HashSlots::Exactly(slots) => Some(slots),
                     HashSlots::UpTo(_) => None,

@@ -485,18 +485,20 @@ mod tests {
 
     #[test]
     fn auto_is_what_measured_best() {
-        let beam = r#"{"search":"beam","n":6000,"candidates":2,"policy_weight":1.5,"symmetries":4}"#;
+        let beam = r#"{"search":"beam","n":6000,"engine":"host","candidates":2,"policy_weight":1.5,"symmetries":4}"#;
         assert_eq!(config("auto", "{}", true), beam);
-        assert_eq!(config("auto", "{}", false), r#"{"search":"bwas","n":1000,"lambda":0.6}"#);
-        assert_eq!(config("auto", r#"{"n": 500}"#, true), r#"{"search":"bwas","n":500,"lambda":0.6}"#);
-        assert_eq!(config("auto", r#"{"n": null}"#, true), r#"{"search":"bwas","n":1000,"lambda":0.6}"#);
-        let deferred =
-            r#"{"search":"bwas","n":20000,"lambda":0.6,"deferred":true,"policy_weight":1.0,"max_stale_steps":4}"#;
+        assert_eq!(config("auto", "{}", false), r#"{"search":"bwas","n":1000,"lambda":0.6,"engine":"host"}"#);
+        assert_eq!(config("auto", r#"{"n": 500}"#, true), r#"{"search":"bwas","n":500,"lambda":0.6,"engine":"host"}"#);
+        assert_eq!(
+            config("auto", r#"{"n": null}"#, true),
+            r#"{"search":"bwas","n":1000,"lambda":0.6,"engine":"host"}"#
+        );
+        let deferred = r#"{"search":"bwas","n":20000,"lambda":0.6,"engine":"host","deferred":true,"policy_weight":1.0,"max_stale_steps":4}"#;
         for settings in [r#"{"deferred": true}"#, r#"{"max_stale_steps": 4}"#] {
             assert_eq!(config("auto", settings, true), deferred);
         }
         let wide = config("auto", r#"{"n": 8000, "candidates": 2, "symmetries": 1}"#, true);
-        assert_eq!(wide, r#"{"search":"beam","n":8000,"candidates":2,"policy_weight":1.5}"#);
+        assert_eq!(wide, r#"{"search":"beam","n":8000,"engine":"host","candidates":2,"policy_weight":1.5}"#);
         let without = plan("auto", "{}", &PuzzleFacts { search: "astar", ..puzzle() }, None);
         assert_eq!(without.expect_err("a model is missing").field, "model");
     }

@@ -168,7 +168,7 @@ fn searches_on_the_device_solve_as_those_on_the_host() {
     };
     for search in [&["beam"][..], &["bwas", "--lambda", "0.6"]] {
         let [host, device] = ["host", "device"].map(|engine| solve(search, engine));
-        assert_eq!((&host["config"]["engine"], &device["config"]["engine"]), (&Value::Null, &"device".into()));
+        assert_eq!((&host["config"]["engine"], &device["config"]["engine"]), (&"host".into(), &"device".into()));
         assert_eq!((&host["length"], &device["length"]), (&10.into(), &10.into()), "{search:?}");
         assert!(device["nodes_evaluated"].as_u64() > Some(1000), "{device}");
     }
@@ -428,8 +428,8 @@ fn a_model_has_defaults_of_its_search() {
     assert_eq!((&own["search"], &own["n"]), (&"beam".into(), &40.into()));
     let beam = |n: u64, policy_weight: f64, perimeter: u64| {
         serde_json::json!({
-            "search": "beam", "n": n, "candidates": 2, "policy_weight": policy_weight, "perimeter": perimeter,
-            "symmetries": 4, "proof_budget": 100_000_000,
+            "search": "beam", "n": n, "engine": "host", "candidates": 2, "policy_weight": policy_weight,
+            "perimeter": perimeter, "symmetries": 4, "proof_budget": 100_000_000,
         })
     };
     assert_eq!(own["config"], beam(40, 2.5, 2));
