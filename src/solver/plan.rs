@@ -170,12 +170,13 @@ impl Plan {
             prove: self.proof == ProofPlan::Whole,
             ..SearchOptions::of(self.search.name())
         };
+        let engine = |on_device| Some(if on_device { Engine::Device } else { Engine::Host });
         match self.search {
             SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime, on_device } => {
                 let as_published = !deferred && !anytime && max_stale_steps == 0 && common.perimeter.is_none();
                 SearchOptions {
                     n: Some(Some(n)),
-                    engine: Some(if on_device { Engine::Device } else { Engine::Host }),
+                    engine: engine(on_device),
                     lambda: Some(lambda),
                     deferred,
                     policy_weight: deferred.then_some(policy_weight),
@@ -186,7 +187,7 @@ impl Plan {
             }
             SearchPlan::Beam { n, candidates, policy_weight, on_device, hash_slots } => SearchOptions {
                 n: Some(Some(n)),
-                engine: Some(if on_device { Engine::Device } else { Engine::Host }),
+                engine: engine(on_device),
                 hash_slots: match hash_slots {
                     HashSlots::Exactly(slots) => Some(slots),
                     HashSlots::UpTo(_) => None,

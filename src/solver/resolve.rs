@@ -4,11 +4,13 @@
 use super::options::{Engine, SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 use crate::error::SettingError;
-use crate::neural::model::serves;
 use crate::search::beam::HashSlots;
 
+mod heuristic_plan;
 mod perimeter_plan;
 
+pub(super) use heuristic_plan::asks_heuristic;
+use heuristic_plan::choose_heuristic;
 use perimeter_plan::{plan_cached, plan_perimeter, plan_proof_perimeter};
 
 /// The weight of the path cost, as published.
@@ -139,91 +141,6 @@ fn search_name<'a>(request: &'a Request, facts: &Facts<'a>, with_network: bool) 
         "auto" => facts.puzzle.search,
         name => name,
     }
-}
-
-/// Whether the search of a name asks a heuristic.
-pub(super) fn asks_heuristic(search: &str) -> bool {
-    SearchInfo::find(search).is_some_and(|search| search.asks_heuristic)
-}
-
-fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
-    let own = &facts.puzzle.heuristics;
-    let best = own.last().copied().unwrap_or("zero");
-    let name = match &request.heuristic {
-        HeuristicChoice::Given { .. } => return Ok(HeuristicPlan::Given),
-        HeuristicChoice::Named(name) => name.as_str(),
-        HeuristicChoice::Auto if prefers_network(request, facts) => "network",
-        // Nothing better is known: the error says how to get a model.
-        HeuristicChoice::Auto
-            if best == "perimeter"
-                && !facts.puzzle.has_own_costs
-                && asks_heuristic(search_name(request, facts, false)) =>
-        {
-            "network"
-        }
-        // A search that asks no heuristic loads no perimeter for one.
-        HeuristicChoice::Auto
-            if best == "perimeter"
-                && !request.shows_estimates
-                && !asks_heuristic(search_name(request, facts, false)) =>
-        {
-            "zero"
-        }
-        HeuristicChoice::Auto => best,
-    };
-    if name == "network" {
-        return choose_network(facts);
-    }
-    if request.names_model {
-        return Err(SettingError::new("model", format!("the heuristic '{name}' needs none; leave out one of the two")));
-    }
-    if !own.contains(&name) {
-        let (puzzle, own) = (&facts.puzzle.name, own.join(", "));
-        let reason = format!("{puzzle} has no heuristic '{name}': expected auto, network, {own}");
-        return Err(SettingError::new("heuristic", reason));
-    }
-    Ok(HeuristicPlan::Named(name.into()))
-}
-
-fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
-    if !facts.puzzle.has_own_goal {
-        let reason = format!(
-            "a network estimates the way to the goal that it was trained for, and to no other: expected a `heuristic` of \
-             {}",
-            facts.puzzle.heuristics.join(" or ")
-        );
-        return Err(SettingError::new("goal", reason));
-    }
-    if facts.puzzle.has_own_costs {
-        let reason = format!(
-            "a network estimates the cost of moves that it was trained with, and of no others: expected a `heuristic` of {}",
-            facts.puzzle.heuristics.join(" or ")
-        );
-        return Err(SettingError::new("move_costs", reason));
-    }
-    let model = facts.model.map_err(|missing| match facts.puzzle.heuristics.last() {
-        Some(&best) if best != "zero" && best != "perimeter" => {
-            let reason = format!("{}; {best} is the best of {}", missing.reason, facts.puzzle.name);
-            SettingError::new(&missing.field, reason)
-        }
-        _ => missing.clone(),
-    })?;
-    if !serves(&model.puzzle, &facts.puzzle.name) {
-        let (folder, trained, puzzle) = (model.folder.display(), &model.puzzle, &facts.puzzle.name);
-        return Err(SettingError::new("model", format!("the model in {folder} is for {trained}, not for {puzzle}")));
-    }
-    Ok(HeuristicPlan::Network { folder: model.folder.clone(), name: model.name.clone() })
-}
-
-/// Whether `auto` is the network: if a model was named, or if the search would ask one that is there and that measured
-/// better than the puzzle's own estimates, or that the search was made for.
-fn prefers_network(request: &Request, facts: &Facts<'_>) -> bool {
-    let prefers = facts.puzzle.prefers_network;
-    let asked = match search_name(request, facts, prefers) {
-        "bwas" | "beam" => true,
-        name => prefers && asks_heuristic(name),
-    };
-    request.names_model || (asked && facts.puzzle.has_own_goal && !facts.puzzle.has_own_costs && facts.model.is_ok())
 }
 
 /// The search, and the settings that were given for it. With a policy head, `auto` is a beam, which measured best; `n` or

@@ -5,7 +5,8 @@
 //! - Where a move permutes or toggles cells, the hashes of all children of all rows are one matrix product, with coefficients that
 //!   each move has changed. They are integers so small that every sum is below 2⁵³: in f64 the product is exact, on every device and
 //!   in any order of summation. Two such sums make a hash of 64 bits.
-//! - Where a blank slides, one tile moves, and the hash changes by its number times the difference of two coefficients.
+//! - Where a blank slides, one tile moves, and the hash changes by the tile's number times the difference of two
+//!   coefficients, modulo 2⁶⁴.
 
 use crate::puzzle::{Encoding, MoveTable};
 use crate::random::generator;
@@ -21,7 +22,7 @@ const OFFSET: i64 = 0x6a09_e667_f3bc_c909;
 /// The moves of a puzzle on a device.
 pub(crate) struct Moves {
     table: Table,
-    /// What each cell adds to the hash of a row, times its symbol: `cells`.
+    /// The coefficient of each cell, modulo 2⁶⁴: `1 × cells`.
     coefficients: Tensor,
     /// [`FACTORS`] and [`OFFSET`].
     factors: [Tensor; 2],
@@ -38,10 +39,11 @@ enum Table {
         coefficients: Tensor,
     },
     Slides {
-        /// `(cells · moves) × cells`, by the cell of the blank and the move: the same. Nothing moves where a move is not legal.
+        /// `(cells · moves) × cells`, by the cell of the blank and the move: the parent's cell that each cell of the child comes
+        /// from. Where a move is not legal, nothing moves.
         from: Tensor,
-        /// `cells × (3 · moves)`, by the cell of the blank: the cell that the blank goes to by each move, the change of the hash
-        /// for a tile of number 1 there, and whether the move is legal.
+        /// `cells × (3 · moves)`, by the cell of the blank: the cell that the blank goes to by each move; the change of the hash
+        /// if tile 1 is there; and 1 where the move is legal, else 0.
         slides: Tensor,
         /// The number of moves.
         count: Tensor,
@@ -72,6 +74,7 @@ impl Moves {
             Tensor::from_slice(&numbers).view([-1, columns as i64]).to_device(device)
         };
         let number = |number: i64| Tensor::from(number).to_device(device);
+        // The coefficients of both sums of a cell, in one.
         let both = |cell: usize| {
             let [one, other] = [0, 1].map(|sum| (sums[sum][cell] as i64).wrapping_mul(FACTORS[sum]));
             one.wrapping_add(other)
@@ -89,16 +92,16 @@ impl Moves {
             }
             MoveTable::Slides(targets) => {
                 let (mut from, mut slides) = (Vec::new(), Vec::new());
-                for (blank, targets) in targets.iter().enumerate() {
-                    let target = |&target: &Option<u16>| target.map_or(blank, usize::from);
-                    for target in targets.iter().map(target) {
-                        let mut cells: Vec<i64> = (0..cells as i64).collect();
-                        cells.swap(blank, target);
-                        from.extend(cells);
+                for (blank, legal) in targets.iter().enumerate() {
+                    let to: Vec<usize> = legal.iter().map(|to| to.map_or(blank, usize::from)).collect();
+                    for &to in &to {
+                        let mut order: Vec<i64> = (0..cells as i64).collect();
+                        order.swap(blank, to);
+                        from.extend(order);
                     }
-                    slides.extend(targets.iter().map(|to| target(to) as i64));
-                    slides.extend(targets.iter().map(|to| both(blank).wrapping_sub(both(target(to)))));
-                    slides.extend(targets.iter().map(|to| i64::from(to.is_some())));
+                    slides.extend(to.iter().map(|&to| to as i64));
+                    slides.extend(to.iter().map(|&to| both(blank).wrapping_sub(both(to))));
+                    slides.extend(legal.iter().map(|to| i64::from(to.is_some())));
                 }
                 Table::Slides {
                     from: integers(from, cells),
@@ -133,9 +136,9 @@ impl Moves {
         matches!(self.table, Table::Slides { .. })
     }
 
-    /// The hash of each child of each row, row by row, move by move, and which of these moves are legal, `rows × moves`, `None`
-    /// if all are. Where hashes of children [follow](Moves::changes_hashes) from those of the rows, it takes less if they are
-    /// given.
+    /// The hash of each child of each row, row by row, move by move; and 1 where the move is legal, else 0, `rows × moves`,
+    /// `None` if all are. The hashes of the rows save time where those of the children [follow](Moves::changes_hashes) from them;
+    /// elsewhere they are ignored.
     pub(crate) fn child_hashes(&self, rows: &Tensor, hashes: Option<&Tensor>) -> (Tensor, Option<Tensor>) {
         let sums = match &self.table {
             Table::Permutations { coefficients, .. } => rows.to_kind(Kind::Double).mm(coefficients),

@@ -223,8 +223,9 @@ impl DeviceLayers<'_> {
         }
         chosen.map_err(|error| {
             let fits = |&width: &i64| {
-                let rows = self.rows.narrow(0, 0, width);
-                caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows, None)))).is_ok()
+                let part = |column: &Tensor| column.narrow(0, 0, width);
+                let (rows, hashes) = (part(&self.rows), self.hashes.as_ref().map(part));
+                caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows, hashes.as_ref())))).is_ok()
             };
             too_wide(error, self.rows.size()[0], fits)
         })

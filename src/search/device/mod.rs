@@ -44,8 +44,8 @@ mod sharing;
 /// States near the goals, at most, on the CPU and on CUDA: more would take seconds to find.
 const MAX_NEAR_GOALS: [u64; 2] = [1 << 20, 1 << 25];
 
-/// Bytes of the device's memory for each of them: finding them takes 256 bytes each, and may use an eighth of the memory.
-const BYTES_PER_NEAR_GOAL: u64 = 8 * 256;
+/// They may take the device's memory divided by this while they are found.
+const NEAR_GOALS_DIVISOR: u64 = 4;
 
 /// A network that reads rows where they lie.
 pub trait RowNetwork: Send {
@@ -86,8 +86,8 @@ impl DeviceEngine {
     /// The moves of a puzzle, and its goals, at least one, on the network's device; `None` if the puzzle has no
     /// [`MoveTable`](crate::puzzle::MoveTable).
     ///
-    /// `perimeter_depth` is the depth of the perimeter that the searches use: states near the goals are known to at most this
-    /// depth, or to a lower one that fits into an eighth of the device's memory.
+    /// `perimeter_depth` is the depth of the perimeter that the searches use: states near the goals are known to this depth, or
+    /// to a lower one where they would be too many, or would take more than a quarter of the device's memory.
     ///
     /// # Errors
     /// If the device fails.
@@ -107,7 +107,8 @@ impl DeviceEngine {
             }
             let moves = Moves::new(&table, &encoding, device);
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
-            let fits = network.memory().map_or(u64::MAX, |bytes| bytes / BYTES_PER_NEAR_GOAL);
+            let each = NearGoals::bytes_each(encoding.cells) * NEAR_GOALS_DIVISOR;
+            let fits = network.memory().map_or(u64::MAX, |bytes| bytes / each);
             let most = MAX_NEAR_GOALS[usize::from(device.is_cuda())].min(fits);
             let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most as usize);
             let engine = DeviceEngine { parts: Mutex::new(Parts { network, moves, near_goals }) };

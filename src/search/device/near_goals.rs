@@ -22,11 +22,11 @@ impl NearGoals {
         let depths = layer.zeros_like().pad([0, 1], "constant", f64::from(u8::MAX));
         let mut found = NearGoals { hashes: Tensor::cat(&[&layer, &end], 0), depths, depth: 0 };
         while found.depth < max_depth && layer.size()[0] > 0 {
-            // The next layer has about as many times more states.
-            let (hashes, legal) = moves.child_hashes(&rows, Some(&layer));
-            if hashes.numel() / 2 > most {
+            // About half of a layer's children are new.
+            if layer.numel() * moves.count as usize / 2 > most {
                 break;
             }
+            let (hashes, legal) = moves.child_hashes(&rows, Some(&layer));
             let is_new = found.find(&hashes).0.logical_not();
             let children = both(is_new, legal.as_ref()).nonzero().flatten(0, 1);
             let (children, next) = unique(&children, &hashes.index_select(0, &children));
@@ -43,6 +43,12 @@ impl NearGoals {
         }
         found.depths = found.depths.to_kind(Kind::Uint8);
         found
+    }
+
+    /// Memory for each state while they are found, in bytes, counted: two hashed children, or the row, its parent's and the
+    /// cells that it comes from.
+    pub(super) fn bytes_each(cells: usize) -> u64 {
+        100 + 10 * cells as u64
     }
 
     /// Whether states with these hashes are near the goals, and their places in the table, which mean nothing where they are
