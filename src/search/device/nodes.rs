@@ -168,8 +168,8 @@ impl DeviceNodes<'_> {
         within_memory(|| {
             let moves = self.parts.moves.count;
             let rows = self.rows.index_select(0, &taken.nodes);
-            let hashes = self.hashes.index_select(0, &taken.nodes);
-            let (hashes, legal) = self.parts.moves.child_hashes(&rows, Some(&hashes));
+            let hashes = self.parts.moves.changes_hashes().then(|| self.hashes.index_select(0, &taken.nodes));
+            let (hashes, legal) = self.parts.moves.child_hashes(&rows, hashes.as_ref());
             let costs = (self.costs.index_select(0, &taken.nodes) + 1).repeat_interleave_self_int(moves, 0, None);
             let (known, is_known) = self.find(&hashes);
             let is_in = is_known.logical_not().logical_or(&costs.less_tensor(&self.costs.index_select(0, &known)));
