@@ -37,6 +37,7 @@ pub const NAMES: &[&str] = &[
     "cube2",
     "cube4",
     "cube4:oriented",
+    "cube4:reduction",
     "cube5",
     "cube6",
     "cube7",
@@ -61,7 +62,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// The puzzles beside [`NAMES`].
-pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
+pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented; cube4:reduction), other jugs \
      (jugs:7,4,2), or the file of a puzzle (….json)";
 
 /// The puzzles of [`NAMES`] that are files in `test-data/puzzles`.

@@ -14,7 +14,7 @@ use crate::random::{Generator, below, generator};
 use crate::registry::{Entry, Visitor};
 use crate::search::Limits;
 use crate::search::neighbourhood::shortened;
-use crate::solver::Watch;
+use crate::solver::{Watch, models};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -92,7 +92,12 @@ impl Visitor for Improve {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Improve { args, stop } = self;
+        let Improve { mut args, stop } = self;
+        if entry.puzzle().reduction().is_some() {
+            // The way by a reduction is no short one between two states of a solution.
+            let has_network = models::facts(None, &entry.puzzle().name()).is_ok();
+            args.flags.search.search.get_or_insert(if has_network { "beam" } else { "bidirectional" }.into());
+        }
         let is_over = || stop.load(Ordering::Relaxed);
         if entry.puzzle().own_costs().is_some() {
             return Err(anyhow!("--move-costs: improve counts moves: leave it out")).or_input();

@@ -22,12 +22,12 @@ impl Visitor for DescribePuzzle {
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> String {
         let name = entry.puzzle().name();
-        let models: Vec<String> = models::list(&name).into_iter().map(|(name, _)| name).collect();
+        let models: Vec<String> = models::list(&**entry.puzzle()).into_iter().map(|(name, _)| name).collect();
         let models = if models.is_empty() { "none".into() } else { models.join(", ") };
         format!(
             "{name}\n  notation: {}\n  searches: {}\n  heuristics: network, {}\n  models: {models}",
             entry.puzzle().notation(),
-            SearchInfo::allowed_names(entry.reverse().is_some()).join(", "),
+            SearchInfo::allowed_names(entry.reverse().is_some(), entry.puzzle().reduction().is_some()).join(", "),
             entry.heuristics().join(", "),
         )
     }

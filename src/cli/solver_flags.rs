@@ -22,7 +22,7 @@ pub(super) struct SolverFlags {
     #[arg(long, default_value = "auto", value_name = "NAME")]
     heuristic: String,
     #[command(flatten)]
-    search: SearchOptions,
+    pub(super) search: SearchOptions,
     /// Give up on an instance after this many seconds; without --search and --n, use all of them to look for a shorter
     /// solution, unless one is proven
     #[arg(long, value_name = "S", value_parser = quantity::seconds)]

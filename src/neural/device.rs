@@ -105,6 +105,14 @@ impl Device {
         }
     }
 
+    /// The choice of this device.
+    pub fn choice(self) -> DeviceChoice {
+        match self.0 {
+            tch::Device::Cuda(index) => DeviceChoice::Cuda(index),
+            _ => DeviceChoice::Cpu,
+        }
+    }
+
     /// Whether this is a CUDA device.
     pub fn is_cuda(self) -> bool {
         matches!(self.0, tch::Device::Cuda(_))

@@ -6,6 +6,7 @@
 //! | `cube4:htm` | the same, and half turns | in any orientation |
 //! | `cube4:obtm` | outer blocks of layers, by 90° or 180° (the metric of competitors) | in any orientation |
 //! | `cube4:oriented` | quarter turns of single layers, as contests count them | as it is held |
+//! | `cube4:reduction` | the same | where outer turns alone solve it, as it is held: [`reduction`] |
 //!
 //! Where any orientation is solved, the corner DBL stays in its place: a turn of its layer is a turn of all other layers the
 //! other way, with the whole cube turned. So a state stands for 24 ways to hold a cube, as on the
@@ -20,6 +21,7 @@ use geometry::{Frame, Rotation, Turn, all, kinds, moved, rotations, stickers};
 
 mod contest;
 mod geometry;
+pub mod reduction;
 
 /// The sizes.
 pub const SIZES: std::ops::RangeInclusive<usize> = 4..=11;
@@ -35,6 +37,8 @@ pub enum Metric {
     OuterBlock,
     /// Quarter turns of single layers of a cube that is held still.
     Oriented,
+    /// The same; a cube is solved when it turns like a 3×3×3.
+    Reduction,
 }
 
 /// A cube of some size: its turns, its ways to be held, and its notation.
@@ -55,14 +59,15 @@ impl CubeN {
     /// A cube with `size` layers.
     ///
     /// # Panics
-    /// Unless the size is from 2 to 11.
+    /// Unless the size is from 2 to 11, and 4 for the reduction.
     pub fn new(size: usize, metric: Metric) -> CubeN {
-        assert!((2..=*SIZES.end()).contains(&size));
+        assert!((2..=*SIZES.end()).contains(&size) && (metric != Metric::Reduction || size == reduction::SIZE));
         let layers: Vec<u16> = match metric {
             Metric::OuterBlock => (1..size).map(all).collect(),
             _ => (0..size).map(|layer| 1 << layer).collect(),
         };
-        let quarters: &[u8] = if matches!(metric, Metric::Quarter | Metric::Oriented) { &[1, 3] } else { &[1, 3, 2] };
+        let quarters: &[u8] =
+            if matches!(metric, Metric::HalfTurn | Metric::OuterBlock) { &[1, 3, 2] } else { &[1, 3] };
         let each = |layers: u16| {
             (0..3).flat_map(move |face| quarters.iter().map(move |&quarters| Turn { face, layers, quarters }))
         };
@@ -84,6 +89,11 @@ impl CubeN {
         cube
     }
 
+    /// The 4×4×4 that is solved when it turns like a 3×3×3.
+    pub fn reduction_of_4() -> CubeN {
+        CubeN::new(reduction::SIZE, Metric::Reduction)
+    }
+
     /// The size and the metric of a name, as `cube4:htm`; `None` if there is no such cube.
     pub fn parse_name(name: &str) -> Option<(usize, Metric)> {
         let (size, metric) = match name.strip_prefix("cube")?.split_once(':') {
@@ -91,9 +101,11 @@ impl CubeN {
             Some((size, "htm")) => (size, Metric::HalfTurn),
             Some((size, "obtm")) => (size, Metric::OuterBlock),
             Some((size, "oriented")) => (size, Metric::Oriented),
+            Some((size, "reduction")) => (size, Metric::Reduction),
             Some(_) => return None,
         };
-        let is_plain = |number: &usize| SIZES.contains(number) && number.to_string() == size;
+        let has_metric = |number| metric != Metric::Reduction || number == reduction::SIZE;
+        let is_plain = |number: &usize| SIZES.contains(number) && has_metric(*number) && number.to_string() == size;
         Some((size.parse().ok().filter(is_plain)?, metric))
     }
 
@@ -104,6 +116,7 @@ impl CubeN {
             Metric::HalfTurn => ":htm",
             Metric::OuterBlock => ":obtm",
             Metric::Oriented => ":oriented",
+            Metric::Reduction => ":reduction",
         };
         format!("cube{}{metric}", self.size)
     }
@@ -125,9 +138,13 @@ impl CubeN {
     }
 
     /// The logarithm of the number of states: corners, with edges in the middle if there are, then 24 pieces of each other
-    /// kind, of which centres come in six colours of four.
+    /// kind, of which centres come in six colours of four; of a reduction, the pairings of wings, the centres, and two parities.
     pub(super) fn ln_states(&self) -> f64 {
         let ln_factorial = |n: u32| (1..=n).map(|k| f64::from(k).ln()).sum::<f64>();
+        if self.is_reduction() {
+            let pairings = ln_factorial(24) - 12.0 * 2f64.ln() - ln_factorial(12);
+            return pairings + ln_factorial(24) - 6.0 * ln_factorial(4) + 4f64.ln();
+        }
         let has_middle = self.size % 2 == 1;
         let corners = if has_middle { ln_factorial(8) + 7.0 * 3f64.ln() } else { ln_factorial(7) + 6.0 * 3f64.ln() };
         let middle = if has_middle { ln_factorial(12) + 10.0 * 2f64.ln() } else { 0.0 };
@@ -144,7 +161,18 @@ impl CubeN {
     }
 
     fn is_still(&self) -> bool {
-        self.metric == Metric::Oriented
+        matches!(self.metric, Metric::Oriented | Metric::Reduction)
+    }
+
+    /// The puzzles of both stages of the search `reduction`.
+    pub(super) fn reduction_stages(&self) -> Option<[&'static str; 2]> {
+        let last = if matches!(self.metric, Metric::HalfTurn | Metric::OuterBlock) { "cube3:htm" } else { "cube3" };
+        (self.size == reduction::SIZE && !self.is_reduction()).then_some([reduction::NAME, last])
+    }
+
+    /// Whether a cube is solved when it turns like a 3×3×3.
+    pub(super) fn is_reduction(&self) -> bool {
+        self.metric == Metric::Reduction
     }
 
     /// A turn that leaves the corner DBL in its place, and the quarters by which the whole cube is turned after it; the turn

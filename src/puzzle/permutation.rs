@@ -15,19 +15,22 @@
 //! | `geometry` | reads its shape: faces and polygons |
 //! | `symmetry` | finds the symmetries |
 //! | `size` | counts the states |
+//! | `free_symbols` | symbols that may trade names |
 //! | `group` | the group of the moves: its order, and whether a state belongs to it |
 //! | `classes` | images and classes of states under the symmetries |
 
+use super::cube_n::CubeN;
 use super::cube3::facelets;
 use super::notation::{members, unquoted};
 use super::rules::is_odd;
 use super::{
     Block, Draw, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
-    Scramble, StateBytes, SymmetricImages, Symmetries, plain,
+    Scramble, StateBytes, SymmetricImage, SymmetricImages, Symmetries, plain,
 };
 use crate::random::generator;
 use classes::StateSymmetries;
 pub use description::{Description, MAX_POSITIONS};
+use free_symbols::FreeSymbols;
 use group::Group;
 pub use group::orbits;
 use rand::RngCore as _;
@@ -36,6 +39,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 mod classes;
 mod description;
+mod free_symbols;
 mod geometry;
 mod group;
 mod size;
@@ -83,6 +87,7 @@ pub struct Permutation<const N: usize> {
     names: Vec<String>,
     tables: Vec<[u16; N]>,
     hashing: Arc<Hashing>,
+    free_symbols: Option<FreeSymbols>,
     /// Whether every move is an odd permutation, and no symbol stands twice in the goal.
     moves_are_odd: bool,
     /// Found when they are first needed.
@@ -99,9 +104,10 @@ impl<const N: usize> Permutation<N> {
         assert!(description.positions() <= N);
         // Positions beyond the last hold 0, and stay where they are.
         let goal = filled(&description.goal);
+        let free_symbols = FreeSymbols::new(&description);
         let turns = match &description.cube {
-            Some(cube) => cube.named_turns(),
-            None => description.moves.clone(),
+            Some(cube) if free_symbols.is_none() => cube.named_turns(),
+            _ => description.moves.clone(),
         };
         let table = |(_, permutation): &(String, Vec<u16>)| {
             std::array::from_fn(|i| permutation.get(i).copied().unwrap_or(i as u16))
@@ -117,6 +123,7 @@ impl<const N: usize> Permutation<N> {
             names,
             tables,
             hashing,
+            free_symbols,
             moves_are_odd,
             symmetries: OnceLock::new(),
             group: OnceLock::new(),
@@ -132,6 +139,19 @@ impl<const N: usize> Permutation<N> {
             StateSymmetries::new(found.ok()?, &self.description, self.goal, &self.tables).map(Arc::new)
         };
         self.symmetries.get_or_init(find).as_ref()
+    }
+
+    /// A state with free names in order.
+    fn named(&self, mut state: [u8; N]) -> [u8; N] {
+        if let Some(names) = &self.free_symbols {
+            names.normalize(&mut state[..self.description.positions()]);
+        }
+        state
+    }
+
+    /// The state of a cube with some colours.
+    fn of_colours(&self, cube: &CubeN, colours: &[u8]) -> [u8; N] {
+        if cube.is_reduction() { self.named(filled(&cube.reduction(colours))) } else { filled(colours) }
     }
 
     fn group(&self) -> &Group {
@@ -218,7 +238,7 @@ impl<const N: usize> Rules for Permutation<N> {
     #[inline]
     fn apply(&self, state: &[u8; N], action: Move) -> Option<[u8; N]> {
         let table = &self.tables[usize::from(action)];
-        Some(std::array::from_fn(|i| state[usize::from(table[i])]))
+        Some(self.named(std::array::from_fn(|i| state[usize::from(table[i])])))
     }
 
     fn state_hash(&self, state: &[u8; N]) -> u64 {
@@ -229,6 +249,9 @@ impl<const N: usize> Rules for Permutation<N> {
     }
 
     fn child_hash(&self, state: &[u8; N], hash: u64, action: Move) -> Option<u64> {
+        if self.free_symbols.is_some() {
+            return self.apply(state, action).map(|child| self.state_hash(&child));
+        }
         let change = |hash: u64, &(to, from): &(u16, u16)| {
             let [before, after] = [to, from].map(|position| self.hashing.number(to, state[usize::from(position)]));
             hash.wrapping_sub(before).wrapping_add(after)
@@ -239,6 +262,10 @@ impl<const N: usize> Rules for Permutation<N> {
     #[inline]
     fn is_goal(&self, state: &[u8; N]) -> bool {
         *state == self.goal
+    }
+
+    fn reduction(&self) -> Option<[&'static str; 2]> {
+        self.description.cube.as_ref()?.reduction_stages()
     }
 
     fn file(&self) -> Option<&str> {
@@ -262,10 +289,15 @@ impl<const N: usize> Rules for Permutation<N> {
 
     fn symmetric_images(&self, state: &[u8; N]) -> SymmetricImages<'_, [u8; N]> {
         let state = *state;
-        Box::new(self.state_symmetries().into_iter().flat_map(move |symmetries| symmetries.images(state)))
+        let images = self.state_symmetries().into_iter().flat_map(move |symmetries| symmetries.images(state));
+        Box::new(images.map(|image| SymmetricImage { start: self.named(image.start), ..image }))
     }
 
     fn symmetries(&self) -> Option<Arc<dyn Symmetries<[u8; N]>>> {
+        // Classes compare symbols by their names.
+        if self.free_symbols.is_some() {
+            return None;
+        }
         Some(Arc::clone(self.state_symmetries()?) as Arc<dyn Symmetries<[u8; N]>>)
     }
 
@@ -276,6 +308,9 @@ impl<const N: usize> Rules for Permutation<N> {
 
 impl<const N: usize> Notation for Permutation<N> {
     fn notation(&self) -> &'static str {
+        if self.free_symbols.is_some() {
+            return "a scramble from solved in turns, the facelets, or the 52 symbols of a state";
+        }
         if self.description.cube.is_some() {
             return "a scramble from solved in turns (R, Rw or r, 3Rw, 2R, M, x, with ' and 2, or f0 -r1.d2), or the facelets in the order \
                     U R F D L B";
@@ -306,10 +341,13 @@ impl<const N: usize> Notation for Permutation<N> {
     }
 
     fn read(&self, text: &str) -> Result<[u8; N], ParseError> {
-        if let Some(cube) = &self.description.cube {
-            return Ok(filled(&cube.held(&cube.hand(text)?.0).0));
+        let cube = self.description.cube.as_ref();
+        let has_symbols = cube.is_none_or(|cube| cube.is_reduction());
+        let symbols = has_symbols.then(|| self.read_symbols(text)).flatten();
+        if let (Some(cube), None) = (cube, symbols) {
+            return Ok(self.of_colours(cube, &cube.held(&cube.hand(text)?.0).0));
         }
-        if let Some(state) = self.read_symbols(text) {
+        if let Some(state) = symbols {
             let sorted = |mut symbols: [u8; N]| {
                 symbols.sort_unstable();
                 symbols
@@ -324,7 +362,7 @@ impl<const N: usize> Notation for Permutation<N> {
                     "no moves lead from this state to the goal: two pieces may be swapped, or one turned in its place";
                 return Err(ParseError(why.into()));
             }
-            return Ok(state);
+            return Ok(self.named(state));
         }
         Ok(Scramble::play(self, self.goal, &self.read_moves(text)?).end())
     }
@@ -354,15 +392,20 @@ impl<const N: usize> Notation for Permutation<N> {
 
     fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
         match &self.description.cube {
-            Some(cube) => cube.parse_solution(&cube.hand(&plain(instance))?.0, &plain(solution)),
-            None => self.parse_moves(solution),
+            Some(cube) if !cube.is_reduction() => {
+                cube.parse_solution(&cube.hand(&plain(instance))?.0, &plain(solution))
+            }
+            _ => self.parse_moves(solution),
         }
     }
 
     fn read_scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
         if let Some(cube) = &self.description.cube {
+            if cube.is_reduction() && self.read_symbols(text).is_some() {
+                return None;
+            }
             let (start, moves) = cube.scramble(text)?;
-            return Some(Scramble::play(self, filled(&start), &moves));
+            return Some(Scramble::play(self, self.of_colours(cube, &start), &moves));
         }
         let moves = if self.read_symbols(text).is_some() { return None } else { self.read_moves(text).ok()? };
         Some(Scramble::play(self, self.goal, &moves))
@@ -374,15 +417,26 @@ impl<const N: usize> Encode for Permutation<N> {
     /// the same networks.
     fn encoding(&self) -> Encoding {
         let cells = self.description.positions();
+        if let Some(names) = &self.free_symbols {
+            let fixed = names.empty_cells(&self.description.goal).collect();
+            return Encoding { fixed, ..Encoding::row(cells, names.values()) };
+        }
         let stays = |&place: &usize| self.tables.iter().all(|table| usize::from(table[place]) == place);
         Encoding { fixed: (0..cells).filter(stays).collect(), ..Encoding::row(cells, self.description.symbols.len()) }
     }
 
     fn encode(&self, state: &[u8; N], row: &mut [u8]) {
-        row.copy_from_slice(&state[..self.description.positions()]);
+        let symbols = &state[..self.description.positions()];
+        match &self.free_symbols {
+            Some(names) => names.encode(symbols, row),
+            None => row.copy_from_slice(symbols),
+        }
     }
 
     fn move_table(&self) -> Option<MoveTable> {
+        if self.free_symbols.is_some() {
+            return None;
+        }
         let positions = self.description.positions();
         let tables = &self.tables[..self.move_count()];
         Some(MoveTable::Permutations(tables.iter().map(|table| table[..positions].to_vec()).collect()))
@@ -391,7 +445,7 @@ impl<const N: usize> Encode for Permutation<N> {
 
 impl<const N: usize> Draw for Permutation<N> {
     fn picture(&self, state: &[u8; N]) -> Picture {
-        if let Some(cube) = &self.description.cube {
+        if let Some(cube) = self.description.cube.as_ref().filter(|cube| !cube.is_reduction()) {
             return Picture::Cube { size: cube.size(), facelets: self.format(state) };
         }
         let symbols = state[..self.description.positions()].iter().map(|&index| self.symbol(index).to_owned());

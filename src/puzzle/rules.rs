@@ -64,6 +64,12 @@ pub trait Rules: Send + Sync + 'static {
     /// Whether a state counts as solved.
     fn is_goal(&self, state: &Self::State) -> bool;
 
+    /// The names of the puzzles by way of which the search `reduction` solves this one: one with the same moves, whose goal
+    /// is every state that turns like a 3×3×3, and that 3×3×3. `None` if there are none.
+    fn reduction(&self) -> Option<[&'static str; 2]> {
+        None
+    }
+
     /// Whether the goal is the puzzle's own: networks are trained for no other.
     fn has_own_goal(&self) -> bool {
         true

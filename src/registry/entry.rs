@@ -140,6 +140,7 @@ impl<P: Puzzle> Entry<P> {
             has_own_goal: self.puzzle.has_own_goal(),
             has_own_costs: self.puzzle.own_costs().is_some(),
             has_move_table: self.reverse.is_some() && self.puzzle.move_table().is_some(),
+            reduction: self.puzzle.reduction(),
             search: self.search,
             prefers_network: self.prefers_network,
             heuristics: self.heuristics(),
@@ -197,6 +198,8 @@ pub struct PuzzleFacts {
     pub has_own_costs: bool,
     /// Whether it has a [`MoveTable`](crate::puzzle::MoveTable): its states can lie on a device.
     pub has_move_table: bool,
+    /// The puzzles by way of which it is solved: [`Rules::reduction`].
+    pub reduction: Option<[&'static str; 2]>,
     /// The search that measured best without a network.
     pub search: &'static str,
     /// Whether a network measured better than that search.

@@ -111,6 +111,11 @@ impl<'a> Control<'a> {
         }
     }
 
+    /// The same control of a search whose solution is only a part: it may cost anything.
+    pub(crate) fn without_bound(self) -> Self {
+        Control { shared: SharedControl { bound: None, good_enough: None, ..self.shared }, ..self }
+    }
+
     /// The part of this control that `searches` on other threads share.
     pub(super) fn shared_by(&self, searches: usize) -> SharedControl<'a> {
         SharedControl { threads: self.threads().div_ceil(searches.max(1)), ..self.shared }
@@ -124,6 +129,11 @@ impl<'a> Control<'a> {
     /// The processes that share the search.
     pub fn exchange(&self) -> &'a dyn Exchange {
         self.exchange
+    }
+
+    /// The flag that stops the search.
+    pub fn stop(&self) -> &'a AtomicBool {
+        self.shared.stop
     }
 
     /// The number of threads of the search.

@@ -19,7 +19,7 @@ pub struct Limits {
 
 impl Limits {
     /// The limits that are left after `generated` nodes.
-    pub(super) fn after(&self, generated: u64) -> Limits {
+    pub(crate) fn after(&self, generated: u64) -> Limits {
         Limits { nodes: self.nodes.map(|nodes| nodes.saturating_sub(generated)), ..self.clone() }
     }
 

@@ -46,7 +46,7 @@ pub struct Stats {
 
 impl Stats {
     /// Adds the counts of two searches, but not their time.
-    pub(super) fn and(&self, other: &Stats) -> Stats {
+    pub(crate) fn and(&self, other: &Stats) -> Stats {
         Stats {
             generated: self.generated + other.generated,
             stored: self.stored + other.stored,
@@ -142,7 +142,7 @@ impl Incumbent {
     ///
     /// # Panics
     /// If a move is not legal.
-    pub(super) fn replayed<P: Puzzle>(puzzle: &P, start: &P::State, moves: Vec<Move>) -> Self {
+    pub(crate) fn replayed<P: Puzzle>(puzzle: &P, start: &P::State, moves: Vec<Move>) -> Self {
         let replayed = replay(puzzle, start, &moves);
         Incumbent { cost: replayed.expect("the moves were legal when they were made").1, moves }
     }

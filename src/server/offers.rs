@@ -113,13 +113,13 @@ impl Visitor for Describe<'_> {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Offer {
         let puzzle = &**entry.puzzle();
         let name = puzzle.name();
-        let models = models::list(&name).into_iter();
+        let models = models::list(puzzle).into_iter();
         let own_model = models::facts(None, &name).ok().filter(|facts| serves(&facts.puzzle, &name));
         Offer {
             puzzle: self.0.into(),
             name,
             notation: puzzle.notation(),
-            searches: SearchInfo::allowed_names(entry.reverse().is_some()),
+            searches: SearchInfo::allowed_names(entry.reverse().is_some(), puzzle.reduction().is_some()),
             heuristics: entry.heuristics(),
             models: models.map(|(model, policy)| ModelOffer { model, policy }).collect(),
             own_model: own_model.map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }),

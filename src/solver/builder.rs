@@ -3,17 +3,21 @@
 use super::models;
 use super::options::{SearchInfo, SearchOptions};
 use super::perimeter_cache::PerimeterCache;
-use super::plan::{Facts, HeuristicChoice, HeuristicPlan, Plan, ProofPlan, SearchPlan};
-use super::resolve::{asks_heuristic, resolve};
+use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, ProofPlan, SearchPlan};
+use super::reduction::{Reduction, Stages};
+use super::resolve::{CANDIDATES, asks_heuristic, resolve};
 use super::{Network, Settings, Solver, effective, template};
 use crate::error::{Error, Result};
-use crate::heuristic::Heuristic;
+use crate::heuristic::{Heuristic, zero};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::{ModelOnDevice, NetworkHeuristic};
 use crate::neural::model::{Model, WEIGHTS};
 use crate::neural::precision::Precision;
-use crate::puzzle::Puzzle;
+use crate::puzzle::cube_n::CubeN;
+use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
+use crate::puzzle::permutation::{Description, Permutation};
+use crate::puzzle::{Puzzle, State};
 use crate::registry::Entry;
 use crate::search::beam::Beam;
 use crate::search::best_first::{BestFirst, Expansion};
@@ -27,11 +31,17 @@ use crate::search::prove::{Prove, Widen};
 use crate::search::random::{MOST_MOVES, RandomWalk};
 use crate::search::{Limits, Search};
 use crate::waiting::Waiting;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A heuristic, and the network behind it, if it is one.
 type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
+
+/// The depth of the first stage's perimeter in a reduction.
+const FIRST_PERIMETER: u32 = 4;
+
+/// The solvers of a reduction.
+type SharedStages = Arc<Mutex<Stages>>;
 
 /// Builder of a [`Solver`].
 pub struct Builder<P: Puzzle> {
@@ -120,6 +130,9 @@ impl<P: Puzzle> Builder<P> {
         let Settings { request, model: named, device: choice, limits, .. } = &self.settings;
         let puzzle = self.entry.facts();
         let model = models::facts(named.as_deref(), &puzzle.name).map_err(models::missing);
+        let [first, last] = puzzle.reduction.unwrap_or([&puzzle.name; 2]);
+        let reduction_model = models::facts(None, last).and_then(|_| models::facts(named.as_deref(), first));
+        let reduction_model = reduction_model.map_err(models::missing);
         // A model that was named must be there, even where it turns out that none is needed.
         if named.is_some() {
             model.as_ref().map_err(Clone::clone)?;
@@ -130,7 +143,9 @@ impl<P: Puzzle> Builder<P> {
             let (on_cuda, spends_time) = (device.is_cuda(), limits.spend_time);
             let device_bytes = if on_cuda { device.cuda_memory() } else { memory }.unwrap_or(u64::MAX);
             let model = model.as_ref();
-            let facts = Facts { puzzle: &puzzle, model, on_cuda, device_bytes, perimeter_bytes, spends_time };
+            let reduction_model = reduction_model.as_ref();
+            let facts =
+                Facts { puzzle: &puzzle, model, reduction_model, on_cuda, device_bytes, perimeter_bytes, spends_time };
             Ok::<_, Error>((resolve(request, &facts)?, device))
         };
         let resolved = || Device::resolve(*choice).map_err(in_device);
@@ -166,10 +181,11 @@ impl<P: Puzzle> Builder<P> {
     /// As [`Builder::plan`]; if a model is damaged or of another encoding; if the device fails.
     pub fn build(mut self) -> Result<Solver<P>> {
         let (plan, device) = self.decide()?;
-        let (heuristic, network) = self.load(&plan, device)?;
+        let stages = self.stages(&plan, device)?;
+        let (heuristic, network) = self.load(&plan, device, stages.as_ref())?;
         let mut perimeters = PerimeterCache::default();
-        let row_network = self.row_network(&plan, device)?;
-        let (search, perimeter_depth) = build_search(&plan, &self.entry, row_network, &mut perimeters, &self.stop)?;
+        let parts = Parts { network: self.row_network(&plan, device)?, stages: stages.clone() };
+        let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut perimeters, &self.stop)?;
         let options = plan.options(perimeter_depth);
         let template = template(&self.entry, &*heuristic, network.as_ref(), &options, &self.settings.limits);
         Ok(Solver {
@@ -181,6 +197,7 @@ impl<P: Puzzle> Builder<P> {
             plan,
             perimeter_depth,
             network,
+            stages,
             perimeters,
             template,
             stop: self.stop,
@@ -189,7 +206,25 @@ impl<P: Puzzle> Builder<P> {
     }
 
     /// The heuristic of a plan, ready for the search.
-    pub(super) fn load(&mut self, plan: &Plan, device: Device) -> Result<Loaded<P::State>> {
+    pub(super) fn load(
+        &mut self,
+        plan: &Plan,
+        device: Device,
+        stages: Option<&SharedStages>,
+    ) -> Result<Loaded<P::State>> {
+        if let (Some(stages), HeuristicPlan::Network { name, .. }) = (stages, &plan.heuristic) {
+            // The stages ask their own networks.
+            let network = stages.lock().unwrap_or_else(PoisonError::into_inner).first.network.clone();
+            let network = network.map(|network| Network { model: name.clone(), ..network });
+            let shown = self.settings.request.shows_estimates.then(|| models::facts(None, &self.entry.puzzle().name()));
+            let heuristic = match shown {
+                Some(Ok(ModelFacts { folder, name, .. })) => {
+                    self.read(&HeuristicPlan::Network { folder, name }, device)?.0
+                }
+                _ => Box::new(zero()),
+            };
+            return Ok((heuristic, network));
+        }
         let (mut heuristic, network) = self.read(&plan.heuristic, device)?;
         if asks_heuristic(plan.search.name()) {
             // Neither the search's time nor its memory includes the set-up.
@@ -207,6 +242,33 @@ impl<P: Puzzle> Builder<P> {
         log::debug!("the states of the search lie on {device}");
         let model = Model::read(folder, &**self.entry.puzzle(), device, self.settings.precision)?;
         Ok(Some(Box::new(ModelOnDevice::new(model, device))))
+    }
+
+    /// The solvers of both stages of a reduction.
+    pub(super) fn stages(&self, plan: &Plan, device: Device) -> Result<Option<SharedStages>> {
+        let (SearchPlan::Reduction { .. }, HeuristicPlan::Network { folder, .. }, Some([_, last])) =
+            (plan.search, &plan.heuristic, self.entry.puzzle().reduction())
+        else {
+            return Ok(None);
+        };
+        let cube = Description::of_cube(CubeN::reduction_of_4());
+        let beam =
+            SearchOptions { symmetries: Some(Some(1)), perimeter: Some(FIRST_PERIMETER), ..SearchOptions::of("beam") };
+        let first = Solver::builder(Permutation::new(cube)).search(beam).model(folder.display().to_string());
+        let mut first = self.on(device, first).build()?;
+        let perimeter = first.perimeters.get(first.plan.perimeter, &first.entry, &self.stop)?;
+        let without_proof = SearchOptions { proof_budget: Some(0), ..SearchOptions::default() };
+        let last = Solver::builder(if last == "cube3" { Cube3 } else { Cube3HalfTurns }).search(without_proof);
+        let last = self.on(device, last).build()?;
+        Ok(Some(Arc::new(Mutex::new(Stages { first, perimeter, last }))))
+    }
+
+    /// Another builder with this one's precision, memory and stop flag, on a device.
+    fn on<Q: Puzzle>(&self, device: Device, other: Builder<Q>) -> Builder<Q> {
+        let (device, precision) = (device.choice(), self.settings.precision);
+        let limits = Limits { memory: self.settings.limits.memory, ..Limits::default() };
+        let other = other.limits(limits).stop(Arc::clone(&self.stop));
+        other.with(|settings| (settings.device, settings.precision) = (device, precision))
     }
 
     fn read(&mut self, plan: &HeuristicPlan, device: Device) -> Result<Loaded<P::State>> {
@@ -257,6 +319,7 @@ fn step_seconds(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
         SearchPlan::Beam { n, candidates: 0, on_device, .. } => (n as f64 * moves as f64, on_device),
         SearchPlan::Beam { n, candidates, on_device, .. } => (n as f64 * candidates as f64, on_device),
         SearchPlan::Bwas { n, on_device, .. } => (n as f64 * moves as f64, on_device),
+        SearchPlan::Reduction { n } => (n as f64 * CANDIDATES as f64, false),
         _ => return 0.0,
     };
     let HeuristicPlan::Network { folder, .. } = &plan.heuristic else { return 0.0 };
@@ -275,12 +338,21 @@ fn in_device(error: crate::neural::device::NoCuda) -> Error {
     Error::Device(error.to_string())
 }
 
+/// What a search is built from, beside the heuristic.
+#[derive(Default)]
+pub(super) struct Parts {
+    /// The network of a search on the device.
+    pub(super) network: Option<Box<dyn RowNetwork>>,
+    /// The solvers of a reduction.
+    pub(super) stages: Option<SharedStages>,
+}
+
 /// Builds the search of a plan, `Prove(ImageSearch(Beam))` by default for the cube, and its perimeter; also returns the
 /// depth of the perimeter.
 pub(super) fn build_search<P: Puzzle>(
     plan: &Plan,
     entry: &Entry<P>,
-    network: Option<Box<dyn RowNetwork>>,
+    parts: Parts,
     perimeters: &mut PerimeterCache<P::State>,
     stop: &AtomicBool,
 ) -> Result<(Arc<dyn Search<P>>, u32)> {
@@ -295,14 +367,17 @@ pub(super) fn build_search<P: Puzzle>(
     }
     let depth = perimeter.depth();
     let own = if plan.search_uses_perimeter { perimeter.clone() } else { Perimeter::none() };
-    let device = match network {
+    let device = match parts.network {
         Some(network) => DeviceEngine::new(&**entry.puzzle(), &entry.goals(), network, own.depth())?.map(Arc::new),
         None => None,
     };
     let build = {
         let (plan, entry) = (plan.clone(), entry.clone());
         move |factor| -> Box<dyn Search<P>> {
-            let search = build_one(plan.search.widened(factor), &entry, own.clone(), device.clone());
+            let search = match (plan.search.widened(factor), &parts.stages) {
+                (SearchPlan::Reduction { n }, Some(stages)) => Box::new(reduction(stages, n, own.clone())),
+                (search, _) => build_one(search, &entry, own.clone(), device.clone()),
+            };
             match plan.symmetries {
                 1 => search,
                 count => Box::new(ImageSearch { search, count, together: plan.images_together }),
@@ -322,6 +397,21 @@ pub(super) fn build_search<P: Puzzle>(
         Arc::new(Prove { search: Some(search), perimeter, budget, widen })
     };
     Ok((search, depth))
+}
+
+/// A reduction with the same width in both stages.
+fn reduction<S: State>(stages: &SharedStages, n: usize, perimeter: Perimeter<S>) -> Reduction<S> {
+    let Stages { first, perimeter: of_first, last } = &mut *stages.lock().unwrap_or_else(PoisonError::into_inner);
+    let width = |plan: &Plan| plan.search.with_width(|_| n);
+    let plan = Plan { search: width(&last.plan), ..last.plan.clone() };
+    // Its perimeter is there: nothing can be refused.
+    let built = build_search(&plan, &last.entry, Parts::default(), &mut last.perimeters, &last.stop);
+    Reduction {
+        first: build_one(width(&first.plan), &first.entry, of_first.clone(), None),
+        last: built.map_or_else(|_| Arc::clone(&last.search), |(search, _)| search),
+        perimeter,
+        stages: Arc::clone(stages),
+    }
 }
 
 /// The search itself, for one image of an instance.
@@ -357,6 +447,7 @@ fn build_one<P: Puzzle>(
         SearchPlan::Bfs => Box::new(BreadthFirst { perimeter }),
         SearchPlan::Bidirectional => reverse().bidirectional(perimeter),
         SearchPlan::Random { seed } => Box::new(RandomWalk { seed, most_moves: MOST_MOVES }),
+        SearchPlan::Reduction { .. } => unreachable!("a reduction is built from its stages"),
         SearchPlan::Exhaustive => Box::new(Prove { search: None, perimeter, budget: None, widen: None }),
     }
 }

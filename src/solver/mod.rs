@@ -13,6 +13,7 @@
 //! | [`resolve`](resolve()) | every default and every refusal, as a pure function |
 //! | [`models`] | where models are found |
 //! | `builder` | [`Builder`]: makes a solver from a plan |
+//! | `reduction` | the search in two stages, with a solver for each |
 //! | `perimeter_cache` | the perimeter of a plan, read or made |
 //! | `mod` | [`Solver`]: solves, replays, reports |
 //!
@@ -44,6 +45,7 @@ pub mod models;
 pub mod options;
 mod perimeter_cache;
 pub mod plan;
+mod reduction;
 mod resolve;
 
 pub use builder::Builder;
@@ -61,14 +63,15 @@ use crate::registry::Entry;
 use crate::report::{self, ProofRecord, Record};
 use crate::search::exchange::Exchange;
 use crate::search::{Control, End, Incumbent, Limits, Progress, Proof, Search, SearchResult};
-use builder::build_search;
+use builder::{Parts, build_search};
 pub use perimeter_cache::DeeperPerimeter;
 use perimeter_cache::PerimeterCache;
+use reduction::Stages;
 use resolve::asks_heuristic;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 /// The largest share of the available memory that a search takes.
 const MEMORY_SHARE: f64 = 0.8;
@@ -100,6 +103,7 @@ pub struct Solver<P: Puzzle> {
     plan: Plan,
     perimeter_depth: u32,
     network: Option<Network>,
+    stages: Option<Arc<Mutex<Stages>>>,
     settings: Settings,
     limits: Limits,
     perimeters: PerimeterCache<P::State>,
@@ -172,11 +176,13 @@ impl<P: Puzzle> Solver<P> {
         }
         // `auto` chooses the device by the search.
         let is_elsewhere = self.network.as_ref().is_some_and(|network| network.device != device);
-        let moved = if is_elsewhere { Some(builder.load(&plan, device)?) } else { None };
-        let network = builder.row_network(&plan, device)?;
-        let (search, perimeter_depth) = build_search(&plan, &self.entry, network, &mut self.perimeters, &self.stop)?;
+        let stages = if is_elsewhere { builder.stages(&plan, device)? } else { self.stages.clone() };
+        let moved = if is_elsewhere { Some(builder.load(&plan, device, stages.as_ref())?) } else { None };
+        let parts = Parts { network: builder.row_network(&plan, device)?, stages: stages.clone() };
+        let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut self.perimeters, &self.stop)?;
         if let Some(moved) = moved {
             (self.heuristic, self.network) = moved;
+            self.stages = stages;
         }
         let options = plan.options(perimeter_depth);
         self.template = template(&self.entry, &*self.heuristic, self.network.as_ref(), &options, &limits);
@@ -212,7 +218,8 @@ impl<P: Puzzle> Solver<P> {
     /// Several solvers that search at the same time, sharing the heuristic and the memory; a single one if the heuristic
     /// serves one search at a time.
     pub fn split(self, count: usize) -> Vec<Self> {
-        let mut parts: Vec<_> = (1..count).map_while(|_| self.heuristic.share()).collect();
+        let share = |_| if self.stages.is_none() { self.heuristic.share() } else { None };
+        let mut parts: Vec<_> = (1..count).map_while(share).collect();
         parts.push(self.heuristic);
         let memory = self.limits.memory.map(|memory| memory / parts.len() as u64);
         let solver = |heuristic| Solver {
@@ -222,6 +229,7 @@ impl<P: Puzzle> Solver<P> {
             plan: self.plan.clone(),
             perimeter_depth: self.perimeter_depth,
             network: self.network.clone(),
+            stages: self.stages.clone(),
             settings: self.settings.clone(),
             limits: Limits { memory, ..self.limits.clone() },
             perimeters: self.perimeters.clone(),

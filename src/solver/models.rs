@@ -4,6 +4,7 @@ use super::options::SearchOptions;
 use super::plan::ModelFacts;
 use crate::error::{Error, Result, SettingError};
 use crate::neural::model::{CONFIG, ModelConfig, PUZZLE, serves};
+use crate::puzzle::Puzzle;
 use crate::registry::has_own_rules;
 use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use serde_json::Value;
@@ -141,11 +142,15 @@ pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
     Ok(ModelFacts { name, puzzle: config.puzzle, has_policy: config.network.policy.is_some(), search, folder })
 }
 
-/// The models on the search path for a puzzle: their names, and whether they have a policy head.
-pub fn list(puzzle: &str) -> Vec<(String, bool)> {
+/// The models on the search path for a puzzle and the first stage of its [reduction](crate::puzzle::Rules::reduction): their
+/// names, and whether they have a policy head.
+pub fn list<P: Puzzle>(puzzle: &P) -> Vec<(String, bool)> {
+    let (name, stages) = (puzzle.name(), puzzle.reduction());
+    let is_of_puzzle =
+        |config: &ModelConfig| serves(&config.puzzle, &name) || stages.is_some_and(|[first, _]| first == config.puzzle);
     let entries = search_path().into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let model = |entry: std::fs::DirEntry| {
-        let config = ModelConfig::read(&entry.path()).ok().filter(|config| serves(&config.puzzle, puzzle))?;
+        let config = ModelConfig::read(&entry.path()).ok().filter(is_of_puzzle)?;
         Some((entry.file_name().to_string_lossy().into_owned(), config.network.policy.is_some()))
     };
     let mut models: Vec<(String, bool)> = entries.filter_map(model).collect();

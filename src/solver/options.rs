@@ -25,11 +25,11 @@ pub type OrAuto<T> = Option<T>;
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchOptions {
-    /// The search: bwas, beam, astar, idastar, nbs, best-first, bfs, bidirectional, random or exhaustive; auto takes
-    /// the one that measured best for the puzzle, the model and the device [default: auto]
+    /// The search: bwas, beam, astar, idastar, nbs, best-first, bfs, bidirectional, random, exhaustive or
+    /// reduction; auto takes the one that measured best for the puzzle, the model and the device [default: auto]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub search: Option<String>,
-    /// Nodes that bwas expands a step, or states that beam keeps of a layer: more find shorter solutions, later
+    /// Nodes that bwas expands a step, or states that beam and reduction keep of a layer: more find shorter solutions, later
     /// [default: bwas 1000, on CUDA 10000; deferred 20000 and 100000; beam the model's own, or 24000 (100000) divided
     /// by the symmetric images, and without candidates 1000 (10000)]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
@@ -76,7 +76,7 @@ pub struct SearchOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::depth))]
     pub perimeter: Option<u32>,
     /// Search this many symmetric images of the instance, and give the best solution: a cube has 96 (48 rotations and
-    /// reflections, and the inverse of each), a board of tiles 2 [default: 1; for beam with a policy head up to 4]
+    /// reflections, and the inverse of each), a board of tiles 2 [default: 1; for reduction, and beam with a policy head, up to 4]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
     pub symmetries: Option<OrAuto<usize>>,
     /// After the search, make at most this many move sequences from the start into the perimeter, in the order of the
@@ -234,14 +234,17 @@ impl SearchInfo {
         SettingError::new("search", format!("unknown search '{name}': expected auto, {known}"))
     }
 
-    /// The searches that a puzzle allows, with inverse moves or without.
-    pub fn allowed(is_reversible: bool) -> impl Iterator<Item = &'static SearchInfo> {
-        SEARCHES.iter().filter(move |search| is_reversible || !search.needs_inverses)
+    /// The searches that a puzzle allows, with inverse moves or without, and with a reduction or without.
+    pub fn allowed(is_reversible: bool, has_reduction: bool) -> impl Iterator<Item = &'static SearchInfo> {
+        let allows = move |search: &&SearchInfo| {
+            (is_reversible || !search.needs_inverses) && (has_reduction || search.name != REDUCTION)
+        };
+        SEARCHES.iter().filter(allows)
     }
 
     /// The names of the searches that a puzzle allows.
-    pub fn allowed_names(is_reversible: bool) -> Vec<&'static str> {
-        SearchInfo::allowed(is_reversible).map(|search| search.name).collect()
+    pub fn allowed_names(is_reversible: bool, has_reduction: bool) -> Vec<&'static str> {
+        SearchInfo::allowed(is_reversible, has_reduction).map(|search| search.name).collect()
     }
 }
 
@@ -253,8 +256,11 @@ const BWAS: [&str; 7] = ["n", "engine", "lambda", "deferred", "policy_weight", "
 
 const BEAM: [&str; 5] = ["n", "engine", "hash_slots", "candidates", "policy_weight"];
 
+/// The name of the search in two stages.
+pub(super) const REDUCTION: &str = "reduction";
+
 /// Every search.
-pub static SEARCHES: [SearchInfo; 10] = [
+pub static SEARCHES: [SearchInfo; 11] = [
     SearchInfo { name: "bwas", settings: &BWAS, in_batches: true, ..PLAIN },
     SearchInfo { name: "beam", settings: &BEAM, in_batches: true, ..PLAIN },
     SearchInfo { name: "astar", ..PLAIN },
@@ -265,6 +271,7 @@ pub static SEARCHES: [SearchInfo; 10] = [
     SearchInfo { name: "bidirectional", asks_heuristic: false, needs_inverses: true, ..PLAIN },
     SearchInfo { name: "random", settings: &["seed"], asks_heuristic: false, ..PLAIN },
     SearchInfo { name: "exhaustive", asks_heuristic: false, needs_inverses: true, ..PLAIN },
+    SearchInfo { name: REDUCTION, settings: &["n"], asks_heuristic: false, in_batches: true, ..PLAIN },
 ];
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The inputs of [`resolve`](super::resolve()), and the plan that it returns.
 
-use super::options::{Engine, SearchOptions};
+use super::options::{Engine, REDUCTION, SearchOptions};
 use crate::error::SettingError;
 use crate::registry::PuzzleFacts;
 use crate::search::beam::HashSlots;
@@ -41,6 +41,8 @@ pub struct Facts<'a> {
     pub puzzle: &'a PuzzleFacts,
     /// The model that was named, or the puzzle's own; or why there is none.
     pub model: Result<&'a ModelFacts, &'a SettingError>,
+    /// The model that was named, or that of the puzzle's reduction; or why there is none.
+    pub reduction_model: Result<&'a ModelFacts, &'a SettingError>,
     /// Whether the network would run on CUDA.
     pub on_cuda: bool,
     /// The memory of the network's device, in bytes: all of a GPU's, or what is available on the host.
@@ -144,6 +146,11 @@ pub enum SearchPlan {
     },
     /// Exhaustive search into the perimeter.
     Exhaustive,
+    /// A beam to a state that turns like a 3×3×3, and the default search of that.
+    Reduction {
+        /// The width of the beam.
+        n: usize,
+    },
 }
 
 /// The proof after a search.
@@ -196,6 +203,7 @@ impl Plan {
                 policy_weight: (candidates > 0).then_some(policy_weight),
                 ..common
             },
+            SearchPlan::Reduction { n } => SearchOptions { n: Some(Some(n)), ..common },
             SearchPlan::BestFirst { lambda } => SearchOptions { lambda: Some(lambda), ..common },
             SearchPlan::Random { seed } => SearchOptions { seed: Some(seed), ..common },
             _ => common,
@@ -206,11 +214,15 @@ impl Plan {
 impl SearchPlan {
     /// The same search, wider by a factor; the same, where it has no width.
     pub(super) fn widened(self, factor: usize) -> SearchPlan {
-        let mut plan = self;
-        if let SearchPlan::Beam { n, .. } | SearchPlan::Bwas { n, .. } = &mut plan {
-            *n = n.saturating_mul(factor);
+        self.with_width(|n| n.saturating_mul(factor))
+    }
+
+    /// The same search with another width; the same, where it has none.
+    pub(super) fn with_width(mut self, width: impl Fn(usize) -> usize) -> SearchPlan {
+        if let SearchPlan::Beam { n, .. } | SearchPlan::Bwas { n, .. } | SearchPlan::Reduction { n } = &mut self {
+            *n = width(*n);
         }
-        plan
+        self
     }
 
     /// Whether its states lie on the network's device.
@@ -231,6 +243,7 @@ impl SearchPlan {
             SearchPlan::Bidirectional => "bidirectional",
             SearchPlan::Random { .. } => "random",
             SearchPlan::Exhaustive => "exhaustive",
+            SearchPlan::Reduction { .. } => REDUCTION,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From a request to a plan: every default and every refusal is here. Pure: reads, loads and builds nothing, so that
 //! checking a request is the same call as solving it.
 
-use super::options::{Engine, SearchInfo, SearchOptions};
+use super::options::{Engine, REDUCTION, SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 use crate::error::SettingError;
 use crate::search::beam::HashSlots;
@@ -10,7 +10,7 @@ mod heuristic_plan;
 mod perimeter_plan;
 
 pub(super) use heuristic_plan::asks_heuristic;
-use heuristic_plan::choose_heuristic;
+use heuristic_plan::{choose_heuristic, means_reduction};
 use perimeter_plan::{plan_cached, plan_perimeter, plan_proof_perimeter};
 
 /// The weight of the path cost, as published.
@@ -26,7 +26,7 @@ const BEAM_N: [usize; 2] = [1_000, 10_000];
 const CANDIDATES_N: [usize; 2] = [24_000, 100_000];
 
 /// Children that a beam evaluates in a layer, in widths.
-const CANDIDATES: u64 = 2;
+pub(super) const CANDIDATES: u64 = 2;
 
 /// The most symmetric images that a beam with candidates searches by default: where only a cheaper solution is sought, a
 /// few narrow beams find more than a wide one.
@@ -40,7 +40,7 @@ const BEAM_POLICY_WEIGHT: f64 = 1.5;
 /// The policy weight with deferred evaluation, which returns to the children that it deferred.
 const DEFERRED_POLICY_WEIGHT: f64 = 1.0;
 
-/// States of the perimeter with deferred evaluation: the cube's states within 6 moves.
+/// States of the perimeter with deferred evaluation, and of a reduction: the cube's states within 6 moves.
 const DEFERRED_PERIMETER: usize = 1_000_000;
 
 /// States of a beam's perimeter for each state of its width and each symmetric image: making one takes less than a
@@ -74,7 +74,8 @@ struct HeuristicFacts<'a> {
 pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingError> {
     request.options.check()?;
     let plan = choose_heuristic(request, facts)?;
-    let model = if matches!(plan, HeuristicPlan::Network { .. }) { facts.model.ok() } else { None };
+    let model = if means_reduction(request, facts) { facts.reduction_model } else { facts.model };
+    let model = if matches!(plan, HeuristicPlan::Network { .. }) { model.ok() } else { None };
     let heuristic = HeuristicFacts {
         is_network: model.is_some() || plan == HeuristicPlan::Given,
         is_model: model.is_some(),
@@ -108,13 +109,16 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         search_uses_perimeter,
         leaves_out_whole_perimeter: request.names_model && proof_perimeter.is_none() && is_default,
         symmetries,
-        // A search on the device fills it alone.
-        images_together: heuristic.on_cuda && !search.is_on_device(),
+        // A search on the device fills it alone, and the stages of a reduction serve one search at a time.
+        images_together: heuristic.on_cuda && !search.is_on_device() && !matches!(search, SearchPlan::Reduction { .. }),
         proof: plan_proof(search, &options, own_perimeter, facts),
         widens: facts.spends_time
             && request.options.search() == "auto"
             && request.options.n.flatten().is_none()
-            && matches!(search, SearchPlan::Beam { .. } | SearchPlan::Bwas { anytime: false, .. }),
+            && matches!(
+                search,
+                SearchPlan::Beam { .. } | SearchPlan::Bwas { anytime: false, .. } | SearchPlan::Reduction { .. }
+            ),
     })
 }
 
@@ -152,6 +156,9 @@ fn choose_search(
 ) -> Result<(&'static SearchInfo, SearchOptions), SettingError> {
     let mut options = request.options.clone();
     let mut name = search_name(request, facts, heuristic.is_network);
+    if means_reduction(request, facts) {
+        name = REDUCTION;
+    }
     if options.search() == "auto" && name == "bwas" && heuristic.has_policy {
         let as_published = options.n.is_some() || options.lambda.is_some();
         let of_bwas = options.deferred || options.anytime || options.max_stale_steps.is_some();
@@ -167,7 +174,7 @@ fn choose_search(
         let reason = format!(
             "{name}: the moves of {} cannot be undone, so it cannot be searched from its goals: expected {}",
             facts.puzzle.name,
-            SearchInfo::allowed_names(false).join(", ")
+            SearchInfo::allowed_names(false, false).join(", ")
         );
         return Err(SettingError::new("search", reason));
     }
@@ -182,7 +189,8 @@ fn choose_symmetries(
 ) -> Result<usize, SettingError> {
     let has = facts.puzzle.symmetries;
     let Some(asked) = options.symmetries.flatten() else {
-        let takes_several = search.name == "beam" && heuristic.has_policy && options.candidates != Some(0);
+        let is_beam = search.name == "beam" && heuristic.has_policy && options.candidates != Some(0);
+        let takes_several = is_beam || search.name == REDUCTION;
         return Ok(if takes_several { has.clamp(1, BEAM_SYMMETRIES) } else { 1 });
     };
     if asked > has.max(1) {
@@ -220,6 +228,12 @@ fn plan_search(
         "best-first" => SearchPlan::BestFirst { lambda: options.lambda.unwrap_or(0.0) },
         "random" => SearchPlan::Random { seed: options.seed.unwrap_or(1) },
         "exhaustive" => SearchPlan::Exhaustive,
+        REDUCTION => {
+            let own_n = heuristic.beam.and_then(|own| own.n.flatten());
+            let default_n = CANDIDATES_N[usize::from(heuristic.on_cuda)] / symmetries.min(BEAM_SYMMETRIES);
+            let search = SearchPlan::Reduction { n: options.n.flatten().or(own_n).unwrap_or(default_n) };
+            return Ok((search, plan_perimeter(options.perimeter, None, DEFERRED_PERIMETER, facts)?));
+        }
         name => return Err(SearchInfo::unknown(name)),
     };
     Ok((plan, PerimeterPlan::None))
@@ -359,6 +373,7 @@ mod tests {
             has_own_goal: true,
             has_own_costs: false,
             has_move_table: true,
+            reduction: None,
             search: "bwas",
             prefers_network: true,
             heuristics: vec!["zero", "perimeter"],
@@ -387,6 +402,7 @@ mod tests {
         let facts = Facts {
             puzzle,
             model: model.ok_or(&missing),
+            reduction_model: model.ok_or(&missing),
             on_cuda: false,
             device_bytes: 1 << 30,
             perimeter_bytes: u64::MAX,
@@ -418,6 +434,28 @@ mod tests {
         assert_eq!(wide, r#"{"search":"beam","n":8000,"engine":"host","candidates":2,"policy_weight":1.5}"#);
         let without = plan("auto", "{}", &PuzzleFacts { search: "astar", ..puzzle() }, None);
         assert_eq!(without.expect_err("a model is missing").field, "model");
+    }
+
+    #[test]
+    fn a_puzzle_with_a_reduction_is_solved_by_it_where_there_is_a_model_for_that() {
+        let cube = PuzzleFacts { reduction: Some(["cube3", "cube3"]), ..puzzle() };
+        let reduced = |settings| plan("auto", settings, &cube, Some(&model(true))).expect("a plan");
+        assert_eq!(reduced("{}").search, SearchPlan::Reduction { n: 6000 });
+        let one = reduced(r#"{"symmetries": 1}"#);
+        assert_eq!((one.search, one.symmetries), (SearchPlan::Reduction { n: 24_000 }, 1));
+        // Another setting is for a search that goes all the way.
+        assert!(matches!(reduced(r#"{"n": 500}"#).search, SearchPlan::Bwas { .. }));
+        assert!(matches!(reduced(r#"{"candidates": 3}"#).search, SearchPlan::Beam { .. }));
+        let named = plan("reduction", r#"{"n": 70}"#, &cube, Some(&model(true))).expect("a plan");
+        assert_eq!(named.search, SearchPlan::Reduction { n: 70 });
+        let foreign = PuzzleFacts { reduction: Some(["cube4:reduction", "cube3"]), ..puzzle() };
+        for (puzzle, field) in [(&puzzle(), "search"), (&foreign, "model")] {
+            assert_eq!(plan("reduction", "{}", puzzle, Some(&model(true))).expect_err("a refusal").field, field);
+        }
+        assert!(matches!(
+            plan("auto", "{}", &foreign, Some(&model(true))).expect("a plan").search,
+            SearchPlan::Beam { .. }
+        ));
     }
 
     #[test]

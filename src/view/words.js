@@ -11,12 +11,13 @@ const SEARCHES = {
   bidirectional: "breadth-first search from both ends",
   random: "a random walk",
   exhaustive: "exhaustive search",
+  reduction: "reduction to a 3×3×3",
 };
 
 // The search in words: its name and settings, the estimate, and the perimeter.
 function chosen({ search, heuristic, model, config }, byAuto) {
   const prefix = byAuto ? "auto chose " : "";
-  const width = config.n ? `, ${new Intl.NumberFormat("en").format(config.n)} ${search === "beam" ? "wide" : "nodes a step"}` : "";
+  const width = config.n ? `, ${new Intl.NumberFormat("en").format(config.n)} ${["beam", "reduction"].includes(search) ? "wide" : "nodes a step"}` : "";
   const by = model ? `, led by the network ${model}` : heuristic ? `, led by ${heuristic}` : "";
   const known = config.perimeter ? `; distances are exact within ${config.perimeter} moves of the goal` : "";
   const images = config.symmetries ? `, on ${config.symmetries} symmetric images` : "";

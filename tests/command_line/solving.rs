@@ -161,7 +161,7 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
 #[test]
 fn searches_on_the_device_solve_as_those_on_the_host() {
     let solve = |search: &[&str], engine| {
-        let words = ["--n", "200", "--symmetries", "1", "--perimeter", "0", "--engine", engine, "--json"];
+        let words = ["--n", "100", "--symmetries", "1", "--perimeter", "0", "--engine", engine, "--json"];
         let ran = run(&[&["solve", "--device", "cpu", "--search"], search, &words, &["R U2 F' L D B2 R' U"]].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
         json(&ran.out)
@@ -469,4 +469,39 @@ fn no_solution_of_a_small_cube_is_longer_than_its_scramble() {
         let turns = scramble.split(' ').map(|turn| if turn.ends_with('2') { 2 } else { 1 }).sum();
         assert!(solved["length"].as_u64().is_some_and(|length| length <= turns), "{scramble}: {solved}");
     }
+}
+
+#[test]
+fn a_4x4x4_is_solved_by_way_of_a_3x3x3() {
+    let scramble = "Rw U2 2F' L 2D R' Fw2 U B2 R 2U F L' 2R D 2B R U F 2D R2 B";
+    let solve = |puzzle: &str, words: &[&str]| {
+        let narrow = ["solve", "--puzzle", puzzle, "--n", "200", "--symmetries", "1", "--perimeter", "0", "--json"];
+        json(&run(&[&narrow, words, &[scramble]].concat()).out)
+    };
+    for puzzle in ["cube4", "cube4:obtm"] {
+        let found = solve(puzzle, &["--search", "reduction"]);
+        assert_eq!(
+            (&found["solved"], &found["search"], &found["model"]),
+            (&true.into(), &"reduction".into(), &"cube4-reduction".into())
+        );
+        let moves: Vec<&str> = found["moves"].as_array().expect("moves").iter().filter_map(Value::as_str).collect();
+        let back = run(&[
+            "solve",
+            "--puzzle",
+            puzzle,
+            "--heuristic",
+            "zero",
+            "--search",
+            "bfs",
+            "--json",
+            &format!("{scramble} {}", moves.join(" ")),
+        ]);
+        assert_eq!(json(&back.out)["length"], 0, "{puzzle}: {}", back.out);
+    }
+    // Another model is for another puzzle, and other puzzles have no reduction.
+    assert!(
+        refused(&["solve", "--puzzle", "cube4", "--search", "reduction", "--model", "cube4-oriented", "R"])
+            .contains("not for cube4:reduction")
+    );
+    assert!(refused(&["solve", "--search", "reduction", "R"]).contains("expected cube4"));
 }

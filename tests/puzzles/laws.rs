@@ -61,6 +61,8 @@ fn the_laws_hold_for_larger_cubes() {
     // 24 · 24, without 24 undone, 72 in another order about one axis, and 12 half turns the other way.
     laws::check(&cube(4, Metric::Oriented), &[1, 24, 468]);
     laws::check(&cube(4, Metric::Quarter), &[1, 24]);
+    let reduction = Description::of_cube(CubeN::new(4, Metric::Reduction));
+    laws::check(&Permutation::<64>::new(reduction), &[1, 12]);
     laws::check(&cube(5, Metric::OuterBlock), &[1, 36]);
     laws::check(&cube(6, Metric::HalfTurn), &[1, 54]);
 }

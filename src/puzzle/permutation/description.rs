@@ -31,6 +31,8 @@ pub struct Description {
     pub(super) geometry: Option<Geometry>,
     /// The notation of a cube that no file describes.
     pub(super) cube: Option<Arc<CubeN>>,
+    /// Whether each symbol may trade its name with the other ones of these, by even permutations; `None`: none may.
+    pub(super) free_symbols: Option<Vec<bool>>,
     renames_moves: bool,
 }
 
@@ -113,6 +115,7 @@ impl Description {
         Ok(Description {
             name,
             text: text.to_owned(),
+            free_symbols: None,
             symbols,
             goal,
             moves,
@@ -125,12 +128,19 @@ impl Description {
 
     /// A cube of any size.
     pub fn of_cube(cube: CubeN) -> Description {
-        let moves = cube.named_turns()[cube.moves()].to_vec();
+        let (moves, symbols, goal, free_symbols) = if cube.is_reduction() {
+            let (symbols, is_free) = CubeN::reduction_symbols().into_iter().unzip();
+            (cube.reduction_moves(), symbols, cube.reduction(&cube.goal()), Some(is_free))
+        } else {
+            let moves = cube.named_turns()[cube.moves()].to_vec();
+            (moves, FACES.map(String::from).to_vec(), cube.goal(), None)
+        };
         Description {
             name: cube.name(),
             text: String::new(),
-            symbols: FACES.map(String::from).to_vec(),
-            goal: cube.goal(),
+            symbols,
+            goal,
+            free_symbols,
             inverses: moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect(),
             moves,
             geometry: None,
@@ -156,6 +166,9 @@ impl Description {
             sum.update(&bytes.step_by(step).collect::<Vec<_>>());
         }
         sum.update(&self.goal);
+        if let Some(free) = &self.free_symbols {
+            sum.update(&free.iter().map(|&free| free.into()).collect::<Vec<u8>>());
+        }
         sum.finalize()
     }
 

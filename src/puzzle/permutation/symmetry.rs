@@ -49,7 +49,7 @@ pub(super) fn find(puzzle: &Description) -> Result<Vec<SymmetryMap>, String> {
         symbols: PartialMap::new(puzzle.symbols.len()),
         moves: PartialMap::new(puzzle.moves.len()),
     })?;
-    search.found.sort_by_key(|map| map.from.iter().enumerate().any(|(to, &from)| to != usize::from(from)));
+    search.found.sort_by_key(|map| map.moves.iter().zip(0..).any(|(&image, action)| image != action));
     Ok(search.found)
 }
 
@@ -209,7 +209,8 @@ impl SymmetrySearch<'_> {
         true
     }
 
-    /// Maps positions that no move moves, by their symbols, and keeps the symmetry.
+    /// Maps positions that no move moves, by their symbols, and keeps the symmetry, unless another one maps the moves in the
+    /// same way: both then have the same image of every state that can be reached.
     fn finish(&mut self, mut partial: PartialSymmetry) -> Result<(), String> {
         let goal = self.goal;
         for place in 0..goal.len() {
@@ -225,11 +226,15 @@ impl SymmetrySearch<'_> {
         }
         // A move that changes no state has no image.
         let moves = (0..self.tables.len()).map(|action| partial.moves.image(action).unwrap_or(action) as Move);
+        let moves: Vec<Move> = moves.collect();
+        if self.found.iter().any(|other| other.moves == moves) {
+            return Ok(());
+        }
         let mut from = vec![0; goal.len()];
         (0..goal.len()).for_each(|place| from[partial.positions.image(place).unwrap_or(place)] = place as u16);
         let symbols =
             (0..partial.symbols.images.len()).map(|symbol| partial.symbols.image(symbol).unwrap_or(symbol) as u8);
-        self.found.push(SymmetryMap { from, symbols: symbols.collect(), moves: moves.collect() });
+        self.found.push(SymmetryMap { from, symbols: symbols.collect(), moves });
         if self.found.len() > MAX_SYMMETRIES { Err(format!("there are more than {MAX_SYMMETRIES}")) } else { Ok(()) }
     }
 }

@@ -1,6 +1,6 @@
 //! Which heuristic a request means: the network, one of the puzzle's own, or the caller's.
 
-use super::super::options::SearchInfo;
+use super::super::options::{REDUCTION, SearchInfo};
 use super::super::plan::{Facts, HeuristicChoice, HeuristicPlan, Request};
 use super::search_name;
 use crate::error::SettingError;
@@ -16,6 +16,9 @@ pub(in crate::solver) fn asks_heuristic(search: &str) -> bool {
 /// # Errors
 /// Names the setting that is refused.
 pub(super) fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
+    if means_reduction(request, facts) {
+        return reduction_network(request, facts);
+    }
     let own = &facts.puzzle.heuristics;
     let best = own.last().copied().unwrap_or("zero");
     let name = match &request.heuristic {
@@ -52,6 +55,38 @@ pub(super) fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<H
         return Err(SettingError::new("heuristic", reason));
     }
     Ok(HeuristicPlan::Named(name.into()))
+}
+
+/// Whether a request means the search `reduction`: by name, or because `auto` may choose it, and there is a model for it.
+pub(super) fn means_reduction(request: &Request, facts: &Facts<'_>) -> bool {
+    let Request { options, heuristic, .. } = request;
+    if options.search() != "auto" {
+        return options.search() == REDUCTION;
+    }
+    let has_its_settings = SearchInfo::named(REDUCTION).is_ok_and(|search| options.check_for(search).is_ok());
+    let may_choose = options.n.is_none() && has_its_settings && *heuristic == HeuristicChoice::Auto;
+    may_choose && reduction_network(request, facts).is_ok()
+}
+
+/// The network of the puzzle's reduction.
+fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
+    let Some([reduction, _]) = facts.puzzle.reduction else {
+        let name = &facts.puzzle.name;
+        let reason = format!("reduction: {name} has none: expected cube4 as the puzzle, in any of its metrics");
+        return Err(SettingError::new("search", reason));
+    };
+    if !matches!(&request.heuristic, HeuristicChoice::Auto)
+        && request.heuristic != HeuristicChoice::Named("network".into())
+    {
+        let reason = "the search reduction asks networks: expected auto or network";
+        return Err(SettingError::new("heuristic", reason));
+    }
+    let model = facts.reduction_model.map_err(Clone::clone)?;
+    if model.puzzle != reduction {
+        let (folder, trained) = (model.folder.display(), &model.puzzle);
+        return Err(SettingError::new("model", format!("the model in {folder} is for {trained}, not for {reduction}")));
+    }
+    Ok(HeuristicPlan::Network { folder: model.folder.clone(), name: model.name.clone() })
 }
 
 fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {

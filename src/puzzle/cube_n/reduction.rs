@@ -1,0 +1,200 @@
+//! The reduction of the 4×4×4: the states from which it is solved as a 3×3×3, with turns of its outer layers alone.
+//!
+//! There, each face has centres of one colour, the two wings of every edge are alike, and both parities are even. Where the
+//! pairs and the corners are does not matter, so that all these 4·10¹⁹ states are one. What matters is held in 52 positions:
+//!
+//! | positions | symbols |
+//! | --- | --- |
+//! | 24 wings | `a` to `l`, one for each pair of colours; pairs may trade names, since none has to be in a certain place |
+//! | 24 centres | their colours |
+//! | 2 | `01`, or `10` after an odd number of turns of inner layers: an odd number of pairs would be flipped |
+//! | 2 | `+-`, or `-+` after an odd number of turns of outer layers |
+//!
+//! `+` and `-` also trade names, and all trades together are even: on a 3×3×3, two edges alone cannot be swapped. A network
+//! does not see them.
+//!
+//! Reducing a 4×4×4 is how people solve it; Shuang Chen's solver for the 4×4×4 (TPR-4x4x4-Solver) does it with tables.
+
+use super::CubeN;
+use super::geometry::Turn;
+use crate::puzzle::cube3::FACES;
+use crate::puzzle::rules::is_odd;
+
+/// The name of the puzzle.
+pub const NAME: &str = "cube4:reduction";
+
+/// The size that has a reduction.
+pub(super) const SIZE: usize = 4;
+
+/// The positions of wings and of centres each.
+const EACH: usize = 24;
+
+/// The first position of each pair that shows a parity.
+const INNER_PARITY: usize = 2 * EACH;
+const OUTER_PARITY: usize = INNER_PARITY + 2;
+
+/// Symbols that stand for pairs of colours, and the symbols before those of the parities.
+const PAIRS: usize = 12;
+const BEFORE_PARITIES: u8 = (PAIRS + FACES.len()) as u8;
+
+impl CubeN {
+    /// The symbols of the reduction, and whether each may trade its name with others.
+    pub(in crate::puzzle) fn reduction_symbols() -> Vec<(String, bool)> {
+        let fixed = FACES.into_iter().chain(['0', '1']).map(|symbol| (symbol, false));
+        let free = |symbol| (symbol, true);
+        let all = ('a'..='l').map(free).chain(fixed).chain(['+', '-'].map(free));
+        all.map(|(symbol, is_free)| (symbol.to_string(), is_free)).collect()
+    }
+
+    /// The names of the moves, and their permutations of the positions.
+    pub(in crate::puzzle) fn reduction_moves(&self) -> Vec<(String, Vec<u16>)> {
+        let [centres, wings, _] = [1, 2, 3].map(|stickers| self.pieces(stickers));
+        let permutation = |(turn, (name, from)): (&Turn, (String, Vec<u16>))| {
+            let comes_from = |pieces: &[Vec<u16>]| -> Vec<u16> {
+                let origin =
+                    |piece: &Vec<u16>| piece.iter().map(|&sticker| from[usize::from(sticker)]).collect::<Vec<_>>();
+                let place = |piece| pieces.iter().position(|other| *other == origin(piece));
+                pieces
+                    .iter()
+                    .map(|piece| place(piece).expect("a turn moves pieces to places of their kind") as u16)
+                    .collect()
+            };
+            let mut positions = comes_from(wings);
+            positions.extend(comes_from(centres).iter().map(|place| place + EACH as u16));
+            positions.extend(INNER_PARITY as u16..OUTER_PARITY as u16 + 2);
+            let is_outer = turn.layers & (1 | 1 << (SIZE - 1)) != 0;
+            let parity = if is_outer { OUTER_PARITY } else { INNER_PARITY };
+            positions.swap(parity, parity + 1);
+            (name, positions)
+        };
+        self.turns.iter().zip(self.named_turns()).map(permutation).collect()
+    }
+
+    /// The symbols of the reduction of a cube with some colours. Names that may be traded are not put in order.
+    pub(in crate::puzzle) fn reduction(&self, colours: &[u8]) -> Vec<u8> {
+        let [centres, wings, corners] = [1, 2, 3].map(|stickers| self.pieces(stickers));
+        let goal = self.goal();
+        let shown = |colours: &[u8], piece: &[u16]| -> Vec<u8> {
+            piece.iter().map(|&sticker| colours[usize::from(sticker)]).collect()
+        };
+        let sorted = |mut shown: Vec<u8>| {
+            shown.sort_unstable();
+            shown
+        };
+        let home = |piece: &Vec<u16>| wings.iter().position(|other| shown(&goal, other) == shown(colours, piece));
+        let homes: Vec<usize> = wings.iter().filter_map(home).collect();
+        // A pair is named by the order in which the solved cube shows them.
+        let pair = |wing: usize| sorted(shown(&goal, &wings[wing]));
+        let mut pairs: Vec<Vec<u8>> = Vec::new();
+        (0..EACH).map(pair).for_each(|pair| {
+            if !pairs.contains(&pair) {
+                pairs.push(pair)
+            }
+        });
+        let name = |wing: &usize| pairs.iter().position(|other| *other == pair(*wing)).unwrap_or(0) as u8;
+        // The places of corners, each once, and the corner at each.
+        let mut places: Vec<&Vec<u16>> = Vec::new();
+        for corner in corners {
+            if places.iter().all(|place| !place.contains(&corner[0])) {
+                places.push(corner);
+            }
+        }
+        let found: Vec<Vec<u8>> = places.iter().map(|place| sorted(shown(colours, place))).collect();
+        let solved = |found: &Vec<u8>| places.iter().position(|place| sorted(shown(&goal, place)) == *found);
+        let found: Vec<usize> = found.iter().filter_map(solved).collect();
+        let mut symbols: Vec<u8> = homes.iter().map(name).collect();
+        symbols.extend(centres.iter().map(|centre| PAIRS as u8 + colours[usize::from(centre[0])]));
+        for (is_odd, first) in [(is_odd(&homes), BEFORE_PARITIES), (is_odd(&found), BEFORE_PARITIES + 2)] {
+            symbols.extend(if is_odd { [first + 1, first] } else { [first, first + 1] });
+        }
+        symbols
+    }
+
+    /// The stickers of each way to place the piece with this many stickers.
+    fn pieces(&self, stickers: usize) -> &[Vec<u16>] {
+        self.kinds.iter().find(|kind| kind[0].len() == stickers).expect("a 4×4×4 has one kind of each")
+    }
+}
+
+/// The facelets of the 3×3×3 that a reduced cube with some facelets turns like: centres give the faces their names.
+pub fn facelets_of_cube3(facelets: &str) -> String {
+    let letters: Vec<char> = facelets.chars().collect();
+    let size = (letters.len() / FACES.len()).isqrt();
+    let lines = [0, 1, size - 1];
+    let at = |face: usize, row: usize, column: usize| letters[(face * size + row) * size + column];
+    let name = |letter: char| {
+        let face = (0..FACES.len()).find(|&face| at(face, 1, 1) == letter);
+        face.map_or(letter, |face| FACES[face])
+    };
+    let each = |face| lines.into_iter().flat_map(move |row| lines.map(|column| (face, row, column)));
+    (0..FACES.len()).flat_map(each).map(|(face, row, column)| name(at(face, row, column))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Metric;
+    use super::*;
+    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::permutation::{Description, Permutation};
+    use crate::puzzle::{Encode as _, Move, Notation as _, Reversible as _, Rules as _, SymmetricImage, replay};
+    use crate::random::{below, generator};
+
+    fn puzzles() -> (Permutation<64>, Permutation<128>) {
+        let of = |metric| Description::of_cube(CubeN::new(SIZE, metric));
+        (Permutation::new(of(Metric::Reduction)), Permutation::new(of(Metric::Oriented)))
+    }
+
+    #[test]
+    fn moves_of_the_reduction_are_those_of_the_cube() {
+        let (reduction, cube) = puzzles();
+        let mut generator = generator(3, 0);
+        for _ in 0..20 {
+            let moves: Vec<Move> = (0..60).map(|_| below(&mut generator, 24) as Move).collect();
+            let (facelets, _) = replay(&cube, &cube.goals()[0], &moves).expect("all moves are legal");
+            let (state, _) = replay(&reduction, &reduction.goals()[0], &moves).expect("all moves are legal");
+            assert_eq!(reduction.parse(&cube.format(&facelets)), Ok(state));
+            assert_eq!(reduction.parse(&reduction.format(&state)), Ok(state));
+        }
+    }
+
+    #[test]
+    fn outer_turns_keep_the_goal_and_parities_do_not_pass() {
+        let (reduction, _) = puzzles();
+        let is_goal = |text: &str| reduction.is_goal(&reduction.parse(text).expect(text));
+        assert!(is_goal("R U2 F' L D B2 R' U F2 D' L2 B"));
+        assert!(!is_goal("R 2U F"));
+        // One pair flipped, and two pairs swapped: the usual remedies of each.
+        let flipped = "r2 B2 U2 l U2 r' U2 r U2 F2 r F2 l' B2 r2";
+        let swapped = "2R2 U2 2R2 Uw2 2R2 2U2";
+        assert!(!is_goal(flipped) && !is_goal(swapped));
+        assert!(is_goal(&format!("{flipped} {flipped}")) && is_goal(&format!("{swapped} {swapped}")));
+    }
+
+    #[test]
+    fn a_reduced_cube_has_the_facelets_of_a_3x3x3() {
+        let (_, cube) = puzzles();
+        for scramble in ["", "R U F' L2 D B'", "R U2 F B' L D2 R' U"] {
+            let facelets = |text: &str| facelets_of_cube3(&cube.format(&cube.parse(text).expect(text)));
+            let small = Cube3.parse(scramble).expect(scramble);
+            assert_eq!(Cube3.parse(&facelets(scramble)), Ok(small));
+            // A turn of the whole cube moves the centres, which name the faces.
+            assert_eq!(Cube3.parse(&facelets(&format!("{scramble} x y"))), Cube3.parse(&format!("{scramble} x y")));
+        }
+    }
+
+    #[test]
+    fn rows_name_no_pair() {
+        let (reduction, _) = puzzles();
+        let start = reduction.parse("2R U 2F' L 2D2 B").expect("a scramble");
+        let row = reduction.row(&start);
+        // A wing's partner has it as its own partner.
+        assert!(
+            (0..EACH).all(|wing| usize::from(row[usize::from(row[wing])]) == wing && usize::from(row[wing]) != wing)
+        );
+        assert!(reduction.row(&reduction.goals()[0]).iter().all(|&cell| usize::from(cell) < EACH));
+        let images: Vec<SymmetricImage<_>> = reduction.symmetric_images(&start).collect();
+        // 48, and inner layers that trade places; none is a copy.
+        let starts: std::collections::HashSet<_> = images.iter().map(|image| image.start).collect();
+        assert_eq!((images.len(), starts.len()), (96, 96));
+    }
+}
