@@ -75,9 +75,7 @@ fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPl
         let reason = format!("reduction: {name} has none: expected cube4 as the puzzle, in any of its metrics");
         return Err(SettingError::new("search", reason));
     };
-    if !matches!(&request.heuristic, HeuristicChoice::Auto)
-        && request.heuristic != HeuristicChoice::Named("network".into())
-    {
+    if ![HeuristicChoice::Auto, HeuristicChoice::Named("network".into())].contains(&request.heuristic) {
         let reason = "the search reduction asks networks: expected auto or network";
         return Err(SettingError::new("heuristic", reason));
     }
