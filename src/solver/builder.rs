@@ -338,7 +338,7 @@ fn in_device(error: crate::neural::device::NoCuda) -> Error {
     Error::Device(error.to_string())
 }
 
-/// What a search is built from, beside the heuristic.
+/// The networks of a search that does not ask the solver's heuristic.
 #[derive(Default)]
 pub(super) struct Parts {
     /// The network of a search on the device.

@@ -86,11 +86,11 @@ impl CubeN {
         // A pair is named by the order in which the solved cube shows them.
         let pair = |wing: usize| sorted(shown(&goal, &wings[wing]));
         let mut pairs: Vec<Vec<u8>> = Vec::new();
-        (0..EACH).map(pair).for_each(|pair| {
+        for pair in (0..EACH).map(pair) {
             if !pairs.contains(&pair) {
-                pairs.push(pair)
+                pairs.push(pair);
             }
-        });
+        }
         let name = |wing: &usize| pairs.iter().position(|other| *other == pair(*wing)).unwrap_or(0) as u8;
         // The places of corners, each once, and the corner at each.
         let mut places: Vec<&Vec<u16>> = Vec::new();

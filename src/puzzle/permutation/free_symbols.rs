@@ -23,7 +23,7 @@ impl FreeSymbols {
     /// Those of a puzzle; `None` if it has none.
     ///
     /// # Panics
-    /// If there are more than 64 symbols, or free symbols that appear once lie before those that appear more often.
+    /// If there are more than 64 symbols, or if a free symbol that appears once is not behind all that appear more often.
     pub(super) fn new(description: &Description) -> Option<FreeSymbols> {
         let is_free = description.free_symbols.clone()?;
         assert!(is_free.len() <= Self::MOST);
