@@ -11,6 +11,7 @@ use crate::error::{Error, Result, SettingError};
 use crate::heuristic::tiles::BoardHeuristics;
 use crate::puzzle::costs::MoveCosts;
 use crate::puzzle::cube_n::CubeN;
+use crate::puzzle::cube_n::edges::{self, Edges};
 use crate::puzzle::cube2::Cube2;
 use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use crate::puzzle::jugs::Jugs;
@@ -39,6 +40,8 @@ pub const NAMES: &[&str] = &[
     "cube4:oriented",
     "cube4:reduction",
     "cube5",
+    "cube5:centres",
+    "cube5:edges",
     "cube6",
     "cube7",
     "puzzle8",
@@ -62,7 +65,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// The puzzles beside [`NAMES`].
-pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented; cube4:reduction), other jugs \
+pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
      (jugs:7,4,2), or the file of a puzzle (….json)";
 
 /// The puzzles of [`NAMES`] that are files in `test-data/puzzles`.
@@ -94,6 +97,12 @@ impl From<Cube3> for Entry<Cube3> {
         }
         // With a policy head, `resolve` makes it a beam.
         Entry::reversible(puzzle).with_search("bwas")
+    }
+}
+
+impl From<Edges> for Entry<Edges> {
+    fn from(puzzle: Edges) -> Self {
+        Entry::reversible(puzzle)
     }
 }
 
@@ -214,6 +223,7 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
         "cube2" => visitor.visit(Cube2.into()),
         "cube3" => visitor.visit(Cube3.into()),
         "cube3:htm" => visitor.visit(Cube3HalfTurns.into()),
+        edges::NAME => visitor.visit(Edges::default().into()),
         "sokoban" => visitor.visit(Sokoban::by_moves().into()),
         "sokoban:pushes" => visitor.visit(Sokoban::by_pushes().into()),
         _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),

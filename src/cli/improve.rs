@@ -93,7 +93,7 @@ impl Visitor for Improve {
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let Improve { mut args, stop } = self;
-        if entry.puzzle().reduction().is_some() {
+        if !entry.puzzle().reduction().is_empty() {
             // Between two states of a solution, the way through a reduced one is long.
             let has_network = models::facts(None, &entry.puzzle().name()).is_ok();
             args.flags.search.search.get_or_insert(if has_network { "beam" } else { "bidirectional" }.into());

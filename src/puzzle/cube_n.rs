@@ -7,6 +7,8 @@
 //! | `cube4:obtm` | outer blocks of layers, by 90° or 180° (the metric of competitors) | in any orientation |
 //! | `cube4:oriented` | quarter turns of single layers, as contests count them | as it is held |
 //! | `cube4:reduction` | the same | where outer turns alone solve it, as it is held: [`reduction`] |
+//! | `cube5:centres` | the same, without middle layers | where all centres are solved, as it is held: [`centres`] |
+//! | `cube5:edges` | the same | where outer turns alone solve it: [`edges`], a puzzle of its own |
 //!
 //! Where any orientation is solved, the corner DBL stays in its place: a turn of its layer is a turn of all other layers the
 //! other way, with the whole cube turned. So a state stands for 24 ways to hold a cube, as on the
@@ -19,7 +21,9 @@ use super::cube3::notation::{WrittenTurn, written_turns};
 use super::{Move, ParseError};
 use geometry::{Frame, Rotation, Turn, all, kinds, moved, rotations, stickers};
 
+pub mod centres;
 mod contest;
+pub mod edges;
 mod geometry;
 pub mod reduction;
 
@@ -37,8 +41,21 @@ pub enum Metric {
     OuterBlock,
     /// Quarter turns of single layers of a cube that is held still.
     Oriented,
-    /// The same; a cube is solved when it turns like a 3×3×3.
+    /// The same; a 4×4×4 is solved when it turns like a 3×3×3.
     Reduction,
+    /// The same without turns of middle layers; a 5×5×5 is solved when its centres are.
+    Centres,
+}
+
+impl Metric {
+    /// Whether there are cubes with `size` layers of this metric.
+    fn has_size(self, size: usize) -> bool {
+        match self {
+            Metric::Reduction => size == reduction::SIZE,
+            Metric::Centres => size == centres::SIZE,
+            _ => true,
+        }
+    }
 }
 
 /// A cube of some size: its turns, its ways to be held, and its notation.
@@ -59,11 +76,12 @@ impl CubeN {
     /// A cube with `size` layers.
     ///
     /// # Panics
-    /// Unless the size is from 2 to 11, and 4 for the reduction.
+    /// Unless the size is from 2 to 11, and that of a stage for its metric.
     pub fn new(size: usize, metric: Metric) -> CubeN {
-        assert!((2..=*SIZES.end()).contains(&size) && (metric != Metric::Reduction || size == reduction::SIZE));
+        assert!((2..=*SIZES.end()).contains(&size) && metric.has_size(size));
         let layers: Vec<u16> = match metric {
             Metric::OuterBlock => (1..size).map(all).collect(),
+            Metric::Centres => (0..size).filter(|layer| 2 * layer + 1 != size).map(|layer| 1 << layer).collect(),
             _ => (0..size).map(|layer| 1 << layer).collect(),
         };
         let quarters: &[u8] =
@@ -89,11 +107,6 @@ impl CubeN {
         cube
     }
 
-    /// The 4×4×4 that is solved when it turns like a 3×3×3.
-    pub fn reduction_of_4() -> CubeN {
-        CubeN::new(reduction::SIZE, Metric::Reduction)
-    }
-
     /// The size and the metric of a name, as `cube4:htm`; `None` if there is no such cube.
     pub fn parse_name(name: &str) -> Option<(usize, Metric)> {
         let (size, metric) = match name.strip_prefix("cube")?.split_once(':') {
@@ -102,10 +115,11 @@ impl CubeN {
             Some((size, "obtm")) => (size, Metric::OuterBlock),
             Some((size, "oriented")) => (size, Metric::Oriented),
             Some((size, "reduction")) => (size, Metric::Reduction),
+            Some((size, "centres")) => (size, Metric::Centres),
             Some(_) => return None,
         };
-        let has_metric = |number| metric != Metric::Reduction || number == reduction::SIZE;
-        let is_plain = |number: &usize| SIZES.contains(number) && has_metric(*number) && number.to_string() == size;
+        let is_plain =
+            |number: &usize| SIZES.contains(number) && metric.has_size(*number) && number.to_string() == size;
         Some((size.parse().ok().filter(is_plain)?, metric))
     }
 
@@ -117,6 +131,7 @@ impl CubeN {
             Metric::OuterBlock => ":obtm",
             Metric::Oriented => ":oriented",
             Metric::Reduction => ":reduction",
+            Metric::Centres => ":centres",
         };
         format!("cube{}{metric}", self.size)
     }
@@ -138,21 +153,52 @@ impl CubeN {
     }
 
     /// The logarithm of the number of states: corners, with edges in the middle if there are, then 24 pieces of each other
-    /// kind, of which centres come in six colours of four; of a reduction, the pairings of wings, the centres, and two parities.
+    /// kind, of which centres come in six colours of four; of a stage, what its goal asks for.
     pub(super) fn ln_states(&self) -> f64 {
         let ln_factorial = |n: u32| (1..=n).map(|k| f64::from(k).ln()).sum::<f64>();
-        if self.is_reduction() {
-            let pairings = ln_factorial(24) - 12.0 * 2f64.ln() - ln_factorial(12);
-            return pairings + ln_factorial(24) - 6.0 * ln_factorial(4) + 4f64.ln();
+        let ln_24 = ln_factorial(24);
+        let ln_centres = ln_24 - 6.0 * ln_factorial(4);
+        match self.metric {
+            Metric::Reduction => return ln_24 - 12.0 * 2f64.ln() - ln_factorial(12) + ln_centres + 4f64.ln(),
+            Metric::Centres => return 2.0 * ln_centres + 2f64.ln(),
+            _ => {}
         }
         let has_middle = self.size % 2 == 1;
         let corners = if has_middle { ln_factorial(8) + 7.0 * 3f64.ln() } else { ln_factorial(7) + 6.0 * 3f64.ln() };
         let middle = if has_middle { ln_factorial(12) + 10.0 * 2f64.ln() } else { 0.0 };
         let inner = self.size - 2;
         let (wings, centres) = ((inner / 2) as f64, (inner * inner / 4) as f64);
-        let ln_24 = ln_factorial(24);
         let held = if self.is_still() { 24f64.ln() } else { 0.0 };
-        corners + middle + wings * ln_24 + centres * (ln_24 - 6.0 * ln_factorial(4)) + held
+        corners + middle + wings * ln_24 + centres * ln_centres + held
+    }
+
+    /// The symbols at the positions of a state, and whether each may trade its name with others.
+    pub(super) fn symbol_names(&self) -> Vec<(String, bool)> {
+        let fixed = |symbol: char| (symbol.to_string(), false);
+        match self.metric {
+            Metric::Reduction => reduction::symbol_names(),
+            Metric::Centres => FACES.into_iter().chain(['0', '1']).map(fixed).collect(),
+            _ => FACES.map(fixed).to_vec(),
+        }
+    }
+
+    /// The names of the moves, and their permutations of the positions.
+    pub(super) fn permutations(&self) -> Vec<(String, Vec<u16>)> {
+        let permutation = |(turn, (name, from)): (&Turn, (String, Vec<u16>))| match self.metric {
+            Metric::Reduction => (name, self.reduced_move(*turn, &from)),
+            Metric::Centres => (name, self.centres_move(*turn, &from)),
+            _ => (name, from),
+        };
+        self.turns.iter().zip(self.named_turns()).take(self.move_count).map(permutation).collect()
+    }
+
+    /// The symbols at the positions of a cube with some colours. Names that may be traded are not put in order.
+    pub(super) fn symbols(&self, colours: &[u8]) -> Vec<u8> {
+        match self.metric {
+            Metric::Reduction => self.reduction(colours),
+            Metric::Centres => self.centres(colours),
+            _ => colours.to_vec(),
+        }
     }
 
     /// The colours of the solved cube.
@@ -161,18 +207,51 @@ impl CubeN {
     }
 
     fn is_still(&self) -> bool {
-        matches!(self.metric, Metric::Oriented | Metric::Reduction)
+        self.is_stage() || self.metric == Metric::Oriented
     }
 
-    /// The puzzles of both stages of the search `reduction`.
-    pub(super) fn reduction_stages(&self) -> Option<[&'static str; 2]> {
-        let last = if matches!(self.metric, Metric::HalfTurn | Metric::OuterBlock) { "cube3:htm" } else { "cube3" };
-        (self.size == reduction::SIZE && !self.is_reduction()).then_some([reduction::NAME, last])
+    /// The puzzles of the stages of the search `reduction`, the last a 3×3×3.
+    pub(super) fn reduction_stages(&self) -> &'static [&'static str] {
+        let has_half_turns = matches!(self.metric, Metric::HalfTurn | Metric::OuterBlock);
+        match (self.size, has_half_turns) {
+            _ if self.is_stage() => &[],
+            // Turns of the middle layer, which no stage makes, may be needed to bring its centres home.
+            (centres::SIZE, _) if self.is_still() => &[],
+            (reduction::SIZE, false) => &[reduction::NAME, "cube3"],
+            (reduction::SIZE, true) => &[reduction::NAME, "cube3:htm"],
+            (centres::SIZE, false) => &[centres::NAME, edges::NAME, "cube3"],
+            (centres::SIZE, true) => &[centres::NAME, edges::NAME, "cube3:htm"],
+            _ => &[],
+        }
     }
 
-    /// Whether a cube is solved when it turns like a 3×3×3.
-    pub(super) fn is_reduction(&self) -> bool {
-        self.metric == Metric::Reduction
+    /// Whether it is a stage of the search `reduction`: its states are symbols for a part of the cube.
+    pub(super) fn is_stage(&self) -> bool {
+        matches!(self.metric, Metric::Reduction | Metric::Centres)
+    }
+
+    /// The pieces with this many stickers.
+    fn pieces(&self, stickers: usize) -> &[Vec<u16>] {
+        self.kinds.iter().find(|kind| kind[0].len() == stickers).expect("a cube has centres, edges and corners")
+    }
+
+    /// The first kind of wings: edges that cannot be placed with their stickers exchanged.
+    fn wings(&self) -> &[Vec<u16>] {
+        let is_wing = |kind: &&Vec<Vec<u16>>| kind[0].len() == 2 && !kind.contains(&vec![kind[0][1], kind[0][0]]);
+        self.kinds.iter().find(is_wing).expect("a cube of four layers and more has wings")
+    }
+
+    /// The face of a sticker.
+    fn face_of(&self, sticker: u16) -> usize {
+        usize::from(sticker) / (self.size * self.size)
+    }
+
+    /// For each way to place a piece of one kind, the way in which the piece that shows these colours is placed on the solved
+    /// cube.
+    fn homes(&self, pieces: &[Vec<u16>], colours: &[u8]) -> Vec<usize> {
+        let goal = self.goal();
+        let home = |piece: &Vec<u16>| pieces.iter().position(|other| moved(&goal, other) == moved(colours, piece));
+        pieces.iter().filter_map(home).collect()
     }
 
     /// A turn that leaves the corner DBL in its place, and the quarters by which the whole cube is turned after it; the turn
@@ -201,8 +280,8 @@ impl CubeN {
         (0..quarters).fold(frame, |frame, _| rotation.frame.map(|face| frame[face]))
     }
 
-    /// Moves that make a turn of the held cube, and the quarter turns of the whole cube after them.
-    fn moves_of(&self, turn: Turn) -> (Vec<Move>, u8) {
+    /// Moves that make a turn of the held cube, if there are such, and the quarter turns of the whole cube after them.
+    fn moves_of(&self, turn: Turn) -> (Option<Vec<Move>>, u8) {
         if self.metric == Metric::OuterBlock {
             // Each edge of a stretch of layers is a block from the face to there.
             let is_in = |layer: usize| layer < self.size && turn.layers >> layer & 1 == 1;
@@ -215,7 +294,7 @@ impl CubeN {
                 self.index(Turn { layers: all(end), quarters, ..turn })
             };
             let rest = if is_in(self.size - 1) { turn.quarters } else { 0 };
-            return ((1..self.size).filter_map(block).collect(), rest);
+            return (Some((1..self.size).filter_map(block).collect()), rest);
         }
         let (turn, mut rest) = self.of_fewer_layers(turn);
         let still = |turn: Turn| {
@@ -223,7 +302,7 @@ impl CubeN {
             rest += whole;
             self.index(turn)
         };
-        (self.in_single_turns(turn).0.into_iter().filter_map(still).collect(), rest % 4)
+        (self.in_single_turns(turn).0.into_iter().map(still).collect(), rest % 4)
     }
 
     /// Reads the turns of a text: as people write them, or as contests do, `f0 -r1.d2` or `f0 r1_inv d2`.
@@ -243,7 +322,11 @@ impl CubeN {
             let face = frame.iter().position(|&face| face == turn.face).expect("a frame has every face");
             let held = Turn::new(self.size, face, turn.layers, turn.quarters as i8);
             let (made, rest) = self.moves_of(held);
-            moves.extend(made);
+            let refusal = || {
+                let name = held.name(self.size);
+                ParseError(format!("'{name}' turns the middle layer, and that is no move of this puzzle"))
+            };
+            moves.extend(made.ok_or_else(refusal)?);
             frame = self.rotated(frame, held.face, rest);
         }
         Ok(moves)
@@ -303,7 +386,7 @@ impl CubeN {
     fn in_single_turns(&self, turn: Turn) -> (Vec<Turn>, u8) {
         if self.metric == Metric::OuterBlock {
             let (moves, rest) = self.moves_of(turn);
-            return (moves.iter().map(|&action| self.turns[usize::from(action)]).collect(), rest);
+            return (moves.iter().flatten().map(|&action| self.turns[usize::from(action)]).collect(), rest);
         }
         if turn.layers == all(self.size) && !self.is_still() {
             return (Vec::new(), turn.quarters);
@@ -324,10 +407,7 @@ impl CubeN {
         let check = |colours: &[u8]| {
             for kind in &self.kinds {
                 let pieces = |colours: &[u8]| {
-                    let piece = |stickers: &Vec<u16>| -> Vec<u8> {
-                        stickers.iter().map(|&sticker| colours[usize::from(sticker)]).collect()
-                    };
-                    let mut pieces: Vec<_> = kind.iter().map(piece).collect();
+                    let mut pieces: Vec<_> = kind.iter().map(|stickers| moved(colours, stickers)).collect();
                     pieces.sort_unstable();
                     pieces
                 };
@@ -388,6 +468,12 @@ impl CubeN {
     pub(super) fn parse_solution(&self, hand: &[u8], text: &str) -> Result<Vec<Move>, ParseError> {
         self.read_in(self.held(hand).1, text)
     }
+}
+
+/// For each way to place a piece of one kind, the index of the one that a turn brings there.
+fn origins(pieces: &[Vec<u16>], from: &[u16]) -> Vec<u16> {
+    let place = |piece: &Vec<u16>| pieces.iter().position(|other| *other == moved(from, piece));
+    pieces.iter().map(|piece| place(piece).expect("a turn moves pieces to places of their kind") as u16).collect()
 }
 
 #[cfg(test)]

@@ -51,16 +51,20 @@ fn check_walk<P: Reversible>(puzzle: &P) {
     }
 }
 
-/// Sequences of moves that are [always the same](crate::puzzle::Rules::always_same) are, from every goal and from another state.
+/// Sequences of moves that are [always the same](crate::puzzle::Rules::always_same) are, from every goal and from other states.
 fn check_same<P: Reversible>(puzzle: &P) {
     /// The most moves that are tried: there are too many pairs of pairs.
-    const MOVES: usize = 18;
+    const MOVES: usize = 24;
+    const WALKS: usize = 16;
     let moves = 0..puzzle.move_count().min(MOVES) as Move;
-    let goals = puzzle.goals();
-    let off = goals
-        .iter()
-        .map(|goal| moves.clone().fold(*goal, |state, action| puzzle.apply(&state, action).unwrap_or(state)));
-    let states: Vec<P::State> = off.chain(goals.iter().copied()).collect();
+    let mut generator = generator(9, 0);
+    let walk = |_| {
+        (0..WALKS).fold(puzzle.goals()[0], |state, _| {
+            let legal: Vec<P::State> = puzzle.children(&state).map(|(_, child)| child).collect();
+            legal[below(&mut generator, legal.len())]
+        })
+    };
+    let states: Vec<P::State> = (0..WALKS).map(walk).chain(puzzle.goals()).collect();
     let ends = |sequence: &[Move]| -> Vec<Option<P::State>> {
         let end = |state: &P::State| sequence.iter().try_fold(*state, |state, &action| puzzle.apply(&state, action));
         states.iter().map(end).collect()

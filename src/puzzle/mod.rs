@@ -18,7 +18,7 @@
 //! | `tiles` | sliding tiles |
 //! | `lightsout`, `jugs`, `sokoban` | Lights Out, water jugs, Sokoban |
 //! | `permutation` | puzzles from a file: moves that permute positions |
-//! | `cube_n` | cubes of other sizes, as such puzzles: their turns and notation |
+//! | `cube_n` | cubes of other sizes, as such puzzles: their turns, notation and stages |
 //!
 //! # Example: a puzzle in a few lines
 //!

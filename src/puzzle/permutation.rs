@@ -106,7 +106,7 @@ impl<const N: usize> Permutation<N> {
         let goal = filled(&description.goal);
         let free_symbols = FreeSymbols::new(&description);
         let turns = match &description.cube {
-            Some(cube) if free_symbols.is_none() => cube.named_turns(),
+            Some(cube) if !cube.is_stage() => cube.named_turns(),
             _ => description.moves.clone(),
         };
         let table = |(_, permutation): &(String, Vec<u16>)| {
@@ -151,7 +151,7 @@ impl<const N: usize> Permutation<N> {
 
     /// The state of a cube with some colours.
     fn of_colours(&self, cube: &CubeN, colours: &[u8]) -> [u8; N] {
-        if cube.is_reduction() { self.named(filled(&cube.reduction(colours))) } else { filled(colours) }
+        self.named(filled(&cube.symbols(colours)))
     }
 
     fn group(&self) -> &Group {
@@ -264,8 +264,8 @@ impl<const N: usize> Rules for Permutation<N> {
         *state == self.goal
     }
 
-    fn reduction(&self) -> Option<[&'static str; 2]> {
-        self.description.cube.as_ref()?.reduction_stages()
+    fn reduction(&self) -> &'static [&'static str] {
+        self.description.cube.as_ref().map_or(&[], |cube| cube.reduction_stages())
     }
 
     fn file(&self) -> Option<&str> {
@@ -308,10 +308,10 @@ impl<const N: usize> Rules for Permutation<N> {
 
 impl<const N: usize> Notation for Permutation<N> {
     fn notation(&self) -> &'static str {
-        if self.free_symbols.is_some() {
-            return "a scramble from solved in turns, the facelets, or the 52 symbols of a state";
-        }
-        if self.description.cube.is_some() {
+        if let Some(cube) = &self.description.cube {
+            if cube.is_stage() {
+                return "a scramble from solved in turns, the facelets, or the symbols of a state";
+            }
             return "a scramble from solved in turns (R, Rw or r, 3Rw, 2R, M, x, with ' and 2, or f0 -r1.d2), or the facelets in the order \
                     U R F D L B";
         }
@@ -342,7 +342,7 @@ impl<const N: usize> Notation for Permutation<N> {
 
     fn read(&self, text: &str) -> Result<[u8; N], ParseError> {
         let cube = self.description.cube.as_ref();
-        let has_symbols = cube.is_none_or(|cube| cube.is_reduction());
+        let has_symbols = cube.is_none_or(|cube| cube.is_stage());
         let symbols = has_symbols.then(|| self.read_symbols(text)).flatten();
         if let (Some(cube), None) = (cube, symbols) {
             return Ok(self.of_colours(cube, &cube.held(&cube.hand(text)?.0).0));
@@ -392,16 +392,14 @@ impl<const N: usize> Notation for Permutation<N> {
 
     fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
         match &self.description.cube {
-            Some(cube) if !cube.is_reduction() => {
-                cube.parse_solution(&cube.hand(&plain(instance))?.0, &plain(solution))
-            }
+            Some(cube) if !cube.is_stage() => cube.parse_solution(&cube.hand(&plain(instance))?.0, &plain(solution)),
             _ => self.parse_moves(solution),
         }
     }
 
     fn read_scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
         if let Some(cube) = &self.description.cube {
-            if cube.is_reduction() && self.read_symbols(text).is_some() {
+            if cube.is_stage() && self.read_symbols(text).is_some() {
                 return None;
             }
             let (start, moves) = cube.scramble(text)?;
@@ -445,7 +443,7 @@ impl<const N: usize> Encode for Permutation<N> {
 
 impl<const N: usize> Draw for Permutation<N> {
     fn picture(&self, state: &[u8; N]) -> Picture {
-        if let Some(cube) = self.description.cube.as_ref().filter(|cube| !cube.is_reduction()) {
+        if let Some(cube) = self.description.cube.as_ref().filter(|cube| !cube.is_stage()) {
             return Picture::Cube { size: cube.size(), facelets: self.format(state) };
         }
         let symbols = state[..self.description.positions()].iter().map(|&index| self.symbol(index).to_owned());

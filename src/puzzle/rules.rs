@@ -64,10 +64,10 @@ pub trait Rules: Send + Sync + 'static {
     /// Whether a state counts as solved.
     fn is_goal(&self, state: &Self::State) -> bool;
 
-    /// The names of the puzzles by way of which the search `reduction` solves this one: one with the same moves, whose goal
-    /// is every state that turns like a 3×3×3, and that 3×3×3. `None` if there are none.
-    fn reduction(&self) -> Option<[&'static str; 2]> {
-        None
+    /// The stages of the search `reduction`, by the names of their puzzles: each starts at a goal of the one before, and the
+    /// last is a 3×3×3. Empty if there are none.
+    fn reduction(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Whether the goal is the puzzle's own: networks are trained for no other.

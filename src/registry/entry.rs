@@ -198,8 +198,8 @@ pub struct PuzzleFacts {
     pub has_own_costs: bool,
     /// Whether it has a [`MoveTable`](crate::puzzle::MoveTable): its states can lie on a device.
     pub has_move_table: bool,
-    /// The puzzles by way of which it is solved: [`Rules::reduction`].
-    pub reduction: Option<[&'static str; 2]>,
+    /// The stages of the search `reduction`: [`Rules::reduction`].
+    pub reduction: &'static [&'static str],
     /// The search that measured best without a network.
     pub search: &'static str,
     /// Whether a network measured better than that search.

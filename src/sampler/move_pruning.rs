@@ -54,10 +54,12 @@ impl MovePruning {
             equal && legal
         };
         let max_repeats = |action: usize| {
-            let is_identity = |state: &P::State, power: usize| {
-                (0..power).try_fold(*state, |state, _| one(&state, action)) == Some(*state)
+            let end = |state: &P::State, power: usize| (0..power).try_fold(*state, |state, _| one(&state, action));
+            let is_identity = |&power: &usize| {
+                let mut ends = states.iter().filter_map(|state| Some((state, end(state, power)?))).peekable();
+                ends.peek().is_some() && ends.all(|(state, end)| *state == end)
             };
-            let order = (2..=MAX_POWER).find(|&power| states.iter().all(|state| is_identity(state, power)));
+            let order = (2..=MAX_POWER).find(is_identity);
             order.map_or(0, |order| (order / 2) as u8)
         };
         // One state tells which single move a pair may be; the others check it.

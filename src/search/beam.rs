@@ -275,7 +275,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
                 self.refine(bound, heuristic, control)?;
                 break;
             }
-            if self.is_stale() {
+            if self.is_stale() || control.bound().is_some_and(|bound| self.is_beyond(bound)) {
                 self.cut_off = true; // the rest of the layer is not expanded
                 break;
             }
@@ -311,6 +311,16 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         } else {
             // A device may forget evaluated states, and go round in circles.
             (self.cut_off || self.settings.device.is_some()) && self.stale_layers > MAX_STALE_LAYERS
+        }
+    }
+
+    /// Whether every solution of a later layer costs at least `bound`.
+    fn is_beyond(&self, bound: Cost) -> bool {
+        match self.settings.device {
+            // There, every move costs 1.
+            Some(_) => self.back_pointers.len() as Cost >= bound,
+            // The layer of one rank says nothing of the others.
+            None => self.exchange.is_alone() && self.layer.costs.iter().all(|&cost| cost >= bound),
         }
     }
 

@@ -23,6 +23,12 @@ impl Limits {
         Limits { nodes: self.nodes.map(|nodes| nodes.saturating_sub(generated)), ..self.clone() }
     }
 
+    /// A share of the limits, from the start of the search.
+    pub(crate) fn share(&self, parts: u32) -> Limits {
+        let time = self.time.map(|time| time / parts);
+        Limits { time, nodes: self.nodes.map(|nodes| nodes / u64::from(parts)), ..self.clone() }
+    }
+
     /// The limits of each of `searches` that run at the same time.
     pub(super) fn divided(&self, searches: u64) -> Limits {
         let share = |limit: Option<u64>| limit.map(|limit| limit / searches.max(1));

@@ -4,7 +4,7 @@ use super::models;
 use super::options::{SearchInfo, SearchOptions};
 use super::perimeter_cache::PerimeterCache;
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, ProofPlan, SearchPlan};
-use super::reduction::{Reduction, Stages};
+use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
 use super::resolve::{CANDIDATES, asks_heuristic, resolve};
 use super::{Network, Settings, Solver, effective, template};
 use crate::error::{Error, Result};
@@ -14,11 +14,8 @@ use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::{ModelOnDevice, NetworkHeuristic};
 use crate::neural::model::{Model, WEIGHTS};
 use crate::neural::precision::Precision;
-use crate::puzzle::cube_n::CubeN;
-use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
-use crate::puzzle::permutation::{Description, Permutation};
-use crate::puzzle::{Puzzle, State};
-use crate::registry::Entry;
+use crate::puzzle::Puzzle;
+use crate::registry::{Entry, Visitor as _, visit};
 use crate::search::beam::Beam;
 use crate::search::best_first::{BestFirst, Expansion};
 use crate::search::breadth_first::BreadthFirst;
@@ -31,17 +28,12 @@ use crate::search::prove::{Prove, Widen};
 use crate::search::random::{MOST_MOVES, RandomWalk};
 use crate::search::{Limits, Search};
 use crate::waiting::Waiting;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A heuristic, and the network behind it, if it is one.
 type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
-
-/// The depth of the first stage's perimeter in a reduction.
-const FIRST_PERIMETER: u32 = 4;
-
-/// The solvers of a reduction.
-type SharedStages = Arc<Mutex<Stages>>;
 
 /// Builder of a [`Solver`].
 pub struct Builder<P: Puzzle> {
@@ -130,9 +122,13 @@ impl<P: Puzzle> Builder<P> {
         let Settings { request, model: named, device: choice, limits, .. } = &self.settings;
         let puzzle = self.entry.facts();
         let model = models::facts(named.as_deref(), &puzzle.name).map_err(models::missing);
-        let [first, last] = puzzle.reduction.unwrap_or([&puzzle.name; 2]);
-        let reduction_model = models::facts(None, last).and_then(|_| models::facts(named.as_deref(), first));
-        let reduction_model = reduction_model.map_err(models::missing);
+        let reduction_model = match puzzle.reduction.split_first() {
+            Some((first, later)) => {
+                let has_later = later.iter().try_for_each(|stage| models::facts(None, stage).map(drop));
+                has_later.and_then(|()| models::facts(named.as_deref(), first)).map_err(models::missing)
+            }
+            None => model.clone(),
+        };
         // A model that was named must be there, even where it turns out that none is needed.
         if named.is_some() {
             model.as_ref().map_err(Clone::clone)?;
@@ -214,7 +210,7 @@ impl<P: Puzzle> Builder<P> {
     ) -> Result<Loaded<P::State>> {
         if let (Some(stages), HeuristicPlan::Network { name, .. }) = (stages, &plan.heuristic) {
             // The stages ask their own networks.
-            let network = stages.lock().unwrap_or_else(PoisonError::into_inner).first.network.clone();
+            let network = stages.lock().unwrap_or_else(PoisonError::into_inner).network();
             let network = network.map(|network| Network { model: name.clone(), ..network });
             let shown = self.settings.request.shows_estimates.then(|| models::facts(None, &self.entry.puzzle().name()));
             let heuristic = match shown {
@@ -244,31 +240,36 @@ impl<P: Puzzle> Builder<P> {
         Ok(Some(Box::new(ModelOnDevice::new(model, device))))
     }
 
-    /// The solvers of both stages of a reduction.
+    /// The solvers of the stages of a reduction, with this builder's precision, memory and stop flag.
     pub(super) fn stages(&self, plan: &Plan, device: Device) -> Result<Option<SharedStages>> {
-        let (SearchPlan::Reduction { .. }, HeuristicPlan::Network { folder, .. }, Some([_, last])) =
-            (plan.search, &plan.heuristic, self.entry.puzzle().reduction())
+        let (SearchPlan::Reduction { .. }, HeuristicPlan::Network { folder, .. }) = (plan.search, &plan.heuristic)
         else {
             return Ok(None);
         };
-        let cube = Description::of_cube(CubeN::reduction_of_4());
-        let beam =
-            SearchOptions { symmetries: Some(Some(1)), perimeter: Some(FIRST_PERIMETER), ..SearchOptions::of("beam") };
-        let first = Solver::builder(Permutation::new(cube)).search(beam).model(folder.display().to_string());
-        let mut first = self.on(device, first).build()?;
-        let perimeter = first.perimeters.get(first.plan.perimeter, &first.entry, &self.stop)?;
-        let without_proof = SearchOptions { proof_budget: Some(0), ..SearchOptions::default() };
-        let last = Solver::builder(if last == "cube3" { Cube3 } else { Cube3HalfTurns }).search(without_proof);
-        let last = self.on(device, last).build()?;
-        Ok(Some(Arc::new(Mutex::new(Stages { first, perimeter, last }))))
-    }
-
-    /// Another builder with this one's precision, memory and stop flag, on a device.
-    fn on<Q: Puzzle>(&self, device: Device, other: Builder<Q>) -> Builder<Q> {
-        let (device, precision) = (device.choice(), self.settings.precision);
         let limits = Limits { memory: self.settings.limits.memory, ..Limits::default() };
-        let other = other.limits(limits).stop(Arc::clone(&self.stop));
-        other.with(|settings| (settings.device, settings.precision) = (device, precision))
+        let stage = |model: Option<&Path>, is_last| BuildStage {
+            options: stage_options(is_last),
+            settings: Settings {
+                model: model.map(|folder| folder.display().to_string()),
+                device: device.choice(),
+                precision: self.settings.precision,
+                limits: limits.clone(),
+                ..Settings::default()
+            },
+            stop: Arc::clone(&self.stop),
+        };
+        let puzzle = self.entry.puzzle();
+        let whole = match models::facts(None, &puzzle.name()) {
+            Ok(model) => Some(stage(Some(&model.folder), false).visit(self.entry.clone())?),
+            Err(Error::Setting(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let names = puzzle.reduction();
+        let build = |(number, name): (usize, &&str)| {
+            visit(name, None, stage((number == 0).then_some(folder), number + 1 == names.len()))?
+        };
+        let stages = names.iter().enumerate().map(build).collect::<Result<_>>()?;
+        Ok(Some(Arc::new(Mutex::new(Stages { whole, stages }))))
     }
 
     fn read(&mut self, plan: &HeuristicPlan, device: Device) -> Result<Loaded<P::State>> {
@@ -375,7 +376,9 @@ pub(super) fn build_search<P: Puzzle>(
         let (plan, entry) = (plan.clone(), entry.clone());
         move |factor| -> Box<dyn Search<P>> {
             let search = match (plan.search.widened(factor), &parts.stages) {
-                (SearchPlan::Reduction { n }, Some(stages)) => Box::new(reduction(stages, n, own.clone())),
+                (SearchPlan::Reduction { n }, Some(stages)) => {
+                    Box::new(Reduction { n, perimeter: own.clone(), stages: Arc::clone(stages) })
+                }
                 (search, _) => build_one(search, &entry, own.clone(), device.clone()),
             };
             match plan.symmetries {
@@ -397,21 +400,6 @@ pub(super) fn build_search<P: Puzzle>(
         Arc::new(Prove { search: Some(search), perimeter, budget, widen })
     };
     Ok((search, depth))
-}
-
-/// A reduction with the same width in both stages.
-fn reduction<S: State>(stages: &SharedStages, n: usize, perimeter: Perimeter<S>) -> Reduction<S> {
-    let Stages { first, perimeter: of_first, last } = &mut *stages.lock().unwrap_or_else(PoisonError::into_inner);
-    let width = |plan: &Plan| plan.search.with_width(|_| n);
-    let plan = Plan { search: width(&last.plan), ..last.plan.clone() };
-    // Its perimeter is there: nothing can be refused.
-    let built = build_search(&plan, &last.entry, Parts::default(), &mut last.perimeters, &last.stop);
-    Reduction {
-        first: build_one(width(&first.plan), &first.entry, of_first.clone(), None),
-        last: built.map_or_else(|_| Arc::clone(&last.search), |(search, _)| search),
-        perimeter,
-        stages: Arc::clone(stages),
-    }
 }
 
 /// The search itself, for one image of an instance.

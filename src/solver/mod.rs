@@ -13,7 +13,7 @@
 //! | [`resolve`](resolve()) | every default and every refusal, as a pure function |
 //! | [`models`] | where models are found |
 //! | `builder` | [`Builder`]: makes a solver from a plan |
-//! | `reduction` | the search in two stages, with a solver for each |
+//! | `reduction` | the search in stages, with a solver for each |
 //! | `perimeter_cache` | the perimeter of a plan, read or made |
 //! | `mod` | [`Solver`]: solves, replays, reports |
 //!
@@ -66,12 +66,12 @@ use crate::search::{Control, End, Incumbent, Limits, Progress, Proof, Search, Se
 use builder::{Parts, build_search};
 pub use perimeter_cache::DeeperPerimeter;
 use perimeter_cache::PerimeterCache;
-use reduction::Stages;
+use reduction::SharedStages;
 use resolve::asks_heuristic;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 
 /// The largest share of the available memory that a search takes.
 const MEMORY_SHARE: f64 = 0.8;
@@ -103,7 +103,7 @@ pub struct Solver<P: Puzzle> {
     plan: Plan,
     perimeter_depth: u32,
     network: Option<Network>,
-    stages: Option<Arc<Mutex<Stages>>>,
+    stages: Option<SharedStages>,
     settings: Settings,
     limits: Limits,
     perimeters: PerimeterCache<P::State>,

@@ -146,8 +146,9 @@ pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
 /// names, and whether they have a policy head.
 pub fn list<P: Puzzle>(puzzle: &P) -> Vec<(String, bool)> {
     let (name, stages) = (puzzle.name(), puzzle.reduction());
-    let is_of_puzzle =
-        |config: &ModelConfig| serves(&config.puzzle, &name) || stages.is_some_and(|[first, _]| first == config.puzzle);
+    let is_of_puzzle = |config: &ModelConfig| {
+        serves(&config.puzzle, &name) || stages.first().is_some_and(|first| *first == config.puzzle)
+    };
     let entries = search_path().into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let model = |entry: std::fs::DirEntry| {
         let config = ModelConfig::read(&entry.path()).ok().filter(is_of_puzzle)?;

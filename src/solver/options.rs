@@ -256,7 +256,7 @@ const BWAS: [&str; 7] = ["n", "engine", "lambda", "deferred", "policy_weight", "
 
 const BEAM: [&str; 5] = ["n", "engine", "hash_slots", "candidates", "policy_weight"];
 
-/// The name of the search in two stages.
+/// The name of the search in stages.
 pub(super) const REDUCTION: &str = "reduction";
 
 /// Every search.

@@ -1,41 +1,133 @@
-//! The search `reduction`: a beam leads a 4×4×4 to a state that turns like a 3×3×3, and the default search of the 3×3×3 solves
-//! that.
+//! The search `reduction`: a large cube is solved in stages. Each has few enough states for its network, and the last is a
+//! 3×3×3.
 //!
-//! The states of the 4×4×4 are too many for one network: beyond some 35 moves they look alike to it. The
-//! [first stage](crate::puzzle::cube_n::reduction) has 10²⁷, some 25 moves from their goal, so that a small network orders them well
-//! (docs/experiments/reduction.md).
+//! The states of a 4×4×4 are too many for one network: beyond some 35 moves they look alike to it. So a beam first leads to
+//! [a state that turns like a 3×3×3](crate::puzzle::cube_n::reduction), some 25 moves away (docs/experiments/reduction.md).
+//! On a 5×5×5, that way has two parts: [centres](crate::puzzle::cube_n::centres), then [edges](crate::puzzle::cube_n::edges).
 
-use super::Solver;
-use super::options::REDUCTION;
+use super::builder::{Builder, Parts, build_search};
+use super::options::{REDUCTION, SearchOptions};
+use super::plan::Plan;
+use super::{Network, Settings, Solver};
+use crate::error::Result;
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::cube_n::reduction::facelets_of_cube3;
-use crate::puzzle::cube3::Cube3;
-use crate::puzzle::permutation::Permutation;
-use crate::puzzle::{Puzzle, move_names, replay};
+use crate::puzzle::{Cost, Puzzle, move_names, replay};
+use crate::registry::{Entry, Visitor};
 use crate::search::neighbourhood::shortened;
 use crate::search::perimeter::Perimeter;
-use crate::search::{Control, End, Incumbent, Search, SearchResult, Stats};
+use crate::search::{Control, End, Incumbent, Limits, Search, SearchResult, Stats};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// States around the solution of both stages that are searched for a shorter path.
+/// States around the solution of all stages that are searched for a shorter path.
 const AROUND: usize = 50_000;
 
-/// The solvers of both stages.
+/// The width of a beam towards a stage's goal, as a multiple of the width of the search of the 3×3×3: its network is smaller.
+const STAGE_WIDTH: usize = 2;
+
+/// The longest solution that the network of the whole cube looks for, before the stages.
+const WHOLE_MOVES: Cost = 30;
+
+/// The share of the limits that it may take.
+const WHOLE_SHARE: u32 = 4;
+
+/// The solvers of a reduction. They serve one search at a time.
+pub(super) type SharedStages = Arc<Mutex<Stages>>;
+
+/// The solvers of a reduction.
 pub(super) struct Stages {
-    pub(super) first: Solver<Permutation<64>>,
-    /// The perimeter of the first stage.
-    pub(super) perimeter: Perimeter<[u8; 64]>,
-    pub(super) last: Solver<Cube3>,
+    /// The solver of the whole cube, where there is a network for it.
+    pub(super) whole: Option<Box<dyn Stage>>,
+    pub(super) stages: Vec<Box<dyn Stage>>,
+}
+
+impl Stages {
+    /// The first network, with a checksum of the weights of all.
+    pub(super) fn network(&self) -> Option<Network> {
+        let networks = self.stages.iter().chain(&self.whole).filter_map(|stage| stage.network());
+        let mut sum = crc32fast::Hasher::new();
+        networks.for_each(|network| sum.update(&network.weights_crc32.to_le_bytes()));
+        Some(Network { weights_crc32: sum.finalize(), ..self.stages.first()?.network()? })
+    }
+}
+
+/// The solver of one stage.
+pub(super) trait Stage: Send {
+    /// The stage's network.
+    fn network(&self) -> Option<Network>;
+
+    /// Searches an instance with a width, for a solution below `bound`. Also returns the names of the moves.
+    fn solve(
+        &mut self,
+        text: &str,
+        n: usize,
+        bound: Option<Cost>,
+        limits: &Limits,
+        control: &mut Control<'_>,
+    ) -> Result<(SearchResult, Option<String>), HeuristicError>;
+}
+
+impl<P: Puzzle> Stage for Solver<P> {
+    fn network(&self) -> Option<Network> {
+        self.network.clone()
+    }
+
+    fn solve(
+        &mut self,
+        text: &str,
+        n: usize,
+        bound: Option<Cost>,
+        limits: &Limits,
+        control: &mut Control<'_>,
+    ) -> Result<(SearchResult, Option<String>), HeuristicError> {
+        let puzzle = Arc::clone(self.puzzle());
+        let plan = Plan { search: self.plan.search.with_width(|_| n), ..self.plan.clone() };
+        let built = build_search(&plan, &self.entry, Parts::default(), &mut self.perimeters, &self.stop);
+        let (search, _) = built.map_err(failed)?;
+        let start = puzzle.parse(text).map_err(failed)?;
+        let control = control.child(limits, bound, |_| None);
+        let mut control = if bound.is_none() { control.without_bound() } else { control };
+        let result = search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
+        let names = result.moves.as_ref().map(|moves| move_names(&*puzzle, moves).join(" "));
+        Ok((result, names))
+    }
+}
+
+/// The search of a stage. A proof of a part proves nothing of the whole, and instead of a perimeter, a wider beam finds
+/// shorter solutions in the same time (docs/experiments/reduction.md).
+pub(super) fn stage_options(is_last: bool) -> SearchOptions {
+    let options = SearchOptions { proof_budget: Some(0), ..SearchOptions::default() };
+    if is_last {
+        return options;
+    }
+    let (search, symmetries) = (Some("beam".into()), Some(Some(1)));
+    SearchOptions { search, symmetries, perimeter: Some(0), ..options }
+}
+
+/// Builds the solver of a stage.
+pub(super) struct BuildStage {
+    pub(super) options: SearchOptions,
+    pub(super) settings: Settings,
+    pub(super) stop: Arc<AtomicBool>,
+}
+
+impl Visitor for BuildStage {
+    type Output = Result<Box<dyn Stage>>;
+
+    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
+        let limits = self.settings.limits.clone();
+        Ok(Box::new(Builder::again(entry, self.settings, self.options, limits).stop(self.stop).build()?))
+    }
 }
 
 /// The search `reduction`.
 pub(super) struct Reduction<S> {
-    /// The search of each stage.
-    pub(super) first: Box<dyn Search<Permutation<64>>>,
-    pub(super) last: Arc<dyn Search<Cube3>>,
+    /// The width of the search of the 3×3×3, and of the whole cube.
+    pub(super) n: usize,
     /// The states with known exact cost, which need no stages.
     pub(super) perimeter: Perimeter<S>,
-    pub(super) stages: Arc<Mutex<Stages>>,
+    pub(super) stages: SharedStages,
 }
 
 impl<P: Puzzle> Search<P> for Reduction<P::State> {
@@ -55,43 +147,48 @@ impl<P: Puzzle> Search<P> for Reduction<P::State> {
             return Ok(SearchResult::new(End::Solved, Some(Incumbent::replayed(puzzle, start, moves)), true, stats));
         }
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-        let Stages { first, last, .. } = &mut *stages;
-        let (result, names) = solve(first, &*self.first, &puzzle.format(start), Stats::default(), control)?;
-        let Some(names) = names else { return Ok(result) };
-        let stats = result.stats;
-        let mut moves = puzzle.read_moves(&names).map_err(failed)?;
-        let (reduced, _) = replay(puzzle, start, &moves).map_err(failed)?;
-        let (result, names) = solve(last, &*self.last, &facelets_of_cube3(&puzzle.format(&reduced)), stats, control)?;
-        let stats = stats.and(&result.stats);
-        let Some(names) = names else { return Ok(SearchResult { stats, ..result }) };
-        moves.extend(puzzle.read_moves(&names).map_err(failed)?);
-        let moves = shortened(puzzle, start, &moves, |state| puzzle.is_goal(state), AROUND, control.stop());
+        let Stages { whole, stages } = &mut *stages;
+        let read = |names: &str| puzzle.read_moves(names).map_err(failed);
+        let mut stats = Stats::default();
+        let mut found = Vec::new();
+        let bound = control.bound().unwrap_or(WHOLE_MOVES + 1);
+        if let Some(whole) = whole.as_mut().filter(|_| bound <= WHOLE_MOVES + 1) {
+            let is_only = control.bound().is_some();
+            let limits = control.limits().clone();
+            let limits = if is_only { limits } else { limits.share(WHOLE_SHARE) };
+            let (result, names) = whole.solve(&puzzle.format(start), self.n, Some(bound), &limits, control)?;
+            match names {
+                Some(names) => found = read(&names)?,
+                None if is_only => return Ok(result),
+                None => {}
+            }
+            stats = result.stats;
+        }
+        if found.is_empty() {
+            let (mut state, last) = (*start, stages.len() - 1);
+            for (number, stage) in stages.iter_mut().enumerate() {
+                let facelets = puzzle.format(&state);
+                let (text, n) = match number == last {
+                    true => (facelets_of_cube3(&facelets), self.n),
+                    false => (facelets, STAGE_WIDTH * self.n),
+                };
+                let limits = control.limits().after(stats.generated);
+                let (result, names) = stage.solve(&text, n, None, &limits, control)?;
+                stats = stats.and(&result.stats);
+                let Some(names) = names else { return Ok(SearchResult { stats, ..result }) };
+                let part = read(&names)?;
+                state = replay(puzzle, &state, &part).map_err(failed)?.0;
+                found.extend(part);
+            }
+        }
+        let moves = shortened(puzzle, start, &found, |state| puzzle.is_goal(state), AROUND, control.stop());
         let solution = Incumbent::replayed(puzzle, start, moves);
         if control.bound().is_none_or(|bound| solution.cost < bound) {
             control.report_incumbent(&solution);
         }
-        // A cube that is solved needs no move.
-        let is_shortest = solution.cost == 0;
         let stats = Stats { seconds: control.seconds(), ..stats };
-        Ok(SearchResult::new(End::Solved, Some(solution), is_shortest, stats))
+        Ok(SearchResult::new(End::Solved, Some(solution), false, stats))
     }
-}
-
-/// Searches an instance of one stage, with what `before` leaves of the limits. Also returns the names of the moves.
-fn solve<P: Puzzle>(
-    solver: &mut Solver<P>,
-    search: &dyn Search<P>,
-    text: &str,
-    before: Stats,
-    control: &mut Control<'_>,
-) -> Result<(SearchResult, Option<String>), HeuristicError> {
-    let puzzle = Arc::clone(solver.puzzle());
-    let start = puzzle.parse(text).map_err(failed)?;
-    let limits = control.limits().after(before.generated);
-    let mut control = control.child(&limits, None, |_| None).without_bound();
-    let result = search.run(&*puzzle, &start, &mut *solver.heuristic, &mut control)?;
-    let names = result.moves.as_ref().map(|moves| move_names(&*puzzle, moves).join(" "));
-    Ok((result, names))
 }
 
 /// A stage fails as a heuristic of the whole search would.

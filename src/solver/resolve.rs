@@ -373,7 +373,7 @@ mod tests {
             has_own_goal: true,
             has_own_costs: false,
             has_move_table: true,
-            reduction: None,
+            reduction: &[],
             search: "bwas",
             prefers_network: true,
             heuristics: vec!["zero", "perimeter"],
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_puzzle_with_a_reduction_is_solved_by_it_where_there_is_a_model_for_that() {
-        let cube = PuzzleFacts { reduction: Some(["cube3", "cube3"]), ..puzzle() };
+        let cube = PuzzleFacts { reduction: &["cube3", "cube3"], ..puzzle() };
         let reduced = |settings| plan("auto", settings, &cube, Some(&model(true))).expect("a plan");
         assert_eq!(reduced("{}").search, SearchPlan::Reduction { n: 6000 });
         let one = reduced(r#"{"symmetries": 1}"#);
@@ -448,7 +448,7 @@ mod tests {
         assert!(matches!(reduced(r#"{"candidates": 3}"#).search, SearchPlan::Beam { .. }));
         let named = plan("reduction", r#"{"n": 70}"#, &cube, Some(&model(true))).expect("a plan");
         assert_eq!(named.search, SearchPlan::Reduction { n: 70 });
-        let foreign = PuzzleFacts { reduction: Some(["cube4:reduction", "cube3"]), ..puzzle() };
+        let foreign = PuzzleFacts { reduction: &["cube4:reduction", "cube3"], ..puzzle() };
         for (puzzle, field) in [(&puzzle(), "search"), (&foreign, "model")] {
             assert_eq!(plan("reduction", "{}", puzzle, Some(&model(true))).expect_err("a refusal").field, field);
         }

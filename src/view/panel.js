@@ -32,8 +32,8 @@ function titleOf(puzzle) {
   const [, word, number] = /^([a-z]+)(\d+)$/.exec(puzzle) ?? [];
   if (puzzle === "cube3") return "Rubik’s Cube";
   if (puzzle === "cube3:htm") return "Rubik’s Cube, half-turn metric";
-  const [, size, metric] = /^cube(\d+)(?::(htm|obtm|oriented|reduction))?$/.exec(puzzle) ?? [];
-  const metrics = { htm: ", half-turn metric", obtm: ", outer block turns", oriented: ", held still", reduction: ", reduction to a 3×3×3" };
+  const [, size, metric] = /^cube(\d+)(?::(htm|obtm|oriented|reduction|centres|edges))?$/.exec(puzzle) ?? [];
+  const metrics = { htm: ", half-turn metric", obtm: ", outer block turns", oriented: ", held still", reduction: ", reduction to a 3×3×3", centres: ", centres", edges: ", edges" };
   if (size) return `${size}×${size}×${size} cube${metrics[metric] ?? ""}`;
   const plain = ["megaminx", "pyraminx", "skewb", "professor-tetraminx", "hungarian-rings", "supercube3", "periodic15"];
   if (plain.includes(puzzle)) return puzzle[0].toUpperCase() + puzzle.slice(1).replaceAll("-", " ");

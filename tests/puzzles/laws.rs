@@ -1,6 +1,7 @@
 //! The laws of every puzzle, and what is special about each.
 
 use costar::heuristic::{PuzzleHeuristics as _, exact_distances, zero};
+use costar::puzzle::cube_n::edges::Edges;
 use costar::puzzle::cube_n::{CubeN, Metric};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::permutation::{Description, Permutation};
@@ -61,8 +62,11 @@ fn the_laws_hold_for_larger_cubes() {
     // 24 · 24, without 24 undone, 72 in another order about one axis, and 12 half turns the other way.
     laws::check(&cube(4, Metric::Oriented), &[1, 24, 468]);
     laws::check(&cube(4, Metric::Quarter), &[1, 24]);
-    let reduction = Description::of_cube(CubeN::new(4, Metric::Reduction));
-    laws::check(&Permutation::<64>::new(reduction), &[1, 12]);
+    let stage = |size, metric| Permutation::<64>::new(Description::of_cube(CubeN::new(size, metric)));
+    laws::check(&stage(4, Metric::Reduction), &[1, 12]);
+    // Outer turns keep the goal of a stage.
+    laws::check(&stage(5, Metric::Centres), &[1, 12]);
+    laws::check(&Edges::default(), &[1, 12]);
     laws::check(&cube(5, Metric::OuterBlock), &[1, 36]);
     laws::check(&cube(6, Metric::HalfTurn), &[1, 54]);
 }

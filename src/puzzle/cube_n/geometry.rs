@@ -64,6 +64,11 @@ impl Turn {
         Turn { face: face - 3, layers: layers.reverse_bits() >> (16 - size), quarters: (4 - quarters) % 4 }
     }
 
+    /// Whether it turns an outer layer.
+    pub(super) fn is_outer(self, size: usize) -> bool {
+        self.layers & (1 | 1 << (size - 1)) != 0
+    }
+
     /// All other layers turned the other way: the same, with the whole cube turned.
     pub(super) fn of_others(self, size: usize) -> Turn {
         Turn { layers: !self.layers & all(size), quarters: (4 - self.quarters) % 4, ..self }

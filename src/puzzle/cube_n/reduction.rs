@@ -15,8 +15,8 @@
 //!
 //! Reducing a 4×4×4 is how people solve it; Shuang Chen's solver for the 4×4×4 (TPR-4x4x4-Solver) does it with tables.
 
-use super::CubeN;
-use super::geometry::Turn;
+use super::geometry::{Turn, moved};
+use super::{CubeN, origins};
 use crate::puzzle::cube3::FACES;
 use crate::puzzle::rules::is_odd;
 
@@ -37,54 +37,37 @@ const OUTER_PARITY: usize = INNER_PARITY + 2;
 const PAIRS: usize = 12;
 const BEFORE_PARITIES: u8 = (PAIRS + FACES.len()) as u8;
 
-impl CubeN {
-    /// The symbols of the reduction, and whether each may trade its name with others.
-    pub(in crate::puzzle) fn reduction_symbols() -> Vec<(String, bool)> {
-        let fixed = FACES.into_iter().chain(['0', '1']).map(|symbol| (symbol, false));
-        let free = |symbol| (symbol, true);
-        let all = ('a'..='l').map(free).chain(fixed).chain(['+', '-'].map(free));
-        all.map(|(symbol, is_free)| (symbol.to_string(), is_free)).collect()
-    }
+/// The symbols, and whether each may trade its name with others.
+pub(super) fn symbol_names() -> Vec<(String, bool)> {
+    let fixed = FACES.into_iter().chain(['0', '1']).map(|symbol| (symbol, false));
+    let free = |symbol| (symbol, true);
+    let all = ('a'..='l').map(free).chain(fixed).chain(['+', '-'].map(free));
+    all.map(|(symbol, is_free)| (symbol.to_string(), is_free)).collect()
+}
 
-    /// The names of the moves, and their permutations of the positions.
-    pub(in crate::puzzle) fn reduction_moves(&self) -> Vec<(String, Vec<u16>)> {
+impl CubeN {
+    /// The positions after a turn that moves stickers, for each the one that its symbol comes from.
+    pub(super) fn reduced_move(&self, turn: Turn, from: &[u16]) -> Vec<u16> {
         let [centres, wings, _] = [1, 2, 3].map(|stickers| self.pieces(stickers));
-        let permutation = |(turn, (name, from)): (&Turn, (String, Vec<u16>))| {
-            let comes_from = |pieces: &[Vec<u16>]| -> Vec<u16> {
-                let origin =
-                    |piece: &Vec<u16>| piece.iter().map(|&sticker| from[usize::from(sticker)]).collect::<Vec<_>>();
-                let place = |piece| pieces.iter().position(|other| *other == origin(piece));
-                pieces
-                    .iter()
-                    .map(|piece| place(piece).expect("a turn moves pieces to places of their kind") as u16)
-                    .collect()
-            };
-            let mut positions = comes_from(wings);
-            positions.extend(comes_from(centres).iter().map(|place| place + EACH as u16));
-            positions.extend(INNER_PARITY as u16..OUTER_PARITY as u16 + 2);
-            let is_outer = turn.layers & (1 | 1 << (SIZE - 1)) != 0;
-            let parity = if is_outer { OUTER_PARITY } else { INNER_PARITY };
-            positions.swap(parity, parity + 1);
-            (name, positions)
-        };
-        self.turns.iter().zip(self.named_turns()).map(permutation).collect()
+        let mut positions = origins(wings, from);
+        positions.extend(origins(centres, from).iter().map(|place| place + EACH as u16));
+        positions.extend(INNER_PARITY as u16..OUTER_PARITY as u16 + 2);
+        let parity = if turn.is_outer(SIZE) { OUTER_PARITY } else { INNER_PARITY };
+        positions.swap(parity, parity + 1);
+        positions
     }
 
     /// The symbols of the reduction of a cube with some colours. Names that may be traded are not put in order.
-    pub(in crate::puzzle) fn reduction(&self, colours: &[u8]) -> Vec<u8> {
+    pub(super) fn reduction(&self, colours: &[u8]) -> Vec<u8> {
         let [centres, wings, corners] = [1, 2, 3].map(|stickers| self.pieces(stickers));
         let goal = self.goal();
-        let shown = |colours: &[u8], piece: &[u16]| -> Vec<u8> {
-            piece.iter().map(|&sticker| colours[usize::from(sticker)]).collect()
-        };
         let sorted = |mut shown: Vec<u8>| {
             shown.sort_unstable();
             shown
         };
-        let home = |piece: &Vec<u16>| wings.iter().position(|other| shown(&goal, other) == shown(colours, piece));
-        let homes: Vec<usize> = wings.iter().filter_map(home).collect();
+        let homes = self.homes(wings, colours);
         // A pair is named by the order in which the solved cube shows them.
-        let pair = |wing: usize| sorted(shown(&goal, &wings[wing]));
+        let pair = |wing: usize| sorted(moved(&goal, &wings[wing]));
         let mut pairs: Vec<Vec<u8>> = Vec::new();
         for pair in (0..EACH).map(pair) {
             if !pairs.contains(&pair) {
@@ -99,8 +82,8 @@ impl CubeN {
                 places.push(corner);
             }
         }
-        let found: Vec<Vec<u8>> = places.iter().map(|place| sorted(shown(colours, place))).collect();
-        let solved = |found: &Vec<u8>| places.iter().position(|place| sorted(shown(&goal, place)) == *found);
+        let found: Vec<Vec<u8>> = places.iter().map(|place| sorted(moved(colours, place))).collect();
+        let solved = |found: &Vec<u8>| places.iter().position(|place| sorted(moved(&goal, place)) == *found);
         let found: Vec<usize> = found.iter().filter_map(solved).collect();
         let mut symbols: Vec<u8> = homes.iter().map(name).collect();
         symbols.extend(centres.iter().map(|centre| PAIRS as u8 + colours[usize::from(centre[0])]));
@@ -109,21 +92,16 @@ impl CubeN {
         }
         symbols
     }
-
-    /// The stickers of each way to place the piece with this many stickers.
-    fn pieces(&self, stickers: usize) -> &[Vec<u16>] {
-        self.kinds.iter().find(|kind| kind[0].len() == stickers).expect("a 4×4×4 has one kind of each")
-    }
 }
 
 /// The facelets of the 3×3×3 that a reduced cube with some facelets turns like: centres give the faces their names.
 pub fn facelets_of_cube3(facelets: &str) -> String {
     let letters: Vec<char> = facelets.chars().collect();
     let size = (letters.len() / FACES.len()).isqrt();
-    let lines = [0, 1, size - 1];
+    let lines = [0, size / 2, size - 1];
     let at = |face: usize, row: usize, column: usize| letters[(face * size + row) * size + column];
     let name = |letter: char| {
-        let face = (0..FACES.len()).find(|&face| at(face, 1, 1) == letter);
+        let face = (0..FACES.len()).find(|&face| at(face, size / 2, size / 2) == letter);
         face.map_or(letter, |face| FACES[face])
     };
     let each = |face| lines.into_iter().flat_map(move |row| lines.map(|column| (face, row, column)));

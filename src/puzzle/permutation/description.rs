@@ -3,7 +3,6 @@
 use super::geometry;
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
-use crate::puzzle::cube3::FACES;
 use crate::puzzle::notation::{is_prime, plain, visible};
 use crate::puzzle::{Geometry, Move, ParseError};
 use serde_json::{Map, Value};
@@ -128,19 +127,14 @@ impl Description {
 
     /// A cube of any size.
     pub fn of_cube(cube: CubeN) -> Description {
-        let (moves, symbols, goal, free_symbols) = if cube.is_reduction() {
-            let (symbols, is_free) = CubeN::reduction_symbols().into_iter().unzip();
-            (cube.reduction_moves(), symbols, cube.reduction(&cube.goal()), Some(is_free))
-        } else {
-            let moves = cube.named_turns()[cube.moves()].to_vec();
-            (moves, FACES.map(String::from).to_vec(), cube.goal(), None)
-        };
+        let (symbols, is_free): (Vec<String>, Vec<bool>) = cube.symbol_names().into_iter().unzip();
+        let moves = cube.permutations();
         Description {
             name: cube.name(),
             text: String::new(),
             symbols,
-            goal,
-            free_symbols,
+            goal: cube.symbols(&cube.goal()),
+            free_symbols: is_free.contains(&true).then_some(is_free),
             inverses: moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect(),
             moves,
             geometry: None,

@@ -70,9 +70,11 @@ pub(super) fn means_reduction(request: &Request, facts: &Facts<'_>) -> bool {
 
 /// The network of the puzzle's reduction.
 fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
-    let Some([reduction, _]) = facts.puzzle.reduction else {
+    let Some(reduction) = facts.puzzle.reduction.first() else {
         let name = &facts.puzzle.name;
-        let reason = format!("reduction: {name} has none: expected cube4 as the puzzle, in any of its metrics");
+        let reason = format!(
+            "reduction: {name} has none: expected cube4, cube4:oriented, cube5, or cube4 or cube5 with :htm or :obtm"
+        );
         return Err(SettingError::new("search", reason));
     };
     if ![HeuristicChoice::Auto, HeuristicChoice::Named("network".into())].contains(&request.heuristic) {
@@ -80,7 +82,7 @@ fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPl
         return Err(SettingError::new("heuristic", reason));
     }
     let model = facts.reduction_model.map_err(Clone::clone)?;
-    if model.puzzle != reduction {
+    if model.puzzle != *reduction {
         let (folder, trained) = (model.folder.display(), &model.puzzle);
         return Err(SettingError::new("model", format!("the model in {folder} is for {trained}, not for {reduction}")));
     }
