@@ -29,8 +29,8 @@ const STAGE_WIDTH: usize = 2;
 /// The longest solution that the network of the whole cube looks for, before the stages.
 const WHOLE_MOVES: Cost = 30;
 
-/// The share of the limits that it may take.
-const WHOLE_SHARE: u32 = 4;
+/// The limits and the width of its search are those of the reduction, divided by this.
+const WHOLE_DIVISOR: u32 = 4;
 
 /// The solvers of a reduction. They serve one search at a time.
 pub(super) type SharedStages = Arc<Mutex<Stages>>;
@@ -123,7 +123,7 @@ impl Visitor for BuildStage {
 
 /// The search `reduction`.
 pub(super) struct Reduction<S> {
-    /// The width of the search of the 3×3×3, and of the whole cube.
+    /// The width of the search of the 3×3×3.
     pub(super) n: usize,
     /// The states with known exact cost, which need no stages.
     pub(super) perimeter: Perimeter<S>,
@@ -154,9 +154,10 @@ impl<P: Puzzle> Search<P> for Reduction<P::State> {
         let bound = control.bound().unwrap_or(WHOLE_MOVES + 1);
         if let Some(whole) = whole.as_mut().filter(|_| bound <= WHOLE_MOVES + 1) {
             let is_only = control.bound().is_some();
+            let n = self.n.div_ceil(WHOLE_DIVISOR as usize);
             let limits = control.limits().clone();
-            let limits = if is_only { limits } else { limits.share(WHOLE_SHARE) };
-            let (result, names) = whole.solve(&puzzle.format(start), self.n, Some(bound), &limits, control)?;
+            let limits = if is_only { limits } else { limits.share(WHOLE_DIVISOR) };
+            let (result, names) = whole.solve(&puzzle.format(start), n, Some(bound), &limits, control)?;
             match names {
                 Some(names) => found = read(&names)?,
                 None if is_only => return Ok(result),
