@@ -187,13 +187,14 @@ impl Rules for Edges {
         *state == Self::GOAL
     }
 
-    /// Turns about one axis, of one outer layer at most: of two, only one order may be legal.
+    /// Turns of the same layers about one axis, of which one at most is outer: of two, only one order may be legal.
     fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
         let turns = |moves: &[Move]| {
             let mut quarters = [0; LAYERS];
             for &action in moves {
                 let turn = &self.turns[usize::from(action)];
-                quarters[turn.layer] = (quarters[turn.layer] + turn.quarters) % 4;
+                // From 4 to 7 for a layer that turns at all.
+                quarters[turn.layer] = 4 + (quarters[turn.layer] + turn.quarters) % 4;
             }
             quarters
         };
