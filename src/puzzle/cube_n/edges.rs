@@ -41,14 +41,14 @@ fn outer_layers() -> impl Iterator<Item = usize> {
 /// For each wing its midge, then the quarters of each layer.
 pub type EdgeState = [u8; WINGS + LAYERS];
 
-/// What a move does.
+/// The effect of a move.
 #[derive(Debug, Clone)]
 struct EdgeTurn {
     layer: usize,
     quarters: u8,
-    /// The place that each wing comes from.
+    /// For each place of a wing, the place from which its wing comes.
     wings: [u8; WINGS],
-    /// The way in which each midge is placed afterwards.
+    /// For each placement of a midge, the one after the move.
     midges: [u8; WINGS],
 }
 
