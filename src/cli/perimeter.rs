@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Greatest distance, in moves; without it, the command lists the perimeters in the cache
     #[arg(long, value_name = "D")]
     depth: Option<u32>,
-    /// Most memory to build it with: 8G, 512M [default: 80 % of what is available]
+    /// Most memory of the whole process: 8G, 512M [default: build it with 80 % of what is available]
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     max_memory: Option<u64>,
     /// Count the states of the last distance too: builds the table again with 5 more bytes per class, and keeps nothing
@@ -72,7 +72,10 @@ impl Visitor for (Args, Arc<AtomicBool>) {
         }
         let no_cache = || anyhow!("there is no cache: set COSTAR_CACHE, XDG_CACHE_HOME or HOME");
         cache::folder().ok_or_else(no_cache).or_input()?;
-        let bytes = args.max_memory.or_else(|| memory::available().map(|bytes| bytes / 5 * 4)).unwrap_or(u64::MAX);
+        let bytes = match args.max_memory {
+            Some(most) => most.saturating_sub(memory::resident()),
+            None => memory::available().map_or(u64::MAX, |bytes| bytes / 5 * 4),
+        };
         if args.count || store.files().iter().all(|kept| kept.depth < depth) {
             announce(&*store, &name, depth, &stop);
         }
@@ -108,7 +111,7 @@ impl Visitor for (Args, Arc<AtomicBool>) {
         if perimeter.is_whole() {
             writeln!(out, "this is the whole puzzle: no state is further from the goal")?;
         } else if perimeter.depth() < depth {
-            let (reached, bytes) = (perimeter.depth(), quantity::bytes(bytes));
+            let (reached, bytes) = (perimeter.depth(), quantity::bytes(args.max_memory.unwrap_or(bytes)));
             note!("costar: depth {depth} does not fit into {bytes} (--max-memory); {reached} is the deepest that does");
             return Ok(NOT_SOLVED);
         }
@@ -152,7 +155,8 @@ fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, sto
         note!("costar: depth {depth} of {name} is far too large for any memory: the deepest that fits is built");
         return;
     }
-    let memory = PENDING_BYTES + bytes + BUILD_BYTES * classes / growth + states * size_of::<S>() as f64;
+    let building = PENDING_BYTES + bytes + BUILD_BYTES * classes / growth + states * size_of::<S>() as f64;
+    let memory = memory::resident() as f64 + building;
     note!(
         "costar: the perimeter of {name} to depth {depth} will have about {} classes of up to {} states: about {} in the \
          cache, {} of memory while it is built, and {:.0} s",
