@@ -56,8 +56,8 @@ impl Visitor for (Args, Arc<AtomicBool>) {
             let worth = if entry.puzzle().own_costs().is_some() { "cost" } else { "length" };
             writeln!(out, "{}\n", row(["search", "heuristic", worth, "proven", "nodes", "seconds"]))?;
         }
-        let searches = SearchInfo::allowed(entry.reverse().is_some(), !entry.puzzle().reduction().is_empty());
-        let (asking, blind): (Vec<&SearchInfo>, Vec<&SearchInfo>) = searches.partition(|search| search.asks_heuristic);
+        let (asking, blind): (Vec<&SearchInfo>, Vec<&SearchInfo>) =
+            SearchInfo::allowed(&entry.facts()).partition(|search| search.asks_heuristic);
         // A search by stages asks in batches, but not the heuristic of the puzzle.
         let (staged, blind): (Vec<_>, Vec<_>) = blind.into_iter().partition(|search| search.in_batches);
         let heuristics = entry.heuristics().into_iter().chain(["network"]).map(|name| (name, &asking));

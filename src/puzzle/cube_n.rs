@@ -26,6 +26,7 @@ mod contest;
 pub mod edges;
 mod geometry;
 pub mod reduction;
+pub mod stages;
 
 /// The sizes.
 pub const SIZES: std::ops::RangeInclusive<usize> = 4..=11;
@@ -45,6 +46,22 @@ pub enum Metric {
     Reduction,
     /// The same without turns of middle layers; a 5×5×5 is solved when its centres are.
     Centres,
+}
+
+/// The metrics, and what a name has behind the size.
+const METRICS: [(Metric, &str); 6] = [
+    (Metric::Quarter, ""),
+    (Metric::HalfTurn, ":htm"),
+    (Metric::OuterBlock, ":obtm"),
+    (Metric::Oriented, ":oriented"),
+    (Metric::Reduction, ":reduction"),
+    (Metric::Centres, ":centres"),
+];
+
+/// The name of a cube.
+fn name_of(size: usize, metric: Metric) -> String {
+    let suffix = METRICS.iter().find(|(other, _)| *other == metric).map_or("", |(_, suffix)| suffix);
+    format!("cube{size}{suffix}")
 }
 
 impl Metric {
@@ -109,31 +126,13 @@ impl CubeN {
 
     /// The size and the metric of a name, as `cube4:htm`; `None` if there is no such cube.
     pub fn parse_name(name: &str) -> Option<(usize, Metric)> {
-        let (size, metric) = match name.strip_prefix("cube")?.split_once(':') {
-            None => (&name["cube".len()..], Metric::Quarter),
-            Some((size, "htm")) => (size, Metric::HalfTurn),
-            Some((size, "obtm")) => (size, Metric::OuterBlock),
-            Some((size, "oriented")) => (size, Metric::Oriented),
-            Some((size, "reduction")) => (size, Metric::Reduction),
-            Some((size, "centres")) => (size, Metric::Centres),
-            Some(_) => return None,
-        };
-        let is_plain =
-            |number: &usize| SIZES.contains(number) && metric.has_size(*number) && number.to_string() == size;
-        Some((size.parse().ok().filter(is_plain)?, metric))
+        let mut all = SIZES.flat_map(|size| METRICS.map(|(metric, _)| (size, metric)));
+        all.find(|&(size, metric)| metric.has_size(size) && name_of(size, metric) == name)
     }
 
     /// The name.
     pub fn name(&self) -> String {
-        let metric = match self.metric {
-            Metric::Quarter => "",
-            Metric::HalfTurn => ":htm",
-            Metric::OuterBlock => ":obtm",
-            Metric::Oriented => ":oriented",
-            Metric::Reduction => ":reduction",
-            Metric::Centres => ":centres",
-        };
-        format!("cube{}{metric}", self.size)
+        name_of(self.size, self.metric)
     }
 
     /// Layers along an edge.
@@ -152,53 +151,16 @@ impl CubeN {
         self.turns.iter().map(|turn| (turn.name(self.size), turn.permutation(&places))).collect()
     }
 
-    /// The logarithm of the number of states: corners, with edges in the middle if there are, then 24 pieces of each other
-    /// kind, of which centres come in six colours of four; of a stage, what its goal asks for.
-    pub(super) fn ln_states(&self) -> f64 {
-        let ln_factorial = |n: u32| (1..=n).map(|k| f64::from(k).ln()).sum::<f64>();
-        let ln_24 = ln_factorial(24);
-        let ln_centres = ln_24 - 6.0 * ln_factorial(4);
-        match self.metric {
-            Metric::Reduction => return ln_24 - 12.0 * 2f64.ln() - ln_factorial(12) + ln_centres + 4f64.ln(),
-            Metric::Centres => return 2.0 * ln_centres + 2f64.ln(),
-            _ => {}
-        }
+    /// The logarithm of the number of states of a whole cube: corners, with edges in the middle if there are, then 24 pieces
+    /// of each other kind, of which centres come in six colours of four.
+    fn ln_states_of_whole(&self) -> f64 {
         let has_middle = self.size % 2 == 1;
         let corners = if has_middle { ln_factorial(8) + 7.0 * 3f64.ln() } else { ln_factorial(7) + 6.0 * 3f64.ln() };
         let middle = if has_middle { ln_factorial(12) + 10.0 * 2f64.ln() } else { 0.0 };
         let inner = self.size - 2;
         let (wings, centres) = ((inner / 2) as f64, (inner * inner / 4) as f64);
         let held = if self.is_still() { 24f64.ln() } else { 0.0 };
-        corners + middle + wings * ln_24 + centres * ln_centres + held
-    }
-
-    /// The symbols at the positions of a state, and whether each may trade its name with others.
-    pub(super) fn symbol_names(&self) -> Vec<(String, bool)> {
-        let fixed = |symbol: char| (symbol.to_string(), false);
-        match self.metric {
-            Metric::Reduction => reduction::symbol_names(),
-            Metric::Centres => FACES.into_iter().chain(['0', '1']).map(fixed).collect(),
-            _ => FACES.map(fixed).to_vec(),
-        }
-    }
-
-    /// The names of the moves, and their permutations of the positions.
-    pub(super) fn permutations(&self) -> Vec<(String, Vec<u16>)> {
-        let permutation = |(turn, (name, from)): (&Turn, (String, Vec<u16>))| match self.metric {
-            Metric::Reduction => (name, self.reduced_move(*turn, &from)),
-            Metric::Centres => (name, self.centres_move(*turn, &from)),
-            _ => (name, from),
-        };
-        self.turns.iter().zip(self.named_turns()).take(self.move_count).map(permutation).collect()
-    }
-
-    /// The symbols at the positions of a cube with some colours. Names that may be traded are not put in order.
-    pub(super) fn symbols(&self, colours: &[u8]) -> Vec<u8> {
-        match self.metric {
-            Metric::Reduction => self.reduction(colours),
-            Metric::Centres => self.centres(colours),
-            _ => colours.to_vec(),
-        }
+        corners + middle + wings * ln_factorial(24) + centres * ln_centres() + held
     }
 
     /// The colours of the solved cube.
@@ -210,48 +172,14 @@ impl CubeN {
         self.is_stage() || self.metric == Metric::Oriented
     }
 
-    /// The puzzles of the stages of the search `reduction`, the last a 3×3×3.
-    pub(super) fn reduction_stages(&self) -> &'static [&'static str] {
-        let has_half_turns = matches!(self.metric, Metric::HalfTurn | Metric::OuterBlock);
-        match (self.size, has_half_turns) {
-            _ if self.is_stage() => &[],
-            // Turns of the middle layer, which no stage makes, may be needed to bring its centres home.
-            (centres::SIZE, _) if self.is_still() => &[],
-            (reduction::SIZE, false) => &[reduction::NAME, "cube3"],
-            (reduction::SIZE, true) => &[reduction::NAME, "cube3:htm"],
-            (centres::SIZE, false) => &[centres::NAME, edges::NAME, "cube3"],
-            (centres::SIZE, true) => &[centres::NAME, edges::NAME, "cube3:htm"],
-            _ => &[],
-        }
-    }
-
-    /// Whether it is a stage of the search `reduction`: its states are symbols for a part of the cube.
-    pub(super) fn is_stage(&self) -> bool {
-        matches!(self.metric, Metric::Reduction | Metric::Centres)
-    }
-
     /// The pieces with this many stickers.
     fn pieces(&self, stickers: usize) -> &[Vec<u16>] {
         self.kinds.iter().find(|kind| kind[0].len() == stickers).expect("a cube has centres, edges and corners")
     }
 
-    /// The first kind of wings: edges that cannot be placed with their stickers exchanged.
-    fn wings(&self) -> &[Vec<u16>] {
-        let is_wing = |kind: &&Vec<Vec<u16>>| kind[0].len() == 2 && !kind.contains(&vec![kind[0][1], kind[0][0]]);
-        self.kinds.iter().find(is_wing).expect("a cube of four layers and more has wings")
-    }
-
     /// The face of a sticker.
     fn face_of(&self, sticker: u16) -> usize {
         usize::from(sticker) / (self.size * self.size)
-    }
-
-    /// For each way to place a piece of one kind, the way in which the piece that shows these colours is placed on the solved
-    /// cube.
-    fn homes(&self, pieces: &[Vec<u16>], colours: &[u8]) -> Vec<usize> {
-        let goal = self.goal();
-        let home = |piece: &Vec<u16>| pieces.iter().position(|other| moved(&goal, other) == moved(colours, piece));
-        pieces.iter().filter_map(home).collect()
     }
 
     /// A turn that leaves the corner DBL in its place, and the quarters by which the whole cube is turned after it; the turn
@@ -470,10 +398,13 @@ impl CubeN {
     }
 }
 
-/// For each way to place a piece of one kind, the index of the one that a turn brings there.
-fn origins(pieces: &[Vec<u16>], from: &[u16]) -> Vec<u16> {
-    let place = |piece: &Vec<u16>| pieces.iter().position(|other| *other == moved(from, piece));
-    pieces.iter().map(|piece| place(piece).expect("a turn moves pieces to places of their kind") as u16).collect()
+fn ln_factorial(n: u32) -> f64 {
+    (1..=n).map(|k| f64::from(k).ln()).sum()
+}
+
+/// The logarithm of the number of ways to place 24 centres in six colours of four.
+fn ln_centres() -> f64 {
+    ln_factorial(24) - 6.0 * ln_factorial(4)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use crate::error::SettingError;
 #[cfg(feature = "cli")]
 use crate::quantity;
+use crate::registry::PuzzleFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -75,7 +76,7 @@ pub struct SearchOptions {
     /// has none, what can be made in 5 seconds]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::depth))]
     pub perimeter: Option<u32>,
-    /// Search this many symmetric images of the instance, and give the best solution: a cube has 96 (48 rotations and
+    /// Search this many symmetric images of the instance, and give the best solution: the 3×3×3 has 96 (48 rotations and
     /// reflections, and the inverse of each), a board of tiles 2 [default: 1; for reduction, and beam with a policy head, up to 4]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
     pub symmetries: Option<OrAuto<usize>>,
@@ -178,9 +179,9 @@ impl SearchOptions {
         let Some(field) = given.keys().find(is_foreign) else { return Ok(()) };
         let others: Vec<&str> = SEARCHES.iter().filter(|other| has(other, field)).map(|other| other.name).collect();
         let reason = format!(
-            "the search {} has no such setting (it is one of {}): leave it out, or choose another `search`",
+            "the search {} has no such setting (only {} do): leave it out, or choose another `search`",
             search.name,
-            others.join(" and ")
+            others.join(", ")
         );
         Err(SettingError::new(field, reason))
     }
@@ -234,8 +235,9 @@ impl SearchInfo {
         SettingError::new("search", format!("unknown search '{name}': expected auto, {known}"))
     }
 
-    /// The searches that a puzzle allows, with inverse moves or without, and with a reduction or without.
-    pub fn allowed(is_reversible: bool, has_reduction: bool) -> impl Iterator<Item = &'static SearchInfo> {
+    /// The searches that a puzzle allows.
+    pub fn allowed(puzzle: &PuzzleFacts) -> impl Iterator<Item = &'static SearchInfo> {
+        let (is_reversible, has_reduction) = (puzzle.is_reversible, !puzzle.reduction.is_empty());
         let allows = move |search: &&SearchInfo| {
             (is_reversible || !search.needs_inverses) && (has_reduction || search.name != REDUCTION)
         };
@@ -243,8 +245,8 @@ impl SearchInfo {
     }
 
     /// The names of the searches that a puzzle allows.
-    pub fn allowed_names(is_reversible: bool, has_reduction: bool) -> Vec<&'static str> {
-        SearchInfo::allowed(is_reversible, has_reduction).map(|search| search.name).collect()
+    pub fn allowed_names(puzzle: &PuzzleFacts) -> Vec<&'static str> {
+        SearchInfo::allowed(puzzle).map(|search| search.name).collect()
     }
 }
 
@@ -311,7 +313,7 @@ mod tests {
     fn refusals_name_the_setting_and_what_is_expected() {
         for (search, settings, field, named) in [
             ("magic", "{}", "search", "'magic'"),
-            ("bfs", r#"{"n": 7}"#, "n", "bwas and beam"),
+            ("bfs", r#"{"n": 7}"#, "n", "bwas, beam"),
             ("astar", r#"{"lambda": 0.5}"#, "lambda", "best-first"),
             ("auto", r#"{"speed": 9}"#, "speed", "no search"),
             ("auto", r#"{"n": 0}"#, "n", "at least 1"),

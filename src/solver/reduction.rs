@@ -11,8 +11,8 @@ use super::plan::Plan;
 use super::{Network, Settings, Solver};
 use crate::error::Result;
 use crate::heuristic::{Heuristic, HeuristicError};
-use crate::puzzle::cube_n::reduction::facelets_of_cube3;
-use crate::puzzle::{Cost, Puzzle, move_names, replay};
+use crate::puzzle::cube_n::stages::facelets_of_cube3;
+use crate::puzzle::{Cost, Move, Puzzle, move_names, replay};
 use crate::registry::{Entry, Visitor};
 use crate::search::neighbourhood::shortened;
 use crate::search::perimeter::Perimeter;
@@ -50,14 +50,54 @@ impl Stages {
         networks.for_each(|network| sum.update(&network.weights_crc32.to_le_bytes()));
         Some(Network { weights_crc32: sum.finalize(), ..self.stages.first()?.network()? })
     }
+
+    /// Looks for a short solution with the network of the whole cube; `None` where there is no such network, or a solution
+    /// below the bound may be longer.
+    fn near(&mut self, text: &str, n: usize, control: &mut Control<'_>) -> Result<Option<Found>, HeuristicError> {
+        let bound = control.bound().unwrap_or(WHOLE_MOVES + 1);
+        let Some(whole) = self.whole.as_mut().filter(|_| bound <= WHOLE_MOVES + 1) else { return Ok(None) };
+        let limits = control.limits().clone();
+        let limits = if control.bound().is_some() { limits } else { limits.share(WHOLE_DIVISOR) };
+        whole.solve(text, n.div_ceil(WHOLE_DIVISOR as usize), Some(bound), &limits, control).map(Some)
+    }
+
+    /// Searches stage by stage, and adds to the counts; gives the moves, or how the stage ended that has no solution.
+    fn in_turn<P: Puzzle>(
+        &mut self,
+        puzzle: &P,
+        start: &P::State,
+        n: usize,
+        control: &mut Control<'_>,
+        stats: &mut Stats,
+    ) -> Result<Result<Vec<Move>, End>, HeuristicError> {
+        let (mut state, mut moves, last) = (*start, Vec::new(), self.stages.len() - 1);
+        for (number, stage) in self.stages.iter_mut().enumerate() {
+            let facelets = puzzle.format(&state);
+            let (text, n) = match number == last {
+                true => (facelets_of_cube3(&facelets), n),
+                false => (facelets, STAGE_WIDTH * n),
+            };
+            let limits = control.limits().after(stats.generated);
+            let (result, names) = stage.solve(&text, n, None, &limits, control)?;
+            *stats = stats.and(&result.stats);
+            let Some(names) = names else { return Ok(Err(result.end)) };
+            let part = puzzle.read_moves(&names).map_err(failed)?;
+            state = replay(puzzle, &state, &part).map_err(failed)?.0;
+            moves.extend(part);
+        }
+        Ok(Ok(moves))
+    }
 }
+
+/// The result of a search, and the names of the moves.
+type Found = (SearchResult, Option<String>);
 
 /// The solver of one stage.
 pub(super) trait Stage: Send {
     /// The stage's network.
     fn network(&self) -> Option<Network>;
 
-    /// Searches an instance with a width, for a solution below `bound`. Also returns the names of the moves.
+    /// Searches an instance with a width, for a solution below `bound`.
     fn solve(
         &mut self,
         text: &str,
@@ -65,7 +105,7 @@ pub(super) trait Stage: Send {
         bound: Option<Cost>,
         limits: &Limits,
         control: &mut Control<'_>,
-    ) -> Result<(SearchResult, Option<String>), HeuristicError>;
+    ) -> Result<Found, HeuristicError>;
 }
 
 impl<P: Puzzle> Stage for Solver<P> {
@@ -80,7 +120,7 @@ impl<P: Puzzle> Stage for Solver<P> {
         bound: Option<Cost>,
         limits: &Limits,
         control: &mut Control<'_>,
-    ) -> Result<(SearchResult, Option<String>), HeuristicError> {
+    ) -> Result<Found, HeuristicError> {
         let puzzle = Arc::clone(self.puzzle());
         let plan = Plan { search: self.plan.search.with_width(|_| n), ..self.plan.clone() };
         let built = build_search(&plan, &self.entry, Parts::default(), &mut self.perimeters, &self.stop);
@@ -147,41 +187,18 @@ impl<P: Puzzle> Search<P> for Reduction<P::State> {
             return Ok(SearchResult::new(End::Solved, Some(Incumbent::replayed(puzzle, start, moves)), true, stats));
         }
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-        let Stages { whole, stages } = &mut *stages;
-        let read = |names: &str| puzzle.read_moves(names).map_err(failed);
-        let mut stats = Stats::default();
-        let mut found = Vec::new();
-        let bound = control.bound().unwrap_or(WHOLE_MOVES + 1);
-        if let Some(whole) = whole.as_mut().filter(|_| bound <= WHOLE_MOVES + 1) {
-            let is_only = control.bound().is_some();
-            let n = self.n.div_ceil(WHOLE_DIVISOR as usize);
-            let limits = control.limits().clone();
-            let limits = if is_only { limits } else { limits.share(WHOLE_DIVISOR) };
-            let (result, names) = whole.solve(&puzzle.format(start), n, Some(bound), &limits, control)?;
-            match names {
-                Some(names) => found = read(&names)?,
-                None if is_only => return Ok(result),
-                None => {}
-            }
-            stats = result.stats;
-        }
-        if found.is_empty() {
-            let (mut state, last) = (*start, stages.len() - 1);
-            for (number, stage) in stages.iter_mut().enumerate() {
-                let facelets = puzzle.format(&state);
-                let (text, n) = match number == last {
-                    true => (facelets_of_cube3(&facelets), self.n),
-                    false => (facelets, STAGE_WIDTH * self.n),
-                };
-                let limits = control.limits().after(stats.generated);
-                let (result, names) = stage.solve(&text, n, None, &limits, control)?;
-                stats = stats.and(&result.stats);
-                let Some(names) = names else { return Ok(SearchResult { stats, ..result }) };
-                let part = read(&names)?;
-                state = replay(puzzle, &state, &part).map_err(failed)?.0;
-                found.extend(part);
-            }
-        }
+        let (near, mut stats) = match stages.near(&puzzle.format(start), self.n, control)? {
+            Some((result, None)) if control.bound().is_some() => return Ok(result),
+            Some((result, names)) => (names, result.stats),
+            None => (None, Stats::default()),
+        };
+        let found = match near {
+            Some(names) => puzzle.read_moves(&names).map_err(failed)?,
+            None => match stages.in_turn(puzzle, start, self.n, control, &mut stats)? {
+                Ok(moves) => moves,
+                Err(end) => return Ok(SearchResult::new(end, None, false, stats)),
+            },
+        };
         let moves = shortened(puzzle, start, &found, |state| puzzle.is_goal(state), AROUND, control.stop());
         let solution = Incumbent::replayed(puzzle, start, moves);
         if control.bound().is_none_or(|bound| solution.cost < bound) {

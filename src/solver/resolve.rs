@@ -10,7 +10,7 @@ mod heuristic_plan;
 mod perimeter_plan;
 
 pub(super) use heuristic_plan::asks_heuristic;
-use heuristic_plan::{choose_heuristic, means_reduction};
+use heuristic_plan::{choose_heuristic, means_reduction, reduction_network};
 use perimeter_plan::{plan_cached, plan_perimeter, plan_proof_perimeter};
 
 /// The weight of the path cost, as published.
@@ -58,6 +58,8 @@ const STALE_STEPS: u64 = 4;
 /// Facts about the heuristic that choose the search.
 #[derive(Clone, Copy)]
 struct HeuristicFacts<'a> {
+    /// Whether it is for the first stage of the search `reduction`.
+    in_stages: bool,
     /// Whether it is a network or the caller's: `auto` then takes a search that asks in batches.
     is_network: bool,
     is_model: bool,
@@ -73,10 +75,14 @@ struct HeuristicFacts<'a> {
 /// Names the setting that cannot be, and what is expected.
 pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingError> {
     request.options.check()?;
-    let plan = choose_heuristic(request, facts)?;
-    let model = if means_reduction(request, facts) { facts.reduction_model } else { facts.model };
+    let in_stages = means_reduction(request, facts);
+    let (plan, model) = match in_stages {
+        true => (reduction_network(request, facts)?, facts.reduction_model),
+        false => (choose_heuristic(request, facts)?, facts.model),
+    };
     let model = if matches!(plan, HeuristicPlan::Network { .. }) { model.ok() } else { None };
     let heuristic = HeuristicFacts {
+        in_stages,
         is_network: model.is_some() || plan == HeuristicPlan::Given,
         is_model: model.is_some(),
         has_policy: match request.heuristic {
@@ -155,10 +161,7 @@ fn choose_search(
     heuristic: &HeuristicFacts<'_>,
 ) -> Result<(&'static SearchInfo, SearchOptions), SettingError> {
     let mut options = request.options.clone();
-    let mut name = search_name(request, facts, heuristic.is_network);
-    if means_reduction(request, facts) {
-        name = REDUCTION;
-    }
+    let mut name = if heuristic.in_stages { REDUCTION } else { search_name(request, facts, heuristic.is_network) };
     if options.search() == "auto" && name == "bwas" && heuristic.has_policy {
         let as_published = options.n.is_some() || options.lambda.is_some();
         let of_bwas = options.deferred || options.anytime || options.max_stale_steps.is_some();
@@ -174,7 +177,7 @@ fn choose_search(
         let reason = format!(
             "{name}: the moves of {} cannot be undone, so it cannot be searched from its goals: expected {}",
             facts.puzzle.name,
-            SearchInfo::allowed_names(false, false).join(", ")
+            SearchInfo::allowed_names(facts.puzzle).join(", ")
         );
         return Err(SettingError::new("search", reason));
     }
@@ -342,7 +345,7 @@ fn choose_engine(
     match (options.engine.unwrap_or(Engine::Auto), obstacle) {
         (Engine::Auto, None) if heuristic.on_cuda => Ok(true),
         (Engine::Auto, obstacle) => {
-            let reason = obstacle.unwrap_or_else(|| "the network is on the CPU, where they are faster there".into());
+            let reason = obstacle.unwrap_or_else(|| "with the network on the CPU, they are faster there".into());
             log::debug!("the states of the search stay on the host: {reason}");
             Ok(false)
         }

@@ -7,7 +7,8 @@
 //! if it is odd. Middle layers do not turn: that is a turn of the other layers, with the whole cube turned.
 
 use super::geometry::Turn;
-use super::{CubeN, FACES, origins};
+use super::stages::origins;
+use super::{CubeN, FACES};
 use crate::puzzle::rules::is_odd;
 
 /// The name of the puzzle.

@@ -14,7 +14,8 @@
 
 use super::centres::SIZE;
 use super::geometry::{Turn, moved};
-use super::{CubeN, Metric, origins};
+use super::stages::origins;
+use super::{CubeN, Metric};
 use crate::puzzle::cube3::facelets;
 use crate::puzzle::rules::is_odd;
 use crate::puzzle::{

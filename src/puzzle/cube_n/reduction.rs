@@ -15,8 +15,9 @@
 //!
 //! Reducing a 4×4×4 is how people solve it; Shuang Chen's solver for the 4×4×4 (TPR-4x4x4-Solver) does it with tables.
 
+use super::CubeN;
 use super::geometry::{Turn, moved};
-use super::{CubeN, origins};
+use super::stages::origins;
 use crate::puzzle::cube3::FACES;
 use crate::puzzle::rules::is_odd;
 
@@ -94,23 +95,10 @@ impl CubeN {
     }
 }
 
-/// The facelets of the 3×3×3 that a reduced cube with some facelets turns like: centres give the faces their names.
-pub fn facelets_of_cube3(facelets: &str) -> String {
-    let letters: Vec<char> = facelets.chars().collect();
-    let size = (letters.len() / FACES.len()).isqrt();
-    let lines = [0, size / 2, size - 1];
-    let at = |face: usize, row: usize, column: usize| letters[(face * size + row) * size + column];
-    let name = |letter: char| {
-        let face = (0..FACES.len()).find(|&face| at(face, size / 2, size / 2) == letter);
-        face.map_or(letter, |face| FACES[face])
-    };
-    let each = |face| lines.into_iter().flat_map(move |row| lines.map(|column| (face, row, column)));
-    (0..FACES.len()).flat_map(each).map(|(face, row, column)| name(at(face, row, column))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Metric;
+    use super::super::stages::facelets_of_cube3;
     use super::*;
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::permutation::{Description, Permutation};

@@ -3,7 +3,7 @@
 use super::super::options::{REDUCTION, SearchInfo};
 use super::super::plan::{Facts, HeuristicChoice, HeuristicPlan, Request};
 use super::search_name;
-use crate::error::SettingError;
+use crate::error::{SettingError, ensure_setting};
 use crate::neural::model::serves;
 
 /// Whether the search of a name asks a heuristic.
@@ -11,37 +11,25 @@ pub(in crate::solver) fn asks_heuristic(search: &str) -> bool {
     SearchInfo::find(search).is_some_and(|search| search.asks_heuristic)
 }
 
-/// The heuristic that a request means.
+/// The heuristic that a request means, which is not for the search `reduction`.
 ///
 /// # Errors
 /// Names the setting that is refused.
 pub(super) fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
-    if means_reduction(request, facts) {
-        return reduction_network(request, facts);
-    }
     let own = &facts.puzzle.heuristics;
     let best = own.last().copied().unwrap_or("zero");
     let name = match &request.heuristic {
         HeuristicChoice::Given { .. } => return Ok(HeuristicPlan::Given),
         HeuristicChoice::Named(name) => name.as_str(),
         HeuristicChoice::Auto if prefers_network(request, facts) => "network",
-        // Nothing better is known: the error says how to get a model.
-        HeuristicChoice::Auto
-            if best == "perimeter"
-                && !facts.puzzle.has_own_costs
-                && asks_heuristic(search_name(request, facts, false)) =>
-        {
-            "network"
-        }
-        // A search that asks no heuristic loads no perimeter for one.
-        HeuristicChoice::Auto
-            if best == "perimeter"
-                && !request.shows_estimates
-                && !asks_heuristic(search_name(request, facts, false)) =>
-        {
-            "zero"
-        }
-        HeuristicChoice::Auto => best,
+        HeuristicChoice::Auto if best != "perimeter" => best,
+        HeuristicChoice::Auto => match asks_heuristic(search_name(request, facts, false)) {
+            // Nothing better is known: the error says how to get a model.
+            true if !facts.puzzle.has_own_costs => "network",
+            // A search that asks no heuristic loads no perimeter for one.
+            false if !request.shows_estimates => "zero",
+            _ => best,
+        },
     };
     if name == "network" {
         return choose_network(facts);
@@ -69,7 +57,10 @@ pub(super) fn means_reduction(request: &Request, facts: &Facts<'_>) -> bool {
 }
 
 /// The network of the puzzle's reduction.
-fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
+///
+/// # Errors
+/// Names the setting that is refused.
+pub(super) fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
     let Some(reduction) = facts.puzzle.reduction.first() else {
         let name = &facts.puzzle.name;
         let reason = format!(
@@ -90,20 +81,12 @@ fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPl
 }
 
 fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
-    if !facts.puzzle.has_own_goal {
-        let reason = format!(
-            "a network estimates the way to the goal that it was trained for, and to no other: expected a `heuristic` of \
-             {}",
-            facts.puzzle.heuristics.join(" or ")
-        );
-        return Err(SettingError::new("goal", reason));
-    }
-    if facts.puzzle.has_own_costs {
-        let reason = format!(
-            "a network estimates the cost of moves that it was trained with, and of no others: expected a `heuristic` of {}",
-            facts.puzzle.heuristics.join(" or ")
-        );
-        return Err(SettingError::new("move_costs", reason));
+    let own = facts.puzzle.heuristics.join(", ");
+    for (field, is_changed, knows) in [
+        ("goal", !facts.puzzle.has_own_goal, "the way to the goal that it was trained for, and to no other"),
+        ("move_costs", facts.puzzle.has_own_costs, "the cost of moves that it was trained with, and of no others"),
+    ] {
+        ensure_setting!(!is_changed, field, "a network estimates {knows}: expected a `heuristic` of {own}");
     }
     let model = facts.model.map_err(|missing| match facts.puzzle.heuristics.last() {
         Some(&best) if best != "zero" && best != "perimeter" => {

@@ -45,8 +45,9 @@ pub(super) fn plan_proof_perimeter(
 
 /// The perimeter of a classical search: the one that was asked for, or else the deepest in the cache.
 pub(super) fn plan_cached(options: &SearchOptions, facts: &Facts<'_>) -> Result<PerimeterPlan, SettingError> {
-    let PuzzleFacts { has_classes, has_unit_costs, .. } = *facts.puzzle;
-    if options.perimeter.is_some_and(|depth| depth > 0) && !has_unit_costs && !facts.puzzle.has_own_costs {
+    let PuzzleFacts { is_reversible, has_classes, has_unit_costs, has_own_costs, .. } = *facts.puzzle;
+    let has_other_costs = is_reversible && !has_unit_costs && !has_own_costs;
+    if options.perimeter.is_some_and(|depth| depth > 0) && has_other_costs {
         let reason = format!("it needs moves that cost 1, and those of {} do not; leave it out", facts.puzzle.name);
         return Err(SettingError::new("perimeter", reason));
     }
