@@ -56,13 +56,11 @@ impl Visitor for (Args, Arc<AtomicBool>) {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let (args, stop) = self;
         let name = entry.puzzle().name();
-        let refusal =
+        let one_way = || anyhow!("the moves of {name} cannot be undone, so it has no perimeter");
+        let no_symmetries =
             || anyhow!("{name} knows no symmetries that a perimeter could use: solve builds its own each time");
-        let store = entry
-            .reverse()
-            .and_then(|reverse| reverse.perimeter_store(entry.puzzle()))
-            .ok_or_else(refusal)
-            .or_input()?;
+        let reverse = entry.reverse().ok_or_else(one_way).or_input()?;
+        let store = reverse.perimeter_store(entry.puzzle()).ok_or_else(no_symmetries).or_input()?;
         let Some(depth) = args.depth else {
             let typed = args.puzzle.or_else(|| args.model.map(|model| format!("--model {model}")));
             return list(&*store, &name, typed.as_ref().unwrap_or(&name));
@@ -143,7 +141,10 @@ fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, sto
     }
     let [.., before, last] = sample.counts() else { return };
     let growth = last.classes as f64 / before.classes.max(1) as f64;
-    let factor = growth.powi((depth - sample.depth()) as i32);
+    if growth <= 1.0 {
+        return;
+    }
+    let factor = growth.powf(f64::from(depth - sample.depth()));
     let classes = last.classes as f64 * factor;
     // States that the last layer is built from.
     let states = match store.symmetries().has_inversion() {

@@ -92,8 +92,8 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
                 if has_perimeter
                     && let Some(stored) = stored
                     && self.perimeter.cost_on_rim(puzzle, &child).is_some()
+                    && let Some(rest) = self.perimeter.path_to_goal(puzzle, &child)
                 {
-                    let rest = self.perimeter.path_to_goal(puzzle, &child).unwrap_or_default();
                     break 'search (End::Solved, Some(with_length([tree.path(stored), rest].concat())));
                 }
             }

@@ -122,9 +122,9 @@ fn from_store<S: State>(
     stop: &AtomicBool,
 ) -> Result<Perimeter<S>> {
     let is_exact = matches!(plan, PerimeterPlan::Exactly(..));
-    let is_enough = |kept: &Perimeter<S>| match is_exact {
-        true => kept.depth() == depth || kept.is_whole(),
-        false => kept.is_time_limited() || kept.len() >= MIN_DEFAULT_CLASSES || kept.is_whole(),
+    let is_enough = |kept: &Perimeter<S>| {
+        let is_large = kept.is_time_limited() || kept.len() >= MIN_DEFAULT_CLASSES;
+        kept.depth() == depth || kept.is_whole() || (!is_exact && is_large)
     };
     if let Some(kept) = store.load(depth, bytes).filter(is_enough) {
         return Ok(kept);

@@ -121,6 +121,18 @@ fn a_shallow_perimeter_in_the_cache_is_not_the_default() {
 }
 
 #[test]
+fn a_perimeter_that_memory_cut_short_is_not_the_default() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let solve = ["solve", "--search", "exhaustive", "--json", "R U F'"];
+    let depth = |more: &[&str]| {
+        let solved: Value = serde_json::from_str(&in_cache(folder.path(), &[&solve, more].concat()).out).expect("JSON");
+        solved["config"]["perimeter"].as_u64().expect("a depth")
+    };
+    let shallow = depth(&["--max-memory", "1M"]);
+    assert!(shallow < 3 && depth(&[]) > 6, "{shallow}");
+}
+
+#[test]
 fn a_perimeter_built_at_a_slow_first_use_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = PerimeterFolder::new(&Cube3, Some(folder.path().to_owned())).expect("the cube has symmetries");

@@ -132,7 +132,7 @@ impl ClassTable {
         let moves = (0..puzzle.move_count() as Move).collect();
         let has_level_moves = false;
         let mut maker = LayerMaker { puzzle, symmetries, moves, ends, stop, has_level_moves, moves_change_parity };
-        let mut table = ClassTable { by_parity: true, in_time: extent.time.is_some(), ..ClassTable::default() };
+        let mut table = ClassTable { by_parity: true, ..ClassTable::default() };
         let (layer, goals) = maker.goals();
         let mut growth = puzzle.move_count() as f64;
         let mut states = goals.states;
@@ -159,15 +159,13 @@ impl ClassTable {
             };
             let expected = growing(1);
             let share = TIME_WITHOUT_STATES[usize::from(by_both_ends)];
-            if too_late(share * growth, 1.0) || too_large((states_before.len() + states.len()) as f64, 1) {
+            table.in_time = too_late(share * growth, 1.0);
+            if table.in_time || too_large((states_before.len() + states.len()) as f64, 1) {
                 break;
             }
             let states_for_next = states.len() as f64 + if by_both_ends { 0.0 } else { expected };
-            let is_last = depth == extent.depth
-                || !kept_states
-                || too_late(growth, 1.0)
-                || too_late(growth * (1.0 + share * growth), DOUBT)
-                || too_large(states_for_next, 2);
+            table.in_time = too_late(growth, 1.0) || too_late(growth * (1.0 + share * growth), DOUBT);
+            let is_last = depth == extent.depth || !kept_states || table.in_time || too_large(states_for_next, 2);
             // With moves at both ends, the states of the last layer but one are not needed.
             let is_last_but_one = depth + 1 == extent.depth || too_large(expected, 3);
             let detail = match (is_last, extent.count_last) {

@@ -70,7 +70,7 @@ struct LayerHeader {
 
 impl LayerHeader {
     fn bytes(&self) -> u64 {
-        (self.lines * size_of::<Line>()) as u64
+        (self.lines as u64).saturating_mul(size_of::<Line>() as u64)
     }
 }
 
@@ -202,7 +202,7 @@ impl CachedFiles {
         let is_same = header.identity == self.identity && header.layers.len() == header.depth as usize + 1;
         ensure!(is_same, "it is of another puzzle or version");
         let length = file.metadata().map_or(0, |metadata| metadata.len());
-        let expected = start + header.layers.iter().map(LayerHeader::bytes).sum::<u64>();
+        let expected = header.layers.iter().map(LayerHeader::bytes).fold(start, u64::saturating_add);
         ensure!(length == expected, "it has {length} bytes and should have {expected}");
         let layers = &header.layers[..=(depth.min(header.depth)) as usize];
         let needed: u64 = layers.iter().map(LayerHeader::bytes).sum();

@@ -5,7 +5,6 @@ use crate::memory;
 use memmap2::{Mmap, MmapMut};
 use std::io;
 use std::ops::Deref;
-use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
@@ -20,7 +19,6 @@ pub(super) struct Lines {
 
 #[derive(Debug)]
 enum Backing {
-    Empty,
     /// Keeps the memory where it is.
     Memory(#[expect(dead_code, reason = "it is only held")] MmapMut),
     /// Keeps the file's pages where they are.
@@ -33,14 +31,11 @@ unsafe impl Send for Lines {}
 unsafe impl Sync for Lines {}
 
 impl Lines {
-    /// Empty lines of this process alone, in large pages. The system clears a page when it is first written to.
+    /// At least one empty line, of this process alone, in large pages. The system clears a page when it is first written to.
     ///
     /// # Errors
     /// If there is no memory for them.
     pub(super) fn empty(count: usize) -> io::Result<Self> {
-        if count == 0 {
-            return Ok(Lines::default());
-        }
         let mut memory = MmapMut::map_anon(count * size_of::<Line>())?;
         memory::use_large_pages(&memory);
         let start = memory.as_mut_ptr().cast::<Line>();
@@ -69,14 +64,8 @@ impl Lines {
         match self.backing {
             // SAFETY: the memory holds `count` lines, any bytes are a line, and nobody else has them.
             Backing::Memory(_) => unsafe { slice::from_raw_parts_mut(self.start, self.count) },
-            Backing::Empty | Backing::File(_) => &mut [],
+            Backing::File(_) => &mut [],
         }
-    }
-}
-
-impl Default for Lines {
-    fn default() -> Self {
-        Lines { start: NonNull::dangling().as_ptr(), count: 0, backing: Backing::Empty }
     }
 }
 
