@@ -68,19 +68,18 @@ pub const NAMES: &[&str] = &[
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
      (jugs:7,4,2), or the file of a puzzle (….json)";
 
+/// The names and texts of files in `test-data/puzzles`.
+macro_rules! files {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../test-data/puzzles/", $name, ".json")))),*]
+    };
+}
+
 /// The puzzles of [`NAMES`] that are files in `test-data/puzzles`.
-const FILES: [(&str, &str); 10] = [
-    ("pyraminx", include_str!("../test-data/puzzles/pyraminx.json")),
-    ("skewb", include_str!("../test-data/puzzles/skewb.json")),
-    ("megaminx", include_str!("../test-data/puzzles/megaminx.json")),
-    ("professor-tetraminx", include_str!("../test-data/puzzles/professor-tetraminx.json")),
-    ("supercube3", include_str!("../test-data/puzzles/supercube3.json")),
-    ("hungarian-rings", include_str!("../test-data/puzzles/hungarian-rings.json")),
-    ("periodic15", include_str!("../test-data/puzzles/periodic15.json")),
-    ("cuboid223", include_str!("../test-data/puzzles/cuboid223.json")),
-    ("topspin20", include_str!("../test-data/puzzles/topspin20.json")),
-    ("lrx9", include_str!("../test-data/puzzles/lrx9.json")),
-];
+const FILES: [(&str, &str); 10] = files!(
+    "pyraminx" "skewb" "megaminx" "professor-tetraminx" "supercube3" "hungarian-rings" "periodic15" "cuboid223" "topspin20"
+    "lrx9"
+);
 
 /// The puzzle of a name, if it is a file that comes with costar.
 pub fn included(name: &str) -> Option<Description> {
@@ -307,11 +306,12 @@ pub fn visit_description<V: Visitor>(description: Description, visitor: V) -> V:
 
 /// Whether a name is that of a built-in puzzle, and not that of a file.
 pub fn has_own_rules(name: &str) -> bool {
-    let has_family = ["lightsout", "sokoban"].iter().any(|family| name.starts_with(family));
+    let is_size = |size: &str| size.parse::<usize>().is_ok();
     NAMES.contains(&name)
         || CubeN::parse_name(name).is_some()
+        || name.strip_prefix("lightsout").is_some_and(is_size)
+        || name == "sokoban:pushes"
         || name.starts_with("jugs:")
-        || has_family && !name.ends_with(".json")
 }
 
 fn in_puzzle(error: ParseError) -> Error {

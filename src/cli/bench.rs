@@ -60,7 +60,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// id,moves or initial_state_id,path, with dots between the moves
+    /// id,moves, initial_state_id,path or id,permutation,solution, with dots between the moves
     Submission,
 }
 

@@ -7,7 +7,7 @@ use super::{BAD_INPUT, Ending, OrInput as _, signal};
 use crate::puzzle::{Move, Puzzle};
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
-use crate::solver::{SearchOptions, Solver};
+use crate::solver::{SearchOptions, Solver, shown};
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use serde_json::Map;
@@ -122,12 +122,13 @@ fn print_all<P: Puzzle>(solver: &mut Solver<P>, waiting: &mut Vec<(String, P::St
     let states: Vec<P::State> = waiting.iter().map(|(_, state)| *state).collect();
     let estimates = solver.evaluate(&states)?;
     let puzzle = solver.puzzle();
+    let unit = shown(&**puzzle, 1) as f32;
     for (i, (instance, _)) in waiting.drain(..).enumerate() {
         let moves = estimates.policy.as_ref().map(|policy| {
             let named = |(action, &probability): (usize, &f32)| (puzzle.move_name(action as Move), probability.into());
             policy.row(i).iter().enumerate().map(named).collect()
         });
-        print_line(&Evaluation { instance: &instance, h: estimates.values[i], moves })?;
+        print_line(&Evaluation { instance: &instance, h: estimates.values[i] * unit, moves })?;
     }
     Ok(())
 }

@@ -243,15 +243,17 @@ fn with_flags(message: &str) -> String {
     let flags =
         || command.get_subcommands().flat_map(|command| command.get_arguments()).filter_map(|arg| arg.get_long());
     let mut text = String::with_capacity(message.len());
-    for (i, part) in message.split('`').enumerate() {
-        let flag = part.replace('_', "-");
-        match i % 2 {
-            0 => text += part,
-            _ if flags().any(|known| known == flag) => text += &format!("--{flag}"),
-            _ => text += &format!("`{part}`"),
+    let mut rest = message;
+    // What a user typed may hold a backtick, too.
+    while let Some((before, after)) = rest.split_once('`') {
+        text += before;
+        let named = after.split_once('`').map(|(name, behind)| (name.replace('_', "-"), behind));
+        match named.filter(|(flag, _)| flags().any(|known| known == flag)) {
+            Some((flag, behind)) => (text, rest) = (text + "--" + &flag, behind),
+            None => (text, rest) = (text + "`", after),
         }
     }
-    text
+    text + rest
 }
 
 /// Prints what the library logs to the standard error stream.
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn settings_become_flags() {
         assert_eq!(with_flags("`policy_weight`: add `deferred`"), "--policy-weight: add --deferred");
-        assert_eq!(with_flags("a `word` and an odd `"), "a `word` and an odd ``");
+        assert_eq!(with_flags("a `word` and an odd `"), "a `word` and an odd `");
     }
 
     #[test]

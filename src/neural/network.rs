@@ -22,17 +22,6 @@ pub enum NetworkKind {
     Mlp,
 }
 
-impl NetworkKind {
-    /// Defaults of training.
-    pub fn defaults(self) -> TrainingDefaults {
-        let (batch_size, batch_size_on_cuda, learning_rate) = match self {
-            NetworkKind::Resnet => (1024, 1024, 1e-3),
-            NetworkKind::Mlp => (2048, 8192, 4e-3),
-        };
-        TrainingDefaults { batch_size, batch_size_on_cuda, learning_rate }
-    }
-}
-
 impl FromStr for NetworkKind {
     type Err = String;
 
@@ -46,17 +35,6 @@ impl fmt::Display for NetworkKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
-}
-
-/// Defaults of training a kind of network.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrainingDefaults {
-    /// Samples per optimizer step on the CPU.
-    pub batch_size: usize,
-    /// Samples per optimizer step on CUDA.
-    pub batch_size_on_cuda: usize,
-    /// The peak of the learning rate.
-    pub learning_rate: f64,
 }
 
 /// The description of a network.

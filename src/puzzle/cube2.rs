@@ -122,7 +122,7 @@ impl Rules for Cube2 {
 impl Notation for Cube2 {
     fn notation(&self) -> &'static str {
         "a scramble from solved in face turns (all twelve are read), or 24 facelets in the order U R F D L B, in any six letters; \
-         moves U R F, a ' for counter-clockwise"
+         moves U R F D L B, a ' for counter-clockwise"
     }
 
     fn move_name(&self, action: Move) -> String {

@@ -189,9 +189,13 @@ impl<const N: usize> Permutation<N> {
             Err(refusal) => refusal,
         };
         let inverse = |action: &Move| self.description.inverses[usize::from(*action)];
-        let back = |bare| self.read_word(bare).ok()?.iter().rev().map(inverse).collect::<Option<_>>();
-        let twice = |bare| self.read_move(bare).ok().map(|action| vec![action; 2]);
-        word.strip_suffix('\'').and_then(back).or_else(|| word.strip_suffix('2').and_then(twice)).ok_or(refusal)
+        let (bare, is_inverse) = word.strip_suffix('\'').map_or((word, false), |bare| (bare, true));
+        let twice = || self.read_move(bare.strip_suffix('2')?).ok().map(|action| vec![action; 2]);
+        let moves = self.read_move(bare).ok().map(|action| vec![action]).or_else(twice).ok_or(refusal.clone())?;
+        if !is_inverse {
+            return Ok(moves);
+        }
+        moves.iter().rev().map(inverse).collect::<Option<_>>().ok_or(refusal)
     }
 
     fn symbol(&self, index: u8) -> &str {

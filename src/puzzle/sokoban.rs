@@ -185,7 +185,7 @@ impl Notation for Sokoban {
         let level = self.levels.of(state);
         let mut letters = level.template.clone();
         for (square, &place) in level.places.iter().enumerate() {
-            letters[usize::from(place)] = LETTERS[symbol(level, state, square as u8) as usize];
+            letters[usize::from(place)] = LETTERS[usize::from(symbol(level, state, square as u8))];
         }
         let rows: Vec<String> =
             letters.chunks(level.width).map(|row| String::from_utf8_lossy(row).trim_end().to_owned()).collect();
@@ -205,19 +205,19 @@ impl Notation for Sokoban {
 impl Encode for Sokoban {
     /// A cell for each place of a board of 10 × 10; its symbol says what stands there.
     fn encoding(&self) -> Encoding {
-        Encoding::board(SIDE, SIDE, Symbol::COUNT)
+        Encoding::board(SIDE, SIDE, LETTERS.len())
     }
 
     /// The level in the upper left corner of the board, with walls around it. Squares beyond the board are left out
     /// ([`Encode::check_encodes`] refuses such levels).
     fn encode(&self, state: &Position, row: &mut [u8]) {
         assert_eq!(row.len(), SIDE * SIDE);
-        row.fill(Symbol::Wall as u8);
+        row.fill(WALL);
         let level = self.levels.of(state);
         for (square, &place) in level.places.iter().enumerate() {
             let (line, column) = (usize::from(place) / level.width, usize::from(place) % level.width);
             if line < SIDE && column < SIDE {
-                row[SIDE * line + column] = symbol(level, state, square as u8) as u8;
+                row[SIDE * line + column] = symbol(level, state, square as u8);
             }
         }
     }
@@ -240,38 +240,25 @@ impl Draw for Sokoban {
     }
 }
 
-/// The letter of each [`Symbol`] in XSB.
-pub(crate) const LETTERS: &[u8; Symbol::COUNT] = b"# .$*@+";
+/// The letters of squares in XSB; a network reads their indices: wall, floor, goal, box, box on a goal, player, player on a
+/// goal.
+pub(crate) const LETTERS: &[u8; 7] = b"# .$*@+";
 
-/// The content of a place, as a network reads it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Symbol {
-    Wall,
-    Floor,
-    Goal,
-    Box,
-    BoxOnGoal,
-    Player,
-    PlayerOnGoal,
+/// The symbol of a wall.
+pub(crate) const WALL: u8 = 0;
+
+/// The symbol of a square inside the walls.
+pub(crate) fn symbol_of(is_goal: bool, has_box: bool, has_player: bool) -> u8 {
+    let content = match (has_box, has_player) {
+        (true, _) => 3,
+        (false, true) => 5,
+        (false, false) => 1,
+    };
+    content + u8::from(is_goal)
 }
 
-impl Symbol {
-    const COUNT: usize = 7;
-
-    pub(crate) fn of(goal: bool, with_box: bool, with_player: bool) -> Self {
-        match (goal, with_box, with_player) {
-            (false, true, _) => Symbol::Box,
-            (true, true, _) => Symbol::BoxOnGoal,
-            (false, false, true) => Symbol::Player,
-            (true, false, true) => Symbol::PlayerOnGoal,
-            (false, false, false) => Symbol::Floor,
-            (true, false, false) => Symbol::Goal,
-        }
-    }
-}
-
-fn symbol(level: &Level, state: &Position, square: u8) -> Symbol {
-    Symbol::of(level.goals.contains(square), state.boxes.contains(square), state.player == square)
+fn symbol(level: &Level, state: &Position, square: u8) -> u8 {
+    symbol_of(level.goals.contains(square), state.boxes.contains(square), state.player == square)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<
 }
 
 fn records<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
-    let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
     let record = |(i, line): (usize, &[u8])| {
         serde_json::from_slice(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line))
             .with_context(|| format!("line {} of {} is not a record of this kind", i + 1, path.display()))

@@ -8,7 +8,7 @@
 
 use super::{Batch, Samples, Source};
 use crate::puzzle::Move;
-use crate::puzzle::sokoban::{LETTERS, SIDE, Symbol};
+use crate::puzzle::sokoban::{LETTERS, SIDE, WALL, symbol_of};
 use crate::random::{Generator, below};
 use std::sync::Arc;
 
@@ -227,9 +227,9 @@ impl Room {
     }
 
     fn encode(&self, play: &Play, row: &mut [u8]) {
-        row.fill(Symbol::Wall as u8);
+        row.fill(WALL);
         for &square in &self.squares {
-            row[square] = Symbol::of(play.goals[square], play.boxes[square], play.player == square) as u8;
+            row[square] = symbol_of(play.goals[square], play.boxes[square], play.player == square);
         }
     }
 }

@@ -176,7 +176,7 @@ mod tests {
     fn moves_must_commute() {
         let refused = Walks::new(Arc::new(Cube3)).with_sparse_states(0.1).map(|_| ()).expect_err("U R is not R U");
         assert!(
-            refused.to_string().contains("`sparse_states`: 0.1: the moves of cube3 do not all commute"),
+            refused.to_string().contains("`sparse_states`: 0.1: only puzzles whose moves all commute"),
             "{refused}"
         );
     }

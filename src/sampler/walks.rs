@@ -77,8 +77,8 @@ impl<P: Puzzle> Walks<P> {
         if !self.pruning.all_commute() {
             let name = self.puzzle.name();
             let reason = format!(
-                "{share}: the moves of {name} do not all commute, and the way back of other puzzles is not known; leave it \
-                 out"
+                "{share}: only puzzles whose moves all commute, such as Lights Out, take it, and those of {name} do not; leave \
+                 it out"
             );
             return Err(SettingError::new("sparse_states", reason));
         }

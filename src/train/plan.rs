@@ -200,12 +200,14 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
             }
         }
     };
-    let defaults = network.kind.defaults();
-    let default_batch = if facts.device.is_cuda() { defaults.batch_size_on_cuda } else { defaults.batch_size };
-    let batch_size = options.batch_size.unwrap_or(default_batch as u64);
+    let (on_cpu, on_cuda, default_lr) = match network.kind {
+        NetworkKind::Resnet => (1024, 1024, 1e-3),
+        NetworkKind::Mlp => (2048, 8192, 4e-3),
+    };
+    let batch_size = options.batch_size.unwrap_or(if facts.device.is_cuda() { on_cuda } else { on_cpu });
     let is_possible = (2..=MAX_BATCH_SIZE).contains(&batch_size);
     ensure_setting!(is_possible, "batch_size", "{batch_size}: expected 2 to {MAX_BATCH_SIZE}");
-    let lr = options.lr.unwrap_or(defaults.learning_rate);
+    let lr = options.lr.unwrap_or(default_lr);
     ensure_setting!(lr > 0.0 && lr.is_finite(), "lr", "{lr}: expected a number above 0, such as 2e-3");
     let precision = match options.precision.as_deref() {
         None | Some("auto") => Precision::auto(facts.device),

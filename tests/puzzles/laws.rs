@@ -52,6 +52,13 @@ fn the_laws_hold_for_the_small_cube_and_the_files() {
     laws::check(&Permutation::<128>::new(description("supercube3.json")), &[1, 18]);
 }
 
+#[test]
+fn a_word_of_many_primes_is_refused() {
+    let pyraminx = Permutation::<64>::new(description("pyraminx.json"));
+    assert!(pyraminx.parse(&format!("R{}", "'".repeat(100_000))).is_err());
+    assert_eq!(pyraminx.parse("R2'"), pyraminx.parse("R' R'"));
+}
+
 /// J. Scherphuis, "Skewb": 3,149,280 positions, of which the last are 11 turns away.
 #[test]
 fn the_laws_hold_for_the_skewb() {

@@ -117,7 +117,8 @@ pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> 
     let mut inputs = inputs.context("nothing is named")?;
     if let (Results(all), Some(optima)) = (&mut inputs, optima) {
         let records = all.iter_mut().flat_map(|results| &mut results.records);
-        for record in records.filter(|record| record.optimal_length.is_none()) {
+        // An optimum is a number of moves, not a cost.
+        for record in records.filter(|record| record.optimal_length.is_none() && record.move_costs.is_none()) {
             let optimum = optima.get(&record.instance).copied();
             record.optimal_length = optimum.filter(|&optimum| !record.contradicts(optimum));
         }
@@ -156,7 +157,7 @@ fn read_one(name: &str) -> Result<PlotInputs> {
     let is_path = name.contains(['/', '.']);
     match models::find(name) {
         Ok(model) if !is_path => Ok(PlotInputs::Models(vec![model])),
-        _ => bail!("there is no file, folder or model {name}"),
+        _ => bail!("'{name}' is no file, no folder and no model"),
     }
 }
 

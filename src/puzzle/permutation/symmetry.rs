@@ -6,6 +6,7 @@
 //! Symbolic Computation 60, 2014, but for such small graphs).
 
 use super::description::{Description, inverted};
+use super::orbits;
 use crate::puzzle::Move;
 
 /// The most choices of the search: about a second.
@@ -55,16 +56,8 @@ pub(super) fn find(puzzle: &Description) -> Result<Vec<SymmetryMap>, String> {
 
 /// Whether each position holds different symbols in different states: moves connect it with positions of other symbols.
 fn positions_that_matter(Description { goal, moves, .. }: &Description) -> Vec<bool> {
-    let mut orbit: Vec<usize> = (0..goal.len()).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (to, &from) in moves.iter().flat_map(|(_, table)| table.iter().enumerate()) {
-            let least = orbit[to].min(orbit[usize::from(from)]);
-            changed |= orbit[to] != least || orbit[usize::from(from)] != least;
-            (orbit[to], orbit[usize::from(from)]) = (least, least);
-        }
-    }
+    let tables = moves.iter().map(|(_, table)| table.iter().copied().map(usize::from));
+    let orbit = orbits(tables, goal.len());
     let differs =
         |place: usize| (0..orbit.len()).any(|other| orbit[other] == orbit[place] && goal[other] != goal[place]);
     (0..orbit.len()).map(differs).collect()
