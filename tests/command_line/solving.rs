@@ -220,7 +220,7 @@ fn bad_input_is_refused_by_name() {
         (vec!["train", "--steps", "0"], "at least 1"),
         (vec!["train", "--lr", "-1"], "-1"),
         (vec!["train", "--sparse-states", "2"], "'2'"),
-        (vec!["train", "--sparse-states", "0.5", "--steps", "1"], "do not all commute"),
+        (vec!["train", "--sparse-states", "0.5", "--steps", "1"], "moves all commute"),
         (vec!["train", "--puzzle", "sokoban", "--sparse-states", "0.5", "--steps", "1"], "--sparse-states"),
         (vec!["train", "--device", "cuda:77"], "--device cuda"),
         (vec!["train", "--checkpoint-every", "soon"], "'soon'"),
