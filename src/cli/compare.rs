@@ -57,7 +57,7 @@ impl Visitor for (Args, Arc<AtomicBool>) {
             writeln!(out, "{}\n", row(["search", "heuristic", worth, "proven", "nodes", "seconds"]))?;
         }
         let (asking, blind): (Vec<&SearchInfo>, Vec<&SearchInfo>) =
-            SearchInfo::allowed(&entry.facts()).partition(|search| search.asks_heuristic);
+            SearchInfo::allowed(&entry).partition(|search| search.asks_heuristic);
         // A search by stages asks in batches, but not the heuristic of the puzzle.
         let (staged, blind): (Vec<_>, Vec<_>) = blind.into_iter().partition(|search| search.in_batches);
         let heuristics = entry.heuristics().into_iter().chain(["network"]).map(|name| (name, &asking));

@@ -27,7 +27,7 @@ impl Visitor for DescribePuzzle {
         format!(
             "{name}\n  notation: {}\n  searches: {}\n  heuristics: network, {}\n  models: {models}",
             entry.puzzle().notation(),
-            SearchInfo::allowed_names(&entry.facts()).join(", "),
+            SearchInfo::allowed_names(&entry).join(", "),
             entry.heuristics().join(", "),
         )
     }

@@ -119,7 +119,7 @@ impl Visitor for Describe<'_> {
             puzzle: self.0.into(),
             name,
             notation: puzzle.notation(),
-            searches: SearchInfo::allowed_names(&entry.facts()),
+            searches: SearchInfo::allowed_names(&entry),
             heuristics: entry.heuristics(),
             models: models.map(|(model, policy)| ModelOffer { model, policy }).collect(),
             own_model: own_model.map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }),

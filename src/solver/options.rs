@@ -2,9 +2,10 @@
 //! read and write it. The doc comment of a field is its help text.
 
 use crate::error::SettingError;
+use crate::puzzle::Puzzle;
 #[cfg(feature = "cli")]
 use crate::quantity;
-use crate::registry::PuzzleFacts;
+use crate::registry::Entry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -236,8 +237,12 @@ impl SearchInfo {
     }
 
     /// The searches that a puzzle allows.
-    pub fn allowed(puzzle: &PuzzleFacts) -> impl Iterator<Item = &'static SearchInfo> {
-        let (is_reversible, has_reduction) = (puzzle.is_reversible, !puzzle.reduction.is_empty());
+    pub fn allowed<P: Puzzle>(entry: &Entry<P>) -> impl Iterator<Item = &'static SearchInfo> + use<P> {
+        SearchInfo::possible(entry.reverse().is_some(), !entry.puzzle().reduction().is_empty())
+    }
+
+    /// The searches of puzzles with inverse moves or without, and with a reduction or without.
+    pub(super) fn possible(is_reversible: bool, has_reduction: bool) -> impl Iterator<Item = &'static SearchInfo> {
         let allows = move |search: &&SearchInfo| {
             (is_reversible || !search.needs_inverses) && (has_reduction || search.name != REDUCTION)
         };
@@ -245,8 +250,8 @@ impl SearchInfo {
     }
 
     /// The names of the searches that a puzzle allows.
-    pub fn allowed_names(puzzle: &PuzzleFacts) -> Vec<&'static str> {
-        SearchInfo::allowed(puzzle).map(|search| search.name).collect()
+    pub fn allowed_names<P: Puzzle>(entry: &Entry<P>) -> Vec<&'static str> {
+        SearchInfo::allowed(entry).map(|search| search.name).collect()
     }
 }
 

@@ -174,10 +174,10 @@ fn choose_search(
     let search = SearchInfo::named(name)?;
     options.check_for(search)?;
     if search.needs_inverses && !facts.puzzle.is_reversible {
+        let (puzzle, others) = (&facts.puzzle.name, SearchInfo::possible(false, false).map(|search| search.name));
+        let others = others.collect::<Vec<_>>().join(", ");
         let reason = format!(
-            "{name}: the moves of {} cannot be undone, so it cannot be searched from its goals: expected {}",
-            facts.puzzle.name,
-            SearchInfo::allowed_names(facts.puzzle).join(", ")
+            "{name}: the moves of {puzzle} cannot be undone, so it cannot be searched from its goals: expected {others}"
         );
         return Err(SettingError::new("search", reason));
     }
