@@ -244,7 +244,7 @@ fn with_flags(message: &str) -> String {
         || command.get_subcommands().flat_map(|command| command.get_arguments()).filter_map(|arg| arg.get_long());
     let mut text = String::with_capacity(message.len());
     let mut rest = message;
-    // What a user typed may hold a backtick, too.
+    // A text that the user typed may hold a backtick, too.
     while let Some((before, after)) = rest.split_once('`') {
         text += before;
         let named = after.split_once('`').map(|(name, behind)| (name.replace('_', "-"), behind));

@@ -1,4 +1,4 @@
-//! What the stages of the search `reduction` share: their puzzles by name, and the positions and symbols of their states.
+//! Code that all stages of the search `reduction` use: their puzzles by name, and the positions and symbols of their states.
 
 use super::geometry::Turn;
 use super::{CubeN, FACES, Metric, centres, edges, ln_centres, ln_factorial, moved, reduction};
