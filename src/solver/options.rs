@@ -32,8 +32,8 @@ pub struct SearchOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub search: Option<String>,
     /// Nodes that bwas expands a step, or states that beam and reduction keep of a layer: more find shorter solutions, later
-    /// [default: bwas 1000, on CUDA 10000; deferred 20000 and 100000; beam the model's own, or 24000 (100000) divided
-    /// by the symmetric images, and without candidates 1000 (10000)]
+    /// [default: bwas 1000, on CUDA 10000; deferred 20000 and 100000; beam the model's own, or 24000 (at least 100000)
+    /// divided by the symmetric images, and without candidates 1000 (10000)]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
     pub n: Option<OrAuto<usize>>,
     /// The weight λ of the path cost in f = λ·g + h, for bwas and best-first: 1 is A*, 0 is greedy best-first search
@@ -51,7 +51,7 @@ pub struct SearchOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::positive_count))]
     pub hash_slots: Option<u64>,
     /// Children that beam evaluates in a layer, as a multiple of its width, in the order of the move probabilities;
-    /// 0 evaluates all; needs a model with a policy head [default: 2]
+    /// 0 evaluates all; needs a model with a policy head [default: the model's own, or 2]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]
     pub candidates: Option<u64>,
     /// Deferred evaluation in bwas: generate and evaluate a child only when its turn comes, in the order of the move

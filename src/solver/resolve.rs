@@ -69,6 +69,14 @@ struct HeuristicFacts<'a> {
     beam: Option<&'a SearchOptions>,
 }
 
+impl HeuristicFacts<'_> {
+    /// The children that a beam evaluates in a layer, in widths; 0: all.
+    fn candidates(&self, options: &SearchOptions) -> u64 {
+        let own = || self.beam.and_then(|own| own.candidates).unwrap_or(CANDIDATES);
+        options.candidates.unwrap_or_else(|| if self.has_policy { own() } else { 0 })
+    }
+}
+
 /// Decides which search and which heuristic a request means, with which settings.
 ///
 /// # Errors
@@ -192,7 +200,7 @@ fn choose_symmetries(
 ) -> Result<usize, SettingError> {
     let has = facts.puzzle.symmetries;
     let Some(asked) = options.symmetries.flatten() else {
-        let is_beam = search.name == "beam" && heuristic.has_policy && options.candidates != Some(0);
+        let is_beam = search.name == "beam" && heuristic.candidates(options) > 0;
         let takes_several = is_beam || search.name == REDUCTION;
         return Ok(if takes_several { has.clamp(1, BEAM_SYMMETRIES) } else { 1 });
     };
@@ -290,7 +298,7 @@ fn plan_beam(
     facts: &Facts<'_>,
     heuristic: &HeuristicFacts<'_>,
 ) -> Result<(SearchPlan, PerimeterPlan), SettingError> {
-    let candidates = options.candidates.unwrap_or(if heuristic.has_policy { CANDIDATES } else { 0 });
+    let candidates = heuristic.candidates(options);
     if candidates > 0 && !heuristic.has_policy {
         return Err(needs_policy("candidates"));
     }
@@ -303,7 +311,9 @@ fn plan_beam(
         0 => BEAM_N[on_cuda],
         _ => CANDIDATES_N[on_cuda] / symmetries.min(BEAM_SYMMETRIES),
     };
-    let n = options.n.flatten().or(own.and_then(|own| own.n.flatten())).unwrap_or(default_n);
+    // A model's width was measured on two cores.
+    let own_n = own.and_then(|own| own.n.flatten()).map(|n| if heuristic.on_cuda { n.max(default_n) } else { n });
+    let n = options.n.flatten().or(own_n).unwrap_or(default_n);
     let own_depth = own.and_then(|own| own.perimeter).filter(|_| candidates > 0);
     let states = if candidates > 0 { BEAM_PERIMETER.saturating_mul(n).saturating_mul(symmetries) } else { 0 };
     let perimeter = plan_perimeter(options.perimeter, own_depth, states, facts)?;
@@ -393,6 +403,16 @@ mod tests {
         puzzle: &PuzzleFacts,
         model: Option<&ModelFacts>,
     ) -> Result<Plan, SettingError> {
+        plan_on(false, search, settings, puzzle, model)
+    }
+
+    fn plan_on(
+        on_cuda: bool,
+        search: &str,
+        settings: &str,
+        puzzle: &PuzzleFacts,
+        model: Option<&ModelFacts>,
+    ) -> Result<Plan, SettingError> {
         let mut given: Map<String, Value> = serde_json::from_str(settings).expect("an object");
         let is_auto_n = given.get("n").is_some_and(Value::is_null);
         given.insert("search".into(), search.into());
@@ -406,7 +426,7 @@ mod tests {
             puzzle,
             model: model.ok_or(&missing),
             reduction_model: model.ok_or(&missing),
-            on_cuda: false,
+            on_cuda,
             device_bytes: 1 << 30,
             perimeter_bytes: u64::MAX,
             spends_time: false,
@@ -476,13 +496,16 @@ mod tests {
 
     #[test]
     fn the_model_says_what_its_beam_does_best_and_settings_go_before_it() {
-        let own = r#"{"search":"beam","n":40,"policy_weight":2.5,"perimeter":2}"#;
-        let model = ModelFacts { search: serde_json::from_str(own).expect("a configuration"), ..model(true) };
-        let resolved = |settings| plan("beam", settings, &puzzle(), Some(&model)).expect("a plan");
+        let own = r#"{"search":"beam","n":40,"candidates":1,"policy_weight":2.5,"perimeter":2}"#;
+        let of_model = |has_policy| ModelFacts {
+            search: serde_json::from_str(own).expect("a configuration"),
+            ..model(has_policy)
+        };
+        let resolved = |settings| plan("beam", settings, &puzzle(), Some(&of_model(true))).expect("a plan");
         let plan = resolved("{}");
         let beam = SearchPlan::Beam {
             n: 40,
-            candidates: CANDIDATES,
+            candidates: 1,
             policy_weight: 2.5,
             on_device: false,
             hash_slots: HashSlots::UpTo(1 << 24),
@@ -491,6 +514,16 @@ mod tests {
         assert!(matches!(plan.perimeter, PerimeterPlan::UpTo(2, _)), "{plan:?}");
         assert!(matches!(resolved(r#"{"perimeter": 3}"#).perimeter, PerimeterPlan::Exactly(3, _)));
         assert_eq!(resolved(r#"{"perimeter": 0}"#).perimeter, PerimeterPlan::None);
+        let width = |on_cuda, settings| {
+            let plan = plan_on(on_cuda, "beam", settings, &puzzle(), Some(&of_model(true))).expect("a plan");
+            let SearchPlan::Beam { n, .. } = plan.search else { panic!("{plan:?}") };
+            n
+        };
+        assert_eq!([width(false, "{}"), width(true, "{}"), width(true, r#"{"n": 40}"#)], [40, 25_000, 40]);
+        let all = resolved(r#"{"candidates": 0}"#);
+        assert!(matches!(all.search, SearchPlan::Beam { candidates: 0, .. }), "{all:?}");
+        let without = plan_on(false, "beam", "{}", &puzzle(), Some(&of_model(false))).expect("a plan");
+        assert!(matches!(without.search, SearchPlan::Beam { candidates: 0, .. }), "without a policy head: {without:?}");
     }
 
     #[test]
