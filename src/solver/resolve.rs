@@ -75,6 +75,12 @@ impl HeuristicFacts<'_> {
         let own = || self.beam.and_then(|own| own.candidates).unwrap_or(CANDIDATES);
         options.candidates.unwrap_or_else(|| if self.has_policy { own() } else { 0 })
     }
+
+    /// The width of a beam: the model's, which was measured on two cores, or the default; on CUDA, the larger of the two.
+    fn width(&self, options: &SearchOptions, default: usize) -> usize {
+        let own = self.beam.and_then(|own| own.n.flatten()).unwrap_or(default);
+        options.n.flatten().unwrap_or(if self.on_cuda { own.max(default) } else { own })
+    }
 }
 
 /// Decides which search and which heuristic a request means, with which settings.
@@ -240,9 +246,8 @@ fn plan_search(
         "random" => SearchPlan::Random { seed: options.seed.unwrap_or(1) },
         "exhaustive" => SearchPlan::Exhaustive,
         REDUCTION => {
-            let own_n = heuristic.beam.and_then(|own| own.n.flatten());
             let default_n = CANDIDATES_N[usize::from(heuristic.on_cuda)] / symmetries.min(BEAM_SYMMETRIES);
-            let search = SearchPlan::Reduction { n: options.n.flatten().or(own_n).unwrap_or(default_n) };
+            let search = SearchPlan::Reduction { n: heuristic.width(options, default_n) };
             return Ok((search, plan_perimeter(options.perimeter, None, DEFERRED_PERIMETER, facts)?));
         }
         name => return Err(SearchInfo::unknown(name)),
@@ -311,9 +316,7 @@ fn plan_beam(
         0 => BEAM_N[on_cuda],
         _ => CANDIDATES_N[on_cuda] / symmetries.min(BEAM_SYMMETRIES),
     };
-    // A model's width was measured on two cores.
-    let own_n = own.and_then(|own| own.n.flatten()).map(|n| if heuristic.on_cuda { n.max(default_n) } else { n });
-    let n = options.n.flatten().or(own_n).unwrap_or(default_n);
+    let n = heuristic.width(options, default_n);
     let own_depth = own.and_then(|own| own.perimeter).filter(|_| candidates > 0);
     let states = if candidates > 0 { BEAM_PERIMETER.saturating_mul(n).saturating_mul(symmetries) } else { 0 };
     let perimeter = plan_perimeter(options.perimeter, own_depth, states, facts)?;
