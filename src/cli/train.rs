@@ -14,6 +14,7 @@ use crate::report::TensorBoard;
 use crate::report::run_folder::{MODEL, newest_checkpoint};
 use crate::solver::models;
 use crate::train::plan::SamplerKind;
+use crate::train::targets::Labels;
 use crate::train::{Ended, Event, TrainOptions, Trainable, Training, checkpoint, show_predictions};
 use anyhow::Context as _;
 use serde_json::json;
@@ -186,6 +187,7 @@ fn while_watching<T>(stop: &AtomicBool, say: impl Fn() + Send, work: impl FnOnce
 fn describe(training: &Training, resumes: bool, device: Device) {
     let (plan, ranks, samples) = (training.plan(), training.ranks(), grouped(training.samples()));
     let network = &plan.network;
+    let from_solutions = if let Labels::Solutions(labels) = &plan.labels { Some(&labels.solutions) } else { None };
     note!(
         "costar: training {} for {}: {} × {}{}, on {device} in {}",
         network.kind,
@@ -196,8 +198,9 @@ fn describe(training: &Training, resumes: bool, device: Device) {
         plan.precision
     );
     note!(
-        "costar: batches of {}, scrambles of 1 to {} moves, learning rate {:e}, seed {}",
+        "costar: batches of {}, {} of 1 to {} moves, learning rate {:e}, seed {}",
         grouped(plan.batch_size as u64),
+        if from_solutions.is_some() { "ends of solutions" } else { "scrambles" },
         plan.max_depth,
         plan.learning_rate,
         plan.seed
@@ -205,10 +208,12 @@ fn describe(training: &Training, resumes: bool, device: Device) {
     let settings = json!(plan);
     let setting = |name: &str| settings[name].as_str().map_or_else(|| settings[name].to_string(), str::to_owned);
     note!(
-        "costar: labels {}, schedule {}, {} samples of each walk, made on the {}",
-        setting("labels"),
+        "costar: {}, schedule {}, made on the {}",
+        match from_solutions {
+            Some(file) => format!("labels from the solutions in {file}"),
+            None => format!("labels {}, {} samples of each walk", setting("labels"), plan.walk_samples),
+        },
         setting("schedule"),
-        plan.walk_samples,
         if plan.sampler == SamplerKind::Host { "host" } else { "device" }
     );
     if ranks > 1 {

@@ -77,6 +77,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use targets::SolutionFacts;
 
 pub use data_parallel::RankSpan;
 pub use folder::claim;
@@ -162,13 +163,18 @@ impl<P: Puzzle> Trainable for Entry<P> {
     fn train_facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts> {
         let puzzle = self.puzzle();
         let encoding = puzzle.encoding();
+        let solutions = options.solutions.as_deref().map(SolutionFacts::read).transpose()?;
         Ok(TrainFacts {
             puzzle: puzzle.name(),
             moves: puzzle.move_count(),
             inputs: encoding.symbols * (encoding.cells - encoding.fixed.len()),
             walks: self.reverse().is_some(),
             has_move_table: puzzle.move_table().is_some(),
-            default_depth: self.samples()?.default_depth,
+            default_depth: match solutions {
+                Some(solutions) => solutions.cost,
+                None => self.samples()?.default_depth,
+            },
+            solutions,
             cached_perimeter: self.cached_perimeter(perimeter_bytes::<P>()),
             device,
             init: options.init_network()?,

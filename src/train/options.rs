@@ -51,7 +51,8 @@ pub struct TrainOptions {
     /// 2048 for mlp on the CPU, 8192 on CUDA; 1024 for resnet]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
     pub batch_size: Option<u64>,
-    /// Longest scramble, in moves [default: the puzzle's; cube3: 26]
+    /// Longest scramble, in moves; with --solutions, states from which more are left are not learned [default: the
+    /// puzzle's; cube3: 26; 99 % of the solutions are no longer]
     #[cfg_attr(feature = "cli", arg(long, value_name = "D", value_parser = positive_count))]
     pub max_depth: Option<u64>,
     /// Samples taken from each random walk; more are faster, but batches share walks [default: 1 for walks up to 39
@@ -97,10 +98,15 @@ pub struct TrainOptions {
     /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples [default: 10m; of a resumed run: its own]
     #[cfg_attr(feature = "cli", arg(long, value_name = "INTERVAL"))]
     pub checkpoint_every: Option<Interval>,
-    /// Labels: walks (length of the walk to a state), exact (the same, but the distance near the goals) or bellman (best
-    /// child by the network itself: value iteration; with --init, a second phase) [default: walks]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "walks|exact|bellman"))]
+    /// Labels: walks (length of the walk to a state), exact (the same, but the distance near the goals), bellman (best
+    /// child by the network itself: value iteration; with --init, a second phase) or solutions (rest of a known solution;
+    /// with --init, a second phase) [default: walks; with --solutions, solutions]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "walks|exact|bellman|solutions"))]
     pub labels: Option<String>,
+    /// Learn from the solutions in this file, the --out of costar bench, in place of scrambles: their states in all
+    /// symmetric images, the moves left, and the next move
+    #[cfg_attr(feature = "cli", arg(long, value_name = "results.jsonl"))]
+    pub solutions: Option<String>,
     /// With --labels bellman: optimizer steps between updates of the target network [default: 100]
     #[cfg_attr(feature = "cli", arg(long, value_name = "STEPS", value_parser = positive_count))]
     pub target_every: Option<u64>,

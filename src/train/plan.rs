@@ -5,7 +5,7 @@
 
 use super::options::{TrainOptions, default_net};
 use super::schedule::Schedule;
-use super::targets::Labels;
+use super::targets::{Labels, SolutionFacts};
 use crate::error::{SettingError, ensure_setting};
 use crate::neural::device::Device;
 use crate::neural::network::{NetworkConfig, NetworkError, NetworkKind};
@@ -90,13 +90,13 @@ impl SamplerKind {
     }
 
     /// The sampler that the options name; `auto` is the device where that is a GPU and can make the samples.
-    fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<SamplerKind, SettingError> {
+    fn resolve(options: &TrainOptions, facts: &TrainFacts, labels: &Labels) -> Result<SamplerKind, SettingError> {
         let name = &facts.puzzle;
         let obstacle = if !facts.walks {
             Some(format!("{name} has training samples of its own"))
         } else if !facts.has_move_table {
             Some(format!("the moves of {name} are no table that a device could use"))
-        } else if options.labels.as_deref().is_some_and(|labels| labels != "walks") {
+        } else if *labels != Labels::Walks {
             Some("the device makes samples for `labels` walks alone".to_owned())
         } else if options.sparse_states.is_some_and(|share| share > 0.0) {
             Some("the device makes no sparse states".to_owned())
@@ -159,8 +159,10 @@ pub struct TrainFacts {
     pub walks: bool,
     /// Whether its moves are data, so that a device can make them.
     pub has_move_table: bool,
-    /// Moves of the longest scramble by default.
+    /// Moves of the longest scramble by default, or costs of the dearest solution.
     pub default_depth: u32,
+    /// The file of solutions, where labels come from one.
+    pub solutions: Option<SolutionFacts>,
     /// Depth of the deepest perimeter in the cache that fits into memory.
     pub cached_perimeter: Option<u32>,
     /// Where the network is trained.
@@ -176,12 +178,18 @@ pub struct TrainFacts {
 pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, SettingError> {
     let max_depth = options.max_depth.unwrap_or(facts.default_depth.into());
     ensure_setting!((1..=MAX_DEPTH).contains(&max_depth), "max_depth", "{max_depth}: expected 1 to {MAX_DEPTH}");
+    let labels = Labels::resolve(options, facts)?;
+    // The middle of the labels, and a third of their range: outputs begin near 0 and stay of the order of 1.
+    let (offset, scale) = (max_depth as f64 / 2.0, max_depth as f64 / 2.6);
     let network = match &facts.init {
         Some(network) => {
             let fixed = as_options(network)?;
             let is_fixed = |field: &str| ["net", "width", "blocks", "policy"].contains(&field);
             check_same(options, &fixed, is_fixed, "the network of `init` has", "leave it out")?;
-            NetworkConfig { policy: network.policy.map(|_| facts.moves), ..network.clone() }
+            // Walks are much longer than solutions.
+            let is_same = !matches!(labels, Labels::Solutions(_));
+            let (offset, scale) = if is_same { (network.offset, network.scale) } else { (offset, scale) };
+            NetworkConfig { policy: network.policy.map(|_| facts.moves), offset, scale, ..network.clone() }
         }
         None => {
             let kind = options.net.unwrap_or_else(|| default_net(&facts.puzzle));
@@ -194,9 +202,8 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
                 width: options.width.map_or(width, |width| width as usize),
                 blocks: options.blocks.map_or(blocks, |blocks| blocks as usize),
                 policy: options.policy.unwrap_or(has_policy).then_some(facts.moves),
-                // The middle of the labels, and a third of their range: outputs begin near 0 and stay of the order of 1.
-                offset: max_depth as f64 / 2.0,
-                scale: max_depth as f64 / 2.6,
+                offset,
+                scale,
             }
         }
     };
@@ -223,14 +230,15 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
     let sparse_states = options.sparse_states.unwrap_or(0.0);
     let is_share = (0.0..=1.0).contains(&sparse_states);
     ensure_setting!(is_share, "sparse_states", "'{sparse_states}' is not a share: expected a number from 0 to 1");
-    let sampler = SamplerKind::resolve(options, facts)?;
+    let sampler = SamplerKind::resolve(options, facts, &labels)?;
+    let takes_walks = facts.walks && facts.solutions.is_none();
     let walk_samples = match options.walk_samples {
         Some(samples) => {
             let name = &facts.puzzle;
-            ensure_setting!(facts.walks, "walk_samples", "{name} has training samples of its own; leave it out");
+            ensure_setting!(takes_walks, "walk_samples", "{name} has other training samples than walks; leave it out");
             samples
         }
-        None if facts.walks => default_walk_samples(max_depth, sampler),
+        None if takes_walks => default_walk_samples(max_depth, sampler),
         None => 1,
     };
     Ok(TrainPlan {
@@ -244,7 +252,7 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
         seed: options.seed.unwrap_or(1),
         generator: GENERATOR.into(),
         init: options.init.clone(),
-        labels: Labels::resolve(options, facts.cached_perimeter)?,
+        labels,
         schedule: options.schedule.unwrap_or_default(),
         ema,
         sparse_states,
@@ -371,6 +379,7 @@ mod tests {
             walks: true,
             has_move_table: true,
             default_depth: 26,
+            solutions: None,
             cached_perimeter: None,
             device: Device::CPU,
             init: None,
@@ -447,6 +456,7 @@ mod tests {
             ("walks", Some(2), None, "perimeter"),
             ("exact", None, Some(5), "target_every"),
             ("tightened", None, None, "labels"),
+            ("solutions", None, None, "labels"),
         ] {
             assert_eq!(resolved(labels, perimeter, target_every), Err(refused.to_owned()), "{labels}");
         }

@@ -65,7 +65,7 @@ impl Training {
     /// Samples a second by whole steps; `None` if `stop` is set before it is known.
     fn samples_a_second(&self, learner: &mut Learner, stop: &AtomicBool) -> Result<Option<f64>> {
         let is_stopped = || stop.load(Ordering::Relaxed);
-        let labels = self.plan().labels;
+        let labels = self.plan().labels.clone();
         let mut step = |batch: &Batch| -> Result<f64> {
             let started = Instant::now();
             let mut batch = batch.clone();

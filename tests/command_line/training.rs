@@ -236,6 +236,64 @@ fn labels_schedules_and_averages_are_the_runs_own() {
 }
 
 #[test]
+fn a_network_learns_from_solutions() {
+    let (_folder, path) = temporary();
+    let (boards, solutions, out) = (path("boards.txt"), path("solutions.jsonl"), path("run"));
+    let scrambles = run(&["scramble", "--puzzle", "puzzle8", "--as", "state", "--count", "40", "--seed", "3"]);
+    fs::write(&boards, scrambles.out).expect("it can be written");
+    let search = ["--puzzle", "puzzle8", "--search", "astar", "--heuristic", "manhattan", "--out", &solutions];
+    let ran = run(&[&["bench", &boards], &search[..]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let learn = ["--puzzle", "puzzle8", "--device", "cpu", "--samples", "19200"];
+    let ran = train(&[&learn[..], &["--solutions", &solutions, "--out", &out]].concat());
+    assert!(ran.code == 0 && ran.err.contains("solutions.jsonl"), "{}", ran.err);
+    let (folder, resume) = (&format!("{out}/checkpoint-000000000019200"), ["train", "--resume", "--out", &out]);
+    let config = fs::read_to_string(Path::new(folder).join("model/config.json")).expect("a model's settings");
+    let training = json(&config)["training"].clone();
+    assert_eq!(training["labels"]["solutions"]["solutions"], solutions.as_str(), "{training}");
+    // A distance, not the length of a walk: 60 moves by default, where no board is farther than 31.
+    let depth = training["max_depth"].as_u64().expect("a depth");
+    assert!((20..=31).contains(&depth) && training["network"]["offset"] == depth as f64 / 2.0, "{training}");
+    let predictions = fs::read_to_string(Path::new(&out).join("metrics.jsonl")).expect("metrics");
+    let last = json(predictions.lines().last().expect("a line"));
+    let errors = last["predictions"].as_array().expect("predictions").iter().map(|prediction| {
+        (prediction["mean"].as_f64().expect("a mean") - prediction["depth"].as_f64().expect("a depth")).abs()
+    });
+    assert!(errors.sum::<f64>() / (depth as f64) < 3.0, "{last}");
+
+    let ran = run(&[&resume[..], &["--samples", "19264", "--device", "cpu"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let other = path("other.jsonl");
+    let text = fs::read_to_string(&solutions).expect("results");
+    let refusals = [
+        ("puzzle8", text.lines().take(2).collect::<Vec<_>>().join("\n").replace("\"U\"", "\"D\""), "solve"),
+        ("puzzle15", text.clone(), "puzzle15"),
+        ("puzzle8", "{}\n{\"solved\": 1}\n".into(), "other.jsonl"),
+        ("puzzle8", text.replace("true", "false").replace("\"cost\":", "\"cost\":null,\"was\":"), "no solution"),
+    ];
+    for (puzzle, text, named) in refusals {
+        fs::write(&other, text).expect("it can be written");
+        let message = refused(&["train", "--puzzle", puzzle, "--solutions", &other, "--out", &path("none")]);
+        assert!(message.contains(named), "{named}: {message}");
+    }
+    for flags in [
+        &["--solutions", &path("none.jsonl")][..],
+        &["--labels", "solutions"],
+        &["--solutions", &solutions, "--labels", "exact"],
+        &["--solutions", &solutions, "--walk-samples", "2"],
+        &["--solutions", &solutions, "--sparse-states", "0.5"],
+        &["--solutions", &solutions, "--sampler", "device"],
+    ] {
+        let message = refused(&[&["train", "--out", &path("none")], &learn[..4], flags].concat());
+        assert!(message.contains(flags[flags.len() - 2].trim_start_matches('-')), "{flags:?}: {message}");
+    }
+    assert!(!Path::new(&path("none")).exists(), "nothing is left of what is refused");
+    fs::write(&solutions, text.lines().take(20).map(|line| format!("{line}\n")).collect::<String>()).expect("cut");
+    let message = refused(&[&resume[..], &["--samples", "19328"]].concat());
+    assert!(message.contains("has changed"), "{message}");
+}
+
+#[test]
 fn samples_are_made_on_the_device_where_it_can() {
     let (_folder, path) = temporary();
     let out = path("run");

@@ -2,7 +2,7 @@
 
 use super::options::TrainOptions;
 use super::perimeter_bytes;
-use super::plan::TrainPlan;
+use super::plan::{TrainFacts, TrainPlan};
 use crate::error::{Result, SettingError, ensure_setting};
 use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
@@ -16,10 +16,12 @@ use std::sync::atomic::AtomicBool;
 
 mod bellman;
 mod exact;
+mod solutions;
 mod walks;
 
 pub use bellman::Bellman;
 pub use exact::Exact;
+pub use solutions::{SolutionFacts, Solutions};
 
 /// Depth of the perimeter with exact labels, in moves, where none is in the cache.
 const DEFAULT_PERIMETER: u64 = 4;
@@ -28,7 +30,7 @@ const DEFAULT_PERIMETER: u64 = 4;
 const DEFAULT_TARGET_EVERY: u64 = 100;
 
 /// A target with its settings, as checkpoints store it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Labels {
     /// Length of the walk that led to the state: an upper bound of its distance.
@@ -38,6 +40,8 @@ pub enum Labels {
     Exact(Exact),
     /// Cost of the best child by the network itself (value iteration), distance within a perimeter.
     Bellman(Bellman),
+    /// Cost of the rest of a known solution.
+    Solutions(Solutions),
 }
 
 /// How samples of a puzzle get their labels.
@@ -66,19 +70,28 @@ pub(super) struct ExactCosts {
 
 impl Labels {
     /// The target that the options name, with the settings that it has.
-    pub(super) fn resolve(options: &TrainOptions, cached_perimeter: Option<u32>) -> Result<Labels, SettingError> {
-        let name = options.labels.as_deref().unwrap_or("walks");
-        let depth = options.perimeter.or(cached_perimeter.map(u64::from)).unwrap_or(DEFAULT_PERIMETER);
+    pub(super) fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<Labels, SettingError> {
+        let default = if options.solutions.is_some() { "solutions" } else { "walks" };
+        let name = options.labels.as_deref().unwrap_or(default);
+        let needs_file = name == "solutions" && options.solutions.is_none();
+        ensure_setting!(!needs_file, "labels", "solutions: needs `solutions`, a file of results of costar bench --out");
+        let depth = options.perimeter.or(facts.cached_perimeter.map(u64::from)).unwrap_or(DEFAULT_PERIMETER);
         let settings = json!({
             "perimeter": depth.min(u32::MAX.into()),
             "target_every": options.target_every.unwrap_or(DEFAULT_TARGET_EVERY),
+            "solutions": options.solutions,
+            "solutions_crc32": facts.solutions.map(|solutions| solutions.crc32),
         });
         let labels = serde_json::from_value(json!({ name: settings })).or_else(|_| serde_json::from_value(json!(name)));
         let labels: Labels = labels.map_err(|error| SettingError::new("labels", error.to_string()))?;
-        for (field, given) in [("perimeter", options.perimeter), ("target_every", options.target_every)] {
+        for (field, is_given) in [
+            ("perimeter", options.perimeter.is_some()),
+            ("target_every", options.target_every.is_some()),
+            ("solutions", options.solutions.is_some()),
+        ] {
             let is_known = !json!(labels)[name][field].is_null();
             let reason = format!("`labels` {name} has no such setting: leave it out, or choose other `labels`");
-            ensure_setting!(given.is_none() || is_known, field, "{reason}");
+            ensure_setting!(!is_given || is_known, field, "{reason}");
         }
         Ok(labels)
     }
@@ -88,6 +101,7 @@ impl Labels {
             Labels::Walks => &walks::WalkLengths,
             Labels::Exact(exact) => exact,
             Labels::Bellman(bellman) => bellman,
+            Labels::Solutions(solutions) => solutions,
         }
     }
 }
@@ -97,10 +111,14 @@ impl Labels {
 /// # Errors
 /// If the puzzle has no such samples, or the perimeter does not fit into memory.
 pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>> {
-    let TrainPlan { labels, sparse_states, walk_samples, .. } = *plan;
+    let TrainPlan { ref labels, sparse_states, walk_samples, max_depth, .. } = *plan;
+    if let Labels::Solutions(solutions) = labels {
+        ensure_setting!(sparse_states == 0.0, "sparse_states", "`labels` solutions has no such setting; leave it out");
+        return solutions.samples(entry.puzzle(), max_depth);
+    }
     let Some(reverse) = entry.reverse() else {
         let own = entry.samples()?.samples;
-        for (field, is_default) in [("labels", labels == Labels::Walks), ("sparse_states", sparse_states == 0.0)] {
+        for (field, is_default) in [("labels", *labels == Labels::Walks), ("sparse_states", sparse_states == 0.0)] {
             let name = entry.puzzle().name();
             ensure_setting!(is_default, field, "{name} has training samples of its own; leave it out");
         }

@@ -1,0 +1,121 @@
+//! States on the way of known solutions.
+
+use super::{Batch, Samples};
+use crate::puzzle::{Cost, Move, Puzzle};
+use crate::random::{Generator, below};
+use ndarray::ArrayViewMut1;
+use std::sync::Arc;
+
+/// Samples from known solutions: every state on their way, in any of its symmetric images, with the cost of the rest as its
+/// label and the next move as its policy target. The label is an upper bound of the distance, and as close to it as the
+/// solution is to a shortest one.
+///
+/// Source: Arfaee, Zilles and Holte, "Learning heuristic functions for large state spaces" (Artificial Intelligence 175,
+/// 2011), section 3.
+#[derive(Debug)]
+pub struct SolutionStates<P: Puzzle> {
+    puzzle: Arc<P>,
+    /// Cost of the rest, state and next move, in the order of the cost; not empty.
+    states: Vec<(Cost, P::State, Move)>,
+    /// The number of symmetric images of a state, inversions left out: after those, another move is next.
+    images: usize,
+}
+
+impl<P: Puzzle> SolutionStates<P> {
+    /// Samples of these [steps](steps), except states from which the rest costs more than `max_cost`; `None` if no state is
+    /// left.
+    pub fn new(puzzle: Arc<P>, mut states: Vec<(Cost, P::State, Move)>, max_cost: Cost) -> Option<Self> {
+        states.retain(|&(cost, ..)| cost <= max_cost);
+        states.sort_by_key(|&(cost, ..)| cost);
+        let images = puzzle.symmetric_images(&states.first()?.1).filter(|image| !image.inverted).count();
+        Some(SolutionStates { puzzle, states, images })
+    }
+
+    fn write(&self, i: usize, generator: &mut Generator, sample: (ArrayViewMut1<u8>, &mut f32, ArrayViewMut1<u8>)) {
+        let (cost, mut state, mut action) = self.states[i];
+        if self.images > 1 {
+            let mut images = self.puzzle.symmetric_images(&state).filter(|image| !image.inverted);
+            let image = images.nth(below(generator, self.images)).expect("as many images of each state");
+            let moved = image.moves.iter().position(|&original| original == action);
+            (state, action) = (image.start, moved.expect("an image of each move") as Move);
+        }
+        let (mut row, label, mut back) = sample;
+        self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
+        (*label, back[usize::from(action)]) = (cost as f32, 1);
+    }
+}
+
+/// The steps of a solution: cost of the rest, state and next move; `None` if it does not lead to a goal.
+pub fn steps<P: Puzzle>(puzzle: &P, start: P::State, solution: &[Move]) -> Option<Vec<(Cost, P::State, Move)>> {
+    let (mut state, mut made, mut steps) = (start, 0, Vec::with_capacity(solution.len()));
+    for &action in solution {
+        steps.push((made, state, action));
+        made += puzzle.move_cost(&state, action);
+        state = puzzle.apply(&state, action)?;
+    }
+    steps.iter_mut().for_each(|(cost, ..)| *cost = made - *cost);
+    puzzle.is_goal(&state).then_some(steps)
+}
+
+impl<P: Puzzle> Samples for SolutionStates<P> {
+    /// A state of each cost, or of the nearest lower one.
+    fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+        for (&depth, sample) in depths.iter().zip(batch.samples_mut()) {
+            let end = self.states.partition_point(|&(cost, ..)| cost <= depth).max(1);
+            let nearest = self.states[end - 1].0;
+            let first = self.states.partition_point(|&(cost, ..)| cost < nearest);
+            self.write(first + below(generator, end - first), generator, sample);
+        }
+    }
+
+    /// Any states: the costs come as often as in the solutions.
+    fn fill_to_learn(&self, _depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+        for sample in batch.samples_mut() {
+            self.write(below(generator, self.states.len()), generator, sample);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::{Notation as _, Rules as _};
+    use crate::sampler::Sampler;
+
+    #[test]
+    fn samples_are_images_of_the_states_of_a_solution() {
+        let cube = Cube3;
+        let (start, moves) =
+            (cube.parse("U R F D").expect("a scramble"), cube.parse_moves("D' F' R' U'").expect("moves"));
+        let states = steps(&cube, start, &moves).expect("a solution");
+        assert_eq!(states.iter().map(|step| step.0).collect::<Vec<_>>(), [4, 3, 2, 1]);
+        assert_eq!(steps(&cube, start, &moves[..3]), None);
+        assert!(SolutionStates::new(Arc::new(Cube3), states.clone(), 0).is_none());
+
+        let samples = SolutionStates::new(Arc::new(Cube3), states, 3).expect("states");
+        let sampler = Sampler::new(Arc::new(samples), (54, 12), 1, 3, 600);
+        let batch = sampler.batch(0);
+        let mut seen = std::collections::HashSet::new();
+        for ((row, &label), back) in batch.states.outer_iter().zip(&batch.labels).zip(batch.policy_targets.outer_iter())
+        {
+            let text: String = row.iter().map(|&c| "URFDLB".as_bytes()[usize::from(c)] as char).collect();
+            let state = cube.parse(&text).expect("a state of the cube");
+            let next: Vec<usize> = (0..12).filter(|&action| back[action] == 1).collect();
+            assert_eq!(next.len(), 1);
+            let after = cube.apply(&state, next[0] as Move).expect("a legal move");
+            assert_eq!(cube.is_goal(&after), label == 1.0);
+            seen.insert((text, label as u32));
+        }
+        // Three of the four states are cheap enough; U' alone has 12 images.
+        assert!(seen.len() > 60 && (1..=3).all(|cost| seen.iter().any(|(_, label)| *label == cost)), "{}", seen.len());
+        // By depth, all samples have that cost, or the nearest.
+        let solved_by_one = |row: &[u8]| {
+            let text: String = row.iter().map(|&c| "URFDLB".as_bytes()[usize::from(c)] as char).collect();
+            let state = cube.parse(&text).expect("a state of the cube");
+            cube.children(&state).any(|(_, child)| cube.is_goal(&child))
+        };
+        let near = sampler.at_depth(1);
+        assert!(near.outer_iter().all(|row| solved_by_one(row.as_slice().expect("a row"))));
+    }
+}
