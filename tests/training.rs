@@ -12,12 +12,12 @@ use costar::puzzle::{Encode as _, Notation as _};
 use costar::quantity::Interval;
 use costar::report::run_folder::{METRICS, SNAPSHOTS, newest_checkpoint};
 use costar::report::{Metrics, read_lines};
-use costar::sampler::{GENERATOR, Sampler, Samples, Walks};
+use costar::sampler::{GENERATOR, Sampler, Samples, SolutionStates, Walks, steps};
 use costar::search::perimeter::Perimeter;
 use costar::train::checkpoint::Position;
 use costar::train::plan::{SamplerKind, TrainPlan};
 use costar::train::schedule::Schedule;
-use costar::train::targets::{Bellman, Labels};
+use costar::train::targets::{Bellman, Labels, Solutions};
 use costar::train::{Ended, Event, TrainOptions, Training, checkpoint, claim};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -410,6 +410,18 @@ fn value_iteration_resumes_to_the_same_bits() {
         let samples = Arc::new(Walks::new(Arc::new(Cube3)).with_children(Perimeter::new(&Cube3, 2)));
         let labels = Labels::Bellman(Bellman { target_every: 7, perimeter: 2 });
         begin(samples, TrainPlan { labels, ..plan(1e-3) }, out, from)
+    });
+}
+
+#[test]
+fn samples_of_solutions_resume_to_the_same_bits() {
+    resumes_to_the_same_bits(|out, from| {
+        let start = Cube3.parse("U R F D").expect("a scramble");
+        let solution = Cube3.parse_moves("D' F' R' U'").expect("moves");
+        let states = steps(&Cube3, start, &solution).expect("a solution");
+        let samples = SolutionStates::new(Arc::new(Cube3), states, 26).expect("states");
+        let labels = Labels::Solutions(Solutions { solutions: "solutions.jsonl".into(), solutions_crc32: 0 });
+        begin(Arc::new(samples), TrainPlan { labels, ..plan(1e-3) }, out, from)
     });
 }
 

@@ -22,7 +22,7 @@ pub struct SolutionStates<P: Puzzle> {
 }
 
 impl<P: Puzzle> SolutionStates<P> {
-    /// Samples of these [steps](steps), except states from which the rest costs more than `max_cost`; `None` if no state is
+    /// Samples of these [steps], except states from which the rest costs more than `max_cost`; `None` if no state is
     /// left.
     pub fn new(puzzle: Arc<P>, mut states: Vec<(Cost, P::State, Move)>, max_cost: Cost) -> Option<Self> {
         states.retain(|&(cost, ..)| cost <= max_cost);
