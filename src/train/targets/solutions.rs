@@ -1,14 +1,14 @@
 //! Labels come from known solutions, such as those of a search with an earlier model.
 
 use super::Target;
-use crate::error::{Result, SettingError, ensure_setting};
+use crate::error::{Error, Result, SettingError, ensure_setting};
 use crate::puzzle::{Cost, Puzzle};
 use crate::report::{Record, parse_lines};
 use crate::sampler::{Samples, SolutionStates, steps};
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 /// A label is the cost of the rest of a solution that the state lies on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,15 +44,14 @@ impl SolutionFacts {
 
 /// CRC-32 and solved instances of a file of results.
 fn read(file: &str) -> Result<(u32, Vec<Record>)> {
-    let in_file = |error: io::Error| SettingError::new("solutions", format!("cannot read {file}: {error}"));
-    let text = fs::read(file).map_err(in_file)?;
-    let mut records: Vec<Record> = parse_lines(&text, Path::new(file))?;
+    let refuse = |reason: String| SettingError::new("solutions", reason);
+    let text = fs::read(file).map_err(|error| refuse(format!("cannot read {file}: {error}")))?;
+    let expected = "expected results of costar bench --out";
+    // Backticks are for names of settings; a reader of JSON has them around names of fields.
+    let unreadable = |error: Error| refuse(format!("{}; {expected}", error.to_string().replace('`', "'")));
+    let mut records: Vec<Record> = parse_lines(&text, Path::new(file)).map_err(unreadable)?;
     records.retain(|record| record.cost.is_some_and(|cost| cost > 0.0));
-    ensure_setting!(
-        !records.is_empty(),
-        "solutions",
-        "{file} holds no solution: expected results of costar bench --out"
-    );
+    ensure_setting!(!records.is_empty(), "solutions", "{file} holds no solution; {expected}");
     Ok((crc32fast::hash(&text), records))
 }
 
