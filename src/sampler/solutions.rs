@@ -1,4 +1,4 @@
-//! States on the way of known solutions.
+//! States on known solutions.
 
 use super::{Batch, Samples};
 use crate::puzzle::{Cost, Move, Puzzle};
@@ -6,7 +6,7 @@ use crate::random::{Generator, below};
 use ndarray::ArrayViewMut1;
 use std::sync::Arc;
 
-/// Samples from known solutions: every state on their way, in any of its symmetric images, with the cost of the rest as its
+/// Samples from known solutions: every state on them, in any of its symmetric images, with the cost of the rest as its
 /// label and the next move as its policy target. The label is an upper bound of the distance, and as close to it as the
 /// solution is to a shortest one.
 ///

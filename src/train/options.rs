@@ -51,8 +51,8 @@ pub struct TrainOptions {
     /// 2048 for mlp on the CPU, 8192 on CUDA; 1024 for resnet]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
     pub batch_size: Option<u64>,
-    /// Longest scramble, in moves; with --solutions, states from which more are left are not learned [default: the
-    /// puzzle's; cube3: 26; 99 % of the solutions are no longer]
+    /// Longest scramble, in moves; with --solutions, the greatest cost left of a state that is learned [default: the
+    /// puzzle's; cube3: 26; with --solutions, the cost that 99 % of them do not exceed]
     #[cfg_attr(feature = "cli", arg(long, value_name = "D", value_parser = positive_count))]
     pub max_depth: Option<u64>,
     /// Samples taken from each random walk; more are faster, but batches share walks [default: 1 for walks up to 39

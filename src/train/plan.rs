@@ -159,7 +159,7 @@ pub struct TrainFacts {
     pub walks: bool,
     /// Whether its moves are data, so that a device can make them.
     pub has_move_table: bool,
-    /// Moves of the longest scramble by default, or costs of the dearest solution.
+    /// Moves of the longest scramble by default; with solutions, the cost that 99 % of them do not exceed.
     pub default_depth: u32,
     /// The file of solutions, where labels come from one.
     pub solutions: Option<SolutionFacts>,

@@ -56,7 +56,7 @@ fn read(file: &str) -> Result<(u32, Vec<Record>)> {
 }
 
 impl Solutions {
-    /// The states on the way of the solutions.
+    /// The states on the solutions.
     ///
     /// # Errors
     /// If the file cannot be read, has changed, or holds something that is no solution of the puzzle.
@@ -69,8 +69,11 @@ impl Solutions {
         }
         let mut states = Vec::new();
         for record in records {
-            let Record { puzzle: name, instance, moves, .. } = record;
+            let Record { puzzle: name, instance, moves, move_costs, .. } = record;
             let refuse = |reason: &str| refuse(format!("the instance {instance} of {name}: {reason}"));
+            if move_costs.is_some() {
+                return Err(refuse("its moves have costs of their own, which a training does not know").into());
+            }
             if name != puzzle.name() {
                 return Err(refuse(&format!("expected instances of {}", puzzle.name())).into());
             }
