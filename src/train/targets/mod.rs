@@ -74,7 +74,7 @@ impl Labels {
         let default = if options.solutions.is_some() { "solutions" } else { "walks" };
         let name = options.labels.as_deref().unwrap_or(default);
         let needs_file = name == "solutions" && options.solutions.is_none();
-        ensure_setting!(!needs_file, "labels", "solutions: needs `solutions`, a file of results of costar bench --out");
+        ensure_setting!(!needs_file, "labels", "solutions: needs `solutions`, a file of results of costar bench");
         let depth = options.perimeter.or(facts.cached_perimeter.map(u64::from)).unwrap_or(DEFAULT_PERIMETER);
         let settings = json!({
             "perimeter": depth.min(u32::MAX.into()),

@@ -21,7 +21,7 @@ pub struct Solutions {
 
 impl Target for Solutions {}
 
-/// What a plan needs to know of a file of solutions.
+/// Facts about a file of solutions.
 #[derive(Debug, Clone, Copy)]
 pub struct SolutionFacts {
     /// CRC-32 of the file.
@@ -46,7 +46,7 @@ impl SolutionFacts {
 fn read(file: &str) -> Result<(u32, Vec<Record>)> {
     let refuse = |reason: String| SettingError::new("solutions", reason);
     let text = fs::read(file).map_err(|error| refuse(format!("cannot read {file}: {error}")))?;
-    let expected = "expected results of costar bench --out";
+    let expected = "expected results of costar bench";
     // Backticks are for names of settings; a reader of JSON has them around names of fields.
     let unreadable = |error: Error| refuse(format!("{}; {expected}", error.to_string().replace('`', "'")));
     let mut records: Vec<Record> = parse_lines(&text, Path::new(file)).map_err(unreadable)?;
