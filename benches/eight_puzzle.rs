@@ -145,7 +145,7 @@ fn run(row: &Row, search: &dyn Search<Puzzle8>, heuristic: &mut dyn Heuristic<Pa
     let mut watch = |_: &_| ();
     let result = search.run(&row.puzzle, &row.start, heuristic, &mut Control::new(&limits, &stop, &mut watch));
     let result = result.expect("no heuristic here fails");
-    assert_eq!(result.cost.map(u64::from), Some(row.moves), "{} to {}", search.name(), row.board);
+    assert_eq!(result.cost.map(u64::from), Some(row.moves), "to {}", row.board);
     result
 }
 

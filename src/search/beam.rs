@@ -129,10 +129,6 @@ impl<S: State> Beam<S> {
 }
 
 impl<P: Puzzle> Search<P> for Beam<P::State> {
-    fn name(&self) -> &'static str {
-        "beam"
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -150,7 +146,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         let limits = control.limits().after(first.stats.generated);
         let mut control = control.child(&limits, first.cost, |incumbent| Some(incumbent.clone()));
         let result = BeamRun::new(puzzle, self, start, &control).result(heuristic, &mut control)?;
-        let stats = Stats { seconds: control.seconds(), ..first.stats.and(&result.stats) };
+        let stats = first.stats.and(&result.stats);
         let best = if result.cost.is_some() || first.cost.is_none() { result } else { first };
         Ok(SearchResult { stats, ..best })
     }
@@ -244,7 +240,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         if self.settings.device.is_none() {
             self.stats.stored = self.evaluated.len();
         }
-        let stats = Stats { seconds: control.seconds(), ..self.stats_of_all()? };
+        let stats = self.stats_of_all()?;
         Ok(SearchResult::new(end, self.best, stats.iterations == 0, stats))
     }
 
@@ -478,8 +474,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     fn report(&self, control: &mut Control<'_>) {
-        let stats = Stats { seconds: control.seconds(), ..self.stats };
-        control.report(&Progress { stats, best: self.nearest, least_f: None, proof: None });
+        control.report(&Progress { stats: self.stats, best: self.nearest, least_f: None, proof: None });
     }
 
     /// Memory in use, in bytes.

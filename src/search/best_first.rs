@@ -48,7 +48,7 @@ use super::frontier::Frontier;
 use super::limits::Interrupt;
 use super::nodes::{NO_PARENT, NodeId};
 use super::perimeter::Perimeter;
-use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State};
@@ -80,8 +80,6 @@ pub enum GoalTest {
 /// A best-first search and its settings.
 #[derive(Debug, Clone)]
 pub struct BestFirst<S> {
-    /// The name under which it reports.
-    pub name: &'static str,
     /// Nodes expanded a step, at least 1; with deferred evaluation, new states a step.
     pub n: usize,
     /// λ, the weight of the path cost, not negative.
@@ -106,7 +104,6 @@ impl<S: State> BestFirst<S> {
     /// last.
     pub fn bwas(n: usize, lambda: f32) -> Self {
         BestFirst {
-            name: "bwas",
             n,
             lambda,
             goal_test: GoalTest::Generated,
@@ -120,13 +117,13 @@ impl<S: State> BestFirst<S> {
 
     /// A* (Hart, Nilsson and Raphael 1968): one node a step, λ = 1, goals tested when taken from the open list.
     pub fn a_star() -> Self {
-        BestFirst { name: "astar", goal_test: GoalTest::Taken, ..Self::bwas(1, 1.0) }
+        BestFirst { goal_test: GoalTest::Taken, ..Self::bwas(1, 1.0) }
     }
 
     /// Best-first search: one node a step, goals tested when generated, equals in the order of generation. λ = 0 is
     /// greedy.
     pub fn one_by_one(lambda: f32) -> Self {
-        BestFirst { name: "best-first", ties: Ties::OldestFirst, ..Self::bwas(1, lambda) }
+        BestFirst { ties: Ties::OldestFirst, ..Self::bwas(1, lambda) }
     }
 
     /// Whether the first batch with a solution is the last. It is finished, for its paths may become cheaper.
@@ -136,10 +133,6 @@ impl<S: State> BestFirst<S> {
 }
 
 impl<P: Puzzle> Search<P> for BestFirst<P::State> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -179,7 +172,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &start) {
             self.nodes.stats.stored = 1;
             self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
-            return Ok(self.result(End::Solved, true, control));
+            return Ok(self.result(End::Solved, true));
         }
         self.nodes.store(&start, NO_PARENT, 0, 0, true);
         self.nodes.end_step()?;
@@ -191,7 +184,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
                 && let Some(steps) = &mut steps_left
             {
                 if *steps == 0 {
-                    return Ok(self.end(control));
+                    return Ok(self.end());
                 }
                 *steps -= 1;
             }
@@ -199,7 +192,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             self.take_batch(&mut batch);
             let is_exhausted = if self.settings.expansion.is_deferred() { bound.is_none() } else { batch.is_empty() };
             if is_exhausted {
-                return Ok(self.end(control));
+                return Ok(self.end());
             }
             let step = if self.goals.is_empty() { self.step(&batch, control) } else { Ok(()) };
             if let Err(Interrupt::Failed(error)) = step {
@@ -209,7 +202,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
                 self.nodes.queue.discard();
                 let proven = self.proves(bound.unwrap_or(0.0), cheapest.cost);
                 self.best = Some(cheapest);
-                return Ok(self.result(End::Solved, proven, control));
+                return Ok(self.result(End::Solved, proven));
             }
             let prunes = self.settings.goal_test == GoalTest::Generated;
             match step {
@@ -217,19 +210,19 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
                     self.nodes.end_step()?;
                     self.nodes.prune_open();
                     if let Some(limit) = control.reached(&|| self.nodes.bytes()) {
-                        return Ok(self.result(End::Limit(limit), false, control));
+                        return Ok(self.result(End::Limit(limit), false));
                     }
                 }
                 Err(Interrupt::Limit(limit)) => {
                     self.nodes.queue.discard();
-                    return Ok(self.result(End::Limit(limit), false, control));
+                    return Ok(self.result(End::Limit(limit), false));
                 }
                 _ => self.nodes.end_step()?,
             }
             if self.nodes.stats.expanded >= next_report {
                 next_report = self.nodes.stats.expanded + CHECK_EVERY as u64;
-                let progress = self.progress(control);
-                control.report(&progress);
+                let Frontier { stats, nearest: best, ref mut open, .. } = self.nodes;
+                control.report(&Progress { stats, best, least_f: open.least_f(), proof: None });
             }
         }
     }
@@ -291,23 +284,17 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         complete && self.settings.lambda == 1.0 && f64::from(cost) <= (f64::from(bound) - 1e-3).ceil()
     }
 
-    fn progress(&mut self, control: &Control<'_>) -> Progress {
-        self.nodes.stats.seconds = control.seconds();
-        Progress { stats: self.nodes.stats, best: self.nodes.nearest, least_f: self.nodes.open.least_f(), proof: None }
-    }
-
     /// Ends with an empty open list, or after the last stale step.
-    fn end(self, control: &Control<'_>) -> SearchResult {
+    fn end(self) -> SearchResult {
         // If nothing is open and nothing was pruned, nothing better exists.
         let exhausted = self.nodes.open.is_empty() && self.nodes.stats.pruned == 0;
         // A goal may be among the pruned states.
         let end = if exhausted { End::NoSolution } else { End::Limit(Limit::Memory) };
         let proven = exhausted && !self.free_moves;
-        self.result(end, proven, control)
+        self.result(end, proven)
     }
 
-    fn result(self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
-        let stats = Stats { seconds: control.seconds(), ..self.nodes.stats };
-        SearchResult::new(end, self.best, proven, stats)
+    fn result(self, end: End, proven: bool) -> SearchResult {
+        SearchResult::new(end, self.best, proven, self.nodes.stats)
     }
 }

@@ -32,10 +32,6 @@ impl<S: State> Default for Bidirectional<S> {
 }
 
 impl<P: Reversible> Search<P> for Bidirectional<P::State> {
-    fn name(&self) -> &'static str {
-        "bidirectional"
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -49,7 +45,7 @@ impl<P: Reversible> Search<P> for Bidirectional<P::State> {
         let (tree, stats) = (Tree::default(), Stats::default());
         let mut run = BidirectionalRun { puzzle, tree, backward: Vec::new(), stats, unit_costs: true };
         let (end, moves) = run.search(start, control);
-        let stats = Stats { stored: run.tree.len() as u64, seconds: control.seconds(), ..run.stats };
+        let stats = Stats { stored: run.tree.len() as u64, ..run.stats };
         let solution = moves.map(|moves| Incumbent::replayed(puzzle, start, moves));
         Ok(SearchResult::new(end, solution, run.unit_costs, stats))
     }

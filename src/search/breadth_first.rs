@@ -34,10 +34,6 @@ impl<S: State> Default for BreadthFirst<S> {
 }
 
 impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
-    fn name(&self) -> &'static str {
-        "bfs"
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -99,7 +95,7 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
             }
             stats.stored = tree.len() as u64;
         };
-        let stats = Stats { stored: tree.len() as u64, seconds: control.seconds(), ..stats };
+        stats.stored = tree.len() as u64;
         Ok(SearchResult::new(end, solution, unit_costs, stats))
     }
 }
@@ -147,7 +143,6 @@ fn by_index<S>(numbers: &dyn StateIndex<S>, start: usize, moves: usize, control:
         });
     };
     stats.stored = queue.len() as u64;
-    stats.seconds = control.seconds();
     let goal = (end == End::Solved).then(|| queue[stats.expanded as usize - 1] as usize);
     let solution = goal.map(|goal| with_length(path_to(numbers, goal, &reached_by)));
     SearchResult::new(end, solution, true, stats)

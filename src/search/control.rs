@@ -168,15 +168,15 @@ impl<'a> Control<'a> {
         self.shared.started.elapsed().as_secs_f64()
     }
 
-    /// Reports progress.
+    /// Reports progress, with the time.
     pub fn report(&mut self, progress: &Progress) {
-        (self.on_progress)(progress);
+        let stats = Stats { seconds: self.seconds(), ..progress.stats };
+        (self.on_progress)(&Progress { stats, ..*progress });
     }
 
     /// Reports the progress of a search without estimates.
     pub fn report_counts(&mut self, stats: &Stats) {
-        let stats = Stats { seconds: self.seconds(), ..*stats };
-        self.report(&Progress { stats, best: None, least_f: None, proof: None });
+        self.report(&Progress { stats: *stats, best: None, least_f: None, proof: None });
     }
 
     /// The limit that the stop flag, the clock or the bytes in use have reached.

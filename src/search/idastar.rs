@@ -31,10 +31,6 @@ impl Default for IterativeDeepening {
 }
 
 impl<P: Puzzle> Search<P> for IterativeDeepening {
-    fn name(&self) -> &'static str {
-        "idastar"
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -65,7 +61,7 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
             }
         };
         let stored = run.stats.stored.max(run.path.len() as u64 + 1);
-        let stats = Stats { seconds: run.control.seconds(), stored, ..run.stats };
+        let stats = Stats { stored, ..run.stats };
         let proven = cost == Some(0) || (admissible && self.bucket <= 1.0);
         Ok(SearchResult::new(end, cost.map(|cost| Incumbent { moves: run.path, cost }), proven, stats))
     }

@@ -28,10 +28,6 @@ pub struct ImageSearch<P: Puzzle> {
 }
 
 impl<P: Puzzle> Search<P> for ImageSearch<P> {
-    fn name(&self) -> &'static str {
-        self.search.name()
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -78,7 +74,7 @@ impl<P: Puzzle> Search<P> for ImageSearch<P> {
             }
         }
         let best = best.expect("an image was searched");
-        Ok(SearchResult { stats: Stats { seconds: control.seconds(), ..stats }, ..best })
+        Ok(SearchResult { stats, ..best })
     }
 }
 
@@ -142,8 +138,7 @@ impl<P: Puzzle> ImageSearch<P> {
                     ImageEvent::Progress(index, of_image) => {
                         progress[index] = Some(of_image);
                         let all = combined(progress.iter().flatten());
-                        let stats = Stats { seconds: control.seconds(), ..before.and(&all.stats) };
-                        control.report(&Progress { stats, ..all });
+                        control.report(&Progress { stats: before.and(&all.stats), ..all });
                     }
                     ImageEvent::Incumbent(incumbent) if least.is_none_or(|least| incumbent.cost < least) => {
                         least = Some(incumbent.cost);

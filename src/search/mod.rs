@@ -69,9 +69,6 @@ const CHECK_EVERY: u64 = 1024;
 
 /// A search.
 pub trait Search<P: Puzzle>: Send + Sync {
-    /// The name that `--search` takes.
-    fn name(&self) -> &'static str;
-
     /// Looks for a path from a state to a goal.
     ///
     /// A search checks [`Control::too_many`] before it generates children, and about every thousand expansions reports its

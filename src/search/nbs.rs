@@ -17,11 +17,10 @@
 
 use super::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::nodes::closed::{Closed, hash};
+use super::nodes::open::{Open, Ties};
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
 use crate::puzzle::{Cost, Move, Reversible, State};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// The least cost of a move of a reversible puzzle.
 const MIN_COST: f32 = 1.0;
@@ -31,10 +30,6 @@ const MIN_COST: f32 = 1.0;
 pub struct NearOptimalBidirectional;
 
 impl<P: Reversible> Search<P> for NearOptimalBidirectional {
-    fn name(&self) -> &'static str {
-        "nbs"
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -50,23 +45,11 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
         let mut run = NbsRun { puzzle, sides, bound: 0.0, best: None, stats: Stats::default() };
         let end = run.search(start, control)?;
         let moves = run.path().filter(|_| end == End::Solved);
-        let stats = Stats { stored: run.stored(), seconds: control.seconds(), ..run.stats };
+        let stats = Stats { stored: run.stored(), ..run.stats };
         let solution = moves.map(|moves| Incumbent::replayed(puzzle, start, moves));
         let proven = admissible || solution.as_ref().is_some_and(|solution| solution.moves.is_empty());
         Ok(SearchResult::new(end, solution, proven, stats))
     }
-}
-
-/// A priority and a node; heaps take the least, and of equals the newest.
-type Entry = Reverse<(u32, Reverse<NodeId>)>;
-
-/// The bits of a float that is not negative are in its order.
-fn entry(priority: f32, id: NodeId) -> Entry {
-    Reverse(((priority + 0.0).to_bits(), Reverse(id)))
-}
-
-fn least(heap: &BinaryHeap<Entry>) -> Option<f32> {
-    heap.peek().map(|entry| f32::from_bits(entry.0.0))
 }
 
 /// One of the two searches.
@@ -75,26 +58,26 @@ struct Side<'a, S> {
     arena: Arena<S>,
     closed: Closed,
     /// Open states with f of at least the bound, ordered by f.
-    by_f: BinaryHeap<Entry>,
+    by_f: Open,
     /// Open states by g that may be part of a pair now.
-    by_g: BinaryHeap<Entry>,
+    by_g: Open,
 }
 
 impl<'a, S: State> Side<'a, S> {
     fn new(heuristic: &'a mut dyn Heuristic<S>) -> Self {
-        let (arena, closed) = (Arena::default(), Closed::default());
-        Side { heuristic, arena, closed, by_f: BinaryHeap::new(), by_g: BinaryHeap::new() }
+        let [by_f, by_g] = [Ties::NewestFirst; 2].map(Open::new);
+        Side { heuristic, arena: Arena::default(), closed: Closed::default(), by_f, by_g }
     }
 
     /// Drops outdated entries from the top: nodes that are closed, or were reached more cheaply since.
     fn clean(&mut self) {
-        let clean = |heap: &mut BinaryHeap<Entry>, priority: fn(&Node<S>) -> f32| {
-            while let Some(Reverse((bits, Reverse(id)))) = heap.peek() {
-                let node = &self.arena[*id];
-                if !node.closed && f32::from_bits(*bits) == priority(node) {
+        let clean = |open: &mut Open, priority: fn(&Node<S>) -> f32| {
+            while let Some((f, id)) = open.first() {
+                let node = &self.arena[id];
+                if !node.closed && f == priority(node) {
                     break;
                 }
-                heap.pop();
+                open.pop();
             }
         };
         clean(&mut self.by_f, |node| node.g as f32 + node.h);
@@ -103,15 +86,14 @@ impl<'a, S: State> Side<'a, S> {
 
     /// Makes the open state of least f ready for a pair.
     fn ready(&mut self) {
-        if let Some(Reverse((_, Reverse(id)))) = self.by_f.pop() {
-            self.by_g.push(entry(self.arena[id].g as f32, id));
+        if let Some(id) = self.by_f.pop() {
+            self.by_g.push(self.arena[id].g as f32, id);
             self.clean();
         }
     }
 
     fn bytes(&self) -> u64 {
-        let heaps = (self.by_f.capacity() + self.by_g.capacity()) * size_of::<Entry>();
-        self.arena.bytes() + self.closed.bytes() + heaps as u64
+        self.arena.bytes() + self.closed.bytes() + self.by_f.bytes() + self.by_g.bytes()
     }
 }
 
@@ -160,16 +142,16 @@ impl<P: Reversible> NbsRun<'_, P> {
             if self.sides.iter().any(|side| side.by_f.is_empty() && side.by_g.is_empty()) {
                 return false;
             }
-            if let Some(side) = self.sides.iter_mut().find(|side| least(&side.by_f).is_some_and(|f| f < self.bound)) {
-                side.ready();
+            let least_f = self.sides.each_mut().map(|side| side.by_f.least_f());
+            if let Some(side) = least_f.iter().position(|f| f.is_some_and(|f| f < self.bound)) {
+                self.sides[side].ready();
                 continue;
             }
-            let [forward, backward] = &self.sides;
-            let pair = least(&forward.by_g).zip(least(&backward.by_g)).map(|(g, other)| g + other + MIN_COST);
+            let [g, other] = self.sides.each_mut().map(|side| side.by_g.least_f());
+            let pair = g.zip(other).map(|(g, other)| g + other + MIN_COST);
             if pair.is_some_and(|pair| pair <= self.bound) {
                 return true;
             }
-            let least_f = [least(&forward.by_f), least(&backward.by_f)];
             match least_f.iter().position(|f| f.is_some_and(|f| f <= self.bound)) {
                 Some(side) => self.sides[side].ready(),
                 None => self.bound = least_f.into_iter().chain([pair]).flatten().fold(f32::INFINITY, f32::min),
@@ -180,8 +162,7 @@ impl<P: Reversible> NbsRun<'_, P> {
     fn limit(&mut self, control: &mut Control<'_>) -> Option<Limit> {
         if self.stats.expanded.is_multiple_of(CHECK_EVERY) {
             self.stats.stored = self.stored();
-            let stats = Stats { seconds: control.seconds(), ..self.stats };
-            control.report(&Progress { stats, best: None, least_f: Some(self.bound), proof: None });
+            control.report(&Progress { stats: self.stats, best: None, least_f: Some(self.bound), proof: None });
             if let Some(limit) = control.reached(&|| self.sides.iter().map(Side::bytes).sum()) {
                 return Some(limit);
             }
@@ -198,7 +179,7 @@ impl<P: Reversible> NbsRun<'_, P> {
 
     /// Expands the ready state of least g.
     fn expand(&mut self, side: usize) -> Result<(), HeuristicError> {
-        let Some(Reverse((_, Reverse(id)))) = self.sides[side].by_g.pop() else { return Ok(()) };
+        let Some(id) = self.sides[side].by_g.pop() else { return Ok(()) };
         let node = &mut self.sides[side].arena[id];
         if node.closed {
             return Ok(());
@@ -241,8 +222,7 @@ impl<P: Reversible> NbsRun<'_, P> {
                 id
             }
         };
-        let f = g as f32 + this.arena[id].h;
-        this.by_f.push(entry(f, id));
+        this.by_f.push(g as f32 + this.arena[id].h, id);
         let other = &self.sides[1 - side];
         if let Some(met) = other.closed.find(&other.arena, hash(state), state) {
             let cost = g + other.arena[met].g;

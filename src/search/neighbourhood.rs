@@ -4,58 +4,33 @@
 //! (ICAPS 2010), section 4.
 
 use super::CHECK_EVERY;
+use super::nodes::tree::Tree;
+use super::nodes::{NO_PARENT, NodeId};
 use crate::puzzle::{Move, Puzzle};
-use hashbrown::HashTable;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The states around a path, each with how it was first reached from the start.
-struct Neighbourhood<'a, P: Puzzle> {
-    puzzle: &'a P,
-    states: Vec<P::State>,
-    indices: HashTable<u32>,
-}
-
-impl<P: Puzzle> Neighbourhood<'_, P> {
-    fn index(&self, state: &P::State) -> Option<u32> {
-        let found = self.indices.find(self.puzzle.state_hash(state), |&index| self.states[index as usize] == *state);
-        found.copied()
-    }
-
-    /// Adds a state, unless it is there.
-    fn add(&mut self, state: P::State) {
-        if self.index(&state).is_none() {
-            let states = &self.states;
-            let hash = |&index: &u32| self.puzzle.state_hash(&states[index as usize]);
-            self.indices.insert_unique(self.puzzle.state_hash(&state), states.len() as u32, hash);
-            self.states.push(state);
+/// The shortest path from the first of some states to one that is solved, through these states alone.
+fn shortest_path<P: Puzzle>(
+    puzzle: &P,
+    around: &Tree<P::State>,
+    is_solved: impl Fn(&P::State) -> bool,
+) -> Option<Vec<Move>> {
+    let mut reached = Tree::default();
+    reached.store(&around[0].state, NO_PARENT, 0, 0);
+    let mut next: NodeId = 0;
+    while (next as usize) < reached.len() {
+        let state = reached[next].state;
+        if is_solved(&state) {
+            return Some(reached.path(next));
         }
-    }
-
-    /// The shortest path from the first state to one that is solved.
-    fn shortest_path(&self, is_solved: impl Fn(&P::State) -> bool) -> Option<Vec<Move>> {
-        let mut parents: Vec<Option<(u32, Move)>> = vec![None; self.states.len()];
-        let mut queue = vec![0u32];
-        let mut next = 0;
-        while let Some(&index) = queue.get(next) {
-            next += 1;
-            if is_solved(&self.states[index as usize]) {
-                let steps = std::iter::successors(parents[index as usize], |&(parent, _)| parents[parent as usize]);
-                let mut moves: Vec<Move> = steps.map(|(_, action)| action).collect();
-                moves.reverse();
-                return Some(moves);
-            }
-            for (action, child) in self.puzzle.children(&self.states[index as usize]) {
-                if let Some(child) = self.index(&child)
-                    && child != 0
-                    && parents[child as usize].is_none()
-                {
-                    parents[child as usize] = Some((index, action));
-                    queue.push(child);
-                }
+        for (action, child) in puzzle.children(&state) {
+            if around.contains(&child) {
+                reached.store(&child, next, action, 0);
             }
         }
-        None
+        next += 1;
     }
+    None
 }
 
 /// The shortest solution among the states around a known one: those of its path, and the nearest others until there are about
@@ -68,24 +43,27 @@ pub fn shortened<P: Puzzle>(
     most_states: usize,
     stop: &AtomicBool,
 ) -> Vec<Move> {
-    let mut around = Neighbourhood { puzzle, states: Vec::new(), indices: HashTable::new() };
+    let mut around = Tree::default();
     let mut state = *start;
-    around.add(state);
+    around.store(&state, NO_PARENT, 0, 0);
     for &action in moves {
         let Some(next) = puzzle.apply(&state, action) else { return moves.to_vec() };
         state = next;
-        around.add(state);
+        around.store(&state, NO_PARENT, 0, 0);
     }
-    let mut next = 0;
-    while next < around.states.len() && around.states.len() < most_states {
-        if (next as u64).is_multiple_of(CHECK_EVERY) && stop.load(Ordering::Relaxed) {
+    let mut next: NodeId = 0;
+    while (next as usize) < around.len() && around.len() < most_states {
+        if u64::from(next).is_multiple_of(CHECK_EVERY) && stop.load(Ordering::Relaxed) {
             return moves.to_vec();
         }
-        let state = around.states[next];
-        puzzle.children(&state).for_each(|(_, child)| around.add(child));
+        let state = around[next].state;
+        for (_, child) in puzzle.children(&state) {
+            around.store(&child, NO_PARENT, 0, 0);
+        }
         next += 1;
     }
-    around.shortest_path(is_solved).filter(|path| path.len() < moves.len()).unwrap_or_else(|| moves.to_vec())
+    let path = shortest_path(puzzle, &around, is_solved);
+    path.filter(|path| path.len() < moves.len()).unwrap_or_else(|| moves.to_vec())
 }
 
 #[cfg(test)]

@@ -99,10 +99,6 @@ impl<P: Puzzle> Prove<P> {
 }
 
 impl<P: Puzzle> Search<P> for Prove<P> {
-    fn name(&self) -> &'static str {
-        self.search.as_ref().map_or("exhaustive", |search| search.name())
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -141,7 +137,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
                 }
                 wider => wider?,
             };
-            let stats = Stats { seconds: control.seconds(), ..best.stats.and(&wider.stats) };
+            let stats = best.stats.and(&wider.stats);
             let can_go_on = matches!(wider.end, End::Solved | End::Limit(Limit::Width | Limit::Time));
             best = if wider.cost.is_some_and(|cost| best.cost.is_none_or(|before| cost < before)) {
                 let before = best.proof;
@@ -199,16 +195,14 @@ impl<P: Puzzle> Prove<P> {
             Err(Interrupt::Limit(limit)) => (false, End::Limit(limit)),
             Ok(proven) => (proven, first.end),
         };
-        let seconds = control.seconds();
         let proof = Proof {
             excluded: run.excluded,
             target: run.current.map(|(target, _)| target).filter(|_| !proven),
             share: run.current.map_or(0.0, |(_, share)| share),
             sequences: run.sequences,
-            seconds: seconds - started,
+            seconds: control.seconds() - started,
         };
-        let stats = Stats { seconds, ..run.stats };
-        Ok(SearchResult { proof: Some(proof), ..SearchResult::new(unsolved_end, run.best, proven, stats) })
+        Ok(SearchResult { proof: Some(proof), ..SearchResult::new(unsolved_end, run.best, proven, run.stats) })
     }
 }
 
@@ -442,10 +436,9 @@ impl<P: Puzzle> ProofRun<'_, P> {
                 let share = now as f64 / all.max(1) as f64;
                 let seconds_left =
                     started.elapsed().as_secs_f64() * (all.saturating_sub(now)) as f64 / now.max(1) as f64;
-                let (stats, best) = (Stats { seconds: control.seconds(), ..self.stats }, self.best.as_ref());
-                let (best, excluded) = (best.map(|best| best.cost), self.excluded);
+                let (best, excluded) = (self.best.as_ref().map(|best| best.cost), self.excluded);
                 let proof = Some(ProofProgress { best, excluded, target, share, seconds_left });
-                control.report(&Progress { stats, best: None, least_f: None, proof });
+                control.report(&Progress { stats: self.stats, best: None, least_f: None, proof });
                 ended = control.reached(&|| 0).or(control.too_many(self.stats.generated).then_some(Limit::Nodes));
                 if ended.is_some() {
                     until.store(0, Ordering::Relaxed);

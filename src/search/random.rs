@@ -21,10 +21,6 @@ pub struct RandomWalk {
 pub const MOST_MOVES: u64 = 10_000;
 
 impl<P: Puzzle> Search<P> for RandomWalk {
-    fn name(&self) -> &'static str {
-        "random"
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -69,7 +65,6 @@ impl<P: Puzzle> Search<P> for RandomWalk {
             state = next;
             moves.push(action);
         };
-        stats.seconds = control.seconds();
         let proven = moves.is_empty();
         let solution = (end == End::Solved).then_some(Incumbent { moves, cost });
         Ok(SearchResult::new(end, solution, proven, stats))

@@ -40,7 +40,7 @@ pub struct Stats {
     pub iterations: u64,
     /// Stored states that were pruned for lack of memory.
     pub pruned: u64,
-    /// Wall-clock time.
+    /// Wall-clock time; set by [`Control::report`](super::Control::report), and for the result by the solver.
     pub seconds: f64,
 }
 
@@ -54,7 +54,7 @@ impl Stats {
             evaluated: self.evaluated + other.evaluated,
             iterations: self.iterations + other.iterations,
             pruned: self.pruned + other.pruned,
-            seconds: other.seconds,
+            seconds: 0.0,
         }
     }
 }

@@ -355,7 +355,8 @@ impl<P: Puzzle> Solver<P> {
         let mut control = Control::new(&self.limits, watch.stop, watch.progress)
             .with_incumbents(watch.incumbents)
             .with_exchange(&*self.exchange);
-        let result = self.search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
+        let mut result = self.search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
+        result.stats.seconds = control.seconds();
         let stopped = control.was_stopped();
         if let Some(moves) = &result.moves {
             check_solution(&*puzzle, &start, moves, result.cost)?;

@@ -6,7 +6,7 @@
 //! On a 5×5×5, that way has two parts: [centres](crate::puzzle::cube_n::centres), then [edges](crate::puzzle::cube_n::edges).
 
 use super::builder::{Builder, Parts, build_search};
-use super::options::{REDUCTION, SearchOptions};
+use super::options::SearchOptions;
 use super::plan::Plan;
 use super::{Network, Settings, Solver};
 use crate::error::Result;
@@ -171,10 +171,6 @@ pub(super) struct Reduction<S> {
 }
 
 impl<P: Puzzle> Search<P> for Reduction<P::State> {
-    fn name(&self) -> &'static str {
-        REDUCTION
-    }
-
     fn run(
         &self,
         puzzle: &P,
@@ -183,8 +179,8 @@ impl<P: Puzzle> Search<P> for Reduction<P::State> {
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
         if let Some(moves) = self.perimeter.path_to_goal(puzzle, start) {
-            let stats = Stats { seconds: control.seconds(), ..Stats::default() };
-            return Ok(SearchResult::new(End::Solved, Some(Incumbent::replayed(puzzle, start, moves)), true, stats));
+            let solution = Incumbent::replayed(puzzle, start, moves);
+            return Ok(SearchResult::new(End::Solved, Some(solution), true, Stats::default()));
         }
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
         let (near, mut stats) = match stages.near(&puzzle.format(start), self.n, control)? {
@@ -204,7 +200,6 @@ impl<P: Puzzle> Search<P> for Reduction<P::State> {
         if control.bound().is_none_or(|bound| solution.cost < bound) {
             control.report_incumbent(&solution);
         }
-        let stats = Stats { seconds: control.seconds(), ..stats };
         Ok(SearchResult::new(End::Solved, Some(solution), false, stats))
     }
 }

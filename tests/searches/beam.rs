@@ -127,10 +127,6 @@ fn a_beam_that_cuts_nothing_off_goes_on_without_progress() {
 }
 
 impl Search<Cube3> for Roundabout {
-    fn name(&self) -> &'static str {
-        "roundabout"
-    }
-
     fn run(
         &self,
         _: &Cube3,

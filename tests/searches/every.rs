@@ -26,52 +26,51 @@ use costar::search::{Control, End, Limit, Limits, Search};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Every search, with small settings.
-fn all_searches(puzzle: Pancakes) -> Vec<Box<dyn Search<Pancakes>>> {
+/// Every search, with its name and small settings.
+fn all_searches(puzzle: Pancakes) -> Vec<(&'static str, Box<dyn Search<Pancakes>>)> {
     vec![
-        Box::new(BestFirst::bwas(20, 0.6)),
-        Box::new(patient(puzzle, 20, false, 0)),
-        Box::new(patient(puzzle, 20, false, 2)),
-        Box::new(patient(puzzle, 20, true, 0)),
-        Box::new(BestFirst::a_star()),
-        Box::new(BestFirst::one_by_one(0.0)),
-        Box::new(BestFirst::one_by_one(1.0)),
-        Box::new(Beam::new(1000)),
-        Box::new(Beam::new(10)),
-        Box::new(BreadthFirst::default()),
-        Box::new(Bidirectional::default()),
-        Box::new(NearOptimalBidirectional),
-        Box::new(IterativeDeepening { bucket: 1.0 }),
-        Box::new(RandomWalk { seed: 1, most_moves: 1_000_000 }),
+        ("bwas", Box::new(BestFirst::bwas(20, 0.6))),
+        ("bwas", Box::new(patient(puzzle, 20, false, 0))),
+        ("bwas", Box::new(patient(puzzle, 20, false, 2))),
+        ("bwas", Box::new(patient(puzzle, 20, true, 0))),
+        ("astar", Box::new(BestFirst::a_star())),
+        ("best-first", Box::new(BestFirst::one_by_one(0.0))),
+        ("best-first", Box::new(BestFirst::one_by_one(1.0))),
+        ("beam", Box::new(Beam::new(1000))),
+        ("beam", Box::new(Beam::new(10))),
+        ("bfs", Box::new(BreadthFirst::default())),
+        ("bidirectional", Box::new(Bidirectional::default())),
+        ("nbs", Box::new(NearOptimalBidirectional)),
+        ("idastar", Box::new(IterativeDeepening { bucket: 1.0 })),
+        ("random", Box::new(RandomWalk { seed: 1, most_moves: 1_000_000 })),
     ]
 }
 
 #[test]
 fn every_search_knows_a_solved_start() {
-    for search in all_searches(Pancakes::ALL) {
+    for (name, search) in all_searches(Pancakes::ALL) {
         let limits = Limits::default();
         let result = solve_with(&*search, Pancakes::ALL, b"abcdef", &mut zero(), &limits);
-        assert_eq!((result.moves, result.proven_optimal), (Some(vec![]), true), "{}", search.name());
+        assert_eq!((result.moves, result.proven_optimal), (Some(vec![]), true), "{name}");
     }
 }
 
 #[test]
 fn every_search_that_stores_states_reports_that_there_is_no_solution() {
     let puzzle = Pancakes { even: true };
-    for search in all_searches(puzzle) {
+    for (name, search) in all_searches(puzzle) {
         let limits = Limits { nodes: Some(20_000), ..Limits::default() };
         let result = solve_with(&*search, puzzle, b"bacdef", &mut zero(), &limits);
         // A random walk and iterative deepening do not store states.
-        let stores_nothing = matches!(search.name(), "random" | "idastar");
+        let stores_nothing = matches!(name, "random" | "idastar");
         let expected = if stores_nothing { End::Limit(Limit::Nodes) } else { End::NoSolution };
-        assert_eq!((result.end, result.moves), (expected, None), "{}", search.name());
+        assert_eq!((result.end, result.moves), (expected, None), "{name}");
     }
 }
 
 #[test]
 fn every_search_ends_at_its_limits() {
-    for search in all_searches(Pancakes::ALL) {
-        let name = search.name();
+    for (name, search) in all_searches(Pancakes::ALL) {
         let hard = b"ebdafc";
         for nodes in [1, 4, 5, 17] {
             let limits = Limits { nodes: Some(nodes), ..Limits::default() };
@@ -92,26 +91,26 @@ fn every_search_ends_at_its_limits() {
 fn optimal_searches_agree_with_breadth_first_search() {
     let table = exact_distances(&Pancakes::ALL, 20);
     for (start, &distance) in &table {
-        for (search, admissible) in [
-            (Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, true),
-            (Box::new(IterativeDeepening { bucket: 1.0 }), true),
-            (Box::new(NearOptimalBidirectional), true),
-            (Box::new(BreadthFirst::default()), false),
-            (Box::new(Bidirectional::default()), false),
-            (Box::new(Beam::new(1000)), false),
+        for (name, search, admissible) in [
+            ("astar", &BestFirst::a_star() as &dyn Search<Pancakes>, true),
+            ("idastar", &IterativeDeepening { bucket: 1.0 }, true),
+            ("nbs", &NearOptimalBidirectional, true),
+            ("bfs", &BreadthFirst::default(), false),
+            ("bidirectional", &Bidirectional::default(), false),
+            ("beam", &Beam::new(1000), false),
         ] {
             let depths: &[u32] = if admissible { &[2, 4] } else { &[0] };
             for &depth in depths {
                 let result = solve_with(
-                    &*search,
+                    search,
                     Pancakes::ALL,
                     start,
                     &mut perimeter_heuristic(&Pancakes::ALL, depth),
                     &Limits::default(),
                 );
-                assert_eq!(result.cost, Some(distance.into()), "{} of {start:?}", search.name());
-                let proves = search.name() != "beam" || distance == 0;
-                assert_eq!(result.proven_optimal, proves, "{} of {start:?}", search.name());
+                assert_eq!(result.cost, Some(distance.into()), "{name} of {start:?}");
+                let proves = name != "beam" || distance == 0;
+                assert_eq!(result.proven_optimal, proves, "{name} of {start:?}");
             }
         }
     }
@@ -127,26 +126,26 @@ where
     let puzzle = &**entry.puzzle();
     let estimate = || entry.heuristic(heuristic.unwrap_or("zero")).expect("it has it");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
-    let cost = |search: &dyn Search<P>, start: &P::State| {
+    let cost = |name: &str, search: &dyn Search<P>, start: &P::State| {
         let mut watch = |_: &_| ();
         let mut control = Control::new(&limits, &stop, &mut watch);
         let result = search.run(puzzle, start, &mut *estimate(), &mut control).expect("no heuristic fails");
         let moves = result.moves.expect("solved");
         let (end, cost) = replay(puzzle, start, &moves).expect("legal moves");
-        assert!(puzzle.is_goal(&end) && result.cost == Some(cost) && result.proven_optimal, "{}", search.name());
+        assert!(puzzle.is_goal(&end) && result.cost == Some(cost) && result.proven_optimal, "{name}");
         cost
     };
     for number in 0..count {
         let mut generator = generator(17, number);
         let start = scrambled(puzzle, 1 + number as u32 % depth, &mut generator);
-        let expected = cost(&BreadthFirst::default(), &start);
-        for search in [
-            &BestFirst::a_star() as &dyn Search<P>,
-            &IterativeDeepening { bucket: 1.0 },
-            &Bidirectional::default(),
-            &NearOptimalBidirectional,
+        let expected = cost("bfs", &BreadthFirst::default(), &start);
+        for (name, search) in [
+            ("astar", &BestFirst::a_star() as &dyn Search<P>),
+            ("idastar", &IterativeDeepening { bucket: 1.0 }),
+            ("bidirectional", &Bidirectional::default()),
+            ("nbs", &NearOptimalBidirectional),
         ] {
-            assert_eq!(cost(search, &start), expected, "{} from {}", search.name(), puzzle.format(&start));
+            assert_eq!(cost(name, search, &start), expected, "{name} from {}", puzzle.format(&start));
         }
     }
 }
@@ -179,20 +178,22 @@ fn costs_that_a_user_gives_are_minimized() {
         };
         let least = solve(&BestFirst::a_star(), 0);
         assert!(least.proven_optimal, "{least:?} {start:?}");
-        for (search, depth) in [
-            (&BestFirst::a_star() as &dyn Search<_>, 2),
-            (&IterativeDeepening { bucket: 1.0 }, 2),
-            (&NearOptimalBidirectional, 0),
-            (&NearOptimalBidirectional, 2),
+        for (name, search, depth) in [
+            ("astar", &BestFirst::a_star() as &dyn Search<_>, 2),
+            ("idastar", &IterativeDeepening { bucket: 1.0 }, 2),
+            ("nbs", &NearOptimalBidirectional, 0),
+            ("nbs", &NearOptimalBidirectional, 2),
         ] {
             let result = solve(search, depth);
-            assert_eq!((result.cost, result.proven_optimal), (least.cost, true), "{} of {start:?}", search.name());
+            assert_eq!((result.cost, result.proven_optimal), (least.cost, true), "{name} of {start:?}");
         }
         // These searches count moves.
-        for search in [&BreadthFirst::default() as &dyn Search<_>, &Bidirectional::default()] {
+        for (name, search) in
+            [("bfs", &BreadthFirst::default() as &dyn Search<_>), ("bidirectional", &Bidirectional::default())]
+        {
             let result = solve(search, 0);
-            assert!(result.cost >= least.cost, "{} of {start:?}", search.name());
-            assert!(!result.proven_optimal || result.cost == least.cost, "{} of {start:?}", search.name());
+            assert!(result.cost >= least.cost, "{name} of {start:?}");
+            assert!(!result.proven_optimal || result.cost == least.cost, "{name} of {start:?}");
             dearer += u32::from(result.cost > least.cost);
         }
     }
@@ -205,29 +206,28 @@ fn free_moves_do_not_go_round_for_ever() {
     let puzzle = Sokoban::by_pushes();
     let start = puzzle.parse(level).expect("a level");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
-    for search in [
-        &IterativeDeepening { bucket: 1.0 } as &dyn Search<Sokoban>,
-        &BestFirst::a_star(),
-        &BestFirst::one_by_one(0.0),
-        &BreadthFirst::default(),
+    for (name, search, proves) in [
+        ("idastar", &IterativeDeepening { bucket: 1.0 } as &dyn Search<Sokoban>, true),
+        ("astar", &BestFirst::a_star(), true),
+        ("best-first", &BestFirst::one_by_one(0.0), false),
+        ("bfs", &BreadthFirst::default(), false),
     ] {
         let mut watch = |_: &_| ();
         let mut heuristic = puzzle.heuristic("matching").expect("it has it");
         let mut control = Control::new(&limits, &stop, &mut watch);
         let result = search.run(&puzzle, &start, &mut *heuristic, &mut control).expect("nothing fails");
-        assert_eq!(result.cost, Some(2), "{}", search.name());
-        let proves = matches!(search.name(), "idastar" | "astar");
-        assert_eq!(result.proven_optimal, proves, "{}", search.name());
+        assert_eq!(result.cost, Some(2), "{name}");
+        assert_eq!(result.proven_optimal, proves, "{name}");
     }
 }
 
 #[test]
 fn estimates_that_are_not_admissible_prove_nothing() {
-    for search in
-        [Box::new(BestFirst::a_star()) as Box<dyn Search<Pancakes>>, Box::new(IterativeDeepening { bucket: 1.0 })]
+    for (name, search) in
+        [("astar", &BestFirst::a_star() as &dyn Search<Pancakes>), ("idastar", &IterativeDeepening { bucket: 1.0 })]
     {
-        let result = solve_with(&*search, Pancakes::ALL, b"bacdef", &mut Misleading::new(8), &Limits::default());
-        assert!(result.moves.is_some() && !result.proven_optimal, "{}", search.name());
+        let result = solve_with(search, Pancakes::ALL, b"bacdef", &mut Misleading::new(8), &Limits::default());
+        assert!(result.moves.is_some() && !result.proven_optimal, "{name}");
     }
 }
 

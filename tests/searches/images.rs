@@ -77,10 +77,6 @@ fn way_within_five_moves() -> Asking {
 }
 
 impl Search<Cube3> for Asking {
-    fn name(&self) -> &'static str {
-        "asking"
-    }
-
     fn run(
         &self,
         _: &Cube3,
@@ -166,10 +162,6 @@ struct Quick {
 }
 
 impl Search<Cube3> for Quick {
-    fn name(&self) -> &'static str {
-        "quick"
-    }
-
     fn run(
         &self,
         _: &Cube3,
@@ -245,10 +237,6 @@ struct Endless {
 }
 
 impl Search<Cube3> for Endless {
-    fn name(&self) -> &'static str {
-        "endless"
-    }
-
     fn run(
         &self,
         puzzle: &Cube3,

@@ -185,10 +185,6 @@ struct Long<S> {
 }
 
 impl<P: Reversible> Search<P> for Long<P::State> {
-    fn name(&self) -> &'static str {
-        "long"
-    }
-
     fn run(
         &self,
         puzzle: &P,

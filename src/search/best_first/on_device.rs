@@ -41,7 +41,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                 && let Some(steps) = &mut steps_left
             {
                 if *steps == 0 {
-                    return Ok(self.result(End::Solved, false, control));
+                    return Ok(self.result(End::Solved, false));
                 }
                 *steps -= 1;
             }
@@ -50,7 +50,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                 Ok(false) => {
                     let is_whole = self.stats.pruned == 0;
                     let end = if is_whole { End::NoSolution } else { End::Limit(Limit::Memory) };
-                    return Ok(self.result(end, is_whole, control));
+                    return Ok(self.result(end, is_whole));
                 }
                 Err(Interrupt::Failed(error)) => return Err(error),
                 Err(Interrupt::Limit(Limit::Memory)) => {
@@ -62,10 +62,10 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                     if let Some(limit) =
                         control.reached(&|| self.nodes.bytes()).or((pruned == 0).then_some(Limit::Memory))
                     {
-                        return Ok(self.result(End::Limit(limit), false, control));
+                        return Ok(self.result(End::Limit(limit), false));
                     }
                 }
-                Err(Interrupt::Limit(limit)) => return Ok(self.result(End::Limit(limit), false, control)),
+                Err(Interrupt::Limit(limit)) => return Ok(self.result(End::Limit(limit), false)),
             }
         }
     }
@@ -107,7 +107,6 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         }
         if self.stats.expanded >= self.next_report {
             self.next_report = self.stats.expanded + CHECK_EVERY as u64;
-            self.stats.seconds = control.seconds();
             let least_f = Some(taken.least_f);
             control.report(&Progress { stats: self.stats, best: self.nodes.nearest, least_f, proof: None });
         }
@@ -127,7 +126,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         }
     }
 
-    fn result(self, end: End, proven: bool, control: &Control<'_>) -> SearchResult {
-        SearchResult::new(end, self.best, proven, Stats { seconds: control.seconds(), ..self.stats })
+    fn result(self, end: End, proven: bool) -> SearchResult {
+        SearchResult::new(end, self.best, proven, self.stats)
     }
 }

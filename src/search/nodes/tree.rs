@@ -1,7 +1,7 @@
 //! Stored states and how they were reached, for searches that never find a cheaper path to a stored state.
 
 use super::arena::{Arena, NO_PARENT, Node, NodeId};
-use super::closed::Closed;
+use super::closed::{Closed, hash};
 use crate::puzzle::{Cost, Move, State};
 use std::ops::Index;
 
@@ -29,6 +29,11 @@ impl<S: State> Tree<S> {
     pub fn find_or_store(&mut self, state: &S, parent: NodeId, action: Move, g: Cost) -> Result<NodeId, NodeId> {
         let node = Node { state: *state, parent, g, h: 0.0, action, closed: false };
         self.closed.store(&mut self.arena, node)
+    }
+
+    /// Whether a state is stored.
+    pub fn contains(&self, state: &S) -> bool {
+        self.closed.find(&self.arena, hash(state), state).is_some()
     }
 
     /// The state of a node's parent. Where moves can be undone, a child often has this state, which is stored already.
