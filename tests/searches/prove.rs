@@ -46,7 +46,8 @@ fn run<P: Puzzle>(
     let stop = AtomicBool::new(false);
     let mut watch = |_: &Progress| ();
     let mut control = Control::new(limits, &stop, &mut watch);
-    let result = search.run(puzzle, start, heuristic, &mut control).expect("no failure");
+    let mut result = search.run(puzzle, start, heuristic, &mut control).expect("no failure");
+    result.stats.seconds = control.seconds();
     if let Some(moves) = &result.moves {
         let (end, cost) = replay(puzzle, start, moves).expect("legal moves");
         assert!(puzzle.is_goal(&end));
