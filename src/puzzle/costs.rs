@@ -1,5 +1,6 @@
 //! Costs of moves that a user gives: fast turns may cost less than slow ones.
 
+use super::notation::bail_parse;
 use super::{Cost, Move, ParseError, Reversible, move_names};
 
 /// The cost of each move, as a user has given it.
@@ -26,25 +27,23 @@ impl MoveCosts {
         let names = move_names(puzzle, &(0..puzzle.move_count() as Move).collect::<Vec<_>>());
         let mut given: Vec<Option<f64>> = vec![None; names.len()];
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let refuse = |why: &str| Err(ParseError(format!("'{part}': {why}")));
             let Some((name, cost)) = part.split_once('=') else {
-                return refuse("expected a move and its cost, as U2=1.5");
+                bail_parse!("'{part}': expected a move and its cost, as U2=1.5");
             };
             let Some(action) = names.iter().position(|other| other == name.trim()) else {
                 // Half turns are single moves of another puzzle only.
                 let is_half = name.trim().strip_suffix('2').is_some_and(|turn| names.iter().any(|other| other == turn));
                 let hint = if puzzle.name() == "cube3" && is_half { "; cube3:htm has it" } else { "" };
-                return refuse(&format!("{} has no such move{hint}: expected {}", puzzle.name(), names.join(" ")));
+                bail_parse!("'{part}': {} has no such move{hint}: expected {}", puzzle.name(), names.join(" "));
             };
             let cost = cost.trim().parse().ok().filter(|cost| (0.001..=GREATEST).contains(cost));
-            let Some(cost) = cost else { return refuse("expected a cost from 0.001 to 1000") };
-            if given[action].is_some_and(|earlier: f64| earlier != cost) {
-                return refuse("the move has another cost already");
+            let Some(cost) = cost else { bail_parse!("'{part}': expected a cost from 0.001 to 1000") };
+            if given[action].replace(cost).is_some_and(|earlier: f64| earlier != cost) {
+                bail_parse!("'{part}': the move has another cost already");
             }
-            given[action] = Some(cost);
         }
         if given.iter().all(Option::is_none) {
-            return Err(ParseError("no cost is given: expected moves and their costs, as U=1.5,B=2".into()));
+            bail_parse!("no cost is given: expected moves and their costs, as U=1.5,B=2");
         }
         let both = |action: usize| {
             let inverse = usize::from(puzzle.inverse(action as Move));
@@ -59,9 +58,7 @@ impl MoveCosts {
         let costs = (0..names.len()).map(both).collect::<Result<Vec<f64>, _>>()?;
         let is_whole = |units: f64| costs.iter().all(|cost| (cost * units - (cost * units).round()).abs() < 1e-6);
         let units = (0..=DIGITS).map(|digits| 10u32.pow(digits)).find(|&units| is_whole(f64::from(units)));
-        let Some(units) = units else {
-            return Err(ParseError(format!("'{text}': costs have at most {DIGITS} digits behind the point")));
-        };
+        let Some(units) = units else { bail_parse!("'{text}': costs have at most {DIGITS} digits behind the point") };
         Ok(MoveCosts { costs: costs.iter().map(|cost| (cost * f64::from(units)).round() as Cost).collect(), units })
     }
 

@@ -4,7 +4,7 @@
 //! one is empty or the other full, and cannot be undone in general. Moves are tried with the source in the outer loop and the
 //! target in the inner loop, and written `(0,1)`.
 
-use super::notation::members;
+use super::notation::{bail_parse, ensure_parse, members};
 use super::{Block, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, StateBytes};
 
 /// The most jugs.
@@ -42,10 +42,10 @@ impl Jugs {
     pub fn new(capacities: &str) -> Result<Self, ParseError> {
         let capacities = numbers(capacities)?;
         if capacities.is_empty() || capacities.len() > MAX_JUGS || capacities.contains(&0) {
-            return Err(ParseError(format!(
-                "'{}' are no jugs: expected 1 to {MAX_JUGS} capacities from 1 to 255, separated by commas",
-                join(&capacities)
-            )));
+            let given = join(&capacities);
+            bail_parse!(
+                "'{given}' are no jugs: expected 1 to {MAX_JUGS} capacities from 1 to 255, separated by commas"
+            );
         }
         let count = capacities.len();
         let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
@@ -75,12 +75,12 @@ impl Jugs {
     pub fn checked(self) -> Result<Self, ParseError> {
         let most = self.capacities.iter().copied().max().unwrap_or(0);
         match self.goal {
-            Goal::Nothing => Err(ParseError(format!(
+            Goal::Nothing => bail_parse!(
                 "half of the first jug's {} is no whole volume: give another goal, a volume for any jug or the volumes of all",
                 self.capacities[0]
-            ))),
+            ),
             Goal::Somewhere(volume) if volume > most => {
-                Err(ParseError(format!("the goal {volume} is above every jug: the largest holds {most}")))
+                bail_parse!("the goal {volume} is above every jug: the largest holds {most}")
             }
             _ => Ok(self),
         }
@@ -104,15 +104,11 @@ impl Jugs {
     }
 
     fn volumes(&self, given: &[u8]) -> Result<Volumes, ParseError> {
-        if given.len() != self.count() {
-            let (given, count) = (given.len(), self.count());
-            return Err(ParseError(format!("{given} volumes are given, and there are {count} jugs")));
-        }
+        let count = self.count();
+        ensure_parse!(given.len() == count, "{} volumes are given, and there are {count} jugs", given.len());
         let mut volumes = [0; MAX_JUGS];
         for (jug, (&volume, &capacity)) in given.iter().zip(&self.capacities).enumerate() {
-            if volume > capacity {
-                return Err(ParseError(format!("jug {jug} holds {capacity} at most, and {volume} is given")));
-            }
+            ensure_parse!(volume <= capacity, "jug {jug} holds {capacity} at most, and {volume} is given");
             volumes[jug] = volume;
         }
         Ok(volumes)

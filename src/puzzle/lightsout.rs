@@ -2,7 +2,7 @@
 //!
 //! A press undoes itself, and presses commute. A state has one bit per light.
 
-use super::notation::is_separator;
+use super::notation::{bail_parse, ensure_parse, is_separator};
 use super::{
     Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
     StateBytes,
@@ -55,14 +55,16 @@ impl<const WORDS: usize> LightsOut<WORDS> {
         let number = |text: &str| text.parse::<usize>().ok();
         let press = word.split_once(',').and_then(|(row, column)| Some((number(row)?, number(column)?)));
         let Some((row, column)) = press else {
-            return Err(ParseError(format!("'{word}' is no press: expected row,column, both from 1 to {size}")));
+            bail_parse!("'{word}' is no press: expected row,column, both from 1 to {size}");
         };
-        match [("row", row), ("column", column)].iter().find(|(_, number)| !(1..=size).contains(number)) {
-            Some((line, number)) => Err(ParseError(format!(
-                "'{word}' is a press off the board: {line} {number}, and the board has {line}s 1 to {size}"
-            ))),
-            None => Ok(((row - 1) * size + column - 1) as Move),
+        for (line, number) in [("row", row), ("column", column)] {
+            if !(1..=size).contains(&number) {
+                bail_parse!(
+                    "'{word}' is a press off the board: {line} {number}, and the board has {line}s 1 to {size}"
+                );
+            }
         }
+        Ok(((row - 1) * size + column - 1) as Move)
     }
 }
 
@@ -166,15 +168,12 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
             })
         };
         let lights: Vec<u64> = lights_of(text).map(read).collect::<Result<_, _>>()?;
-        if lights.len() != count {
-            let given = lights.len();
-            return Err(ParseError(format!("{given} lights are given, and a board of {size} × {size} has {count}")));
-        }
+        let given = lights.len();
+        ensure_parse!(given == count, "{given} lights are given, and a board of {size} × {size} has {count}");
         let mut state = [0; WORDS];
         lights.iter().enumerate().for_each(|(cell, lit)| state[cell / 64] |= lit << (cell % 64));
-        if !self.is_goal(&reduce(&self.basis, state)) {
-            return Err(ParseError("no presses turn these lights off: no presses make this board".into()));
-        }
+        let is_reached = self.is_goal(&reduce(&self.basis, state));
+        ensure_parse!(is_reached, "no presses turn these lights off: no presses make this board");
         Ok(state)
     }
 

@@ -14,6 +14,30 @@ impl From<ParseError> for crate::Error {
     }
 }
 
+impl From<String> for ParseError {
+    fn from(reason: String) -> Self {
+        ParseError(reason)
+    }
+}
+
+/// Returns a [`ParseError`], or its reason from a function whose caller adds to it.
+macro_rules! bail_parse {
+    ($($reason:tt)+) => {
+        return Err(format!($($reason)+).into())
+    };
+}
+pub(super) use bail_parse;
+
+/// Does the same unless a condition holds.
+macro_rules! ensure_parse {
+    ($holds:expr, $($reason:tt)+) => {
+        if !$holds {
+            $crate::puzzle::notation::bail_parse!($($reason)+);
+        }
+    };
+}
+pub(super) use ensure_parse;
+
 /// Whether lines are one instance of several lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Block {

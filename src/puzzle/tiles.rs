@@ -4,7 +4,9 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the order up,
 //! down, right, left. `board` has the packed boards, `index` an index of the 8-puzzle's boards.
 
-use super::notation::{DIRECTIONS, is_frame, is_separator, members, parse_directions, unquoted};
+use super::notation::{
+    DIRECTIONS, bail_parse, ensure_parse, is_frame, is_separator, members, parse_directions, unquoted,
+};
 use super::rules::is_odd;
 use super::{
     Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
@@ -120,25 +122,18 @@ fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
             number => number,
         };
         let Some(tile) = tile.filter(|&tile| usize::from(tile) < B::CELLS) else {
-            return Err(ParseError(format!(
-                "'{word}' is not a tile: expected the numbers 0 (the blank, also as . _ or x) to {}, row by row",
-                B::CELLS - 1
-            )));
+            let last = B::CELLS - 1;
+            bail_parse!(
+                "'{word}' is not a tile: expected the numbers 0 (the blank, also as . _ or x) to {last}, row by row"
+            );
         };
-        if std::mem::replace(&mut seen[usize::from(tile)], true) {
-            return Err(ParseError(match tile {
-                0 => "there are two blanks".into(),
-                _ => format!("the tile {tile} is there twice"),
-            }));
-        }
+        let is_new = !std::mem::replace(&mut seen[usize::from(tile)], true);
+        ensure_parse!(is_new || tile != 0, "there are two blanks");
+        ensure_parse!(is_new, "the tile {tile} is there twice");
         tiles.push(tile);
     }
-    if tiles.len() != B::CELLS {
-        let (count, cells) = (tiles.len(), B::CELLS);
-        return Err(ParseError(format!(
-            "{count} tiles are given, and the board has {cells} cells, the blank included"
-        )));
-    }
+    let (count, cells) = (tiles.len(), B::CELLS);
+    ensure_parse!(count == cells, "{count} tiles are given, and the board has {cells} cells, the blank included");
     Ok(tiles)
 }
 
@@ -241,9 +236,9 @@ impl<B: Board> Notation for Tiles<B> {
                 || "exchange any two tiles, and it can be solved".into(),
                 |goal| format!("it can be solved for another `goal`: {}", self.format(&B::pack(&goal))),
             );
-            return Err(ParseError(format!(
+            bail_parse!(
                 "no sequence of moves leads from this board to the goal: its parity is the other one ({remedy})"
-            )));
+            );
         }
         Ok(B::pack(&tiles))
     }

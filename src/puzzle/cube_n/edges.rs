@@ -17,6 +17,7 @@ use super::geometry::{Turn, moved};
 use super::stages::origins;
 use super::{CubeN, Metric};
 use crate::puzzle::cube3::facelets;
+use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::rules::is_odd;
 use crate::puzzle::{
     Block, Draw, Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, Scramble, StateBytes, plain, replay,
@@ -101,41 +102,32 @@ impl Edges {
     fn of_colours(&self, colours: &[u8]) -> Result<EdgeState, ParseError> {
         let centres = self.cube.centres(colours);
         let goal = self.cube.symbols(&self.cube.goal());
-        if centres[..goal.len() - 2] != goal[..goal.len() - 2] {
-            return Err(ParseError(
-                "the centres of this cube are not solved: expected faces with centres of one colour".into(),
-            ));
-        }
-        let midge = |wing: &Vec<u16>| {
-            self.midges.iter().position(|midge| moved(colours, midge) == moved(colours, wing)).unwrap_or(0) as u8
-        };
+        let are_solved = centres[..goal.len() - 2] == goal[..goal.len() - 2];
+        ensure_parse!(are_solved, "the centres of this cube are not solved: expected faces with centres of one colour");
         let mut state = Self::GOAL;
-        state.iter_mut().zip(&self.wings).for_each(|(cell, wing)| *cell = midge(wing));
+        for (cell, wing) in state.iter_mut().zip(&self.wings) {
+            let midge = self.midges.iter().position(|midge| moved(colours, midge) == moved(colours, wing));
+            *cell = midge.unwrap_or(0) as u8;
+        }
         Self::checked(state)
     }
 
     /// A state, if it can be reached.
     fn checked(state: EdgeState) -> Result<EdgeState, ParseError> {
         let (wings, quarters) = state.split_at(WINGS);
-        let mut sorted = wings.to_vec();
-        sorted.sort_unstable();
-        if sorted != Self::GOAL[..WINGS] {
-            return Err(ParseError("this state does not have each of the letters a to x once".into()));
-        }
+        let has_each = (0..WINGS as u8).all(|wing| wings.contains(&wing));
+        ensure_parse!(has_each, "this state does not have each of the letters a to x once");
         let turned = || (0..LAYERS).filter(|&layer| quarters[layer] > 0);
         let axis = turned().find(|layer| INNER.contains(layer)).map(|layer| layer % AXES);
         let is_on_axis = |layer: usize| axis == Some(layer % AXES);
         let faces = turned().filter(|layer| !INNER.contains(layer)).count();
         let is_kept =
             faces <= usize::from(axis.is_some()) && turned().all(|layer| INNER.contains(&layer) == is_on_axis(layer));
-        if !is_kept {
-            return Err(ParseError("no legal moves leave the layers turned like this".into()));
-        }
+        ensure_parse!(is_kept, "no legal moves leave the layers turned like this");
         if quarters[INNER].iter().sum::<u8>() % 2 != u8::from(is_odd(wings)) {
-            return Err(ParseError(
+            bail_parse!(
                 "the wings of this cube cannot be paired: inner layers have to turn by an odd number of quarters"
-                    .into(),
-            ));
+            );
         }
         Ok(state)
     }

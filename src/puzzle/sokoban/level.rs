@@ -1,6 +1,7 @@
 //! The fixed parts of a level: walls, goals, and the deadlock squares and distances that follow from them.
 
 use super::Squares;
+use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::{Move, ParseError};
 use std::collections::VecDeque;
 use std::iter::Peekable;
@@ -44,24 +45,22 @@ impl Level {
     pub(crate) fn read(text: &str) -> Result<(Level, Squares, u8), ParseError> {
         let rows = rows(text)?;
         let (height, width) = (rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0));
-        if width * height > usize::from(u16::MAX) {
-            return Err(refuse(format!("the level has {} places: expected up to {}", width * height, u16::MAX)));
-        }
+        let (count, most) = (width * height, usize::from(u16::MAX));
+        ensure_parse!(count <= most, "the level has {count} places: expected up to {most}");
         let mut letters = vec![b' '; width * height];
         for (row, line) in rows.iter().enumerate() {
             letters[row * width..][..line.len()].copy_from_slice(line);
         }
         let mut players = (0..letters.len()).filter(|&place| matches!(letters[place], b'@' | b'+'));
-        let player =
-            players.next().ok_or_else(|| refuse("the level has no player: one @ (or + on a goal) is needed"))?;
+        let Some(player) = players.next() else {
+            bail_parse!("the level has no player: one @ (or + on a goal) is needed");
+        };
         if let Some(other) = players.next() {
-            return Err(refuse(format!("the level has two players, the second {}", named(other, width))));
+            bail_parse!("the level has two players, the second {}", named(other, width));
         }
         let places = reachable(&letters, width, height, player)?;
-        if places.len() > MAX_SQUARES {
-            let count = places.len();
-            return Err(refuse(format!("the player can reach {count} squares: expected up to {MAX_SQUARES}")));
-        }
+        let count = places.len();
+        ensure_parse!(count <= MAX_SQUARES, "the player can reach {count} squares: expected up to {MAX_SQUARES}");
         let at = |kinds: &[u8]| {
             let mut squares = Squares::default();
             let is_kind = |place: u16| kinds.contains(&letters[usize::from(place)]);
@@ -148,24 +147,19 @@ impl Level {
     fn check(&self, letters: &[u8], boxes: Squares) -> Result<(), ParseError> {
         let has_square = |place: usize| self.places.iter().any(|&other| usize::from(other) == place);
         if let Some(place) = (0..letters.len()).find(|&place| letters[place] == b'$' && !has_square(place)) {
-            return Err(refuse(format!(
-                "there is no solution: the player cannot come near the box {}",
-                named(place, self.width)
-            )));
+            let place = named(place, self.width);
+            bail_parse!("there is no solution: the player cannot come near the box {place}");
         }
         let (boxes_count, goals_count) = (boxes.len(), self.goals.len());
-        if boxes_count > goals_count {
-            return Err(refuse(format!(
-                "the level has {boxes_count} boxes and {goals_count} goals that can be reached: as many goals as boxes are needed"
-            )));
+        ensure_parse!(
+            boxes_count <= goals_count,
+            "the level has {boxes_count} boxes and {goals_count} goals that can be reached: as many goals as boxes are needed"
+        );
+        if let Some(square) = boxes.iter().find(|&square| self.is_stuck(&boxes, square)) {
+            let place = named(self.places[usize::from(square)].into(), self.width);
+            bail_parse!("there is no solution: the box {place} cannot be pushed to any goal");
         }
-        match boxes.iter().find(|&square| self.is_stuck(&boxes, square)) {
-            Some(square) => Err(refuse(format!(
-                "there is no solution: the box {} cannot be pushed to any goal",
-                named(usize::from(self.places[usize::from(square)]), self.width)
-            ))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -186,7 +180,7 @@ fn rows(text: &str) -> Result<Vec<Vec<u8>>, ParseError> {
     let last = rows.iter().rposition(|row| !row.is_empty());
     match (first, last) {
         (Some(first), Some(last)) => Ok(rows[first..=last].to_vec()),
-        _ => Err(refuse("there is no level: expected rows of # $ . * @ + and spaces")),
+        _ => bail_parse!("there is no level: expected rows of # $ . * @ + and spaces"),
     }
 }
 
@@ -210,15 +204,15 @@ fn squares(text: &mut Peekable<Chars<'_>>, depth: usize) -> Result<Vec<u8>, Pars
             Some('(') if depth < 10 => squares(text, depth + 1)?,
             Some(')') if depth > 0 && count.is_none() => return Ok(squares_of_row),
             Some(square) => vec![letter(square)?],
-            None => return Err(refuse("a number at the end of a row repeats nothing")),
+            None => bail_parse!("a number at the end of a row repeats nothing"),
         };
-        let count = count.unwrap_or(1);
-        if squares_of_row.len() + repeated.len() * count > usize::from(u16::MAX) {
-            return Err(refuse(format!("a row has more than {} squares", u16::MAX)));
-        }
+        let (count, most) = (count.unwrap_or(1), usize::from(u16::MAX));
+        let has_room = squares_of_row.len() + repeated.len() * count <= most;
+        ensure_parse!(has_room, "a row has more than {most} squares");
         squares_of_row.extend(repeated.repeat(count));
     }
-    if depth == 0 { Ok(squares_of_row) } else { Err(refuse("a '(' in a row is never closed")) }
+    ensure_parse!(depth == 0, "a '(' in a row is never closed");
+    Ok(squares_of_row)
 }
 
 fn letter(letter: char) -> Result<u8, ParseError> {
@@ -226,10 +220,10 @@ fn letter(letter: char) -> Result<u8, ParseError> {
         '#' | '$' | '.' | '*' | '@' | '+' => Ok(letter as u8),
         '█' => Ok(b'#'),
         ' ' | '\u{a0}' | '\u{3000}' | '-' | '_' => Ok(b' '),
-        _ => Err(refuse(format!(
+        _ => bail_parse!(
             "'{letter}' is not a square: expected # (wall), @ (player), $ (box), . (goal), * (box on a goal), + (player on a goal) or \
              a space (floor)"
-        ))),
+        ),
     }
 }
 
@@ -241,10 +235,7 @@ fn reachable(letters: &[u8], width: usize, height: usize, player: usize) -> Resu
     while let Some(place) = stack.pop() {
         for step in STEPS {
             let Some(to) = beside(place, step, width, height) else {
-                return Err(refuse(format!(
-                    "the wall is open {}: a level is walled in on all sides",
-                    named(place, width)
-                )));
+                bail_parse!("the wall is open {}: a level is walled in on all sides", named(place, width));
             };
             if letters[to] != b'#' && !std::mem::replace(&mut seen[to], true) {
                 stack.push(to);
@@ -263,8 +254,4 @@ fn beside(place: usize, step: (isize, isize), width: usize, height: usize) -> Op
 
 fn named(place: usize, width: usize) -> String {
     format!("in row {}, column {}", place / width + 1, place % width + 1)
-}
-
-fn refuse(reason: impl Into<String>) -> ParseError {
-    ParseError(reason.into())
 }
