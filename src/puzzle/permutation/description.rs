@@ -3,7 +3,7 @@
 use super::geometry;
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
-use crate::puzzle::notation::{is_prime, plain, visible};
+use crate::puzzle::notation::{bail_parse, ensure_parse, is_prime, plain, visible};
 use crate::puzzle::{Geometry, Move, ParseError};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -65,43 +65,23 @@ impl Description {
         if let Some(key) = object.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(refuse(key, format!("'{key}' is unknown: expected {}", KEYS.join(", "))));
         }
-        let name = object.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
-        let name = name.ok_or_else(|| refuse("name", "\"name\" must be a text that is not empty".into()))?;
-        let name = plain(name);
-        if name.trim().is_empty() || name.contains(char::is_control) {
-            return Err(refuse(
-                "name",
-                format!("\"name\" is {:?}: expected letters that can be shown", visible(&name)),
-            ));
-        }
+        let name = name(object).map_err(|why| refuse("name", why))?;
         let (symbols, goal) = goal(object).map_err(|why| refuse("goal", why))?;
         let symmetric = match object.get("symmetric") {
             None => false,
             Some(Value::Bool(symmetric)) => *symmetric,
             Some(_) => return Err(refuse("symmetric", "\"symmetric\" must be true or false".into())),
         };
-        let moves = object.get("moves").and_then(Value::as_object).filter(|moves| !moves.is_empty());
-        let moves = moves.ok_or_else(|| refuse("moves", "\"moves\" must be an object of named permutations".into()))?;
-        let read = moves.iter().map(|(name, value)| {
-            let refuse = |why: String| refuse(name, format!("the move '{}' {why}", visible(name)));
-            let permutation = permutation(value, goal.len()).map_err(refuse)?;
-            let normal = normal_name(name).trim().to_owned();
-            if normal.is_empty() || normal.contains(|c: char| c.is_whitespace() || c.is_control()) {
-                let why = "cannot be typed: expected a name without spaces, commas and control characters";
-                return Err(refuse(why.into()));
-            }
-            if normal.chars().all(|c| c.is_ascii_digit()) {
-                return Err(refuse("looks like a symbol or a count: expected a name that is no number".into()));
-            }
-            Ok((name, normal, permutation))
-        });
+        let given = object.get("moves").and_then(Value::as_object).filter(|moves| !moves.is_empty());
+        let given = given.ok_or_else(|| refuse("moves", "\"moves\" must be an object of named permutations".into()))?;
         let mut moves: Vec<(String, Vec<u16>)> = Vec::new();
-        for read in read {
-            let (written, name, permutation) = read?;
-            if moves.iter().any(|(other, _)| *other == name) {
-                return Err(refuse(written, format!("the move '{name}' is there twice, in two spellings")));
+        for (written, value) in given {
+            let read = named_move(written, value, goal.len());
+            let read = read.map_err(|why| refuse(written, format!("the move '{}' {why}", visible(written))))?;
+            if moves.iter().any(|(other, _)| *other == read.0) {
+                return Err(refuse(written, format!("the move '{}' is there twice, in two spellings", read.0)));
             }
-            moves.push((name, permutation));
+            moves.push(read);
         }
         if symmetric {
             derive_inverses(&mut moves).map_err(|why| refuse("symmetric", why))?;
@@ -109,36 +89,30 @@ impl Description {
         if moves.len() > 255 {
             return Err(refuse("moves", format!("{} moves are too many: expected at most 255", moves.len())));
         }
-        let inverses = moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect();
         let geometry = geometry::read(object, goal.len(), &moves, refuse)?;
-        Ok(Description {
-            name,
-            text: text.to_owned(),
-            free_symbols: None,
-            symbols,
-            goal,
-            moves,
-            inverses,
-            geometry,
-            cube: None,
-            renames_moves: false,
-        })
+        Ok(Description { text: text.to_owned(), geometry, ..Description::new(name, symbols, goal, moves) })
     }
 
     /// A cube of any size.
     pub fn of_cube(cube: CubeN) -> Description {
         let (symbols, is_free): (Vec<String>, Vec<bool>) = cube.symbol_names().into_iter().unzip();
-        let moves = cube.permutations();
+        let puzzle = Description::new(cube.name(), symbols, cube.symbols(&cube.goal()), cube.permutations());
+        let free_symbols = is_free.contains(&true).then_some(is_free);
+        Description { free_symbols, cube: Some(Arc::new(cube)), ..puzzle }
+    }
+
+    /// A puzzle without a file and without a shape.
+    fn new(name: String, symbols: Vec<String>, goal: Vec<u8>, moves: Vec<(String, Vec<u16>)>) -> Description {
         Description {
-            name: cube.name(),
+            name,
             text: String::new(),
             symbols,
-            goal: cube.symbols(&cube.goal()),
-            free_symbols: is_free.contains(&true).then_some(is_free),
+            goal,
             inverses: moves.iter().map(|(_, p)| find_move(&moves, &inverted(p))).collect(),
             moves,
             geometry: None,
-            cube: Some(Arc::new(cube)),
+            cube: None,
+            free_symbols: None,
             renames_moves: false,
         }
     }
@@ -224,11 +198,8 @@ fn derive_inverses(moves: &mut Vec<(String, Vec<u16>)>) -> Result<(), String> {
         let inverse = inverted(permutation);
         if find_move(&given, &inverse).is_none() && find_move(moves, &inverse).is_none() {
             let back = format!("{name}'");
-            if given.iter().any(|(other, _)| *other == back) {
-                return Err(format!(
-                    "the inverse of '{name}' would be named '{back}', as another move is: rename that"
-                ));
-            }
+            let is_new = given.iter().all(|(other, _)| *other != back);
+            ensure_parse!(is_new, "the inverse of '{name}' would be named '{back}', as another move is: rename that");
             moves.push((back, inverse));
         }
     }
@@ -249,6 +220,14 @@ pub(super) fn normal_name(text: &str) -> String {
     normal
 }
 
+fn name(object: &Map<String, Value>) -> Result<String, String> {
+    let name = object.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
+    let name = plain(name.ok_or("\"name\" must be a text that is not empty")?);
+    let is_shown = !name.trim().is_empty() && !name.contains(char::is_control);
+    ensure_parse!(is_shown, "\"name\" is {:?}: expected letters that can be shown", visible(&name));
+    Ok(name)
+}
+
 /// The symbols in the order of their first appearance, and the goal as their indices.
 fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
     let written: Vec<String> = match object.get("goal") {
@@ -258,45 +237,48 @@ fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
             let numbers: Option<Vec<String>> = numbers.iter().map(number).collect();
             numbers.ok_or("\"goal\" holds something else than integers from 0 to 255")?
         }
-        _ => return Err("\"goal\" must be a text or an array of small integers".into()),
+        _ => bail_parse!("\"goal\" must be a text or an array of small integers"),
     };
-    if !(2..=MAX_POSITIONS).contains(&written.len()) {
-        return Err(format!("\"goal\" has {} positions: expected 2 to {MAX_POSITIONS}", written.len()));
-    }
+    let count = written.len();
+    ensure_parse!(
+        (2..=MAX_POSITIONS).contains(&count),
+        "\"goal\" has {count} positions: expected 2 to {MAX_POSITIONS}"
+    );
     if let Some(space) = written.iter().find(|symbol| symbol.trim().is_empty() || symbol.contains(char::is_control)) {
-        return Err(format!(
-            "\"goal\" holds the symbol {:?}: a space or a control character cannot be one",
-            visible(space)
-        ));
+        let space = visible(space);
+        bail_parse!("\"goal\" holds the symbol {space:?}: a space or a control character cannot be one");
     }
     let mut symbols: Vec<String> = Vec::new();
-    let mut goal = Vec::with_capacity(written.len());
+    let mut goal = Vec::with_capacity(count);
     for symbol in written {
         let known = symbols.iter().position(|other| *other == symbol);
         goal.push(known.unwrap_or(symbols.len()) as u8);
         symbols.extend(known.is_none().then_some(symbol));
     }
-    if symbols.len() > 256 {
-        return Err(format!("\"goal\" has {} different symbols: expected at most 256", symbols.len()));
-    }
+    let count = symbols.len();
+    ensure_parse!(count <= 256, "\"goal\" has {count} different symbols: expected at most 256");
     Ok((symbols, goal))
 }
 
-fn permutation(value: &Value, positions: usize) -> Result<Vec<u16>, String> {
+/// The normal form of a move's name, and its permutation.
+fn named_move(name: &str, value: &Value, positions: usize) -> Result<(String, Vec<u16>), String> {
     let numbers = value.as_array().ok_or("is not an array of positions")?;
-    if numbers.len() != positions {
-        return Err(format!("has {} positions, and the goal has {positions}", numbers.len()));
-    }
+    let count = numbers.len();
+    ensure_parse!(count == positions, "has {count} positions, and the goal has {positions}");
     let mut seen = vec![false; positions];
     let mut permutation = Vec::with_capacity(positions);
     for number in numbers {
         let place = position(number, positions)?;
-        if std::mem::replace(&mut seen[place], true) {
-            return Err(format!("is no permutation: position {place} is there twice"));
-        }
+        let is_new = !std::mem::replace(&mut seen[place], true);
+        ensure_parse!(is_new, "is no permutation: position {place} is there twice");
         permutation.push(place as u16);
     }
-    Ok(permutation)
+    let name = normal_name(name).trim().to_owned();
+    let is_typed = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
+    ensure_parse!(is_typed, "cannot be typed: expected a name without spaces, commas and control characters");
+    let is_number = name.chars().all(|c| c.is_ascii_digit());
+    ensure_parse!(!is_number, "looks like a symbol or a count: expected a name that is no number");
+    Ok((name, permutation))
 }
 
 /// Reads a position.

@@ -1,6 +1,7 @@
 //! The shape of a puzzle: the keys `faces` and `geometry` of its file.
 
 use super::description::position;
+use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::{Face, Geometry, GeometryMove, ParseError};
 use serde_json::{Map, Value};
 
@@ -39,50 +40,46 @@ fn faces(value: &Value, positions: usize) -> Result<Vec<Face>, String> {
         for number in list {
             let place = position(number, positions).map_err(|why| format!("the face '{name}' {why}"))?;
             if let Some(other) = on[place].replace(name) {
-                return Err(format!("position {place} is on '{other}' and on '{name}'"));
+                bail_parse!("position {place} is on '{other}' and on '{name}'");
             }
             face.positions.push(place as u16);
         }
         faces.push(face);
     }
     match on.iter().position(Option::is_none) {
-        Some(place) => Err(format!("position {place} is on no face")),
+        Some(place) => bail_parse!("position {place} is on no face"),
         None => Ok(faces),
     }
 }
 
 fn polygons(value: &Value, positions: usize) -> Result<Vec<Vec<Vec<f64>>>, String> {
     let list = value.as_array().ok_or("\"geometry\" must be an array: for each position, its corners")?;
-    if list.len() != positions {
-        return Err(format!("\"geometry\" has {} polygons, and the goal has {positions} positions", list.len()));
-    }
+    let count = list.len();
+    ensure_parse!(count == positions, "\"geometry\" has {count} polygons, and the goal has {positions} positions");
     let mut coordinates = None;
-    let mut polygons = Vec::with_capacity(positions);
-    for (place, value) in list.iter().enumerate() {
-        let refuse = |why: String| format!("the polygon of position {place} {why}");
-        let corners = value.as_array().filter(|corners| (3..=MAX_CORNERS).contains(&corners.len()));
-        let corners = corners.ok_or_else(|| refuse(format!("must be an array of 3 to {MAX_CORNERS} points")))?;
-        let mut polygon = Vec::with_capacity(corners.len());
-        for corner in corners {
-            let point = corner.as_array().and_then(|numbers| {
-                let numbers: Option<Vec<f64>> = numbers.iter().map(Value::as_f64).collect();
-                numbers.filter(|numbers| (2..=3).contains(&numbers.len()))
-            });
-            let point = point.ok_or_else(|| refuse(format!("holds {corner}: expected [x, y] or [x, y, z]")))?;
-            if point.iter().any(|number| !(-MAX_COORDINATE..=MAX_COORDINATE).contains(number)) {
-                return Err(refuse(format!("holds {corner}: expected coordinates up to {MAX_COORDINATE:e}")));
-            }
-            if *coordinates.get_or_insert(point.len()) != point.len() {
-                return Err(refuse("mixes points of two and of three coordinates".into()));
-            }
-            polygon.push(point);
-        }
-        if polygon.iter().all(|point| *point == polygon[0]) {
-            return Err(refuse("is a single point".into()));
-        }
-        polygons.push(polygon);
+    let read = |(place, value)| {
+        polygon(value, &mut coordinates).map_err(|why| format!("the polygon of position {place} {why}"))
+    };
+    list.iter().enumerate().map(read).collect()
+}
+
+/// Reads a polygon, whose points have as many coordinates as those of the other polygons.
+fn polygon(value: &Value, coordinates: &mut Option<usize>) -> Result<Vec<Vec<f64>>, String> {
+    let corners = value.as_array().filter(|corners| (3..=MAX_CORNERS).contains(&corners.len()));
+    let corners = corners.ok_or_else(|| format!("must be an array of 3 to {MAX_CORNERS} points"))?;
+    let mut polygon: Vec<Vec<f64>> = Vec::with_capacity(corners.len());
+    for corner in corners {
+        let point = corner.as_array().and_then(|numbers| numbers.iter().map(Value::as_f64).collect());
+        let point = point.filter(|point: &Vec<f64>| (2..=3).contains(&point.len()));
+        let point = point.ok_or_else(|| format!("holds {corner}: expected [x, y] or [x, y, z]"))?;
+        let is_near = point.iter().all(|number| number.abs() <= MAX_COORDINATE);
+        ensure_parse!(is_near, "holds {corner}: expected coordinates up to {MAX_COORDINATE:e}");
+        let is_alike = *coordinates.get_or_insert(point.len()) == point.len();
+        ensure_parse!(is_alike, "mixes points of two and of three coordinates");
+        polygon.push(point);
     }
-    Ok(polygons)
+    ensure_parse!(polygon.iter().any(|point| *point != polygon[0]), "is a single point");
+    Ok(polygon)
 }
 
 #[cfg(test)]
