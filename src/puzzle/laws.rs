@@ -13,16 +13,17 @@ use std::collections::{HashMap, HashSet};
 /// On the first broken law, with the place.
 pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
     check_from(puzzle, &puzzle.goals(), expected);
-    by_depth(puzzle, puzzle.goals(), expected.len() - 1, |state| {
+    let layers = layers(puzzle, puzzle.goals(), expected.len() - 1);
+    for state in layers.iter().flatten() {
         for (action, next) in puzzle.children(state) {
             let inverse = puzzle.inverse(action);
             assert_eq!(puzzle.apply(&next, inverse), Some(*state), "move {action} is not undone");
             let cost = puzzle.move_cost(state, action);
             assert!(cost >= 1 && puzzle.move_cost(&next, inverse) == cost, "move {action} costs {cost}");
         }
-    });
+    }
     assert!(puzzle.goals().iter().all(|goal| puzzle.is_goal(goal)), "every goal counts as solved");
-    check_symmetries(puzzle, expected.len() - 1);
+    check_symmetries(puzzle, &layers);
     check_same(puzzle);
     check_walk(puzzle);
 }
@@ -79,19 +80,16 @@ fn check_same<P: Reversible>(puzzle: &P) {
     }
 }
 
-fn check_symmetries<P: Reversible>(puzzle: &P, depth: usize) {
+fn check_symmetries<P: Reversible>(puzzle: &P, layers: &[Vec<P::State>]) {
     /// The most states of a layer whose images are checked: images are slow.
     const STATES_A_LAYER: usize = 5;
-    let mut states = Vec::new();
-    let counts = by_depth(puzzle, puzzle.goals(), depth, |state| states.push(*state));
-    let depths = counts.iter().enumerate().flat_map(|(depth, &count)| (0..count).map(move |i| (depth, i)));
-    let depths: HashMap<P::State, (usize, usize)> = states.iter().copied().zip(depths).collect();
-    for (state, &(depth, place_in_layer)) in &depths {
+    let depths = layers.iter().enumerate().flat_map(|(depth, layer)| layer.iter().map(move |state| (*state, depth)));
+    let depths: HashMap<P::State, usize> = depths.collect();
+    for (state, depth) in &depths {
         let parity = puzzle.length_parity(state);
         assert!(parity.is_none_or(|parity| parity as usize == depth % 2), "{state:?} is {depth} moves from a goal");
-        if place_in_layer >= STATES_A_LAYER {
-            continue;
-        }
+    }
+    for state in layers.iter().flat_map(|layer| layer.iter().take(STATES_A_LAYER)) {
         let images: Vec<_> = puzzle.symmetric_images(state).collect();
         assert!(images.is_empty() || images[0].start == *state, "the first image of {state:?} is another");
         let child_images =
@@ -99,8 +97,8 @@ fn check_symmetries<P: Reversible>(puzzle: &P, depth: usize) {
         let children: Vec<_> = (0..puzzle.move_count() as Move).map(child_images).collect();
         for (i, image) in images.iter().enumerate() {
             assert_eq!(image.moves.len(), puzzle.move_count(), "every move of an image of {state:?} has an original");
-            let image_depth = depths.get(&image.start).map(|(depth, _)| *depth);
-            assert_eq!(image_depth, Some(depth), "{:?} as an image of {state:?}", image.start);
+            let (own, of_image) = (depths.get(state), depths.get(&image.start));
+            assert_eq!(of_image, own, "{:?} as an image of {state:?}", image.start);
             for (move_of_image, &action) in image.moves.iter().enumerate().filter(|_| !image.inverted) {
                 let child = children[usize::from(action)].as_ref().map(|images| images[i].start);
                 let child_of_image = puzzle.apply(&image.start, move_of_image as Move);
@@ -117,7 +115,8 @@ fn check_symmetries<P: Reversible>(puzzle: &P, depth: usize) {
 pub fn check_from<P: Puzzle>(puzzle: &P, starts: &[P::State], expected: &[usize]) {
     let encoding = puzzle.encoding();
     let mut rows: HashMap<Vec<u8>, P::State> = HashMap::new();
-    let counts = by_depth(puzzle, starts.to_vec(), expected.len().saturating_sub(1), |state| {
+    let layers = layers(puzzle, starts.to_vec(), expected.len().saturating_sub(1));
+    for state in layers.iter().flatten() {
         let text = puzzle.format(state);
         assert_eq!(puzzle.parse(&text).as_ref(), Ok(state), "parse does not undo format: {text}");
         assert_eq!(puzzle.check_encodes(state), Ok(()), "{text}");
@@ -127,7 +126,8 @@ pub fn check_from<P: Puzzle>(puzzle: &P, starts: &[P::State], expected: &[usize]
         if let Some(other) = rows.insert(row, *state) {
             panic!("{other:?} and {state:?} have the same row");
         }
-    });
+    }
+    let counts: Vec<usize> = layers.iter().map(Vec::len).collect();
     assert_eq!(counts, expected, "states by depth of {}", puzzle.name());
     for action in 0..puzzle.move_count() as Move {
         let name = puzzle.move_name(action);
@@ -137,28 +137,17 @@ pub fn check_from<P: Puzzle>(puzzle: &P, starts: &[P::State], expected: &[usize]
 
 /// Counts states by their distance from the goals, up to a depth.
 pub fn states_by_depth<P: Reversible>(puzzle: &P, depth: usize) -> Vec<usize> {
-    by_depth(puzzle, puzzle.goals(), depth, |_| {})
+    layers(puzzle, puzzle.goals(), depth).iter().map(Vec::len).collect()
 }
 
-fn by_depth<P: Puzzle>(
-    puzzle: &P,
-    mut layer: Vec<P::State>,
-    depth: usize,
-    mut each: impl FnMut(&P::State),
-) -> Vec<usize> {
-    let mut seen: HashSet<P::State> = layer.iter().copied().collect();
-    let mut counts = Vec::new();
-    for level in 0..=depth {
-        layer.iter().for_each(&mut each);
-        counts.push(layer.len());
-        if level == depth {
-            break;
-        }
-        let mut next = Vec::new();
-        for state in &layer {
-            next.extend(puzzle.children(state).map(|(_, child)| child).filter(|child| seen.insert(*child)));
-        }
-        layer = next;
+/// The states by their distance from the starts, up to a depth.
+fn layers<P: Puzzle>(puzzle: &P, starts: Vec<P::State>, depth: usize) -> Vec<Vec<P::State>> {
+    let mut seen: HashSet<P::State> = starts.iter().copied().collect();
+    let mut layers = vec![starts];
+    for before in 0..depth {
+        let children = layers[before].iter().flat_map(|state| puzzle.children(state));
+        let next = children.map(|(_, child)| child).filter(|child| seen.insert(*child)).collect();
+        layers.push(next);
     }
-    counts
+    layers
 }
