@@ -334,27 +334,21 @@ impl CubeN {
         let goal = self.goal();
         let check = |colours: &[u8]| {
             for kind in &self.kinds {
-                let pieces = |colours: &[u8]| {
-                    let mut pieces: Vec<_> = kind.iter().map(|stickers| moved(colours, stickers)).collect();
-                    pieces.sort_unstable();
-                    pieces
-                };
+                let pieces = |colours: &[u8]| kind.iter().map(|stickers| moved(colours, stickers)).collect::<Vec<_>>();
                 let (found, expected) = (pieces(colours), pieces(&goal));
                 let count = |all: &[Vec<u8>], piece: &Vec<u8>| all.iter().filter(|other| *other == piece).count();
-                if let Some(wrong) = found.iter().find(|piece| count(&found, piece) > count(&expected, piece)) {
+                let wrong = found.iter().filter(|piece| count(&found, piece) > count(&expected, piece));
+                if let Some(wrong) = wrong.min() {
                     let name = ["centre", "edge", "corner"][wrong.len() - 1];
                     let letters: String = wrong.iter().map(|&colour| FACES[usize::from(colour)]).collect();
-                    return Err(match count(&expected, wrong) {
-                        0 => format!("the {name} {letters} is no real piece"),
-                        _ => format!("the {name} {letters} is there too often"),
-                    });
+                    let why = if expected.contains(wrong) { "there too often" } else { "no real piece" };
+                    return Err(format!("the {name} {letters} is {why}"));
                 }
             }
             Ok(())
         };
         if let Some(colours) = self.contest_facelets(text) {
-            let why = |why| ParseError(format!("no cube looks like this: {why}"));
-            return Some(check(&colours).map(|()| (colours, None)).map_err(why));
+            return Some(check(&colours).map(|()| (colours, None)).map_err(facelets::impossible));
         }
         facelets::read_colours(text, self.size, self.is_still(), check)
     }

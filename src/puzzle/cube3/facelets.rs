@@ -1,6 +1,7 @@
 //! Reads a cube from its facelets, and explains why an impossible cube is impossible.
 
 use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
+use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::{ParseError, rules::is_odd};
 use sheet::Sheet;
 
@@ -49,11 +50,7 @@ pub(super) fn read(text: &str) -> Option<Result<(CubeState, Option<String>), Par
 /// # Errors
 /// If the facelets are no cube.
 pub(in crate::puzzle) fn read_corners(text: &str) -> Option<Result<u64, ParseError>> {
-    let corners = |facelets: &[char]| {
-        let corners = Facelets::of_small(facelets)?.corners()?;
-        check_twists(&corners)?;
-        Ok(CubeState::pack(corners, [0; 12]).corners)
-    };
+    let corners = |facelets: &[char]| Ok(CubeState::pack(Facelets::of_small(facelets)?.1, [0; 12]).corners);
     Some(Sheet::read(text, 2)?.and_then(|sheet| sheet.cube(corners)).map(|(corners, _)| corners))
 }
 
@@ -75,39 +72,29 @@ pub(in crate::puzzle) fn read_colours(
 ) -> Option<Result<ReadColours, ParseError>> {
     let colours = |facelets: &[char]| {
         let at = |face: usize, row: usize, column: usize| facelets[size * (size * face + row) + column];
-        let corners: Vec<char> = (0..24).map(|i| at(i / 4, i % 4 / 2 * (size - 1), i % 2 * (size - 1))).collect();
-        let has_centres = size % 2 == 1;
-        let mut letters = if has_centres { FACES } else { colours_of_small(&corners)? };
-        let whole: Vec<char> = (0..54)
-            .map(|i| match [i / 3 % 3, i % 3] {
-                [row, column] if has_centres => at(i / 9, row * (size - 1) / 2, column * (size - 1) / 2),
-                [0 | 2, 0 | 2] => corners[small(i)],
-                _ => letters[i / 9],
-            })
-            .collect();
-        let reduced = Facelets::new(&whole)?;
-        if has_centres {
+        let reduced = if size % 2 == 1 {
+            let line = |line: usize| line * (size - 1) / 2;
+            let whole: Vec<char> = (0..54).map(|i| at(i / 9, line(i / 3 % 3), line(i % 3))).collect();
+            let reduced = Facelets::new(&whole)?;
             reduced.state()?;
-            letters = reduced.letters;
+            reduced
         } else {
-            check_twists(&reduced.corners()?)?;
-        }
+            let corners: Vec<char> = (0..24).map(|i| at(i / 4, i % 4 / 2 * (size - 1), i % 2 * (size - 1))).collect();
+            Facelets::of_small(&corners)?.0
+        };
         let named = |letters: [char; 6]| {
-            let colour = |letter: &char| {
-                let face = letters.iter().position(|other| other == letter).map(|face| face as u8);
-                face.ok_or_else(|| format!("a facelet is {letter}: expected {}", String::from_iter(letters)))
-            };
-            let colours = facelets.iter().map(colour).collect::<Result<Vec<u8>, _>>()?;
+            let other = |letter| format!("a facelet is {letter}: expected {}", String::from_iter(letters));
+            let colours = faces_of(facelets, letters).map_err(other)?;
             check(&colours).map(|()| colours)
         };
         let colours = named(FACES);
-        if still { colours } else { colours.or_else(|_| named(letters)) }.map_err(impossible)
+        if still { colours } else { colours.or_else(|_| named(reduced.letters)) }
     };
     Some(Sheet::read(text, size)?.and_then(|sheet| sheet.cube(colours)))
 }
 
 /// The facelets of a cube.
-pub(super) struct Facelets {
+struct Facelets {
     /// The colour of each facelet, as the face whose centre has it.
     colours: Vec<u8>,
     /// The letters of the centres.
@@ -115,59 +102,57 @@ pub(super) struct Facelets {
 }
 
 impl Facelets {
-    /// The corners of a 3×3×3 from the 24 letters of a 2×2×2. The corner at DBL is home and names the colours of three faces.
+    /// A 3×3×3 with the corners of a 2×2×2 from its 24 letters, and these corners. The corner at DBL is home and names the
+    /// colours of three faces.
     ///
     /// # Errors
-    /// If two colours of that corner are the same.
-    fn of_small(letters: &[char]) -> Result<Facelets, ParseError> {
+    /// If two colours of that corner are the same, or no turns lead to these corners.
+    fn of_small(letters: &[char]) -> Result<(Facelets, [u8; 8]), String> {
         let colours = colours_of_small(letters)?;
         let mut whole: Vec<char> = (0..54).map(|facelet| colours[facelet / 9]).collect();
         for facelet in CORNER_FACELETS.into_iter().flatten() {
             whole[facelet] = letters[small(facelet)];
         }
-        Facelets::new(&whole)
+        let facelets = Facelets::new(&whole)?;
+        let corners = facelets.corners()?;
+        check_twists(&corners)?;
+        Ok((facelets, corners))
     }
 
     /// The facelets of 54 letters, each letter any number of times.
     ///
     /// # Errors
     /// If the centres do not name six colours, or a letter is on no centre.
-    fn new(facelets: &[char]) -> Result<Facelets, ParseError> {
+    fn new(facelets: &[char]) -> Result<Facelets, String> {
         let letters: [char; 6] = std::array::from_fn(|face| facelets[9 * face + 4]);
         for (face, letter) in letters.iter().enumerate() {
             if let Some(other) = letters[..face].iter().position(|earlier| earlier == letter) {
-                return Err(impossible(format!(
-                    "the centres of the faces {} and {} are both {letter}",
-                    FACES[other], FACES[face]
-                )));
+                bail_parse!("the centres of the faces {} and {} are both {letter}", FACES[other], FACES[face]);
             }
         }
-        let face_of = |letter: &char| {
-            let face = letters.iter().position(|centre| centre == letter);
-            face.map(|face| face as u8).ok_or_else(|| {
-                let centres: String = letters.iter().collect();
-                impossible(format!("a facelet is {letter}, and no centre is; the centres are {centres}"))
-            })
-        };
-        let colours = facelets.iter().map(face_of).collect::<Result<Vec<u8>, _>>()?;
-        Ok(Facelets { colours, letters })
+        let centres = String::from_iter(letters);
+        let other = |letter| format!("a facelet is {letter}, and no centre is; the centres are {centres}");
+        Ok(Facelets { colours: faces_of(facelets, letters).map_err(other)?, letters })
     }
 
     /// The cube with these facelets.
-    pub(super) fn state(&self) -> Result<CubeState, ParseError> {
-        let (corners, edges) = (self.corners()?, self.edges()?);
-        check_laws(&corners, &edges)?;
+    ///
+    /// # Errors
+    /// If turns cannot reach it: twists add up to 0 mod 3, flips to 0 mod 2, and the parities agree.
+    fn state(&self) -> Result<CubeState, String> {
+        let corners = self.corners()?;
+        let edges = self.pieces("edge", &EDGE_FACELETS, &EDGE_COLOURS, 16, &EDGE_NAMES)?;
+        check_twists(&corners)?;
+        let flips: u8 = edges.iter().map(|edge| edge / 16).sum();
+        ensure_parse!(flips.is_multiple_of(2), "an edge is flipped in its place");
+        let is_even = is_odd(&corners.map(|corner| corner % 8)) == is_odd(&edges.map(|edge| edge % 16));
+        ensure_parse!(is_even, "the permutation is odd: two pieces are swapped");
         Ok(CubeState::pack(corners, edges))
     }
 
     /// The piece at each corner place, with its twist.
-    fn corners(&self) -> Result<[u8; 8], ParseError> {
+    fn corners(&self) -> Result<[u8; 8], String> {
         self.pieces("corner", &CORNER_FACELETS, &CORNER_COLOURS, 8, &CORNER_NAMES)
-    }
-
-    /// The piece at each edge place, with its flip.
-    fn edges(&self) -> Result<[u8; 12], ParseError> {
-        self.pieces("edge", &EDGE_FACELETS, &EDGE_COLOURS, 16, &EDGE_NAMES)
     }
 
     /// The piece at each place, with `orientation` added for each turn.
@@ -178,7 +163,7 @@ impl Facelets {
         colours: &[[u8; N]; 32],
         orientation: usize,
         names: &[&str; PIECES],
-    ) -> Result<[u8; PIECES], ParseError> {
+    ) -> Result<[u8; PIECES], String> {
         let mut found = [0; PIECES];
         for place in 0..PIECES {
             let seen = facelets[place].map(|facelet| self.colours[facelet]);
@@ -192,18 +177,24 @@ impl Facelets {
         for (place, piece) in pieces.iter().enumerate() {
             if let Some(first) = pieces[..place].iter().position(|earlier| earlier == piece) {
                 let (piece, first, second) = (names[*piece], names[first], names[place]);
-                return Err(impossible(format!("the {kind} {piece} is there twice, at {first} and at {second}")));
+                bail_parse!("the {kind} {piece} is there twice, at {first} and at {second}");
             }
         }
         Ok(found)
     }
 
-    fn no_such_piece(&self, kind: &str, place: &str, seen: &[u8]) -> ParseError {
+    fn no_such_piece(&self, kind: &str, place: &str, seen: &[u8]) -> String {
         let letters: String = seen.iter().map(|&colour| self.letters[usize::from(colour)]).collect();
         let is_mirrored = matches!(*seen, [a, b, c] if CORNER_COLOURS[..24].contains(&[a, c, b]));
         let why = if is_mirrored { "the mirror image of a real one" } else { "and there is no such piece" };
-        impossible(format!("the {kind} at {place} reads {letters}, {why}"))
+        format!("the {kind} at {place} reads {letters}, {why}")
     }
+}
+
+/// The index of each letter among six, or the letter that is none of them.
+fn faces_of(facelets: &[char], letters: [char; 6]) -> Result<Vec<u8>, char> {
+    let index = |letter: &char| letters.iter().position(|other| other == letter);
+    facelets.iter().map(|letter| index(letter).map(|face| face as u8).ok_or(*letter)).collect()
 }
 
 /// The index of a corner's facelet among the 24 of a 2×2×2.
@@ -214,19 +205,17 @@ fn small(facelet: usize) -> usize {
 
 /// The colour of each face of a 2×2×2 with six colours of four facelets each. The corner at DBL has the colours of three
 /// faces. The colour opposite to one of them meets it at no corner, or, if a facelet is wrong, at the fewest.
-fn colours_of_small(letters: &[char]) -> Result<[char; 6], ParseError> {
+fn colours_of_small(letters: &[char]) -> Result<[char; 6], String> {
     let corners = CORNER_FACELETS.map(|facelets| facelets.map(|facelet| letters[small(facelet)]));
     let home = corners[DBL];
     if home[0] == home[1] || home[1] == home[2] || home[2] == home[0] {
-        let (name, seen) = (CORNER_NAMES[DBL], home.iter().collect::<String>());
-        return Err(impossible(format!("the corner at {name} reads {seen}, and there is no such piece")));
+        let (name, seen) = (CORNER_NAMES[DBL], String::from_iter(home));
+        bail_parse!("the corner at {name} reads {seen}, and there is no such piece");
     }
     let mut others: Vec<char> = letters.iter().copied().filter(|letter| !home.contains(letter)).collect();
     others.sort_unstable();
     others.dedup();
-    if others.len() != 3 {
-        return Err(impossible("the corners have no six colours".into()));
-    }
+    ensure_parse!(others.len() == 3, "the corners have no six colours");
     let mut colours = [' '; 6];
     for (letter, facelet) in home.into_iter().zip(CORNER_FACELETS[DBL]) {
         let meetings =
@@ -237,25 +226,15 @@ fn colours_of_small(letters: &[char]) -> Result<[char; 6], ParseError> {
     Ok(colours)
 }
 
-fn impossible(why: String) -> ParseError {
-    ParseError(format!("no cube looks like this: {why}"))
-}
-
-/// The three laws of cubes that turns can reach: twists add up to 0 mod 3, flips to 0 mod 2, and the parities agree.
-fn check_laws(corners: &[u8; 8], edges: &[u8; 12]) -> Result<(), ParseError> {
-    check_twists(corners)?;
-    if edges.iter().map(|edge| edge / 16).sum::<u8>() % 2 != 0 {
-        return Err(impossible("an edge is flipped in its place".into()));
-    }
-    if is_odd(&corners.map(|corner| corner % 8)) != is_odd(&edges.map(|edge| edge % 16)) {
-        return Err(impossible("the permutation is odd: two pieces are swapped".into()));
-    }
+fn check_twists(corners: &[u8; 8]) -> Result<(), String> {
+    let twists: u8 = corners.iter().map(|corner| corner / 8).sum();
+    ensure_parse!(twists.is_multiple_of(3), "a corner is twisted in its place");
     Ok(())
 }
 
-fn check_twists(corners: &[u8; 8]) -> Result<(), ParseError> {
-    let twists: u8 = corners.iter().map(|corner| corner / 8).sum();
-    if twists.is_multiple_of(3) { Ok(()) } else { Err(impossible("a corner is twisted in its place".into())) }
+/// Says that facelets are no cube, and why.
+pub(in crate::puzzle) fn impossible(why: String) -> ParseError {
+    ParseError(format!("no cube looks like this: {why}"))
 }
 
 #[cfg(test)]

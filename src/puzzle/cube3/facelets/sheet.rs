@@ -3,7 +3,7 @@
 use super::impossible;
 use crate::puzzle::cube3::FACES;
 use crate::puzzle::cube3::notation::{inside, is_space};
-use crate::puzzle::notation::{is_prime, is_separator};
+use crate::puzzle::notation::{bail_parse, ensure_parse, is_prime, is_separator};
 use crate::puzzle::{Block, ParseError};
 
 /// A text of at least this many facelets of a 3×3×3, and nothing else, is meant as facelets: a scramble of 40 turns has
@@ -41,31 +41,27 @@ impl Sheet {
     pub(super) fn read(text: &str, size: usize) -> Option<Result<Sheet, ParseError>> {
         let text = inside(text);
         let (labels, parts) = labelled(&text);
-        let facelets: Vec<char> = parts.chars().filter(|&c| !is_filler(c)).map(facelet).collect::<Option<_>>()?;
-        let has = |kind: fn(&char) -> bool| facelets.iter().any(kind);
-        let has_primes = has_primes(&text);
-        let least = (MIN_FACELETS * size * size).div_ceil(9);
-        let is_mixed = has(char::is_ascii_digit) && !facelets.iter().all(char::is_ascii_digit);
-        if facelets.len() < least || has_primes || is_mixed || has_written_i(&facelets) {
+        let facelets = facelets_of(&parts)?;
+        let each = size * size;
+        let is_short = facelets.len() < (MIN_FACELETS * each).div_ceil(9);
+        if is_short || has_primes(&text) || has_written_i(&facelets) {
             return None;
         }
         let distinct = |letters: &[char]| letters.iter().collect::<std::collections::HashSet<_>>().len();
         let upper: Vec<char> = facelets.iter().map(char::to_ascii_uppercase).collect();
         // Two colours may differ in case alone.
         let facelets = if distinct(&facelets) == 6 && distinct(&upper) < 6 { facelets } else { upper };
-        let rows = |separated: &dyn Fn(char) -> bool| {
-            let counts = parts.split(separated).map(|part| part.chars().filter(|&c| !is_filler(c)).count());
-            counts.filter(|&count| count > 0).collect::<Vec<_>>()
+        let is_net = |separator: fn(char) -> bool| {
+            let counts = parts.split(separator).map(|part| part.chars().filter(|&c| !is_filler(c)).count());
+            let rows: Vec<usize> = counts.filter(|&count| count > 0).collect();
+            let wide = [vec![each], vec![4 * size; size], vec![each]].concat();
+            // The faces of a 4×4×4, one a line, have as many facelets as the rows of a wide net.
+            rows == net_rows(size) || rows == wide && wide != [each; 6]
         };
-        let wide = [vec![size * size], vec![4 * size; size], vec![size * size]].concat();
-        let each = size * size;
-        // The faces of a 4×4×4, one a line, have as many facelets as the rows of a wide net.
-        let is_net = [rows(&|c| c == '\n'), rows(&char::is_whitespace)]
-            .iter()
-            .any(|rows| *rows == net_rows(size) || *rows == wide && wide != [each; 6]);
-        let sheet = match (is_net && labels.is_none(), labels) {
-            (true, _) => Sheet { facelets: from_net(&facelets, size), each, order: Some(ORDERS[0]) },
-            (false, order) => Sheet { facelets, each, order },
+        let sheet = if labels.is_none() && (is_net(|c| c == '\n') || is_net(char::is_whitespace)) {
+            Sheet { facelets: from_net(&facelets, size), each, order: Some(ORDERS[0]) }
+        } else {
+            Sheet { facelets, each, order: labels }
         };
         let cube = if size == 3 { "a cube".into() } else { format!("a {size}×{size}×{size}") };
         Some(check_counts(&sheet.facelets, &cube, each).map(|()| sheet))
@@ -82,18 +78,16 @@ impl Sheet {
         if self.each != 9 {
             return None;
         }
-        let mut order = [0; 6];
-        for (face, place) in order.iter_mut().enumerate() {
-            *place = FACES.iter().position(|&letter| letter == self.facelets[self.each * face + self.each / 2])?;
-        }
-        (0..6).all(|face| order.contains(&face)).then_some(order)
+        let centres = self.facelets.chunks(self.each).map(|face| face[self.each / 2]);
+        order_of(centres.map(|centre| FACES.iter().position(|&letter| letter == centre)))
     }
 
     /// The cube in the one order of faces that is certain, and that order if it is not U R F D L B.
     pub(super) fn cube<C: PartialEq>(
         &self,
-        make: impl Fn(&[char]) -> Result<C, ParseError>,
+        make: impl Fn(&[char]) -> Result<C, String>,
     ) -> Result<(C, Option<String>), ParseError> {
+        let make = |facelets: &[char]| make(facelets).map_err(impossible);
         let usual = ORDERS[0];
         let said =
             |order: &[usize; 6]| (*order != usual).then(|| format!("the faces in the order {}", in_words(order)));
@@ -108,11 +102,11 @@ impl Sheet {
         let by_centres = self.order_of_centres().filter(|order| *order != usual);
         let in_their_order = by_centres.map(|order| (order, make(&self.reordered(&order))));
         match (as_usual, in_their_order) {
-            (Ok(cube), Some((order, Ok(other)))) if cube != other => Err(ParseError(format!(
+            (Ok(cube), Some((order, Ok(other)))) if cube != other => bail_parse!(
                 "these facelets are one cube in the order U R F D L B, held another way, and another cube in the order {} that the \
                  centres name: write the faces in the order U R F D L B",
                 in_words(&order)
-            ))),
+            ),
             (Ok(cube), _) => Ok((cube, None)),
             (Err(_), Some((order, Ok(cube)))) => Ok((cube, said(&order))),
             (Err(ParseError(why)), _) => {
@@ -120,7 +114,7 @@ impl Sheet {
                 let seems = seems.map_or_else(String::new, |order| {
                     format!("; they are a cube in the order {}, which they seem to have", in_words(&order))
                 });
-                Err(ParseError(format!("{why}. The faces are expected in the order U R F D L B{seems}")))
+                bail_parse!("{why}. The faces are expected in the order U R F D L B{seems}")
             }
         }
     }
@@ -130,19 +124,18 @@ impl Sheet {
 pub(in crate::puzzle) fn block(lines: &[&str], size: usize) -> Block {
     let each = size * size;
     let patterns = [vec![each; 6], net_rows(size)];
-    let facelets_of = |line: &&str| {
+    let row = |line: &&str| {
         let (facelets, is_labelled) = match line.split_once([':', '=']) {
             Some((label, facelets)) if face_named(label).is_some() => (facelets, true),
             _ => (*line, false),
         };
-        let all: Vec<char> = facelets.chars().filter(|&c| !is_filler(c)).map(facelet).collect::<Option<_>>()?;
-        let is_mixed = all.iter().any(char::is_ascii_digit) && !all.iter().all(char::is_ascii_digit);
+        let all = facelets_of(facelets)?;
         // Turns of a scramble have spaces between them; the rows of a drawn net are indented, or long.
         let is_spaced = facelets.contains(char::is_whitespace) && !line.starts_with(' ') && all.len() != 4 * size;
         let is_scramble = !is_labelled && (is_spaced || facelets.contains(is_prime) || facelets.contains('\t'));
-        (!is_mixed && !is_scramble).then_some(all)
+        (!is_scramble).then_some(all)
     };
-    let Some(rows) = lines.iter().map(facelets_of).collect::<Option<Vec<_>>>() else { return Block::Neither };
+    let Some(rows) = lines.iter().map(row).collect::<Option<Vec<_>>>() else { return Block::Neither };
     let counts: Vec<usize> = rows.iter().map(Vec::len).collect();
     let mut all: Vec<char> = rows.concat().iter().map(char::to_ascii_uppercase).collect();
     all.sort_unstable();
@@ -171,6 +164,13 @@ fn facelet(character: char) -> Option<char> {
     (character.is_ascii_alphanumeric() || is_coloured).then_some(character)
 }
 
+/// The facelets of a text without other characters, all of them digits or none.
+fn facelets_of(text: &str) -> Option<Vec<char>> {
+    let facelets: Vec<char> = text.chars().filter(|&c| !is_filler(c)).map(facelet).collect::<Option<_>>()?;
+    let digits = facelets.iter().filter(|c| c.is_ascii_digit()).count();
+    (digits == 0 || digits == facelets.len()).then_some(facelets)
+}
+
 /// The index of a face by its letter or its name.
 fn face_named(name: &str) -> Option<usize> {
     let word = name.rsplit(is_filler).find(|word| !word.is_empty())?.to_ascii_lowercase();
@@ -185,9 +185,8 @@ fn face_named(name: &str) -> Option<usize> {
 
 /// All orders of six faces, the usual ones first.
 fn all_orders() -> impl Iterator<Item = [usize; 6]> {
-    let number = |code: usize| std::array::from_fn(|i| code / 6usize.pow(i as u32) % 6);
-    let is_order = |order: &[usize; 6]| (0..6).all(|face| order.contains(&face));
-    ORDERS.into_iter().chain((0..6usize.pow(6)).map(number).filter(is_order))
+    let number = |code: usize| (0..6).map(move |i| Some(code / 6usize.pow(i) % 6));
+    ORDERS.into_iter().chain((0..6usize.pow(6)).filter_map(move |code| order_of(number(code))))
 }
 
 /// The letters of faces in an order.
@@ -197,24 +196,20 @@ fn in_words(order: &[usize; 6]) -> String {
 
 /// The order that six labels tell, as in `U: …`, and the text without them.
 fn labelled(text: &str) -> (Option<[usize; 6]>, String) {
-    let none = || (None, text.to_owned());
     let parts: Vec<&str> = text.split([':', '=']).collect();
-    if parts.len() != 7 {
-        return none();
-    }
-    let (mut order, mut rest) = ([0; 6], String::new());
-    for (i, part) in parts.iter().enumerate() {
-        let mut facelets = *part;
-        if let Some(place) = order.get_mut(i) {
-            let Some(face) = face_named(part) else { return none() };
-            *place = face;
-            let bare = part.trim_end_matches(is_filler);
-            facelets = bare.rfind(is_filler).map_or("", |at| &bare[..at]);
-        }
-        rest += facelets;
-        rest.push('\n');
-    }
-    if (0..6).all(|face| order.contains(&face)) { (Some(order), rest) } else { none() }
+    let [labels @ .., last] = &parts[..] else { return (None, text.into()) };
+    let Some(order) = order_of(labels.iter().map(|part| face_named(part))) else { return (None, text.into()) };
+    let without_label = |part: &&str| {
+        let bare = part.trim_end_matches(is_filler);
+        bare.rfind(is_filler).map_or("", |at| &bare[..at]).to_owned() + "\n"
+    };
+    (Some(order), labels.iter().map(without_label).chain([format!("{last}\n")]).collect())
+}
+
+/// Six faces as an order, if each is there.
+fn order_of(faces: impl Iterator<Item = Option<usize>>) -> Option<[usize; 6]> {
+    let order: [usize; 6] = faces.collect::<Option<Vec<_>>>()?.try_into().ok()?;
+    (0..6).all(|face| order.contains(&face)).then_some(order)
 }
 
 /// The facelets of a net, row by row, as faces in the order U R F D L B.
@@ -248,9 +243,7 @@ fn has_written_i(letters: &[char]) -> bool {
 /// Refuses more or fewer facelets than a cube has, and letters that do not occur once per facelet of a face. The letters of
 /// the faces are checked first.
 fn check_counts(facelets: &[char], cube: &str, each: usize) -> Result<(), ParseError> {
-    if facelets.len() != 6 * each {
-        return Err(ParseError(format!("{} facelets, {cube} has {}", facelets.len(), 6 * each)));
-    }
+    ensure_parse!(facelets.len() == 6 * each, "{} facelets, {cube} has {}", facelets.len(), 6 * each);
     let mut others = facelets.to_vec();
     others.sort_unstable();
     others.dedup();
