@@ -6,6 +6,7 @@
 
 use super::FACES;
 use super::turns::FaceTurn;
+use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::{Move, ParseError};
 use pasted::without_comments;
 pub(super) use pasted::{inside, is_space};
@@ -154,6 +155,16 @@ impl ScrambleReader {
         Some(character)
     }
 
+    /// Reads something; stays at this place if it is not there.
+    fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let start = self.at;
+        let found = read(self);
+        if found.is_none() {
+            self.at = start;
+        }
+        found
+    }
+
     fn take_number(&mut self) -> Option<Number> {
         let mut digits = String::new();
         while let Some(digit) = self.take_if(|c| c.is_ascii_digit()) {
@@ -178,9 +189,7 @@ impl ScrambleReader {
             match character {
                 ')' | ']' | '}' | ':' if open.is_some() => return Ok(turns),
                 ',' if open == Some('[') => return Ok(turns),
-                ')' | ']' | '}' => {
-                    return Err(ParseError(format!("'{character}' closes a group that was never opened")));
-                }
+                ')' | ']' | '}' => bail_parse!("'{character}' closes a group that was never opened"),
                 // A dot ends a sentence, and an asterisk marks a shortest solution.
                 _ if is_space(character) || matches!(character, '.' | '*') => self.at += 1,
                 '(' | '[' if self.skip_length(turns.len()) => {}
@@ -191,9 +200,7 @@ impl ScrambleReader {
                 '0'..='9' => turns.extend(self.counted()?),
                 _ => turns.push(self.turn()?),
             }
-            if turns.len() > MAX_TURNS {
-                return Err(ParseError("the scramble has more than a million turns".into()));
-            }
+            ensure_parse!(turns.len() <= MAX_TURNS, "the scramble has more than a million turns");
         }
         // The caller refuses a group that is not closed.
         Ok(turns)
@@ -233,9 +240,7 @@ impl ScrambleReader {
         }
         let has_exponent = self.take_if(|c| c == '^').is_some();
         let (number, back) = self.count_and_prime();
-        if has_exponent && number.is_none() && !back {
-            return Err(ParseError("a count is missing behind '^'".into()));
-        }
+        ensure_parse!(!has_exponent || number.is_some() || back, "a count is missing behind '^'");
         let clockwise = number.map_or(1, |number| number.value());
         if !(1..=3).contains(&clockwise) {
             let turn: String = self.characters[start..self.at].iter().collect();
@@ -245,7 +250,7 @@ impl ScrambleReader {
         }
         if let Some(prime) = self.take_if(is_prime) {
             let turn: String = self.characters[start..self.at - 1].iter().filter(|c| !c.is_whitespace()).collect();
-            return Err(ParseError(format!("{turn}{prime} has two primes: expected one")));
+            bail_parse!("{turn}{prime} has two primes: expected one");
         }
         let quarters = if back { -(clockwise as i8) } else { clockwise as i8 };
         Ok(WrittenTurn { face, layers, quarters })

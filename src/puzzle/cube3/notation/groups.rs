@@ -3,6 +3,7 @@
 use super::super::FACES;
 use super::{MAX_TURNS, Number, ScrambleReader, WrittenTurn, is_prime, is_space};
 use crate::puzzle::ParseError;
+use crate::puzzle::notation::{bail_parse, ensure_parse};
 
 /// The most repeats of a group.
 const MAX_REPEATS: u64 = 1000;
@@ -24,15 +25,16 @@ impl ScrambleReader {
         let number = self.take_number();
         let after_number = self.at;
         self.skip_spaces();
-        let is_group = self.peek(0).is_some_and(opens_group);
-        if !is_group && self.take_if(|c| matches!(c, 'x' | '*' | '×')).is_some() {
+        if self.take_if(|c| matches!(c, 'x' | '*' | '×')).is_some() {
             self.skip_spaces();
         }
         if self.peek(0).is_some_and(opens_group) {
             return self.group(number);
         }
         self.at = after_number;
-        let last = self.number_after_dash();
+        // The last layer of several, as in `2-3Rw`.
+        let last = self.attempt(|reader| reader.take_if(|c| c == '-').and_then(|_| reader.take_number()));
+        let last = last.map(|number| number.value());
         let is_face = self.peek(0).is_some_and(|c| FACES.contains(&c.to_ascii_uppercase()));
         let is_wide = is_face
             && (self.peek(1).is_some_and(|c| matches!(c, 'w' | 'W'))
@@ -67,19 +69,10 @@ impl ScrambleReader {
         })
     }
 
-    /// Reads the last layer of several, as in `2-3Rw`.
-    fn number_after_dash(&mut self) -> Option<u64> {
-        let start = self.at;
-        let number = self.take_if(|c| c == '-').and_then(|_| self.take_number());
-        self.at = if number.is_some() { self.at } else { start };
-        number.map(|number| number.value())
-    }
-
     /// Reads a turn of the whole cube as solutions with the fewest moves have it: `[r]` for x, `[u2]` for y2, `[f']` for z'.
     pub(super) fn bracketed_rotation(&mut self) -> Option<WrittenTurn> {
-        let start = self.at;
         let whole = self.whole();
-        let read = |reader: &mut Self| {
+        self.attempt(|reader| {
             reader.take_if(|c| c == '[')?;
             reader.skip_spaces();
             let letter = reader.take_if(|c| c.is_ascii_lowercase())?;
@@ -90,12 +83,7 @@ impl ScrambleReader {
             reader.take_if(|c| c == ']')?;
             let quarters = i8::try_from(quarters).ok().filter(|quarters| (1..=3).contains(quarters))?;
             Some(WrittenTurn { face, layers: whole, quarters: if back { -quarters } else { quarters } })
-        };
-        let turn = read(self);
-        if turn.is_none() {
-            self.at = start;
-        }
-        turn
+        })
     }
 
     /// Passes over the length of a solution that stands at the end of its line: `(21f)`, `(18q*)`, `(22 HTM)`. `(2f)` is one only behind
@@ -134,9 +122,7 @@ impl ScrambleReader {
         let open = self.characters[self.at];
         self.at += 1;
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(ParseError(format!("groups are nested more than {MAX_DEPTH} deep")));
-        }
+        ensure_parse!(self.depth <= MAX_DEPTH, "groups are nested more than {MAX_DEPTH} deep");
         let mut turns = self.sequence(Some(open))?;
         if let Some(mark) = self.take_if(|c| open == '[' && (c == ',' || c == ':')) {
             let other = self.sequence(Some(open))?;
@@ -150,9 +136,8 @@ impl ScrambleReader {
         self.close_group(open)?;
         self.depth -= 1;
         let (count, back) = self.repeats(count_before)?;
-        if turns.len().saturating_mul(count) > MAX_TURNS {
-            return Err(ParseError("the scramble has more than a million turns".into()));
-        }
+        let is_short = turns.len().saturating_mul(count) <= MAX_TURNS;
+        ensure_parse!(is_short, "the scramble has more than a million turns");
         let once = if back { inverse(&turns) } else { turns };
         Ok(once.repeat(count))
     }
@@ -162,18 +147,15 @@ impl ScrambleReader {
         let mark = self.take_count_mark();
         let (behind, back) = self.count_and_prime();
         if let (Some(mark), None) = (mark, &behind) {
-            return Err(ParseError(format!("a count is missing behind '{mark}'")));
+            bail_parse!("a count is missing behind '{mark}'");
         }
         if let (Some(Number(before)), Some(Number(behind))) = (&before, &behind) {
-            return Err(ParseError(format!("a group has two counts, {before} and {behind}: write one of them")));
+            bail_parse!("a group has two counts, {before} and {behind}: write one of them");
         }
-        match before.or(behind).map(|number| (number.value(), number.0)) {
-            None => Ok((1, back)),
-            Some((count, _)) if (1..=MAX_REPEATS).contains(&count) => Ok((count as usize, back)),
-            Some((_, digits)) => {
-                Err(ParseError(format!("a group is repeated {digits} times: expected from 1 to {MAX_REPEATS}")))
-            }
-        }
+        let Some(count) = before.or(behind) else { return Ok((1, back)) };
+        let is_in_range = (1..=MAX_REPEATS).contains(&count.value());
+        ensure_parse!(is_in_range, "a group is repeated {} times: expected from 1 to {MAX_REPEATS}", count.0);
+        Ok((count.value() as usize, back))
     }
 
     /// Passes over the end of a group that begins with `open`.
@@ -184,13 +166,11 @@ impl ScrambleReader {
             _ => ']',
         };
         match self.peek(0) {
-            Some(found) if found == close => {
-                self.at += 1;
-                Ok(())
-            }
-            Some(found) => Err(ParseError(format!("a '{open}' is closed by '{close}', not by '{found}'"))),
-            None => Err(ParseError(format!("a '{open}' is never closed: expected '{close}'"))),
+            Some(found) if found == close => self.at += 1,
+            Some(found) => bail_parse!("a '{open}' is closed by '{close}', not by '{found}'"),
+            None => bail_parse!("a '{open}' is never closed: expected '{close}'"),
         }
+        Ok(())
     }
 
     /// Passes over the mark before the count of a group, as in `(…)^3` and `(…) x 3`. An `x` without a number turns the whole
@@ -255,19 +235,14 @@ impl ScrambleReader {
 
     /// Reads the number that follows. Behind a space, a number that counts a following group or scramble is left.
     fn number_behind(&mut self) -> Option<Number> {
-        let start = self.at;
-        let spaced = self.peek(0).is_some_and(char::is_whitespace);
-        if spaced {
-            self.skip_spaces();
-        }
-        if spaced && self.counts_what_follows(self.at) {
-            self.at = start;
-            return None;
-        }
-        let number = self.take_number();
-        if number.is_none() {
-            self.at = start;
-        }
-        number
+        self.attempt(|reader| {
+            if reader.peek(0).is_some_and(char::is_whitespace) {
+                reader.skip_spaces();
+                if reader.counts_what_follows(reader.at) {
+                    return None;
+                }
+            }
+            reader.take_number()
+        })
     }
 }

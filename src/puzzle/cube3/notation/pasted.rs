@@ -55,23 +55,22 @@ impl ScrambleReader {
 
     /// Passes over `1.`, `2)`, `[3]`, `#3:`, `Scramble:` and `Scramble #3:`.
     pub(super) fn skip_title(&mut self) {
-        loop {
-            self.skip_spaces();
-            let start = self.at;
-            let named = self.has("scramble");
+        let skip_one = |reader: &mut Self| {
+            let named = reader.has("scramble");
             if named {
-                self.at += "scramble".len();
-                self.skip_spaces();
+                reader.at += "scramble".len();
+                reader.skip_spaces();
             }
-            let is_bracketed = !named && self.take_if(|c| c == '[').is_some();
-            self.take_if(|c| c == '#');
-            let number = self.take_number();
+            let is_bracketed = !named && reader.take_if(|c| c == '[').is_some();
+            reader.take_if(|c| c == '#');
+            let number = reader.take_number();
             let ends = |c| if is_bracketed { c == ']' } else { matches!(c, '.' | ':' | ')') };
-            let marked = self.take_if(ends).is_some();
-            if !(named || number.is_some() && marked) {
-                self.at = start;
-                return;
-            }
+            let marked = reader.take_if(ends).is_some();
+            (named || number.is_some() && marked).then_some(())
+        };
+        self.skip_spaces();
+        while self.attempt(skip_one).is_some() {
+            self.skip_spaces();
         }
     }
 }
