@@ -62,13 +62,13 @@ impl CubeN {
     pub(super) fn reduction(&self, colours: &[u8]) -> Vec<u8> {
         let [centres, wings, corners] = [1, 2, 3].map(|stickers| self.pieces(stickers));
         let goal = self.goal();
-        let sorted = |mut shown: Vec<u8>| {
-            shown.sort_unstable();
-            shown
-        };
         let homes = self.homes(wings, colours);
         // A pair is named by the order in which the solved cube shows them.
-        let pair = |wing: usize| sorted(moved(&goal, &wings[wing]));
+        let pair = |wing: usize| {
+            let mut colours = moved(&goal, &wings[wing]);
+            colours.sort_unstable();
+            colours
+        };
         let mut pairs: Vec<Vec<u8>> = Vec::new();
         for pair in (0..EACH).map(pair) {
             if !pairs.contains(&pair) {
@@ -76,19 +76,11 @@ impl CubeN {
             }
         }
         let name = |wing: &usize| pairs.iter().position(|other| *other == pair(*wing)).unwrap_or(0) as u8;
-        // The places of corners, each once, and the corner at each.
-        let mut places: Vec<&Vec<u16>> = Vec::new();
-        for corner in corners {
-            if places.iter().all(|place| !place.contains(&corner[0])) {
-                places.push(corner);
-            }
-        }
-        let found: Vec<Vec<u8>> = places.iter().map(|place| sorted(moved(colours, place))).collect();
-        let solved = |found: &Vec<u8>| places.iter().position(|place| sorted(moved(&goal, place)) == *found);
-        let found: Vec<usize> = found.iter().filter_map(solved).collect();
         let mut symbols: Vec<u8> = homes.iter().map(name).collect();
         symbols.extend(centres.iter().map(|centre| PAIRS as u8 + colours[usize::from(centre[0])]));
-        for (is_odd, first) in [(is_odd(&homes), BEFORE_PARITIES), (is_odd(&found), BEFORE_PARITIES + 2)] {
+        // Each corner can be placed in three ways: a twist is even, and a swap of two corners odd.
+        let corners = self.homes(corners, colours);
+        for (is_odd, first) in [(is_odd(&homes), BEFORE_PARITIES), (is_odd(&corners), BEFORE_PARITIES + 2)] {
             symbols.extend(if is_odd { [first + 1, first] } else { [first, first + 1] });
         }
         symbols
