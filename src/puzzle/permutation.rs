@@ -21,7 +21,7 @@
 
 use super::cube_n::CubeN;
 use super::cube3::facelets;
-use super::notation::{members, unquoted};
+use super::notation::{bail_parse, ensure_parse, members, unquoted};
 use super::rules::is_odd;
 use super::{
     Block, Draw, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
@@ -133,10 +133,9 @@ impl<const N: usize> Permutation<N> {
     /// The symmetries, if there are others than the identity. The log says why they are not found.
     fn state_symmetries(&self) -> Option<&Arc<StateSymmetries<N>>> {
         let find = || {
-            let found = symmetry::find(&self.description);
-            let found =
-                found.inspect_err(|why| log::info!("the symmetries of {} are not used: {why}", self.description.name));
-            StateSymmetries::new(found.ok()?, &self.description, self.goal, &self.tables).map(Arc::new)
+            let say = |why: &String| log::info!("the symmetries of {} are not used: {why}", self.description.name);
+            let found = symmetry::find(&self.description).inspect_err(say).ok()?;
+            StateSymmetries::new(found, &self.description, self.goal, &self.tables).map(Arc::new)
         };
         self.symmetries.get_or_init(find).as_ref()
     }
@@ -168,18 +167,15 @@ impl<const N: usize> Permutation<N> {
         let names = || self.description.moves.iter().map(|(name, _)| name.as_str());
         let in_any_case = || {
             let mut same = names().enumerate().filter(|(_, name)| name.to_lowercase() == word.to_lowercase());
-            same.next().filter(|_| same.next().is_none())
+            same.next().filter(|_| same.next().is_none()).map(|(action, _)| action)
         };
         let in_contest = || names().position(|name| self.description.contest_name(name) == word);
-        let found = names().position(|name| name == word).or_else(|| in_any_case().map(|(action, _)| action));
-        let found = found.or_else(in_contest);
-        found.map(|action| action as Move).ok_or_else(|| {
-            ParseError(format!(
-                "'{word}' is neither a move nor the {} symbols of a state: expected {}",
-                self.description.positions(),
-                names().collect::<Vec<_>>().join(" ")
-            ))
-        })
+        let found = names().position(|name| name == word).or_else(in_any_case).or_else(in_contest);
+        let Some(action) = found else {
+            let (count, names) = (self.description.positions(), names().collect::<Vec<_>>().join(" "));
+            bail_parse!("'{word}' is neither a move nor the {count} symbols of a state: expected {names}");
+        };
+        Ok(action as Move)
     }
 
     /// Reads a move, also with `'` behind it for its inverse and `2` for twice, where no move has that name itself.
@@ -222,9 +218,27 @@ impl<const N: usize> Permutation<N> {
     fn state_of<'a>(&self, symbols: impl Iterator<Item = &'a str>) -> Option<[u8; N]> {
         let index = |word: &str| self.description.symbols.iter().position(|symbol| symbol == word).map(|i| i as u8);
         let read: Vec<u8> = symbols.map(index).collect::<Option<_>>()?;
-        let mut state = [0; N];
-        state.get_mut(..self.description.positions())?.copy_from_slice(read.get(..self.description.positions())?);
-        (read.len() == self.description.positions()).then_some(state)
+        (read.len() == self.description.positions()).then(|| filled(&read))
+    }
+
+    /// A state that was read from its symbols, with free names in order.
+    ///
+    /// # Errors
+    /// If no moves lead from it to the goal.
+    fn checked(&self, state: [u8; N]) -> Result<[u8; N], ParseError> {
+        let sorted = |mut symbols: [u8; N]| {
+            symbols.sort_unstable();
+            symbols
+        };
+        let has_symbols = sorted(state) == sorted(self.goal);
+        ensure_parse!(has_symbols, "this state does not have the symbols of the goal, each as often");
+        let positions = self.description.positions();
+        if Group::is_small(&self.description) && !self.group().reaches(&self.goal[..positions], &state[..positions]) {
+            bail_parse!(
+                "no moves lead from this state to the goal: two pieces may be swapped, or one turned in its place"
+            );
+        }
+        Ok(self.named(state))
     }
 }
 
@@ -348,27 +362,11 @@ impl<const N: usize> Notation for Permutation<N> {
         let cube = self.description.cube.as_ref();
         let has_symbols = cube.is_none_or(|cube| cube.is_stage());
         let symbols = has_symbols.then(|| self.read_symbols(text)).flatten();
-        if let (Some(cube), None) = (cube, symbols) {
-            return Ok(self.of_colours(cube, &cube.held(&cube.hand(text)?.0).0));
+        match (symbols, cube) {
+            (Some(state), _) => self.checked(state),
+            (None, Some(cube)) => Ok(self.of_colours(cube, &cube.held(&cube.hand(text)?.0).0)),
+            (None, None) => Ok(Scramble::play(self, self.goal, &self.read_moves(text)?).end()),
         }
-        if let Some(state) = symbols {
-            let sorted = |mut symbols: [u8; N]| {
-                symbols.sort_unstable();
-                symbols
-            };
-            if sorted(state) != sorted(self.goal) {
-                return Err(ParseError("this state does not have the symbols of the goal, each as often".into()));
-            }
-            let positions = self.description.positions();
-            let is_known = Group::is_small(&self.description);
-            if is_known && !self.group().reaches(&self.goal[..positions], &state[..positions]) {
-                let why =
-                    "no moves lead from this state to the goal: two pieces may be swapped, or one turned in its place";
-                return Err(ParseError(why.into()));
-            }
-            return Ok(self.named(state));
-        }
-        Ok(Scramble::play(self, self.goal, &self.read_moves(text)?).end())
     }
 
     fn format(&self, state: &[u8; N]) -> String {
