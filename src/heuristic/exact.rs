@@ -9,7 +9,6 @@ use super::PerState;
 use crate::puzzle::{Indexed, Move, Reversible};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 
 /// Stands for a state from which no goal can be reached.
 const UNREACHED: u8 = u8::MAX;
@@ -98,22 +97,12 @@ pub fn perimeter_heuristic<P: Reversible>(puzzle: &P, depth: u32) -> PerState<P:
 pub fn exact_distances<P: Reversible>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
     let mut layer = puzzle.goals();
     let mut table: HashMap<P::State, u8, _> = layer.iter().map(|goal| (*goal, 0)).collect();
+    // Walking back from the goals: the states one move before a state.
+    let moves = 0..puzzle.move_count() as Move;
+    let before = |state| moves.clone().filter_map(move |action| puzzle.apply(&state, puzzle.inverse(action)));
     for distance in 1..=depth.min(u32::from(u8::MAX)) as u8 {
-        let mut next = Vec::new();
-        for state in &layer {
-            for action in 0..puzzle.move_count() as Move {
-                // Walking back from the goals: a state one move before this one.
-                let Some(before) = puzzle.apply(state, puzzle.inverse(action)) else { continue };
-                if let Entry::Vacant(entry) = table.entry(before) {
-                    entry.insert(distance);
-                    next.push(before);
-                }
-            }
-        }
-        if next.is_empty() {
-            break;
-        }
-        layer = next;
+        let new = layer.into_iter().flat_map(before).filter(|state| table.try_insert(*state, distance).is_ok());
+        layer = new.collect();
     }
     table
 }
