@@ -7,7 +7,7 @@
 //! | `entry` | [`Entry`] and [`PuzzleFacts`] |
 //! | `reverse` | [`Reverse`]: goals, scrambles, searches from both ends and perimeters of reversible puzzles |
 
-use crate::error::{Error, Result, SettingError};
+use crate::error::{Error, Result, SettingError, ensure_setting};
 use crate::heuristic::tiles::BoardHeuristics;
 use crate::puzzle::costs::MoveCosts;
 use crate::puzzle::cube_n::CubeN;
@@ -213,11 +213,7 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
         "puzzle48" => return visit_tiles::<Bytes<7, 49>, V>(goal, visitor),
         _ => {}
     }
-    if goal.is_some() {
-        return Err(
-            SettingError::new("goal", format!("{name} has its own goal, and takes no other; leave it out")).into()
-        );
-    }
+    ensure_setting!(goal.is_none(), "goal", "{name} has its own goal, and takes no other; leave it out");
     Ok(match name {
         "cube2" => visitor.visit(Cube2.into()),
         "cube3" => visitor.visit(Cube3.into()),
@@ -239,16 +235,11 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
 /// # Errors
 /// If the puzzle takes no costs of its moves, or the costs are refused.
 pub fn visit_with_costs<V: Visitor>(name: &str, costs: &str, visitor: V) -> Result<V::Output> {
-    let refused = |reason| SettingError::new("move_costs", reason);
-    let cube = match name {
-        "cube3" => Cube3,
-        "cube3:htm" => Cube3HalfTurns,
-        _ => {
-            let expected = "expected cube3 or cube3:htm as the puzzle";
-            return Err(refused(format!("{name} takes no other costs of its moves: {expected}")).into());
-        }
-    };
-    let costs = MoveCosts::parse(costs, &cube).map_err(|error| refused(error.0))?;
+    let is_cube = ["cube3", "cube3:htm"].contains(&name);
+    let expected = "expected cube3 or cube3:htm as the puzzle";
+    ensure_setting!(is_cube, "move_costs", "{name} takes no other costs of its moves: {expected}");
+    let cube = if name == "cube3" { Cube3 } else { Cube3HalfTurns };
+    let costs = MoveCosts::parse(costs, &cube).map_err(|error| SettingError::new("move_costs", error.0))?;
     Ok(visitor.visit(cube.with_costs(costs).into()))
 }
 
@@ -263,22 +254,13 @@ fn visit_tiles<B: BoardHeuristics, V: Visitor>(goal: Option<&str>, visitor: V) -
 }
 
 fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
-    let size = match name.strip_prefix("lightsout").map(str::parse::<usize>) {
-        Some(Ok(size)) if (2..=lightsout::LARGEST).contains(&size) => size,
-        Some(_) => {
-            let expected = format!("unknown puzzle '{name}': expected lightsout2 to lightsout{}", lightsout::LARGEST);
-            return Err(SettingError::new("puzzle", expected).into());
-        }
-        None => {
-            let names = NAMES.join(", ");
-            let expected = format!("unknown puzzle '{name}': expected {names}, {OTHERS}");
-            return Err(SettingError::new("puzzle", expected).into());
-        }
-    };
-    Ok(match size * size {
-        0..=64 => visitor.visit(LightsOut::<1>::new(size).into()),
-        _ => visitor.visit(LightsOut::<4>::new(size).into()),
-    })
+    let unknown = |expected: String| in_puzzle(ParseError(format!("unknown puzzle '{name}': expected {expected}")));
+    match name.strip_prefix("lightsout").map(str::parse) {
+        Some(Ok(size @ 2..=8)) => Ok(visitor.visit(LightsOut::<1>::new(size).into())),
+        Some(Ok(size @ 9..=lightsout::LARGEST)) => Ok(visitor.visit(LightsOut::<4>::new(size).into())),
+        Some(_) => Err(unknown(format!("lightsout2 to lightsout{}", lightsout::LARGEST))),
+        None => Err(unknown(format!("{}, {OTHERS}", NAMES.join(", ")))),
+    }
 }
 
 fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
@@ -286,10 +268,8 @@ fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
     let name = description.name();
     // A checksum of the rules distinguishes permutation puzzles of one name.
     let has_checksum = included(name).is_some() || CubeN::parse_name(name).is_some();
-    if has_own_rules(name) && !has_checksum {
-        let reason = format!("{}: there is a puzzle {name} already: give it another \"name\"", path.display());
-        return Err(SettingError::new("puzzle", reason).into());
-    }
+    let (is_new, path) = (!has_own_rules(name) || has_checksum, path.display());
+    ensure_setting!(is_new, "puzzle", "{path}: there is a puzzle {name} already: give it another \"name\"");
     Ok(visit_description(description, visitor))
 }
 

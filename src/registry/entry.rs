@@ -118,14 +118,11 @@ impl<P: Puzzle> Entry<P> {
 
     /// One of [`Entry::heuristics`]; `None` if there is none of that name.
     pub fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<P::State>>> {
-        match (name, self.reverse) {
-            ("zero", _) => Some(Box::new(zero())),
-            ("perimeter", reverse) => reverse.map(|reverse| reverse.perimeter_heuristic(&self.puzzle)),
-            _ => {
-                let mut own = (self.own_heuristics)(&self.puzzle).into_iter();
-                Some(Box::new(own.find(|heuristic| heuristic.name == name)?))
-            }
+        if name == "perimeter" {
+            return self.reverse.map(|reverse| reverse.perimeter_heuristic(&self.puzzle));
         }
+        let mut all = [zero()].into_iter().chain((self.own_heuristics)(&self.puzzle));
+        Some(Box::new(all.find(|heuristic| heuristic.name == name)?))
     }
 
     /// The facts that a configuration is resolved by.
@@ -152,17 +149,18 @@ impl<P: Puzzle> Entry<P> {
     /// # Errors
     /// If the puzzle has neither.
     pub fn samples(&self) -> Result<Source> {
-        let in_puzzle = |reason: String| SettingError::new("puzzle", reason).into();
-        if let Some(reverse) = self.reverse {
-            let default_depth = reverse.default_depth(&self.puzzle);
-            return Ok(Source { samples: Arc::new(reverse.walks(&self.puzzle)), default_depth });
-        }
-        let Some(samples) = self.samples else {
-            let name = self.puzzle.name();
-            let reason = format!("the moves of {name} cannot be undone, and training needs walks back from the goals");
-            return Err(in_puzzle(reason));
+        let source = match (self.reverse, self.samples) {
+            (Some(reverse), _) => {
+                let default_depth = reverse.default_depth(&self.puzzle);
+                Ok(Source { samples: Arc::new(reverse.walks(&self.puzzle)), default_depth })
+            }
+            (None, Some(samples)) => samples(&self.puzzle),
+            (None, None) => Err(ParseError(format!(
+                "the moves of {} cannot be undone, and training needs walks back from the goals",
+                self.puzzle.name()
+            ))),
         };
-        samples(&self.puzzle).map_err(|ParseError(reason)| in_puzzle(reason))
+        source.map_err(|ParseError(reason)| SettingError::new("puzzle", reason).into())
     }
 }
 
