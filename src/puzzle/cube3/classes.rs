@@ -6,6 +6,7 @@
 
 use super::symmetry::{self, RotationTable, inverse_rotations, rotations};
 use super::{ALL_TURNS, CubeState, QUARTER_TURNS};
+use crate::puzzle::symmetry::{states_around, states_near};
 use crate::puzzle::{Class, Move, Symmetries};
 use std::sync::{Arc, OnceLock};
 
@@ -166,25 +167,6 @@ impl CubeSymmetries {
         candidates.iter().for_each(|&symmetry| least.add(self.image(state, symmetry.into())));
         least.class()
     }
-
-    fn around_portable<'a>(
-        &'a self,
-        state: &CubeState,
-        before: &'a [Move],
-        after: &'a [Move],
-    ) -> impl Iterator<Item = Class<CubeState>> + 'a {
-        let inverse = symmetry::inverse(state);
-        before.iter().flat_map(move |&first| {
-            let from = symmetry::inverse(&inverse.turned(first));
-            after.iter().map(move |&action| self.class_portable(&from.turned(action)))
-        })
-    }
-
-    fn neighbours_portable(&self, state: &CubeState, moves: &[Move]) -> impl Iterator<Item = Class<CubeState>> {
-        let inverse = symmetry::inverse(state);
-        let states = [Some(*state), (inverse != *state).then_some(inverse)].into_iter().flatten();
-        states.flat_map(move |from| moves.iter().map(move |&action| self.class_portable(&from.turned(action))))
-    }
 }
 
 /// The image with the least key so far: in the end, the canonical image.
@@ -264,6 +246,10 @@ impl Symmetries<CubeState> for CubeSymmetries {
         Some(symmetry::inverse(state))
     }
 
+    fn child(&self, state: &CubeState, action: Move) -> CubeState {
+        state.turned(action)
+    }
+
     #[inline]
     fn class(&self, state: &CubeState) -> Class<CubeState> {
         try_simd!(class(self, state));
@@ -272,22 +258,22 @@ impl Symmetries<CubeState> for CubeSymmetries {
 
     fn neighbours(&self, state: &CubeState, moves: &[Move], classes: &mut Vec<Class<CubeState>>) {
         try_simd!(neighbours(self, state, moves, classes));
-        classes.extend(self.neighbours_portable(state, moves));
+        classes.extend(states_near(self, state, moves).map(|child| self.class_portable(&child)));
     }
 
     fn neighbour_keys(&self, state: &CubeState, moves: &[Move], keys: &mut Vec<u64>) {
         try_simd!(neighbours(self, state, moves, keys));
-        keys.extend(self.neighbours_portable(state, moves).map(|class| class.key));
+        keys.extend(states_near(self, state, moves).map(|child| self.class_portable(&child).key));
     }
 
     fn around(&self, state: &CubeState, before: &[Move], after: &[Move], classes: &mut Vec<Class<CubeState>>) {
         try_simd!(around(self, state, [before, after], classes));
-        classes.extend(self.around_portable(state, before, after));
+        classes.extend(states_around(self, state, before, after).map(|end| self.class_portable(&end)));
     }
 
     fn keys_around(&self, state: &CubeState, before: &[Move], after: &[Move], keys: &mut Vec<u64>) {
         try_simd!(around(self, state, [before, after], keys));
-        keys.extend(self.around_portable(state, before, after).map(|class| class.key));
+        keys.extend(states_around(self, state, before, after).map(|end| self.class_portable(&end).key));
     }
 
     fn keys_after_two(&self, state: &CubeState, sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
@@ -338,7 +324,8 @@ mod tests {
             tables.around(&state, before, after, &mut classes);
             tables.keys_around(&state, before, after, &mut keys);
             assert_eq!(classes, expected);
-            assert_eq!(classes, tables.around_portable(&state, before, after).collect::<Vec<_>>());
+            let around = states_around(&*tables, &state, before, after);
+            assert_eq!(classes, around.map(|end| tables.class_portable(&end)).collect::<Vec<_>>());
             assert_eq!(keys, expected.iter().map(|class| class.key).collect::<Vec<_>>());
             let pairs: Vec<[Move; 2]> =
                 moves.iter().flat_map(|&first| moves.iter().map(move |&second| [first, second])).collect();

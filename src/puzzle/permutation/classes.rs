@@ -41,31 +41,6 @@ impl<const N: usize> StateSymmetries<N> {
         image
     }
 
-    fn child(&self, state: &[u8; N], action: Move) -> [u8; N] {
-        let table = &self.tables[usize::from(action)];
-        std::array::from_fn(|i| state[usize::from(table[i])])
-    }
-
-    fn child_class(&self, state: &[u8; N], action: Move) -> Class<[u8; N]> {
-        self.class(&self.child(state, action))
-    }
-
-    /// The classes of the neighbours of a state and of its inverse.
-    fn each_neighbour(&self, state: &[u8; N], moves: &[Move], mut each: impl FnMut(Class<[u8; N]>)) {
-        for from in [Some(*state), self.inverse(state).filter(|inverse| inverse != state)].into_iter().flatten() {
-            moves.iter().for_each(|&action| each(self.child_class(&from, action)));
-        }
-    }
-
-    /// The classes of states with one more move at each end of their scrambles.
-    fn each_around(&self, state: &[u8; N], before: &[Move], after: &[Move], mut each: impl FnMut(Class<[u8; N]>)) {
-        let Some(inverse) = self.inverse(state) else { return };
-        for &first in before {
-            let Some(from) = self.inverse(&self.child(&inverse, first)) else { return };
-            after.iter().for_each(|&action| each(self.child_class(&from, action)));
-        }
-    }
-
     /// The images of a state, the state itself first, with their renamed moves.
     pub(super) fn images(&self, state: [u8; N]) -> impl Iterator<Item = SymmetricImage<[u8; N]>> {
         let inverse = self.inverse(&state);
@@ -110,6 +85,11 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
         Some(inverse)
     }
 
+    fn child(&self, state: &[u8; N], action: Move) -> [u8; N] {
+        let table = &self.tables[usize::from(action)];
+        std::array::from_fn(|i| state[usize::from(table[i])])
+    }
+
     /// The canonical image is the first in the order of its symbols.
     fn class(&self, state: &[u8; N]) -> Class<[u8; N]> {
         let inverse = self.inverse(state);
@@ -145,31 +125,5 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
         // The real positions only: the keys of a kept perimeter do not depend on N.
         let key = FixedState::default().hash_one(&image[..self.positions]);
         Class { state: image, key, states: self.count() / count as u32 }
-    }
-
-    fn neighbours(&self, state: &[u8; N], moves: &[Move], classes: &mut Vec<Class<[u8; N]>>) {
-        self.each_neighbour(state, moves, |class| classes.push(class));
-    }
-
-    fn neighbour_keys(&self, state: &[u8; N], moves: &[Move], keys: &mut Vec<u64>) {
-        self.each_neighbour(state, moves, |class| keys.push(class.key));
-    }
-
-    fn around(&self, state: &[u8; N], before: &[Move], after: &[Move], classes: &mut Vec<Class<[u8; N]>>) {
-        self.each_around(state, before, after, |class| classes.push(class));
-    }
-
-    fn keys_around(&self, state: &[u8; N], before: &[Move], after: &[Move], keys: &mut Vec<u64>) {
-        self.each_around(state, before, after, |class| keys.push(class.key));
-    }
-
-    fn keys_after_two(&self, state: &[u8; N], sequences: &[[Move; 2]], keys: &mut Vec<u64>) {
-        let (mut between, mut last) = (*state, None);
-        for &[first, second] in sequences {
-            if last != Some(first) {
-                (between, last) = (self.child(state, first), Some(first));
-            }
-            keys.push(self.child_class(&between, second).key);
-        }
     }
 }

@@ -1,13 +1,13 @@
 //! The two ends of a shortest scramble: which moves lead from its middle, forwards and backwards, to the last layer.
 
 use super::layer::Layer;
-use crate::puzzle::{Move, Reversible, Symmetries};
+use crate::puzzle::{Move, Reversible, State, Symmetries};
 
 /// Above this many moves, duplicate middles are not detected: checking all pairs of move pairs costs too much.
 const MAX_MOVES: usize = 32;
 
 /// Finds the moves at the ends.
-pub(super) struct EndFinder<'a, S> {
+pub(super) struct EndFinder<'a, S: State> {
     symmetries: &'a dyn Symmetries<S>,
     moves: Vec<Move>,
     other_middles: Vec<OtherMiddle>,
@@ -43,7 +43,7 @@ enum Direction {
     Further,
 }
 
-impl<'a, S> EndFinder<'a, S> {
+impl<'a, S: State> EndFinder<'a, S> {
     pub(super) fn new<P: Reversible<State = S>>(puzzle: &P, symmetries: &'a dyn Symmetries<S>) -> Self {
         let moves: Vec<Move> = (0..puzzle.move_count() as Move).collect();
         let mut other_middles = Vec::new();
