@@ -83,29 +83,34 @@ pub(super) struct RotationTable {
 
 impl RotationTable {
     pub(super) fn new(rotation: Rotation) -> Self {
-        let facelet =
-            |facelet: usize| facelet_at(rotated(rotation, place(facelet)), rotated(rotation, NORMALS[facelet / 9]));
         let mut this = RotationTable { places: [0x80; 32], added: [0; 32], pieces: [0; 32], orientations: [0; 32] };
-        let mut mirrored = false;
-        for piece in 0..12 {
-            let (to, turned, _) = cubie_image(&EDGE_FACELETS, piece, facelet);
-            this.places[to] = piece as u8;
-            this.added[to] = 16 * turned as u8;
-            this.pieces[piece] = (to + 16 * turned) as u8;
-        }
-        for piece in 0..8 {
-            let (to, turned, reversed) = cubie_image(&CORNER_FACELETS, piece, facelet);
-            mirrored = reversed;
-            this.places[16 + to] = piece as u8;
-            this.added[16 + to] = 16 * turned as u8;
-            this.pieces[16 + piece] = (to + 16 * ((3 - turned) % 3)) as u8;
-        }
+        this.add_pieces(rotation, &EDGE_FACELETS, 0);
+        let is_mirrored = this.add_pieces(rotation, &CORNER_FACELETS, 16);
         for orientation in 0..3 {
             this.orientations[orientation] = 16 * orientation as u8;
-            this.orientations[16 + orientation] =
-                16 * (if mirrored { (3 - orientation) % 3 } else { orientation }) as u8;
+            let image = if is_mirrored { (3 - orientation) % 3 } else { orientation };
+            this.orientations[16 + orientation] = 16 * image as u8;
         }
         this
+    }
+
+    /// Adds the pieces of one kind, whose entries begin at `first`. Returns whether the order of their facelets is reversed.
+    fn add_pieces<const N: usize>(&mut self, rotation: Rotation, facelets: &[[usize; N]], first: usize) -> bool {
+        let image = |facelet| facelet_at(rotated(rotation, place(facelet)), rotated(rotation, NORMALS[facelet / 9]));
+        let mut is_reversed = false;
+        for (piece, own) in facelets.iter().enumerate() {
+            let images = own.map(image);
+            let is_home = |place: &[usize; N]| place.contains(&images[0]);
+            let to = facelets.iter().position(is_home).expect("a cubie goes to a place of its kind");
+            let index =
+                |image| facelets[to].iter().position(|&facelet| facelet == image).expect("with all its facelets");
+            let turned = index(images[0]);
+            is_reversed = index(images[1]) != (turned + 1) % N;
+            self.places[first + to] = piece as u8;
+            self.added[first + to] = 16 * turned as u8;
+            self.pieces[first + piece] = (to + 16 * ((N - turned) % N)) as u8;
+        }
+        is_reversed
     }
 
     /// The image of a state.
@@ -124,20 +129,6 @@ impl RotationTable {
         }
         CubeState { corners, edges }
     }
-}
-
-/// The image of the cubie at a place: its place, the index of its first facelet there, and whether the order of its facelets
-/// is reversed.
-fn cubie_image<const N: usize>(
-    facelets: &[[usize; N]],
-    from: usize,
-    facelet: impl Fn(usize) -> usize,
-) -> (usize, usize, bool) {
-    let images = facelets[from].map(facelet);
-    let to = facelets.iter().position(|place| place.contains(&images[0])).expect("a cubie goes to a place of its kind");
-    let index =
-        |k: usize| facelets[to].iter().position(|&facelet| facelet == images[k]).expect("with all its facelets");
-    (to, index(0), index(1) != (index(0) + 1) % N)
 }
 
 /// The image of a place or a direction.
