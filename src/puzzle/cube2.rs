@@ -5,6 +5,7 @@
 
 use super::cube3::notation::{self, Held};
 use super::cube3::{Cube3, CubeState, FACES, facelets, turns};
+use super::notation::bail_parse;
 use super::{
     Block, Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
     StateBytes, StateIndex, plain,
@@ -70,12 +71,10 @@ impl Corners {
 impl Cube2 {
     /// The cube in the hand: after a scramble of all twelve turns, or with the given facelets.
     fn hand(&self, text: &str) -> Result<Corners, ParseError> {
-        match facelets::read_corners(text) {
-            Some(corners) => Ok(Corners(corners?)),
-            None => {
-                Ok(notation::quarter_turns(text, 2, Held::InTheEnd)?.into_iter().fold(Corners::SOLVED, Corners::turned))
-            }
+        if let Some(corners) = facelets::read_corners(text) {
+            return corners.map(Corners);
         }
+        Ok(notation::quarter_turns(text, 2, Held::InTheEnd)?.into_iter().fold(Corners::SOLVED, Corners::turned))
     }
 }
 
@@ -131,13 +130,11 @@ impl Notation for Cube2 {
 
     fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
         let moves = notation::quarter_turns(text, 2, Held::InTheEnd)?;
-        match moves.iter().find(|&&action| action >= 6) {
-            Some(&action) => Err(ParseError(format!(
-                "'{}' moves the corner that stays: solutions are written in turns of U, R and F",
-                Cube3.move_name(action)
-            ))),
-            None => Ok(moves),
+        if let Some(&action) = moves.iter().find(|&&action| action >= 6) {
+            let name = Cube3.move_name(action);
+            bail_parse!("'{name}' moves the corner that stays: solutions are written in turns of U, R and F");
         }
+        Ok(moves)
     }
 
     /// A scramble from solved, or 24 facelets in the order U R F D L B.
@@ -150,9 +147,7 @@ impl Notation for Cube2 {
     }
 
     fn format(&self, state: &Corners) -> String {
-        let mut row = [0; 24];
-        self.encode(state, &mut row);
-        row.iter().map(|&colour| FACES[usize::from(colour)]).collect()
+        self.row(state).iter().map(|&colour| FACES[usize::from(colour)]).collect()
     }
 
     /// The moves as they are written, on the cube in the hand.

@@ -279,9 +279,7 @@ impl Notation for Cube3 {
 
     /// 54 facelets in the order U R F D L B.
     fn format(&self, state: &CubeState) -> String {
-        let mut row = [0; 54];
-        self.encode(state, &mut row);
-        row.iter().map(|&colour| FACES[usize::from(colour)]).collect()
+        self.row(state).iter().map(|&colour| FACES[usize::from(colour)]).collect()
     }
 
     fn read_scramble(&self, text: &str) -> Option<Scramble<CubeState>> {

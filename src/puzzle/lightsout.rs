@@ -2,7 +2,7 @@
 //!
 //! A press undoes itself, and presses commute. A state has one bit per light.
 
-use super::notation::{bail_parse, ensure_parse, is_separator};
+use super::notation::{bail_parse, ensure_parse, letters};
 use super::{
     Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
     StateBytes,
@@ -43,7 +43,7 @@ impl<const WORDS: usize> LightsOut<WORDS> {
     /// 1.
     fn are_presses(&self, text: &str) -> bool {
         let mut pairs = text.split_whitespace().map(|word| word.matches(',').count() == 1);
-        let lights = lights_of(text);
+        let lights = letters(text);
         match lights.clone().all(|c| light(c).is_some()) {
             true => lights.count() != self.presses.len() && !text.trim().is_empty() && pairs.all(|is_pair| is_pair),
             false => pairs.any(|is_pair| is_pair),
@@ -66,11 +66,6 @@ impl<const WORDS: usize> LightsOut<WORDS> {
         }
         Ok(((row - 1) * size + column - 1) as Move)
     }
-}
-
-/// The characters that may stand for lights.
-fn lights_of(text: &str) -> impl Iterator<Item = char> + Clone {
-    text.chars().filter(|&c| !c.is_whitespace() && !is_separator(c))
 }
 
 /// Whether a character stands for a light that is on (1) or off (0), in text or in a drawing.
@@ -159,15 +154,14 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
             return Ok(Scramble::play(self, [0; WORDS], &self.read_moves(text)?).end());
         }
         let (size, count) = (self.size, self.presses.len());
-        let read = |letter| {
-            light(letter).ok_or_else(|| {
-                ParseError(format!(
-                    "'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or presses as row,column from 1,1 to \
-                     {size},{size}"
-                ))
-            })
-        };
-        let lights: Vec<u64> = lights_of(text).map(read).collect::<Result<_, _>>()?;
+        let mut lights = Vec::with_capacity(count);
+        for letter in letters(text) {
+            let Some(light) = light(letter) else {
+                let presses = format!("presses as row,column from 1,1 to {size},{size}");
+                bail_parse!("'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or {presses}");
+            };
+            lights.push(light);
+        }
         let given = lights.len();
         ensure_parse!(given == count, "{given} lights are given, and a board of {size} × {size} has {count}");
         let mut state = [0; WORDS];
@@ -179,7 +173,7 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
 
     /// The rows of a board.
     fn block(&self, lines: &[&str]) -> Block {
-        let is_row = |line: &&str| lights_of(line).all(|c| light(c).is_some()) && lights_of(line).count() == self.size;
+        let is_row = |line: &&str| letters(line).all(|c| light(c).is_some()) && letters(line).count() == self.size;
         match lines.iter().all(is_row) && !lines.iter().any(|line| self.are_presses(line)) {
             true if lines.len() == self.size => Block::Whole,
             true => Block::Part,

@@ -1,7 +1,6 @@
 //! Text in and out: instances, moves and solutions as people write them.
 
 use super::{Move, Rules, State};
-use std::fmt::Write as _;
 
 /// The reason why a text is refused: what is wrong and what was expected, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,10 +81,9 @@ pub trait Notation: Rules {
     /// Names the offending token and what was expected.
     fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
         let names = move_names(self, &(0..self.move_count() as Move).collect::<Vec<_>>());
-        let read = |word: &str| {
-            let action = names.iter().position(|name| name == word);
-            let refusal = || ParseError(format!("'{word}' is not a move: expected {}", names.join(" ")));
-            action.map(|action| action as Move).ok_or_else(refusal)
+        let read = |word: &str| match names.iter().position(|name| name == word) {
+            Some(action) => Ok(action as Move),
+            None => bail_parse!("'{word}' is not a move: expected {}", names.join(" ")),
         };
         text.split_whitespace().map(read).collect()
     }
@@ -236,15 +234,9 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// A text that is safe in a terminal: control characters and invisible characters are named by their codes.
 pub(crate) fn visible(text: &str) -> String {
-    let mut visible = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_invisible(character) || character.is_control() && !matches!(character, '\n' | '\t') {
-            let _ = write!(visible, "U+{:04X}", u32::from(character)); // a String takes everything
-        } else {
-            visible.push(character);
-        }
-    }
-    visible
+    let is_named = |c: char| is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t');
+    let shown = |c: char| if is_named(c) { format!("U+{:04X}", u32::from(c)) } else { c.into() };
+    text.chars().map(shown).collect()
 }
 
 /// Whether a character is written for a prime: apostrophes, quotes, accents and letters that look like one.
@@ -289,18 +281,19 @@ pub(super) fn members(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || is_separator(c)).filter(|word| !word.is_empty())
 }
 
+/// The characters of a text that neither separate nor stand around others.
+pub(super) fn letters(text: &str) -> impl Iterator<Item = char> + Clone {
+    text.chars().filter(|&c| !c.is_whitespace() && !is_separator(c))
+}
+
 /// The names of moves up, down, right and left.
 pub(super) const DIRECTIONS: [char; 4] = ['U', 'D', 'R', 'L'];
 
 /// Reads [`DIRECTIONS`], of either case, with or without spaces between them. `goer` is the thing that goes this way.
 pub(super) fn parse_directions(text: &str, goer: &str) -> Result<Vec<Move>, ParseError> {
-    let letters = text.chars().filter(|c| !c.is_whitespace() && !is_separator(*c));
-    letters
-        .map(|letter| {
-            let action = DIRECTIONS.iter().position(|&name| name == letter.to_ascii_uppercase());
-            let refusal =
-                || ParseError(format!("'{letter}' is not a move: expected U, D, L and R, the way {goer} goes"));
-            action.map(|action| action as Move).ok_or_else(refusal)
-        })
-        .collect()
+    let read = |letter: char| match DIRECTIONS.iter().position(|&name| name == letter.to_ascii_uppercase()) {
+        Some(action) => Ok(action as Move),
+        None => bail_parse!("'{letter}' is not a move: expected U, D, L and R, the way {goer} goes"),
+    };
+    letters(text).map(read).collect()
 }

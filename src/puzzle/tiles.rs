@@ -4,9 +4,7 @@
 //! 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way the *blank* goes: U D L R, tried in the order up,
 //! down, right, left. `board` has the packed boards, `index` an index of the 8-puzzle's boards.
 
-use super::notation::{
-    DIRECTIONS, bail_parse, ensure_parse, is_frame, is_separator, members, parse_directions, unquoted,
-};
+use super::notation::{DIRECTIONS, bail_parse, ensure_parse, is_frame, letters, members, parse_directions, unquoted};
 use super::rules::is_odd;
 use super::{
     Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
@@ -139,8 +137,7 @@ fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
 
 /// Whether an instance is written as moves.
 fn is_moves(text: &str) -> bool {
-    let first = text.chars().find(|&c| !c.is_whitespace() && !is_separator(c));
-    first.is_some_and(|first| DIRECTIONS.contains(&first.to_ascii_uppercase()))
+    letters(text).next().is_some_and(|first| DIRECTIONS.contains(&first.to_ascii_uppercase()))
 }
 
 /// The colour of the blank's cell on a chessboard: every move changes it.
