@@ -135,7 +135,7 @@ impl<const N: usize> Permutation<N> {
         let find = || {
             let say = |why: &String| log::info!("the symmetries of {} are not used: {why}", self.description.name);
             let found = symmetry::find(&self.description).inspect_err(say).ok()?;
-            StateSymmetries::new(found, &self.description, self.goal, &self.tables).map(Arc::new)
+            StateSymmetries::new(found, self).map(Arc::new)
         };
         self.symmetries.get_or_init(find).as_ref()
     }
@@ -204,8 +204,11 @@ impl<const N: usize> Permutation<N> {
     }
 
     /// Reads the symbols of a state, of any counts: without separators, with spaces, or as a list. `None` if the text is a
-    /// scramble.
+    /// scramble, or those of a whole cube: they are read as facelets.
     fn read_symbols(&self, text: &str) -> Option<[u8; N]> {
+        if self.description.cube.as_ref().is_some_and(|cube| !cube.is_stage()) {
+            return None;
+        }
         let letters = text.split("").filter(|letter| !letter.trim().is_empty());
         let words = text.split_whitespace();
         let listed = members(text).map(unquoted);
@@ -326,14 +329,14 @@ impl<const N: usize> Rules for Permutation<N> {
 
 impl<const N: usize> Notation for Permutation<N> {
     fn notation(&self) -> &'static str {
-        if let Some(cube) = &self.description.cube {
-            if cube.is_stage() {
-                return "a scramble from solved in turns, the facelets, or the symbols of a state";
+        match &self.description.cube {
+            None => "a scramble of the moves in the puzzle's file, with spaces between, or the symbols of a state",
+            Some(cube) if cube.is_stage() => "a scramble from solved in turns, the facelets, or the symbols of a state",
+            Some(_) => {
+                "a scramble from solved in turns (R, Rw or r, 3Rw, 2R, M, x, with ' and 2, or f0 -r1.d2), or the facelets in the \
+                        order U R F D L B"
             }
-            return "a scramble from solved in turns (R, Rw or r, 3Rw, 2R, M, x, with ' and 2, or f0 -r1.d2), or the facelets in the order \
-                    U R F D L B";
         }
-        "a scramble of the moves in the puzzle's file, with spaces between, or the symbols of a state"
     }
 
     fn move_name(&self, action: Move) -> String {
@@ -359,10 +362,7 @@ impl<const N: usize> Notation for Permutation<N> {
     }
 
     fn read(&self, text: &str) -> Result<[u8; N], ParseError> {
-        let cube = self.description.cube.as_ref();
-        let has_symbols = cube.is_none_or(|cube| cube.is_stage());
-        let symbols = has_symbols.then(|| self.read_symbols(text)).flatten();
-        match (symbols, cube) {
+        match (self.read_symbols(text), &self.description.cube) {
             (Some(state), _) => self.checked(state),
             (None, Some(cube)) => Ok(self.of_colours(cube, &cube.held(&cube.hand(text)?.0).0)),
             (None, None) => Ok(Scramble::play(self, self.goal, &self.read_moves(text)?).end()),
@@ -400,15 +400,14 @@ impl<const N: usize> Notation for Permutation<N> {
     }
 
     fn read_scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
-        if let Some(cube) = &self.description.cube {
-            if cube.is_stage() && self.read_symbols(text).is_some() {
-                return None;
-            }
-            let (start, moves) = cube.scramble(text)?;
-            return Some(Scramble::play(self, self.of_colours(cube, &start), &moves));
+        if self.read_symbols(text).is_some() {
+            return None;
         }
-        let moves = if self.read_symbols(text).is_some() { return None } else { self.read_moves(text).ok()? };
-        Some(Scramble::play(self, self.goal, &moves))
+        let (start, moves) = match &self.description.cube {
+            Some(cube) => cube.scramble(text).map(|(start, moves)| (self.of_colours(cube, &start), moves))?,
+            None => (self.goal, self.read_moves(text).ok()?),
+        };
+        Some(Scramble::play(self, start, &moves))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Images and classes of the states of a permutation puzzle under its symmetries.
 
-use super::description::Description;
+use super::Permutation;
 use super::symmetry::{MAX_SYMMETRIES, SymmetryMap};
 use crate::puzzle::{Class, Move, SymmetricImage, Symmetries};
 use foldhash::quality::FixedState;
@@ -20,15 +20,11 @@ pub(super) struct StateSymmetries<const N: usize> {
 
 impl<const N: usize> StateSymmetries<N> {
     /// The symmetries of a puzzle; `None` if the identity is the only one.
-    pub(super) fn new(
-        maps: Vec<SymmetryMap>,
-        description: &Description,
-        goal: [u8; N],
-        tables: &[[u16; N]],
-    ) -> Option<Self> {
+    pub(super) fn new(maps: Vec<SymmetryMap>, puzzle: &Permutation<N>) -> Option<Self> {
+        let Permutation { description, goal, tables, .. } = puzzle;
         let (positions, inverses) = (description.positions(), description.inverses.clone());
         let has_inverses = description.symbols.len() == positions && description.is_reversible();
-        let tables = tables.to_vec();
+        let (goal, tables) = (*goal, tables.clone());
         let symmetries = StateSymmetries { maps, positions, goal, tables, inverses, has_inverses };
         (symmetries.maps.len() > 1 || has_inverses).then_some(symmetries)
     }
