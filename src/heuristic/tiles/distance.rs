@@ -30,36 +30,30 @@ impl Homes {
 
     /// Twice the number of tiles that must leave a row or column and come back (Hansson, Mayer and Yung 1992).
     fn conflicts(&self, tiles: &[u8]) -> usize {
+        let home = |cell: usize| (tiles[cell] != 0).then(|| self.cell[usize::from(tiles[cell])]);
         let mut count = 0;
         for line in 0..self.side {
-            let row = (0..self.side).map(|i| line * self.side + i);
-            count += self.line_conflicts(tiles, row, |home| (self.row(home) == line).then_some(self.column(home)));
-            let column = (0..self.side).map(|i| i * self.side + line);
-            count += self.line_conflicts(tiles, column, |home| (self.column(home) == line).then_some(self.row(home)));
+            let of_row = (0..self.side).filter_map(|i| home(line * self.side + i));
+            count += out_of_order(of_row.filter(|&home| self.row(home) == line).map(|home| self.column(home)));
+            let of_column = (0..self.side).filter_map(|i| home(i * self.side + line));
+            count += out_of_order(of_column.filter(|&home| self.column(home) == line).map(|home| self.row(home)));
         }
         2 * count
     }
+}
 
-    /// The fewest tiles to take out of a line so that the others stand in the order of their goal cells: all that belong in
-    /// the line, except a longest increasing run of them.
-    fn line_conflicts(
-        &self,
-        tiles: &[u8],
-        line: impl Iterator<Item = usize>,
-        home: impl Fn(usize) -> Option<usize>,
-    ) -> usize {
-        let mut runs = [0usize; 8];
-        let mut places = [0usize; 8];
-        let mut count = 0;
-        for cell in line {
-            let tile = tiles[cell];
-            let Some(place) = (tile != 0).then(|| home(self.cell[usize::from(tile)])).flatten() else { continue };
-            let before = (0..count).filter(|&i| places[i] < place).map(|i| runs[i]).max().unwrap_or(0);
-            (places[count], runs[count]) = (place, before + 1);
-            count += 1;
-        }
-        count - runs[..count].iter().max().copied().unwrap_or(0)
+/// The fewest tiles to take out of a line so that the others stand in the order of their goal cells: all that belong in
+/// the line, at these places, except a longest increasing run of them.
+fn out_of_order(places_of_tiles: impl Iterator<Item = usize>) -> usize {
+    let mut runs = [0usize; 8];
+    let mut places = [0usize; 8];
+    let mut count = 0;
+    for place in places_of_tiles {
+        let before = (0..count).filter(|&i| places[i] < place).map(|i| runs[i]).max().unwrap_or(0);
+        (places[count], runs[count]) = (place, before + 1);
+        count += 1;
     }
+    count - runs[..count].iter().max().copied().unwrap_or(0)
 }
 
 /// The sum of the rows and columns between each tile and its goal cell.
