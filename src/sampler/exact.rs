@@ -79,8 +79,7 @@ pub fn known_costs<P: Puzzle>(puzzle: &P, start: &P::State) -> Vec<(P::State, Co
     }
     let mut is_known = vec![false; states.len()];
     let goals = (0..states.len()).filter(|&index| puzzle.is_goal(&states[index]));
-    let mut queue: BinaryHeap<Reverse<(Cost, usize, Option<Move>)>> =
-        goals.map(|index| Reverse((0, index, None))).collect();
+    let mut queue: BinaryHeap<_> = goals.map(|index| Reverse((0, index, None))).collect();
     let mut known = Vec::new();
     while let Some(Reverse((cost, index, first))) = queue.pop() {
         if std::mem::replace(&mut is_known[index], true) {

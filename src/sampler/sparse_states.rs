@@ -11,6 +11,7 @@
 //! from one, which looks nearly solved, to a third of the number of moves, which looks like nearly any state. Moves that
 //! cancel are removed; since all commute, the end stays the same.
 
+use super::Walks;
 use super::move_pruning::MovePruning;
 use crate::puzzle::{Move, Puzzle};
 use crate::random::{Generator, below, generator};
@@ -81,14 +82,9 @@ impl SparseStates {
     ///
     /// # Panics
     /// If no path was found: the puzzle has no move.
-    pub(super) fn sample<P: Puzzle>(
-        &self,
-        puzzle: &P,
-        pruning: &MovePruning,
-        goal: P::State,
-        generator: &mut Generator,
-    ) -> (P::State, Vec<Move>) {
-        let mut path = Path { puzzle, pruning, state: goal, made: Vec::new() };
+    pub(super) fn sample<P: Puzzle>(&self, walks: &Walks<P>, generator: &mut Generator) -> (P::State, Vec<Move>) {
+        let Walks { puzzle, pruning, goals, .. } = walks;
+        let mut path = Path { puzzle: &**puzzle, pruning, state: goals[0], made: Vec::new() };
         let max_paths = (MAX_PATHS_PER_MOVE * puzzle.move_count() as f64).max(1.0);
         while puzzle.is_goal(&path.state) {
             let share = f64::from(generator.next_u32()) / f64::from(u32::MAX);

@@ -158,7 +158,7 @@ impl<P: Puzzle> Samples for Walks<P> {
         let mut states = vec![self.goals[0]; depths.len()];
         self.fill_with(&depths[..walks], generator, batch, &mut states);
         for (i, place) in states.iter_mut().enumerate().skip(walks) {
-            let (state, made) = sparse_states.sample(&*self.puzzle, &self.pruning, self.goals[0], generator);
+            let (state, made) = sparse_states.sample(self, generator);
             self.write(i, state, &made, batch);
             *place = state;
         }
@@ -212,10 +212,9 @@ impl<'a, P: Puzzle> Walker<'a, P> {
         // A few random picks nearly always meet a legal move; only then is it worth listing them all.
         for _ in 0..32 {
             let action = below(generator, moves) as Move;
-            if !self.allows(action) {
-                continue;
-            }
-            if let Some(next) = self.puzzle.apply(&self.state, action) {
+            if self.allows(action)
+                && let Some(next) = self.puzzle.apply(&self.state, action)
+            {
                 return Some(self.go(action, next));
             }
         }
