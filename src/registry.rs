@@ -99,12 +99,6 @@ impl From<Cube3> for Entry<Cube3> {
     }
 }
 
-impl From<Edges> for Entry<Edges> {
-    fn from(puzzle: Edges) -> Self {
-        Entry::reversible(puzzle)
-    }
-}
-
 impl From<Cube2> for Entry<Cube2> {
     fn from(puzzle: Cube2) -> Self {
         Entry::reversible(puzzle).with_heuristics().without_network()
@@ -140,19 +134,15 @@ impl From<Sokoban> for Entry<Sokoban> {
 impl From<Jugs> for Entry<Jugs> {
     /// Its samples are all states that can be reached from the start, with their exact costs.
     fn from(puzzle: Jugs) -> Self {
-        Entry::irreversible(puzzle)
-            .with_heuristics()
-            .without_network()
-            .with_samples(|jugs| {
-                let samples = ExactSamples::from(jugs, &jugs.start());
-                let none = || ParseError(format!("{}: no state that needs a move leads to the goal", jugs.name()));
-                let samples = samples.ok_or_else(none)?;
-                Ok(Source { default_depth: samples.greatest(), samples: Arc::new(samples) })
-            })
-            .with_random_states(|jugs, moves, generator| {
-                // Everything can be poured back, so every reached state can be solved if the first can.
-                random_walk(jugs, jugs.start(), moves, generator)
-            })
+        let entry = Entry::irreversible(puzzle).with_heuristics().without_network();
+        let entry = entry.with_samples(|jugs| {
+            let samples = ExactSamples::from(jugs, &jugs.start());
+            let none = || ParseError(format!("{}: no state that needs a move leads to the goal", jugs.name()));
+            let samples = samples.ok_or_else(none)?;
+            Ok(Source { default_depth: samples.greatest(), samples: Arc::new(samples) })
+        });
+        // Everything can be poured back, so every reached state can be solved if the first can.
+        entry.with_random_states(|jugs, moves, generator| random_walk(jugs, jugs.start(), moves, generator))
     }
 }
 
@@ -218,7 +208,7 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
         "cube2" => visitor.visit(Cube2.into()),
         "cube3" => visitor.visit(Cube3.into()),
         "cube3:htm" => visitor.visit(Cube3HalfTurns.into()),
-        edges::NAME => visitor.visit(Edges::default().into()),
+        edges::NAME => visitor.visit(Entry::reversible(Edges::default())),
         "sokoban" => visitor.visit(Sokoban::by_moves().into()),
         "sokoban:pushes" => visitor.visit(Sokoban::by_pushes().into()),
         _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),
