@@ -18,8 +18,10 @@
 use super::cube3::FACES;
 use super::cube3::facelets::{self, ReadColours};
 use super::cube3::notation::{WrittenTurn, written_turns};
+use super::notation::bail_parse;
 use super::{Move, ParseError};
 use geometry::{Frame, Rotation, Turn, all, kinds, moved, rotations, stickers};
+use std::collections::HashMap;
 
 pub mod centres;
 mod contest;
@@ -249,12 +251,11 @@ impl CubeN {
         for turn in self.turns(text)? {
             let face = frame.iter().position(|&face| face == turn.face).expect("a frame has every face");
             let held = Turn::new(self.size, face, turn.layers, turn.quarters as i8);
-            let (made, rest) = self.moves_of(held);
-            let refusal = || {
+            let (Some(made), rest) = self.moves_of(held) else {
                 let name = held.name(self.size);
-                ParseError(format!("'{name}' turns the middle layer, and that is no move of this puzzle"))
+                bail_parse!("'{name}' turns the middle layer, and that is no move of this puzzle");
             };
-            moves.extend(made.ok_or_else(refusal)?);
+            moves.extend(made);
             frame = self.rotated(frame, held.face, rest);
         }
         Ok(moves)
@@ -277,14 +278,11 @@ impl CubeN {
             return facelets;
         }
         let places = stickers(self.size);
-        let mut permutations: Vec<(Turn, Vec<u16>)> = Vec::new();
+        let mut permutations: HashMap<Turn, Vec<u16>> = HashMap::new();
         let mut colours = self.goal();
         for turn in self.turns(text)? {
-            let known = permutations.iter().position(|(other, _)| *other == turn).unwrap_or_else(|| {
-                permutations.push((turn, turn.permutation(&places)));
-                permutations.len() - 1
-            });
-            colours = moved(&colours, &permutations[known].1);
+            let from = permutations.entry(turn).or_insert_with(|| turn.permutation(&places));
+            colours = moved(&colours, from);
         }
         Ok((colours, None))
     }

@@ -8,7 +8,7 @@
 //! The fixed parts of a level are kept once (`Levels`); a state holds the level's index, the boxes, and the player. `level`
 //! reads levels and finds their deadlock squares.
 
-use super::notation::{DIRECTIONS, parse_directions};
+use super::notation::{DIRECTIONS, ensure_parse, parse_directions};
 use super::{Block, Cost, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules};
 use hashbrown::HashMap;
 use level::{Level, NOWHERE};
@@ -224,13 +224,12 @@ impl Encode for Sokoban {
 
     fn check_encodes(&self, state: &Position) -> Result<(), ParseError> {
         let Level { width, height, .. } = *self.levels.of(state);
-        if width <= SIDE && height <= SIDE {
-            return Ok(());
-        }
-        Err(ParseError(format!(
+        ensure_parse!(
+            width <= SIDE && height <= SIDE,
             "the level has {height} rows and {width} columns, and a network reads up to {SIDE} × {SIDE}: \
              the heuristic `matching` has no such limit"
-        )))
+        );
+        Ok(())
     }
 }
 

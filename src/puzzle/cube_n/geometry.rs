@@ -5,7 +5,7 @@ use crate::puzzle::cube3::symmetry::{COLUMNS, NORMALS, ROWS};
 use std::collections::HashMap;
 
 /// A turn of layers by name of its face U, R or F: layers counted from that face, quarters clockwise as seen from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Turn {
     /// The index of the face: 0 to 2.
     pub(super) face: usize,
@@ -145,14 +145,12 @@ pub(super) fn rotations(size: usize, places: &[Point]) -> Vec<Rotation> {
 pub(super) fn kinds(size: usize, places: &[Point], rotations: &[Rotation]) -> Vec<Vec<Vec<u16>>> {
     let within = size as i32 - 1;
     let cubie = |sticker: u16| places[usize::from(sticker)].map(|value| value.clamp(-within, within));
-    let mut by_cubie: HashMap<Point, Vec<u16>> = HashMap::new();
-    (0..places.len() as u16).for_each(|sticker| by_cubie.entry(cubie(sticker)).or_default().push(sticker));
+    let stickers = 0..places.len() as u16;
     let mut kinds: Vec<Vec<Vec<u16>>> = Vec::new();
-    for sticker in 0..places.len() as u16 {
+    for sticker in stickers.clone() {
         if kinds.iter().flatten().all(|piece| !piece.contains(&sticker)) {
-            let piece = &by_cubie[&cubie(sticker)];
-            let placed =
-                |rotation: &Rotation| piece.iter().map(|&sticker| rotation.from[usize::from(sticker)]).collect();
+            let piece: Vec<u16> = stickers.clone().filter(|&other| cubie(other) == cubie(sticker)).collect();
+            let placed = |rotation: &Rotation| piece.iter().map(|&from| rotation.from[usize::from(from)]).collect();
             kinds.push(rotations.iter().map(placed).collect());
         }
     }

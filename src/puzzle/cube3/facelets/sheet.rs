@@ -5,6 +5,7 @@ use crate::puzzle::cube3::FACES;
 use crate::puzzle::cube3::notation::{inside, is_space};
 use crate::puzzle::notation::{bail_parse, ensure_parse, is_prime, is_separator};
 use crate::puzzle::{Block, ParseError};
+use std::collections::BTreeSet;
 
 /// A text of at least this many facelets of a 3×3×3, and nothing else, is meant as facelets: a scramble of 40 turns has
 /// counter-clockwise turns, which are not letters alone. A cube of another size needs the same share of its facelets.
@@ -47,7 +48,7 @@ impl Sheet {
         if is_short || has_primes(&text) || has_written_i(&facelets) {
             return None;
         }
-        let distinct = |letters: &[char]| letters.iter().collect::<std::collections::HashSet<_>>().len();
+        let distinct = |letters: &[char]| BTreeSet::from_iter(letters).len();
         let upper: Vec<char> = facelets.iter().map(char::to_ascii_uppercase).collect();
         // Two colours may differ in case alone.
         let facelets = if distinct(&facelets) == 6 && distinct(&upper) < 6 { facelets } else { upper };
@@ -244,11 +245,8 @@ fn has_written_i(letters: &[char]) -> bool {
 /// the faces are checked first.
 fn check_counts(facelets: &[char], cube: &str, each: usize) -> Result<(), ParseError> {
     ensure_parse!(facelets.len() == 6 * each, "{} facelets, {cube} has {}", facelets.len(), 6 * each);
-    let mut others = facelets.to_vec();
-    others.sort_unstable();
-    others.dedup();
-    for letter in FACES.into_iter().chain(others) {
-        let count = facelets.iter().filter(|&&facelet| facelet == letter).count();
+    for letter in FACES.iter().chain(BTreeSet::from_iter(facelets)) {
+        let count = facelets.iter().filter(|&facelet| facelet == letter).count();
         if count != 0 && count != each {
             return Err(impossible(format!("{count} facelets are {letter}, and {each} of each letter are needed")));
         }
