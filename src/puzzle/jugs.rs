@@ -179,17 +179,16 @@ impl Notation for Jugs {
     }
 
     fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        let refusal = |word: &str| ParseError(format!("'{word}' is not a move: (0,1) pours from jug 0 into jug 1"));
-        let words = text.split([')', '(']).map(str::trim).filter(|word| !word.is_empty() && *word != ",");
-        words
-            .map(|word| {
-                let pair = word
-                    .split_once(',')
-                    .and_then(|(from, to)| Some((from.trim().parse().ok()?, to.trim().parse().ok()?)));
-                let action = pair.and_then(|pair| self.pours.iter().position(|pour| *pour == pair));
-                action.map(|action| action as Move).ok_or_else(|| refusal(word))
-            })
-            .collect()
+        let pour = |word: &str| {
+            let (from, to) = word.split_once(',')?;
+            let pour = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+            self.pours.iter().position(|other| *other == pour)
+        };
+        let read = |word: &str| match pour(word) {
+            Some(action) => Ok(action as Move),
+            None => bail_parse!("'{word}' is not a move: (0,1) pours from jug 0 into jug 1"),
+        };
+        text.split([')', '(']).map(str::trim).filter(|word| !word.is_empty() && *word != ",").map(read).collect()
     }
 
     /// The volume in each jug, also as a drawing has it: `0: ███·· 3 of 5`. An empty text is the start, with the first jug full.

@@ -263,10 +263,8 @@ impl<const N: usize> Rules for Permutation<N> {
     }
 
     fn state_hash(&self, state: &[u8; N]) -> u64 {
-        let positions = self.description.positions();
-        (0..=u16::MAX)
-            .zip(&state[..positions])
-            .fold(0, |sum, (i, &symbol)| sum.wrapping_add(self.hashing.number(i, symbol)))
+        let symbols = (0..=u16::MAX).zip(&state[..self.description.positions()]);
+        symbols.fold(0, |sum, (i, &symbol)| sum.wrapping_add(self.hashing.number(i, symbol)))
     }
 
     fn child_hash(&self, state: &[u8; N], hash: u64, action: Move) -> Option<u64> {

@@ -84,31 +84,22 @@ fn is_blank(word: &str) -> bool {
         || ["blank", "empty", "null", "none"].contains(&word.to_lowercase().as_str())
 }
 
-/// The characters of words, one a cell.
-fn digits<'a>(words: &[&'a str]) -> Vec<&'a str> {
-    words.iter().flat_map(|word| word.split("")).filter(|digit| !digit.is_empty()).collect()
-}
-
 /// The words of a board, one a cell. Frames, brackets and quotation marks are left out.
 fn cells<B: Board>(text: &str) -> Vec<&str> {
     let lines = text.lines().filter(|line| !is_frame(line));
     let words: Vec<&str> = lines.flat_map(members).map(unquoted).collect();
     // A digit a tile, beyond 9 as hexadecimal digits: of the whole board, or of each row.
-    let are_joined = |length| B::CELLS <= 16 && words.iter().all(|word| word.chars().count() == length);
-    match words.len() {
-        1 if are_joined(B::CELLS) || are_joined(B::SIDE) => digits(&words),
-        rows if rows == B::SIDE && are_joined(B::SIDE) => digits(&words),
-        _ => words,
+    let are = |count, length| words.len() == count && words.iter().all(|word| word.chars().count() == length);
+    if B::CELLS > 16 || !(are(1, B::CELLS) || are(1, B::SIDE) || are(B::SIDE, B::SIDE)) {
+        return words;
     }
+    words.iter().flat_map(|word| word.split("")).filter(|digit| !digit.is_empty()).collect()
 }
 
 fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
     let cells = cells::<B>(text);
     let is_joined = cells.len() == B::CELLS && members(text).count() <= B::SIDE;
-    let number = |word: &str| match is_joined {
-        true => u8::from_str_radix(word, 16).ok(),
-        false => word.parse::<u8>().ok(),
-    };
+    let number = |word: &str| u8::from_str_radix(word, if is_joined { 16 } else { 10 }).ok();
     // Where no cell is 0 and none is written as blank, the greatest number is the blank: 16 of a 15-puzzle.
     let has_blank = cells.iter().any(|word| is_blank(word) && number(word).is_none() || number(word) == Some(0));
     let mut seen = vec![false; B::CELLS];

@@ -3,7 +3,7 @@
 use super::move_pruning::MovePruning;
 use super::sparse_states::SparseStates;
 use super::{Batch, Children, Samples, WalkRules};
-use crate::error::SettingError;
+use crate::error::{SettingError, ensure_setting};
 use crate::puzzle::{Cost, Move, Puzzle, Reversible};
 use crate::random::{Generator, below};
 use crate::search::perimeter::Perimeter;
@@ -74,14 +74,12 @@ impl<P: Puzzle> Walks<P> {
         if share == 0.0 {
             return Ok(Walks { sparse_states: None, ..self });
         }
-        if !self.pruning.all_commute() {
-            let name = self.puzzle.name();
-            let reason = format!(
-                "{share}: only puzzles whose moves all commute, such as Lights Out, take it, and those of {name} do not; leave \
-                 it out"
-            );
-            return Err(SettingError::new("sparse_states", reason));
-        }
+        ensure_setting!(
+            self.pruning.all_commute(),
+            "sparse_states",
+            "{share}: only puzzles whose moves all commute, such as Lights Out, take it, and those of {} do not; leave it out",
+            self.puzzle.name()
+        );
         let states = SparseStates::collect(&*self.puzzle, &self.pruning, self.goals[0]);
         Ok(Walks { sparse_states: Some((share, states)), ..self })
     }

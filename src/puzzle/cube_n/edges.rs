@@ -36,10 +36,6 @@ const AXES: usize = 3;
 /// The inner layers.
 const INNER: std::ops::Range<usize> = 3..9;
 
-fn outer_layers() -> impl Iterator<Item = usize> {
-    (0..INNER.start).chain(INNER.end..LAYERS)
-}
-
 /// For each wing its midge, then the quarters of each layer.
 pub type EdgeState = [u8; WINGS + LAYERS];
 
@@ -160,7 +156,8 @@ impl Rules for Edges {
         let quarters = &state[WINGS..];
         let is_inner = INNER.contains(&turn.layer);
         let is_mixed = INNER.into_iter().any(|layer| layer % AXES != turn.layer % AXES && quarters[layer] > 0);
-        let waits = outer_layers().any(|layer| layer != turn.layer && quarters[layer] > 0);
+        let mut outer = (0..INNER.start).chain(INNER.end..LAYERS);
+        let waits = outer.any(|layer| layer != turn.layer && quarters[layer] > 0);
         if is_inner && is_mixed || (is_inner || is_mixed) && waits {
             return None;
         }
