@@ -43,12 +43,17 @@ impl Corners {
         Corners(CubeState::turn_corners(self.0, action))
     }
 
+    /// The corner at a place: the piece, and its twist times 8.
+    fn corner(self, place: usize) -> usize {
+        (self.0 >> (5 * place)) as usize & 31
+    }
+
     /// The same cube, held so that the corner DBL is home.
     fn held(self) -> Corners {
         // A search over the 24 ways to hold a cube.
         let mut ways = vec![self];
         for next in 0.. {
-            if CubeState::from_corners(ways[next].0).keeps_dbl() {
+            if ways[next].corner(6) == 6 {
                 return ways[next];
             }
             for layers in WHOLE_TURNS {
@@ -166,8 +171,8 @@ impl Notation for Cube2 {
     /// The turns that leave the corner piece DBL where it is.
     fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
         let Ok(hand) = self.hand(&plain(instance)) else { return moves.to_vec() };
-        let place = CubeState::from_corners(hand.0).place_of_dbl();
-        let keeps = |turn: &Move| CubeState::from_corners(hand.turned(*turn).0).place_of_dbl() == place;
+        let dbl = |corners: Corners| (0..8).find(|&place| corners.corner(place) % 8 == 6);
+        let keeps = |turn: &Move| dbl(hand.turned(*turn)) == dbl(hand);
         let named = |&action: &Move| ALL_TURNS.filter(keeps).find(|&turn| hand.move_of(turn) == action);
         moves.iter().map(|action| named(action).unwrap_or(*action)).collect()
     }

@@ -83,16 +83,6 @@ impl CubeState {
         CubeState { corners, edges: CubeState::SOLVED.edges }
     }
 
-    /// Whether the corner DBL is home.
-    pub(super) fn keeps_dbl(&self) -> bool {
-        self.corner(6) == 6
-    }
-
-    /// The place of the corner piece DBL.
-    pub(super) fn place_of_dbl(&self) -> Option<usize> {
-        (0..8).find(|&place| self.corner(place) % 8 == 6)
-    }
-
     /// The state after a turn: see [`PACKED_MOVES`].
     #[inline]
     fn turned(&self, action: Move) -> CubeState {

@@ -15,16 +15,12 @@ const BITS: usize = 5;
 /// The places that decide: DBL, at place 6, stays, and the corner at place 7 follows.
 const PLACES: usize = 6;
 
-fn corner(state: Corners, place: usize) -> usize {
-    (state.0 >> (BITS * place)) as usize & 31
-}
-
 /// The index of an order: for each corner, the count of smaller corners behind it, as digits of falling base.
 fn order(state: Corners) -> usize {
     let mut smaller: u32 = 0x0654_3210;
     (0..PLACES).fold(0, |order, place| {
         // DBL is at no other place, so that DRB can be called 6.
-        let shift = 4 * (corner(state, place) & 7).min(6);
+        let shift = 4 * (state.corner(place) & 7).min(6);
         let count = smaller >> shift & 15;
         smaller = smaller.wrapping_sub(0x1111_1110 << shift);
         order * (7 - place) + count as usize
@@ -33,7 +29,7 @@ fn order(state: Corners) -> usize {
 
 /// The index of the twists.
 fn twist(state: Corners) -> usize {
-    (0..PLACES).fold(0, |twist, place| 3 * twist + corner(state, place) / 8)
+    (0..PLACES).fold(0, |twist, place| 3 * twist + state.corner(place) / 8)
 }
 
 /// The order and the twist after each move, by order and by twist.
