@@ -169,7 +169,10 @@ impl Facelets {
             let seen = facelets[place].map(|facelet| self.colours[facelet]);
             let mut pieces = (0..orientation * N).filter(|piece| piece % orientation < PIECES);
             let Some(piece) = pieces.find(|&piece| colours[piece] == seen) else {
-                return Err(self.no_such_piece(kind, names[place], &seen));
+                let letters = String::from_iter(seen.map(|colour| self.letters[usize::from(colour)]));
+                let is_mirrored = matches!(seen[..], [a, b, c] if CORNER_COLOURS[..24].contains(&[a, c, b]));
+                let why = if is_mirrored { "the mirror image of a real one" } else { "and there is no such piece" };
+                bail_parse!("the {kind} at {} reads {letters}, {why}", names[place]);
             };
             found[place] = piece as u8;
         }
@@ -181,13 +184,6 @@ impl Facelets {
             }
         }
         Ok(found)
-    }
-
-    fn no_such_piece(&self, kind: &str, place: &str, seen: &[u8]) -> String {
-        let letters: String = seen.iter().map(|&colour| self.letters[usize::from(colour)]).collect();
-        let is_mirrored = matches!(*seen, [a, b, c] if CORNER_COLOURS[..24].contains(&[a, c, b]));
-        let why = if is_mirrored { "the mirror image of a real one" } else { "and there is no such piece" };
-        format!("the {kind} at {place} reads {letters}, {why}")
     }
 }
 

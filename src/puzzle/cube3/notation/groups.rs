@@ -91,30 +91,26 @@ impl ScrambleReader {
     pub(super) fn skip_length(&mut self, turns: usize) -> bool {
         const METRICS: [&str; 16] =
             ["", "f", "q", "s", "h", "e", "ftm", "htm", "qtm", "stm", "etm", "hstm", "qstm", "obtm", "moves", "turns"];
-        let start = self.at;
-        self.at += 1;
-        self.skip_spaces();
-        let number = self.take_number().map(|number| number.value());
-        self.skip_spaces();
-        let mut metric = String::new();
-        while let Some(letter) = self.take_if(|c| c.is_ascii_alphabetic()) {
-            metric.push(letter.to_ascii_lowercase());
-        }
-        self.skip_spaces();
-        self.take_if(|c| c == '*');
-        let is_closed = self.take_if(|c| matches!(c, ')' | ']')).is_some();
-        let rest = self.characters[self.at..].iter().take_while(|&&c| c != '\n');
-        let is_last = rest.copied().all(|c| is_space(c) || matches!(c, '.' | '*'));
-        let is_count = start.checked_sub(1).is_some_and(|before| matches!(self.characters[before], ')' | ']' | '}'));
-        let is_length = is_closed
-            && is_last
-            && !is_count
-            && METRICS.contains(&&*metric)
-            && number.is_some_and(|number| number != 2 || metric.is_empty() || turns == 2);
-        if !is_length {
-            self.at = start;
-        }
-        is_length
+        let before = self.at.checked_sub(1).map(|before| self.characters[before]);
+        let is_count = before.is_some_and(|before| matches!(before, ')' | ']' | '}'));
+        let length = self.attempt(|reader| {
+            reader.at += 1;
+            reader.skip_spaces();
+            let number = reader.take_number()?.value();
+            reader.skip_spaces();
+            let mut metric = String::new();
+            while let Some(letter) = reader.take_if(|c| c.is_ascii_alphabetic()) {
+                metric.push(letter.to_ascii_lowercase());
+            }
+            reader.skip_spaces();
+            reader.take_if(|c| c == '*');
+            reader.take_if(|c| matches!(c, ')' | ']'))?;
+            let mut rest = reader.characters[reader.at..].iter().take_while(|&&c| c != '\n');
+            let is_last = rest.all(|&c| is_space(c) || matches!(c, '.' | '*'));
+            let is_certain = number != 2 || metric.is_empty() || turns == 2;
+            (is_last && METRICS.contains(&&*metric) && is_certain && !is_count).then_some(number)
+        });
+        length.is_some()
     }
 
     /// Reads a group, with its count and prime.
