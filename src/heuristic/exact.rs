@@ -84,9 +84,9 @@ pub fn exact<P: Indexed>(puzzle: P) -> PerState<P::State> {
 pub fn perimeter_heuristic<P: Reversible>(puzzle: &P, depth: u32) -> PerState<P::State> {
     let table = exact_distances(puzzle, depth);
     let goal = puzzle.goals()[0];
-    let legal = (0..puzzle.move_count() as Move).filter(|&action| puzzle.apply(&goal, action).is_some());
     // All costs are 1, or given by the user and the same in all states.
-    let least = legal.map(|action| puzzle.move_cost(&goal, action)).min().unwrap_or(1) as f32;
+    let costs = puzzle.children(&goal).map(|(action, _)| puzzle.move_cost(&goal, action));
+    let least = costs.min().unwrap_or(1) as f32;
     let beyond = (depth + 1) as f32;
     PerState::new("perimeter", true, move |state| {
         least * table.get(state).map_or(beyond, |&distance| f32::from(distance))

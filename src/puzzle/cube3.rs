@@ -129,6 +129,11 @@ impl std::fmt::Debug for CubeState {
 /// The letters of the faces, in their order everywhere.
 pub(super) const FACES: [char; 6] = ['U', 'R', 'F', 'D', 'L', 'B'];
 
+/// The index of a face in [`FACES`].
+pub(super) fn face_with_letter(letter: char) -> Option<usize> {
+    FACES.iter().position(|&face| face == letter)
+}
+
 /// The three facelets of each corner place, clockwise from the one on U or D.
 const CORNER_FACELETS: [[usize; 3]; 8] =
     [[8, 9, 20], [6, 18, 38], [0, 36, 47], [2, 45, 11], [29, 26, 15], [27, 44, 24], [33, 53, 42], [35, 17, 51]];

@@ -71,16 +71,12 @@ pub(in crate::puzzle) fn read_colours(
     check: impl Fn(&[u8]) -> Result<(), String>,
 ) -> Option<Result<ReadColours, ParseError>> {
     let colours = |facelets: &[char]| {
-        let at = |face: usize, row: usize, column: usize| facelets[size * (size * face + row) + column];
         let reduced = if size % 2 == 1 {
-            let line = |line: usize| line * (size - 1) / 2;
-            let whole: Vec<char> = (0..54).map(|i| at(i / 9, line(i / 3 % 3), line(i % 3))).collect();
-            let reduced = Facelets::new(&whole)?;
+            let reduced = Facelets::new(&reduced(facelets, size, 3))?;
             reduced.state()?;
             reduced
         } else {
-            let corners: Vec<char> = (0..24).map(|i| at(i / 4, i % 4 / 2 * (size - 1), i % 2 * (size - 1))).collect();
-            Facelets::of_small(&corners)?.0
+            Facelets::of_small(&reduced(facelets, size, 2))?.0
         };
         let named = |letters: [char; 6]| {
             let other = |letter| format!("a facelet is {letter}: expected {}", String::from_iter(letters));
@@ -91,6 +87,14 @@ pub(in crate::puzzle) fn read_colours(
         if still { colours } else { colours.or_else(|_| named(reduced.letters)) }
     };
     Some(Sheet::read(text, size)?.and_then(|sheet| sheet.cube(colours)))
+}
+
+/// The facelets of a cube with `lines` rows a face: those of a larger cube on its outer and its middle lines.
+pub(in crate::puzzle) fn reduced(facelets: &[char], size: usize, lines: usize) -> Vec<char> {
+    let line = |line: usize| line * (size - 1) / (lines - 1);
+    let facelet = |face: usize, row: usize, column: usize| facelets[size * (size * face + line(row)) + line(column)];
+    let each = |face| (0..lines * lines).map(move |i| (face, i / lines, i % lines));
+    (0..6).flat_map(each).map(|(face, row, column)| facelet(face, row, column)).collect()
 }
 
 /// The facelets of a cube.

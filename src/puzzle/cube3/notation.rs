@@ -4,7 +4,7 @@
 //! named for the cube as it is held in the end, so that a solution that follows it solves it; a solution for the cube as it
 //! is held at its start.
 
-use super::FACES;
+use super::face_with_letter;
 use super::turns::FaceTurn;
 use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::{Move, ParseError};
@@ -220,7 +220,7 @@ impl ScrambleReader {
             'x' => (1, whole),
             'y' => (0, whole),
             'z' => (2, whole),
-            _ => match FACES.iter().position(|&face| face == letter.to_ascii_uppercase()) {
+            _ => match face_with_letter(letter.to_ascii_uppercase()) {
                 Some(face) => {
                     let has_w = self.take_if(|c| c == 'w' || c == 'W').is_some();
                     (face, if has_w || letter.is_ascii_lowercase() { 0b11 } else { 1 })

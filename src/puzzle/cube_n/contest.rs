@@ -3,11 +3,11 @@
 use super::CubeN;
 use super::geometry::Turn;
 use crate::puzzle::Move;
-use crate::puzzle::cube3::FACES;
+use crate::puzzle::cube3::face_with_letter;
 use crate::puzzle::cube3::notation::WrittenTurn;
 use crate::puzzle::notation::members;
 
-/// The faces in the order of contests, as indices of [`FACES`]; the same list is its own inverse.
+/// The faces in the order of contests, as indices of [`FACES`](crate::puzzle::cube3::FACES); the same list is its own inverse.
 const CONTEST_FACES: [usize; 6] = [0, 2, 1, 5, 4, 3];
 
 impl CubeN {
@@ -32,7 +32,7 @@ impl CubeN {
             let (bare, is_prefixed) = word.strip_prefix('-').map_or((word, false), |bare| (bare, true));
             let (bare, is_inverse) = bare.strip_suffix("_inv").map_or((bare, is_prefixed), |bare| (bare, true));
             let letter = bare.chars().next().filter(|&letter| "frd".contains(letter))?;
-            let face = FACES.iter().position(|&face| face == letter.to_ascii_uppercase())?;
+            let face = face_with_letter(letter.to_ascii_uppercase())?;
             let layer: usize = bare[1..].parse().ok().filter(|&layer| layer < self.size)?;
             is_certain |= layer == 0 || layer > 3 || is_inverse;
             Some(WrittenTurn { face, layers: 1 << layer, quarters: if is_inverse { -1 } else { 1 } })

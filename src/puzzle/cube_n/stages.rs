@@ -1,7 +1,7 @@
 //! Code that all stages of the search `reduction` use: their puzzles by name, and the positions and symbols of their states.
 
 use super::geometry::Turn;
-use super::{CubeN, FACES, Metric, centres, edges, ln_centres, ln_factorial, moved, reduction};
+use super::{CubeN, FACES, Metric, centres, edges, facelets, ln_centres, ln_factorial, moved, reduction};
 
 impl CubeN {
     /// The puzzles of the stages of the search `reduction`, the last a 3×3×3.
@@ -80,15 +80,9 @@ impl CubeN {
 /// The facelets of the 3×3×3 that a reduced cube with some facelets turns like: centres give the faces their names.
 pub fn facelets_of_cube3(facelets: &str) -> String {
     let letters: Vec<char> = facelets.chars().collect();
-    let size = (letters.len() / FACES.len()).isqrt();
-    let lines = [0, size / 2, size - 1];
-    let at = |face: usize, row: usize, column: usize| letters[(face * size + row) * size + column];
-    let name = |letter: char| {
-        let face = (0..FACES.len()).find(|&face| at(face, size / 2, size / 2) == letter);
-        face.map_or(letter, |face| FACES[face])
-    };
-    let each = |face| lines.into_iter().flat_map(move |row| lines.map(|column| (face, row, column)));
-    (0..FACES.len()).flat_map(each).map(|(face, row, column)| name(at(face, row, column))).collect()
+    let whole = facelets::reduced(&letters, (letters.len() / FACES.len()).isqrt(), 3);
+    let face = |letter: char| (0..FACES.len()).find(|face| whole[9 * face + 4] == letter);
+    whole.iter().map(|&letter| face(letter).map_or(letter, |face| FACES[face])).collect()
 }
 
 /// For each way to place a piece of one kind, the index of the one that a turn brings there.

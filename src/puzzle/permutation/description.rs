@@ -67,11 +67,8 @@ impl Description {
         }
         let name = name(object).map_err(|why| refuse("name", why))?;
         let (symbols, goal) = goal(object).map_err(|why| refuse("goal", why))?;
-        let symmetric = match object.get("symmetric") {
-            None => false,
-            Some(Value::Bool(symmetric)) => *symmetric,
-            Some(_) => return Err(refuse("symmetric", "\"symmetric\" must be true or false".into())),
-        };
+        let symmetric = object.get("symmetric").map_or(Some(false), Value::as_bool);
+        let symmetric = symmetric.ok_or_else(|| refuse("symmetric", "\"symmetric\" must be true or false".into()))?;
         let given = object.get("moves").and_then(Value::as_object).filter(|moves| !moves.is_empty());
         let given = given.ok_or_else(|| refuse("moves", "\"moves\" must be an object of named permutations".into()))?;
         let mut moves: Vec<(String, Vec<u16>)> = Vec::new();

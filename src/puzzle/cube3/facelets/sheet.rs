@@ -1,8 +1,8 @@
 //! The facelets of a cube of any size as people and programs write them: in a row, face by face, or as a net.
 
 use super::impossible;
-use crate::puzzle::cube3::FACES;
 use crate::puzzle::cube3::notation::{inside, is_space};
+use crate::puzzle::cube3::{FACES, face_with_letter};
 use crate::puzzle::notation::{bail_parse, ensure_parse, is_prime, is_separator};
 use crate::puzzle::{Block, ParseError};
 use std::collections::BTreeSet;
@@ -11,18 +11,11 @@ use std::collections::BTreeSet;
 /// counter-clockwise turns, which are not letters alone. A cube of another size needs the same share of its facelets.
 const MIN_FACELETS: usize = 40;
 
-/// Orders of faces that people and programs write, as indices of [`FACES`]; the first is costar's.
-const ORDERS: [[usize; 6]; 9] = [
-    [0, 1, 2, 3, 4, 5], // U R F D L B
-    [0, 4, 2, 1, 5, 3], // U L F R B D
-    [0, 2, 1, 5, 4, 3], // U F R B L D
-    [0, 2, 4, 5, 1, 3], // U F L B R D
-    [2, 1, 5, 4, 0, 3], // F R B L U D
-    [4, 2, 1, 5, 0, 3], // L F R B U D
-    [0, 3, 4, 1, 2, 5], // U D L R F B
-    [0, 3, 2, 5, 4, 1], // U D F B L R
-    [2, 5, 0, 3, 4, 1], // F B U D L R
-];
+/// costar's order of faces, as indices of [`FACES`].
+const USUAL_ORDER: [usize; 6] = [0, 1, 2, 3, 4, 5];
+
+/// Other orders of faces that people and programs write.
+const OTHER_ORDERS: [&str; 8] = ["ULFRBD", "UFRBLD", "UFLBRD", "FRBLUD", "LFRBUD", "UDLRFB", "UDFBLR", "FBUDLR"];
 
 /// Facelets as they are written.
 pub(super) struct Sheet {
@@ -60,7 +53,7 @@ impl Sheet {
             rows == net_rows(size) || rows == wide && wide != [each; 6]
         };
         let sheet = if labels.is_none() && (is_net(|c| c == '\n') || is_net(char::is_whitespace)) {
-            Sheet { facelets: from_net(&facelets, size), each, order: Some(ORDERS[0]) }
+            Sheet { facelets: from_net(&facelets, size), each, order: Some(USUAL_ORDER) }
         } else {
             Sheet { facelets, each, order: labels }
         };
@@ -80,7 +73,7 @@ impl Sheet {
             return None;
         }
         let centres = self.facelets.chunks(self.each).map(|face| face[self.each / 2]);
-        order_of(centres.map(|centre| FACES.iter().position(|&letter| letter == centre)))
+        order_of(centres.map(face_with_letter))
     }
 
     /// The cube in the one order of faces that is certain, and that order if it is not U R F D L B.
@@ -89,9 +82,8 @@ impl Sheet {
         make: impl Fn(&[char]) -> Result<C, String>,
     ) -> Result<(C, Option<String>), ParseError> {
         let make = |facelets: &[char]| make(facelets).map_err(impossible);
-        let usual = ORDERS[0];
         let said =
-            |order: &[usize; 6]| (*order != usual).then(|| format!("the faces in the order {}", in_words(order)));
+            |order: &[usize; 6]| (*order != USUAL_ORDER).then(|| format!("the faces in the order {}", in_words(order)));
         if let Some(order) = self.order {
             let in_order = |ParseError(why)| {
                 let order = in_words(&order);
@@ -100,7 +92,7 @@ impl Sheet {
             return Ok((make(&self.reordered(&order)).map_err(in_order)?, said(&order)));
         }
         let as_usual = make(&self.facelets);
-        let by_centres = self.order_of_centres().filter(|order| *order != usual);
+        let by_centres = self.order_of_centres().filter(|order| *order != USUAL_ORDER);
         let in_their_order = by_centres.map(|order| (order, make(&self.reordered(&order))));
         match (as_usual, in_their_order) {
             (Ok(cube), Some((order, Ok(other)))) if cube != other => bail_parse!(
@@ -187,7 +179,8 @@ fn face_named(name: &str) -> Option<usize> {
 /// All orders of six faces, the usual ones first.
 fn all_orders() -> impl Iterator<Item = [usize; 6]> {
     let number = |code: usize| (0..6).map(move |i| Some(code / 6usize.pow(i) % 6));
-    ORDERS.into_iter().chain((0..6usize.pow(6)).filter_map(move |code| order_of(number(code))))
+    let usual = OTHER_ORDERS.iter().filter_map(|letters| order_of(letters.chars().map(face_with_letter)));
+    usual.chain((0..6usize.pow(6)).filter_map(move |code| order_of(number(code))))
 }
 
 /// The letters of faces in an order.

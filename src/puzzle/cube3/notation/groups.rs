@@ -1,6 +1,6 @@
 //! Groups of turns: repeated, inverted, and commutators; and the counts behind turns.
 
-use super::super::FACES;
+use super::super::face_with_letter;
 use super::{MAX_TURNS, Number, ScrambleReader, WrittenTurn, is_prime, is_space};
 use crate::puzzle::ParseError;
 use crate::puzzle::notation::{bail_parse, ensure_parse};
@@ -35,7 +35,7 @@ impl ScrambleReader {
         // The last layer of several, as in `2-3Rw`.
         let last = self.attempt(|reader| reader.take_if(|c| c == '-').and_then(|_| reader.take_number()));
         let last = last.map(|number| number.value());
-        let is_face = self.peek(0).is_some_and(|c| FACES.contains(&c.to_ascii_uppercase()));
+        let is_face = self.peek(0).is_some_and(|c| face_with_letter(c.to_ascii_uppercase()).is_some());
         let is_wide = is_face
             && (self.peek(1).is_some_and(|c| matches!(c, 'w' | 'W'))
                 || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
@@ -76,7 +76,7 @@ impl ScrambleReader {
             reader.take_if(|c| c == '[')?;
             reader.skip_spaces();
             let letter = reader.take_if(|c| c.is_ascii_lowercase())?;
-            let face = FACES.iter().position(|&face| face == letter.to_ascii_uppercase())?;
+            let face = face_with_letter(letter.to_ascii_uppercase())?;
             let (number, back) = reader.count_and_prime();
             let quarters = number.map_or(1, |number| number.value());
             reader.skip_spaces();
