@@ -33,20 +33,13 @@ fn twist(state: Corners) -> usize {
 }
 
 /// The order and the twist after each move, by order and by twist.
-struct TurnTables {
-    orders: Vec<[u16; 6]>,
-    twists: Vec<[u16; 6]>,
-}
-
-static TURN_TABLES: LazyLock<TurnTables> = LazyLock::new(|| {
+static TURN_TABLES: LazyLock<[Vec<[u16; 6]>; 2]> = LazyLock::new(|| {
     let turned = |index, coordinate: fn(Corners) -> usize| {
         let state = Cube2.state_at(index);
         std::array::from_fn(|action| coordinate(state.turned(action as Move)) as u16)
     };
-    TurnTables {
-        orders: (0..ORDERS).map(|index| turned(index * TWISTS, order)).collect(),
-        twists: (0..TWISTS).map(|index| turned(index, twist)).collect(),
-    }
+    let orders = (0..ORDERS).map(|index| turned(index * TWISTS, order));
+    [orders.collect(), (0..TWISTS).map(|index| turned(index, twist)).collect()]
 });
 
 impl Indexed for Cube2 {
@@ -76,10 +69,9 @@ impl Indexed for Cube2 {
 
     #[inline]
     fn neighbours(&self, index: usize, mut visit: impl FnMut(Move, usize)) {
-        let tables = &*TURN_TABLES;
-        let (orders, twists) = (&tables.orders[index / TWISTS], &tables.twists[index % TWISTS]);
-        let indices =
-            orders.iter().zip(twists).map(|(&order, &twist)| usize::from(order) * TWISTS + usize::from(twist));
+        let [orders, twists] = &*TURN_TABLES;
+        let coordinates = orders[index / TWISTS].iter().zip(&twists[index % TWISTS]);
+        let indices = coordinates.map(|(&order, &twist)| usize::from(order) * TWISTS + usize::from(twist));
         indices.enumerate().for_each(|(action, index)| visit(action as Move, index));
     }
 }
