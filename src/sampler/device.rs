@@ -123,25 +123,21 @@ impl DeviceWalks {
         let (batch_size, max_depth) = (batch_size as i64, i64::from(max_depth));
         let rank = first % stride;
         let all_lanes = lanes as u64 * stride;
-        let (mut walkers, mut phases, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
-        for lane in 0..lanes as u64 {
-            let lane = (lane * stride + rank) as i64;
-            let turned = lane * max_depth / all_lanes as i64;
-            for i in 0..batch_size {
-                walkers.push(lane * batch_size + i);
-                phases.push(i % walk_samples);
-                offsets.push(i / walk_samples * max_depth * walk_samples / batch_size + turned);
-            }
-        }
+        let on_device = |numbers: Vec<i64>| Tensor::from_slice(&numbers).to_device(device);
+        // By lane and place in the batch.
+        let of_walkers = |number: &dyn Fn(i64, i64) -> i64| {
+            let lanes = (0..lanes as u64).map(|lane| (lane * stride + rank) as i64);
+            on_device(lanes.flat_map(|lane| (0..batch_size).map(move |i| number(lane, i))).collect())
+        };
+        let offset =
+            |lane, i| i / walk_samples * max_depth * walk_samples / batch_size + lane * max_depth / all_lanes as i64;
         let moves = Moves::new(&rules.table, &rules.encoding, device);
-        let on_device = |numbers: &[i64]| Tensor::from_slice(numbers).to_device(device);
         let count = moves.count;
         // By the move that is made, the last one for none, and by the next move.
         let codes = |code: &dyn Fn(Option<Move>, Move) -> i64| {
             let made = (0..count as Move).map(Some).chain([None]);
-            let numbers: Vec<i64> =
-                made.flat_map(|made| (0..count as Move).map(move |next| code(made, next))).collect();
-            on_device(&numbers).to_kind(Kind::Int).view([count + 1, count])
+            let numbers = made.flat_map(|made| (0..count as Move).map(move |next| code(made, next)));
+            on_device(numbers.collect()).to_kind(Kind::Int).view([count + 1, count])
         };
         let pruning = &rules.pruning;
         let keeps = codes(&|made, next| i64::from(made.is_none_or(|made| made == next || pruning.commute(made, next))));
@@ -149,10 +145,10 @@ impl DeviceWalks {
             made.map_or(0, |made| i64::from(made == next) + MERGES * i64::from(pruning.merge(made, next)))
         });
         let limit = |next| pruning.max_repeats(next).map_or(MERGES, i64::from) - 1;
-        let limits: Vec<i64> = (0..count as Move).map(limit).collect();
-        let inverses: Vec<i64> = (0..count as Move).map(|action| pruning.inverse(action).into()).collect();
+        let limits = (0..count as Move).map(limit).collect();
+        let inverses = (0..count as Move).map(|action| pruning.inverse(action).into()).collect();
         let goals = Tensor::from_slice(&rules.goals).view([-1, rules.encoding.cells as i64]).to_device(device);
-        let all = walkers.len() as i64;
+        let all = lanes as i64 * batch_size;
         let round = (first / all_lanes) as i64;
         let mut walks = DeviceWalks {
             rows: goals.narrow(0, 0, 1).repeat([all, 1]),
@@ -161,16 +157,16 @@ impl DeviceWalks {
             goals,
             keeps,
             adds,
-            limits: on_device(&limits).to_kind(Kind::Int),
-            inverses: on_device(&inverses),
+            limits: on_device(limits).to_kind(Kind::Int),
+            inverses: on_device(inverses),
             walk_samples,
             max_depth,
             batch_size,
             lanes: lanes as u64,
             key: generator(seed, 1 << 62).next_u64() as i64,
-            walkers: on_device(&walkers),
-            phases: on_device(&phases),
-            offsets: on_device(&offsets),
+            walkers: of_walkers(&|lane, i| lane * batch_size + i),
+            phases: of_walkers(&|_, i| i % walk_samples),
+            offsets: of_walkers(&offset),
             moves,
             round: round + 1 - walk_samples,
             lane: first % all_lanes / stride,
