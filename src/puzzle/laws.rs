@@ -1,7 +1,7 @@
 //! The laws of every puzzle, as checks for tests.
 
 use super::{Move, Puzzle, Reversible};
-use crate::random::{below, generator};
+use crate::random::{Generator, below, generator};
 use std::collections::{HashMap, HashSet};
 
 /// Checks all laws on every state near the goals: parse∘format is the identity; rows are in range and different; inverses
@@ -39,17 +39,20 @@ fn check_walk<P: Reversible>(puzzle: &P) {
     for _ in 0..STATES {
         let before = row(&state);
         let moves = 0..puzzle.move_count() as Move;
-        let children: Vec<_> = moves.map(|action| (action, puzzle.apply(&state, action))).collect();
-        for (action, child) in &children {
-            let hash = puzzle.child_hash(&state, puzzle.state_hash(&state), *action);
+        for (action, child) in moves.map(|action| (action, puzzle.apply(&state, action))) {
+            let hash = puzzle.child_hash(&state, puzzle.state_hash(&state), action);
             assert_eq!(hash, child.as_ref().map(|child| puzzle.state_hash(child)), "move {action} of {state:?}");
             let Some(table) = &table else { continue };
-            assert_eq!(table.apply(&before, *action), child.as_ref().map(row), "move {action} of {state:?}");
-            assert!(child.is_none() || puzzle.move_cost(&state, *action) == 1, "move {action} of {state:?}");
+            assert_eq!(table.apply(&before, action), child.as_ref().map(row), "move {action} of {state:?}");
+            assert!(child.is_none() || puzzle.move_cost(&state, action) == 1, "move {action} of {state:?}");
         }
-        let legal: Vec<P::State> = children.into_iter().filter_map(|(_, child)| child).collect();
-        state = legal[below(&mut generator, legal.len())];
+        state = random_child(puzzle, &state, &mut generator);
     }
+}
+
+fn random_child<P: Puzzle>(puzzle: &P, state: &P::State, generator: &mut Generator) -> P::State {
+    let children: Vec<P::State> = puzzle.children(state).map(|(_, child)| child).collect();
+    children[below(generator, children.len())]
 }
 
 /// Sequences of moves that are [always the same](crate::puzzle::Rules::always_same) are, from every goal and from other states.
@@ -59,12 +62,7 @@ fn check_same<P: Reversible>(puzzle: &P) {
     const WALKS: usize = 16;
     let moves = 0..puzzle.move_count().min(MOVES) as Move;
     let mut generator = generator(9, 0);
-    let walk = |_| {
-        (0..WALKS).fold(puzzle.goals()[0], |state, _| {
-            let legal: Vec<P::State> = puzzle.children(&state).map(|(_, child)| child).collect();
-            legal[below(&mut generator, legal.len())]
-        })
-    };
+    let walk = |_| (0..WALKS).fold(puzzle.goals()[0], |state, _| random_child(puzzle, &state, &mut generator));
     let states: Vec<P::State> = (0..WALKS).map(walk).chain(puzzle.goals()).collect();
     let ends = |sequence: &[Move]| -> Vec<Option<P::State>> {
         let end = |state: &P::State| sequence.iter().try_fold(*state, |state, &action| puzzle.apply(&state, action));
