@@ -51,22 +51,20 @@ impl ScrambleReader {
             return Ok(vec![self.turn()?]);
         }
         self.at = start;
-        Err(match self.characters[after_number..].first() {
+        let why = match self.characters[after_number..].first() {
             Some('.') => {
-                self.refuse("a number and a dot stand before a scramble, and this one has begun: give one at a time")
+                "a number and a dot stand before a scramble, and this one has begun: give one at a time".into()
             }
-            _ if is_wide && layers == size => {
-                self.refuse(&format!("{layers} layers are the whole cube, which x, y and z turn"))
-            }
-            _ if is_face && self.size > 3 => self.refuse(&format!(
+            _ if is_wide && layers == size => format!("{layers} layers are the whole cube, which x, y and z turn"),
+            _ if is_face && size > 3 => format!(
                 "this cube has {size} layers: 2R turns the second one alone, 3Rw the first three, 2-3Rw the second and the third"
-            )),
-            _ if is_face => self.refuse(&format!(
-                "a number before a turn counts its layers, and this cube has {}; a number behind it (R2) counts its quarter turns",
-                self.size
-            )),
-            _ => self.refuse("a number stands behind a turn (R2), or before a group that it repeats: 3(R U)"),
-        })
+            ),
+            _ if is_face => format!(
+                "a number before a turn counts its layers, and this cube has {size}; a number behind it (R2) counts its quarter turns"
+            ),
+            _ => "a number stands behind a turn (R2), or before a group that it repeats: 3(R U)".into(),
+        };
+        Err(self.refuse(&why))
     }
 
     /// Reads a turn of the whole cube as solutions with the fewest moves have it: `[r]` for x, `[u2]` for y2, `[f']` for z'.
@@ -122,12 +120,8 @@ impl ScrambleReader {
         let mut turns = self.sequence(Some(open))?;
         if let Some(mark) = self.take_if(|c| open == '[' && (c == ',' || c == ':')) {
             let other = self.sequence(Some(open))?;
-            let (undone, other_undone) = (inverse(&turns), inverse(&other));
-            turns.extend(other);
-            turns.extend(undone);
-            if mark == ',' {
-                turns.extend(other_undone);
-            }
+            let other_undone = if mark == ',' { inverse(&other) } else { Vec::new() };
+            turns = [&turns[..], &other, &inverse(&turns), &other_undone].concat();
         }
         self.close_group(open)?;
         self.depth -= 1;
