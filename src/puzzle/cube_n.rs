@@ -142,11 +142,6 @@ impl CubeN {
         self.size
     }
 
-    /// The turns that are moves; the others are made on a cube in the hand.
-    pub(super) fn moves(&self) -> std::ops::Range<usize> {
-        0..self.move_count
-    }
-
     /// The name and the permutation of each turn, moves first.
     pub(super) fn named_turns(&self) -> Vec<(String, Vec<u16>)> {
         let places = stickers(self.size);
@@ -177,11 +172,6 @@ impl CubeN {
     /// The pieces with this many stickers.
     fn pieces(&self, stickers: usize) -> &[Vec<u16>] {
         self.kinds.iter().find(|kind| kind[0].len() == stickers).expect("a cube has centres, edges and corners")
-    }
-
-    /// The face of a sticker.
-    fn face_of(&self, sticker: u16) -> usize {
-        usize::from(sticker) / (self.size * self.size)
     }
 
     /// A turn that leaves the corner DBL in its place, and the quarters by which the whole cube is turned after it; the turn

@@ -109,11 +109,8 @@ impl<const N: usize> Permutation<N> {
             Some(cube) if !cube.is_stage() => cube.named_turns(),
             _ => description.moves.clone(),
         };
-        let table = |(_, permutation): &(String, Vec<u16>)| {
-            std::array::from_fn(|i| permutation.get(i).copied().unwrap_or(i as u16))
-        };
-        let tables = turns.iter().map(table).collect();
-        let names = turns.into_iter().map(|(name, _)| name).collect();
+        let table = |permutation: Vec<u16>| std::array::from_fn(|i| permutation.get(i).copied().unwrap_or(i as u16));
+        let (names, tables) = turns.into_iter().map(|(name, permutation)| (name, table(permutation))).unzip();
         let moves_are_odd = description.symbols.len() == description.positions()
             && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
         let hashing = Arc::new(Hashing::new(&description));

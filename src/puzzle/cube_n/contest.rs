@@ -19,7 +19,7 @@ impl CubeN {
         let turns = self.named_turns();
         let moved = |from: &[u16]| (0..6 * each).map(|i| renumbered(from[usize::from(renumbered(i))])).collect();
         let named = |action: usize| Some((self.contest_name(action as Move)?, moved(&turns[action].1)));
-        self.moves().filter_map(named).collect()
+        (0..self.move_count).filter_map(named).collect()
     }
 
     /// Turns in the notation of contests: a face f, r or d, the layer from 0, and `-` or `_inv` for counter-clockwise. `r2`

@@ -64,7 +64,9 @@ impl Default for Edges {
     fn default() -> Self {
         let cube = CubeN::new(SIZE, Metric::Centres);
         let wings = cube.wings().to_vec();
-        let faces = |piece: &[u16]| -> Vec<usize> { piece.iter().map(|&sticker| cube.face_of(sticker)).collect() };
+        let faces = |piece: &[u16]| -> Vec<usize> {
+            piece.iter().map(|&sticker| usize::from(sticker) / (SIZE * SIZE)).collect()
+        };
         let others = || cube.kinds.iter().filter(|kind| kind[0].len() == 2 && **kind != wings).flatten();
         let beside =
             |wing: &Vec<u16>| others().find(|midge| faces(midge) == faces(wing)).expect("an edge has one").clone();
