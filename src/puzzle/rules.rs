@@ -204,6 +204,17 @@ fn not_legal<P: Notation>(puzzle: &P, state: &P::State, number: usize, action: M
     ParseError(format!("move {number}{name} is not legal there{expected}"))
 }
 
+/// The values in the order of their first appearance.
+pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    distinct
+}
+
 /// Whether a permutation is odd.
 pub(super) fn is_odd<T: PartialOrd>(permutation: &[T]) -> bool {
     let pairs = (0..permutation.len()).flat_map(|second| (0..second).map(move |first| (first, second)));

@@ -19,7 +19,7 @@ use super::CubeN;
 use super::geometry::{Turn, moved};
 use super::stages::origins;
 use crate::puzzle::cube3::FACES;
-use crate::puzzle::rules::is_odd;
+use crate::puzzle::rules::{distinct, is_odd};
 
 /// The name of the puzzle.
 pub const NAME: &str = "cube4:reduction";
@@ -69,12 +69,7 @@ impl CubeN {
             colours.sort_unstable();
             colours
         };
-        let mut pairs: Vec<Vec<u8>> = Vec::new();
-        for pair in (0..EACH).map(pair) {
-            if !pairs.contains(&pair) {
-                pairs.push(pair);
-            }
-        }
+        let pairs = distinct((0..EACH).map(pair));
         let name = |wing: &usize| pairs.iter().position(|other| *other == pair(*wing)).unwrap_or(0) as u8;
         let mut symbols: Vec<u8> = homes.iter().map(name).collect();
         symbols.extend(centres.iter().map(|centre| PAIRS as u8 + colours[usize::from(centre[0])]));

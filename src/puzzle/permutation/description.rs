@@ -4,6 +4,7 @@ use super::geometry;
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::notation::{bail_parse, ensure_parse, is_prime, plain, visible};
+use crate::puzzle::rules::distinct;
 use crate::puzzle::{Geometry, Move, ParseError};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -245,15 +246,11 @@ fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
         let space = visible(space);
         bail_parse!("\"goal\" holds the symbol {space:?}: a space or a control character cannot be one");
     }
-    let mut symbols: Vec<String> = Vec::new();
-    let mut goal = Vec::with_capacity(count);
-    for symbol in written {
-        let known = symbols.iter().position(|other| *other == symbol);
-        goal.push(known.unwrap_or(symbols.len()) as u8);
-        symbols.extend(known.is_none().then_some(symbol));
-    }
+    let symbols = distinct(written.iter().cloned());
     let count = symbols.len();
     ensure_parse!(count <= 256, "\"goal\" has {count} different symbols: expected at most 256");
+    let index = |symbol: &String| symbols.iter().position(|other| other == symbol).unwrap_or(0) as u8;
+    let goal = written.iter().map(index).collect();
     Ok((symbols, goal))
 }
 

@@ -2,6 +2,7 @@
 //! order of their first appearance.
 
 use super::Description;
+use crate::puzzle::rules::distinct;
 
 /// The symbols of a puzzle that may trade names.
 #[derive(Debug, Clone)]
@@ -27,12 +28,7 @@ impl FreeSymbols {
     pub(super) fn new(description: &Description) -> Option<FreeSymbols> {
         let is_free = description.free_symbols.clone()?;
         assert!(is_free.len() <= Self::MOST);
-        let mut order: Vec<u8> = Vec::new();
-        for &symbol in description.goal.iter().filter(|&&symbol| is_free[usize::from(symbol)]) {
-            if !order.contains(&symbol) {
-                order.push(symbol);
-            }
-        }
+        let order = distinct(description.goal.iter().copied().filter(|&symbol| is_free[usize::from(symbol)]));
         let count = |symbol: u8| description.goal.iter().filter(|&&other| other == symbol).count();
         let is_paired = |&symbol: &u8| is_free[usize::from(symbol)] && count(symbol) > 1;
         let paired = description.goal.iter().filter(|symbol| is_paired(symbol)).count();
