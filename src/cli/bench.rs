@@ -65,15 +65,9 @@ enum Format {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    let stop = signal::install().context("no handler of signals can be installed")?;
+    let stop = signal::install()?;
     let group = ranks::join(&stop)?;
-    args.flags.puzzle.clone().visit(Bench { args, group, stop })
-}
-
-struct Bench {
-    args: Args,
-    group: Option<Arc<Group>>,
-    stop: Arc<AtomicBool>,
+    args.flags.puzzle.clone().visit((args, group, stop))
 }
 
 /// An instance of the file.
@@ -85,18 +79,17 @@ struct Instance<S> {
     optimum: Option<u32>,
 }
 
-impl Visitor for Bench {
+/// The command, the ranks that share it, and the flag that stops it.
+impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Bench { args, group, stop } = self;
+        let (args, group, stop) = self;
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
         let (instances, contest) = read(&**entry.puzzle(), &args.file).or_input()?;
-        if args.format.is_some() && contest.is_none() {
-            let why = "--format submission: the instances have no ids: expected a contest's table (costar import)";
-            return Err(anyhow!(why)).or_input();
-        }
         if args.format.is_some() {
+            let why = "--format submission: the instances have no ids: expected a contest's table (costar import)";
+            contest.context(why).or_input()?;
             contest::check_names(&**entry.puzzle()).context("--format submission").or_input()?;
         }
         let [instances, beyond] = select(instances, &args).or_input()?;

@@ -11,10 +11,9 @@ use crate::registry::{Entry, Visitor};
 use crate::report::Record;
 use crate::search::{End, Limits};
 use crate::solver::{SearchInfo, SearchOptions, Solution, Solver, Watch};
-use anyhow::Context as _;
 use std::io::{self, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
@@ -39,16 +38,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    let stop = signal::install().context("no handler of signals can be installed")?;
-    args.puzzle.clone().visit((args, stop))
+    args.puzzle.visit(&args)
 }
 
-/// The command, and the flag that stops it.
-impl Visitor for (Args, Arc<AtomicBool>) {
+impl Visitor for &Args {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let (args, stop) = self;
+        let args = self;
+        let stop = signal::install()?;
         let instance = args.instance.join(" ");
         let start = entry.puzzle().parse(&instance).or_input()?;
         if !args.json {

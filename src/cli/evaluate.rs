@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -41,16 +41,15 @@ struct Evaluation<'a> {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    let stop = signal::install().context("no handler of signals can be installed")?;
-    args.puzzle.clone().visit((args, stop))
+    args.puzzle.visit(&args)
 }
 
-/// The command, and the flag that stops it.
-impl Visitor for (Args, Arc<AtomicBool>) {
+impl Visitor for &Args {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let (args, stop) = self;
+        let args = self;
+        let stop = signal::install()?;
         let input: Box<dyn BufRead + Send> = match args.file.to_str() {
             Some("-") => Box::new(BufReader::new(io::stdin())),
             _ => {
@@ -92,11 +91,8 @@ impl Visitor for (Args, Arc<AtomicBool>) {
                 }
                 Err(RecvTimeoutError::Timeout) => print_all(&mut solver, &mut waiting)?,
                 Err(RecvTimeoutError::Disconnected) if count == 0 => {
-                    let name = if args.file.as_os_str() == "-" {
-                        "standard input".into()
-                    } else {
-                        args.file.display().to_string()
-                    };
+                    let name = args.file.display().to_string();
+                    let name = if name == "-" { "standard input" } else { &name };
                     return Err(anyhow!("{name} holds no instance: expected one a line")).or_input();
                 }
                 Err(RecvTimeoutError::Disconnected) => {

@@ -61,13 +61,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    let stop = signal::install().context("no handler of signals can be installed")?;
-    args.flags.puzzle.clone().visit(Improve { args, stop })
-}
-
-struct Improve {
-    args: Args,
-    stop: Arc<AtomicBool>,
+    args.flags.puzzle.clone().visit(args)
 }
 
 /// An instance with its shortest known solution.
@@ -88,11 +82,12 @@ struct Shared<'a, P: Puzzle> {
     stop: &'a AtomicBool,
 }
 
-impl Visitor for Improve {
+impl Visitor for Args {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let Improve { mut args, stop } = self;
+        let mut args = self;
+        let stop = signal::install()?;
         if !entry.puzzle().reduction().is_empty() {
             // Between two states of a solution, the way through a reduced one is long.
             let has_network = models::facts(None, &entry.puzzle().name()).is_ok();

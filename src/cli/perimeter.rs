@@ -1,17 +1,16 @@
 //! `costar perimeter`: builds the table of exact distances near the goals, and keeps it in the cache.
 
 use super::progress::{PerimeterBar, note};
-use super::puzzle_flags::visit_checked;
-use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, signal};
+use super::puzzle_flags::check_model;
+use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, puzzle_name, signal};
 use crate::cache;
 use crate::memory;
 use crate::puzzle::{Puzzle, State};
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor};
+use crate::registry::{Entry, Visitor, visit};
 use crate::search::perimeter::{Count, Extent, PerimeterStore};
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use std::io::{self, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -44,17 +43,17 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    let stop = signal::install().context("no handler of signals can be installed")?;
-    let (puzzle, model) = (args.puzzle.clone(), args.model.clone());
-    visit_checked(puzzle.as_deref(), model.as_deref(), None, (args, stop))
+    let name = puzzle_name(args.puzzle.as_deref(), args.model.as_deref()).or_input()?;
+    visit(&name, None, args).or_input()?
 }
 
-/// The command, and the flag that stops it.
-impl Visitor for (Args, Arc<AtomicBool>) {
+impl Visitor for Args {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let (args, stop) = self;
+        let args = self;
+        check_model(&**entry.puzzle(), args.model.as_deref()).or_input()?;
+        let stop = signal::install()?;
         let name = entry.puzzle().name();
         let one_way = || anyhow!("the moves of {name} cannot be undone, so it has no perimeter");
         let no_symmetries =

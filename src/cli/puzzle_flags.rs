@@ -35,7 +35,7 @@ pub(super) struct PuzzleFlags {
 
 impl PuzzleFlags {
     /// Runs a command on the puzzle.
-    pub(super) fn visit(self, command: impl Visitor<Output = Ending>) -> Ending {
+    pub(super) fn visit(&self, command: impl Visitor<Output = Ending>) -> Ending {
         let named = self.puzzle.as_deref().or(self.with_half_turns());
         let name = puzzle_name(named, self.model.as_deref()).or_input()?;
         match &self.move_costs {
@@ -67,46 +67,20 @@ pub(super) struct OfPuzzle {
     puzzle: Option<String>,
     /// A model, which names its puzzle: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models
     #[arg(long, value_name = "DIR")]
-    model: Option<String>,
+    pub(super) model: Option<String>,
 }
 
 impl OfPuzzle {
-    /// Runs a command on the puzzle.
+    /// Runs a command on the puzzle. The command [checks](check_model) that the model is of that puzzle.
     pub(super) fn visit(&self, goal: Option<&str>, command: impl Visitor<Output = Ending>) -> Ending {
-        visit_checked(self.puzzle.as_deref(), self.model.as_deref(), goal, command)
-    }
-}
-
-/// Runs a command on the named puzzle, or else on the model's; refuses a model of another puzzle.
-pub(super) fn visit_checked(
-    puzzle: Option<&str>,
-    model: Option<&str>,
-    goal: Option<&str>,
-    command: impl Visitor<Output = Ending>,
-) -> Ending {
-    let name = puzzle_name(puzzle, model).or_input()?;
-    visit(&name, goal, ModelChecked { model, command }).or_input()?
-}
-
-/// A command that runs once its model is known to fit the puzzle.
-struct ModelChecked<'a, V> {
-    model: Option<&'a str>,
-    command: V,
-}
-
-impl<V: Visitor<Output = Ending>> Visitor for ModelChecked<'_, V> {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        if let Some(model) = self.model {
-            check_model(&**entry.puzzle(), model).or_input()?;
-        }
-        self.command.visit(entry)
+        let name = puzzle_name(self.puzzle.as_deref(), self.model.as_deref()).or_input()?;
+        visit(&name, goal, command).or_input()?
     }
 }
 
 /// Refuses a model of another puzzle.
-fn check_model<P: Puzzle>(puzzle: &P, model: &str) -> crate::Result<()> {
+pub(super) fn check_model<P: Puzzle>(puzzle: &P, model: Option<&str>) -> crate::Result<()> {
+    let Some(model) = model else { return Ok(()) };
     let folder = models::find(model)?;
     ModelConfig::read(&folder)?.check_puzzle(puzzle, &folder)
 }

@@ -1,6 +1,6 @@
 //! `costar scramble`: random instances as `solve` and `bench` read them, one per line or in blocks with blank lines between.
 
-use super::puzzle_flags::OfPuzzle;
+use super::puzzle_flags::{OfPuzzle, check_model};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, move_names};
 use crate::quantity;
@@ -51,6 +51,7 @@ impl Visitor for &Args {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
+        check_model(&**entry.puzzle(), self.puzzle.model.as_deref()).or_input()?;
         let seed = self.seed.unwrap_or_else(rand::random);
         let mut out = io::BufWriter::new(io::stdout().lock());
         for number in 0..self.count {

@@ -5,7 +5,6 @@ use super::{Ending, OrInput as _, SUCCESS, narrow, signal};
 use crate::neural::device::DeviceChoice;
 use crate::quantity;
 use crate::server::{self, ServerConfig};
-use anyhow::Context as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 #[derive(Debug, clap::Args)]
@@ -44,7 +43,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    let stop = signal::install().context("no handler of signals can be installed")?;
+    let stop = signal::install()?;
     let host = args.host;
     let config = ServerConfig {
         address: SocketAddr::new(host, args.port),

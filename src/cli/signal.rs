@@ -1,5 +1,6 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first signal asks for an orderly end, a second one ends the program at once.
 
+use anyhow::{Context as _, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,23 +27,24 @@ pub fn ends_at_once<T>(work: impl FnOnce() -> T) -> T {
 ///
 /// # Errors
 /// If the system refuses to install a handler.
-pub fn install() -> io::Result<Arc<AtomicBool>> {
+pub fn install() -> Result<Arc<AtomicBool>> {
     if SIGNALS.get().is_none() {
         // Separate from the stop flag, which other code may set: only a second signal ends the program at once.
         let signalled = Arc::new(AtomicBool::new(false));
         let (stop, last) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            if signal == SIGHUP && is_ignored(signal) {
-                continue; // started by nohup, so it outlives the terminal
-            }
-            // The order matters: the shutdown needs the flag of an earlier signal, and the number must be set before the
-            // stop flag.
+        // The order matters: the shutdown needs the flag of an earlier signal, and the number must be set before the stop
+        // flag.
+        let register = |signal: i32| -> io::Result<()> {
             for may_end in [&signalled, &NOTHING_TO_SAVE] {
                 signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(may_end))?;
             }
             signal_hook::flag::register(signal, Arc::clone(&signalled))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+            signal_hook::flag::register(signal, Arc::clone(&stop)).map(drop)
+        };
+        // A process that nohup started ignores SIGHUP, and outlives the terminal.
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
+            register(signal).context("no handler of signals can be installed")?;
         }
         let _ = SIGNALS.set((stop, last));
     }

@@ -53,7 +53,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    let stop = signal::install().context("no handler of signals can be installed")?;
+    let stop = signal::install()?;
     let group = ranks::join(&stop)?;
     // The registry finds the puzzle's type, and calls `visit` below with it.
     args.flags.puzzle.clone().visit((args, group, stop))

@@ -38,11 +38,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(mut args: Args) -> Ending {
-    let stop = signal::install().context("no handler of signals can be installed")?;
+    let stop = signal::install()?;
     let group = ranks::join(&stop)?;
     args.options.init_folder = args.options.init.as_deref().map(find_init).transpose().or_input()?;
     let name = puzzle(&args).or_input()?;
-    visit(&name, None, Train { args, group, stop }).or_input()?
+    visit(&name, None, (args, group, stop)).or_input()?
 }
 
 fn find_init(name: &str) -> Result<PathBuf> {
@@ -69,100 +69,95 @@ fn puzzle(args: &Args) -> Result<String> {
     init_folder.as_deref().map_or_else(|| Ok(DEFAULT_PUZZLE.to_owned()), models::puzzle_of)
 }
 
-struct Train {
-    args: Args,
-    group: Option<Arc<Group>>,
-    stop: Arc<AtomicBool>,
-}
+/// The command, the ranks that share it, and the flag that stops it.
+type Shared = (Args, Option<Arc<Group>>, Arc<AtomicBool>);
 
-impl Visitor for Train {
+impl Visitor for Shared {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        self.run(&entry, &|run| example(&entry, run))
+        train(self, &entry, &|run| example(&entry, run))
     }
 }
 
-impl Train {
-    /// Trains; `example` is a command that solves an instance with the model of a run. Not generic: it is compiled once.
-    fn run(self, entry: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {
-        let Train { args: Args { device: choice, mut options, .. }, group, stop } = self;
-        let device = Device::resolve(choice).or_input()?;
-        device.log_choice(choice);
-        let out = options.folder(&entry.learnable().name()).or_input()?;
-        options.out = Some(out.clone());
-        let is_first = group.as_ref().is_none_or(|group| group.is_first());
-        if options.resume && is_first && !out.is_dir() {
-            let reason = format!("there is no run in {}: leave it out to start one", out.display());
-            return Err(SettingError::new("resume", reason)).or_input();
-        }
-        // A launcher that starts the ranks again means the run to continue.
-        let single = if group.is_none() { Round::of_single_rank() } else { None };
-        let round = group.as_ref().map(|group| group.round()).or(single.as_ref());
-        options.resume |= round.is_some_and(|round| round.was_opened(&out));
-        let resumes = options.resume && newest_checkpoint(&out).or_input()?.is_some();
-        let training = match &group {
-            None => Training::open(entry, &options, device, &stop),
-            Some(group) => Training::open_together(entry, &options, device, Arc::clone(group), &stop),
-        };
-        let training = training.or_input()?;
-        if !is_first {
-            training.measure_speed(&stop)?;
-            return training.run(&stop, &mut |_| ()).map(|_| SUCCESS).map_err(Into::into);
-        }
-        if let Some(round) = round {
-            round.note_opened(&out);
-        }
-        if options.resume && !resumes {
-            note!("costar: there is nothing to resume in {}: starting", out.display());
-        }
-        if training.is_finished() {
-            describe(&training, resumes, device);
-            note!(
-                "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --samples or --for goes on)",
-                out.display(),
-                grouped(training.samples())
-            );
-            return Ok(SUCCESS);
-        }
-        let said = Once::new();
-        let say = || said.call_once(|| note!("{STOPPING}"));
-        let speed = while_watching(&stop, say, || training.measure_speed(&stop))?;
-        let speed = speed.map(|speed| speed * training.ranks() as f64);
-        let left =
-            training.samples_left().or(training.seconds_left().zip(speed).map(|(time, speed)| (time * speed) as u64));
-        if let Some((speed, left)) = speed.zip(left) {
-            let time = Roughly(left as f64 / speed);
-            note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
-        }
-        describe(&training, resumes, device);
-        let board = training.tensorboard().map(|folder| TensorBoard::create(folder, training.samples()));
-        let flag = match options.tensorboard {
-            Some(_) => "--tensorboard",
-            None => "--tensorboard of the run that is resumed: name another folder, or make this one writable",
-        };
-        let mut board = board.transpose().context(flag).or_input()?;
-        let total = training.samples() + left.unwrap_or(0);
-        let bar = TrainingBar::new(total, training.samples(), training.ranks());
-        let say = || said.call_once(|| bar.note(STOPPING));
-        let ended = while_watching(&stop, say, || {
-            training.run(&stop, &mut |event| {
-                if stop.load(Ordering::Relaxed) {
-                    say(); // before it says that it has saved
-                }
-                show(&bar, event);
-                log_metrics(&mut board, event, &bar);
-            })
-        });
-        drop(bar);
-        match ended? {
-            Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
-            Ended::Finished | Ended::NothingLeft => {
-                note!("costar: done; solve with it: {}", example(&quoted(&out)));
-            }
-        }
-        Ok(SUCCESS)
+/// Trains; `example` is a command that solves an instance with the model of a run. Not generic: it is compiled once.
+fn train(shared: Shared, entry: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {
+    let (Args { device: choice, mut options, .. }, group, stop) = shared;
+    let device = Device::resolve(choice).or_input()?;
+    device.log_choice(choice);
+    let out = options.folder(&entry.learnable().name()).or_input()?;
+    options.out = Some(out.clone());
+    let is_first = group.as_ref().is_none_or(|group| group.is_first());
+    if options.resume && is_first && !out.is_dir() {
+        let reason = format!("there is no run in {}: leave it out to start one", out.display());
+        return Err(SettingError::new("resume", reason)).or_input();
     }
+    // A launcher that starts the ranks again means the run to continue.
+    let single = if group.is_none() { Round::of_single_rank() } else { None };
+    let round = group.as_ref().map(|group| group.round()).or(single.as_ref());
+    options.resume |= round.is_some_and(|round| round.was_opened(&out));
+    let resumes = options.resume && newest_checkpoint(&out).or_input()?.is_some();
+    let training = match &group {
+        None => Training::open(entry, &options, device, &stop),
+        Some(group) => Training::open_together(entry, &options, device, Arc::clone(group), &stop),
+    };
+    let training = training.or_input()?;
+    if !is_first {
+        training.measure_speed(&stop)?;
+        return training.run(&stop, &mut |_| ()).map(|_| SUCCESS).map_err(Into::into);
+    }
+    if let Some(round) = round {
+        round.note_opened(&out);
+    }
+    if options.resume && !resumes {
+        note!("costar: there is nothing to resume in {}: starting", out.display());
+    }
+    if training.is_finished() {
+        describe(&training, resumes, device);
+        note!(
+            "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --samples or --for goes on)",
+            out.display(),
+            grouped(training.samples())
+        );
+        return Ok(SUCCESS);
+    }
+    let said = Once::new();
+    let say = || said.call_once(|| note!("{STOPPING}"));
+    let speed = while_watching(&stop, say, || training.measure_speed(&stop))?;
+    let speed = speed.map(|speed| speed * training.ranks() as f64);
+    let left =
+        training.samples_left().or(training.seconds_left().zip(speed).map(|(time, speed)| (time * speed) as u64));
+    if let Some((speed, left)) = speed.zip(left) {
+        let time = Roughly(left as f64 / speed);
+        note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
+    }
+    describe(&training, resumes, device);
+    let board = training.tensorboard().map(|folder| TensorBoard::create(folder, training.samples()));
+    let flag = match options.tensorboard {
+        Some(_) => "--tensorboard",
+        None => "--tensorboard of the run that is resumed: name another folder, or make this one writable",
+    };
+    let mut board = board.transpose().context(flag).or_input()?;
+    let total = training.samples() + left.unwrap_or(0);
+    let bar = TrainingBar::new(total, training.samples(), training.ranks());
+    let say = || said.call_once(|| bar.note(STOPPING));
+    let ended = while_watching(&stop, say, || {
+        training.run(&stop, &mut |event| {
+            if stop.load(Ordering::Relaxed) {
+                say(); // before it says that it has saved
+            }
+            show(&bar, event);
+            log_metrics(&mut board, event, &bar);
+        })
+    });
+    drop(bar);
+    match ended? {
+        Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
+        Ended::Finished | Ended::NothingLeft => {
+            note!("costar: done; solve with it: {}", example(&quoted(&out)));
+        }
+    }
+    Ok(SUCCESS)
 }
 
 const STOPPING: &str = "costar: stopping after this step, then saving";

@@ -1,7 +1,7 @@
 //! `costar view`: a page that plays a solution.
 
 use super::progress::note;
-use super::puzzle_flags::OfPuzzle;
+use super::puzzle_flags::{OfPuzzle, check_model};
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, output_file};
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, Visitor};
@@ -38,6 +38,7 @@ impl Visitor for &Args {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
         let puzzle = &**entry.puzzle();
         let Args { instance, solution, out, .. } = self;
+        check_model(puzzle, self.puzzle.model.as_deref()).or_input()?;
         // How a solution is read may depend on the instance, which is refused first.
         puzzle.parse(instance).or_input()?;
         let moves = puzzle.parse_solution(instance, solution).context("the solution").or_input()?;
