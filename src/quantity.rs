@@ -1,6 +1,5 @@
 //! Parsing and formatting of counts, shares, sizes, times and intervals.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -169,23 +168,14 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// An approximate time in words: `40 seconds`, `12 minutes`, `3.5 hours`, `9 days`.
-#[derive(Debug, Clone, Copy)]
-pub struct Roughly(
-    /// Seconds.
-    pub f64,
-);
-
-impl fmt::Display for Roughly {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0;
-        match seconds {
-            _ if seconds < 90.0 => write!(f, "{:.0} seconds", seconds.max(1.0)),
-            _ if seconds < 90.0 * 60.0 => write!(f, "{:.0} minutes", seconds / 60.0),
-            _ if seconds < 48.0 * 3600.0 => write!(f, "{:.1} hours", seconds / 3600.0),
-            _ if seconds < 1000.0 * 86400.0 => write!(f, "{:.0} days", seconds / 86400.0),
-            _ => write!(f, "{:.0} years", seconds / (365.25 * 86400.0)),
-        }
+/// Formats an approximate time in seconds: `40 seconds`, `12 minutes`, `3.5 hours`, `9 days`.
+pub fn roughly(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 90.0 => format!("{:.0} seconds", seconds.max(1.0)),
+        _ if seconds < 90.0 * 60.0 => format!("{:.0} minutes", seconds / 60.0),
+        _ if seconds < 48.0 * 3600.0 => format!("{:.1} hours", seconds / 3600.0),
+        _ if seconds < 1000.0 * 86400.0 => format!("{:.0} days", seconds / 86400.0),
+        _ => format!("{:.0} years", seconds / (365.25 * 86400.0)),
     }
 }
 
@@ -220,6 +210,6 @@ mod tests {
     fn numbers_are_formatted() {
         assert_eq!((grouped(0), grouped(999), grouped(75_534_337)), ("0".into(), "999".into(), "75,534,337".into()));
         assert_eq!((bytes(12), bytes(3 << 30)), ("12 bytes".into(), "3.0 GiB".into()));
-        assert_eq!(Roughly(600.0).to_string(), "10 minutes");
+        assert_eq!(roughly(600.0), "10 minutes");
     }
 }

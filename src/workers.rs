@@ -5,7 +5,7 @@ use pool::Pool;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::{process, thread};
 
 mod pool;
@@ -46,14 +46,14 @@ pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
 
 /// The process's id, and one worker per core, minus the calling thread; no pool if no thread can be started. A forked child
 /// has no threads, so the id tells whether the pool is its own.
-static POOL: LazyLock<(u32, Option<Pool>)> = LazyLock::new(|| {
+static POOL: LazyLock<(u32, Option<Arc<Pool>>)> = LazyLock::new(|| {
     let others = thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
     (process::id(), Pool::start(others))
 });
 
 fn pool() -> Option<&'static Pool> {
     let (owner, pool) = &*POOL;
-    pool.as_ref().filter(|_| *owner == process::id())
+    pool.as_deref().filter(|_| *owner == process::id())
 }
 
 /// Calls `work` with each number below `count`, on at most `threads` threads, this one included. A thread starts with its own

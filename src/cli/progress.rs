@@ -1,7 +1,7 @@
 //! Notes on the standard error stream, and progress in a terminal.
 
 use crate::puzzle::visible;
-use crate::quantity::{Roughly, grouped};
+use crate::quantity::{grouped, roughly};
 use crate::search::perimeter::PerimeterProgress;
 use crate::search::{Progress, ProofProgress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
@@ -108,7 +108,7 @@ fn describe_proof(proof: &ProofProgress) -> String {
     let best = proof.best.map_or("no solution yet".into(), |best| format!("{best} moves"));
     let excluded = proof.excluded.map(|excluded| format!("; none of {excluded} or less")).unwrap_or_default();
     let percent = 100.0 * proof.share;
-    format!("{best}{excluded}; {percent:.0} % of {} excluded, {} left", proof.target, Roughly(proof.seconds_left))
+    format!("{best}{excluded}; {percent:.0} % of {} excluded, {} left", proof.target, roughly(proof.seconds_left))
 }
 
 /// The progress bar of a perimeter.

@@ -7,7 +7,7 @@ use crate::distributed::rendezvous::Round;
 use crate::error::{Result, SettingError};
 use crate::neural::device::{Device, DeviceChoice};
 use crate::puzzle::{Puzzle, move_names};
-use crate::quantity::{Roughly, grouped};
+use crate::quantity::{grouped, roughly};
 use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::TensorBoard;
@@ -128,7 +128,7 @@ fn train(shared: Shared, entry: &dyn Trainable, example: &dyn Fn(&str) -> String
     let left =
         training.samples_left().or(training.seconds_left().zip(speed).map(|(time, speed)| (time * speed) as u64));
     if let Some((speed, left)) = speed.zip(left) {
-        let time = Roughly(left as f64 / speed);
+        let time = roughly(left as f64 / speed);
         note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
     }
     describe(&training, resumes, device);

@@ -23,13 +23,12 @@ impl ApiError {
 
     /// Refuses a field of the request.
     pub(super) fn of(field: &str, reason: impl Into<String>) -> Self {
-        SettingError::new(field, reason).into()
+        Error::from(SettingError::new(field, reason)).into()
     }
-}
 
-impl From<SettingError> for ApiError {
-    fn from(error: SettingError) -> Self {
-        Error::from(error).into()
+    /// The request is right, and costar has failed.
+    pub(super) fn failed(error: impl Into<String>) -> Self {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error)
     }
 }
 

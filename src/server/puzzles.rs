@@ -28,15 +28,8 @@ pub(super) struct InstanceCheck {
     playback: Option<Playback>,
 }
 
-/// Checks an instance.
-///
-/// # Errors
-/// If there is no such puzzle or goal. An impossible instance is no error.
-pub(super) fn check(puzzle: &str, goal: Option<&str>, instance: &str) -> Result<InstanceCheck, ApiError> {
-    Ok(visit(puzzle, goal, CheckInstance(instance))?)
-}
-
-struct CheckInstance<'a>(&'a str);
+/// Checks an instance. An impossible one is no error.
+pub(super) struct CheckInstance<'a>(pub(super) &'a str);
 
 impl Visitor for CheckInstance<'_> {
     type Output = InstanceCheck;
@@ -59,19 +52,13 @@ impl Visitor for CheckInstance<'_> {
 
 /// A random instance, `depth` moves from solved, and these moves; the same seed gives the same instance. The instance is the
 /// moves, or the state if the puzzle writes instances as states. Without inverses of its moves, there are no moves.
-///
-/// # Errors
-/// If there is no such puzzle, or no way to random states of it.
-pub(super) fn scramble(puzzle: &str, depth: Option<u64>, seed: u64) -> Result<(String, String), ApiError> {
-    visit(puzzle, None, ScrambleWith { depth, seed })?
+pub(super) struct Scramble {
+    pub(super) depth: Option<u64>,
+    pub(super) seed: u64,
 }
 
-struct ScrambleWith {
-    depth: Option<u64>,
-    seed: u64,
-}
-
-impl Visitor for ScrambleWith {
+impl Visitor for Scramble {
+    /// Refuses a puzzle without a way to random states.
     type Output = Result<(String, String), ApiError>;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {

@@ -127,7 +127,7 @@ impl JobQueue {
                 biased;
                 () = sender.closed() => (),
                 () = is_set(&stop) => {
-                    let _ = sender.try_send(Event::Done(Box::new(SolveResponse::unsolved(*stopped))));
+                    let _ = sender.try_send(Event::Done(Box::new(SolveResponse { record: *stopped, playback: None })));
                 }
                 Some(job) = job => if worker.jobs.send(job).is_err() {
                     locked(&queue.workers).retain(|_, other| !Arc::ptr_eq(other, &worker));

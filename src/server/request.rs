@@ -3,6 +3,7 @@
 use super::ServerConfig;
 use super::error::ApiError;
 use super::offers::{check_model, find_puzzle};
+use crate::error::Error;
 use crate::json;
 use crate::neural::device::DeviceChoice;
 use crate::puzzle::Puzzle;
@@ -45,7 +46,7 @@ impl SolveRequest {
     /// # Errors
     /// Names the field, and what is expected.
     pub(super) fn read(body: &[u8], config: &ServerConfig) -> Result<SolveRequest, ApiError> {
-        let mut fields = Fields::read(body)?;
+        let mut fields = Fields::of(body)?;
         let instance = fields.required_text("instance")?;
         let puzzle = fields.puzzle(config)?;
         let (goal, model) = (fields.text("goal")?, fields.text("model")?);
@@ -53,8 +54,8 @@ impl SolveRequest {
         let search = fields.search()?;
         let given_seconds = fields.number("max_seconds", 0.001, config.max_seconds)?;
         let seconds = given_seconds.unwrap_or(config.max_seconds);
-        let nodes = fields.count("max_nodes", 1, u64::MAX)?;
-        let memory = fields.count("max_memory", 1, config.node_memory())?.unwrap_or(config.node_memory());
+        let nodes = fields.count("max_nodes", u64::MAX)?;
+        let memory = fields.count("max_memory", config.node_memory())?.unwrap_or(config.node_memory());
         fields.end()?;
         if let Some(model) = &model {
             check_model(model, &puzzle, config)?;
@@ -71,10 +72,7 @@ impl SolveRequest {
             .heuristic(&self.heuristic)
             .device(self.device)
             .limits(self.limits.clone());
-        match &self.model {
-            Some(model) => builder.model(model),
-            None => builder,
-        }
+        self.model.iter().fold(builder, |builder, model| builder.model(model))
     }
 }
 
@@ -89,7 +87,7 @@ impl Fields {
     ///
     /// # Errors
     /// If it is none, or names a field twice.
-    pub(super) fn read(body: &[u8]) -> Result<Fields, ApiError> {
+    pub(super) fn of(body: &[u8]) -> Result<Fields, ApiError> {
         let refuse = |why: String| ApiError::new(StatusCode::BAD_REQUEST, why);
         match json::from_slice(body) {
             Ok(Value::Object(left)) => Ok(Fields { left, known: Vec::new() }),
@@ -108,6 +106,16 @@ impl Fields {
         self.left.remove(name).filter(|value| !value.is_null())
     }
 
+    /// A field that `read` reads, if it is given.
+    fn read<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        self.take(name).map(|value| read(&value).ok_or_else(|| wrong(name, &value, expected))).transpose()
+    }
+
     /// The puzzle, as [`visit`](crate::registry::visit()) takes it: one of costar's, or one that the server was started with.
     pub(super) fn puzzle(&mut self, config: &ServerConfig) -> Result<String, ApiError> {
         let name = self.text("puzzle")?.unwrap_or_else(|| "cube3".into());
@@ -115,16 +123,11 @@ impl Fields {
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(wrong(name, &other, "a text")),
-        }
+        self.read(name, "a text", |value| value.as_str().map(str::to_owned))
     }
 
     pub(super) fn required_text(&mut self, name: &str) -> Result<String, ApiError> {
-        let missing = || ApiError::of(name, "it is missing: expected a text");
-        self.text(name)?.ok_or_else(missing)
+        self.text(name)?.ok_or_else(|| ApiError::of(name, "it is missing: expected a text"))
     }
 
     /// The search and its settings.
@@ -136,34 +139,24 @@ impl Fields {
                 return Err(wrong(name, value, &format!("at most {most}")));
             }
         }
-        Ok(SearchOptions::from_json(given)?)
+        Ok(SearchOptions::from_json(given).map_err(Error::from)?)
     }
 
     fn number(&mut self, name: &str, least: f64, most: f64) -> Result<Option<f64>, ApiError> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        let number = value.as_f64().filter(|number| (least..=most).contains(number));
-        number.map(Some).ok_or_else(|| wrong(name, &value, &format!("a number from {least} to {most}")))
+        let expected = format!("a number from {least} to {most}");
+        self.read(name, &expected, |value| value.as_f64().filter(|number| (least..=most).contains(number)))
     }
 
-    fn count(&mut self, name: &str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        let number = value.as_u64().filter(|number| (least..=most).contains(number));
-        let expected = match most {
-            u64::MAX => format!("a whole number from {least}"),
-            most => format!("a whole number from {least} to {most}"),
-        };
-        number.map(Some).ok_or_else(|| wrong(name, &value, &expected))
+    fn count(&mut self, name: &str, most: u64) -> Result<Option<u64>, ApiError> {
+        let most_said = if most == u64::MAX { String::new() } else { format!(" to {most}") };
+        let expected = format!("a whole number from 1{most_said}");
+        self.read(name, &expected, |value| value.as_u64().filter(|number| (1..=most).contains(number)))
     }
 
     /// Refuses the fields that are left.
     pub(super) fn end(self) -> Result<(), ApiError> {
-        match self.left.keys().next() {
-            None => Ok(()),
-            Some(name) => {
-                let known = self.known.join(", ");
-                Err(ApiError::of(name, format!("unknown field: expected {known}")))
-            }
-        }
+        let Some(name) = self.left.keys().next() else { return Ok(()) };
+        Err(ApiError::of(name, format!("unknown field: expected {}", self.known.join(", "))))
     }
 }
 

@@ -17,6 +17,7 @@ use super::queue::{JobQueue, SubmittedSearch};
 use super::request::{Fields, SolveRequest};
 use super::worker::Event;
 use super::{offers, puzzles};
+use crate::registry::visit;
 use crate::view;
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
@@ -136,7 +137,8 @@ async fn scramble(State(queue): QueueState, Query(query): Query<BTreeMap<String,
     }
     let puzzle = query.get("puzzle").cloned().unwrap_or_else(|| "cube3".into());
     in_background(move || {
-        let (instance, scramble) = puzzles::scramble(&offers::find_puzzle(&puzzle, &queue.config)?, depth, seed)?;
+        let name = offers::find_puzzle(&puzzle, &queue.config)?;
+        let (instance, scramble) = visit(&name, None, puzzles::Scramble { depth, seed })??;
         let answer = json!({ "puzzle": puzzle, "instance": instance, "scramble": scramble, "seed": seed });
         Ok(Json(answer).into_response())
     })
@@ -146,18 +148,18 @@ async fn scramble(State(queue): QueueState, Query(query): Query<BTreeMap<String,
 async fn check(State(queue): QueueState, request: Request) -> RouteResult {
     let body = read_json(request, queue.config.max_body).await?;
     in_background(move || {
-        let mut fields = Fields::read(&body)?;
+        let mut fields = Fields::of(&body)?;
         let puzzle = fields.puzzle(&queue.config)?;
         let (goal, instance) = (fields.text("goal")?, fields.required_text("instance")?);
         fields.end()?;
-        Ok(Json(puzzles::check(&puzzle, goal.as_deref(), &instance)?).into_response())
+        Ok(Json(visit(&puzzle, goal.as_deref(), puzzles::CheckInstance(&instance))?).into_response())
     })
     .await
 }
 
 async fn stop(State(queue): QueueState, request: Request) -> RouteResult {
     let body = read_json(request, queue.config.max_body).await?;
-    let mut fields = Fields::read(&body)?;
+    let mut fields = Fields::of(&body)?;
     let number = fields.required_text("search")?;
     fields.end()?;
     let found = u64::from_str_radix(&number, 16).is_ok_and(|number| queue.stop(number));
@@ -180,11 +182,11 @@ async fn result(mut search: SubmittedSearch) -> RouteResult {
     while let Some(event) = search.events.recv().await {
         match event {
             Event::Done(response) => return Ok(Json(*response).into_response()),
-            Event::Failed(why) => return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, why)),
+            Event::Failed(why) => return Err(ApiError::failed(why)),
             Event::Started | Event::Progress(_) | Event::Incumbent(_) => (),
         }
     }
-    Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, NO_RESULT))
+    Err(ApiError::failed(NO_RESULT))
 }
 
 const NO_RESULT: &str = "the search has ended without a result: this is a bug in costar";
@@ -223,8 +225,7 @@ fn named(name: &str, data: &impl Serialize) -> sse::Event {
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let failed =
-        |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the request has failed: this is a bug in costar");
+    let failed = |_| ApiError::failed("the request has failed: this is a bug in costar");
     tokio::task::spawn_blocking(work).await.map_err(failed)?
 }
 

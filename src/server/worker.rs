@@ -104,14 +104,8 @@ pub(super) struct IncumbentEvent {
 #[derive(Debug, Serialize)]
 pub(super) struct SolveResponse {
     #[serde(flatten)]
-    record: Record,
-    playback: Option<Playback>,
-}
-
-impl SolveResponse {
-    pub(super) fn unsolved(record: Record) -> Self {
-        SolveResponse { record, playback: None }
-    }
+    pub(super) record: Record,
+    pub(super) playback: Option<Playback>,
 }
 
 /// Starts the thread of a model. It ends once no sender of jobs is left.

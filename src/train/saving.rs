@@ -5,7 +5,7 @@ use super::{Event, Training, checkpoint};
 use crate::error::{Context, Error, Result};
 use crate::files::{create_folder_whole, write_synced};
 use crate::neural::model::{ModelConfig, PUZZLE};
-use crate::quantity::{Roughly, grouped};
+use crate::quantity::{grouped, roughly};
 use crate::report::run_folder::newest_checkpoint;
 use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS};
 use crate::report::{Metrics, Prediction, append_line};
@@ -182,7 +182,7 @@ fn model_card(config: &ModelConfig, predictions: &[Prediction]) -> String {
         if network.policy.is_some() { " and a policy head" } else { "" },
         config.crate_version,
         grouped(config.samples),
-        Roughly(config.training["seconds"].as_f64().unwrap_or(0.0)),
+        roughly(config.training["seconds"].as_f64().unwrap_or(0.0)),
         show_predictions(predictions),
     )
 }

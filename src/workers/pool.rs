@@ -14,13 +14,9 @@ use std::time::{Duration, Instant};
 /// The time that a thread spins for work, or for the end of the others' work, before it sleeps.
 const SPIN_TIME: Duration = Duration::from_micros(200);
 
-/// The threads, which live as long as the process.
-pub(super) struct Pool {
-    shared: Arc<PoolState>,
-}
-
+/// What the threads share; they live as long as the process.
 #[derive(Default)]
-struct PoolState {
+pub(super) struct Pool {
     calls: Mutex<Calls>,
     /// The number of calls so far: a change is seen without the lock.
     count: AtomicUsize,
@@ -54,14 +50,14 @@ unsafe impl Sync for ErasedWork {}
 
 impl Pool {
     /// Starts up to `threads` threads; `None` if none can be started.
-    pub(super) fn start(threads: usize) -> Option<Pool> {
-        let shared = Arc::new(PoolState::default());
+    pub(super) fn start(threads: usize) -> Option<Arc<Pool>> {
+        let pool = Arc::new(Pool::default());
         let start = |i: usize| {
-            let shared = Arc::clone(&shared);
-            thread::Builder::new().name(format!("worker-{i}")).spawn(move || shared.serve(i + 1))
+            let pool = Arc::clone(&pool);
+            thread::Builder::new().name(format!("worker-{i}")).spawn(move || pool.serve(i + 1))
         };
         let started = (0..threads).map_while(|i| start(i).ok()).count();
-        (started > 0).then_some(Pool { shared })
+        (started > 0).then_some(pool)
     }
 
     /// Calls `work` on this thread and on up to `threads` idle others; returns when all have returned. `work` gets the number
@@ -79,17 +75,15 @@ impl Pool {
             panic: Mutex::new(None),
             caller: thread::current(),
         });
-        self.shared.open(&call, threads);
+        self.open(&call, threads);
         let own = catch_unwind(AssertUnwindSafe(|| work(0)));
-        self.shared.withdraw(&call);
+        self.withdraw(&call);
         let others = call.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(panic) = own.err().or(others) {
             resume_unwind(panic);
         }
     }
-}
 
-impl PoolState {
     fn lock(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
