@@ -1,6 +1,6 @@
 //! `costar bench`: solves the instances of a file, and prints each result as soon as it is known, then a summary.
 
-use super::contest::{self, Contest, Table, TableInstance};
+use super::contest::{self, Contest, TableInstance};
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
 use super::puzzle_flags::PuzzleFlags;
@@ -302,31 +302,25 @@ fn job<'a>(
 #[expect(clippy::type_complexity, reason = "instances of any puzzle")]
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, Option<&'static Contest>)> {
     let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let takes_lines = puzzle.takes_lines();
-    let table = Table::of_instances(&text).with_context(|| path.display().to_string())?;
-    let written: Vec<(Option<_>, Written)> = match &table {
-        None => instances::all(&text, puzzle).into_iter().map(|written| (None, written)).collect(),
-        Some((table, contest)) => {
-            let instances = table.instances(contest).with_context(|| path.display().to_string())?.into_iter();
-            let written = |TableInstance { line, id, text, wildcards }| {
-                (Some((id, wildcards)), Written { line: line as usize, text })
-            };
-            instances.map(written).collect()
-        }
+    let (written, contest): (Vec<(Option<_>, Written)>, _) =
+        match contest::instances(&text).with_context(|| path.display().to_string())? {
+            None => (instances::all(&text, puzzle).into_iter().map(|written| (None, written)).collect(), None),
+            Some((rows, contest)) => {
+                let written = |TableInstance { line, id, text, wildcards, .. }| {
+                    (Some((id, wildcards)), Written { line: line as usize, text })
+                };
+                (rows.into_iter().map(written).collect(), Some(contest))
+            }
+        };
+    let instance = |(id, Written { line, text }): (_, Written)| {
+        let in_line = || format!("line {line} of {}", path.display());
+        let (text, optimum) = instances::with_optimum(puzzle, &text).with_context(in_line)?;
+        let start = puzzle.parse(text).with_context(in_line)?;
+        Ok(Instance { id, text: text.into(), start, optimum })
     };
-    let instances = written
-        .into_iter()
-        .map(|(id, Written { line, text })| {
-            let in_line = || format!("line {line} of {}", path.display());
-            let (text, optimum) = instances::with_optimum(&text, takes_lines).with_context(in_line)?;
-            let start = puzzle.parse(text).with_context(in_line)?;
-            // An optimum is a number of moves, not a cost.
-            let optimum = optimum.filter(|_| puzzle.own_costs().is_none());
-            Ok(Instance { id, text: text.into(), start, optimum })
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let instances = written.into_iter().map(instance).collect::<Result<Vec<_>>>()?;
     ensure!(!instances.is_empty(), "{} holds no instance", path.display());
-    Ok((instances, table.map(|(_, contest)| contest)))
+    Ok((instances, contest))
 }
 
 /// The solutions as a contest's submission, without the moves that wildcards save; says how many instances have none.

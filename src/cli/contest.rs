@@ -7,14 +7,17 @@
 //! | CayleyPy's permutations | `test.csv`: `id,permutation` | `id,permutation,solution` |
 
 use crate::puzzle::{Move, Notation, ParseError, Puzzle};
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use std::collections::HashMap;
 
 /// A table with a line of names above it.
 pub(super) struct Table {
     names: Vec<String>,
-    /// The number of each row's line, from 1, and its fields.
-    pub(super) rows: Vec<(u64, Vec<String>)>,
+    /// The number of each row's line, from 1, and its fields by name.
+    pub(super) rows: Vec<(u64, Fields)>,
 }
+
+type Fields = HashMap<String, String>;
 
 impl Table {
     /// A table in CSV with a column of this name; `None` for another text.
@@ -32,50 +35,48 @@ impl Table {
         for row in reader.records() {
             let row = row.context("a row does not fit the line of names")?;
             let line = row.position().map_or(0, csv::Position::line);
-            rows.push((line, row.iter().map(String::from).collect()));
+            rows.push((line, names.iter().cloned().zip(row.iter().map(String::from)).collect()));
         }
         Ok(Some(Table { names, rows }))
     }
 
-    /// The table of a contest's instances; `None` for another text.
-    ///
-    /// # Errors
-    /// If a row has more or fewer fields than there are names.
-    pub(super) fn of_instances(bytes: &[u8]) -> Result<Option<(Table, &'static Contest)>> {
-        for contest in &CONTESTS {
-            if let Some(table) = Table::read(bytes, contest.state)?.filter(|table| table.column(contest.id).is_ok()) {
-                return Ok(Some((table, contest)));
-            }
-        }
-        Ok(None)
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|other| other == name)
     }
 
-    /// The place of a column.
+    /// Refuses a table without a column of this name.
     ///
     /// # Errors
-    /// If there is none of this name.
-    pub(super) fn column(&self, name: &str) -> Result<usize> {
-        self.names.iter().position(|other| other == name).with_context(|| format!("no column is named {name}"))
+    /// Names the column.
+    pub(super) fn check_column(&self, name: &str) -> Result<()> {
+        ensure!(self.has(name), "no column is named {name}");
+        Ok(())
     }
+}
 
-    /// The instances of a table of `of_instances`.
-    ///
-    /// # Errors
-    /// If a number of wildcards is none.
-    pub(super) fn instances(&self, contest: &Contest) -> Result<Vec<TableInstance>> {
-        let place = |name| self.names.iter().position(|other| other == name);
-        let [id, text, wildcards] = [contest.id, contest.state, WILDCARDS].map(place);
-        let field = |row: &[String], at: Option<usize>| at.map(|at| row[at].clone()).unwrap_or_default();
-        let instance = |(line, row): &(u64, Vec<String>)| {
-            let number = field(row, wildcards);
+/// The instances of a contest's table; `None` for another text.
+///
+/// # Errors
+/// If a row has more or fewer fields than there are names, or a number of wildcards is none.
+pub(super) fn instances(bytes: &[u8]) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
+    for contest in &CONTESTS {
+        let Some(table) = Table::read(bytes, contest.state)?.filter(|table| table.has(contest.id)) else { continue };
+        let instance = |(line, mut fields): (u64, Fields)| {
+            let [id, text, number] = [contest.id, contest.state, WILDCARDS].map(|name| field(&mut fields, name));
             // pandas writes 2.0.
             let wildcards =
                 if number.is_empty() { Ok(0) } else { number.strip_suffix(".0").unwrap_or(&number).parse() };
             let wildcards = wildcards.with_context(|| format!("line {line}: {WILDCARDS} is '{number}'"))?;
-            Ok(TableInstance { line: *line, id: field(row, id), text: field(row, text), wildcards })
+            Ok(TableInstance { line, id, text, wildcards, others: fields })
         };
-        self.rows.iter().map(instance).collect()
+        return Ok(Some((table.rows.into_iter().map(instance).collect::<Result<_>>()?, contest)));
     }
+    Ok(None)
+}
+
+/// Takes a field out of a row; empty if there is none.
+fn field(fields: &mut Fields, name: &str) -> String {
+    fields.remove(name).unwrap_or_default()
 }
 
 /// An instance in a contest's table.
@@ -86,6 +87,8 @@ pub(super) struct TableInstance {
     pub(super) text: String,
     /// The positions that a solution may leave wrong.
     pub(super) wildcards: usize,
+    /// The fields of its other columns.
+    pub(super) others: HashMap<String, String>,
 }
 
 /// How the contests of one host name the columns of their files.
@@ -167,12 +170,9 @@ impl Contest {
     /// # Errors
     /// If a row cannot be written.
     pub(super) fn submission(&self, rows: &[[String; 3]]) -> Result<Vec<u8>> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
         let names = [self.id, self.state, self.solution];
-        for [id, state, path] in [names].into_iter().chain(rows.iter().map(|row| row.each_ref().map(|text| &**text))) {
-            writer.write_record([id].into_iter().chain(self.repeats_state.then_some(state)).chain([path]))?;
-        }
-        writer.into_inner().map_err(|error| anyhow!("{error}"))
+        let rows = [names].into_iter().chain(rows.iter().map(|row| row.each_ref().map(|text| &**text)));
+        written(rows.map(|[id, state, path]| [Some(id), self.repeats_state.then_some(state), Some(path)]))
     }
 
     /// Reads a submission: the id, the state if it is repeated, and the moves of each instance.
@@ -182,15 +182,23 @@ impl Contest {
     pub(super) fn read_submission(bytes: &[u8]) -> Result<Vec<[String; 3]>> {
         for contest in &CONTESTS {
             if let Some(table) = Table::read(bytes, contest.solution)? {
-                let [id, path] = [table.column(contest.id)?, table.column(contest.solution)?];
-                let state = table.column(contest.state).ok();
-                let row = |(_, row): (_, Vec<String>)| {
-                    [row[id].clone(), state.map(|at| row[at].clone()).unwrap_or_default(), row[path].clone()]
-                };
+                table.check_column(contest.id)?;
+                let names = [contest.id, contest.state, contest.solution];
+                let row = |(_, mut fields): (_, Fields)| names.map(|name| field(&mut fields, name));
                 return Ok(table.rows.into_iter().map(row).collect());
             }
         }
-        let names = ["id,moves", "initial_state_id,path", "id,permutation,solution"];
-        bail!("this is no submission: expected the columns {}", names.join(" or "))
+        let names = "id,moves or initial_state_id,path or id,permutation,solution";
+        bail!("this is no submission: expected the columns {names}")
     }
+}
+
+/// A text in CSV; a row has no field where there is `None`.
+///
+/// # Errors
+/// If a row cannot be written.
+pub(super) fn written<'a>(rows: impl IntoIterator<Item = [Option<&'a str>; 3]>) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    rows.into_iter().try_for_each(|row| writer.write_record(row.into_iter().flatten()))?;
+    writer.into_inner().map_err(|error| anyhow!("{error}"))
 }

@@ -71,8 +71,7 @@ impl Visitor for &Args {
                 Ok(instance) => {
                     count += 1;
                     let instance = instance.context("the instances cannot be read")?.text;
-                    let takes_lines = solver.puzzle().takes_lines();
-                    let read = instances::with_optimum(&instance, takes_lines).and_then(|(text, _)| {
+                    let read = instances::with_optimum(&**solver.puzzle(), &instance).and_then(|(text, _)| {
                         let state = solver.parse(text)?;
                         Ok((text.to_owned(), state))
                     });

@@ -1,11 +1,11 @@
 //! `costar import`: puzzles and instances from the files of contests.
 
-use super::contest::{Contest, Table, TableInstance, WILDCARDS};
+use super::contest::{Contest, Table, TableInstance, WILDCARDS, instances, written};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::files::write_whole;
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
-use crate::puzzle::permutation::{Description, orbits};
+use crate::puzzle::permutation::{Description, inverted, orbits};
 use crate::registry::included;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::{Map, Value, json};
@@ -33,7 +33,7 @@ pub(super) struct Args {
 }
 
 /// Moves by name, as permutations of positions.
-type Moves = Vec<(String, Vec<usize>)>;
+type Moves = Vec<(String, Vec<u16>)>;
 
 /// A kind of puzzle, as a contest describes it.
 struct Kind {
@@ -57,7 +57,7 @@ pub(super) fn run(args: Args) -> Ending {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("--out: cannot create the folder {}", args.out.display()))
         .or_input()?;
-    let (mut written, mut names) = (0, Vec::new());
+    let (mut written, mut names) = (0, HashSet::new());
     for (number, kind) in kinds.iter().enumerate() {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == number).collect();
         // Instances of one kind may have several goals: each is a puzzle of its own.
@@ -70,10 +70,9 @@ pub(super) fn run(args: Args) -> Ending {
         for (i, goal) in goals.iter().enumerate() {
             let suffix = if i == 0 { String::new() } else { format!("-{}", i + 1) };
             let name = kind.name.replace(['/', '\\', ' '], "_") + &suffix;
-            if names.contains(&name) {
+            if !names.insert(name.clone()) {
                 return Err(anyhow!("two puzzles would be written to {name}.json")).or_input();
             }
-            names.push(name.clone());
             let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == **goal).collect();
             let keeps = contest.is_some_and(|contest| contest.repeats_state);
             match puzzle(&name, kind, goal, keeps) {
@@ -107,14 +106,10 @@ struct Words {
 }
 
 impl Words {
-    fn word(&self, position: usize, symbol: &str) -> Option<&str> {
-        Some(self.words.get(&(*self.orbits.get(position)?, symbol.to_owned()))?)
-    }
-
     /// The words of all symbols of a state.
     fn of(&self, state: &[String]) -> Option<Vec<&str>> {
-        let words =
-            state.iter().enumerate().map(|(position, symbol)| self.word(position, symbol)).collect::<Option<_>>()?;
+        let word = |(&orbit, symbol): (&usize, &String)| Some(self.words.get(&(orbit, symbol.clone()))?.as_str());
+        let words = self.orbits.iter().zip(state).map(word).collect::<Option<_>>()?;
         (state.len() == self.orbits.len()).then_some(words)
     }
 }
@@ -130,21 +125,19 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, Option<&'static Contest>)> 
         let in_file = || path.display().to_string();
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let other = if bytes.trim_ascii_start().starts_with(b"{") {
-            let stem = args
-                .name
-                .clone()
-                .or_else(|| Some(fs::canonicalize(&path).ok()?.parent()?.file_name()?.to_str()?.into()));
+            let folder = || Some(fs::canonicalize(&path).ok()?.parent()?.file_name()?.to_str()?.into());
+            let stem = args.name.clone().or_else(folder);
             let kind = kind_of_json(&bytes, stem.unwrap_or_else(|| "puzzle".into())).with_context(in_file)?;
             ensure!(kinds.replace(vec![kind]).is_none(), "{}: a second file with moves", path.display());
             "test.csv"
         } else if let Some(table) = Table::read(&bytes, "allowed_moves").with_context(in_file)? {
-            let of_table = kinds_of_table(&table).with_context(in_file)?;
+            let of_table = kinds_of_table(table).with_context(in_file)?;
             ensure!(kinds.replace(of_table).is_none(), "{}: a second file with moves", path.display());
             "puzzles.csv"
-        } else if let Some((table, contest)) = Table::of_instances(&bytes).with_context(in_file)? {
+        } else if let Some((instances, contest)) = instances(&bytes).with_context(in_file)? {
             ensure!(tables.is_none(), "{}: a second file with instances", path.display());
-            let is_of_kinds = table.column("puzzle_type").is_ok();
-            tables = Some((table, contest, path.clone()));
+            let is_of_kinds = instances.iter().any(|instance| instance.others.contains_key("puzzle_type"));
+            tables = Some((instances, contest, path.clone()));
             if is_of_kinds { "puzzle_info.csv" } else { "puzzle_info.json" }
         } else {
             let instances = "instances (an id, and initial_state or permutation)";
@@ -154,21 +147,22 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, Option<&'static Contest>)> 
         paths.extend((args.files.len() == 1 && paths.len() == 1 && other.is_file()).then_some(other));
     }
     let kinds = kinds.context("no file has the moves: name puzzle_info.csv or puzzle_info.json as well")?;
-    let Some((table, contest, path)) = tables else { return Ok((kinds, Vec::new(), None)) };
-    let rows = rows(&table, contest, &kinds).with_context(|| path.display().to_string())?;
+    let Some((instances, contest, path)) = tables else { return Ok((kinds, Vec::new(), None)) };
+    let rows = rows(instances, &kinds).with_context(|| path.display().to_string())?;
     Ok((kinds, rows, Some(contest)))
 }
 
 /// The kinds of Santa 2023: moves as dictionaries of Python.
-fn kinds_of_table(table: &Table) -> Result<Vec<Kind>> {
-    let [name, moves] = [table.column("puzzle_type")?, table.column("allowed_moves")?];
-    let kind = |(line, row): &(u64, Vec<String>)| {
-        let value = json::from_slice(row[moves].replace('\'', "\"").as_bytes());
+fn kinds_of_table(table: Table) -> Result<Vec<Kind>> {
+    table.check_column("puzzle_type")?;
+    let kind = |(line, row): (u64, HashMap<String, String>)| {
+        let value = json::from_slice(row["allowed_moves"].replace('\'', "\"").as_bytes());
         let in_line = || format!("line {line}: allowed_moves is no dictionary of lists");
         let value = value.with_context(in_line)?;
-        Ok(Kind { name: row[name].clone(), moves: moves_of(value.as_object().with_context(in_line)?)?, goal: None })
+        let moves = moves_of(value.as_object().with_context(in_line)?)?;
+        Ok(Kind { name: row["puzzle_type"].clone(), moves, goal: None })
     };
-    table.rows.iter().map(kind).collect()
+    table.rows.into_iter().map(kind).collect()
 }
 
 /// The puzzle of a contest of CayleyPy: `generators` by name, or `actions` with `names`, and the `central_state`.
@@ -198,19 +192,17 @@ fn kind_of_json(bytes: &[u8], name: String) -> Result<Kind> {
 fn moves_of(object: &Map<String, Value>) -> Result<Moves> {
     let mut moves = Moves::new();
     for (name, value) in object {
-        let numbers =
-            value.as_array().into_iter().flatten().map(|number| number.as_u64().map(|number| number as usize));
-        let from: Option<Vec<usize>> = numbers.collect();
+        let numbers = value.as_array().into_iter().flatten();
+        let from: Option<Vec<u16>> = numbers.map(|number| number.as_u64()?.try_into().ok()).collect();
         let from = from.filter(|from| {
             let mut sorted = from.clone();
             sorted.sort_unstable();
-            !from.is_empty() && sorted.into_iter().eq(0..from.len())
+            !from.is_empty() && sorted.into_iter().map(usize::from).eq(0..from.len())
         });
         moves.push((name.clone(), from.with_context(|| format!("the move '{name}' is no permutation"))?));
     }
     for (name, from) in moves.clone() {
-        let mut inverse = vec![0; from.len()];
-        from.iter().enumerate().for_each(|(to, &from)| inverse[from] = to);
+        let inverse = inverted(&from);
         if moves.iter().all(|(_, other)| *other != inverse) {
             moves.push((format!("-{name}"), inverse));
         }
@@ -225,33 +217,27 @@ fn symbols(text: &str) -> Vec<String> {
 }
 
 /// The instances.
-fn rows(table: &Table, contest: &Contest, kinds: &[Kind]) -> Result<Vec<Row>> {
-    let [types, goals] = ["puzzle_type", "solution_state"].map(|name| table.column(name).ok());
-    let row = |(instance, (line, row)): (TableInstance, &(u64, Vec<String>))| {
-        let kind = match types {
+fn rows(instances: Vec<TableInstance>, kinds: &[Kind]) -> Result<Vec<Row>> {
+    let row = |TableInstance { line, id, text, wildcards, others }| {
+        let kind = match others.get("puzzle_type") {
             None if kinds.len() == 1 => 0,
             None => bail!("no column puzzle_type says which of {} puzzles this is", kinds.len()),
-            Some(types) => {
-                let found = kinds.iter().position(|kind| kind.name == row[types]);
-                found.with_context(|| format!("line {line}: no moves are known of '{}'", row[types]))?
+            Some(name) => {
+                let found = kinds.iter().position(|kind| kind.name == *name);
+                found.with_context(|| format!("line {line}: no moves are known of '{name}'"))?
             }
         };
-        let goal = goals.map(|goals| symbols(&row[goals])).or_else(|| kinds[kind].goal.clone());
-        Ok(Row {
-            kind,
-            goal: goal.with_context(|| format!("line {line}: no solved state is known"))?,
-            state: symbols(&instance.text),
-            id: instance.id,
-            wildcards: instance.wildcards,
-        })
+        let goal = others.get("solution_state").map(|goal| symbols(goal)).or_else(|| kinds[kind].goal.clone());
+        let goal = goal.with_context(|| format!("line {line}: no solved state is known"))?;
+        Ok(Row { kind, goal, state: symbols(&text), id, wildcards })
     };
-    table.instances(contest)?.into_iter().zip(&table.rows).map(row).collect()
+    instances.into_iter().map(row).collect()
 }
 
 /// The puzzle with these moves and this goal. `keeps`: states stay as the contest writes them, since submissions repeat them.
 fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Imported> {
-    let is_as_long = |(_, from): &(String, Vec<usize>)| from.len() == goal.len();
-    ensure!(kind.moves.iter().all(is_as_long), "a move and the solved state have different numbers of positions");
+    let is_as_long = kind.moves.iter().all(|(_, from)| from.len() == goal.len());
+    ensure!(is_as_long, "a move and the solved state have different numbers of positions");
     let same_words = |words: &dyn Fn(usize) -> String| Words {
         orbits: vec![0; goal.len()],
         words: goal.iter().enumerate().map(|(at, symbol)| ((0, symbol.clone()), words(at))).collect(),
@@ -268,14 +254,8 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Impor
         same_words(&|at| goal[at].clone())
     } else {
         let is_once = !keeps && goal.iter().collect::<HashSet<_>>().len() == goal.len();
-        numbered(
-            goal,
-            if is_once {
-                orbits(kind.moves.iter().map(|(_, from)| from.iter().copied()), goal.len())
-            } else {
-                vec![0; goal.len()]
-            },
-        )
+        let moves = kind.moves.iter().map(|(_, from)| from.iter().copied().map(usize::from));
+        numbered(goal, if is_once { orbits(moves, goal.len()) } else { vec![0; goal.len()] })
     };
     let goal = words.of(goal).context("a symbol of the solved state has no word")?;
     let goal = if is_letters {
@@ -318,13 +298,11 @@ fn own_cube(kind: &Kind, goal: &[String]) -> Option<String> {
         let number = (letter.as_bytes()[0] - b'A').to_string();
         face.iter().all(|symbol| *symbol == letter) || face.iter().all(|symbol| *symbol == number)
     });
-    let named = cube.contest_turns_by_name();
-    let has_turn = |(name, from): &(String, Vec<usize>)| {
-        named
-            .iter()
-            .any(|(other, turn)| other == name && turn.iter().map(|&from| usize::from(from)).eq(from.iter().copied()))
-    };
-    (is_goal && kind.moves.len() == named.len() && kind.moves.iter().all(has_turn)).then_some(name)
+    (is_goal && has_same_moves(kind, &cube.contest_turns_by_name())).then_some(name)
+}
+
+fn has_same_moves(kind: &Kind, moves: &Moves) -> bool {
+    kind.moves.len() == moves.len() && kind.moves.iter().all(|named| moves.contains(named))
 }
 
 /// A puzzle that comes with costar, whose colours tell all pieces apart, for one that numbers the positions instead.
@@ -332,12 +310,8 @@ fn own_pieces(kind: &Kind, goal: &[String]) -> Option<(&'static str, Description
     let is_numbered = goal.iter().enumerate().all(|(i, symbol)| *symbol == i.to_string());
     ["megaminx", "professor-tetraminx"].into_iter().filter(|_| is_numbered).find_map(|name| {
         let own = included(name)?;
-        let has_move = |(name, from): &(String, Vec<usize>)| {
-            let is_same = |other: &[u16]| other.iter().map(|&from| usize::from(from)).eq(from.iter().copied());
-            own.contest_moves().any(|(other, turn)| other == *name && is_same(turn))
-        };
-        let is_own = kind.moves.len() == own.contest_moves().count() && kind.moves.iter().all(has_move);
-        is_own.then_some((name, own))
+        let moves = own.contest_moves().map(|(name, from)| (name, from.to_vec())).collect();
+        has_same_moves(kind, &moves).then_some((name, own))
     })
 }
 
@@ -354,9 +328,7 @@ fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], contest: O
     if let Some(contest) = contest.filter(|_| !rows.is_empty()) {
         let wildcards = rows.iter().filter(|row| row.wildcards > 0).count();
         let column = (wildcards > 0).then_some(WILDCARDS);
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record([contest.id, contest.state].into_iter().chain(column))?;
-        let mut refused = Vec::new();
+        let (mut lines, mut refused) = (Vec::new(), Vec::new());
         for row in rows {
             let Some(words) = puzzle.words.of(&row.state) else {
                 refused.push(&*row.id);
@@ -364,18 +336,18 @@ fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], contest: O
             };
             // A submission repeats the state as the contest writes it.
             let state = words.join(if contest.repeats_state { "," } else { " " });
-            let wildcards = column.map(|_| row.wildcards.to_string());
-            writer.write_record([&*row.id, &state].into_iter().chain(wildcards.as_deref()))?;
+            lines.push((&*row.id, state, column.map(|_| row.wildcards.to_string())));
         }
         if !refused.is_empty() {
             let ids = refused.join(", ");
             writeln!(io::stdout(), "{name}: left out, since they do not have the symbols of the solved state: {ids}")?;
         }
-        let count = rows.len() - refused.len();
-        if count > 0 {
+        if !lines.is_empty() {
             let path = folder.join(format!("{name}.csv"));
-            write_whole(&path, &writer.into_inner().map_err(|error| anyhow!("{error}"))?)?;
-            let _ = write!(said, "; {count} instances: {}", path.display());
+            let names = [Some(contest.id), Some(contest.state), column];
+            let fields = lines.iter().map(|(id, state, wildcards)| [Some(*id), Some(state), wildcards.as_deref()]);
+            write_whole(&path, &written([names].into_iter().chain(fields))?)?;
+            let _ = write!(said, "; {} instances: {}", lines.len(), path.display());
         }
         if wildcards > 0 {
             let _ = write!(said, " ({wildcards} have wildcards)");

@@ -3,7 +3,7 @@
 //! First each solution becomes the shortest path among the states around it. Then windows of the solutions are searched
 //! anew, as instances of their own, at random places, until the time is up or nothing more is found.
 
-use super::contest::{self, Contest, Table, TableInstance};
+use super::contest::{self, Contest, TableInstance};
 use super::progress::note;
 use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, narrow, signal};
@@ -224,13 +224,13 @@ impl<P: Puzzle> Shared<'_, P> {
         ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
         contest::check_names(self.puzzle)?;
         let name = args.instances.display();
-        let table = Table::of_instances(&bytes(&args.instances)?).with_context(|| name.to_string())?;
-        let (table, contest) = table
+        let table = contest::instances(&bytes(&args.instances)?).with_context(|| name.to_string())?;
+        let (instances, contest) = table
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
         let Solutions { mut rows, of_rows, places } = Solutions::read(args)?;
         let mut known = Vec::new();
         let mut ids = HashSet::new();
-        for TableInstance { line, id, text, wildcards } in table.instances(contest).with_context(|| name.to_string())? {
+        for TableInstance { line, id, text, wildcards, .. } in instances {
             ensure!(ids.insert(id.clone()), "line {line} of {name}: the id {id} is there twice");
             let start = self.puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
             let Some(&row) = places.get(&id) else { continue };

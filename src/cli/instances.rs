@@ -10,7 +10,7 @@
 //!
 //! The text is UTF-8, or UTF-16 with a byte-order mark.
 
-use crate::puzzle::{Block, Notation, is_frame, plain, without_comment};
+use crate::puzzle::{Block, Notation, Puzzle, is_frame, plain, without_comment};
 use anyhow::{Result, anyhow};
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -79,18 +79,20 @@ fn utf16_units(bytes: &[u8]) -> Option<Vec<u16>> {
 }
 
 /// Splits off the optimal length after the only tab of an instance. Several tabs are spaces, and so is a tab after the
-/// number of an instance, such as `1.`. An instance of several lines has no length.
+/// number of an instance, such as `1.`. An instance of several lines has no length. Moves with own costs have no optimal
+/// length: it would be a number of moves, not a cost.
 ///
 /// # Errors
 /// If the text after the tab is no length.
-pub(super) fn with_optimum(text: &str, takes_lines: bool) -> Result<(&str, Option<u32>)> {
+pub(super) fn with_optimum<'a, P: Puzzle>(puzzle: &P, text: &'a str) -> Result<(&'a str, Option<u32>)> {
     let is_number =
         |text: &str| text.trim_end().strip_suffix(['.', ':', ')']).is_some_and(|text| text.parse::<u32>().is_ok());
-    let parts = text.split_once('\t').filter(|(_, rest)| !takes_lines && !rest.contains('\t'));
+    let parts = text.split_once('\t').filter(|(_, rest)| !puzzle.takes_lines() && !rest.contains('\t'));
     let Some((instance, optimum)) = parts.filter(|(instance, _)| !is_number(instance)) else { return Ok((text, None)) };
     let optimum = optimum.trim();
     let refusal = || anyhow!("'{optimum}' is not an optimal length: expected a whole number");
-    Ok((instance.trim(), Some(optimum.parse().map_err(|_| refusal())?)))
+    let optimum = optimum.parse().map_err(|_| refusal())?;
+    Ok((instance.trim(), Some(optimum).filter(|_| puzzle.own_costs().is_none())))
 }
 
 /// Gathers lines into instances.
@@ -166,13 +168,13 @@ impl<'a, P: Notation> Gatherer<'a, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::Style;
     use crate::puzzle::cube2::Cube2;
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::jugs::Jugs;
     use crate::puzzle::lightsout::LightsOut;
     use crate::puzzle::sokoban::Sokoban;
     use crate::puzzle::tiles::{Puzzle8, Puzzle24};
-    use crate::puzzle::{Puzzle, Style};
 
     fn written(line: usize, text: &str) -> Written {
         Written { line, text: text.into() }
@@ -281,10 +283,10 @@ mod tests {
 
     #[test]
     fn the_optimal_length_follows_a_tab() {
-        assert_eq!(with_optimum("R U\t2", false).expect("a length"), ("R U", Some(2)));
-        assert_eq!(with_optimum("R\tU\tF", false).expect("no length"), ("R\tU\tF", None));
-        assert_eq!(with_optimum("1.\tR U", false).expect("no length"), ("1.\tR U", None));
-        assert_eq!(with_optimum("#.\t#", true).expect("no length"), ("#.\t#", None));
-        assert!(with_optimum("R U\tF", false).is_err());
+        assert_eq!(with_optimum(&Cube3, "R U\t2").expect("a length"), ("R U", Some(2)));
+        assert_eq!(with_optimum(&Cube3, "R\tU\tF").expect("no length"), ("R\tU\tF", None));
+        assert_eq!(with_optimum(&Cube3, "1.\tR U").expect("no length"), ("1.\tR U", None));
+        assert_eq!(with_optimum(&Sokoban::by_moves(), "#.\t#").expect("no length"), ("#.\t#", None));
+        assert!(with_optimum(&Cube3, "R U\tF").is_err());
     }
 }

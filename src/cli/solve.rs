@@ -309,9 +309,7 @@ fn next(stream: &Receiver<io::Result<instances::Written>>, stop: &AtomicBool) ->
 
 /// Reads an instance of standard input: its text, its optimal length if that is given, and its state.
 fn read<'a, P: Puzzle>(solver: &Solver<P>, text: &'a str) -> anyhow::Result<(&'a str, Option<u32>, P::State)> {
-    let (text, optimum) = instances::with_optimum(text, solver.puzzle().takes_lines())?;
-    // An optimum counts moves.
-    let optimum = optimum.filter(|_| solver.puzzle().own_costs().is_none());
+    let (text, optimum) = instances::with_optimum(&**solver.puzzle(), text)?;
     Ok((text, optimum, solver.parse(text)?))
 }
 

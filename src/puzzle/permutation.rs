@@ -29,6 +29,7 @@ use super::{
 };
 use crate::random::generator;
 use classes::StateSymmetries;
+pub(crate) use description::inverted;
 pub use description::{Description, MAX_POSITIONS};
 use free_symbols::FreeSymbols;
 use group::Group;

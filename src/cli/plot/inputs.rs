@@ -232,7 +232,7 @@ fn known_optima(path: &Path) -> Result<HashMap<String, u32>> {
     // The facelets of a cube are the only instances of several lines that have a length.
     for Written { line, text } in instances::all(&text, &Cube3) {
         let (instance, optimum) =
-            instances::with_optimum(&text, false).with_context(|| format!("line {line} of {}", path.display()))?;
+            instances::with_optimum(&Cube3, &text).with_context(|| format!("line {line} of {}", path.display()))?;
         optima.extend(optimum.map(|optimum| (instance.to_owned(), optimum)));
     }
     Ok(optima)

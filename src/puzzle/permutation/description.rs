@@ -180,7 +180,7 @@ fn find_move(moves: &[(String, Vec<u16>)], permutation: &[u16]) -> Option<Move> 
 }
 
 /// The inverse of a permutation.
-pub(super) fn inverted(permutation: &[u16]) -> Vec<u16> {
+pub(crate) fn inverted(permutation: &[u16]) -> Vec<u16> {
     let mut inverse = vec![0; permutation.len()];
     for (to, &from) in permutation.iter().enumerate() {
         inverse[usize::from(from)] = to as u16;
