@@ -4,8 +4,8 @@ use super::contest::{self, Contest, TableInstance};
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
 use super::puzzle_flags::PuzzleFlags;
-use super::solve::print_line;
-use super::solver_flags::{SolverFlags, why_not_solved};
+use super::solve::{print_line, written};
+use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
 use crate::distributed::Group;
 use crate::files::try_lock;
@@ -28,7 +28,7 @@ use std::sync::mpsc::{Sender, channel};
 
 mod over_ranks;
 
-use over_ranks::{ResultSender, check_alike, collect};
+use over_ranks::{check_alike, collect, send};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "bench measures the search: unlike solve, it does not use the inverted scramble as a bound.")]
@@ -126,9 +126,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             if solution.stopped {
                 return None; // an interrupted search is no result
             }
-            let moves = solution.moves.as_deref();
-            let moves = moves.map(|moves| puzzle.written(&puzzle.in_hand(&solution.record.instance, moves)).join(" "));
-            let moves = moves.ok_or_else(|| why_not_solved(&solution.record, solution.end));
+            let moves = written(&*puzzle, &solution);
             let record = with_flags_of_puzzle(solution.record);
             let wrong = instances[i].optimum.filter(|&optimum| record.contradicts(optimum));
             if let Some(optimum) = wrong {
@@ -163,9 +161,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             let work = BenchWork { instances: &instances, next: &next, done: &done };
             let solvers = solver.split(parallel);
             if let Some(group) = group.as_ref().filter(|_| !is_first) {
-                let mut sent = ResultSender::new(group);
-                in_parallel(solvers, &work, &|_| Ok(()), &stop, |done| sent.send(&done))?;
-                sent.end()?;
+                send(group, |take_in| in_parallel(solvers, &work, &|_| Ok(()), &stop, take_in))?;
                 return Ok(SUCCESS);
             }
             let others = |sender: &_| group.as_ref().map_or(Ok(()), |group| collect(group, sender));

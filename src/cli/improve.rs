@@ -19,13 +19,14 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Write as _};
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The lengths of the windows, the longest at first: they become shorter when a search of one ends at its limit.
-const WINDOWS: std::ops::RangeInclusive<usize> = 8..=40;
+const WINDOWS: RangeInclusive<usize> = 8..=40;
 /// The limit of the search of a window, without a limit among the flags.
 const WINDOW_TIME: Duration = Duration::from_secs(5);
 /// The solution of an unsolved instance in a contest's sample.
@@ -117,10 +118,7 @@ impl Visitor for Args {
         let length = |known: &[Known<P::State>]| known.iter().map(|known| known.moves.len()).sum::<usize>();
         let first = length(&known);
         note!("costar: {} solutions, {} moves in all", known.len(), grouped(first as u64));
-        for i in 0..known.len() {
-            if is_over() {
-                break;
-            }
+        for i in (0..known.len()).take_while(|_| !is_over()) {
             let found = shared.shortened(&known[i], &known[i].moves);
             shared.take(&mut known, i, &found, &mut file)?;
         }
@@ -128,16 +126,13 @@ impl Visitor for Args {
         let (mut rounds, mut longest) = (0, *WINDOWS.end());
         while !is_over() && (args.time.is_some() || rounds < LAST_ROUNDS) {
             rounds += 1;
-            for i in 0..known.len() {
-                if is_over() {
-                    break;
-                }
-                let Some(window) = shared.window(&known[i], longest, &mut generator) else { continue };
+            for i in (0..known.len()).take_while(|_| !is_over()) {
+                let Some((start, window)) = shared.window(&known[i], longest, &mut generator) else { continue };
                 file.write_from_time_to_time(&*puzzle, &known)?;
                 let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
-                let found = solver.solve_watched("", window.start, watch);
+                let found = solver.solve_watched("", start, watch);
                 let found = found.inspect_err(|_| drop(file.write(&*puzzle, &known)))?;
-                let length = window.moves.len();
+                let length = window.len();
                 longest = match &found.moves {
                     None => (*WINDOWS.start()).midpoint(length).clamp(*WINDOWS.start(), longest),
                     Some(_) if length == longest => (longest + 1).min(*WINDOWS.end()),
@@ -145,7 +140,7 @@ impl Visitor for Args {
                 };
                 let Some(better) = found.moves else { continue };
                 let moves = &known[i].moves;
-                let whole = [&moves[..window.moves.start], &better, &moves[window.moves.end..]].concat();
+                let whole = [&moves[..window.start], &better, &moves[window.end..]].concat();
                 // The new moves and those beside them may have a shorter path together.
                 let whole = if better.len() < length { shared.shortened(&known[i], &whole) } else { whole };
                 if shared.take(&mut known, i, &whole, &mut file)? {
@@ -155,32 +150,27 @@ impl Visitor for Args {
         }
         file.write(&*puzzle, &known)?;
         let last = length(&known);
-        writeln!(
-            io::stdout(),
-            "{} moves before, {} now: {}",
-            grouped(first as u64),
-            grouped(last as u64),
-            args.out.display()
-        )?;
+        let [first, last] = [first, last].map(|length| grouped(length as u64));
+        writeln!(io::stdout(), "{first} moves before, {last} now: {}", args.out.display())?;
         Ok(SUCCESS)
     }
 }
 
 impl<P: Puzzle> Shared<'_, P> {
-    fn is_solved(&self, known: &Known<P::State>) -> impl Fn(&P::State) -> bool {
-        |state| contest::is_solved(self.puzzle, state, &self.goal, known.wildcards)
+    fn is_solved(&self, wildcards: usize) -> impl Fn(&P::State) -> bool {
+        move |state| contest::is_solved(self.puzzle, state, &self.goal, wildcards)
     }
 
     /// The shortest path near a solution.
     fn shortened(&self, known: &Known<P::State>, moves: &[Move]) -> Vec<Move> {
-        shortened(self.puzzle, &known.start, moves, self.is_solved(known), self.states, self.stop)
+        shortened(self.puzzle, &known.start, moves, self.is_solved(known.wildcards), self.states, self.stop)
     }
 
     /// Takes a solution, without the moves that wildcards save, if it is shorter; says so, and writes the file from time to
     /// time. Where symbols stand at several positions, moves that replace a window may solve no longer.
     fn take(&self, known: &mut [Known<P::State>], i: usize, moves: &[Move], file: &mut Output<'_>) -> Result<bool> {
         let before = known[i].moves.len();
-        let moves = contest::solving(self.puzzle, &known[i].start, moves, self.is_solved(&known[i]));
+        let moves = contest::solving(self.puzzle, &known[i].start, moves, self.is_solved(known[i].wildcards));
         let Some(moves) = moves.filter(|moves| moves.len() < before) else { return Ok(false) };
         note!("costar: {}: {} moves, before {before}", file.rows[known[i].row][0], moves.len());
         known[i].moves = moves.to_vec();
@@ -189,9 +179,15 @@ impl<P: Puzzle> Shared<'_, P> {
         Ok(true)
     }
 
-    /// A window at a random place, also one that ends at the goal. `None` if the solution is too short, or the moves cannot be
+    /// Some successive moves of a solution at a random place, also at the goal, and the start of an instance whose solutions can
+    /// replace them. `None` if the solution is too short, or the moves cannot be
     /// undone from the goal.
-    fn window(&self, known: &Known<P::State>, longest: usize, generator: &mut Generator) -> Option<Window<P::State>> {
+    fn window(
+        &self,
+        known: &Known<P::State>,
+        longest: usize,
+        generator: &mut Generator,
+    ) -> Option<(P::State, Range<usize>)> {
         let Known { start, moves, .. } = known;
         let longest = moves.len().min(longest);
         let shortest = longest.min(*WINDOWS.start());
@@ -207,14 +203,14 @@ impl<P: Puzzle> Shared<'_, P> {
             states.push(self.puzzle.apply(states.last()?, action)?);
         }
         if states[window.end] == self.goal {
-            return Some(Window { start: states[first], moves: window });
+            return Some((states[first], window));
         }
         let mut instance = self.goal;
         for step in window.clone().rev() {
             let undo = self.puzzle.move_between(&states[step + 1], &states[step])?;
             instance = self.puzzle.apply(&instance, undo)?;
         }
-        Some(Window { moves: window, start: instance })
+        Some((instance, window))
     }
 
     /// The instances with the shortest of their known solutions, and the file that they are written to.
@@ -235,21 +231,16 @@ impl<P: Puzzle> Shared<'_, P> {
             let start = self.puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
             let Some(&row) = places.get(&id) else { continue };
             rows[row][1].clone_from(&text);
-            let mut instance = Known { row, text, start, moves: Vec::new(), wildcards };
-            let mut shortest: Option<Vec<Move>> = None;
+            let mut solutions = Vec::new();
             for (path, solution) in &of_rows[row] {
                 let in_file = || format!("the solution of {id} in {}", path.display());
-                let moves = contest::parse_path(self.puzzle, &instance.text, solution).with_context(in_file)?;
-                let solves = replay(self.puzzle, &start, &moves).is_ok_and(|(end, _)| self.is_solved(&instance)(&end));
+                let moves = contest::parse_path(self.puzzle, &text, solution).with_context(in_file)?;
+                let solves = replay(self.puzzle, &start, &moves).is_ok_and(|(end, _)| self.is_solved(wildcards)(&end));
                 ensure!(solves, "{} does not solve it", in_file());
-                if shortest.as_ref().is_none_or(|shortest| moves.len() < shortest.len()) {
-                    shortest = Some(moves);
-                }
+                solutions.push(moves);
             }
-            if let Some(shortest) = shortest {
-                instance.moves = shortest;
-                known.push(instance);
-            }
+            let shortest = solutions.into_iter().min_by_key(Vec::len);
+            known.extend(shortest.map(|moves| Known { row, text, start, moves, wildcards }));
         }
         let path = args.solutions.display();
         ensure!(!known.is_empty(), "{path} has no solution of an instance in {name}: are the ids those of the table?");
@@ -324,10 +315,4 @@ impl Output<'_> {
         (self.written, self.is_stale) = (Instant::now(), false);
         Ok(())
     }
-}
-
-/// Some successive moves of a solution, as an instance: its solutions can replace them.
-struct Window<S> {
-    moves: std::ops::Range<usize>,
-    start: S,
 }

@@ -5,26 +5,20 @@ use super::progress::{SearchLine, note};
 use super::ranks::{self, GroupExchange};
 use super::signal;
 use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
-#[cfg(feature = "view")]
-use super::view;
 use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
 use crate::distributed::Group;
 use crate::memory;
-use crate::puzzle::{Move, ParseError, Puzzle, Scramble, Style, visible};
+use crate::puzzle::{ParseError, Puzzle, Scramble, Style, visible};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor, has_own_rules};
 use crate::report::Refused;
 use crate::search::{Incumbent, Progress};
 use crate::solver::{DeeperPerimeter, Solution, Solver, Watch};
-#[cfg(feature = "view")]
-use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, BufReader, IsTerminal as _, Write};
-use std::path::Path;
-#[cfg(feature = "view")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -37,8 +31,8 @@ pub(super) struct Args {
     #[command(flatten)]
     flags: SolverFlags,
     /// Write a page that plays the solution (for a single instance)
-    #[cfg(feature = "view")]
-    #[arg(long, value_name = "FILE.html")]
+    #[cfg_attr(feature = "view", arg(long, value_name = "FILE.html"))]
+    #[cfg_attr(not(feature = "view"), arg(skip))]
     view: Option<PathBuf>,
     /// Print every state of the solution (for a single instance), with g, h and f
     #[arg(long)]
@@ -67,7 +61,8 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let (args, group, stop) = self;
         let instance = args.instance.join(" ");
         let is_stream = instance == "-";
-        if let Some(flag) = page_flag(&args).or(args.explain.then_some("--explain")).filter(|_| is_stream) {
+        let flags = [("--view", args.view.is_some()), ("--explain", args.explain)];
+        if let Some((flag, _)) = flags.iter().find(|(_, is_given)| is_stream && *is_given) {
             return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
         }
         if let Some(group) = group {
@@ -82,29 +77,6 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
     }
 }
 
-#[cfg(feature = "view")]
-fn page_flag(args: &Args) -> Option<&'static str> {
-    args.view.as_ref().map(|_| "--view")
-}
-
-#[cfg(not(feature = "view"))]
-fn page_flag(_: &Args) -> Option<&'static str> {
-    None
-}
-
-/// Writes the page that plays a solution, with `--view`.
-#[cfg(feature = "view")]
-fn write_page<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str, moves: &[Move]) -> anyhow::Result<()> {
-    let Some(path) = &args.view else { return Ok(()) };
-    let playback = Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves).context("--view")?;
-    view::write(path, &playback)
-}
-
-#[cfg(not(feature = "view"))]
-fn write_page<P: Puzzle>(_: &Entry<P>, _: &Args, _: &str, _: &[Move]) -> anyhow::Result<()> {
-    Ok(())
-}
-
 /// Solves one instance, and shows the solution as the flags say.
 fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<AtomicBool>) -> Ending {
     // Refuse bad input before a model is loaded.
@@ -115,7 +87,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     #[cfg(feature = "view")]
     if let Some(path) = &args.view {
         super::output_file::check_path("page", path).context("--view").or_input()?;
-        Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
+        crate::view::Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
     let builder = args.flags.builder(entry.clone(), stop).or_input()?;
     let builder = if args.explain { builder.with_estimates() } else { builder };
@@ -171,7 +143,11 @@ fn present<P: Puzzle>(
     if args.explain && !args.flags.json {
         explain::print(&mut io::stdout().lock(), solver, solution, style())?;
     }
-    write_page(entry, args, instance, moves).or_input()?;
+    #[cfg(feature = "view")]
+    if let Some(path) = &args.view {
+        let playback = crate::view::Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves);
+        super::view::write(path, &playback.context("--view").or_input()?).or_input()?;
+    }
     Ok(SUCCESS)
 }
 
@@ -288,7 +264,12 @@ fn all<P: Puzzle>(mut solver: Solver<P>, args: &Args, exchange: Option<&GroupExc
             }
             Err(refusal) if prints => {
                 worst = BAD_INPUT;
-                print_refusal(&**solver.puzzle(), count, &text, &refusal, json)?;
+                let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
+                if json {
+                    print_line(&Refused { puzzle, instance: text, error })?;
+                } else {
+                    writeln!(io::stdout(), "error: instance {count}: {}", visible(&error))?;
+                }
             }
             Err(_) => (),
         }
@@ -313,35 +294,21 @@ fn read<'a, P: Puzzle>(solver: &Solver<P>, text: &'a str) -> anyhow::Result<(&'a
     Ok((text, optimum, solver.parse(text)?))
 }
 
-/// Prints an error line or object for an instance that cannot be read; `number` counts from 1.
-fn print_refusal<P: Puzzle>(
-    puzzle: &P,
-    number: usize,
-    text: &str,
-    refusal: &anyhow::Error,
-    json: bool,
-) -> anyhow::Result<()> {
-    if json {
-        let (instance, error) = (text.to_owned(), refusal.to_string());
-        return print_line(&Refused { puzzle: puzzle.name(), instance, error });
-    }
-    Ok(writeln!(io::stdout(), "error: instance {number}: {}", visible(&refusal.to_string()))?)
-}
-
 /// Prints a line or an object for one of many instances; gives its exit code.
 fn print_solution<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> anyhow::Result<u8> {
     if json {
         print_line(&solution.record)?;
     } else {
-        match &solution.moves {
-            Some(moves) => {
-                let moves = puzzle.in_hand(&solution.record.instance, moves);
-                writeln!(io::stdout(), "{}", puzzle.written(&moves).join(" "))?;
-            }
-            None => writeln!(io::stdout(), "{}", why_not_solved(&solution.record, solution.end))?,
-        }
+        writeln!(io::stdout(), "{}", written(puzzle, solution).unwrap_or_else(|why| why))?;
     }
-    Ok(if solution.moves.is_none() { NOT_SOLVED } else { 0 })
+    Ok(if solution.moves.is_none() { NOT_SOLVED } else { SUCCESS })
+}
+
+/// The moves of a solution as one line, or why there are none.
+pub(super) fn written<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> Result<String, String> {
+    let record = &solution.record;
+    let moves = solution.moves.as_deref().ok_or_else(|| why_not_solved(record, solution.end))?;
+    Ok(puzzle.written(&puzzle.in_hand(&record.instance, moves)).join(" "))
 }
 
 pub(super) fn print_line(record: &impl Serialize) -> anyhow::Result<()> {

@@ -29,28 +29,16 @@ pub(super) fn check_alike<P: Puzzle>(
     ranks::check_alike(group, "bench", &settings, solver.template())
 }
 
-/// Sends the results of a rank to rank 0.
-pub(super) struct ResultSender<'a> {
-    group: &'a Group,
-    count: u64,
-}
-
-impl<'a> ResultSender<'a> {
-    pub(super) fn new(group: &'a Group) -> Self {
-        ResultSender { group, count: 0 }
-    }
-
-    pub(super) fn send(&mut self, done: &Done) -> Result<()> {
-        self.group.put(&result_key(self.group.rank(), self.count), done)?;
-        self.count += 1;
+/// Sends the results of a rank to rank 0: `search` hands each to its argument. Last goes how many there are.
+pub(super) fn send(group: &Group, search: impl FnOnce(&mut dyn FnMut(Done) -> Result<()>) -> Result<()>) -> Result<()> {
+    let mut count = 0;
+    search(&mut |done| {
+        group.put(&result_key(group.rank(), count), &done)?;
+        count += 1;
         Ok(())
-    }
-
-    /// Tells rank 0 how many results this rank has sent.
-    pub(super) fn end(self) -> Result<()> {
-        self.group.check()?; // a write to a lost connection may seem to succeed
-        Ok(self.group.put(&count_key(self.group.rank()), &self.count)?)
-    }
+    })?;
+    group.check()?; // a write to a lost connection may seem to succeed
+    Ok(group.put(&count_key(group.rank()), &count)?)
 }
 
 fn result_key(rank: usize, count: u64) -> String {
