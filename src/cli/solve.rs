@@ -148,6 +148,8 @@ fn present<P: Puzzle>(
         let playback = crate::view::Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves);
         super::view::write(path, &playback.context("--view").or_input()?).or_input()?;
     }
+    #[cfg(not(feature = "view"))]
+    let _ = (entry, instance, moves);
     Ok(SUCCESS)
 }
 

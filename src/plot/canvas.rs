@@ -50,12 +50,6 @@ pub(super) enum Mark {
     Text { at: (f64, f64), text: String, size: f64, anchor: Anchor, color: Color },
 }
 
-impl Mark {
-    pub(super) fn is_text(&self) -> bool {
-        matches!(self, Mark::Text { .. })
-    }
-}
-
 /// A picture of [`WIDTH`] × [`HEIGHT`] units: later marks cover earlier ones, texts cover all.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Canvas {
@@ -69,6 +63,12 @@ impl Canvas {
         canvas.text((24.0, 34.0), &font::fit(title, TITLE, WIDTH - 48.0), TITLE, Anchor::Left, INK);
         canvas.text((24.0, 70.0), &font::fit(subtitle, TEXT, WIDTH - 48.0), TEXT, Anchor::Left, SOFT);
         canvas
+    }
+
+    /// The marks in the order in which they are drawn.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &Mark> {
+        let (texts, shapes): (Vec<_>, Vec<_>) = self.marks.iter().partition(|mark| matches!(mark, Mark::Text { .. }));
+        shapes.into_iter().chain(texts)
     }
 
     pub(super) fn line(&mut self, points: Vec<(f64, f64)>, width: f64, color: Color) {

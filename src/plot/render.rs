@@ -20,8 +20,7 @@ pub(super) fn pixels(canvas: &Canvas, width: u32) -> Result<Pixmap> {
     let mut pixmap = Pixmap::new(width, height_of(width)).ok_or_else(too_large)?;
     pixmap.fill(tiny_skia::Color::from_rgba8(PAPER[0], PAPER[1], PAPER[2], 255));
     let scale = f64::from(width) / WIDTH;
-    let (texts, shapes): (Vec<&Mark>, Vec<&Mark>) = canvas.marks.iter().partition(|mark| mark.is_text());
-    shapes.iter().chain(&texts).for_each(|mark| draw_mark(&mut pixmap, mark, scale));
+    canvas.in_order().for_each(|mark| draw_mark(&mut pixmap, mark, scale));
     Ok(pixmap)
 }
 
@@ -86,8 +85,7 @@ pub(super) fn svg(canvas: &Canvas, width: u32) -> String {
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{}\"/>\n",
         hex(PAPER)
     );
-    let (texts, shapes): (Vec<&Mark>, Vec<&Mark>) = canvas.marks.iter().partition(|mark| mark.is_text());
-    svg.extend(shapes.into_iter().chain(texts).map(svg_element));
+    svg.extend(canvas.in_order().map(svg_element));
     svg + "</svg>\n"
 }
 

@@ -1,7 +1,7 @@
 //! The thread that searches with one model: it loads the model once, keeps it, and runs one search after the other.
 
 use super::request::SolveRequest;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::puzzle::{Cost, Puzzle, move_names};
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::Record;
@@ -185,12 +185,13 @@ impl<P: Puzzle> ModelWorker<P> {
 
     /// The solver with a request's settings; the heuristic is loaded for the first request.
     fn solver(&mut self, request: &SolveRequest) -> Result<&mut Solver<P>> {
-        if let Some(solver) = &mut self.solver {
-            solver.reconfigure(request.search.clone(), request.limits.clone())?;
-        } else {
-            self.solver = Some(request.builder(self.entry.clone()).stop(Arc::clone(&self.stop)).build()?);
-        }
-        let solver = self.solver.as_mut().ok_or_else(|| Error::Bug("the solver was not kept".into()))?;
+        let solver = match &mut self.solver {
+            Some(solver) => {
+                solver.reconfigure(request.search.clone(), request.limits.clone())?;
+                solver
+            }
+            none => none.insert(request.builder(self.entry.clone()).stop(Arc::clone(&self.stop)).build()?),
+        };
         solver.limit_node_memory(request.memory);
         Ok(solver)
     }

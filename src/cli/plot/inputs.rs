@@ -50,17 +50,15 @@ impl RunInput {
     fn of_folder(folder: &Path) -> Result<RunInput> {
         let file = folder.join(METRICS);
         let metrics = read_if_there(&file)?.map_or(Ok(Vec::new()), |text| parse_lines(&text, &file))?;
-        let snapshots = snapshots(&folder.join(SNAPSHOTS))?;
+        let mut snapshots = entries(&folder.join(SNAPSHOTS))?;
+        snapshots.retain(|path| path.join(CONFIG).is_file());
+        snapshots.sort();
         Ok(RunInput { name: name_of(folder), path: folder.to_owned(), metrics, snapshots })
     }
 
     fn of_metrics(path: &Path, metrics: Vec<Metrics>) -> RunInput {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let name = match folder {
-            Some(folder) if path.file_name().is_some_and(|name| name == METRICS) => name_of(folder),
-            _ => name_of(path),
-        };
-        RunInput { name, path: path.to_owned(), metrics, snapshots: Vec::new() }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && path.ends_with(METRICS));
+        RunInput { name: name_of(folder.unwrap_or(path)), path: path.to_owned(), metrics, snapshots: Vec::new() }
     }
 
     /// The models to draw: all snapshots if `all`, else the newest model.
@@ -96,25 +94,28 @@ impl RunInput {
 pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> Result<PlotInputs> {
     use PlotInputs::{Models, Results, Runs};
     let optima = optima.map(known_optima).transpose().context("--instances")?;
-    let mut inputs: Option<PlotInputs> = None;
-    for name in names {
-        let next = read_one(name)?;
-        inputs = Some(match (inputs, next) {
-            (None, next) => next,
-            (Some(Runs(all)), Runs(more)) => Runs(joined(all, more)),
-            (Some(Models(all)), Models(more)) => Models(joined(all, more)),
-            (Some(Results(all)), Results(more)) => Results(joined(all, more)),
-            (Some(Models(all)), Runs(more)) if as_models => Models(joined(all, newest(&more)?)),
-            (Some(Runs(all)), Models(more)) if as_models => Models(joined(newest(&all)?, more)),
-            (Some(first), next) => bail!(
-                "{name} is one of {}, and {} one of {}: expected inputs of one kind",
-                next.kind(),
-                names[0],
-                first.kind()
-            ),
-        });
+    let mut each = names.iter().map(|name| read_one(name)).collect::<Result<Vec<_>>>()?;
+    if as_models && each.iter().any(|input| matches!(input, Models(_))) {
+        for input in &mut each {
+            if let Runs(runs) = input {
+                let newest = runs.iter().map(|run| run.models(false)).collect::<Result<Vec<_>>>()?;
+                *input = Models(newest.concat());
+            }
+        }
     }
-    let mut inputs = inputs.context("nothing is named")?;
+    let mut each = each.into_iter();
+    let mut inputs = each.next().context("nothing is named")?;
+    for (next, name) in each.zip(&names[1..]) {
+        match (&mut inputs, next) {
+            (Runs(all), Runs(more)) => all.extend(more),
+            (Models(all), Models(more)) => all.extend(more),
+            (Results(all), Results(more)) => all.extend(more),
+            (first, next) => {
+                let (first, next) = (first.kind(), next.kind());
+                bail!("{name} is one of {next}, and {} one of {first}: expected inputs of one kind", names[0]);
+            }
+        }
+    }
     if let (Results(all), Some(optima)) = (&mut inputs, optima) {
         let records = all.iter_mut().flat_map(|results| &mut results.records);
         // An optimum is a number of moves, not a cost.
@@ -127,17 +128,6 @@ pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> 
     Ok(inputs)
 }
 
-/// The newest model of each run.
-fn newest(runs: &[RunInput]) -> Result<Vec<PathBuf>> {
-    let models = runs.iter().map(|run| run.models(false)).collect::<Result<Vec<_>>>()?;
-    Ok(models.concat())
-}
-
-fn joined<T>(mut all: Vec<T>, more: Vec<T>) -> Vec<T> {
-    all.extend(more);
-    all
-}
-
 fn read_one(name: &str) -> Result<PlotInputs> {
     let path = Path::new(name);
     if path.is_dir() {
@@ -145,10 +135,8 @@ fn read_one(name: &str) -> Result<PlotInputs> {
             return Ok(PlotInputs::Models(vec![path.to_owned()]));
         }
         let is_run = path.join(METRICS).is_file() || newest_checkpoint(path)?.is_some();
-        ensure!(
-            is_run,
-            "{name} is a folder without {METRICS} and without a model: expected the folder of a run or of a model"
-        );
+        let expected = "expected the folder of a run or of a model";
+        ensure!(is_run, "{name} is a folder without {METRICS} and without a model: {expected}");
         return Ok(PlotInputs::Runs(vec![RunInput::of_folder(path)?]));
     }
     if path.exists() {
@@ -212,14 +200,6 @@ fn number_equal_names(inputs: &mut PlotInputs) {
             *name += &format!(" ({count})");
         }
     }
-}
-
-/// The models in a folder of snapshots, by the samples that they have seen; empty without such a folder.
-fn snapshots(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut models = entries(folder)?;
-    models.retain(|path| path.join(CONFIG).is_file());
-    models.sort();
-    Ok(models)
 }
 
 /// The known optimal lengths in a file with one instance per line, by the text of the instance.
