@@ -47,7 +47,12 @@ pub fn depth(text: &str) -> Result<u32, String> {
 /// If it is not one.
 pub fn weight(text: &str) -> Result<f64, String> {
     let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0);
-    weight.ok_or_else(|| format!("'{text}' is not a weight: expected a number of at least 0"))
+    found(weight, text, "a weight: expected a number of at least 0")
+}
+
+/// The value, or the refusal of a text that is not what was expected.
+fn found<T>(value: Option<T>, text: &str, expected: &str) -> Result<T, String> {
+    value.ok_or_else(|| format!("'{text}' is not {expected}"))
 }
 
 /// Reads a number from 0 to 1.
@@ -55,10 +60,8 @@ pub fn weight(text: &str) -> Result<f64, String> {
 /// # Errors
 /// If it is not one.
 pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
-    match text.parse::<T>() {
-        Ok(share) if (T::from(0)..=T::from(1)).contains(&share) => Ok(share),
-        _ => Err(format!("'{text}' is not a share: expected a number from 0 to 1")),
-    }
+    let share = text.parse().ok().filter(|share| (T::from(0)..=T::from(1)).contains(share));
+    found(share, text, "a share: expected a number from 0 to 1")
 }
 
 /// Reads a size in bytes: `8G`, `512M`, `64k`, `1.5GiB`, or a plain number of bytes; 1024 a step.
@@ -66,15 +69,14 @@ pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String
 /// # Errors
 /// If it is not a size.
 pub fn size(text: &str) -> Result<u64, String> {
-    let refusal = || format!("'{text}' is not a size: expected 8G, 512M or a number of bytes");
     let lower = text.trim().to_ascii_lowercase();
     let bare = lower.strip_suffix("ib").or_else(|| lower.strip_suffix('b')).unwrap_or(&lower);
     let units = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
     let with_unit = units.iter().find_map(|(name, shift)| Some((bare.strip_suffix(*name)?, *shift)));
     let (digits, shift) = with_unit.unwrap_or((bare, 0));
-    let number = plain_float(digits).ok_or_else(refusal)?;
-    let bytes = number * (1u64 << shift) as f64;
-    if (0.0..=9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(refusal()) }
+    let bytes = plain_float(digits).map(|number| number * (1u64 << shift) as f64);
+    let bytes = bytes.filter(|bytes| (0.0..=9e18).contains(bytes)).map(|bytes| bytes as u64);
+    found(bytes, text, "a size: expected 8G, 512M or a number of bytes")
 }
 
 /// Reads a number of seconds, above 0.
@@ -82,10 +84,8 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// If it is not one.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    match plain_float(text) {
-        Some(number) if number > 0.0 && number < 1e10 => Ok(number),
-        _ => Err(format!("'{text}' is not a time: expected a number of seconds above 0")),
-    }
+    let seconds = plain_float(text).filter(|seconds| *seconds > 0.0 && *seconds < 1e10);
+    found(seconds, text, "a time: expected a number of seconds above 0")
 }
 
 /// An interval in time or in samples.
@@ -120,10 +120,8 @@ impl FromStr for Interval {
 /// # Errors
 /// If it is not one.
 pub fn duration(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(Interval::Time(time)) => Ok(time.as_secs_f64()),
-        _ => Err(format!("'{text}' is not a duration: expected 30s, 10m or 2h")),
-    }
+    let time = if let Ok(Interval::Time(time)) = text.parse() { Some(time.as_secs_f64()) } else { None };
+    found(time, text, "a duration: expected 30s, 10m or 2h")
 }
 
 /// Reads a share above 0, also in percent: `0.05` or `5%`.

@@ -14,7 +14,7 @@ use crate::puzzle::{Puzzle, replay};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Record, Summary, append_line, read_lines};
-use crate::solver::{Solution, Solver, Watch};
+use crate::solver::{Solver, Watch};
 use crate::workers::{Job, Own, beside};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -122,13 +122,19 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         }
         let others = args.against.as_deref().map(others).transpose().or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
-        let done = |i: usize, solution: Solution<P::State>| -> Option<Done> {
+        let search = |solver: &mut Solver<P>, i: usize, line: &mut SearchLine| -> Result<Option<Done>> {
+            let Instance { text, start, optimum, .. } = &instances[i];
+            let mut progress = |progress: &_| line.show(progress);
+            let watch = Watch { stop: &stop, progress: &mut progress, incumbents: &mut |_| () };
+            let solution = solver.solve_watched(text, *start, watch);
+            line.clear();
+            let solution = solution?;
             if solution.stopped {
-                return None; // an interrupted search is no result
+                return Ok(None); // an interrupted search is no result
             }
             let moves = written(&*puzzle, &solution);
             let record = with_flags_of_puzzle(solution.record);
-            let wrong = instances[i].optimum.filter(|&optimum| record.contradicts(optimum));
+            let wrong = optimum.filter(|&optimum| record.contradicts(optimum));
             if let Some(optimum) = wrong {
                 let number = i + 1;
                 note!(
@@ -136,8 +142,8 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
                      another metric, or of another instance?"
                 );
             }
-            let record = Record { optimal_length: instances[i].optimum.xor(wrong), ..record };
-            Some(Done { instance: i, line: describe(i + 1, &record, moves), record })
+            let record = Record { optimal_length: optimum.xor(wrong), ..record };
+            Ok(Some(Done { instance: i, line: describe(i + 1, &record, moves), record }))
         };
         let mut take_in = |done: Done| -> Result<()> {
             if let Some(out) = &args.out {
@@ -154,29 +160,44 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let parallel = narrow(args.parallel).clamp(1, todo.len().max(1));
         if group.is_some() || parallel > 1 {
             let count = AtomicUsize::new(0);
-            let next = || match &group {
-                Some(group) => Ok(todo.get(group.next("instance")? as usize).copied()),
-                None => Ok(todo.get(count.fetch_add(1, Ordering::Relaxed)).copied()),
+            let next = || -> Result<Option<usize>> {
+                let number = match &group {
+                    Some(group) => group.next("instance")? as usize,
+                    None => count.fetch_add(1, Ordering::Relaxed),
+                };
+                Ok(todo.get(number).copied())
             };
-            let work = BenchWork { instances: &instances, next: &next, done: &done };
-            let solvers = solver.split(parallel);
-            if let Some(group) = group.as_ref().filter(|_| !is_first) {
-                send(group, |take_in| in_parallel(solvers, &work, &|_| Ok(()), &stop, take_in))?;
-                return Ok(SUCCESS);
+            let search_all = |mut solver: Solver<P>| -> SendAll<'_> {
+                let (search, next, stop) = (&search, &next, &stop);
+                Box::new(move |sender| {
+                    let mut line = SearchLine::new(false);
+                    while !stop.load(Ordering::Relaxed)
+                        && let Some(i) = next()?
+                    {
+                        let done = search(&mut solver, i, &mut line)?;
+                        if done.is_some_and(|done| sender.send(Ok(done)).is_err()) {
+                            break;
+                        }
+                    }
+                    Ok(())
+                })
+            };
+            let mut searches: Vec<SendAll<'_>> = solver.split(parallel).into_iter().map(search_all).collect();
+            match &group {
+                Some(group) if !is_first => {
+                    send(group, |take_in| in_parallel(searches, &stop, take_in))?;
+                    return Ok(SUCCESS);
+                }
+                Some(group) => searches.push(Box::new(|sender| collect(group, sender))),
+                None => {}
             }
-            let others = |sender: &_| group.as_ref().map_or(Ok(()), |group| collect(group, sender));
-            in_parallel(solvers, &work, &others, &stop, take_in)?;
+            in_parallel(searches, &stop, &mut take_in)?;
         } else {
             let mut solver = solver;
             let mut line = SearchLine::new(true);
             for i in todo {
                 line.set_prefix(format!("{}/{}: ", i + 1, instances.len()));
-                let Instance { text, start, .. } = &instances[i];
-                let mut progress = |progress: &_| line.show(progress);
-                let watch = Watch { stop: &stop, progress: &mut progress, incumbents: &mut |_| () };
-                let solution = solver.solve_watched(text, *start, watch);
-                line.clear();
-                done(i, solution?).map_or(Ok(()), &mut take_in)?;
+                search(&mut solver, i, &mut line)?.map_or(Ok(()), &mut take_in)?;
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -228,48 +249,29 @@ pub(super) struct Done {
     line: String,
 }
 
-/// Sends the results of the other ranks.
-type SendOthers<'a> = dyn Fn(&Sender<Result<Done>>) -> Result<()> + Sync + 'a;
+/// Sends results: those of a search after the other, or those of other ranks.
+type SendAll<'a> = Box<dyn FnOnce(&Sender<Result<Done>>) -> Result<()> + Send + 'a>;
 
-/// The work that several searches share.
-struct BenchWork<'a, S> {
-    instances: &'a [Instance<S>],
-    /// Position of the next instance; `None` after the last.
-    next: &'a (dyn Fn() -> Result<Option<usize>> + Sync),
-    /// The result of a solution; `None` if its search was interrupted.
-    done: &'a (dyn Fn(usize, Solution<S>) -> Option<Done> + Sync),
-}
-
-/// Searches one instance per solver at a time. `take_in` receives each result at once, also the results of other ranks.
+/// Runs each sender on its own thread. `take_in` receives each result at once.
 ///
 /// # Errors
-/// The first error of a search, of another rank, or of `take_in`; it stops all searches.
-fn in_parallel<P: Puzzle>(
-    solvers: Vec<Solver<P>>,
-    work: &BenchWork<'_, P::State>,
-    others: &SendOthers<'_>,
+/// The first error of a sender or of `take_in`; it stops all searches.
+fn in_parallel<'a>(
+    senders: Vec<SendAll<'a>>,
     stop: &AtomicBool,
-    mut take_in: impl FnMut(Done) -> Result<()>,
+    take_in: &mut dyn FnMut(Done) -> Result<()>,
 ) -> Result<()> {
-    let (sender, receiver) = channel();
-    let search_all = |mut solver: Solver<P>, sender: &Sender<Result<Done>>| -> Result<()> {
-        while !stop.load(Ordering::Relaxed)
-            && let Some(i) = (work.next)()?
-        {
-            let watch = Watch { stop, progress: &mut |_| (), incumbents: &mut |_| () };
-            let Instance { text, start, .. } = &work.instances[i];
-            let done = (work.done)(i, solver.solve_watched(text, *start, watch)?);
-            if done.is_some_and(|done| sender.send(Ok(done)).is_err()) {
-                break;
+    let (results, receiver) = channel();
+    let job = |send: SendAll<'a>| -> Job<'a> {
+        let results = results.clone();
+        Box::new(move || {
+            if let Err(error) = send(&results) {
+                let _ = results.send(Err(error));
             }
-        }
-        Ok(())
+        })
     };
-    let search_all = &search_all;
-    let mut jobs: Vec<Job<'_>> =
-        solvers.into_iter().map(|solver| job(&sender, move |sender| search_all(solver, sender))).collect();
-    jobs.push(job(&sender, others));
-    drop(sender);
+    let jobs = senders.into_iter().map(job).collect();
+    drop(results);
     let mut result = Ok(());
     let collect: Own<'_> = Box::new(|_| {
         result = receiver.iter().try_for_each(|done| take_in(done?));
@@ -279,19 +281,6 @@ fn in_parallel<P: Puzzle>(
     });
     beside(jobs, collect);
     result
-}
-
-/// A job that sends results, and last its error if it fails.
-fn job<'a>(
-    sender: &Sender<Result<Done>>,
-    send: impl FnOnce(&Sender<Result<Done>>) -> Result<()> + Send + 'a,
-) -> Job<'a> {
-    let sender = sender.clone();
-    Box::new(move || {
-        if let Err(error) = send(&sender) {
-            let _ = sender.send(Err(error));
-        }
-    })
 }
 
 /// The instances of a file, and the contest if the file is a contest's table.
