@@ -71,9 +71,9 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         if !is_stream {
             return one(entry, &args, &instance, &stop);
         }
-        let solver =
-            args.flags.builder(entry, &stop).and_then(|builder| signal::ends_at_once(|| builder.build())).or_input()?;
-        all(solver, &args, None, &stop)
+        let builder = args.flags.builder(entry.clone(), &stop).or_input()?;
+        let solver = signal::ends_at_once(|| builder.build()).or_input()?;
+        Session { entry, solver, args: &args, exchange: None, stop: &stop }.all()
     }
 }
 
@@ -91,14 +91,15 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
     }
     let builder = args.flags.builder(entry.clone(), stop).or_input()?;
     let builder = if args.explain { builder.with_estimates() } else { builder };
-    let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
+    let solver = signal::ends_at_once(|| builder.build()).or_input()?;
     solver.check(&start).or_input()?;
-    let solution = if args.flags.is_anytime(&solver) {
-        print_each_incumbent(&mut solver, args, instance, start, stop)?
+    let mut session = Session { entry, solver, args, exchange: None, stop };
+    let solution = if args.flags.is_anytime(&session.solver) {
+        session.print_each_incumbent(instance, start)?
     } else {
-        solve_with_line(&mut solver, args, (instance, start), &mut SearchLine::new(true), stop)?
+        session.solve_with_line(instance, start, &mut SearchLine::new(true))?
     };
-    present(&entry, args, instance, &mut solver, &solution)
+    session.present(instance, &solution)
 }
 
 /// The refusal of an instance; says how a file is given where the instance is the name of one.
@@ -109,48 +110,155 @@ fn in_file(refusal: ParseError, instance: &str) -> anyhow::Error {
     if file { refusal.context(how()) } else { refusal }
 }
 
-/// Shows the result as the flags say.
-fn present<P: Puzzle>(
-    entry: &Entry<P>,
-    args: &Args,
-    instance: &str,
-    solver: &mut Solver<P>,
-    solution: &Solution<P::State>,
-) -> Ending {
-    if args.flags.json && args.explain {
-        explain::print_json(solver, solution)?;
-    } else if args.flags.json {
-        print_line(&solution.record)?;
-    } else {
-        show(&**solver.puzzle(), solution)?;
-        if let Some(said) = pruned(&solution.record).filter(|_| solution.moves.is_some()) {
-            note!("costar: {} nodes stored, {said}", grouped(solution.record.nodes_stored));
+/// A solver, and the command that it works for.
+struct Session<'a, P: Puzzle> {
+    entry: Entry<P>,
+    solver: Solver<P>,
+    args: &'a Args,
+    /// With the other ranks, if several share the search.
+    exchange: Option<Arc<GroupExchange>>,
+    stop: &'a AtomicBool,
+}
+
+impl<P: Puzzle> Session<'_, P> {
+    /// Shows the result as the flags say.
+    fn present(&mut self, instance: &str, solution: &Solution<P::State>) -> Ending {
+        let Session { entry, solver, args, .. } = self;
+        if args.flags.json && args.explain {
+            explain::print_json(solver, solution)?;
+        } else if args.flags.json {
+            print_line(&solution.record)?;
+        } else {
+            show(&**solver.puzzle(), solution)?;
+            if let Some(said) = pruned(&solution.record).filter(|_| solution.moves.is_some()) {
+                note!("costar: {} nodes stored, {said}", grouped(solution.record.nodes_stored));
+            }
+        }
+        let is_answered =
+            solution.record.length.is_some_and(|length| length > 0) && solution.record.nodes_evaluated == 0;
+        if is_answered && args.flags.puzzle.model.is_some() && !args.flags.json {
+            note!("costar: the perimeter was enough: the model was not asked");
+        }
+        for said in [unproven(&solution.record), deeper(solver, solution)].iter().flatten().filter(|_| !args.flags.json)
+        {
+            note!("costar: {said}");
+        }
+        let Some(moves) = &solution.moves else {
+            if !args.flags.json {
+                note!("costar: {}", why_not_solved(&solution.record, solution.end));
+            }
+            return Ok(NOT_SOLVED);
+        };
+        if args.explain && !args.flags.json {
+            explain::print(&mut io::stdout().lock(), solver, solution, style())?;
+        }
+        #[cfg(feature = "view")]
+        if let Some(path) = &args.view {
+            let playback = crate::view::Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves);
+            super::view::write(path, &playback.context("--view").or_input()?).or_input()?;
+        }
+        #[cfg(not(feature = "view"))]
+        let _ = (entry, instance, moves);
+        Ok(SUCCESS)
+    }
+
+    /// Solves an instance, with a progress line.
+    fn solve_with_line(
+        &mut self,
+        instance: &str,
+        start: P::State,
+        line: &mut SearchLine,
+    ) -> crate::Result<Solution<P::State>> {
+        let watch = Watch { stop: self.stop, progress: &mut |progress| line.show(progress), incumbents: &mut |_| () };
+        let solution = self.solve(instance, start, watch);
+        line.clear();
+        // The error of the exchange says more than the error of the search that it ended.
+        solution.map_err(|error| self.exchange.as_ref().and_then(|exchange| exchange.take_error()).unwrap_or(error))
+    }
+
+    /// Solves an instance as the flags say.
+    fn solve(&mut self, instance: &str, start: P::State, watch: Watch<'_>) -> crate::Result<Solution<P::State>> {
+        match self.args.own_solution {
+            true => self.solver.solve_watched(instance, start, watch),
+            false => self.solver.solve_typed(instance, start, watch),
         }
     }
-    let is_answered = solution.record.length.is_some_and(|length| length > 0) && solution.record.nodes_evaluated == 0;
-    if is_answered && args.flags.puzzle.model.is_some() && !args.flags.json {
-        note!("costar: the perimeter was enough: the model was not asked");
+
+    /// Solves an instance, and prints each better solution as soon as it is found.
+    fn print_each_incumbent(&mut self, instance: &str, start: P::State) -> anyhow::Result<Solution<P::State>> {
+        let puzzle = Arc::clone(self.solver.puzzle());
+        let line = RefCell::new(SearchLine::new(true));
+        let started = Instant::now();
+        let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
+        let mut incumbents = |incumbent: &Incumbent| {
+            line.borrow_mut().clear();
+            let moves = puzzle.in_hand(instance, &incumbent.moves);
+            let (moves, length) = (puzzle.written(&moves).join(" "), puzzle.counted(&moves));
+            // A closed pipe is noticed again when the final solution is printed.
+            let seconds = started.elapsed().as_secs_f64();
+            let _ = writeln!(io::stdout(), "{length} after {seconds:.1} s: {moves}");
+        };
+        let watch = Watch { stop: self.stop, progress: &mut progress, incumbents: &mut incumbents };
+        let solution = self.solve(instance, start, watch);
+        line.borrow_mut().clear();
+        writeln!(io::stdout())?;
+        Ok(solution?)
     }
-    for said in [unproven(&solution.record), deeper(solver, solution)].iter().flatten().filter(|_| !args.flags.json) {
-        note!("costar: {said}");
-    }
-    let Some(moves) = &solution.moves else {
-        if !args.flags.json {
-            note!("costar: {}", why_not_solved(&solution.record, solution.end));
+
+    /// Solves each instance of standard input, which rank 0 reads if several ranks share the search. A bad instance gives an
+    /// error line or object, and the others are still solved.
+    fn all(mut self) -> Ending {
+        let (stop, json) = (self.stop, self.args.flags.json);
+        let group = self.exchange.as_ref().map(|exchange| Arc::clone(&exchange.group));
+        let prints = group.as_ref().is_none_or(|group| group.is_first());
+        let puzzle = Arc::clone(self.solver.puzzle());
+        let stream = prints.then(|| instances::stream(Box::new(BufReader::new(io::stdin())), Arc::clone(&puzzle)));
+        let mut line = SearchLine::new(prints);
+        let (mut worst, mut count) = (0, 0);
+        loop {
+            let text = stream.as_ref().map(|stream| next(stream, stop)).transpose()?.flatten();
+            let text = match &group {
+                Some(group) => group.share(&format!("instance {count}"), Some(&text))?,
+                None => text,
+            };
+            let Some(text) = text else {
+                if count == 0 && !stop.load(Ordering::Relaxed) {
+                    return Err(anyhow!("standard input holds no instance: expected one a line")).or_input();
+                }
+                return Ok(worst);
+            };
+            count += 1;
+            line.set_prefix(format!("instance {count}: "));
+            let read = instances::with_optimum(&*puzzle, &text);
+            match read.and_then(|(text, optimum)| Ok((text, optimum, self.solver.parse(text)?))) {
+                Ok((text, optimum, start)) => {
+                    let mut solution = self.solve_with_line(text, start, &mut line)?;
+                    solution.record.optimal_length = optimum.filter(|&optimum| !solution.record.contradicts(optimum));
+                    if let Some(reading) = solution.record.read_as.as_ref().filter(|_| prints) {
+                        note!("costar: instance {count}: read {reading}");
+                    }
+                    if let Some(optimum) = optimum.xor(solution.record.optimal_length).filter(|_| prints) {
+                        note!(
+                            "costar: instance {count}: the known optimum {optimum} contradicts the result, and is left out"
+                        );
+                    }
+                    if prints {
+                        worst = worst.max(print_solution(&*puzzle, &solution, json)?);
+                    }
+                }
+                Err(refusal) if prints => {
+                    worst = BAD_INPUT;
+                    let (puzzle, error) = (puzzle.name(), refusal.to_string());
+                    if json {
+                        print_line(&Refused { puzzle, instance: text, error })?;
+                    } else {
+                        writeln!(io::stdout(), "error: instance {count}: {}", visible(&error))?;
+                    }
+                }
+                Err(_) => (),
+            }
         }
-        return Ok(NOT_SOLVED);
-    };
-    if args.explain && !args.flags.json {
-        explain::print(&mut io::stdout().lock(), solver, solution, style())?;
     }
-    #[cfg(feature = "view")]
-    if let Some(path) = &args.view {
-        let playback = crate::view::Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves);
-        super::view::write(path, &playback.context("--view").or_input()?).or_input()?;
-    }
-    #[cfg(not(feature = "view"))]
-    let _ = (entry, instance, moves);
-    Ok(SUCCESS)
 }
 
 /// After a long proof, the speed-up and the cost of a deeper perimeter.
@@ -169,115 +277,6 @@ fn deeper<P: Puzzle>(solver: &Solver<P>, solution: &Solution<P::State>) -> Optio
     ))
 }
 
-/// Solves an instance, with a progress line.
-fn solve_with_line<P: Puzzle>(
-    solver: &mut Solver<P>,
-    args: &Args,
-    (instance, start): (&str, P::State),
-    line: &mut SearchLine,
-    stop: &AtomicBool,
-) -> crate::Result<Solution<P::State>> {
-    let watch = Watch { stop, progress: &mut |progress| line.show(progress), incumbents: &mut |_| () };
-    let solution = watched(solver, args, instance, start, watch);
-    line.clear();
-    solution
-}
-
-/// Solves an instance as the flags say.
-fn watched<P: Puzzle>(
-    solver: &mut Solver<P>,
-    args: &Args,
-    instance: &str,
-    start: P::State,
-    watch: Watch<'_>,
-) -> crate::Result<Solution<P::State>> {
-    match args.own_solution {
-        true => solver.solve_watched(instance, start, watch),
-        false => solver.solve_typed(instance, start, watch),
-    }
-}
-
-/// Solves an instance, and prints each better solution as soon as it is found.
-fn print_each_incumbent<P: Puzzle>(
-    solver: &mut Solver<P>,
-    args: &Args,
-    instance: &str,
-    start: P::State,
-    stop: &AtomicBool,
-) -> anyhow::Result<Solution<P::State>> {
-    let puzzle = Arc::clone(solver.puzzle());
-    let line = RefCell::new(SearchLine::new(true));
-    let started = Instant::now();
-    let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
-    let mut incumbents = |incumbent: &Incumbent| {
-        line.borrow_mut().clear();
-        let moves = puzzle.in_hand(instance, &incumbent.moves);
-        let (moves, length) = (puzzle.written(&moves).join(" "), puzzle.counted(&moves));
-        // A closed pipe is noticed again when the final solution is printed.
-        let seconds = started.elapsed().as_secs_f64();
-        let _ = writeln!(io::stdout(), "{length} after {seconds:.1} s: {moves}");
-    };
-    let watch = Watch { stop, progress: &mut progress, incumbents: &mut incumbents };
-    let solution = watched(solver, args, instance, start, watch);
-    line.borrow_mut().clear();
-    writeln!(io::stdout())?;
-    Ok(solution?)
-}
-
-/// Solves each instance of standard input, which rank 0 reads if several ranks share the search. A bad instance gives an
-/// error line or object, and the others are still solved.
-fn all<P: Puzzle>(mut solver: Solver<P>, args: &Args, exchange: Option<&GroupExchange>, stop: &AtomicBool) -> Ending {
-    let json = args.flags.json;
-    let prints = exchange.is_none_or(|exchange| exchange.group.is_first());
-    let puzzle = Arc::clone(solver.puzzle());
-    let stream = prints.then(|| instances::stream(Box::new(BufReader::new(io::stdin())), puzzle));
-    let mut line = SearchLine::new(prints);
-    let (mut worst, mut count) = (0, 0);
-    loop {
-        let text = stream.as_ref().map(|stream| next(stream, stop)).transpose()?.flatten();
-        let text = match exchange {
-            Some(exchange) => exchange.group.share(&format!("instance {count}"), Some(&text))?,
-            None => text,
-        };
-        let Some(text) = text else {
-            if count == 0 && !stop.load(Ordering::Relaxed) {
-                return Err(anyhow!("standard input holds no instance: expected one a line")).or_input();
-            }
-            return Ok(worst);
-        };
-        count += 1;
-        line.set_prefix(format!("instance {count}: "));
-        match read(&solver, &text) {
-            Ok((text, optimum, start)) => {
-                let solution = solve_with_line(&mut solver, args, (text, start), &mut line, stop);
-                let mut solution = solution.map_err(|error| over_ranks::cause(exchange, error))?;
-                solution.record.optimal_length = optimum.filter(|&optimum| !solution.record.contradicts(optimum));
-                if let Some(reading) = solution.record.read_as.as_ref().filter(|_| prints) {
-                    note!("costar: instance {count}: read {reading}");
-                }
-                if let Some(optimum) = optimum.xor(solution.record.optimal_length).filter(|_| prints) {
-                    note!(
-                        "costar: instance {count}: the known optimum {optimum} contradicts the result, and is left out"
-                    );
-                }
-                if prints {
-                    worst = worst.max(print_solution(&**solver.puzzle(), &solution, json)?);
-                }
-            }
-            Err(refusal) if prints => {
-                worst = BAD_INPUT;
-                let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
-                if json {
-                    print_line(&Refused { puzzle, instance: text, error })?;
-                } else {
-                    writeln!(io::stdout(), "error: instance {count}: {}", visible(&error))?;
-                }
-            }
-            Err(_) => (),
-        }
-    }
-}
-
 /// The next instance of a stream; `None` at its end, or after a signal.
 fn next(stream: &Receiver<io::Result<instances::Written>>, stop: &AtomicBool) -> anyhow::Result<Option<String>> {
     while !stop.load(Ordering::Relaxed) {
@@ -288,12 +287,6 @@ fn next(stream: &Receiver<io::Result<instances::Written>>, stop: &AtomicBool) ->
         }
     }
     Ok(None)
-}
-
-/// Reads an instance of standard input: its text, its optimal length if that is given, and its state.
-fn read<'a, P: Puzzle>(solver: &Solver<P>, text: &'a str) -> anyhow::Result<(&'a str, Option<u32>, P::State)> {
-    let (text, optimum) = instances::with_optimum(&**solver.puzzle(), text)?;
-    Ok((text, optimum, solver.parse(text)?))
 }
 
 /// Prints a line or an object for one of many instances; gives its exit code.

@@ -1,11 +1,10 @@
 //! A search that several ranks share: all ranks search, and rank 0 reads the instances and prints the solutions.
 
-use super::{Args, all, present, solve_with_line};
+use super::{Args, Session};
 use crate::cli::progress::SearchLine;
 use crate::cli::ranks::{GroupExchange, check_alike};
 use crate::cli::{Ending, OrInput as _, SUCCESS};
 use crate::distributed::Group;
-use crate::error::Error;
 use crate::puzzle::Puzzle;
 use crate::registry::Entry;
 use crate::search::exchange::Exchange;
@@ -31,17 +30,11 @@ pub(super) fn run<P: Puzzle>(
     let device = template.device.as_deref().map_or("no device", |device| device.split(':').next().unwrap_or(device));
     let settings = format!("--perimeter {depth}\n--device {device}\n{}", template.config);
     check_alike(group, "solve", &settings, template).or_input()?;
+    let mut session = Session { entry, solver, args, exchange: Some(exchange), stop };
     if is_stream {
-        return all(solver, args, Some(&exchange), stop);
+        return session.all();
     }
-    let start = solver.parse(instance).or_input()?;
-    let mut line = SearchLine::new(group.is_first());
-    let solution = solve_with_line(&mut solver, args, (instance, start), &mut line, stop);
-    let solution = solution.map_err(|error| cause(Some(&exchange), error))?;
-    if group.is_first() { present(&entry, args, instance, &mut solver, &solution) } else { Ok(SUCCESS) }
-}
-
-/// The error of the exchange, if there was one: it says more than the error of the search that it ended.
-pub(super) fn cause(exchange: Option<&GroupExchange>, error: Error) -> Error {
-    exchange.and_then(GroupExchange::take_error).unwrap_or(error)
+    let start = session.solver.parse(instance).or_input()?;
+    let solution = session.solve_with_line(instance, start, &mut SearchLine::new(group.is_first()))?;
+    if group.is_first() { session.present(instance, &solution) } else { Ok(SUCCESS) }
 }
