@@ -99,7 +99,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
         }
         if let Some(group) = &group {
-            check_alike(group, &instances, &solver).or_input()?;
+            check_alike(group, &instances, solver.template()).or_input()?;
         }
         let PuzzleFlags { goal, move_costs, .. } = &args.flags.puzzle;
         let with_flags_of_puzzle =
@@ -252,15 +252,14 @@ pub(super) struct Done {
 /// Sends results: those of a search after the other, or those of other ranks.
 type SendAll<'a> = Box<dyn FnOnce(&Sender<Result<Done>>) -> Result<()> + Send + 'a>;
 
+/// Takes in a result.
+type TakeIn<'a> = &'a mut dyn FnMut(Done) -> Result<()>;
+
 /// Runs each sender on its own thread. `take_in` receives each result at once.
 ///
 /// # Errors
 /// The first error of a sender or of `take_in`; it stops all searches.
-fn in_parallel<'a>(
-    senders: Vec<SendAll<'a>>,
-    stop: &AtomicBool,
-    take_in: &mut dyn FnMut(Done) -> Result<()>,
-) -> Result<()> {
+fn in_parallel<'a>(senders: Vec<SendAll<'a>>, stop: &AtomicBool, take_in: TakeIn<'_>) -> Result<()> {
     let (results, receiver) = channel();
     let job = |send: SendAll<'a>| -> Job<'a> {
         let results = results.clone();

@@ -4,8 +4,9 @@ use super::solve::print_line;
 use crate::puzzle::{Puzzle, Style};
 use crate::report::{Record, whole};
 use crate::solver::{Solution, Solver, shown};
+use anyhow::Result;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
 /// A solution and every state on its way, as JSON.
@@ -31,12 +32,8 @@ struct Step<S> {
 ///
 /// # Errors
 /// If the heuristic fails, or nothing can be printed.
-pub(super) fn print<P: Puzzle>(
-    out: &mut impl Write,
-    solver: &mut Solver<P>,
-    solution: &Solution<P::State>,
-    style: Style,
-) -> anyhow::Result<()> {
+pub(super) fn print<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>, style: Style) -> Result<()> {
+    let mut out = io::stdout().lock();
     let report = &solution.record;
     let unused = if report.heuristic.is_some() { "" } else { ", which the search did not ask" };
     let (name, lambda) = (solver.heuristic_name().to_owned(), report.lambda.unwrap_or(1.0));
@@ -55,16 +52,16 @@ pub(super) fn print<P: Puzzle>(
 ///
 /// # Errors
 /// If the heuristic fails, or nothing can be printed.
-pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<()> {
+pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Result<()> {
     let steps = steps(solver, solution)?.into_iter();
     let steps = steps.map(|Step { state, g, h, f }| Step { state: solver.puzzle().format(&state), g, h, f });
     print_line(&ExplainedRecord { report: &solution.record, steps: steps.collect() })
 }
 
-fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> anyhow::Result<Vec<Step<P::State>>> {
+fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Result<Vec<Step<P::State>>> {
     let puzzle = Arc::clone(solver.puzzle());
     let (unit, lambda) = (shown(&*puzzle, 1), solution.record.lambda.unwrap_or(1.0));
-    let mut step = |state: P::State, g: u32| -> anyhow::Result<Step<P::State>> {
+    let mut step = |state: P::State, g: u32| -> Result<Step<P::State>> {
         let (g, h) = (shown(&*puzzle, g), f64::from(solver.estimate(&puzzle.normalized(&state))?) * unit);
         Ok(Step { state, g: Some(g), h: h as f32, f: (lambda * g + h) as f32 })
     };

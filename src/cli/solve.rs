@@ -150,7 +150,7 @@ impl<P: Puzzle> Session<'_, P> {
             return Ok(NOT_SOLVED);
         };
         if args.explain && !args.flags.json {
-            explain::print(&mut io::stdout().lock(), solver, solution, style())?;
+            explain::print(solver, solution, style())?;
         }
         #[cfg(feature = "view")]
         if let Some(path) = &args.view {

@@ -5,6 +5,7 @@ use super::canvas::{Anchor, Canvas, Color, SOFT, TEXT, WIDTH, series_color};
 use super::font;
 use super::results::{Results, common, group_names};
 use crate::report::statistics::{Estimate, mean, share};
+use std::collections::HashSet;
 
 /// Shorter times count as this.
 const MIN_SECONDS: f64 = 1e-4;
@@ -75,12 +76,6 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
     let points = settings_points(all);
     let subtitle = format!("{} · bars: 95 % confidence", common(all));
     let mut canvas = Canvas::titled(title, &subtitle);
-    let mut groups: Vec<&str> = Vec::new();
-    for point in &points {
-        if !groups.contains(&point.group.as_str()) {
-            groups.push(&point.group);
-        }
-    }
     // The interval of a few times may reach below 0: the axis does not follow it.
     let seconds = points.iter().flat_map(|point| {
         let Estimate { value, low, high } = point.seconds;
@@ -91,19 +86,18 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
     let percent =
         |Estimate { value, low, high }| Estimate { value: 100.0 * value, low: 100.0 * low, high: 100.0 * high };
     let share = |point: &SettingsPoint| if know_optima { point.optimal } else { Some(point.solved) }.map(percent);
-    let shares: Vec<Option<Estimate>> = points.iter().map(share).collect();
-    let lengths: Vec<Option<Estimate>> = points.iter().map(|point| point.length).collect();
+    let length = |point: &SettingsPoint| point.length;
     let (top, bottom) = (134.0, 720.0);
     let panel =
         |top: f64, bottom: f64, y: Axis| Panel { left: 90.0, top, right: WIDTH - 50.0, bottom, x: x.clone(), y };
     let optimum = mean_optimum(all);
-    let y = Axis::linear(lengths.iter().flatten().copied().flat_map(ends).chain(optimum), 5);
+    let y = Axis::linear(points.iter().filter_map(length).flat_map(ends).chain(optimum), 5);
     let lower = panel(if has_shares { 460.0 } else { top }, bottom, y);
     if has_shares {
-        let upper = panel(top, 394.0, Axis::linear(shares.iter().flatten().copied().flat_map(ends).chain([0.0]), 5));
+        let upper = panel(top, 394.0, Axis::linear(points.iter().filter_map(share).flat_map(ends).chain([0.0]), 5));
         upper.draw_y(&mut canvas, if know_optima { "optimal solutions (%)" } else { "solved instances (%)" });
         upper.draw_x(&mut canvas, None);
-        draw_points(&mut canvas, &upper, &points, &shares, &groups);
+        draw_points(&mut canvas, &upper, &points, &share);
     }
     lower.draw_y(&mut canvas, "mean length of solutions (moves)");
     lower.draw_x(&mut canvas, Some("mean time per instance (seconds)"));
@@ -112,9 +106,12 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
         canvas.dashed(left, right, 2.0, SOFT);
         canvas.text((right.0, right.1 - 16.0), &format!("optimal: {optimum:.2}"), TEXT, Anchor::Right, SOFT);
     }
-    draw_points(&mut canvas, &lower, &points, &lengths, &groups);
+    draw_points(&mut canvas, &lower, &points, &length);
     canvas
 }
+
+/// What a panel shows of a point.
+type Value<'a> = &'a dyn Fn(&SettingsPoint) -> Option<Estimate>;
 
 fn ends(estimate: Estimate) -> [f64; 3] {
     [estimate.low, estimate.value, estimate.high]
@@ -122,18 +119,14 @@ fn ends(estimate: Estimate) -> [f64; 3] {
 
 /// Draws the points of all groups, joined within a group in the order of N, then their labels beside everything drawn, if
 /// there is space.
-fn draw_points(
-    canvas: &mut Canvas,
-    panel: &Panel,
-    points: &[SettingsPoint],
-    values: &[Option<Estimate>],
-    groups: &[&str],
-) {
+fn draw_points(canvas: &mut Canvas, panel: &Panel, points: &[SettingsPoint], value: Value<'_>) {
+    let (mut groups, mut seen): (Vec<&str>, _) = (points.iter().map(|point| &*point.group).collect(), HashSet::new());
+    groups.retain(|group| seen.insert(*group));
     let mut labels = Vec::new();
     let mut placer = LabelPlacer::default();
     for (number, group) in groups.iter().enumerate() {
         let color = series_color(number);
-        let members = members(points, values, group);
+        let members = members(points, value, group);
         let dots: Vec<(f64, f64)> =
             members.iter().map(|(point, value)| panel.at(point.seconds.value, value.value)).collect();
         if members.iter().all(|(point, _)| point.n.is_some()) {
@@ -156,13 +149,9 @@ fn draw_points(
 }
 
 /// The points of a group that have a value, in the order of N.
-fn members<'a>(
-    points: &'a [SettingsPoint],
-    values: &[Option<Estimate>],
-    group: &str,
-) -> Vec<(&'a SettingsPoint, Estimate)> {
-    let of_group = points.iter().zip(values).filter(|(point, _)| point.group == group);
-    let mut members: Vec<_> = of_group.filter_map(|(point, value)| Some((point, (*value)?))).collect();
+fn members<'a>(points: &'a [SettingsPoint], value: Value<'_>, group: &str) -> Vec<(&'a SettingsPoint, Estimate)> {
+    let of_group = points.iter().filter(|point| point.group == group);
+    let mut members: Vec<_> = of_group.filter_map(|point| Some((point, value(point)?))).collect();
     members.sort_by(|(a, _), (b, _)| a.n.cmp(&b.n).then(a.seconds.value.total_cmp(&b.seconds.value)));
     members
 }

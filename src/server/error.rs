@@ -16,6 +16,8 @@ pub(super) struct ApiError {
     pub(super) field: Option<String>,
 }
 
+pub(super) type ApiResult<T> = Result<T, ApiError>;
+
 impl ApiError {
     pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         ApiError { status, error: error.into(), field: None }

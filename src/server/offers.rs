@@ -1,7 +1,7 @@
 //! The offer of a server: puzzles with their searches, heuristics and models.
 
 use super::ServerConfig;
-use super::error::ApiError;
+use super::error::{ApiError, ApiResult};
 use crate::error::Result;
 use crate::neural::model::serves;
 use crate::puzzle::Puzzle;
@@ -132,7 +132,7 @@ impl Visitor for Describe<'_> {
 
 /// The name by which [`visit`] knows the puzzle of a request. Files that the server was not started with are refused: a
 /// request cannot make it read any file.
-pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> Result<String, ApiError> {
+pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> ApiResult<String> {
     if !has_own_rules(name) {
         let (kept, given) = (kept_beside_models(config), &config.puzzles);
         if let Some((_, file)) = kept.iter().find(|(kept, _)| kept == name) {
@@ -163,7 +163,7 @@ impl Visitor for Name {
 }
 
 /// A request names a model that is offered; it cannot have the server read any other folder.
-pub(super) fn check_model(model: &str, puzzle: &str, config: &ServerConfig) -> Result<(), ApiError> {
+pub(super) fn check_model(model: &str, puzzle: &str, config: &ServerConfig) -> ApiResult<()> {
     let mut offered: Vec<String> = describe(puzzle)?.models.into_iter().map(|offer| offer.model).collect();
     offered.extend(config.models.iter().cloned());
     if offered.iter().any(|offered| offered == model) {

@@ -1,6 +1,6 @@
 //! Questions that need a puzzle's rules: whether an instance is possible, a random instance, and the plan of a search.
 
-use super::error::ApiError;
+use super::error::{ApiError, ApiResult};
 use super::request::SolveRequest;
 use super::worker::WorkerKey;
 use crate::puzzle::{ParseError, Puzzle, move_names};
@@ -59,7 +59,7 @@ pub(super) struct Scramble {
 
 impl Visitor for Scramble {
     /// Refuses a puzzle without a way to random states.
-    type Output = Result<(String, String), ApiError>;
+    type Output = ApiResult<(String, String)>;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let puzzle = &**entry.puzzle();
@@ -89,7 +89,7 @@ pub(super) struct CheckedRequest {
 ///
 /// # Errors
 /// Names the field, and what is expected.
-pub(super) fn check_request(request: SolveRequest) -> Result<CheckedRequest, ApiError> {
+pub(super) fn check_request(request: SolveRequest) -> ApiResult<CheckedRequest> {
     let (heuristic, stopped) = visit(&request.puzzle, request.goal.as_deref(), PlanRequest(&request))??;
     let key = WorkerKey { puzzle: request.puzzle.clone(), goal: request.goal.clone(), heuristic };
     Ok(CheckedRequest { key, request, stopped })
@@ -98,7 +98,7 @@ pub(super) fn check_request(request: SolveRequest) -> Result<CheckedRequest, Api
 struct PlanRequest<'a>(&'a SolveRequest);
 
 impl Visitor for PlanRequest<'_> {
-    type Output = Result<(HeuristicPlan, Box<Record>), ApiError>;
+    type Output = ApiResult<(HeuristicPlan, Box<Record>)>;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let request = self.0;

@@ -1,7 +1,7 @@
 //! The queue of searches: a limited number of places, one search at a time per model, and the workers that keep their
 //! models.
 
-use super::error::ApiError;
+use super::error::{ApiError, ApiResult};
 use super::puzzles::CheckedRequest;
 use super::worker::{self, Event, Job, SolveResponse, WorkerKey};
 use super::{ServerConfig, is_set};
@@ -100,7 +100,7 @@ impl JobQueue {
     ///
     /// # Errors
     /// If all places are taken, or no thread can be started.
-    pub(super) fn submit(self: &Arc<Self>, checked: CheckedRequest) -> Result<SubmittedSearch, ApiError> {
+    pub(super) fn submit(self: &Arc<Self>, checked: CheckedRequest) -> ApiResult<SubmittedSearch> {
         let CheckedRequest { key, request, stopped } = checked;
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             let why = format!(
@@ -157,7 +157,7 @@ impl JobQueue {
     }
 
     /// The worker of a key; started if there is none.
-    fn worker(&self, key: WorkerKey) -> Result<Arc<WorkerHandle>, ApiError> {
+    fn worker(&self, key: WorkerKey) -> ApiResult<Arc<WorkerHandle>> {
         let mut workers = locked(&self.workers);
         if let Some(worker) = workers.get(&key).filter(|worker| !worker.thread.is_finished()) {
             return Ok(Arc::clone(worker));

@@ -1,7 +1,7 @@
 //! A request to solve, read from JSON; a refusal names the field.
 
 use super::ServerConfig;
-use super::error::ApiError;
+use super::error::{ApiError, ApiResult};
 use super::offers::{check_model, find_puzzle};
 use crate::error::Error;
 use crate::json;
@@ -45,7 +45,7 @@ impl SolveRequest {
     ///
     /// # Errors
     /// Names the field, and what is expected.
-    pub(super) fn read(body: &[u8], config: &ServerConfig) -> Result<SolveRequest, ApiError> {
+    pub(super) fn read(body: &[u8], config: &ServerConfig) -> ApiResult<SolveRequest> {
         let mut fields = Fields::of(body)?;
         let instance = fields.required_text("instance")?;
         let puzzle = fields.puzzle(config)?;
@@ -87,7 +87,7 @@ impl Fields {
     ///
     /// # Errors
     /// If it is none, or names a field twice.
-    pub(super) fn of(body: &[u8]) -> Result<Fields, ApiError> {
+    pub(super) fn of(body: &[u8]) -> ApiResult<Fields> {
         let refuse = |why: String| ApiError::new(StatusCode::BAD_REQUEST, why);
         match json::from_slice(body) {
             Ok(Value::Object(left)) => Ok(Fields { left, known: Vec::new() }),
@@ -107,31 +107,26 @@ impl Fields {
     }
 
     /// A field that `read` reads, if it is given.
-    fn read<T>(
-        &mut self,
-        name: &str,
-        expected: &str,
-        read: impl Fn(&Value) -> Option<T>,
-    ) -> Result<Option<T>, ApiError> {
+    fn read<T>(&mut self, name: &str, expected: &str, read: impl Fn(&Value) -> Option<T>) -> ApiResult<Option<T>> {
         self.take(name).map(|value| read(&value).ok_or_else(|| wrong(name, &value, expected))).transpose()
     }
 
     /// The puzzle, as [`visit`](crate::registry::visit()) takes it: one of costar's, or one that the server was started with.
-    pub(super) fn puzzle(&mut self, config: &ServerConfig) -> Result<String, ApiError> {
+    pub(super) fn puzzle(&mut self, config: &ServerConfig) -> ApiResult<String> {
         let name = self.text("puzzle")?.unwrap_or_else(|| "cube3".into());
         find_puzzle(&name, config)
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+    pub(super) fn text(&mut self, name: &str) -> ApiResult<Option<String>> {
         self.read(name, "a text", |value| value.as_str().map(str::to_owned))
     }
 
-    pub(super) fn required_text(&mut self, name: &str) -> Result<String, ApiError> {
+    pub(super) fn required_text(&mut self, name: &str) -> ApiResult<String> {
         self.text(name)?.ok_or_else(|| ApiError::of(name, "it is missing: expected a text"))
     }
 
     /// The search and its settings.
-    fn search(&mut self) -> Result<SearchOptions, ApiError> {
+    fn search(&mut self) -> ApiResult<SearchOptions> {
         let given: Map<String, Value> =
             SearchOptions::fields().into_iter().filter_map(|name| Some((name.clone(), self.take(&name)?))).collect();
         for (name, most) in LARGEST {
@@ -142,19 +137,19 @@ impl Fields {
         Ok(SearchOptions::from_json(given).map_err(Error::from)?)
     }
 
-    fn number(&mut self, name: &str, least: f64, most: f64) -> Result<Option<f64>, ApiError> {
+    fn number(&mut self, name: &str, least: f64, most: f64) -> ApiResult<Option<f64>> {
         let expected = format!("a number from {least} to {most}");
         self.read(name, &expected, |value| value.as_f64().filter(|number| (least..=most).contains(number)))
     }
 
-    fn count(&mut self, name: &str, most: u64) -> Result<Option<u64>, ApiError> {
+    fn count(&mut self, name: &str, most: u64) -> ApiResult<Option<u64>> {
         let most_said = if most == u64::MAX { String::new() } else { format!(" to {most}") };
         let expected = format!("a whole number from 1{most_said}");
         self.read(name, &expected, |value| value.as_u64().filter(|number| (1..=most).contains(number)))
     }
 
     /// Refuses the fields that are left.
-    pub(super) fn end(self) -> Result<(), ApiError> {
+    pub(super) fn end(self) -> ApiResult<()> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
         Err(ApiError::of(name, format!("unknown field: expected {}", self.known.join(", "))))
     }

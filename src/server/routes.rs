@@ -12,7 +12,7 @@
 //!
 //! A refusal is an [`ApiError`].
 
-use super::error::ApiError;
+use super::error::{ApiError, ApiResult};
 use super::queue::{JobQueue, SubmittedSearch};
 use super::request::{Fields, SolveRequest};
 use super::worker::Event;
@@ -38,7 +38,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 
 type QueueState = State<Arc<JobQueue>>;
-type RouteResult = Result<Response, ApiError>;
+type RouteResult = ApiResult<Response>;
 
 /// Time for a client to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -95,7 +95,7 @@ async fn guard(State(queue): QueueState, request: Request, next: Next) -> Respon
 
 /// On loopback, the host must name this computer, since a foreign name may resolve to it. The origin must be this server's
 /// page.
-fn check_origin(headers: &HeaderMap, is_loopback: bool) -> Result<(), ApiError> {
+fn check_origin(headers: &HeaderMap, is_loopback: bool) -> ApiResult<()> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if headers.get_all(header::HOST).iter().count() > 1 {
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "Host: it is given twice"));
@@ -127,7 +127,7 @@ async fn scramble(State(queue): QueueState, Query(query): Query<BTreeMap<String,
     if let Some(name) = query.keys().find(|name| !["puzzle", "depth", "seed"].contains(&name.as_str())) {
         return Err(ApiError::of(name, "unknown field: expected puzzle, depth, seed"));
     }
-    let number = |name: &str| -> Result<Option<u64>, ApiError> {
+    let number = |name: &str| -> ApiResult<Option<u64>> {
         let refusal = |text| ApiError::of(name, format!("'{text}': expected a whole number"));
         query.get(name).map(|text| text.parse().map_err(|_| refusal(text))).transpose()
     };
@@ -222,9 +222,7 @@ fn named(name: &str, data: &impl Serialize) -> sse::Event {
 }
 
 /// Runs work that may take a moment on a thread for blocking work.
-async fn in_background<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> ApiResult<T> + Send + 'static) -> ApiResult<T> {
     let failed = |_| ApiError::failed("the request has failed: this is a bug in costar");
     tokio::task::spawn_blocking(work).await.map_err(failed)?
 }
@@ -235,7 +233,7 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {
 }
 
 /// The body of a request with the content type of JSON, which a foreign page cannot make a browser send unasked.
-async fn read_json(request: Request, max_bytes: usize) -> Result<Vec<u8>, ApiError> {
+async fn read_json(request: Request, max_bytes: usize) -> ApiResult<Vec<u8>> {
     let kind = header_text(request.headers(), header::CONTENT_TYPE);
     if !kind.to_ascii_lowercase().starts_with("application/json") {
         let why = format!("Content-Type: '{kind}': expected application/json");
@@ -249,7 +247,7 @@ async fn read_json(request: Request, max_bytes: usize) -> Result<Vec<u8>, ApiErr
     tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body(), max_bytes)).await.map_err(slow)?
 }
 
-async fn read_body(body: Body, max_bytes: usize) -> Result<Vec<u8>, ApiError> {
+async fn read_body(body: Body, max_bytes: usize) -> ApiResult<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut length = 0;
     let mut chunks = body.into_data_stream();

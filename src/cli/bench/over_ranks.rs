@@ -1,11 +1,10 @@
 //! A benchmark that several ranks share: a counter in the store hands the next instance to the next free rank, and rank 0
 //! writes all results.
 
-use super::{Done, Instance};
+use super::{Done, Instance, TakeIn};
 use crate::cli::ranks;
 use crate::distributed::Group;
-use crate::puzzle::Puzzle;
-use crate::solver::Solver;
+use crate::report::Record;
 use anyhow::Result;
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -15,22 +14,15 @@ use std::time::Duration;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Checks that all ranks have read the same instances and have the same weights.
-pub(super) fn check_alike<P: Puzzle>(
-    group: &Group,
-    instances: &[Instance<P::State>],
-    solver: &Solver<P>,
-) -> crate::Result<()> {
-    let mut hash = crc32fast::Hasher::new();
-    for instance in instances {
-        hash.update(instance.text.as_bytes());
-        hash.update(b"\n");
-    }
-    let settings = format!("{} instances with the checksum {:08x}", instances.len(), hash.finalize());
-    ranks::check_alike(group, "bench", &settings, solver.template())
+pub(super) fn check_alike<S>(group: &Group, instances: &[Instance<S>], template: &Record) -> crate::Result<()> {
+    let texts: String = instances.iter().map(|instance| instance.text.clone() + "\n").collect();
+    let checksum = crc32fast::hash(texts.as_bytes());
+    let settings = format!("{} instances with the checksum {checksum:08x}", instances.len());
+    ranks::check_alike(group, "bench", &settings, template)
 }
 
 /// Sends the results of a rank to rank 0: `search` hands each to its argument. Last goes how many there are.
-pub(super) fn send(group: &Group, search: impl FnOnce(&mut dyn FnMut(Done) -> Result<()>) -> Result<()>) -> Result<()> {
+pub(super) fn send(group: &Group, search: impl FnOnce(TakeIn<'_>) -> Result<()>) -> Result<()> {
     let mut count = 0;
     search(&mut |done| {
         group.put(&result_key(group.rank(), count), &done)?;
