@@ -93,8 +93,8 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             contest::check_names(&**entry.puzzle()).context("--format submission").or_input()?;
         }
         let [instances, beyond] = select(instances, &args).or_input()?;
-        let solver =
-            args.flags.builder(entry, &stop).and_then(|builder| signal::ends_at_once(|| builder.build())).or_input()?;
+        let builder = args.flags.builder(entry, &stop);
+        let solver = signal::ends_at_once(|| builder.build()).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
             solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
         }
@@ -382,18 +382,14 @@ fn describe(number: usize, report: &Record, moves: Result<String, String>) -> St
     };
     let cost = report.cost.filter(|_| report.has_costs()).map(|cost| format!("cost {cost}, ")).unwrap_or_default();
     let optimum = report.optimal_length.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
-    format!(
-        "{number:>4}  {cost}{} moves{optimum}{}  {:.2} s  {} evaluated  {moves}",
-        report.length.unwrap_or(0),
-        if report.proven_optimal { ", proven" } else { "" },
-        report.seconds,
-        grouped(report.nodes_evaluated)
-    )
+    let (length, proven) = (report.length.unwrap_or(0), if report.proven_optimal { ", proven" } else { "" });
+    let (seconds, evaluated) = (report.seconds, grouped(report.nodes_evaluated));
+    format!("{number:>4}  {cost}{length} moves{optimum}{proven}  {seconds:.2} s  {evaluated} evaluated  {moves}")
 }
 
 /// A summary as text; `known` instances have a known optimum.
 fn show(summary: &Summary, known: usize) -> String {
-    let number = |value: Option<f64>, digits: usize| value.map_or("-".into(), |value| format!("{value:.digits$}"));
+    let number = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
     let rate = |value: Option<f64>| value.map_or("-".into(), |value| grouped(value as u64));
     let share = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
     let optimal = summary.optimal.map_or("optimum unknown".into(), |optimal| {
@@ -407,28 +403,22 @@ fn show(summary: &Summary, known: usize) -> String {
             "proof    {proven} proven, {unproven} unproven; seconds mean {searched:.2} search, {seconds:.2} proof\n"
         )
     });
-    let (length, optima) = (number(summary.mean_length, 2), number(summary.mean_optimal, 2));
+    let (length, optima) = (number(summary.mean_length), number(summary.mean_optimal));
     let worth = match summary.mean_cost {
         Some(cost) => format!("cost     mean {cost:.2} (of the optima {optima}); length mean {length}"),
         None => format!("length   mean {length} (of the optima {optima})"),
     };
+    let &Summary { instances, solved, mean_seconds, median_seconds, p95_seconds, max_seconds, .. } = summary;
+    let [mean, median, p95, max] = [mean_seconds, median_seconds, p95_seconds, max_seconds].map(number);
+    let [generated, evaluated] = [summary.nodes_generated_per_second, summary.nodes_evaluated_per_second].map(rate);
+    let (percent, memory) = (share(solved, instances), quantity::bytes(summary.peak_memory_bytes));
     format!(
-        "{} instances, {} solved ({:.1} %), {optimal}\n\
+        "{instances} instances, {solved} solved ({percent:.1} %), {optimal}\n\
          {}\
          {worth}\n\
-         seconds  mean {}, median {}, 95 % within {}, at most {}\n\
-         nodes    {} generated/s, {} evaluated/s\n\
-         memory   {} at most",
-        summary.instances,
-        summary.solved,
-        share(summary.solved, summary.instances),
+         seconds  mean {mean}, median {median}, 95 % within {p95}, at most {max}\n\
+         nodes    {generated} generated/s, {evaluated} evaluated/s\n\
+         memory   {memory} at most",
         proof.unwrap_or_default(),
-        number(summary.mean_seconds, 2),
-        number(summary.median_seconds, 2),
-        number(summary.p95_seconds, 2),
-        number(summary.max_seconds, 2),
-        rate(summary.nodes_generated_per_second),
-        rate(summary.nodes_evaluated_per_second),
-        quantity::bytes(summary.peak_memory_bytes),
     )
 }

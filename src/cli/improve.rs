@@ -99,7 +99,7 @@ impl Visitor for Args {
             return Err(anyhow!("--move-costs: improve counts moves: leave it out")).or_input();
         }
         let goal = entry.goals().first().copied().context("this puzzle has no known goal").or_input()?;
-        let builder = args.flags.builder(entry, &stop).or_input()?;
+        let builder = args.flags.builder(entry, &stop);
         let limits = args.flags.limits();
         let time = limits.time.or(limits.nodes.is_none().then_some(WINDOW_TIME));
         let builder = builder.limits(Limits { time, spend_time: false, ..limits });

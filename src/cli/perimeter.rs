@@ -79,11 +79,10 @@ impl Visitor for Args {
         let started = Instant::now();
         let bar = PerimeterBar::new();
         let extent = Extent { depth, bytes, time: None, count_last: args.count };
+        let mut show = |progress| bar.show(progress);
         let built = match args.count {
-            true => store.make_unsaved(extent, &stop, &mut |progress| bar.show(progress)).map(|built| (built, None)),
-            false => {
-                store.make(extent, &stop, &mut |progress| bar.show(progress)).map(|(built, kept)| (built, Some(kept)))
-            }
+            true => store.make_unsaved(extent, &stop, &mut show).map(|built| (built, None)),
+            false => store.make(extent, &stop, &mut show).map(|(built, kept)| (built, Some(kept))),
         };
         drop(bar);
         let Some((perimeter, kept)) = built else {
@@ -157,13 +156,10 @@ fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, sto
     }
     let building = PENDING_BYTES + bytes + BUILD_BYTES * classes / growth + states * size_of::<S>() as f64;
     let memory = memory::resident() as f64 + building;
+    let (classes, each, seconds) = (grouped(classes as u64), store.symmetries().count(), seconds * factor);
+    let [cache, memory] = [bytes, memory].map(|bytes| quantity::bytes(bytes as u64));
     note!(
-        "costar: the perimeter of {name} to depth {depth} will have about {} classes of up to {} states: about {} in the \
-         cache, {} of memory while it is built, and {:.0} s",
-        grouped(classes as u64),
-        store.symmetries().count(),
-        quantity::bytes(bytes as u64),
-        quantity::bytes(memory as u64),
-        seconds * factor
+        "costar: the perimeter of {name} to depth {depth} will have about {classes} classes of up to {each} states: about \
+         {cache} in the cache, {memory} of memory while it is built, and {seconds:.0} s"
     );
 }

@@ -79,14 +79,9 @@ impl SearchLine {
         if let Some(proof) = &progress.proof {
             return self.bar.set_message(format!("{}{}", self.prefix, describe_proof(proof)));
         }
-        let rate = (stats.generated as f64 / stats.seconds.max(1e-9)) as u64;
-        let mut text = format!(
-            "{}iteration {}, {} nodes, {}/s",
-            self.prefix,
-            stats.iterations,
-            grouped(stats.generated),
-            grouped(rate)
-        );
+        let rate = grouped((stats.generated as f64 / stats.seconds.max(1e-9)) as u64);
+        let (iterations, nodes) = (stats.iterations, grouped(stats.generated));
+        let mut text = format!("{}iteration {iterations}, {nodes} nodes, {rate}/s", self.prefix);
         if let Some((h, g)) = progress.best {
             text += &format!(", best h {h:.1} at g {g}");
         }

@@ -24,11 +24,10 @@ impl Visitor for DescribePuzzle {
         let name = entry.puzzle().name();
         let models: Vec<String> = models::list(&**entry.puzzle()).into_iter().map(|(name, _)| name).collect();
         let models = if models.is_empty() { "none".into() } else { models.join(", ") };
+        let (notation, searches) = (entry.puzzle().notation(), SearchInfo::allowed_names(&entry).join(", "));
+        let heuristics = entry.heuristics().join(", ");
         format!(
-            "{name}\n  notation: {}\n  searches: {}\n  heuristics: network, {}\n  models: {models}",
-            entry.puzzle().notation(),
-            SearchInfo::allowed_names(&entry).join(", "),
-            entry.heuristics().join(", "),
+            "{name}\n  notation: {notation}\n  searches: {searches}\n  heuristics: network, {heuristics}\n  models: {models}"
         )
     }
 }

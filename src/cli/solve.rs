@@ -71,7 +71,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         if !is_stream {
             return one(entry, &args, &instance, &stop);
         }
-        let builder = args.flags.builder(entry.clone(), &stop).or_input()?;
+        let builder = args.flags.builder(entry.clone(), &stop);
         let solver = signal::ends_at_once(|| builder.build()).or_input()?;
         Session { entry, solver, args: &args, exchange: None, stop: &stop }.all()
     }
@@ -89,7 +89,7 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
         super::output_file::check_path("page", path).context("--view").or_input()?;
         crate::view::Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
-    let builder = args.flags.builder(entry.clone(), stop).or_input()?;
+    let builder = args.flags.builder(entry.clone(), stop);
     let builder = if args.explain { builder.with_estimates() } else { builder };
     let solver = signal::ends_at_once(|| builder.build()).or_input()?;
     solver.check(&start).or_input()?;
@@ -334,24 +334,17 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
     writeln!(out, "{}\n", fives.join("   "))?;
     let end = Scramble::play(puzzle, start, moves).end();
     writeln!(out, "{}\n", puzzle.draw(&end, style()))?;
-    let whose = match (report.proven_optimal, puzzle.own_costs().is_some()) {
-        _ if report.search_length.is_some() => {
-            let length = report.search_length.unwrap_or_default();
-            format!(
-                ": the scramble undone (the search's own solution has {length} moves), after {:.1} s",
-                report.seconds
-            )
+    let seconds = format!("{:.1} s", report.seconds);
+    let whose = match (report.search_length, report.proven_optimal, puzzle.own_costs().is_some()) {
+        (Some(length), ..) => {
+            format!(": the scramble undone (the search's own solution has {length} moves), after {seconds}")
         }
-        (false, _) => format!(", found in {:.1} s", report.seconds),
-        (true, false) => format!(" (no solution is shorter), found in {:.1} s", report.seconds),
-        (true, true) => format!(" (no solution is cheaper), found in {:.1} s", report.seconds),
+        (None, false, _) => format!(", found in {seconds}"),
+        (None, true, false) => format!(" (no solution is shorter), found in {seconds}"),
+        (None, true, true) => format!(" (no solution is cheaper), found in {seconds}"),
     };
-    writeln!(
-        out,
-        "{}{whose}: {} nodes generated, {} evaluated ({}/s)",
-        puzzle.counted(moves),
-        grouped(report.nodes_generated),
-        grouped(report.nodes_evaluated),
-        grouped((report.nodes_evaluated as f64 / report.seconds.max(1e-9)) as u64),
-    )
+    let [generated, evaluated] = [report.nodes_generated, report.nodes_evaluated].map(grouped);
+    let rate = grouped((report.nodes_evaluated as f64 / report.seconds.max(1e-9)) as u64);
+    let counted = puzzle.counted(moves);
+    writeln!(out, "{counted}{whose}: {generated} nodes generated, {evaluated} evaluated ({rate}/s)")
 }

@@ -1,7 +1,6 @@
 //! The flags that `solve` and `bench` share.
 
 use super::puzzle_flags::PuzzleFlags;
-use crate::error::Result;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::Entry;
@@ -41,12 +40,9 @@ pub(super) struct SolverFlags {
 
 impl SolverFlags {
     /// The builder of a solver for these flags; `stop` ends a search.
-    ///
-    /// # Errors
-    /// If a setting is refused.
-    pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>, stop: &Arc<AtomicBool>) -> Result<Builder<P>> {
+    pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>, stop: &Arc<AtomicBool>) -> Builder<P> {
         let builder = self.puzzle.builder(entry, true).search(self.search.clone());
-        Ok(builder.heuristic(&self.heuristic).limits(self.limits()).stop(Arc::clone(stop)))
+        builder.heuristic(&self.heuristic).limits(self.limits()).stop(Arc::clone(stop))
     }
 
     /// The limits of each instance.
@@ -103,12 +99,8 @@ pub(super) fn end_reason(end: End) -> String {
 
 /// Why there is no solution, and the counts of the search, in words.
 pub(super) fn why_not_solved(report: &Record, end: End) -> String {
-    format!(
-        "{} ({} nodes generated, {} stored{}, {:.1} s)",
-        end_reason(end),
-        grouped(report.nodes_generated),
-        grouped(report.nodes_stored),
-        pruned(report).map(|said| format!(", {said}")).unwrap_or_default(),
-        report.seconds
-    )
+    let (generated, stored) = (grouped(report.nodes_generated), grouped(report.nodes_stored));
+    let pruned = pruned(report).map(|said| format!(", {said}")).unwrap_or_default();
+    let (reason, seconds) = (end_reason(end), report.seconds);
+    format!("{reason} ({generated} nodes generated, {stored} stored{pruned}, {seconds:.1} s)")
 }

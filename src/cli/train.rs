@@ -6,14 +6,15 @@ use crate::distributed::Group;
 use crate::distributed::rendezvous::Round;
 use crate::error::{Result, SettingError};
 use crate::neural::device::{Device, DeviceChoice};
+use crate::neural::network::NetworkConfig;
 use crate::puzzle::{Puzzle, move_names};
 use crate::quantity::{grouped, roughly};
 use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
-use crate::report::TensorBoard;
 use crate::report::run_folder::{MODEL, newest_checkpoint};
+use crate::report::{Metrics, TensorBoard};
 use crate::solver::models;
-use crate::train::plan::SamplerKind;
+use crate::train::plan::{SamplerKind, TrainPlan};
 use crate::train::targets::Labels;
 use crate::train::{Ended, Event, TrainOptions, Trainable, Training, checkpoint, show_predictions};
 use anyhow::Context as _;
@@ -181,36 +182,22 @@ fn while_watching<T>(stop: &AtomicBool, say: impl Fn() + Send, work: impl FnOnce
 /// Prints the settings and the size of the run.
 fn describe(training: &Training, resumes: bool, device: Device) {
     let (plan, ranks, samples) = (training.plan(), training.ranks(), grouped(training.samples()));
-    let network = &plan.network;
-    let from_solutions = if let Labels::Solutions(labels) = &plan.labels { Some(&labels.solutions) } else { None };
-    note!(
-        "costar: training {} for {}: {} × {}{}, on {device} in {}",
-        network.kind,
-        plan.puzzle,
-        network.width,
-        network.blocks,
-        if network.policy.is_some() { " with a policy head" } else { "" },
-        plan.precision
-    );
-    note!(
-        "costar: batches of {}, {} of 1 to {} moves, learning rate {:e}, seed {}",
-        grouped(plan.batch_size as u64),
-        if from_solutions.is_some() { "ends of solutions" } else { "scrambles" },
-        plan.max_depth,
-        plan.learning_rate,
-        plan.seed
-    );
+    let TrainPlan { puzzle, precision, max_depth, learning_rate, seed, walk_samples, .. } = plan;
+    let NetworkConfig { kind, width, blocks, .. } = &plan.network;
+    let head = if plan.network.policy.is_some() { " with a policy head" } else { "" };
+    note!("costar: training {kind} for {puzzle}: {width} × {blocks}{head}, on {device} in {precision}");
     let settings = json!(plan);
     let setting = |name: &str| settings[name].as_str().map_or_else(|| settings[name].to_string(), str::to_owned);
-    note!(
-        "costar: {}, schedule {}, made on the {}",
-        match from_solutions {
-            Some(file) => format!("labels from the solutions in {file}"),
-            None => format!("labels {}, {} samples of each walk", setting("labels"), plan.walk_samples),
-        },
-        setting("schedule"),
-        if plan.sampler == SamplerKind::Host { "host" } else { "device" }
-    );
+    let (ends, labels) = match &plan.labels {
+        Labels::Solutions(labels) => {
+            ("ends of solutions", format!("labels from the solutions in {}", labels.solutions))
+        }
+        _ => ("scrambles", format!("labels {}, {walk_samples} samples of each walk", setting("labels"))),
+    };
+    let batch = grouped(plan.batch_size as u64);
+    note!("costar: batches of {batch}, {ends} of 1 to {max_depth} moves, learning rate {learning_rate:e}, seed {seed}");
+    let place = if plan.sampler == SamplerKind::Host { "host" } else { "device" };
+    note!("costar: {labels}, schedule {}, made on the {place}", setting("schedule"));
     if ranks > 1 {
         let all = grouped(training.samples_per_step());
         note!("costar: {ranks} ranks, each with its own batches: {all} samples a step in all");
@@ -231,13 +218,10 @@ fn describe(training: &Training, resumes: bool, device: Device) {
 fn show(bar: &TrainingBar, event: &Event<'_>) {
     match event {
         Event::Step { samples } => bar.seen(*samples),
-        Event::Metrics(metrics) => bar.say(format!(
-            "{}/s  loss {:.4}  error {:.2} moves  rate {:.1e}",
-            grouped(metrics.samples_per_second as u64),
-            metrics.loss,
-            metrics.absolute_error,
-            metrics.learning_rate
-        )),
+        Event::Metrics(Metrics { samples_per_second, loss, absolute_error: error, learning_rate: rate, .. }) => {
+            let speed = grouped(*samples_per_second as u64);
+            bar.say(format!("{speed}/s  loss {loss:.4}  error {error:.2} moves  rate {rate:.1e}"));
+        }
         Event::MetricsNotWritten(error) => bar.note(&format!("costar: the metrics are not written: {error}")),
         Event::Saved { folder, predictions } => {
             bar.note(&format!("{}\ncostar: saved in {}", show_predictions(predictions), folder.display()));

@@ -141,10 +141,8 @@ pub(super) struct Panel {
 impl Panel {
     /// Position of a pair of values on the canvas.
     pub(super) fn at(&self, x: f64, y: f64) -> (f64, f64) {
-        (
-            self.left + self.x.share(x) * (self.right - self.left),
-            self.bottom - self.y.share(y) * (self.bottom - self.top),
-        )
+        let (width, height) = (self.right - self.left, self.bottom - self.top);
+        (self.left + self.x.share(x) * width, self.bottom - self.y.share(y) * height)
     }
 
     /// Draws lines with numbers at the ticks of y, and a heading above.

@@ -123,7 +123,7 @@ fn draw_points(canvas: &mut Canvas, panel: &Panel, points: &[SettingsPoint], val
     let (mut groups, mut seen): (Vec<&str>, _) = (points.iter().map(|point| &*point.group).collect(), HashSet::new());
     groups.retain(|group| seen.insert(*group));
     let mut labels = Vec::new();
-    let mut placer = LabelPlacer::default();
+    let mut placer = LabelPlacer { panel, points: Vec::new(), labels: Vec::new() };
     for (number, group) in groups.iter().enumerate() {
         let color = series_color(number);
         let members = members(points, value, group);
@@ -134,7 +134,7 @@ fn draw_points(canvas: &mut Canvas, panel: &Panel, points: &[SettingsPoint], val
             dots.windows(2).for_each(|pair| placer.avoid(pair[0], pair[1]));
         }
         for (i, ((point, value), &dot)) in members.iter().zip(&dots).enumerate() {
-            draw_bars(canvas, panel, point.seconds, *value, color, &mut placer);
+            draw_bars(canvas, &mut placer, point.seconds, *value, color);
             canvas.dot(dot, 8.0, color);
             placer.avoid((dot.0 - 8.0, dot.1), (dot.0 + 8.0, dot.1));
             let with_group = groups.len() > 1 && i + 1 == members.len();
@@ -143,7 +143,7 @@ fn draw_points(canvas: &mut Canvas, panel: &Panel, points: &[SettingsPoint], val
     }
     for (dot, text, color) in labels {
         let text = font::fit(&text, TEXT, panel.right - panel.left);
-        let at = placer.place(panel, dot, font::width(&text, TEXT));
+        let at = placer.place(dot, font::width(&text, TEXT));
         canvas.text(at, &text, TEXT, Anchor::Left, color);
     }
 }
@@ -162,15 +162,9 @@ fn label(point: &SettingsPoint, with_group: bool) -> String {
 }
 
 /// Draws the confidence intervals of a point.
-fn draw_bars(
-    canvas: &mut Canvas,
-    panel: &Panel,
-    seconds: Estimate,
-    value: Estimate,
-    color: Color,
-    placer: &mut LabelPlacer,
-) {
+fn draw_bars(canvas: &mut Canvas, placer: &mut LabelPlacer<'_>, seconds: Estimate, value: Estimate, color: Color) {
     const CAP: f64 = 6.0;
+    let panel = placer.panel;
     let light = color.map(|channel| channel + (255 - channel) / 2);
     let (low, high) = (panel.at(seconds.value, value.low), panel.at(seconds.value, value.high));
     canvas.line(vec![low, high], 2.5, light);
@@ -184,15 +178,15 @@ fn draw_bars(
 }
 
 /// Finds positions for labels beside what is drawn.
-#[derive(Default)]
-struct LabelPlacer {
+struct LabelPlacer<'a> {
+    panel: &'a Panel,
     /// Points along the drawn lines, a few units apart.
     points: Vec<(f64, f64)>,
     /// Placed labels: left, top, right, bottom.
     labels: Vec<(f64, f64, f64, f64)>,
 }
 
-impl LabelPlacer {
+impl LabelPlacer<'_> {
     /// Keeps labels away from a line.
     fn avoid(&mut self, from: (f64, f64), to: (f64, f64)) {
         let steps = ((to.0 - from.0).hypot(to.1 - from.1) / 4.0).ceil().max(1.0) as usize;
@@ -204,13 +198,14 @@ impl LabelPlacer {
     }
 
     /// Places a label near its dot where it covers least; returns its left end.
-    fn place(&mut self, panel: &Panel, dot: (f64, f64), width: f64) -> (f64, f64) {
+    fn place(&mut self, dot: (f64, f64), width: f64) -> (f64, f64) {
         let across = [14.0, -14.0 - width, -width / 2.0, 30.0, -30.0 - width];
         let down = [-18.0, 18.0, -34.0, 34.0, 0.0, -52.0, 52.0];
         let candidates = down.iter().flat_map(|down| across.iter().map(move |across| (dot.0 + across, dot.1 + down)));
         let area = |(left, middle): (f64, f64)| (left, middle - 0.45 * TEXT, left + width, middle + 0.45 * TEXT);
         let covered = |&position: &(f64, f64)| {
             let (left, top, right, bottom) = area(position);
+            let panel = self.panel;
             let outside =
                 left < panel.left || right > WIDTH - 4.0 || top < panel.top - 8.0 || bottom > panel.bottom - 2.0;
             let points = self.points.iter().filter(|(x, y)| (left..=right).contains(x) && (top..=bottom).contains(y));

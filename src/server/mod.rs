@@ -114,11 +114,6 @@ impl ServerConfig {
     pub fn check_request(&self, body: &[u8]) -> Result<(), String> {
         request::SolveRequest::read(body, self).map(drop).map_err(|refusal| refusal.error)
     }
-
-    /// Whether only this computer can reach the server.
-    fn is_loopback(&self) -> bool {
-        self.address.ip().is_loopback()
-    }
 }
 
 /// Serves until `stop` is set; `listening` is called with the address.

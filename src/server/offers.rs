@@ -9,6 +9,7 @@ use crate::registry::{Entry, NAMES, Visitor, has_own_rules, takes_goal, visit};
 use crate::solver::plan::ModelFacts;
 use crate::solver::{SearchInfo, models};
 use serde::Serialize;
+use std::collections::HashSet;
 
 /// A puzzle, as `GET /puzzles` lists it.
 #[derive(Debug, Serialize)]
@@ -86,15 +87,9 @@ pub(super) fn check_puzzle_of(model: &str, files: &[String]) -> Result<()> {
 /// The puzzles that only models bring along: their names, and their files. The file of a run is another one after each
 /// checkpoint; the name stays.
 fn kept_beside_models(config: &ServerConfig) -> Vec<(String, String)> {
-    let mut offered: Vec<String> = config.puzzles.iter().filter_map(|file| visit(file, None, Name).ok()).collect();
-    let mut kept = Vec::new();
-    for (name, file) in config.models.iter().filter_map(|model| puzzle_of(model).ok()?) {
-        if !offered.contains(&name) {
-            offered.push(name.clone());
-            kept.push((name, file));
-        }
-    }
-    kept
+    let mut offered: HashSet<String> = config.puzzles.iter().filter_map(|file| visit(file, None, Name).ok()).collect();
+    let kept = config.models.iter().filter_map(|model| puzzle_of(model).ok()?);
+    kept.filter(|(name, _)| offered.insert(name.clone())).collect()
 }
 
 /// Adds the models that only this server offers, where they are of that puzzle.

@@ -103,10 +103,9 @@ impl JobQueue {
     pub(super) fn submit(self: &Arc<Self>, checked: CheckedRequest) -> ApiResult<SubmittedSearch> {
         let CheckedRequest { key, request, stopped } = checked;
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            let why = format!(
-                "{} searches run, and {} requests wait, which is the limit: try again in a while",
-                self.config.searches, self.config.queue
-            );
+            let ServerConfig { searches, queue, .. } = self.config;
+            let why =
+                format!("{searches} searches run, and {queue} requests wait, which is the limit: try again in a while");
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, why));
         };
         let ahead = self.taken_places() - 1;

@@ -81,7 +81,7 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 
 /// Refuses requests that a foreign page sends through a visitor's browser, and adds the security headers.
 async fn guard(State(queue): QueueState, request: Request, next: Next) -> Response {
-    let mut response = match check_origin(request.headers(), queue.config.is_loopback()) {
+    let mut response = match check_origin(request.headers(), queue.config.address.ip().is_loopback()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };

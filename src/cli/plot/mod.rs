@@ -121,12 +121,9 @@ fn kind(args: &Args, inputs: &PlotInputs, format: Option<Format>) -> Result<Plot
     };
     let kind = args.kind.unwrap_or(possible[0]);
     let name = kind.name();
-    ensure!(
-        possible.contains(&kind),
-        "--kind {name}: there is no such plot of {}: expected {}",
-        inputs.kind(),
-        possible.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
-    );
+    let expected = possible.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+    let (is_possible, of) = (possible.contains(&kind), inputs.kind());
+    ensure!(is_possible, "--kind {name}: there is no such plot of {of}: expected {expected}");
     for (flag, is_given) in [("--puzzle", args.puzzle.is_some()), ("--max-depth", args.max_depth.is_some())] {
         ensure!(!is_given || kind.is_of_models(), "{flag} applies to --kind density, and the picture is {name}");
     }

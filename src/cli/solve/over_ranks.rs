@@ -22,7 +22,7 @@ pub(super) fn run<P: Puzzle>(
     if !is_stream {
         entry.puzzle().parse(instance).or_input()?;
     }
-    let mut solver = args.flags.builder(entry.clone(), stop).and_then(|builder| builder.build()).or_input()?;
+    let mut solver = args.flags.builder(entry.clone(), stop).build().or_input()?;
     let exchange = Arc::new(GroupExchange::new(Arc::clone(group)));
     solver.share(Arc::clone(&exchange) as Arc<dyn Exchange>).or_input()?;
     // Each rank has chosen for itself what was left to it: the perimeter, the engine, the device.
