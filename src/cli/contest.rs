@@ -7,51 +7,36 @@
 //! | CayleyPy's permutations | `test.csv`: `id,permutation` | `id,permutation,solution` |
 
 use crate::puzzle::{Move, Notation, ParseError, Puzzle};
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail};
 use std::collections::HashMap;
 
-/// A table with a line of names above it.
-pub(super) struct Table {
-    names: Vec<String>,
-    /// The number of each row's line, from 1, and its fields by name.
-    pub(super) rows: Vec<(u64, Fields)>,
-}
+/// A row of a table: the number of its line, from 1, and its fields by the names of their columns.
+pub(super) type Row = (u64, Fields);
 
 type Fields = HashMap<String, String>;
 
-impl Table {
-    /// A table in CSV with a column of this name; `None` for another text.
-    ///
-    /// # Errors
-    /// If a row has more or fewer fields than there are names.
-    pub(super) fn read(bytes: &[u8], column: &str) -> Result<Option<Table>> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
-        let Ok(names) = reader.headers() else { return Ok(None) };
-        let names: Vec<String> = names.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
-        if names.len() < 2 || !names.iter().any(|name| name == column) {
-            return Ok(None);
-        }
-        let mut rows = Vec::new();
-        for row in reader.records() {
-            let row = row.context("a row does not fit the line of names")?;
-            let line = row.position().map_or(0, csv::Position::line);
-            rows.push((line, names.iter().cloned().zip(row.iter().map(String::from)).collect()));
-        }
-        Ok(Some(Table { names, rows }))
+/// The rows of a table in CSV with these columns, below a line of names; `None` for another text.
+///
+/// # Errors
+/// If another column that is needed is missing, or a row has more or fewer fields than there are names.
+pub(super) fn rows(bytes: &[u8], columns: &[&str], needed: &[&str]) -> Result<Option<Vec<Row>>> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+    let Ok(names) = reader.headers() else { return Ok(None) };
+    let names: Vec<String> = names.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
+    let is_missing = |column: &&&str| !names.iter().any(|name| name == *column);
+    if names.len() < 2 || columns.iter().any(|column| is_missing(&column)) {
+        return Ok(None);
     }
-
-    fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|other| other == name)
+    if let Some(column) = needed.iter().find(is_missing) {
+        bail!("no column is named {column}");
     }
-
-    /// Refuses a table without a column of this name.
-    ///
-    /// # Errors
-    /// Names the column.
-    pub(super) fn check_column(&self, name: &str) -> Result<()> {
-        ensure!(self.has(name), "no column is named {name}");
-        Ok(())
+    let mut rows = Vec::new();
+    for row in reader.records() {
+        let row = row.context("a row does not fit the line of names")?;
+        let line = row.position().map_or(0, csv::Position::line);
+        rows.push((line, names.iter().cloned().zip(row.iter().map(String::from)).collect()));
     }
+    Ok(Some(rows))
 }
 
 /// The instances of a contest's table; `None` for another text.
@@ -60,8 +45,8 @@ impl Table {
 /// If a row has more or fewer fields than there are names, or a number of wildcards is none.
 pub(super) fn instances(bytes: &[u8]) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
     for contest in &CONTESTS {
-        let Some(table) = Table::read(bytes, contest.state)?.filter(|table| table.has(contest.id)) else { continue };
-        let instance = |(line, mut fields): (u64, Fields)| {
+        let Some(rows) = rows(bytes, &[contest.id, contest.state], &[])? else { continue };
+        let instance = |(line, mut fields): Row| {
             let [id, text, number] = [contest.id, contest.state, WILDCARDS].map(|name| field(&mut fields, name));
             // pandas writes 2.0.
             let wildcards =
@@ -69,7 +54,7 @@ pub(super) fn instances(bytes: &[u8]) -> Result<Option<(Vec<TableInstance>, &'st
             let wildcards = wildcards.with_context(|| format!("line {line}: {WILDCARDS} is '{number}'"))?;
             Ok(TableInstance { line, id, text, wildcards, others: fields })
         };
-        return Ok(Some((table.rows.into_iter().map(instance).collect::<Result<_>>()?, contest)));
+        return Ok(Some((rows.into_iter().map(instance).collect::<Result<_>>()?, contest)));
     }
     Ok(None)
 }
@@ -181,11 +166,10 @@ impl Contest {
     /// If the file is no submission.
     pub(super) fn read_submission(bytes: &[u8]) -> Result<Vec<[String; 3]>> {
         for contest in &CONTESTS {
-            if let Some(table) = Table::read(bytes, contest.solution)? {
-                table.check_column(contest.id)?;
+            if let Some(rows) = rows(bytes, &[contest.solution], &[contest.id])? {
                 let names = [contest.id, contest.state, contest.solution];
-                let row = |(_, mut fields): (_, Fields)| names.map(|name| field(&mut fields, name));
-                return Ok(table.rows.into_iter().map(row).collect());
+                let row = |(_, mut fields): Row| names.map(|name| field(&mut fields, name));
+                return Ok(rows.into_iter().map(row).collect());
             }
         }
         let names = "id,moves or initial_state_id,path or id,permutation,solution";

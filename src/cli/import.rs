@@ -1,6 +1,6 @@
 //! `costar import`: puzzles and instances from the files of contests.
 
-use super::contest::{Contest, Table, TableInstance, WILDCARDS, instances, written};
+use super::contest::{self, Contest, TableInstance, WILDCARDS, written};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::files::write_whole;
 use crate::json;
@@ -130,11 +130,11 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, Option<&'static Contest>)> 
             let kind = kind_of_json(&bytes, stem.unwrap_or_else(|| "puzzle".into())).with_context(in_file)?;
             ensure!(kinds.replace(vec![kind]).is_none(), "{}: a second file with moves", path.display());
             "test.csv"
-        } else if let Some(table) = Table::read(&bytes, "allowed_moves").with_context(in_file)? {
-            let of_table = kinds_of_table(table).with_context(in_file)?;
-            ensure!(kinds.replace(of_table).is_none(), "{}: a second file with moves", path.display());
+        } else if let Some(rows) = contest::rows(&bytes, &["allowed_moves"], &["puzzle_type"]).with_context(in_file)? {
+            let of_rows = rows.into_iter().map(kind_of_row).collect::<Result<_>>().with_context(in_file)?;
+            ensure!(kinds.replace(of_rows).is_none(), "{}: a second file with moves", path.display());
             "puzzles.csv"
-        } else if let Some((instances, contest)) = instances(&bytes).with_context(in_file)? {
+        } else if let Some((instances, contest)) = contest::instances(&bytes).with_context(in_file)? {
             ensure!(tables.is_none(), "{}: a second file with instances", path.display());
             let is_of_kinds = instances.iter().any(|instance| instance.others.contains_key("puzzle_type"));
             tables = Some((instances, contest, path.clone()));
@@ -152,17 +152,13 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, Option<&'static Contest>)> 
     Ok((kinds, rows, Some(contest)))
 }
 
-/// The kinds of Santa 2023: moves as dictionaries of Python.
-fn kinds_of_table(table: Table) -> Result<Vec<Kind>> {
-    table.check_column("puzzle_type")?;
-    let kind = |(line, row): (u64, HashMap<String, String>)| {
-        let value = json::from_slice(row["allowed_moves"].replace('\'', "\"").as_bytes());
-        let in_line = || format!("line {line}: allowed_moves is no dictionary of lists");
-        let value = value.with_context(in_line)?;
-        let moves = moves_of(value.as_object().with_context(in_line)?)?;
-        Ok(Kind { name: row["puzzle_type"].clone(), moves, goal: None })
-    };
-    table.rows.into_iter().map(kind).collect()
+/// A kind of Santa 2023: moves as a dictionary of Python.
+fn kind_of_row((line, row): contest::Row) -> Result<Kind> {
+    let value = json::from_slice(row["allowed_moves"].replace('\'', "\"").as_bytes());
+    let in_line = || format!("line {line}: allowed_moves is no dictionary of lists");
+    let value = value.with_context(in_line)?;
+    let moves = moves_of(value.as_object().with_context(in_line)?)?;
+    Ok(Kind { name: row["puzzle_type"].clone(), moves, goal: None })
 }
 
 /// The puzzle of a contest of CayleyPy: `generators` by name, or `actions` with `names`, and the `central_state`.

@@ -22,9 +22,8 @@ pub fn lengths(all: &[&Results]) -> Canvas {
     let mut canvas = Canvas::titled("Solution length against optimal length", &common(all));
     let all_pairs: Vec<BTreeMap<(u32, u32), usize>> = all.iter().map(|results| pairs(results)).collect();
     let both = || all_pairs.iter().flat_map(BTreeMap::keys);
-    let optima: Vec<f64> = both().map(|pair| f64::from(pair.0)).collect();
-    let x = whole_axis(&optima, 16);
-    let y = whole_axis(&both().flat_map(|pair| [f64::from(pair.0), f64::from(pair.1)]).collect::<Vec<_>>(), 9);
+    let x = whole_axis(both().map(|pair| pair.0), 16);
+    let y = whole_axis(both().flat_map(|pair| [pair.0, pair.1]), 9);
     let lines: Vec<String> = all.iter().zip(names(all)).map(|(results, name)| describe(results, &name)).collect();
     key(&mut canvas, (90.0, 106.0), WIDTH - 130.0, &lines);
     let top = 140.0 + KEY_PITCH * lines.len() as f64;
@@ -43,8 +42,8 @@ pub fn lengths(all: &[&Results]) -> Canvas {
 }
 
 /// An axis with a margin around whole numbers.
-fn whole_axis(values: &[f64], most: usize) -> Axis {
-    let (low, high) = range(values.iter().copied(), (0.0, 1.0));
+fn whole_axis(values: impl Iterator<Item = u32>, most: usize) -> Axis {
+    let (low, high) = range(values.map(f64::from), (0.0, 1.0));
     let mut axis = Axis::exactly(low - 1.0, high + 1.5, most);
     axis.ticks.retain(|tick| tick.fract() == 0.0 && *tick >= 0.0);
     axis

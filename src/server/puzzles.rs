@@ -90,18 +90,15 @@ pub(super) struct CheckedRequest {
 /// # Errors
 /// Names the field, and what is expected.
 pub(super) fn check_request(request: SolveRequest) -> ApiResult<CheckedRequest> {
-    let (heuristic, stopped) = visit(&request.puzzle, request.goal.as_deref(), PlanRequest(&request))??;
-    let key = WorkerKey { puzzle: request.puzzle.clone(), goal: request.goal.clone(), heuristic };
-    Ok(CheckedRequest { key, request, stopped })
+    let (puzzle, goal) = (request.puzzle.clone(), request.goal.clone());
+    visit(&puzzle, goal.as_deref(), request)?
 }
 
-struct PlanRequest<'a>(&'a SolveRequest);
-
-impl Visitor for PlanRequest<'_> {
-    type Output = ApiResult<(HeuristicPlan, Box<Record>)>;
+impl Visitor for SolveRequest {
+    type Output = ApiResult<CheckedRequest>;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
-        let request = self.0;
+        let request = self;
         let in_instance = |error: ParseError| ApiError::of("instance", error.0);
         let puzzle = &**entry.puzzle();
         let start = puzzle.parse(&request.instance).map_err(in_instance)?;
@@ -115,10 +112,7 @@ impl Visitor for PlanRequest<'_> {
                           `costar perimeter` builds and keeps it";
             return Err(ApiError::of("perimeter", format!("expected at most {most}, got {asked}: {reason}")));
         }
-        let model = match &plan.heuristic {
-            HeuristicPlan::Network { name, .. } => Some(name.clone()),
-            _ => None,
-        };
+        let model = if let HeuristicPlan::Network { name, .. } = &plan.heuristic { Some(name.clone()) } else { None };
         if model.is_some() {
             puzzle.check_encodes(&start).map_err(in_instance)?;
         }
@@ -128,6 +122,8 @@ impl Visitor for PlanRequest<'_> {
             ended_by: Some("stopped".into()),
             ..planned_record(puzzle, &plan.options(0), &request.limits)
         };
-        Ok((plan.heuristic, Box::new(stopped)))
+        let (puzzle, goal) = (request.puzzle.clone(), request.goal.clone());
+        let key = WorkerKey { puzzle, goal, heuristic: plan.heuristic };
+        Ok(CheckedRequest { key, request, stopped: Box::new(stopped) })
     }
 }
