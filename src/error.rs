@@ -72,10 +72,7 @@ pub enum Error {
 impl Error {
     /// The refused setting, if the error is about one.
     pub fn setting(&self) -> Option<&SettingError> {
-        match self.without_context() {
-            Error::Setting(error) => Some(error),
-            _ => None,
-        }
+        if let Error::Setting(error) = self.without_context() { Some(error) } else { None }
     }
 
     /// Whether another rank has failed, and not this one.

@@ -108,10 +108,8 @@ impl FromStr for Interval {
         let Some((number, unit)) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(*name)?, unit))) else {
             return at_least_one(count(text).map_err(|_| refusal())?).map(Interval::Samples);
         };
-        match plain_float(number) {
-            Some(number) if number > 0.0 && number < 1e8 => Ok(Interval::Time(Duration::from_secs_f64(number * unit))),
-            _ => Err(refusal()),
-        }
+        let number = plain_float(number).filter(|number| *number > 0.0 && *number < 1e8).ok_or_else(refusal)?;
+        Ok(Interval::Time(Duration::from_secs_f64(number * unit)))
     }
 }
 

@@ -143,7 +143,8 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
                 );
             }
             let record = Record { optimal_length: optimum.xor(wrong), ..record };
-            Ok(Some(Done { instance: i, line: describe(i + 1, &record, moves), record }))
+            let line = moves.map_or_else(|why| why, |moves| describe(&record, &moves));
+            Ok(Some(Done { instance: i, line: format!("{:>4}  {line}", i + 1), record }))
         };
         let mut take_in = |done: Done| -> Result<()> {
             if let Some(out) = &args.out {
@@ -374,17 +375,13 @@ fn others(path: &Path) -> Result<Vec<Record>> {
     read_lines(path).context("--against")
 }
 
-/// The line of a result: the moves in the puzzle's notation, or why there are none.
-fn describe(number: usize, report: &Record, moves: Result<String, String>) -> String {
-    let moves = match moves {
-        Ok(moves) => moves,
-        Err(why) => return format!("{number:>4}  {why}"),
-    };
+/// The line of a solution, with the moves in the puzzle's notation.
+fn describe(report: &Record, moves: &str) -> String {
     let cost = report.cost.filter(|_| report.has_costs()).map(|cost| format!("cost {cost}, ")).unwrap_or_default();
     let optimum = report.optimal_length.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
     let (length, proven) = (report.length.unwrap_or(0), if report.proven_optimal { ", proven" } else { "" });
     let (seconds, evaluated) = (report.seconds, grouped(report.nodes_evaluated));
-    format!("{number:>4}  {cost}{length} moves{optimum}{proven}  {seconds:.2} s  {evaluated} evaluated  {moves}")
+    format!("{cost}{length} moves{optimum}{proven}  {seconds:.2} s  {evaluated} evaluated  {moves}")
 }
 
 /// A summary as text; `known` instances have a known optimum.

@@ -114,10 +114,8 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> any
     let (nodes, seconds) = (grouped(report.nodes_generated), format!("{:.2}", report.seconds));
     let heuristic = report.heuristic.as_deref().unwrap_or("-");
     let proven = if report.proven_optimal { "yes" } else { "no" };
-    let why = match solution.end {
-        End::Solved => String::new(),
-        end => format!("  {}", end_reason(end)),
-    };
+    let end = solution.end;
+    let why = if end == End::Solved { String::new() } else { format!("  {}", end_reason(end)) };
     writeln!(io::stdout(), "{}{why}", row([&report.search, heuristic, &worth, proven, &nodes, &seconds]))?;
     Ok(())
 }

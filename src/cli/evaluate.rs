@@ -3,12 +3,12 @@
 use super::instances;
 use super::puzzle_flags::PuzzleFlags;
 use super::solve::print_line;
-use super::{BAD_INPUT, Ending, OrInput as _, signal};
+use super::{BAD_INPUT, Ending, OrInput as _, check_input, signal};
 use crate::puzzle::{Move, Puzzle};
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
 use crate::solver::{SearchOptions, Solver, shown};
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Map;
 use std::fs::File;
@@ -89,12 +89,10 @@ impl Visitor for &Args {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => print_all(&mut solver, &mut waiting)?,
-                Err(RecvTimeoutError::Disconnected) if count == 0 => {
+                Err(RecvTimeoutError::Disconnected) => {
                     let name = args.file.display().to_string();
                     let name = if name == "-" { "standard input" } else { &name };
-                    return Err(anyhow!("{name} holds no instance: expected one a line")).or_input();
-                }
-                Err(RecvTimeoutError::Disconnected) => {
+                    check_input(count > 0, || format!("{name} holds no instance: expected one a line"))?;
                     print_all(&mut solver, &mut waiting)?;
                     break;
                 }

@@ -1,13 +1,13 @@
 //! `costar import`: puzzles and instances from the files of contests.
 
 use super::contest::{self, Contest, TableInstance, WILDCARDS, written};
-use super::{Ending, OrInput as _, SUCCESS};
+use super::{Ending, OrInput as _, SUCCESS, check_input};
 use crate::files::write_whole;
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::permutation::{Description, inverted, orbits};
 use crate::registry::included;
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -61,18 +61,13 @@ pub(super) fn run(args: Args) -> Ending {
     for (number, kind) in kinds.iter().enumerate() {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == number).collect();
         // Instances of one kind may have several goals: each is a puzzle of its own.
-        let mut goals: Vec<&Vec<String>> = kind.goal.iter().collect();
-        for row in &rows {
-            if !goals.contains(&&row.goal) {
-                goals.push(&row.goal);
-            }
-        }
+        let goals = kind.goal.iter().chain(rows.iter().map(|row| &row.goal));
+        let mut seen = HashSet::new();
+        let goals: Vec<&Vec<String>> = goals.filter(|goal| seen.insert(*goal)).collect();
         for (i, goal) in goals.iter().enumerate() {
             let suffix = if i == 0 { String::new() } else { format!("-{}", i + 1) };
             let name = kind.name.replace(['/', '\\', ' '], "_") + &suffix;
-            if !names.insert(name.clone()) {
-                return Err(anyhow!("two puzzles would be written to {name}.json")).or_input();
-            }
+            check_input(names.insert(name.clone()), || format!("two puzzles would be written to {name}.json"))?;
             let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == **goal).collect();
             let keeps = contest.is_some_and(|contest| contest.repeats_state);
             match puzzle(&name, kind, goal, keeps) {
@@ -84,9 +79,7 @@ pub(super) fn run(args: Args) -> Ending {
             }
         }
     }
-    if written == 0 {
-        Err(anyhow!("none of these puzzles can be used")).or_input()?;
-    }
+    check_input(written > 0, || "none of these puzzles can be used".into())?;
     Ok(SUCCESS)
 }
 

@@ -6,7 +6,7 @@
 use super::contest::{self, Contest, TableInstance};
 use super::progress::note;
 use super::solver_flags::SolverFlags;
-use super::{Ending, OrInput as _, SUCCESS, narrow, signal};
+use super::{Ending, OrInput as _, SUCCESS, check_input, narrow, signal};
 use crate::files::write_whole;
 use crate::puzzle::{Move, Puzzle, replay};
 use crate::quantity::{self, grouped};
@@ -15,7 +15,7 @@ use crate::registry::{Entry, Visitor};
 use crate::search::Limits;
 use crate::search::neighbourhood::shortened;
 use crate::solver::{Watch, models};
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Write as _};
@@ -95,9 +95,8 @@ impl Visitor for Args {
             args.flags.search.search.get_or_insert(if has_network { "beam" } else { "bidirectional" }.into());
         }
         let is_over = || stop.load(Ordering::Relaxed);
-        if entry.puzzle().own_costs().is_some() {
-            return Err(anyhow!("--move-costs: improve counts moves: leave it out")).or_input();
-        }
+        let has_own_costs = entry.puzzle().own_costs().is_some();
+        check_input(!has_own_costs, || "--move-costs: improve counts moves: leave it out".into())?;
         let goal = entry.goals().first().copied().context("this puzzle has no known goal").or_input()?;
         let builder = args.flags.builder(entry, &stop);
         let limits = args.flags.limits();

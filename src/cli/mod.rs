@@ -215,6 +215,11 @@ impl<T, E: Into<anyhow::Error>> OrInput<T> for Result<T, E> {
     }
 }
 
+/// Refuses the input unless a condition holds.
+fn check_input(holds: bool, refusal: impl FnOnce() -> String) -> Result<(), Failure> {
+    if holds { Ok(()) } else { Err(anyhow::anyhow!(refusal())).or_input() }
+}
+
 /// The puzzle if neither it nor a model is named.
 const DEFAULT_PUZZLE: &str = "cube3";
 

@@ -2,7 +2,7 @@
 
 use super::progress::{PerimeterBar, note};
 use super::puzzle_flags::check_model;
-use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, puzzle_name, signal};
+use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, check_input, puzzle_name, signal};
 use crate::cache;
 use crate::memory;
 use crate::puzzle::{Puzzle, State};
@@ -64,9 +64,7 @@ impl Visitor for Args {
             let typed = args.puzzle.or_else(|| args.model.map(|model| format!("--model {model}")));
             return list(&*store, &name, typed.as_ref().unwrap_or(&name));
         };
-        if depth == 0 {
-            return Err(anyhow!("--depth 0: expected at least 1")).or_input();
-        }
+        check_input(depth > 0, || "--depth 0: expected at least 1".into())?;
         let no_cache = || anyhow!("there is no cache: set COSTAR_CACHE, XDG_CACHE_HOME or HOME");
         cache::folder().ok_or_else(no_cache).or_input()?;
         let bytes = match args.max_memory {

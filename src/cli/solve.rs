@@ -5,7 +5,7 @@ use super::progress::{SearchLine, note};
 use super::ranks::{self, GroupExchange};
 use super::signal;
 use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
-use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, explain};
+use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain};
 use crate::distributed::Group;
 use crate::memory;
 use crate::puzzle::{ParseError, Puzzle, Scramble, Style, visible};
@@ -222,9 +222,8 @@ impl<P: Puzzle> Session<'_, P> {
                 None => text,
             };
             let Some(text) = text else {
-                if count == 0 && !stop.load(Ordering::Relaxed) {
-                    return Err(anyhow!("standard input holds no instance: expected one a line")).or_input();
-                }
+                let has_instance = count > 0 || stop.load(Ordering::Relaxed);
+                check_input(has_instance, || "standard input holds no instance: expected one a line".into())?;
                 return Ok(worst);
             };
             count += 1;
