@@ -71,11 +71,8 @@ impl Visitor for &Args {
                 Ok(instance) => {
                     count += 1;
                     let instance = instance.context("the instances cannot be read")?.text;
-                    let read = instances::with_optimum(&**solver.puzzle(), &instance).and_then(|(text, _)| {
-                        let state = solver.parse(text)?;
-                        Ok((text.to_owned(), state))
-                    });
-                    match read {
+                    let read = instances::with_optimum(&**solver.puzzle(), &instance);
+                    match read.and_then(|(text, _)| Ok((text.to_owned(), solver.parse(text)?))) {
                         Ok(read) => waiting.push(read),
                         Err(refusal) => {
                             code = BAD_INPUT;

@@ -120,25 +120,18 @@ impl<'a, P: Notation> Gatherer<'a, P> {
         }
         let written = Written { line: self.line, text: text.into() };
         let lines: Vec<&str> = self.pending.iter().map(|line| &*line.text).chain([text]).collect();
-        match self.puzzle.block(&lines) {
-            Block::Part => {
-                self.pending.push(written);
-                Vec::new()
-            }
-            Block::Whole => {
-                self.pending.push(written);
-                self.take_block().into_iter().collect()
-            }
-            Block::Neither => {
-                let mut instances = self.end();
-                match self.puzzle.block(&[text]) {
-                    Block::Part => self.pending.push(written),
-                    Block::Neither if self.puzzle.takes_lines() => {}
-                    Block::Whole | Block::Neither => instances.extend(self.alone(written)),
-                }
-                instances
-            }
+        let block = self.puzzle.block(&lines);
+        if block != Block::Neither {
+            self.pending.push(written);
+            return if block == Block::Whole { self.take_block().into_iter().collect() } else { Vec::new() };
         }
+        let mut instances = self.end();
+        match self.puzzle.block(&[text]) {
+            Block::Part => self.pending.push(written),
+            Block::Neither if self.puzzle.takes_lines() => {}
+            Block::Whole | Block::Neither => instances.extend(self.alone(written)),
+        }
+        instances
     }
 
     /// The instances that the end of the text completes.

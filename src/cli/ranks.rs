@@ -80,14 +80,11 @@ fn set(state: GroupState) {
 /// The [`Exchange`] of a search that the ranks of a group share.
 pub(super) struct GroupExchange {
     pub(super) group: Arc<Group>,
-    error: Mutex<Option<Error>>,
+    /// Why it has failed, if it has.
+    pub(super) error: Mutex<Option<Error>>,
 }
 
 impl GroupExchange {
-    pub(super) fn new(group: Arc<Group>) -> Self {
-        GroupExchange { group, error: Mutex::new(None) }
-    }
-
     fn note(&self, error: Error) -> HeuristicError {
         let text = error.to_string();
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);

@@ -5,7 +5,7 @@ use super::progress::{SearchLine, note};
 use super::ranks::{self, GroupExchange};
 use super::signal;
 use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
-use super::{BAD_INPUT, Ending, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain};
+use super::{BAD_INPUT, Ending, Failure, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain};
 use crate::distributed::Group;
 use crate::memory;
 use crate::puzzle::{ParseError, Puzzle, Scramble, Style, visible};
@@ -68,18 +68,25 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         if let Some(group) = group {
             return over_ranks::run(entry, &args, &instance, &group, &stop);
         }
-        if !is_stream {
-            return one(entry, &args, &instance, &stop);
-        }
+        // Refuse bad input before a model is loaded.
+        let start = if is_stream { None } else { Some(read(&entry, &args, &instance)?) };
         let builder = args.flags.builder(entry.clone(), &stop);
+        let builder = if args.explain { builder.with_estimates() } else { builder };
         let solver = signal::ends_at_once(|| builder.build()).or_input()?;
-        Session { entry, solver, args: &args, exchange: None, stop: &stop }.all()
+        let mut session = Session { entry, solver, args: &args, exchange: None, stop: &stop };
+        let Some(start) = start else { return session.all() };
+        session.solver.check(&start).or_input()?;
+        let solution = if args.flags.is_anytime(&session.solver) {
+            session.print_each_incumbent(&instance, start)?
+        } else {
+            session.solve_with_line(&instance, start, &mut SearchLine::new(true))?
+        };
+        session.present(&instance, &solution)
     }
 }
 
-/// Solves one instance, and shows the solution as the flags say.
-fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<AtomicBool>) -> Ending {
-    // Refuse bad input before a model is loaded.
+/// Reads the instance, and refuses a page that cannot be written.
+fn read<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str) -> Result<P::State, Failure> {
     let start = entry.puzzle().parse(instance).map_err(|refusal| in_file(refusal, instance)).or_input()?;
     if let Some(reading) = entry.puzzle().read_as(instance) {
         note!("costar: read {reading}");
@@ -89,17 +96,9 @@ fn one<P: Puzzle>(entry: Entry<P>, args: &Args, instance: &str, stop: &Arc<Atomi
         super::output_file::check_path("page", path).context("--view").or_input()?;
         crate::view::Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
-    let builder = args.flags.builder(entry.clone(), stop);
-    let builder = if args.explain { builder.with_estimates() } else { builder };
-    let solver = signal::ends_at_once(|| builder.build()).or_input()?;
-    solver.check(&start).or_input()?;
-    let mut session = Session { entry, solver, args, exchange: None, stop };
-    let solution = if args.flags.is_anytime(&session.solver) {
-        session.print_each_incumbent(instance, start)?
-    } else {
-        session.solve_with_line(instance, start, &mut SearchLine::new(true))?
-    };
-    session.present(instance, &solution)
+    #[cfg(not(feature = "view"))]
+    let _ = args;
+    Ok(start)
 }
 
 /// The refusal of an instance; says how a file is given where the instance is the name of one.

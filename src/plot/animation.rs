@@ -47,10 +47,9 @@ fn frequent_colors(images: &[Vec<Color>]) -> Vec<Color> {
     for &color in images.iter().flatten() {
         *counts.entry(color).or_default() += 1;
     }
-    let mut colors: Vec<(Reverse<u64>, Color)> =
-        counts.into_iter().map(|(color, count)| (Reverse(count), color)).collect();
-    colors.sort_unstable();
-    colors.into_iter().map(|(_, color)| color).take(256).collect()
+    let mut colors: Vec<(Color, u64)> = counts.into_iter().collect();
+    colors.sort_unstable_by_key(|&(color, count)| (Reverse(count), color));
+    colors.into_iter().map(|(color, _)| color).take(256).collect()
 }
 
 /// The index of the colour nearest to another.

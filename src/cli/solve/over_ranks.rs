@@ -8,8 +8,8 @@ use crate::distributed::Group;
 use crate::puzzle::Puzzle;
 use crate::registry::Entry;
 use crate::search::exchange::Exchange;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 pub(super) fn run<P: Puzzle>(
     entry: Entry<P>,
@@ -23,7 +23,7 @@ pub(super) fn run<P: Puzzle>(
         entry.puzzle().parse(instance).or_input()?;
     }
     let mut solver = args.flags.builder(entry.clone(), stop).build().or_input()?;
-    let exchange = Arc::new(GroupExchange::new(Arc::clone(group)));
+    let exchange = Arc::new(GroupExchange { group: Arc::clone(group), error: Mutex::default() });
     solver.share(Arc::clone(&exchange) as Arc<dyn Exchange>).or_input()?;
     // Each rank has chosen for itself what was left to it: the perimeter, the engine, the device.
     let (depth, template) = (solver.perimeter_depth(), solver.template());
