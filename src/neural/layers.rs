@@ -6,12 +6,9 @@ use super::parameters::{Group, Init, Layout, Slot, VARIANCE, Weights};
 use tch::{Kind, Tensor};
 
 /// Batch normalization (Ioffe and Szegedy 2015).
-#[derive(Debug, Clone, Copy)]
 pub(super) struct Norm {
-    weight: Slot,
-    bias: Slot,
-    mean: Slot,
-    variance: Slot,
+    /// Weight, bias, running mean and running variance.
+    slots: [Slot; 4],
 }
 
 const EPSILON: f64 = 1e-5;
@@ -19,26 +16,29 @@ const MOMENTUM: f64 = 0.1;
 
 impl Norm {
     pub(super) fn new(layout: &mut Layout, name: &str, features: i64) -> Self {
-        let mut add =
-            |part: &str, group, value| layout.add(format!("{name}.{part}"), &[features], group, Init::Constant(value));
-        Norm {
-            weight: add("weight", Group::Vector, 1.0),
-            bias: add("bias", Group::Vector, 0.0),
-            mean: add("running_mean", Group::Statistic, 0.0),
-            variance: add(VARIANCE, Group::Statistic, 1.0),
-        }
+        let (vector, statistic) = (Group::Vector, Group::Statistic);
+        let parts = [
+            ("weight", vector, 1.0),
+            ("bias", vector, 0.0),
+            ("running_mean", statistic, 0.0),
+            (VARIANCE, statistic, 1.0),
+        ];
+        let slots = parts.map(|(part, group, value)| {
+            layout.add(format!("{name}.{part}"), &[features], group, Init::Constant(value))
+        });
+        Norm { slots }
     }
 
     pub(super) fn forward(&self, weights: &Weights, input: &Tensor, training: bool) -> Tensor {
-        let [weight, bias, mean, variance] =
-            [self.weight, self.bias, self.mean, self.variance].map(|slot| Some(&weights[slot]));
+        let [weight, bias, mean, variance] = self.slots.map(|slot| Some(&weights[slot]));
         input.batch_norm(weight, bias, mean, variance, training, MOMENTUM, EPSILON, true)
     }
 
     /// Scale and shift of each feature at inference.
     pub(super) fn scale_and_shift(&self, weights: &Weights) -> (Tensor, Tensor) {
-        let scale = &weights[self.weight] / (&weights[self.variance] + EPSILON).sqrt();
-        let shift = &weights[self.bias] - &weights[self.mean] * &scale;
+        let [weight, bias, mean, variance] = self.slots.map(|slot| &weights[slot]);
+        let scale = weight / (variance + EPSILON).sqrt();
+        let shift = bias - mean * &scale;
         (scale, shift)
     }
 }

@@ -43,16 +43,11 @@ impl OneHot {
         OneHot { symbols: self.symbols.shallow_clone(), cells, kind, ..*self }
     }
 
-    /// Zeros that pad a row of `width` numbers.
-    fn padding(&self, width: i64) -> i64 {
-        (-width).rem_euclid(self.alignment)
-    }
-
-    /// Weights of the first layer, `outputs × inputs`, padded as a one-hot is.
-    pub(super) fn padded(&self, weights: &Tensor) -> Tensor {
-        match self.padding(weights.size()[1]) {
-            0 => weights.shallow_clone(),
-            zeros => weights.constant_pad_nd([0, zeros]),
+    /// Rows padded as those of a one-hot are: for the weights of the first layer, `outputs × inputs`.
+    pub(super) fn padded(&self, rows: &Tensor) -> Tensor {
+        match rows.size().last().map_or(0, |width| (-width).rem_euclid(self.alignment)) {
+            0 => rows.shallow_clone(),
+            zeros => rows.constant_pad_nd([0, zeros]),
         }
     }
 
@@ -70,16 +65,7 @@ impl OneHot {
                 cells.unsqueeze(1).eq_tensor(&self.symbols).flatten(1, -1)
             }
         };
-        let mut size = flags.size();
-        let width = size.pop().expect("rows have a width");
-        let padding = self.padding(width);
-        if padding == 0 {
-            return flags.to_kind(self.kind);
-        }
-        size.push(width + padding);
-        let numbers = Tensor::zeros(&size, (self.kind, flags.device()));
-        numbers.narrow(-1, 0, width).copy_(&flags);
-        numbers
+        self.padded(&flags).to_kind(self.kind)
     }
 }
 

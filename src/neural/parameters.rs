@@ -7,7 +7,6 @@
 use crate::tensors::{host_values, no_grad};
 use rand::Rng;
 use rand_distr::StandardNormal;
-use std::ops::Index;
 use tch::{Kind, Tensor};
 
 /// The end of the names of running variances in files.
@@ -64,9 +63,11 @@ impl Entry {
     }
 }
 
-/// The index of a parameter in its layout.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Slot(usize);
+/// The index of a parameter in its layout, and in its [`Weights`].
+pub(super) type Slot = usize;
+
+/// All parameters of a network as tensors in their shapes, by [`Slot`].
+pub(super) type Weights = [Tensor];
 
 /// The parameters of a network, in order, without their numbers.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +78,7 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn add(&mut self, name: String, shape: &[i64], group: Group, init: Init) -> Slot {
         self.entries.push(Entry { name, shape: shape.to_vec(), group, init });
-        Slot(self.entries.len() - 1)
+        self.entries.len() - 1
     }
 
     /// How many numbers are trained.
@@ -140,11 +141,11 @@ impl Parameters {
 
     /// The numbers of each entry, on the host.
     pub(super) fn values(&self) -> Vec<Vec<f32>> {
-        no_grad(|| self.weights(Kind::Float)).tensors.iter().map(host_values).collect()
+        no_grad(|| self.weights(Kind::Float)).iter().map(host_values).collect()
     }
 
     /// Views of all parameters in their shapes; matrices in `kind`, the rest in f32.
-    pub(super) fn weights(&self, kind: Kind) -> Weights {
+    pub(super) fn weights(&self, kind: Kind) -> Vec<Tensor> {
         let matrices = self.flat[0].to_kind(kind);
         let mut pieces = GROUPS.map(|group| {
             let entries = self.layout.entries.iter().filter(|entry| entry.group == group);
@@ -152,24 +153,11 @@ impl Parameters {
             let flat = if group == Group::Matrix { &matrices } else { &self.flat[group as usize] };
             if lengths.is_empty() { Vec::new() } else { flat.split_with_sizes(lengths, 0) }.into_iter()
         });
-        let tensors = self.layout.entries.iter().map(|entry| {
+        let views = self.layout.entries.iter().map(|entry| {
             let flat = pieces[entry.group as usize].next().expect("the split has one piece per entry");
             // Without a view of each vector, training has one backward node less.
             if entry.shape.len() == 1 { flat } else { flat.view(&entry.shape[..]) }
         });
-        Weights { tensors: tensors.collect() }
-    }
-}
-
-/// All parameters of a network as tensors in their shapes, by [`Slot`].
-pub(super) struct Weights {
-    tensors: Vec<Tensor>,
-}
-
-impl Index<Slot> for Weights {
-    type Output = Tensor;
-
-    fn index(&self, slot: Slot) -> &Tensor {
-        &self.tensors[slot.0]
+        views.collect()
     }
 }
