@@ -3,16 +3,17 @@
 use super::device::Device;
 use super::int8;
 use super::mlp::Mlp;
-use super::network::{Network, NetworkConfig, NetworkError, NetworkKind};
+use super::network::{Network, NetworkConfig, NetworkKind};
 use super::one_hot::OneHot;
 use super::parameters::Layout;
 use super::precision::Precision;
 use super::resnet::ResNet;
+use crate::error::{SettingError, ensure_setting};
 use crate::puzzle::{Encoding, Grid};
 use tch::Kind;
 
 /// A network, and the layout of its parameters.
-type Built = Result<(Box<dyn Network>, Layout), NetworkError>;
+type Built = Result<(Box<dyn Network>, Layout), SettingError>;
 
 impl NetworkKind {
     /// Whether a network of this kind can be solved with in a precision, on a device.
@@ -31,7 +32,7 @@ impl NetworkConfig {
     ///
     /// # Errors
     /// If the sizes are out of range, or a convolutional network lacks a grid.
-    pub fn parameter_count(&self, encoding: &Encoding) -> Result<u64, NetworkError> {
+    pub fn parameter_count(&self, encoding: &Encoding) -> Result<u64, SettingError> {
         let (_, layout) = self.build(encoding, tch::Device::Cpu, Kind::Float, 1)?;
         Ok(layout.trained() as u64)
     }
@@ -41,25 +42,25 @@ impl NetworkConfig {
     ///
     /// # Errors
     /// See [`NetworkConfig::parameter_count`].
-    pub fn training_bytes(&self, encoding: &Encoding, batch_size: u64) -> Result<u64, NetworkError> {
+    pub fn training_bytes(&self, encoding: &Encoding, batch_size: u64) -> Result<u64, SettingError> {
         let cells = self.checked_grid(encoding)?.map_or(1, |grid| grid.rows * grid.columns);
         Ok(2 * 2 * (2 + 2 * self.blocks as u64) * (cells * self.width) as u64 * batch_size)
     }
 
     /// Checks the sizes; the grid of a convolutional network.
-    fn checked_grid(&self, encoding: &Encoding) -> Result<Option<Grid>, NetworkError> {
+    fn checked_grid(&self, encoding: &Encoding) -> Result<Option<Grid>, SettingError> {
         const MAX_WIDTH: usize = 1 << 16;
         let NetworkConfig { width, blocks, .. } = *self;
-        if !(2..=MAX_WIDTH).contains(&width) || blocks > 1000 || !width.is_multiple_of(2) {
-            return Err(NetworkError(format!(
-                "a network of width {width} and {blocks} blocks is refused: expected an even width from 2 to {MAX_WIDTH} \
-                 and at most 1000 blocks"
-            )));
-        }
+        ensure_setting!(
+            (2..=MAX_WIDTH).contains(&width) && blocks <= 1000 && width.is_multiple_of(2),
+            "net",
+            "a network of width {width} and {blocks} blocks is refused: expected an even width from 2 to {MAX_WIDTH} and at \
+             most 1000 blocks"
+        );
         let missing = "the network 'resnet' needs cells in a grid, and this puzzle has none: use 'mlp'";
         match self.kind {
             NetworkKind::Mlp => Ok(None),
-            NetworkKind::Resnet => encoding.grid.map(Some).ok_or_else(|| NetworkError(missing.into())),
+            NetworkKind::Resnet => encoding.grid.map(Some).ok_or_else(|| SettingError::new("net", missing)),
         }
     }
 

@@ -3,13 +3,13 @@
 use super::chunks::{ChunkEvaluator, chunk_size};
 use super::device::Device;
 use super::model::{self, ModelConfig};
-use super::network::{Network, NetworkConfig, NetworkError, evaluator};
+use super::network::{Network, NetworkConfig, evaluator};
 use super::one_hot::{alignment_on, upload};
 use super::optimizer::AdamW;
 use super::parameters::Parameters;
 use super::precision::Precision;
 use super::recording::Recording;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SettingError};
 use crate::memory;
 use crate::puzzle::Encoding;
 use crate::random::generator;
@@ -109,7 +109,7 @@ impl Learner {
         precision: Precision,
         weight_decay: f64,
         seed: u64,
-    ) -> Result<Learner, NetworkError> {
+    ) -> Result<Learner, SettingError> {
         memory::keep_freed();
         let (network, layout) = config.build(encoding, device.0, precision.kind(), alignment_on(device.0))?;
         let parameters = Parameters::fresh(layout, &mut generator(seed, u64::MAX), device.0);

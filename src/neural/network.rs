@@ -54,11 +54,6 @@ pub struct NetworkConfig {
     pub scale: f64,
 }
 
-/// Why a network cannot be made.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
-pub struct NetworkError(pub String);
-
 /// The computation of a network, without its numbers.
 pub(super) trait Network: Send {
     /// The encoder of the first layer's input.

@@ -56,7 +56,7 @@ mod speed_estimate;
 pub mod targets;
 
 use crate::distributed::Group;
-use crate::error::{Error, Result, SettingError, ensure_setting};
+use crate::error::{Error, Result, ensure_setting};
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Learner;
@@ -420,6 +420,6 @@ fn perimeter_bytes<P: Puzzle>() -> u64 {
 fn new_learner(puzzle: &dyn Learnable, plan: &TrainPlan, device: Device) -> Result<Learner> {
     let (network, decay, seed) = (plan.network.clone(), plan.weight_decay, plan.seed);
     let fresh = || Learner::fresh(network, &puzzle.encoding(), device, plan.precision, decay, seed);
-    let learner = device.run(fresh)?.map_err(|error| SettingError::new("net", error.0))?;
+    let learner = device.run(fresh)??;
     Ok(if plan.ema > 0.0 { learner.with_ema(plan.ema) } else { learner })
 }

@@ -8,7 +8,7 @@ use super::schedule::Schedule;
 use super::targets::{Labels, SolutionFacts};
 use crate::error::{SettingError, ensure_setting};
 use crate::neural::device::Device;
-use crate::neural::network::{NetworkConfig, NetworkError, NetworkKind};
+use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::neural::precision::Precision;
 use crate::puzzle::Encoding;
 use crate::quantity::{bytes, grouped};
@@ -289,11 +289,10 @@ impl TrainPlan {
         device: Device,
         available: Option<u64>,
     ) -> Result<(), SettingError> {
-        let in_net = |error: NetworkError| SettingError::new("net", error.0);
-        let parameters = self.network.parameter_count(encoding).map_err(in_net)?;
+        let parameters = self.network.parameter_count(encoding)?;
         // Weights, gradients, two moments and the EMA, in f32; and once more while the speed is measured.
         let held = 2 * 4 * (4 + u64::from(self.ema > 0.0)) * parameters;
-        let backward = self.network.training_bytes(encoding, self.batch_size as u64).map_err(in_net)?;
+        let backward = self.network.training_bytes(encoding, self.batch_size as u64)?;
         let needed = if device.is_cuda() { 2 * 4 * parameters } else { held.saturating_add(backward) };
         let available = available.unwrap_or(u64::MAX);
         ensure_setting!(
