@@ -40,13 +40,9 @@ impl AdamW {
         self.descend(parameters, gradients, &number(self.steps as f64, &[1]), rate.as_ref(), learning_rate);
     }
 
-    /// The same step with numbers that lie on the device: the number of steps, including this one, and the rate. Does not count
-    /// the step.
-    pub(super) fn step_on_device(&self, parameters: &Parameters, gradients: &[Tensor], steps: &Tensor, rate: &Tensor) {
-        self.descend(parameters, gradients, steps, Some(rate), 0.0);
-    }
-
-    fn descend(
+    /// The same step, not counted: `steps` is the number of steps, including this one. A `rate` on the device replaces
+    /// `learning_rate`.
+    pub(super) fn descend(
         &self,
         parameters: &Parameters,
         gradients: &[Tensor],

@@ -6,7 +6,7 @@
 //! every kernel is launched on its own, as before.
 
 use super::learner::Learner;
-use super::recording::{Inputs, RecordedStep, Recording};
+use super::recording::{Inputs, Recording};
 use crate::sampler::DeviceBatch;
 use crate::tensors::cuda_graph::CudaGraph;
 use crate::tensors::{caught, host_values, no_grad};
@@ -20,7 +20,7 @@ impl Learner {
     pub(super) fn start_recorded(&mut self, batch: &DeviceBatch, learning_rate: f64) -> bool {
         let size = batch.rows.size()[0];
         match &mut self.recording {
-            Recording::On(RecordedStep { graph, inputs }) if inputs.batch.rows.size()[0] == size => {
+            Recording::On(graph, inputs) if inputs.batch.rows.size()[0] == size => {
                 inputs.set(batch, learning_rate);
                 graph.start();
                 self.optimizer.steps += 1;
@@ -48,19 +48,16 @@ impl Learner {
             Err(reason) => (false, Err(reason)),
             Ok((graph, inputs, before)) => {
                 let tried = self.try_step(batch, learning_rate, &before, &|_| graph.start());
-                (true, tried.map(|()| RecordedStep { graph, inputs }))
+                (true, tried.map(|()| Recording::On(graph, inputs)))
             }
         };
-        self.recording = match recording {
-            Ok(step) => {
-                log::debug!("an optimizer step of {} samples is one launch from now on", batch.rows.size()[0]);
-                Recording::On(step)
-            }
+        match &recording {
+            Ok(_) => log::debug!("an optimizer step of {} samples is one launch from now on", batch.rows.size()[0]),
             Err(reason) => {
                 log::warn!("the optimizer step cannot be one launch ({reason}): its kernels are launched one by one");
-                Recording::Off
             }
-        };
+        }
+        self.recording = recording.unwrap_or(Recording::Off);
         made
     }
 
@@ -75,7 +72,7 @@ impl Learner {
         let (gradients, losses) = self.gradients(&inputs.batch);
         let _ = self.loss_sums.shallow_clone().g_add_(&losses);
         let _ = inputs.steps.shallow_clone().g_add_scalar_(1);
-        self.optimizer.step_on_device(&self.parameters, &gradients, &inputs.steps, &inputs.learning_rate);
+        self.optimizer.descend(&self.parameters, &gradients, &inputs.steps, Some(&inputs.learning_rate), 0.0);
     }
 
     /// Makes a step as usual and, from the same state, by `start`; `before` is a copy of the state. If the bits differ, the error
@@ -99,15 +96,8 @@ impl Learner {
             let differs = state.iter().zip(&usual).zip(before).find(|((own, usual), _)| !own.equal(usual));
             differs.map(|((own, usual), before)| far(own, usual) / far(usual, before))
         });
-        let is_same = match tried {
-            Ok(None) => Ok(()),
-            Ok(Some(apart)) => Err(format!("it differs by {apart} of the step")),
-            Err(reason) => Err(reason),
-        };
-        if is_same.is_err() {
-            set(&usual);
-        }
-        is_same
+        let differs = |apart| Err(format!("it differs by {apart} of the step"));
+        tried.and_then(|apart| apart.map_or(Ok(()), differs)).inspect_err(|_| set(&usual))
     }
 
     fn copies(&self) -> Vec<Tensor> {

@@ -12,13 +12,8 @@ pub(super) enum Recording {
     Off,
     /// Not yet: the size of the last batches, and their number.
     After(i64, u32),
-    On(RecordedStep),
-}
-
-/// A record, and what it reads.
-pub(super) struct RecordedStep {
-    pub(super) graph: CudaGraph,
-    pub(super) inputs: Inputs,
+    /// The record, and what it reads.
+    On(CudaGraph, Inputs),
 }
 
 /// The inputs of a recorded step, at fixed addresses on the device.
