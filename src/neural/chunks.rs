@@ -83,18 +83,18 @@ impl ChunkEvaluator {
         }
     }
 
-    fn begin(&self, Joined { rows, query, .. }: &Joined) -> Pass {
-        if rows.nrows() > self.max_rows {
+    fn begin(&self, joined: &Joined) -> Pass {
+        if joined.rows.nrows() > self.max_rows {
             return Err(TOO_MANY_ROWS.into());
         }
-        caught(|| self.evaluator.begin(rows.view(), *query == Query::ValuesAndPolicy))
+        caught(|| self.evaluator.begin(joined.rows.view(), joined.with_policy))
     }
 
-    fn end(&mut self, Joined { rows, query, .. }: &Joined, pass: Pass) -> Result<Estimates, String> {
+    fn end(&mut self, joined: &Joined, pass: Pass) -> Result<Estimates, String> {
         match end_pass(pass) {
             // It may fit now, or in smaller chunks.
             Err(message) if is_out_of_memory(&message) => {
-                self.evaluate_all(rows.view(), *query == Query::ValuesAndPolicy).map(concatenated)
+                self.evaluate_all(joined.rows.view(), joined.with_policy).map(concatenated)
             }
             result => result,
         }
@@ -187,7 +187,8 @@ fn checked(mut estimates: Estimates) -> Evaluated {
 /// Requests that are evaluated in one pass.
 struct Joined {
     rows: Array2<u8>,
-    query: Query,
+    with_policy: bool,
+    /// The number of rows of each, its query, and where its estimates go.
     requests: Vec<(usize, Query, Sender<Evaluated>)>,
 }
 
@@ -200,13 +201,8 @@ impl Joined {
             count <= chunk
         };
         let next = waiting.iter().take_while(fits).count().max(1);
-        let (mut rows, requests): (Vec<_>, Vec<_>) = waiting
-            .drain(..next)
-            .map(|Request { rows, query, reply }| {
-                let count = rows.nrows();
-                (rows, (count, query, reply))
-            })
-            .unzip();
+        let next = waiting.drain(..next).map(|Request { rows, query, reply }| ((rows.nrows(), query, reply), rows));
+        let (requests, mut rows): (Vec<_>, Vec<_>) = next.unzip();
         let rows = match rows.len() {
             1 => rows.swap_remove(0),
             _ => {
@@ -215,22 +211,19 @@ impl Joined {
             }
         };
         let with_policy = requests.iter().any(|(_, query, _)| *query == Query::ValuesAndPolicy);
-        let query = if with_policy { Query::ValuesAndPolicy } else { Query::Values };
-        Joined { rows, query, requests }
+        Joined { rows, with_policy, requests }
     }
 
     /// Sends each request its part.
     fn reply(self, estimates: Result<Estimates, String>) {
         let mut estimates = estimates.map_err(HeuristicError);
         for (count, query, reply) in self.requests {
-            let part = match &mut estimates {
-                Ok(rest) => Ok(rest.split_front(count)),
-                Err(error) => Err(error.clone()),
-            };
-            let part =
-                part.map(|part| Estimates { policy: part.policy.filter(|_| query == Query::ValuesAndPolicy), ..part });
+            let part = estimates.as_mut().map_err(|error| error.clone()).and_then(|rest| {
+                let Estimates { values, policy } = rest.split_front(count);
+                checked(Estimates { values, policy: policy.filter(|_| query == Query::ValuesAndPolicy) })
+            });
             // A search that is gone needs no estimates.
-            let _ = reply.send(part.and_then(checked));
+            let _ = reply.send(part);
         }
     }
 }
@@ -457,7 +450,7 @@ pub(super) mod tests {
         let mut chunks = ChunkEvaluator { evaluator, device: Device::CPU, max_rows: usize::MAX };
         let of = |count| {
             let rows = Array2::from_shape_fn((count, 1), |(row, _)| row as u8);
-            Joined { rows, query: Query::Values, requests: Vec::new() }
+            Joined { rows, with_policy: false, requests: Vec::new() }
         };
         let passes = [8, 30, 9].map(|count| chunks.begin(&of(count)));
         for (pass, count) in passes.into_iter().zip([8, 30, 9]) {

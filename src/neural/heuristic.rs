@@ -135,37 +135,25 @@ fn gone() -> HeuristicError {
     HeuristicError("the network's thread has ended".into())
 }
 
-/// A model for searches whose states lie on its device.
-pub struct ModelOnDevice {
-    model: Model,
-    device: Device,
-}
-
-impl ModelOnDevice {
-    /// The model on the device for which it was read.
-    pub fn new(model: Model, device: Device) -> Self {
-        ModelOnDevice { model, device }
-    }
-}
-
-impl RowNetwork for ModelOnDevice {
+/// For searches whose states lie on the model's device.
+impl RowNetwork for Model {
     fn device(&self) -> tch::Device {
         self.device.0
     }
 
     fn has_policy(&self) -> bool {
-        self.model.config.network.policy.is_some()
+        self.config.network.policy.is_some()
     }
 
     /// On CUDA, larger chunks than where rows come from the host: fewer calls.
     fn chunk(&self) -> usize {
-        let operations = usize::try_from(self.model.evaluator.operations()).unwrap_or(usize::MAX);
+        let operations = usize::try_from(self.evaluator.operations()).unwrap_or(usize::MAX);
         match self.device.is_cuda() {
             true => (1usize << 39).checked_div(operations).unwrap_or(1 << 17).clamp(1 << 15, 1 << 17),
             false => {
                 // The threads of the 8-bit products work through their own tiles, and wait for each other once a chunk.
-                let chunks = if self.model.precision == Precision::Int8 { 4 } else { 1 };
-                chunks * chunk_size(&*self.model.evaluator, self.device)
+                let chunks = if self.precision == Precision::Int8 { 4 } else { 1 };
+                chunks * chunk_size(&*self.evaluator, self.device)
             }
         }
     }
@@ -175,7 +163,7 @@ impl RowNetwork for ModelOnDevice {
     }
 
     fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
-        self.model.evaluator.evaluate(rows, with_policy)
+        self.evaluator.evaluate(rows, with_policy)
     }
 }
 

@@ -137,8 +137,7 @@ impl ModelConfig {
         precision: Precision,
     ) -> Result<(Box<dyn Network>, Layout)> {
         let built = self.network.build(&self.encoding, device.0, precision.kind(), alignment_on(device.0));
-        // The error is of fields of the file, not of settings, which backticks would mark.
-        built.map_err(|error| Error::Data(format!("{}: {error}", folder.join(CONFIG).display()).replace('`', "\"")))
+        built.map_err(|error| Error::Data(format!("{}: {}", folder.join(CONFIG).display(), error.reason)))
     }
 
     /// Checks that training for this puzzle can start from the model's weights: like [`ModelConfig::check_puzzle`], but the
@@ -252,6 +251,7 @@ pub struct Model {
     pub weights_crc32: u32,
     /// The precision of its products.
     pub precision: Precision,
+    pub(super) device: Device,
     pub(super) evaluator: Box<dyn Evaluator>,
 }
 
@@ -277,7 +277,7 @@ impl Model {
             let (parameters, crc32) = read_parameters(&folder.join(WEIGHTS), layout, device.0, config.weights_crc32)?;
             Ok((evaluator(&*network, &parameters, device.0, precision), crc32))
         })??;
-        Ok(Model { config, weights_crc32, precision, evaluator })
+        Ok(Model { config, weights_crc32, precision, device, evaluator })
     }
 }
 

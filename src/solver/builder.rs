@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::heuristic::{Heuristic, zero};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
-use crate::neural::heuristic::{ModelOnDevice, NetworkHeuristic};
+use crate::neural::heuristic::NetworkHeuristic;
 use crate::neural::model::{Model, WEIGHTS};
 use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
@@ -236,8 +236,7 @@ impl<P: Puzzle> Builder<P> {
             return Ok(None);
         };
         log::debug!("the states of the search lie on {device}");
-        let model = Model::read(folder, &**self.entry.puzzle(), device, self.settings.precision)?;
-        Ok(Some(Box::new(ModelOnDevice::new(model, device))))
+        Ok(Some(Box::new(Model::read(folder, &**self.entry.puzzle(), device, self.settings.precision)?)))
     }
 
     /// The solvers of the stages of a reduction, with this builder's precision, memory and stop flag.
