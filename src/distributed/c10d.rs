@@ -19,8 +19,7 @@ type Object = *mut c_void;
 type Message = *mut c_char;
 
 unsafe extern "C" {
-    fn costar_store_open(host: Text, port: u16, serve: bool, timeout_ms: i64, prefix: Text, to: &mut Object)
-    -> Message;
+    fn costar_store_open(host: Text, port: u16, serve: bool, wait_ms: i64, prefix: Text, to: &mut Object) -> Message;
     fn costar_store_within(store: Object, prefix: Text, within: &mut Object) -> Message;
     fn costar_store_close(store: Object);
     fn costar_store_add(store: Object, key: Text, by: i64, sum: &mut i64) -> Message;

@@ -8,7 +8,7 @@ use super::launcher::LauncherEnv;
 use super::liveness::{HEARTBEAT_INTERVAL, Liveness, POLL_INTERVAL, heartbeats, left_key, watch};
 use super::nccl::{self, Communicator};
 use super::rendezvous::{ErrorExit, Round, STARTED, check_not_stopped, join_timeout, leave, not_joined, open};
-use crate::error::{Context as _, Error, Result};
+use crate::error::{Context as _, Error, Result, bail};
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -63,19 +63,16 @@ impl Group {
         self.add(&host_key(), 1)?;
         let is_duplicate = self.add(&joined_key(self.rank()), 1)? != 1;
         loop {
-            let mut missing = Vec::new();
-            for rank in 0..self.size() {
-                if !self.has(&joined_key(rank))? {
-                    missing.push(rank);
-                }
-            }
+            let has_joined = |rank| self.has(&joined_key(rank));
+            let joined = (0..self.size()).map(has_joined).collect::<Result<Vec<bool>>>()?;
+            let missing: Vec<usize> = (0..self.size()).filter(|&rank| !joined[rank]).collect();
             if missing.is_empty() && !is_duplicate {
                 break;
             }
             let has_time = Instant::now() < deadline;
             // The first process of this rank may belong to a round whose ranks were killed before all had joined.
             if is_duplicate && !(has_time && self.env.rendezvous.outlives_ranks) {
-                return Err(Error::Data(format!("two processes have the rank {} of {}", self.rank(), self.size())));
+                bail!("two processes have the rank {} of {}", self.rank(), self.size());
             }
             self.check()?;
             if self.round.is_superseded() {
@@ -152,13 +149,8 @@ impl Group {
         if first != text {
             let pairs = text.lines().map(Some).chain([None]).zip(first.lines().map(Some).chain([None]));
             let (own, theirs) = pairs.into_iter().find(|(own, theirs)| own != theirs).unwrap_or_default();
-            let or_nothing = |line: Option<&str>| line.map_or("nothing".to_owned(), |line| format!("'{line}'"));
-            return Err(Error::Data(format!(
-                "rank {} has {} where rank 0 has {}: start all ranks with the same settings",
-                self.rank(),
-                or_nothing(own),
-                or_nothing(theirs),
-            )));
+            let [own, theirs] = [own, theirs].map(|line| line.map_or("nothing".to_owned(), |line| format!("'{line}'")));
+            bail!("rank {} has {own} where rank 0 has {theirs}: start all ranks with the same settings", self.rank());
         }
         self.barrier(name)
     }

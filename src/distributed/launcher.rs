@@ -9,6 +9,9 @@ use std::str::FromStr;
 /// The store's port where the launcher names none: torchrun's default.
 const DEFAULT_PORT: u16 = 29500;
 
+/// Looks an environment variable up.
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 /// The launcher's variables about this process and its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LauncherEnv {
@@ -57,9 +60,7 @@ impl LauncherEnv {
         LauncherEnv::from_variables(&variable)
     }
 
-    fn from_variables(
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Option<LauncherEnv>, Box<InvalidLauncherEnv>> {
+    fn from_variables(variable: Lookup<'_>) -> Result<Option<LauncherEnv>, Box<InvalidLauncherEnv>> {
         let is_set = |name| variable(name).is_some();
         let torch = is_set("RANK") || is_set("WORLD_SIZE");
         // The shell of a batch job has SLURM_PROCID too, although srun did not start it.
@@ -100,11 +101,7 @@ impl Rendezvous {
         self.is_rank_0 && !self.outlives_ranks
     }
 
-    fn from_variables(
-        variable: &dyn Fn(&str) -> Option<String>,
-        is_rank_0: bool,
-        slurm: bool,
-    ) -> Result<Rendezvous, String> {
+    fn from_variables(variable: Lookup<'_>, is_rank_0: bool, slurm: bool) -> Result<Rendezvous, String> {
         let host = variable("MASTER_ADDR").or_else(|| slurm.then(|| first_node(variable)).flatten());
         let host =
             host.ok_or("the variable MASTER_ADDR is missing: it names the host of rank 0, where the ranks meet")?;
@@ -131,7 +128,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Reads rank, size and local rank from the variables of these names.
-fn rank_numbers(variable: &dyn Fn(&str) -> Option<String>, names: [&str; 3]) -> Result<[usize; 3], String> {
+fn rank_numbers(variable: Lookup<'_>, names: [&str; 3]) -> Result<[usize; 3], String> {
     let required = |name: &str, other: &str| {
         variable(name).ok_or_else(|| {
             format!(
@@ -154,7 +151,7 @@ fn number<T: FromStr<Err: Display>>(name: &str, text: String) -> Result<T, Strin
 }
 
 /// The first host of a Slurm job: gpu03 for `gpu[03-07,9],other`.
-fn first_node(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+fn first_node(variable: Lookup<'_>) -> Option<String> {
     let is_single = variable("SLURM_NNODES").as_deref() == Some("1");
     if let Some(address) = variable("SLURM_LAUNCH_NODE_IPADDR").filter(|_| is_single) {
         return Some(address);

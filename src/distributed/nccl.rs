@@ -16,9 +16,7 @@ use std::time::{Duration, Instant};
 /// `ncclUniqueId`, which the ranks of one communicator share.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct UniqueId([u8; UNIQUE_ID_BYTES]);
-
-const UNIQUE_ID_BYTES: usize = 128;
+struct UniqueId([u8; 128]);
 
 /// How long an abort waits for a call that submits work.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -84,7 +82,7 @@ impl Library {
     }
 
     fn unique_id(&self) -> Result<UniqueId, String> {
-        let mut id = UniqueId([0; UNIQUE_ID_BYTES]);
+        let mut id = UniqueId([0; 128]);
         // SAFETY: NCCL writes 128 bytes there.
         self.checked(unsafe { (self.get_unique_id)(&mut id) }).map(|()| id)
     }
@@ -256,17 +254,11 @@ pub(super) fn join(
     if joined.is_err() {
         group.put(FAILED, &())?;
     }
-    match joined {
-        Ok(communicator) if all(group, true)? => {
-            log::info!("the ranks' devices exchange messages by NCCL {}", library.version());
-            Ok(Some(Arc::new(communicator)))
-        }
-        Ok(_) => unavailable(None),
-        Err(why) => {
-            all(group, false)?;
-            unavailable(Some(why))
-        }
+    if !all(group, joined.is_ok())? {
+        return unavailable(joined.err());
     }
+    log::info!("the ranks' devices exchange messages by NCCL {}", library.version());
+    Ok(joined.ok().map(Arc::new))
 }
 
 /// The key that a rank sets if it cannot join.
