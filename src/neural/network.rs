@@ -6,8 +6,7 @@ use super::one_hot::OneHot;
 use super::parameters::{Parameters, Weights};
 use super::precision::Precision;
 use crate::tensors::no_grad;
-use serde::de::IntoDeserializer as _;
-use serde::{Deserialize, Serialize, de::value};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use tch::{Kind, Tensor};
@@ -26,8 +25,7 @@ impl FromStr for NetworkKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        NetworkKind::deserialize(text.into_deserializer())
-            .map_err(|_: value::Error| format!("unknown network '{text}': expected resnet or mlp"))
+        serde_json::from_value(text.into()).map_err(|_| format!("unknown network '{text}': expected resnet or mlp"))
     }
 }
 

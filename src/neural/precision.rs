@@ -1,8 +1,7 @@
 //! The number format of a network's matrix products.
 
 use super::device::Device;
-use serde::de::IntoDeserializer as _;
-use serde::{Deserialize, Serialize, de::value};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use tch::Kind;
@@ -41,7 +40,7 @@ impl FromStr for Precision {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Precision::deserialize(text.into_deserializer())
-            .map_err(|_: value::Error| format!("unknown precision '{text}': expected f32, bf16 or int8"))
+        serde_json::from_value(text.into())
+            .map_err(|_| format!("unknown precision '{text}': expected f32, bf16 or int8"))
     }
 }
