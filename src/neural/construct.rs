@@ -18,7 +18,7 @@ type Built = Result<(Box<dyn Network>, Layout), SettingError>;
 impl NetworkKind {
     /// Whether a network of this kind can be solved with in a precision, on a device.
     pub fn can_solve_in(self, precision: Precision, device: Device) -> bool {
-        precision != Precision::Int8 || (!device.is_cuda() && self == NetworkKind::Mlp && int8::is_available())
+        precision != Precision::Int8 || (!device.is_cuda() && self == NetworkKind::Mlp && int8::rounding().is_some())
     }
 
     /// The default precision for solving: the fastest.

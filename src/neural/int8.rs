@@ -31,22 +31,13 @@ const TILE: usize = 48;
 /// Inputs and outputs of a layer are padded with zeros to multiples of this. A kernel's panels divide it.
 const PAD: usize = 64;
 
-/// Whether this machine has the instructions of a kernel.
-pub(super) fn is_available() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    let is_available = avx512::Avx512::is_available() || avx2::Avx2::is_available();
-    #[cfg(not(target_arch = "x86_64"))]
-    let is_available = false;
-    is_available
-}
-
-/// Rounds a network for the fastest kernel of this machine; `None` if it has none.
-pub(super) fn evaluator(network: impl FnOnce() -> FloatMlp) -> Option<Box<dyn Evaluator>> {
+/// The function that rounds a network for the fastest kernel of this machine; `None` if it has none.
+pub(super) fn rounding() -> Option<fn(FloatMlp) -> Box<dyn Evaluator>> {
     #[cfg(target_arch = "x86_64")]
     if avx512::Avx512::is_available() {
-        return Some(Box::new(Int8Mlp::<avx512::Avx512>::new(network())));
+        return Some(|network| Box::new(Int8Mlp::<avx512::Avx512>::new(network)));
     } else if avx2::Avx2::is_available() {
-        return Some(Box::new(Int8Mlp::<avx2::Avx2>::new(network())));
+        return Some(|network| Box::new(Int8Mlp::<avx2::Avx2>::new(network)));
     }
     None
 }

@@ -102,18 +102,19 @@ impl Network for Mlp {
     }
 
     fn quantize(&self, weights: &Weights) -> Option<Box<dyn Evaluator>> {
+        let round = int8::rounding()?;
         let layer = |layer: &DenseLayer| {
             let FoldedLayer { weight, bias } = layer.fold(weights, Kind::Float);
             FloatLayer::new(&weight, Some(&bias))
         };
-        int8::evaluator(|| FloatMlp {
+        Some(round(FloatMlp {
             cells: self.cells.iter().map(|&cell| cell as usize).collect(),
             input: layer(&self.input),
             hidden: layer(&self.hidden),
             blocks: self.blocks.iter().map(|block| block.each_ref().map(layer)).collect(),
             heads: self.heads.with(weights).map(|(weight, bias)| FloatLayer::new(weight, bias.as_ref())),
             operations: self.operations,
-        })
+        }))
     }
 
     fn operations(&self) -> u64 {
