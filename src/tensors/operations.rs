@@ -7,26 +7,25 @@ use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 use tch::Tensor;
 
+/// Null on success; otherwise a text of libtorch, for [`checked`].
+type Message = *mut c_char;
+/// Where a call writes what it makes.
+type Made = *mut *mut c_void;
+
 unsafe extern "C" {
-    fn costar_fused_adamw(tensors: *const [*const c_void; 6], rates: *const Rates) -> *mut c_char;
+    fn costar_fused_adamw(tensors: *const [*const c_void; 6], rates: *const Rates) -> Message;
 
-    fn costar_linear_relu(tensors: *const [*const c_void; 3], made: *mut *mut c_void) -> *mut c_char;
+    fn costar_linear_relu(tensors: *const [*const c_void; 3], made: Made) -> Message;
 
-    fn costar_convolution(
-        images: *const c_void,
-        taps: *const c_void,
-        rows: i64,
-        columns: i64,
-        made: *mut *mut c_void,
-    ) -> *mut c_char;
+    fn costar_convolution(images: *const c_void, taps: *const c_void, rows: i64, columns: i64, made: Made) -> Message;
 
-    fn costar_pinned(like: *const c_void, count: i64, made: *mut *mut c_void) -> *mut c_char;
+    fn costar_pinned(like: *const c_void, count: i64, made: Made) -> Message;
 
-    fn costar_begin_download(tensor: *const c_void, made: *mut *mut c_void) -> *mut c_char;
+    fn costar_begin_download(tensor: *const c_void, made: Made) -> Message;
 
-    fn costar_is_downloaded(download: *const c_void, is_done: *mut bool) -> *mut c_char;
+    fn costar_is_downloaded(download: *const c_void, is_done: *mut bool) -> Message;
 
-    fn costar_end_download(download: *const c_void, made: *mut *mut c_void) -> *mut c_char;
+    fn costar_end_download(download: *const c_void, made: Made) -> Message;
 
     fn costar_drop_download(download: *mut c_void);
 }
@@ -39,7 +38,7 @@ fn pointer(tensor: &Tensor) -> *const c_void {
 ///
 /// # Safety
 /// See [`checked`].
-unsafe fn check(message: *mut c_char) {
+unsafe fn check(message: Message) {
     // SAFETY: the caller's promise.
     unsafe { checked(message) }.unwrap_or_else(|text| panic!("{text}"));
 }
@@ -48,7 +47,7 @@ unsafe fn check(message: *mut c_char) {
 ///
 /// # Safety
 /// The call writes an owned tensor to its argument, or returns a message for [`check`].
-unsafe fn made(call: impl FnOnce(*mut *mut c_void) -> *mut c_char) -> Tensor {
+unsafe fn made(call: impl FnOnce(Made) -> Message) -> Tensor {
     let mut tensor = null_mut();
     let message = call(&mut tensor);
     // SAFETY: the caller's promise.
