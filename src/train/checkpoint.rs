@@ -112,9 +112,7 @@ impl Position {
         }
         self
     }
-}
 
-impl Position {
     /// The share of the run that is done: of its samples, or of its time.
     fn progress(&self) -> f64 {
         match self.total_seconds {

@@ -114,7 +114,7 @@ impl Training {
     /// Learns from a batch, together with the other ranks. Returns whether one of them is stopped, the same on all
     /// ranks; `false` without a group.
     pub(super) fn step(&mut self, batch: &DeviceBatch, stop: &AtomicBool) -> Result<bool> {
-        let rate = self.learning_rate();
+        let rate = self.position.learning_rate();
         match &self.group {
             None => self.learner.learn(batch, rate).map(|()| false),
             Some(group) => self.learner.learn_together(batch, rate, stop.load(Ordering::Relaxed), &mut &**group),

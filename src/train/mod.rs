@@ -400,10 +400,6 @@ impl Training {
             Batches::Device(walks) => self.learner.next_batch(walks),
         }
     }
-
-    fn learning_rate(&self) -> f64 {
-        self.position.learning_rate()
-    }
 }
 
 /// Where batches come from.

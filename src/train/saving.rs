@@ -100,7 +100,7 @@ impl Training {
             squared_error: losses.squared_error,
             absolute_error: losses.absolute_error,
             cross_entropy: losses.cross_entropy,
-            learning_rate: self.learning_rate(),
+            learning_rate: self.position.learning_rate(),
             predictions,
         };
         watch(&Event::Metrics(&metrics));
