@@ -7,7 +7,7 @@ use super::one_hot::alignment_on;
 use super::parameters::{Layout, Parameters};
 use super::precision::Precision;
 use super::tensor_file::{read_parameters, write_parameters};
-use crate::error::{Context, Error, Result, ensure, ensure_setting};
+use crate::error::{Context, Error, Result, bail, ensure, ensure_setting};
 use crate::files::write_synced;
 use crate::memory;
 use crate::puzzle::cube_n::{CubeN, Metric};
@@ -115,16 +115,16 @@ impl ModelConfig {
     /// If it is missing, damaged, or of another format.
     pub fn read(folder: &Path) -> Result<ModelConfig> {
         let path = folder.join(CONFIG);
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let damaged = || format!("{} is not a model's configuration", path.display());
+        let file = path.display();
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
+        let damaged = || format!("{file} is not a model's configuration");
         let text = text.trim_start_matches('\u{feff}');
         let version: serde_json::Value = serde_json::from_str(text).with_context(damaged)?;
         let (format, crate_version) = (&version["format"], version["crate_version"].as_str().unwrap_or("unknown"));
         ensure!(
             *format == FORMAT,
-            "{} has format {format}, and this version of costar reads format {FORMAT}: use the version of costar that it \
-             came with ({crate_version}), or train it anew",
-            path.display()
+            "{file} has format {format}, and this version of costar reads format {FORMAT}: use the version of costar that it \
+             came with ({crate_version}), or train it anew"
         );
         serde_json::from_str(text).with_context(damaged)
     }
@@ -146,16 +146,15 @@ impl ModelConfig {
     /// # Errors
     /// Names the difference.
     pub fn check_init(&self, puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
-        let name = puzzle.name();
-        if self.puzzle == name && has_rules_of(puzzle, folder)? {
+        let (own, name) = (&self.puzzle, puzzle.name());
+        if *own == name && has_rules_of(puzzle, folder)? {
             return self.check_inputs(puzzle, folder);
         }
+        let folder = folder.display();
         ensure!(
             self.encoding == puzzle.encoding(),
-            "the model in {} is for {}, not for {name}, and the encodings of their states differ: leave it out, or name a \
-             model of a puzzle with the same encoding",
-            folder.display(),
-            self.puzzle
+            "the model in {folder} is for {own}, not for {name}, and the encodings of their states differ: leave it out, or \
+             name a model of a puzzle with the same encoding"
         );
         Ok(())
     }
@@ -165,46 +164,39 @@ impl ModelConfig {
     /// # Errors
     /// Names the difference.
     pub fn check_puzzle(&self, puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
-        let name = puzzle.name();
-        ensure!(
-            serves(&self.puzzle, &name),
-            "the model in {} is for {}, not for {name}",
-            folder.display(),
-            self.puzzle
-        );
+        let (own, name) = (&self.puzzle, puzzle.name());
+        ensure!(serves(own, &name), "the model in {} is for {own}, not for {name}", folder.display());
         check_rules(puzzle, folder)?;
         self.check_inputs(puzzle, folder)
     }
 
     /// Refuses a model for this puzzle that reads another encoding, or has another number of moves.
     fn check_inputs(&self, puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
-        let (name, encoding, moves) = (puzzle.name(), puzzle.encoding(), puzzle.move_count());
-        for (what, own, expected) in [
-            ("cells", self.encoding.cells, encoding.cells),
-            ("symbols", self.encoding.symbols, encoding.symbols),
-            ("fixed cells", self.encoding.fixed.len(), encoding.fixed.len()),
+        let (name, expected, own) = (puzzle.name(), puzzle.encoding(), &self.encoding);
+        for (what, own_count, count) in [
+            ("cells", own.cells, expected.cells),
+            ("symbols", own.symbols, expected.symbols),
+            ("fixed cells", own.fixed.len(), expected.fixed.len()),
         ] {
             ensure!(
-                self.encoding.version != encoding.version || own == expected,
-                "{} says {own} {what}, and {name} has {expected}: the file is damaged, or of another puzzle",
+                own.version != expected.version || own_count == count,
+                "{} says {own_count} {what}, and {name} has {count}: the file is damaged, or of another puzzle",
                 folder.join(CONFIG).display()
             );
         }
+        let folder = folder.display();
         ensure!(
-            self.encoding == encoding,
-            "the model in {} reads encoding version {} of {name}, and this version of costar writes version {}: \
+            *own == expected,
+            "the model in {folder} reads encoding version {} of {name}, and this version of costar writes version {}: \
              train it anew, or use the version of costar that it came with ({})",
-            folder.display(),
-            self.encoding.version,
-            encoding.version,
+            own.version,
+            expected.version,
             self.crate_version
         );
-        ensure!(
-            self.network.policy.is_none_or(|policy| policy == moves),
-            "the model in {} has a policy of {} moves, and {name} has {moves}",
-            folder.display(),
-            self.network.policy.unwrap_or(0)
-        );
+        let moves = puzzle.move_count();
+        if let Some(own) = self.network.policy.filter(|&own| own != moves) {
+            bail!("the model in {folder} has a policy of {own} moves, and {name} has {moves}");
+        }
         Ok(())
     }
 }
@@ -223,11 +215,11 @@ pub fn serves(trained_for: &str, puzzle: &str) -> bool {
 /// # Errors
 /// If the rules differ, or the file beside the model is no puzzle.
 pub fn check_rules(puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
+    let (is_same, name, folder) = (has_rules_of(puzzle, folder)?, puzzle.name(), folder.display());
     ensure!(
-        has_rules_of(puzzle, folder)?,
-        "the model in {} is for a puzzle {} with other rules, those of its {PUZZLE}: give yours another name, or take that file",
-        folder.display(),
-        puzzle.name()
+        is_same,
+        "the model in {folder} is for a puzzle {name} with other rules, those of its {PUZZLE}: give yours another name, or \
+         take that file"
     );
     Ok(())
 }

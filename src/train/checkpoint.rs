@@ -214,52 +214,42 @@ fn remove(folder: &Path) -> Result<()> {
 /// # Errors
 /// If a file is missing, damaged or foreign: names it.
 pub fn read(checkpoint: &Path) -> Result<Position> {
-    let path = checkpoint.join(POSITION);
-    let remedy = || {
-        let model = checkpoint.join(MODEL);
-        format!("put a copy of it back, or start another run with `init` {}, if that is whole", model.display())
-    };
-    let text = fs::read_to_string(&path).with_context(|| {
-        format!("{} is no checkpoint of costar ({}): {POSITION} cannot be read", checkpoint.display(), remedy())
-    })?;
+    let (path, model) = (checkpoint.join(POSITION), checkpoint.join(MODEL));
+    let (file, folder, model) = (path.display(), checkpoint.display(), model.display());
+    let remedy = format!("put a copy of it back, or start another run with `init` {model}, if that is whole");
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("{folder} is no checkpoint of costar ({remedy}): {POSITION} cannot be read"))?;
     let value: Value = serde_json::from_str(&text).unwrap_or_default();
+    let (format, writer) = (&value["format"], value["crate_version"].as_str().unwrap_or("of an unknown version"));
     ensure!(
-        value["format"].as_u64().is_none_or(|format| format == u64::from(FORMAT)),
-        "{} has format {}, from costar {}, and this is costar {}, which reads format {FORMAT}: resume with that version, \
-         or start another run with `init` {}",
-        path.display(),
-        value["format"],
-        value["crate_version"].as_str().unwrap_or("of an unknown version"),
-        env!("CARGO_PKG_VERSION"),
-        checkpoint.join(MODEL).display()
+        format.as_u64().is_none_or(|format| format == u64::from(FORMAT)),
+        "{file} has format {format}, from costar {writer}, and this is costar {}, which reads format {FORMAT}: resume with \
+         that version, or start another run with `init` {model}",
+        env!("CARGO_PKG_VERSION")
     );
     ensure!(
         !text.contains("\"tightened\": {"),
-        "{}: the run has `labels` tightened, which this version of costar does not have: start another run with `init` {}",
-        path.display(),
-        checkpoint.join(MODEL).display()
+        "{file}: the run has `labels` tightened, which this version of costar does not have: start another run with `init` \
+         {model}"
     );
     let Sealed { position, crc32, .. } = serde_json::from_str(&text)
-        .with_context(|| format!("{} is damaged ({}), or of another version of costar", path.display(), remedy()))?;
+        .with_context(|| format!("{file} is damaged ({remedy}), or of another version of costar"))?;
     let expected_batches = position.samples.checked_div(position.plan.batch_size as u64);
     ensure!(
         seal(&position)? == crc32
             && Some(position.batches) == expected_batches
             && folder_of(checkpoint.parent().unwrap_or(Path::new("")), position.samples) == checkpoint
             && REQUIRED.iter().all(|name| position.checksums.contains_key(*name)),
-        "{} is damaged: it is not as it was written: {}",
-        path.display(),
-        remedy()
+        "{file} is damaged: it is not as it was written: {remedy}"
     );
     let found = checksums(checkpoint)?;
     for (name, expected) in &position.checksums {
         match found.get(name) {
-            None => bail!("the checkpoint {} is not whole: {name} is missing: {}", checkpoint.display(), remedy()),
+            None => bail!("the checkpoint {folder} is not whole: {name} is missing: {remedy}"),
             Some(actual) => ensure!(
                 actual == expected,
-                "the checkpoint {} is damaged: {name} is not as it was written (checksum {actual:08x}, not {expected:08x}): {}",
-                checkpoint.display(),
-                remedy()
+                "the checkpoint {folder} is damaged: {name} is not as it was written (checksum {actual:08x}, not \
+                 {expected:08x}): {remedy}"
             ),
         }
     }
