@@ -148,11 +148,19 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
+/// Returns a [`SettingError`].
+macro_rules! bail_setting {
+    ($field:expr, $($reason:tt)+) => {
+        return Err($crate::error::SettingError::new($field, format!($($reason)+)).into())
+    };
+}
+pub(crate) use bail_setting;
+
 /// Returns a [`SettingError`] unless a condition holds.
 macro_rules! ensure_setting {
     ($holds:expr, $field:expr, $($reason:tt)+) => {
         if !$holds {
-            return Err($crate::error::SettingError::new($field, format!($($reason)+)).into());
+            $crate::error::bail_setting!($field, $($reason)+);
         }
     };
 }

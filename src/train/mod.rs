@@ -175,7 +175,7 @@ impl<P: Puzzle> Trainable for Entry<P> {
                 None => self.samples()?.default_depth,
             },
             solutions,
-            cached_perimeter: self.cached_perimeter(perimeter_bytes::<P>()),
+            cached_perimeter: self.cached_perimeter(Perimeter::<P::State>::memory_budget(memory::available())),
             device,
             init: options.init_network()?,
         })
@@ -406,11 +406,6 @@ impl Training {
 enum Batches {
     Host(Box<dyn Iterator<Item = Batch>>),
     Device(DeviceWalks),
-}
-
-/// Bytes that exact labels may take.
-fn perimeter_bytes<P: Puzzle>() -> u64 {
-    Perimeter::<P::State>::memory_budget(memory::available())
 }
 
 fn new_learner(puzzle: &dyn Learnable, plan: &TrainPlan, device: Device) -> Result<Learner> {

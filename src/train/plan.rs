@@ -6,7 +6,7 @@
 use super::options::{TrainOptions, default_net};
 use super::schedule::Schedule;
 use super::targets::{Labels, SolutionFacts};
-use crate::error::{SettingError, ensure_setting};
+use crate::error::{SettingError, bail_setting, ensure_setting};
 use crate::neural::device::Device;
 use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::neural::precision::Precision;
@@ -92,28 +92,19 @@ impl SamplerKind {
     /// The sampler that the options name; `auto` is the device where that is a GPU and can make the samples.
     fn resolve(options: &TrainOptions, facts: &TrainFacts, labels: &Labels) -> Result<SamplerKind, SettingError> {
         let name = &facts.puzzle;
-        let obstacle = if !facts.walks {
-            Some(format!("{name} has training samples of its own"))
-        } else if !facts.has_move_table {
-            Some(format!("the moves of {name} are no table that a device could use"))
-        } else if *labels != Labels::Walks {
-            Some("the device makes samples for `labels` walks alone".to_owned())
-        } else if options.sparse_states.is_some_and(|share| share > 0.0) {
-            Some("the device makes no sparse states".to_owned())
-        } else {
-            None
-        };
+        let obstacles = [
+            (!facts.walks, format!("{name} has training samples of its own")),
+            (!facts.has_move_table, format!("the moves of {name} are no table that a device could use")),
+            (*labels != Labels::Walks, "the device makes samples for `labels` walks alone".to_owned()),
+            (options.sparse_states.is_some_and(|share| share > 0.0), "the device makes no sparse states".to_owned()),
+        ];
+        let obstacle = obstacles.into_iter().find_map(|(is_there, obstacle)| is_there.then_some(obstacle));
         match (options.sampler.as_deref().unwrap_or("auto"), obstacle) {
             ("auto", None) if facts.device.is_cuda() => Ok(SamplerKind::Device),
             ("auto" | "host", _) => Ok(SamplerKind::Host),
             ("device", None) => Ok(SamplerKind::Device),
-            ("device", Some(obstacle)) => {
-                Err(SettingError::new("sampler", format!("device: {obstacle}: choose host, or leave it out")))
-            }
-            (other, _) => {
-                let reason = format!("unknown sampler '{other}': expected auto, host or device");
-                Err(SettingError::new("sampler", reason))
-            }
+            ("device", Some(obstacle)) => bail_setting!("sampler", "device: {obstacle}: choose host, or leave it out"),
+            (other, _) => bail_setting!("sampler", "unknown sampler '{other}': expected auto, host or device"),
         }
     }
 }
@@ -220,10 +211,7 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
         None | Some("auto") => Precision::auto(facts.device),
         Some("f32") => Precision::F32,
         Some("bf16") => Precision::Bf16,
-        Some(other) => {
-            let reason = format!("unknown precision '{other}': expected auto, f32 or bf16");
-            return Err(SettingError::new("precision", reason));
-        }
+        Some(other) => bail_setting!("precision", "unknown precision '{other}': expected auto, f32 or bf16"),
     };
     let ema = options.ema.unwrap_or(0.0);
     ensure_setting!((0.0..1.0).contains(&ema), "ema", "{ema}: expected a number from 0 to less than 1, such as 0.999");
@@ -294,17 +282,15 @@ impl TrainPlan {
         let held = 2 * 4 * (4 + u64::from(self.ema > 0.0)) * parameters;
         let backward = self.network.training_bytes(encoding, self.batch_size as u64)?;
         let needed = if device.is_cuda() { 2 * 4 * parameters } else { held.saturating_add(backward) };
-        let available = available.unwrap_or(u64::MAX);
-        ensure_setting!(
-            needed <= available,
-            "batch_size",
-            "training {} parameters in batches of {} takes about {} of memory, and {} are available: expected a smaller \
-             `width`, `blocks` or `batch_size`",
-            grouped(parameters),
-            grouped(self.batch_size as u64),
-            bytes(needed),
-            bytes(available)
-        );
+        if let Some(available) = available.filter(|&available| needed > available) {
+            let (parameters, batch_size) = (grouped(parameters), grouped(self.batch_size as u64));
+            let (needed, available) = (bytes(needed), bytes(available));
+            bail_setting!(
+                "batch_size",
+                "training {parameters} parameters in batches of {batch_size} takes about {needed} of memory, and {available} \
+                 are available: expected a smaller `width`, `blocks` or `batch_size`"
+            );
+        }
         Ok(())
     }
 }
@@ -351,13 +337,10 @@ fn check_same(
         value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
     };
     let differs = |(field, value): &(String, Value)| is_fixed(field) && is_given(value) && fixed[field] != *value;
-    match options.into_iter().find(differs) {
-        None => Ok(()),
-        Some((field, value)) => {
-            let reason = format!("{}: {owner} {}; {remedy}", show(&value), show(&fixed[&field]));
-            Err(SettingError::new(field, reason))
-        }
+    if let Some((field, value)) = options.into_iter().find(differs) {
+        bail_setting!(&field, "{}: {owner} {}; {remedy}", show(&value), show(&fixed[&field]));
     }
+    Ok(())
 }
 
 /// Settings as a JSON object.

@@ -5,9 +5,9 @@ use super::{Event, Training, checkpoint};
 use crate::error::{Context, Error, Result};
 use crate::files::{create_folder_whole, write_synced};
 use crate::neural::model::{ModelConfig, PUZZLE};
+use crate::neural::network::NetworkConfig;
 use crate::quantity::{grouped, roughly};
-use crate::report::run_folder::newest_checkpoint;
-use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS};
+use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS, newest_checkpoint};
 use crate::report::{Metrics, Prediction, append_line};
 use std::fs;
 use std::path::Path;
@@ -170,19 +170,14 @@ pub fn show_predictions(predictions: &[Prediction]) -> String {
 }
 
 fn model_card(config: &ModelConfig, predictions: &[Prediction]) -> String {
-    let network = &config.network;
+    let ModelConfig { crate_version, puzzle, network, .. } = config;
+    let NetworkConfig { kind, width, blocks, policy, .. } = network;
+    let head = if policy.is_some() { " and a policy head" } else { "" };
+    let (samples, time) = (grouped(config.samples), roughly(config.training["seconds"].as_f64().unwrap_or(0.0)));
     format!(
-        "# {} for {}\n\nA network `{}` of width {} with {} blocks{}, trained by costar {} on {} samples in {}.\n\n\
+        "# {kind} for {puzzle}\n\nA network `{kind}` of width {width} with {blocks} blocks{head}, trained by costar \
+         {crate_version} on {samples} samples in {time}.\n\n\
          Settings: `config.json`, under `training`.\n\n```text\n{}\n```\n",
-        network.kind,
-        config.puzzle,
-        network.kind,
-        network.width,
-        network.blocks,
-        if network.policy.is_some() { " and a policy head" } else { "" },
-        config.crate_version,
-        grouped(config.samples),
-        roughly(config.training["seconds"].as_f64().unwrap_or(0.0)),
-        show_predictions(predictions),
+        show_predictions(predictions)
     )
 }

@@ -1,9 +1,9 @@
 //! Training targets: how samples get their labels. One target per file, and a variant of [`Labels`] each.
 
 use super::options::TrainOptions;
-use super::perimeter_bytes;
 use super::plan::{TrainFacts, TrainPlan};
 use crate::error::{Result, SettingError, ensure_setting};
+use crate::memory;
 use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, Reverse};
@@ -137,7 +137,7 @@ fn perimeter_of<P: Puzzle>(
     depth: u32,
     stop: &AtomicBool,
 ) -> Result<Perimeter<P::State>, SettingError> {
-    let bytes = perimeter_bytes::<P>();
+    let bytes = Perimeter::<P::State>::memory_budget(memory::available());
     let perimeter = match reverse.perimeter_store(puzzle) {
         None => reverse.perimeter(puzzle, depth, states_in(bytes), stop),
         Some(store) => {
