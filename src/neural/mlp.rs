@@ -21,9 +21,8 @@ struct DenseLayer {
 
 impl DenseLayer {
     fn new(layout: &mut Layout, name: &str, inputs: i64, outputs: i64) -> Self {
-        let init = Init::He { fan_in: inputs };
         DenseLayer {
-            weight: layout.add(format!("{name}.weight"), &[outputs, inputs], Group::Matrix, init),
+            weight: layout.add(format!("{name}.weight"), &[outputs, inputs], Group::Matrix, Init::He(inputs)),
             norm: Norm::new(layout, &format!("{name}.norm"), outputs),
         }
     }

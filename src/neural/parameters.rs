@@ -28,11 +28,8 @@ const GROUPS: [Group; 3] = [Group::Matrix, Group::Vector, Group::Statistic];
 /// Initialization of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Init {
-    /// Normal with variance 2 / fan-in (He et al. 2015).
-    He {
-        /// Inputs of one output.
-        fan_in: i64,
-    },
+    /// Normal with variance 2 / fan-in, the inputs of one output (He et al. 2015).
+    He(i64),
     /// One number everywhere.
     Constant(f32),
 }
@@ -55,7 +52,7 @@ impl Entry {
         let count = self.len() as usize;
         match self.init {
             Init::Constant(value) => vec![value; count],
-            Init::He { fan_in } => {
+            Init::He(fan_in) => {
                 let deviation = (2.0 / fan_in as f64).sqrt();
                 generator.sample_iter(StandardNormal).take(count).map(|x: f64| (deviation * x) as f32).collect()
             }

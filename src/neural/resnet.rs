@@ -39,8 +39,7 @@ impl ResNet {
         let near_cells = |cells: usize| (0..cells as i64).map(|at| near(at, cells).1).sum::<i64>();
         let met = near_cells(grid.rows) * near_cells(grid.columns);
         let convolution = |layout: &mut Layout, name: String, inputs: i64, size: i64| {
-            let init = Init::He { fan_in: inputs * size * size };
-            layout.add(name, &[width, inputs, size, size], Group::Matrix, init)
+            layout.add(name, &[width, inputs, size, size], Group::Matrix, Init::He(inputs * size * size))
         };
         ResNet {
             one_hot,
