@@ -146,12 +146,11 @@ char* costar_group_sum(void* group, float* numbers, int64_t count, void** work) 
   });
 }
 
-// Copies the root's bytes to all ranks, in place.
-char* costar_group_broadcast(void* group, uint8_t* bytes, int64_t count, int root, void** work) {
+// Copies the bytes of rank 0 to all ranks, in place.
+char* costar_group_broadcast(void* group, uint8_t* bytes, int64_t count, void** work) {
   return started(work, [&] {
     std::vector<at::Tensor> tensors{at::from_blob(bytes, {count}, at::kByte)};
     c10d::BroadcastOptions options;
-    options.rootRank = root;
     options.timeout = group_of(group).timeout;
     return group_of(group).gloo->broadcast(tensors, options);
   });

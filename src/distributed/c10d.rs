@@ -38,7 +38,7 @@ unsafe extern "C" {
     ) -> Message;
     fn costar_group_close(group: Object);
     fn costar_group_sum(group: Object, numbers: *mut f32, count: i64, work: &mut Object) -> Message;
-    fn costar_group_broadcast(group: Object, bytes: *mut u8, count: i64, root: c_int, work: &mut Object) -> Message;
+    fn costar_group_broadcast(group: Object, bytes: *mut u8, count: i64, work: &mut Object) -> Message;
     fn costar_group_all_to_all(
         group: Object,
         from: *mut u8,
@@ -216,11 +216,11 @@ impl Gloo {
         })
     }
 
-    /// Copies the bytes of rank `root` to all ranks, which all pass as many bytes.
-    pub(super) fn broadcast(&self, bytes: Vec<u8>, root: usize) -> Result<Vec<u8>, String> {
+    /// Copies the bytes of rank 0 to all ranks, which all pass as many bytes.
+    pub(super) fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         // SAFETY: as above.
         self.run(bytes, |group, bytes, work| unsafe {
-            costar_group_broadcast(group, bytes.as_mut_ptr(), bytes.len() as i64, root as c_int, work)
+            costar_group_broadcast(group, bytes.as_mut_ptr(), bytes.len() as i64, work)
         })
     }
 

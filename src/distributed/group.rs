@@ -226,9 +226,9 @@ impl Group {
     /// # Errors
     /// If a rank has failed or died.
     pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
-        let length = length_of(&self.by_gloo(|gloo| gloo.broadcast(length_bytes(&bytes), 0))?);
+        let length = length_of(&self.by_gloo(|gloo| gloo.broadcast(length_bytes(&bytes)))?);
         let bytes = if self.is_first() { bytes } else { vec![0; length] };
-        if length == 0 { Ok(bytes) } else { self.by_gloo(|gloo| gloo.broadcast(bytes, 0)) }
+        if length == 0 { Ok(bytes) } else { self.by_gloo(|gloo| gloo.broadcast(bytes)) }
     }
 
     /// Sends `to[r]` to each rank r, and returns the messages of all ranks to this one.

@@ -3,7 +3,7 @@
 use super::c10d::Store;
 use super::launcher::{Rendezvous, restarts};
 use super::liveness::POLL_INTERVAL;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bail, ensure};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -195,15 +195,15 @@ pub(super) fn open(rendezvous: &Rendezvous, serve: bool, timeout: Duration) -> R
             if let Ok(store) = open_store(rendezvous, false, Duration::from_secs(1)) {
                 let _ = store.add(REFUSED, 1);
             }
-            Err(Error::Data(format!("rank 0 cannot listen on {host}:{port} ({why}): MASTER_PORT names another port")))
+            bail!("rank 0 cannot listen on {host}:{port} ({why}): MASTER_PORT names another port")
         }
         // Rank 0 found its port taken, or has failed; it prints why.
         Err(_) if someone_listens(host, *port) => Err(Error::OtherRank),
-        Err(_) => Err(Error::Data(format!(
+        Err(_) => bail!(
             "nobody answers at {host}:{port} within {} s, where rank 0 should be ({JOIN_TIMEOUT_VARIABLE} is how many \
              seconds to wait)",
             timeout.as_secs()
-        ))),
+        ),
     }
 }
 
@@ -232,10 +232,8 @@ pub(super) fn not_joined(missing: &str, Rendezvous { host, port, .. }: &Rendezvo
 
 /// Fails if this rank is stopped while it waits for the others.
 pub(super) fn check_not_stopped(stop: &AtomicBool) -> Result<()> {
-    match stop.load(Ordering::Relaxed) {
-        true => Err(Error::Data("stopped while waiting for the other ranks".into())),
-        false => Ok(()),
-    }
+    ensure!(!stop.load(Ordering::Relaxed), "stopped while waiting for the other ranks");
+    Ok(())
 }
 
 pub(super) fn join_timeout() -> Duration {
