@@ -71,7 +71,7 @@ impl NetworkConfig {
     /// See [`NetworkConfig::parameter_count`].
     pub(super) fn build(&self, encoding: &Encoding, device: tch::Device, kind: Kind, alignment: i64) -> Built {
         let grid = self.checked_grid(encoding)?;
-        let one_hot = OneHot::new(encoding, grid, device, kind, alignment);
+        let one_hot = OneHot::new(encoding, grid, (kind, device), alignment);
         let mut layout = Layout::default();
         let network: Box<dyn Network> = match (self.kind, grid) {
             (NetworkKind::Mlp, _) | (_, None) => Box::new(Mlp::new(self, encoding, one_hot, &mut layout)),

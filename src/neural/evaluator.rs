@@ -19,11 +19,7 @@ pub(super) trait Evaluator: Send {
         let cells: Vec<u8> = host_numbers(rows);
         let cells = ArrayView2::from_shape(shape, &cells).expect("as many cells as the rows have");
         let Estimates { values, policy } = self.begin(cells, with_policy).end();
-        let policy = policy.map(|policy| {
-            let (states, moves) = policy.dim();
-            let policy = Tensor::from_slice(&policy.into_iter().collect::<Vec<f32>>());
-            policy.view([states as i64, moves as i64]).log_()
-        });
+        let policy = policy.map(|policy| Tensor::try_from(policy).expect("rows are contiguous").log_());
         (Tensor::from_slice(&values), policy)
     }
 

@@ -137,10 +137,8 @@ impl Learner {
             });
             self.optimizer.steps = steps;
             // The evaluator holds a copy of the parameters.
-            match self.target.as_ref().map(|target| target.parameters.copy()) {
-                Some(parameters) => self.set_target(parameters),
-                None => Ok(()),
-            }
+            let target = self.target.as_ref().map(|target| target.parameters.copy());
+            target.map_or(Ok(()), |parameters| self.set_target(parameters))
         })?
     }
 }

@@ -23,13 +23,8 @@ pub(super) struct OneHot {
 
 impl OneHot {
     /// Planes of a grid for a convolutional network; without one, flat rows of the [`moving_cells`].
-    pub(super) fn new(
-        encoding: &Encoding,
-        grid: Option<Grid>,
-        device: tch::Device,
-        kind: Kind,
-        alignment: i64,
-    ) -> Self {
+    pub(super) fn new(encoding: &Encoding, grid: Option<Grid>, on: (Kind, tch::Device), alignment: i64) -> Self {
+        let (kind, device) = on;
         let symbols = Tensor::arange(encoding.symbols as i64, (Kind::Uint8, device));
         let symbols = if grid.is_some() { symbols } else { symbols.view([-1, 1]) };
         let cells = Some(moving_cells(encoding)).filter(|cells| grid.is_none() && cells.len() < encoding.cells);
@@ -92,7 +87,7 @@ mod tests {
         let rows = Tensor::from_slice(&[0u8, 1, 2, 2, 0, 1]).view([2, 3]);
         let exact = (Kind::Double, tch::Device::Cpu);
         for (grid, inputs, width) in [(None, 9, 16), (Some(grid), 3, 8)] {
-            let one_hot = |alignment| OneHot::new(&encoding, grid, tch::Device::Cpu, Kind::Double, alignment);
+            let one_hot = |alignment| OneHot::new(&encoding, grid, (Kind::Double, tch::Device::Cpu), alignment);
             let (plain, aligned) = (one_hot(1), one_hot(8));
             let weights = Tensor::randn([5, inputs], exact);
             let (narrow, wide) = (plain.encode(&rows), aligned.encode(&rows));

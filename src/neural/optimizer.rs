@@ -63,12 +63,9 @@ impl AdamW {
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         let bytes = self.steps.to_le_bytes().to_vec();
         let mut tensors = vec![StoredTensor { name: STEPS.into(), kind: Dtype::U64, shape: vec![1], bytes }];
-        tensors.extend(
-            NAMES
-                .iter()
-                .zip(self.moments.iter().flatten())
-                .map(|(name, moment)| StoredTensor::of_f32(name, vec![moment.numel()], &host_values(moment))),
-        );
+        for (name, moment) in NAMES.iter().zip(self.moments.iter().flatten()) {
+            tensors.push(StoredTensor::of_f32(name, vec![moment.numel()], &host_values(moment)));
+        }
         tensor_file::write(path, &tensors).map(drop)
     }
 
