@@ -160,10 +160,8 @@ const FORMAT: u32 = 1;
 /// Contents of `progress.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
-    #[serde(default)]
     format: Option<u32>,
     /// The version of the crate that wrote it.
-    #[serde(default)]
     crate_version: Option<String>,
     position: Position,
     /// CRC-32 of the position as compact JSON.
@@ -273,18 +271,14 @@ pub(super) fn is_half_written(folder: &Path) -> bool {
 /// CRC-32 of every file below a folder but `progress.json`, by its path in there.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, u32>> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for path in entries(&next)? {
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
-            if name != POSITION {
-                let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-                found.insert(name, crc32fast::hash(&bytes));
-            }
+    let mut paths = entries(folder)?;
+    while let Some(path) = paths.pop() {
+        let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+        if path.is_dir() {
+            paths.extend(entries(&path)?);
+        } else if name != POSITION {
+            let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            found.insert(name, crc32fast::hash(&bytes));
         }
     }
     Ok(found)

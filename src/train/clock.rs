@@ -4,29 +4,27 @@ use super::checkpoint::Position;
 use crate::quantity::Interval;
 use std::time::Instant;
 
+/// A moment of a run, and the samples seen by then.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) time: Instant,
+    pub(super) samples: u64,
+}
+
 /// Time of a run since it was opened, and when it last reported and saved.
 pub(super) struct Clock {
     started: Instant,
     /// Seconds of training before that.
     before: f64,
-    pub(super) reported: Instant,
-    reported_samples: u64,
-    saved: Instant,
-    pub(super) saved_samples: u64,
+    pub(super) reported: Moment,
+    pub(super) saved: Moment,
 }
 
 impl Clock {
     /// The clock of a run that was opened at some time: what comes before the first step counts as well.
     pub(super) fn start(position: &Position, opened: Instant) -> Self {
-        let (now, samples) = (Instant::now(), position.samples);
-        Clock {
-            started: opened,
-            before: position.seconds,
-            reported: now,
-            reported_samples: samples,
-            saved: now,
-            saved_samples: samples,
-        }
+        let now = Moment { time: Instant::now(), samples: position.samples };
+        Clock { started: opened, before: position.seconds, reported: now, saved: now }
     }
 
     /// Seconds of training, over all resumed parts.
@@ -36,19 +34,19 @@ impl Clock {
 
     /// Samples a second since the last call.
     pub(super) fn rate(&mut self, samples: u64) -> f64 {
-        let rate = (samples - self.reported_samples) as f64 / self.reported.elapsed().as_secs_f64().max(1e-9);
-        (self.reported, self.reported_samples) = (Instant::now(), samples);
-        rate
+        let seconds = self.reported.time.elapsed().as_secs_f64().max(1e-9);
+        let before = std::mem::replace(&mut self.reported, Moment { time: Instant::now(), samples });
+        (samples - before.samples) as f64 / seconds
     }
 
     pub(super) fn checkpoint_due(&self, every: Interval, samples: u64) -> bool {
         match every {
-            Interval::Time(time) => self.saved.elapsed() >= time,
-            Interval::Samples(count) => samples - self.saved_samples >= count,
+            Interval::Time(time) => self.saved.time.elapsed() >= time,
+            Interval::Samples(count) => samples - self.saved.samples >= count,
         }
     }
 
     pub(super) fn saved(&mut self, samples: u64) {
-        (self.saved, self.saved_samples) = (Instant::now(), samples);
+        self.saved = Moment { time: Instant::now(), samples };
     }
 }

@@ -355,7 +355,7 @@ impl Training {
                 self.save_or_report(&mut clock, watch)?;
             }
         }
-        if rank == 0 && (clock.saved_samples != self.samples() || self.position.batches == 0) {
+        if rank == 0 && (clock.saved.samples != self.samples() || self.position.batches == 0) {
             self.save(&mut clock, watch)?;
         }
         if let Some(group) = &self.group {

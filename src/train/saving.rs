@@ -36,7 +36,7 @@ impl Training {
                 }
                 saved => saved?,
             }
-        } else if clock.reported.elapsed() >= REPORT_EVERY && !self.is_finished() {
+        } else if clock.reported.time.elapsed() >= REPORT_EVERY && !self.is_finished() {
             self.report(clock, watch, None)?;
         }
         Ok(())

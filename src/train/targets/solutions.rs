@@ -1,7 +1,7 @@
 //! Labels come from known solutions, such as those of a search with an earlier model.
 
 use super::Target;
-use crate::error::{Error, Result, SettingError, ensure_setting};
+use crate::error::{Error, Result, SettingError, bail_setting, ensure_setting};
 use crate::puzzle::{Cost, Puzzle};
 use crate::report::{Record, parse_lines};
 use crate::sampler::{Samples, SolutionStates, steps};
@@ -63,20 +63,19 @@ impl Solutions {
     pub(super) fn samples<P: Puzzle>(&self, puzzle: &Arc<P>, max_cost: Cost) -> Result<Arc<dyn Samples>> {
         let file = &self.solutions;
         let (crc32, records) = read(file)?;
-        let refuse = |reason: String| SettingError::new("solutions", format!("{file}: {reason}"));
         if crc32 != self.solutions_crc32 {
-            return Err(refuse("has changed since the run began: restore it, or start a new run".into()).into());
+            bail_setting!("solutions", "{file}: has changed since the run began: restore it, or start a new run");
         }
         let mut states = Vec::new();
         for record in records {
             let Record { puzzle: name, instance, moves, move_costs, .. } = record;
-            let refuse = |reason: &str| refuse(format!("the instance {instance} of {name}: {reason}"));
+            let place = format!("{file}: the instance {instance} of {name}");
+            let refuse = |reason: &str| SettingError::new("solutions", format!("{place}: {reason}"));
             if move_costs.is_some() {
                 return Err(refuse("its moves have costs of their own, which a training does not know").into());
             }
-            if name != puzzle.name() {
-                return Err(refuse(&format!("expected instances of {}", puzzle.name())).into());
-            }
+            let expected = puzzle.name();
+            ensure_setting!(name == expected, "solutions", "{place}: expected instances of {expected}");
             let start = puzzle.parse(&instance).map_err(|error| refuse(&error.0))?;
             let moves = moves.unwrap_or_default().join(" ");
             let moves = puzzle.parse_solution(&instance, &moves).map_err(|error| refuse(&error.0))?;
