@@ -1,5 +1,6 @@
 //! Safe wrapper of the C interface in `c10d.cpp`.
 
+use super::launcher::LauncherEnv;
 use super::liveness::Liveness;
 use crate::error;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -42,9 +43,9 @@ unsafe extern "C" {
     fn costar_group_all_to_all(
         group: Object,
         from: *mut u8,
-        counts_from: *const i64,
+        received: *const i64,
         to: *const u8,
-        counts_to: *const i64,
+        sent: *const i64,
         work: &mut Object,
     ) -> Message;
     fn costar_work_wait(work: Object, timeout_ms: i64, ended: &mut bool) -> Message;
@@ -154,19 +155,14 @@ unsafe impl Send for GlooHandle {}
 
 impl Gloo {
     /// Joins all ranks. They connect over the network interface that GLOO_SOCKET_IFNAME names; without it, over the loopback
-    /// address if rank 0's `host` is local.
-    pub(super) fn open(
-        store: &Store,
-        rank: usize,
-        size: usize,
-        host: &str,
-        liveness: Arc<Liveness>,
-    ) -> Result<Self, String> {
+    /// address if rank 0's host is local.
+    pub(super) fn open(store: &Store, env: &LauncherEnv, liveness: Arc<Liveness>) -> Result<Self, String> {
+        let host = &env.rendezvous.host;
         let is_local = host == "localhost" || host == "::1" || host.starts_with("127.");
         let hostname = if is_local { c"127.0.0.1".as_ptr() } else { ptr::null() };
         let interface = std::env::var("GLOO_SOCKET_IFNAME").ok().map(|name| c_text(&name));
         let interface = interface.as_ref().map_or(ptr::null(), |name| name.as_ptr());
-        let (rank, size, mut group) = (rank as c_int, size as c_int, ptr::null_mut());
+        let (rank, size, mut group) = (env.rank as c_int, env.size as c_int, ptr::null_mut());
         // SAFETY: the store is open and the group shares its ownership; the texts outlive the call.
         checked(unsafe {
             costar_group_open(
@@ -227,8 +223,8 @@ impl Gloo {
     /// Sends `to[r]` to each rank r, and returns the messages of all ranks to this one, of the given lengths.
     pub(super) fn all_to_all(&self, to: &[Vec<u8>], lengths: &[usize]) -> Result<Vec<Vec<u8>>, String> {
         assert_eq!(to.len(), lengths.len(), "one message and one length a rank");
-        let counts_to: Vec<i64> = to.iter().map(|message| message.len() as i64).collect();
-        let counts_from: Vec<i64> = lengths.iter().map(|&length| length as i64).collect();
+        let sent: Vec<i64> = to.iter().map(|message| message.len() as i64).collect();
+        let received: Vec<i64> = lengths.iter().map(|&length| length as i64).collect();
         // The extra byte keeps the pointer valid where there is nothing to send or receive.
         let mut all = Vec::with_capacity(to.iter().map(Vec::len).sum::<usize>() + 1);
         to.iter().for_each(|message| all.extend_from_slice(message));
@@ -236,14 +232,7 @@ impl Gloo {
         let from = vec![0; lengths.iter().sum::<usize>() + 1];
         // SAFETY: both hold the bytes that the counts add up to, and `run` keeps them in place until the work has ended.
         let (_, from) = self.run((all, from), |group, (to, from), work| unsafe {
-            costar_group_all_to_all(
-                group,
-                from.as_mut_ptr(),
-                counts_from.as_ptr(),
-                to.as_ptr(),
-                counts_to.as_ptr(),
-                work,
-            )
+            costar_group_all_to_all(group, from.as_mut_ptr(), received.as_ptr(), to.as_ptr(), sent.as_ptr(), work)
         })?;
         let mut from = &from[..];
         Ok(lengths.iter().map(|&length| from.split_off(..length).unwrap_or_default().to_vec()).collect())

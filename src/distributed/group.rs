@@ -184,10 +184,8 @@ impl Group {
     /// # Safety
     /// There are `count` numbers at `address` on the CUDA device, until its work is done.
     pub unsafe fn sum_on_device(&self, device: usize, address: *mut f32, count: usize) -> Result<bool> {
-        let Some(communicator) = self.communicator(device)? else { return Ok(false) };
         // SAFETY: this function's caller guarantees the same.
-        unsafe { communicator.sum(address, count) }.map_err(|why| self.explain(&why))?;
-        Ok(true)
+        self.by_nccl(device, |communicator| unsafe { communicator.sum(address, count) })
     }
 
     /// Sends bytes on a CUDA device to each rank, and receives bytes from each, after all earlier work of the device. `false`,
@@ -204,21 +202,23 @@ impl Group {
         to: &[(*mut u8, usize)],
         from: &[(*mut u8, usize)],
     ) -> Result<bool> {
-        let Some(communicator) = self.communicator(device)? else { return Ok(false) };
         // SAFETY: this function's caller guarantees the same.
-        unsafe { communicator.all_to_all(to, from) }.map_err(|why| self.explain(&why))?;
-        Ok(true)
+        self.by_nccl(device, |communicator| unsafe { communicator.all_to_all(to, from) })
     }
 
-    /// NCCL, joined together with all other ranks; `None` if a rank lacks it.
-    fn communicator(&self, device: usize) -> Result<Option<&Communicator>> {
-        if let Some(communicator) = self.nccl.get() {
-            return Ok(communicator.as_deref());
-        }
-        let opened = nccl::join(self, device, nccl::Library::find)?;
-        self.check_liveness()?;
-        *self.liveness.communicator.lock().unwrap_or_else(PoisonError::into_inner) = opened.clone();
-        Ok(self.nccl.get_or_init(|| opened).as_deref())
+    /// Submits work to NCCL, which all ranks join together; `false`, with nothing done, if a rank lacks it.
+    fn by_nccl(&self, device: usize, submit: impl FnOnce(&Communicator) -> Result<(), String>) -> Result<bool> {
+        let communicator = match self.nccl.get() {
+            Some(communicator) => communicator,
+            None => {
+                let opened = nccl::join(self, device, nccl::Library::find)?;
+                self.check_liveness()?;
+                *self.liveness.communicator.lock().unwrap_or_else(PoisonError::into_inner) = opened.clone();
+                self.nccl.get_or_init(|| opened)
+            }
+        };
+        let Some(communicator) = communicator else { return Ok(false) };
+        submit(communicator).map(|()| true).map_err(|why| self.explain(&why))
     }
 
     /// Copies rank 0's bytes to all ranks; the `bytes` of other ranks are ignored.
@@ -360,9 +360,7 @@ impl Group {
     /// Opens the collectives, together with all other ranks.
     fn open_gloo(&self) -> Result<Gloo> {
         self.barrier("gloo")?;
-        let LauncherEnv { rank, size, rendezvous, .. } = &self.env;
-        let gloo = Gloo::open(&self.round.store, *rank, *size, &rendezvous.host, Arc::clone(&self.liveness));
-        gloo.map_err(|why| match self.check() {
+        Gloo::open(&self.round.store, &self.env, Arc::clone(&self.liveness)).map_err(|why| match self.check() {
             Err(error) => error,
             Ok(()) => Error::Data(format!(
                 "the ranks cannot connect to each other ({why}): GLOO_SOCKET_IFNAME names the network interface to use"

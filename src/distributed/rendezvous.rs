@@ -162,16 +162,12 @@ impl Round {
 /// such rank prints its error. The host of the store waits until as many processes have left as `joined`, itself included, or
 /// for a few seconds where their number is unknown.
 pub(super) fn leave(store: &Store, is_host: bool, joined: Option<i64>, own_error: bool, code: u8) -> ErrorExit {
-    let mut exit = ErrorExit { prints: false, code };
-    if own_error {
-        exit.prints = store.add("errors", 1).map_or(true, |errors| errors == 1);
-        if exit.prints {
-            let _ = store.set("failed", &[code]);
-        }
+    let prints = own_error && store.add("errors", 1).map_or(true, |errors| errors == 1);
+    if prints {
+        let _ = store.set("failed", &[code]);
     }
-    if store.has("failed") == Ok(true) {
-        exit.code = store.get("failed").ok().and_then(|code| code.first().copied()).unwrap_or(code);
-    }
+    let failed = if store.has("failed") == Ok(true) { store.get("failed").ok() } else { None };
+    let code = failed.and_then(|code| code.first().copied()).unwrap_or(code);
     let begin = Instant::now();
     let mut left = store.add("left", 1);
     let is_complete = |left: i64| joined.is_some_and(|joined| left >= joined);
@@ -179,7 +175,7 @@ pub(super) fn leave(store: &Store, is_host: bool, joined: Option<i64>, own_error
         thread::sleep(POLL_INTERVAL);
         left = store.add("left", 0);
     }
-    exit
+    ErrorExit { prints, code }
 }
 
 /// Opens the store: hosts it, or connects to it.
