@@ -13,7 +13,7 @@ use crate::puzzle::{Encoding, Grid};
 use tch::Kind;
 
 /// A network, and the layout of its parameters.
-type Built = Result<(Box<dyn Network>, Layout), SettingError>;
+pub(super) type Built<E = SettingError> = Result<(Box<dyn Network>, Layout), E>;
 
 impl NetworkKind {
     /// Whether a network of this kind can be solved with in a precision, on a device.
@@ -152,7 +152,7 @@ mod tests {
                 let (network, layout) = network.expect("a network");
                 let parameters = Parameters::fresh(layout, &mut generator(1, 0), tch::Device::Cpu);
                 randomize(&parameters, 0.5);
-                evaluator(&*network, &parameters, tch::Device::Cpu, precision).begin(rows.view(), true).end().values
+                evaluator(&*network, &parameters, precision).begin(rows.view(), true).end().values
             };
             let exact = values(Kind::Float, Precision::F32);
             let scale = exact.iter().fold(0.0f32, |most, value| most.max((value - exact[0]).abs()));

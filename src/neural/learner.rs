@@ -53,13 +53,13 @@ pub trait Sums {
     ///
     /// # Safety
     /// The numbers must stay allocated until the device's work is done.
-    unsafe fn on_device(&mut self, device: usize, address: *mut f32, count: usize) -> Result<bool>;
+    unsafe fn on_device(&self, device: usize, address: *mut f32, count: usize) -> Result<bool>;
 
     /// The sums of numbers in the host's memory.
     ///
     /// # Errors
     /// If a process has failed.
-    fn on_host(&mut self, numbers: Vec<f32>) -> Result<Vec<f32>>;
+    fn on_host(&self, numbers: Vec<f32>) -> Result<Vec<f32>>;
 }
 
 /// A network in training.
@@ -163,7 +163,7 @@ impl Learner {
     pub(super) fn set_target(&mut self, parameters: Parameters) -> Result<()> {
         let device = self.device;
         let precision = self.config.kind.fastest_precision(device);
-        let evaluator = device.run(|| evaluator(&*self.network, &parameters, device.0, precision))?;
+        let evaluator = device.run(|| evaluator(&*self.network, &parameters, precision))?;
         let max_rows = match &self.target {
             Some(target) => target.evaluator.max_rows, // it may have found that fewer fit
             None if device.is_cuda() => chunk_size(&*evaluator, device),
@@ -231,13 +231,7 @@ impl Learner {
     ///
     /// # Errors
     /// See [`Learner::learn`]; and those of `sums`.
-    pub fn learn_together(
-        &mut self,
-        batch: &DeviceBatch,
-        learning_rate: f64,
-        stop: bool,
-        sums: &mut dyn Sums,
-    ) -> Result<bool> {
+    pub fn learn_together(&mut self, batch: &DeviceBatch, rate: f64, stop: bool, sums: &dyn Sums) -> Result<bool> {
         let device = self.device;
         let (own, lengths) = in_step(device, || {
             let (gradients, losses) = self.gradients(batch);
@@ -251,13 +245,13 @@ impl Learner {
             let mut parts = means.split_with_sizes(lengths, 0);
             let [losses, statistics] = [(); 2].map(|()| parts.pop().expect("there are four parts"));
             self.parameters.statistics().shallow_clone().copy_(&statistics);
-            self.descend(&parts, &losses, learning_rate);
+            self.descend(&parts, &losses, rate);
         })?;
         Ok(is_stopped)
     }
 
     /// The sums of numbers on the device over all processes, and whether any process gave `stop`.
-    fn sum(&self, mut numbers: Tensor, stop: bool, sums: &mut dyn Sums) -> Result<(Tensor, bool)> {
+    fn sum(&self, mut numbers: Tensor, stop: bool, sums: &dyn Sums) -> Result<(Tensor, bool)> {
         let flag = if stop { 1.0 } else { 0.0 };
         if let tch::Device::Cuda(device) = self.device.0 {
             let (address, count) = (numbers.data_ptr().cast(), numbers.numel());

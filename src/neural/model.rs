@@ -1,10 +1,11 @@
 //! A model is a folder: `config.json`, `model.safetensors`, `README.md`.
 
+use super::construct::Built;
 use super::device::Device;
 use super::evaluator::Evaluator;
-use super::network::{Network, NetworkConfig, evaluator};
+use super::network::{NetworkConfig, evaluator};
 use super::one_hot::alignment_on;
-use super::parameters::{Layout, Parameters};
+use super::parameters::Parameters;
 use super::precision::Precision;
 use super::tensor_file::{read_parameters, write_parameters};
 use crate::error::{Context, Error, Result, bail, ensure, ensure_setting};
@@ -130,12 +131,7 @@ impl ModelConfig {
     }
 
     /// The network, and the layout of its parameters.
-    pub(super) fn build(
-        &self,
-        folder: &Path,
-        device: Device,
-        precision: Precision,
-    ) -> Result<(Box<dyn Network>, Layout)> {
+    pub(super) fn build(&self, folder: &Path, device: Device, precision: Precision) -> Built<Error> {
         let built = self.network.build(&self.encoding, device.0, precision.kind(), alignment_on(device.0));
         built.map_err(|error| Error::Data(format!("{}: {}", folder.join(CONFIG).display(), error.reason)))
     }
@@ -267,7 +263,7 @@ impl Model {
         let (network, layout) = config.build(folder, device, precision)?;
         let (evaluator, weights_crc32) = device.run(|| -> Result<_> {
             let (parameters, crc32) = read_parameters(&folder.join(WEIGHTS), layout, device.0, config.weights_crc32)?;
-            Ok((evaluator(&*network, &parameters, device.0, precision), crc32))
+            Ok((evaluator(&*network, &parameters, precision), crc32))
         })??;
         Ok(Model { config, weights_crc32, precision, device, evaluator })
     }

@@ -74,17 +74,12 @@ pub(super) trait Network: Send {
 
 /// Prepares a network for solving in a precision; in bf16 if 8-bit integers
 /// [cannot be used](NetworkKind::can_solve_in).
-pub(super) fn evaluator(
-    network: &dyn Network,
-    parameters: &Parameters,
-    device: tch::Device,
-    precision: Precision,
-) -> Box<dyn Evaluator> {
+pub(super) fn evaluator(network: &dyn Network, parameters: &Parameters, precision: Precision) -> Box<dyn Evaluator> {
     no_grad(|| {
         let weights = parameters.weights(Kind::Float);
         let quantized = (precision == Precision::Int8).then(|| network.quantize(&weights)).flatten();
         quantized.unwrap_or_else(|| {
-            let operations = network.operations();
+            let (device, operations) = (parameters.statistics().device(), network.operations());
             Box::new(TensorEvaluator { network: network.fold(&weights, precision.kind()), device, operations })
         })
     })

@@ -117,22 +117,22 @@ impl Training {
         let rate = self.position.learning_rate();
         match &self.group {
             None => self.learner.learn(batch, rate).map(|()| false),
-            Some(group) => self.learner.learn_together(batch, rate, stop.load(Ordering::Relaxed), &mut &**group),
+            Some(group) => self.learner.learn_together(batch, rate, stop.load(Ordering::Relaxed), &**group),
         }
     }
 }
 
-impl Sums for &Group {
+impl Sums for Group {
     fn size(&self) -> usize {
         Group::size(self)
     }
 
-    unsafe fn on_device(&mut self, device: usize, address: *mut f32, count: usize) -> Result<bool> {
+    unsafe fn on_device(&self, device: usize, address: *mut f32, count: usize) -> Result<bool> {
         // SAFETY: as the caller says.
         unsafe { self.sum_on_device(device, address, count) }
     }
 
-    fn on_host(&mut self, numbers: Vec<f32>) -> Result<Vec<f32>> {
+    fn on_host(&self, numbers: Vec<f32>) -> Result<Vec<f32>> {
         self.sum(numbers)
     }
 }

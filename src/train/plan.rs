@@ -6,7 +6,7 @@
 use super::options::{TrainOptions, default_net};
 use super::schedule::Schedule;
 use super::targets::{Labels, SolutionFacts};
-use crate::error::{SettingError, bail_setting, ensure_setting};
+use crate::error::{Result, SettingError, bail_setting, ensure_setting};
 use crate::neural::device::Device;
 use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::neural::precision::Precision;
@@ -271,12 +271,7 @@ impl TrainPlan {
     ///
     /// # Errors
     /// Says how much is needed, or why there is no such network.
-    pub(super) fn check_memory(
-        &self,
-        encoding: &Encoding,
-        device: Device,
-        available: Option<u64>,
-    ) -> Result<(), SettingError> {
+    pub(super) fn check_memory(&self, encoding: &Encoding, device: Device, available: Option<u64>) -> Result<()> {
         let parameters = self.network.parameter_count(encoding)?;
         // Weights, gradients, two moments and the EMA, in f32; and once more while the speed is measured.
         let held = 2 * 4 * (4 + u64::from(self.ema > 0.0)) * parameters;
