@@ -5,6 +5,14 @@ use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+/// The content of a file.
+///
+/// # Errors
+/// If it cannot be read, with the system's reason.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
 /// The content of a file; `None` where there is no such file.
 ///
 /// # Errors

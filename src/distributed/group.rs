@@ -6,7 +6,7 @@
 use super::c10d::Gloo;
 use super::launcher::LauncherEnv;
 use super::liveness::{HEARTBEAT_INTERVAL, Liveness, POLL_INTERVAL, heartbeats, left_key, watch};
-use super::nccl::{self, Communicator};
+use super::nccl::{self, Communicator, DeviceBytes};
 use super::rendezvous::{ErrorExit, Round, STARTED, check_not_stopped, join_timeout, leave, not_joined, open};
 use crate::error::{Context as _, Error, Result, bail};
 use serde::{Serialize, de::DeserializeOwned};
@@ -196,12 +196,7 @@ impl Group {
     ///
     /// # Safety
     /// As [`Exchange::all_to_all_on_device`](crate::search::exchange::Exchange::all_to_all_on_device).
-    pub unsafe fn all_to_all_on_device(
-        &self,
-        device: usize,
-        to: &[(*mut u8, usize)],
-        from: &[(*mut u8, usize)],
-    ) -> Result<bool> {
+    pub unsafe fn all_to_all_on_device(&self, device: usize, to: &[DeviceBytes], from: &[DeviceBytes]) -> Result<bool> {
         // SAFETY: this function's caller guarantees the same.
         self.by_nccl(device, |communicator| unsafe { communicator.all_to_all(to, from) })
     }

@@ -26,6 +26,9 @@ const UINT8: c_int = 1;
 const FLOAT32: c_int = 7;
 const SUM: c_int = 0;
 
+/// Bytes on a CUDA device: their address and their number.
+pub(super) type DeviceBytes = (*mut u8, usize);
+
 /// The functions of NCCL and CUDA that costar uses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Library {
@@ -158,13 +161,13 @@ impl Communicator {
     ///
     /// # Safety
     /// The bytes lie on the device until the work is done, and each rank s sends as many as `from[s]` has.
-    pub(super) unsafe fn all_to_all(&self, to: &[(*mut u8, usize)], from: &[(*mut u8, usize)]) -> Result<(), String> {
+    pub(super) unsafe fn all_to_all(&self, to: &[DeviceBytes], from: &[DeviceBytes]) -> Result<(), String> {
         let Library { send, receive, group_start, group_end, .. } = self.library;
         self.submit(|stream| {
             // SAFETY: the caller guarantees the bytes; the handle is open.
             unsafe {
                 self.library.checked(group_start())?;
-                let some = |(_, (_, count)): &(c_int, &(*mut u8, usize))| *count > 0;
+                let some = |(_, (_, count)): &(c_int, &DeviceBytes)| *count > 0;
                 let sent = (0..).zip(to).filter(some).map(|(rank, &(bytes, count))| {
                     self.library.checked(send(bytes.cast(), count, UINT8, rank, self.handle, stream))
                 });

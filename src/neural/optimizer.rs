@@ -3,6 +3,7 @@
 use super::parameters::Parameters;
 use super::tensor_file::{self, StoredTensor, TensorFile};
 use crate::error::{Context, Result};
+use crate::files;
 use crate::tensors::operations::{self, Rates};
 use crate::tensors::{host_values, no_grad};
 use safetensors::Dtype;
@@ -71,7 +72,7 @@ impl AdamW {
 
     /// Reads what [`AdamW::write`] wrote for the same parameters.
     pub(super) fn read(path: &Path, parameters: &Parameters, weight_decay: f64) -> Result<AdamW> {
-        let bytes = tensor_file::read_bytes(path)?;
+        let bytes = files::read(path)?;
         let file = TensorFile::parse(path, &bytes)?;
         let mut optimizer = AdamW::new(parameters, weight_decay);
         let steps = file.tensor(STEPS)?.data().try_into().ok();

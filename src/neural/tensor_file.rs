@@ -3,9 +3,8 @@
 use super::parameters::{Entry, Group, Layout, Parameters, VARIANCE};
 use super::precision::Precision;
 use crate::error::{Context, Error, Result, bail, ensure};
-use crate::files::write_synced;
+use crate::files::{self, write_synced};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
-use std::fs;
 use std::path::Path;
 
 /// The greatest absolute number of a network: with greater ones, products of layers are not finite.
@@ -106,7 +105,7 @@ pub(super) fn read_parameters(
     device: tch::Device,
     expected: Option<u32>,
 ) -> Result<(Parameters, u32)> {
-    let bytes = read_bytes(path)?;
+    let bytes = files::read(path)?;
     let file = TensorFile::parse(path, &bytes)?;
     let is_known = |name: &&&str| layout.entries.iter().any(|entry| entry.name == **name);
     if let Some(extra) = file.tensors.names().iter().find(|name| !is_known(name)) {
@@ -130,8 +129,4 @@ pub(super) fn read_parameters(
         );
     }
     Ok((Parameters::from_values(layout, values, device), crc32))
-}
-
-pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }

@@ -8,7 +8,7 @@ use super::folder;
 use super::options::TrainOptions;
 use super::plan::TrainPlan;
 use crate::error::{Context, Result, bail, ensure};
-use crate::files::{create_folder_whole, write_synced};
+use crate::files::{self, create_folder_whole, write_synced};
 use crate::neural::learner_state::{STATE_OPTIMIZER, STATE_WEIGHTS};
 use crate::quantity::Interval;
 use crate::report::run_folder::{CHECKPOINT, MODEL, checkpoints, entries};
@@ -277,8 +277,7 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, u32>> {
         if path.is_dir() {
             paths.extend(entries(&path)?);
         } else if name != POSITION {
-            let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            found.insert(name, crc32fast::hash(&bytes));
+            found.insert(name, crc32fast::hash(&files::read(&path)?));
         }
     }
     Ok(found)

@@ -8,7 +8,8 @@
 use super::checkpoint::Position;
 use super::{TrainOptions, Trainable, Training};
 use crate::distributed::Group;
-use crate::error::{Context, Result, ensure_setting};
+use crate::error::{Result, ensure_setting};
+use crate::files;
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Sums;
@@ -41,9 +42,8 @@ impl Training {
     ) -> Result<Self> {
         group.agree("device", if device.is_cuda() { "a CUDA device" } else { "the CPU" })?;
         if let Some(init) = options.init_folder() {
-            let path = init.join(WEIGHTS);
-            let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            group.agree("init", &format!("a model with the checksum {:08x}", crc32fast::hash(&bytes)))?;
+            let checksum = crc32fast::hash(&files::read(&init.join(WEIGHTS))?);
+            group.agree("init", &format!("a model with the checksum {checksum:08x}"))?;
         }
         if group.is_first() {
             let mut training = Training::open_folder(entry, options, device, stop)?;
