@@ -87,16 +87,12 @@ impl Heads<SlotLayer> {
 impl Heads<TensorLayer> {
     /// A copy for solving, with the logits' product in `kind`; offset and scale move into the value's layer.
     pub(super) fn fold(&self, kind: Kind) -> Self {
-        let mut folded = self.map(|(weight, bias)| (weight.copy(), bias.as_ref().map(Tensor::copy)));
-        let (weight, bias) = &folded.value;
-        let bias =
-            bias.as_ref().map_or_else(|| weight.zeros_like().narrow(1, 0, 1).flatten(0, 1), |bias| bias * self.scale);
-        folded.value = (weight * self.scale, Some(bias + self.offset));
-        (folded.offset, folded.scale) = (0.0, 1.0);
-        if let Some((weight, _)) = &mut folded.policy {
-            *weight = weight.to_kind(kind);
-        }
-        folded
+        let (weight, bias) = &self.value;
+        let zero = || Tensor::zeros([1], (weight.kind(), weight.device()));
+        let bias = bias.as_ref().map_or_else(zero, |bias| bias * self.scale) + self.offset;
+        let copy = |(weight, bias): &TensorLayer| (weight.to_kind(kind).copy(), bias.as_ref().map(Tensor::copy));
+        let (value, policy) = ((weight * self.scale, Some(bias)), self.policy.as_ref().map(copy));
+        Heads { value, policy, offset: 0.0, scale: 1.0 }
     }
 
     /// Heads for features that lack a constant, f32: it moves into the biases.
