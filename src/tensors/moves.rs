@@ -66,10 +66,7 @@ impl Moves {
         let most = (1u64 << 53) / (cells * encoding.symbols) as u64;
         let mut coefficients = || -> Vec<f64> { (0..cells).map(|_| (generator.next_u64() % most) as f64).collect() };
         let sums = [coefficients(), coefficients()];
-        let matrix = |number: &dyn Fn(usize, usize) -> f64| {
-            let numbers: Vec<f64> = (0..cells * moves).map(|i| number(i / moves, i % moves)).collect();
-            Tensor::from_slice(&numbers).view([cells as i64, moves as i64]).to_device(device)
-        };
+        let sums_on_device = sums.each_ref().map(|sum| Tensor::from_slice(sum).to_device(device));
         let integers = |numbers: Vec<i64>, columns: usize| {
             Tensor::from_slice(&numbers).view([-1, columns as i64]).to_device(device)
         };
@@ -81,14 +78,10 @@ impl Moves {
         };
         let table = match table {
             MoveTable::Permutations(permutations) => {
-                let mut to = vec![vec![0; cells]; moves];
-                for (to, permutation) in to.iter_mut().zip(permutations) {
-                    permutation.iter().enumerate().for_each(|(child, &parent)| to[usize::from(parent)] = child);
-                }
-                let coefficients = sums.each_ref().map(|sum| matrix(&|cell, action| sum[to[action][cell]]));
-                let coefficients = Tensor::cat(&coefficients, 1);
-                let from = permutations.concat().into_iter().map(i64::from).collect();
-                Table::Permutations { from: integers(from, cells), coefficients }
+                let from = integers(permutations.concat().into_iter().map(i64::from).collect(), cells);
+                let to = from.argsort(1, false); // the inverse permutations
+                let coefficients = sums_on_device.map(|sum| sum.take(&to).tr());
+                Table::Permutations { from, coefficients: Tensor::cat(&coefficients, 1) }
             }
             MoveTable::Slides(targets) => {
                 let (mut from, mut slides) = (Vec::new(), Vec::new());
@@ -110,14 +103,12 @@ impl Moves {
                 }
             }
             MoveTable::Toggles(toggles) => {
-                let toggled = |cell: usize, action: usize| f64::from(toggles[action][cell]);
-                let coefficients =
-                    sums.each_ref().map(|sum| matrix(&|cell, action| sum[cell] * (1.0 - 2.0 * toggled(cell, action))));
-                let biases = sums.each_ref().map(|sum| {
-                    matrix(&|cell, action| sum[cell] * toggled(cell, action)).sum_dim_intlist(0, false, Kind::Double)
-                });
                 let toggles =
                     Tensor::from_slice(&toggles.concat()).view([moves as i64, cells as i64]).to_device(device);
+                let toggled = toggles.to_kind(Kind::Double);
+                let signs = &toggled * -2.0 + 1.0;
+                let coefficients = sums_on_device.each_ref().map(|sum| (&signs * sum).tr());
+                let biases = sums_on_device.map(|sum| toggled.mv(&sum));
                 let (coefficients, biases) = (Tensor::cat(&coefficients, 1), Tensor::cat(&biases, 0));
                 Table::Toggles { toggles, coefficients, biases }
             }
