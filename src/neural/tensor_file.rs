@@ -2,7 +2,7 @@
 
 use super::parameters::{Entry, Group, Layout, Parameters, VARIANCE};
 use super::precision::Precision;
-use crate::error::{Context, Error, Result, bail, ensure};
+use crate::error::{Context, Error, Result, bail};
 use crate::files::{self, write_synced};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::path::Path;
@@ -60,10 +60,9 @@ impl<'a> TensorFile<'a> {
     pub(super) fn values(&self, name: &str, expected: &[i64]) -> Result<Vec<f32>> {
         let (tensor, file) = (self.tensor(name)?, self.path.display());
         let shape: Vec<i64> = tensor.shape().iter().map(|&size| size as i64).collect();
-        ensure!(
-            shape == expected,
-            "the tensor '{name}' in {file} has shape {shape:?}, and the network needs {expected:?}"
-        );
+        if shape != expected {
+            bail!("the tensor '{name}' in {file} has shape {shape:?}, and the network needs {expected:?}");
+        }
         let data = tensor.data();
         let values: Vec<f32> = match tensor.dtype() {
             Dtype::F32 => f32_values(data),

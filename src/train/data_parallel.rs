@@ -8,7 +8,7 @@
 use super::checkpoint::Position;
 use super::{TrainOptions, Trainable, Training};
 use crate::distributed::Group;
-use crate::error::{Result, ensure_setting};
+use crate::error::{Result, bail_setting};
 use crate::files;
 use crate::memory;
 use crate::neural::device::Device;
@@ -47,13 +47,10 @@ impl Training {
         }
         if group.is_first() {
             let mut training = Training::open_folder(entry, options, device, stop)?;
-            let is_timed = training.position.total_seconds.is_some();
-            let ranks = group.size();
-            ensure_setting!(
-                !is_timed,
-                "for",
-                "{ranks} ranks train together, and each has its own clock: give `samples`"
-            );
+            if training.position.total_seconds.is_some() {
+                let ranks = group.size();
+                bail_setting!("for", "{ranks} ranks train together, and each has its own clock: give `samples`");
+            }
             training.group = Some(Arc::clone(&group));
             training.note_ranks();
             group.share("position", Some(&training.position))?;
