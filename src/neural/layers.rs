@@ -16,16 +16,14 @@ const MOMENTUM: f64 = 0.1;
 
 impl Norm {
     pub(super) fn new(layout: &mut Layout, name: &str, features: i64) -> Self {
-        let (vector, statistic) = (Group::Vector, Group::Statistic);
-        let parts = [
-            ("weight", vector, 1.0),
-            ("bias", vector, 0.0),
-            ("running_mean", statistic, 0.0),
-            (VARIANCE, statistic, 1.0),
+        let mut add =
+            |part: &str, group, value| layout.add(format!("{name}.{part}"), &[features], group, Init::Constant(value));
+        let slots = [
+            add("weight", Group::Vector, 1.0),
+            add("bias", Group::Vector, 0.0),
+            add("running_mean", Group::Statistic, 0.0),
+            add(VARIANCE, Group::Statistic, 1.0),
         ];
-        let slots = parts.map(|(part, group, value)| {
-            layout.add(format!("{name}.{part}"), &[features], group, Init::Constant(value))
-        });
         Norm { slots }
     }
 
