@@ -129,14 +129,13 @@ fn variable(name: &str) -> Option<String> {
 
 /// Reads rank, size and local rank from the variables of these names.
 fn rank_numbers(variable: Lookup<'_>, names: [&str; 3]) -> Result<[usize; 3], String> {
-    let required = |name: &str, other: &str| {
-        variable(name).ok_or_else(|| {
-            format!(
-                "the variable {name} is missing, and {other} is set: a launcher such as torchrun sets both (to run alone, \
-                 unset {other})"
-            )
-        })
+    let missing = |name: &str, other: &str| {
+        format!(
+            "the variable {name} is missing, and {other} is set: a launcher such as torchrun sets both (to run alone, \
+             unset {other})"
+        )
     };
+    let required = |name, other| variable(name).ok_or_else(|| missing(name, other));
     let rank: usize = number(names[0], required(names[0], names[1])?)?;
     let size: usize = number(names[1], required(names[1], names[0])?)?;
     if rank >= size {

@@ -48,15 +48,14 @@ impl Liveness {
     /// Whether the store is gone, or has not answered the heartbeat thread for about 20 s.
     pub(super) fn is_lost(&self) -> bool {
         let rounds = self.rounds.load(Ordering::Relaxed);
-        if self.lost.load(Ordering::Relaxed) || rounds == 0 {
-            return self.lost.load(Ordering::Relaxed);
-        }
-        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        let (heartbeat, last) = &mut *checked;
-        if rounds != heartbeat.count || last.is_none_or(|last| last.elapsed() >= CHECK_INTERVAL) {
-            *last = Some(Instant::now());
-            let missed = heartbeat.missed_after(rounds);
-            self.lost.fetch_or(missed > 2 * MAX_MISSED_CHECKS, Ordering::Relaxed);
+        if rounds > 0 && !self.lost.load(Ordering::Relaxed) {
+            let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+            let (heartbeat, last) = &mut *checked;
+            if rounds != heartbeat.count || last.is_none_or(|last| last.elapsed() >= CHECK_INTERVAL) {
+                *last = Some(Instant::now());
+                let missed = heartbeat.missed_after(rounds);
+                self.lost.fetch_or(missed > 2 * MAX_MISSED_CHECKS, Ordering::Relaxed);
+            }
         }
         self.lost.load(Ordering::Relaxed)
     }

@@ -148,14 +148,12 @@ impl RowNetwork for Model {
     /// On CUDA, larger chunks than where rows come from the host: fewer calls.
     fn chunk(&self) -> usize {
         let operations = usize::try_from(self.evaluator.operations()).unwrap_or(usize::MAX);
-        match self.device.is_cuda() {
-            true => (1usize << 39).checked_div(operations).unwrap_or(1 << 17).clamp(1 << 15, 1 << 17),
-            false => {
-                // The threads of the 8-bit products work through their own tiles, and wait for each other once a chunk.
-                let chunks = if self.precision == Precision::Int8 { 4 } else { 1 };
-                chunks * chunk_size(&*self.evaluator, self.device)
-            }
+        if self.device.is_cuda() {
+            return (1usize << 39).checked_div(operations).unwrap_or(1 << 17).clamp(1 << 15, 1 << 17);
         }
+        // The threads of the 8-bit products work through their own tiles, and wait for each other once a chunk.
+        let chunks = if self.precision == Precision::Int8 { 4 } else { 1 };
+        chunks * chunk_size(&*self.evaluator, self.device)
     }
 
     fn memory(&self) -> Option<u64> {
