@@ -29,8 +29,7 @@ use super::{
 };
 use crate::random::generator;
 use classes::StateSymmetries;
-pub(crate) use description::inverted;
-pub use description::{Description, MAX_POSITIONS};
+pub use description::{Description, MAX_POSITIONS, inverted};
 use free_symbols::FreeSymbols;
 use group::Group;
 pub use group::orbits;

@@ -180,7 +180,10 @@ fn find_move(moves: &[(String, Vec<u16>)], permutation: &[u16]) -> Option<Move> 
 }
 
 /// The inverse of a permutation.
-pub(crate) fn inverted(permutation: &[u16]) -> Vec<u16> {
+///
+/// # Panics
+/// If a number is not below the length.
+pub fn inverted(permutation: &[u16]) -> Vec<u16> {
     let mut inverse = vec![0; permutation.len()];
     for (to, &from) in permutation.iter().enumerate() {
         inverse[usize::from(from)] = to as u16;
