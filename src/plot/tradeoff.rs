@@ -110,7 +110,7 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
     canvas
 }
 
-/// What a panel shows of a point.
+/// The value of a point that a panel shows.
 type Value<'a> = &'a dyn Fn(&SettingsPoint) -> Option<Estimate>;
 
 fn ends(estimate: Estimate) -> [f64; 3] {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The time that a thread spins for work, or for the end of the others' work, before it sleeps.
 const SPIN_TIME: Duration = Duration::from_micros(200);
 
-/// What the threads share; they live as long as the process.
+/// The state that the threads share. They live as long as the process.
 #[derive(Default)]
 pub(super) struct Pool {
     calls: Mutex<Calls>,
