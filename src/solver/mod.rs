@@ -13,6 +13,7 @@
 //! | [`resolve`](resolve()) | every default and every refusal, as a pure function |
 //! | [`models`] | where models are found |
 //! | `builder` | [`Builder`]: makes a solver from a plan |
+//! | `auto_device` | whether `auto` takes a GPU |
 //! | `reduction` | the search in stages, with a solver for each |
 //! | `perimeter_cache` | the perimeter of a plan, read or made |
 //! | `mod` | [`Solver`]: solves, replays, reports |
@@ -40,6 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod auto_device;
 mod builder;
 pub mod models;
 pub mod options;

@@ -6,9 +6,10 @@
 //! It has 48 positions for the centres, which hold the face of their colour, and two for that parity: `01` if it is even, `10`
 //! if it is odd. Middle layers do not turn: that is a turn of the other layers, with the whole cube turned.
 
+use super::CubeN;
 use super::geometry::Turn;
 use super::stages::origins;
-use super::{CubeN, FACES};
+use crate::puzzle::cube3::FACES;
 use crate::puzzle::rules::is_odd;
 
 /// The name of the puzzle.

@@ -1,7 +1,8 @@
 //! Code that all stages of the search `reduction` use: their puzzles by name, and the positions and symbols of their states.
 
-use super::geometry::Turn;
-use super::{CubeN, FACES, Metric, centres, edges, facelets, ln_centres, ln_factorial, moved, reduction};
+use super::geometry::{Turn, moved};
+use super::{CubeN, Metric, centres, edges, ln_centres, ln_factorial, reduction};
+use crate::puzzle::cube3::{FACES, facelets};
 
 impl CubeN {
     /// The puzzles of the stages of the search `reduction`, the last a 3×3×3.

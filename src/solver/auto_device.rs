@@ -1,0 +1,131 @@
+//! Whether `auto` takes a GPU or the CPU, from measured rates.
+
+use super::options::SearchInfo;
+use super::plan::{HeuristicPlan, Plan, SearchPlan};
+use super::resolve::CANDIDATES;
+use crate::neural::model::WEIGHTS;
+
+/// Whether `auto` looks for a GPU: where a network is asked for many states at once. A GPU takes as long for a few as for
+/// thousands.
+pub(super) fn gains_from_cuda(plan: &Plan) -> bool {
+    let in_batches = SearchInfo::find(plan.search.name()).is_some_and(|search| search.in_batches);
+    in_batches && matches!(plan.heuristic, HeuristicPlan::Network { .. })
+}
+
+/// Whether a step of a search, planned for either device, is faster on the GPU; says so if it is not.
+pub(super) fn is_faster_on_cuda(on_cpu: &Plan, on_cuda: &Plan, moves: usize) -> bool {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let [cpu, cuda] =
+        [(on_cpu, false), (on_cuda, true)].map(|(plan, is_cuda)| step_seconds(plan, is_cuda, moves, cores));
+    if cuda >= cpu {
+        let [cpu, cuda] = [cpu, cuda].map(|seconds| 1e3 * seconds);
+        log::debug!(
+            "`device` auto takes the CPU: a step takes its cores about {cpu:.1} ms, and a GPU at least {cuda:.1} ms"
+        );
+    }
+    cuda < cpu
+}
+
+/// Estimated seconds of one step of a search, a layer or a batch, from measured rates: of a CPU with 8-bit products, and of an
+/// H100 (docs/experiments/device-beam.md).
+fn step_seconds(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
+    /// Multiply-adds a second of a core, and of a GPU, in a network of dense layers.
+    const CORE: f64 = 190e9;
+    const GPU: f64 = 90e12;
+    /// Launching the operations of a layer.
+    const LAUNCHES: f64 = 4e-3;
+    /// Children a second that a core makes and takes in for a GPU.
+    const CHILDREN: f64 = 400e3;
+    let (states, on_device) = match plan.search {
+        SearchPlan::Beam { n, candidates: 0, on_device, .. } => (n as f64 * moves as f64, on_device),
+        SearchPlan::Beam { n, candidates, on_device, .. } => (n as f64 * candidates as f64, on_device),
+        SearchPlan::Bwas { n, on_device, .. } => (n as f64 * moves as f64, on_device),
+        SearchPlan::Reduction { n } => (n as f64 * CANDIDATES as f64, false),
+        _ => return 0.0,
+    };
+    let HeuristicPlan::Network { folder, .. } = &plan.heuristic else { return 0.0 };
+    // In a network of dense layers, each weight is used once, and takes two bytes of the file.
+    let operations = std::fs::metadata(folder.join(WEIGHTS)).map_or(0.0, |file| file.len() as f64 / 2.0);
+    let (images, cores) = (plan.symmetries as f64, cores as f64);
+    let states = states * images;
+    match on_cuda {
+        false => states * operations / (CORE * cores),
+        true if on_device => LAUNCHES * images + states * operations / GPU,
+        true => LAUNCHES + states * (operations / GPU + 1.0 / (CHILDREN * cores)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::{PerimeterPlan, ProofPlan};
+    use super::*;
+    use crate::search::beam::HashSlots;
+
+    #[test]
+    fn auto_takes_cuda_where_a_step_is_large() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
+        let beam = |n, symmetries, on_device| Plan {
+            search: SearchPlan::Beam {
+                n,
+                candidates: 2,
+                policy_weight: 1.5,
+                on_device,
+                hash_slots: HashSlots::UpTo(1),
+            },
+            symmetries,
+            ..plan(SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
+        };
+        let seconds = |plan: &Plan, on_cuda, cores| step_seconds(plan, on_cuda, 12, cores);
+        let (cpu, cuda) = (false, true);
+        // The defaults of the cube.
+        let [host, device] = [beam(6_000, 4, false), beam(25_000, 4, true)];
+        assert!(seconds(&host, cpu, 2) > seconds(&device, cuda, 2));
+        assert!(seconds(&host, cpu, 16) > seconds(&device, cuda, 16));
+        // A narrow beam is over before its operations are launched.
+        assert!(seconds(&beam(500, 1, false), cpu, 16) < seconds(&beam(500, 1, true), cuda, 16));
+        assert!(seconds(&beam(1 << 18, 1, false), cpu, 64) > seconds(&beam(1 << 18, 1, true), cuda, 64));
+    }
+
+    fn plan(search: SearchPlan, heuristic: HeuristicPlan) -> Plan {
+        Plan {
+            search,
+            heuristic,
+            perimeter: PerimeterPlan::None,
+            search_uses_perimeter: false,
+            leaves_out_whole_perimeter: false,
+            symmetries: 1,
+            images_together: false,
+            proof: ProofPlan::None,
+            widens: false,
+        }
+    }
+
+    #[test]
+    fn auto_takes_the_cpu_for_a_few_states_at_a_time() {
+        let network = HeuristicPlan::Network { folder: "models/cube3".into(), name: "cube3".into() };
+        let bwas = SearchPlan::Bwas {
+            n: 1,
+            lambda: 1.0,
+            deferred: false,
+            policy_weight: 0.0,
+            max_stale_steps: 0,
+            anytime: false,
+            on_device: false,
+        };
+        let (policy_weight, hash_slots) = (0.0, HashSlots::UpTo(1));
+        let beam = SearchPlan::Beam { n: 1, candidates: 0, policy_weight, on_device: false, hash_slots };
+        for (search, is_gpu) in [
+            (beam, true),
+            (bwas, true),
+            (SearchPlan::AStar, false),
+            (SearchPlan::IdaStar, false),
+            (SearchPlan::Nbs, false),
+        ] {
+            assert_eq!(gains_from_cuda(&plan(search, network.clone())), is_gpu, "{search:?}");
+            assert!(
+                !gains_from_cuda(&plan(search, HeuristicPlan::Named("zero".into()))),
+                "{search:?} without a network"
+            );
+        }
+    }
+}
