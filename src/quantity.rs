@@ -75,7 +75,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     let with_unit = units.iter().find_map(|(name, shift)| Some((bare.strip_suffix(*name)?, *shift)));
     let (digits, shift) = with_unit.unwrap_or((bare, 0));
     let bytes = plain_float(digits).map(|number| number * (1u64 << shift) as f64);
-    let bytes = bytes.filter(|bytes| (0.0..=9e18).contains(bytes)).map(|bytes| bytes as u64);
+    let bytes = bytes.filter(|bytes| (1.0..=9e18).contains(bytes)).map(|bytes| bytes as u64);
     found(bytes, text, "a size: expected 8G, 512M or a number of bytes")
 }
 

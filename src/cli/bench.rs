@@ -2,13 +2,13 @@
 
 use super::contest::{self, Contest, TableInstance};
 use super::instances::{self, Written};
+use super::output_file;
 use super::progress::{SearchLine, note};
 use super::puzzle_flags::PuzzleFlags;
 use super::solve::{print_line, written};
 use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
 use crate::distributed::Group;
-use crate::files::try_lock;
 use crate::memory;
 use crate::puzzle::{Puzzle, replay};
 use crate::quantity::{self, grouped};
@@ -16,10 +16,10 @@ use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Record, Summary, append_line, read_lines};
 use crate::solver::{Solver, Watch};
 use crate::workers::{Job, Own, beside};
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
-use std::fs;
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let (args, group, stop) = self;
+        let (args, group, stop) = &self;
         let is_first = group.as_ref().is_none_or(|group| group.is_first());
         let (instances, contest) = read(&**entry.puzzle(), &args.file).or_input()?;
         if args.format.is_some() {
@@ -92,142 +92,180 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             contest.context(why).or_input()?;
             contest::check_names(&**entry.puzzle()).context("--format submission").or_input()?;
         }
-        let [instances, beyond] = select(instances, &args).or_input()?;
-        let builder = args.flags.builder(entry, &stop);
+        let [instances, beyond] = select(instances, args).or_input()?;
+        let builder = args.flags.builder(entry, stop);
         let solver = signal::ends_at_once(|| builder.build()).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
             solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
         }
-        if let Some(group) = &group {
+        if let Some(group) = group {
             check_alike(group, &instances, solver.template()).or_input()?;
         }
-        let PuzzleFlags { goal, move_costs, .. } = &args.flags.puzzle;
-        let with_flags_of_puzzle =
-            |record: Record| Record { goal: goal.clone(), move_costs: move_costs.clone(), ..record };
+        let bench = Bench { args, puzzle: Arc::clone(solver.puzzle()), instances, contest, stop };
         let (mut results, _lock) = match &args.out {
             Some(out) if is_first => {
-                let template = with_flags_of_puzzle(solver.template().clone());
-                let (results, lock) = earlier(out, &instances, &beyond, &template).or_input()?;
+                let template = bench.with_flags_of_puzzle(solver.template().clone());
+                let (results, lock) = earlier(out, &bench.instances, &beyond, &template).or_input()?;
                 (results, Some(lock))
             }
-            _ => (vec![None; instances.len()], None),
+            _ => (vec![None; bench.instances.len()], None),
         };
         let mut todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
-        if let Some(group) = &group {
+        if let Some(group) = group {
             todo = group.share("todo", Some(&todo)).or_input()?; // rank 0 has read the file of results
         }
-        if is_first && todo.len() < instances.len() {
-            let present = instances.len() - todo.len();
-            note!("costar: {present} of {} instances are in the file already", instances.len());
+        if is_first && todo.len() < results.len() {
+            let present = results.len() - todo.len();
+            note!("costar: {present} of {} instances are in the file already", results.len());
         }
         let others = args.against.as_deref().map(others).transpose().or_input()?;
-        let puzzle = Arc::clone(solver.puzzle());
-        let search = |solver: &mut Solver<P>, i: usize, line: &mut SearchLine| -> Result<Option<Done>> {
-            let Instance { text, start, optimum, .. } = &instances[i];
-            let mut progress = |progress: &_| line.show(progress);
-            let watch = Watch { stop: &stop, progress: &mut progress, incumbents: &mut |_| () };
-            let solution = solver.solve_watched(text, *start, watch);
-            line.clear();
-            let solution = solution?;
-            if solution.stopped {
-                return Ok(None); // an interrupted search is no result
-            }
-            let moves = written(&*puzzle, &solution);
-            let record = with_flags_of_puzzle(solution.record);
-            let wrong = optimum.filter(|&optimum| record.contradicts(optimum));
-            if let Some(optimum) = wrong {
-                let number = i + 1;
-                note!(
-                    "costar: instance {number}: the known optimum {optimum} contradicts the result, and is not counted: is it of \
-                     another metric, or of another instance?"
-                );
-            }
-            let record = Record { optimal_length: optimum.xor(wrong), ..record };
-            let line = moves.map_or_else(|why| why, |moves| describe(&record, &moves));
-            Ok(Some(Done { instance: i, line: format!("{:>4}  {line}", i + 1), record }))
-        };
-        let mut take_in = |done: Done| -> Result<()> {
-            if let Some(out) = &args.out {
-                append_line(out, &done.record)?;
-            }
-            match args.format {
-                Some(Format::Submission) => note!("{}", done.line),
-                None if !args.flags.json => writeln!(io::stdout(), "{}", done.line)?,
-                None => {}
-            }
-            results[done.instance] = Some(done.record);
-            Ok(())
-        };
         let parallel = narrow(args.parallel).clamp(1, todo.len().max(1));
-        if group.is_some() || parallel > 1 {
-            let count = AtomicUsize::new(0);
-            let next = || -> Result<Option<usize>> {
-                let number = match &group {
-                    Some(group) => group.next("instance")? as usize,
-                    None => count.fetch_add(1, Ordering::Relaxed),
-                };
-                Ok(todo.get(number).copied())
+        let mut take_in = |done: Done| bench.take_in(done, &mut results);
+        match group {
+            Some(group) if !is_first => {
+                send(group, |take_in| bench.solve_in_parallel(solver.split(parallel), &todo, Some(group), take_in))?;
+                return Ok(SUCCESS);
+            }
+            None if parallel == 1 => bench.solve(solver, &todo, &mut take_in)?,
+            group => bench.solve_in_parallel(solver.split(parallel), &todo, group.as_deref(), &mut take_in)?,
+        }
+        bench.print(results, others.as_deref())?;
+        Ok(SUCCESS)
+    }
+}
+
+/// What all searches of a benchmark share.
+struct Bench<'a, P: Puzzle> {
+    args: &'a Args,
+    puzzle: Arc<P>,
+    instances: Vec<Instance<P::State>>,
+    /// The contest if the instances are its table.
+    contest: Option<&'static Contest>,
+    stop: &'a AtomicBool,
+}
+
+impl<P: Puzzle> Bench<'_, P> {
+    fn with_flags_of_puzzle(&self, record: Record) -> Record {
+        let PuzzleFlags { goal, move_costs, .. } = &self.args.flags.puzzle;
+        Record { goal: goal.clone(), move_costs: move_costs.clone(), ..record }
+    }
+
+    /// Solves instances one after the other.
+    fn solve(&self, mut solver: Solver<P>, todo: &[usize], take_in: TakeIn<'_>) -> Result<()> {
+        let mut line = SearchLine::new(true);
+        for &i in todo {
+            line.set_prefix(format!("{}/{}: ", i + 1, self.instances.len()));
+            self.solve_one(&mut solver, i, &mut line)?.map_or(Ok(()), &mut *take_in)?;
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Solves instances with several solvers at a time; rank 0 of a group also receives the results of the others.
+    fn solve_in_parallel(
+        &self,
+        solvers: Vec<Solver<P>>,
+        todo: &[usize],
+        group: Option<&Group>,
+        take_in: TakeIn<'_>,
+    ) -> Result<()> {
+        let count = AtomicUsize::new(0);
+        let next = || -> Result<Option<usize>> {
+            let number = match group {
+                Some(group) => group.next("instance")? as usize,
+                None => count.fetch_add(1, Ordering::Relaxed),
             };
-            let search_all = |mut solver: Solver<P>| -> SendAll<'_> {
-                let (search, next, stop) = (&search, &next, &stop);
-                Box::new(move |sender| {
-                    let mut line = SearchLine::new(false);
-                    while !stop.load(Ordering::Relaxed)
-                        && let Some(i) = next()?
-                    {
-                        let done = search(&mut solver, i, &mut line)?;
-                        if done.is_some_and(|done| sender.send(Ok(done)).is_err()) {
-                            break;
-                        }
+            Ok(todo.get(number).copied())
+        };
+        let search_all = |mut solver: Solver<P>| -> SendAll<'_> {
+            let next = &next;
+            Box::new(move |sender| {
+                let mut line = SearchLine::new(false);
+                while !self.stop.load(Ordering::Relaxed)
+                    && let Some(i) = next()?
+                {
+                    let done = self.solve_one(&mut solver, i, &mut line)?;
+                    if done.is_some_and(|done| sender.send(Ok(done)).is_err()) {
+                        break;
                     }
-                    Ok(())
-                })
-            };
-            let mut searches: Vec<SendAll<'_>> = solver.split(parallel).into_iter().map(search_all).collect();
-            match &group {
-                Some(group) if !is_first => {
-                    send(group, |take_in| in_parallel(searches, &stop, take_in))?;
-                    return Ok(SUCCESS);
                 }
-                Some(group) => searches.push(Box::new(|sender| collect(group, sender))),
-                None => {}
-            }
-            in_parallel(searches, &stop, &mut take_in)?;
-        } else {
-            let mut solver = solver;
-            let mut line = SearchLine::new(true);
-            for i in todo {
-                line.set_prefix(format!("{}/{}: ", i + 1, instances.len()));
-                search(&mut solver, i, &mut line)?.map_or(Ok(()), &mut take_in)?;
-                if stop.load(Ordering::Relaxed) {
-                    break;
-                }
-            }
+                Ok(())
+            })
+        };
+        let mut searches: Vec<SendAll<'_>> = solvers.into_iter().map(search_all).collect();
+        if let Some(group) = group.filter(|group| group.is_first()) {
+            searches.push(Box::new(|sender| collect(group, sender)));
         }
-        if let (Some(Format::Submission), Some(contest)) = (args.format, contest) {
-            io::stdout().write_all(&submission(&*puzzle, contest, &instances, &results)?)?;
+        in_parallel(searches, self.stop, take_in)
+    }
+
+    /// Solves an instance; `None` if the search was interrupted, which is no result.
+    fn solve_one(&self, solver: &mut Solver<P>, i: usize, line: &mut SearchLine) -> Result<Option<Done>> {
+        let Instance { text, start, optimum, .. } = &self.instances[i];
+        let mut progress = |progress: &_| line.show(progress);
+        let watch = Watch { stop: self.stop, progress: &mut progress, incumbents: &mut |_| () };
+        let solution = solver.solve_watched(text, *start, watch);
+        line.clear();
+        let solution = solution?;
+        if solution.stopped {
+            return Ok(None);
         }
-        let known = results.into_iter().zip(&instances).filter_map(|(result, instance)| {
+        let moves = written(&*self.puzzle, &solution);
+        let record = self.with_flags_of_puzzle(solution.record);
+        let number = i + 1;
+        let wrong = optimum.filter(|&optimum| record.contradicts(optimum));
+        if let Some(optimum) = wrong {
+            note!(
+                "costar: instance {number}: the known optimum {optimum} contradicts the result, and is not counted: is it of \
+                 another metric, or of another instance?"
+            );
+        }
+        let record = Record { optimal_length: optimum.xor(wrong), ..record };
+        let line = moves.map_or_else(|why| why, |moves| describe(&record, &moves));
+        Ok(Some(Done { instance: i, line: format!("{number:>4}  {line}"), record }))
+    }
+
+    /// Keeps a result, in the file too, and prints it.
+    fn take_in(&self, done: Done, results: &mut [Option<Record>]) -> Result<()> {
+        if let Some(out) = &self.args.out {
+            append_line(out, &done.record)?;
+        }
+        match self.args.format {
+            Some(Format::Submission) => note!("{}", done.line),
+            None if !self.args.flags.json => writeln!(io::stdout(), "{}", done.line)?,
+            None => {}
+        }
+        results[done.instance] = Some(done.record);
+        Ok(())
+    }
+
+    /// Prints the submission, if it was asked for, and the summary, compared with other results.
+    fn print(&self, results: Vec<Option<Record>>, others: Option<&[Record]>) -> Result<()> {
+        if let (Some(Format::Submission), Some(contest)) = (self.args.format, self.contest) {
+            io::stdout().write_all(&submission(&*self.puzzle, contest, &self.instances, &results)?)?;
+        }
+        let known = results.into_iter().zip(&self.instances).filter_map(|(result, instance)| {
             let result = result?;
             let optimum = instance.optimum.filter(|&optimum| !result.contradicts(optimum));
             Some((result, optimum))
         });
         let (results, optima): (Vec<Record>, Vec<Option<u32>>) = known.unzip();
-        let summary = Summary {
-            against: others.map(|others| Comparison::new(&results, &optima, &others)),
-            ..Summary::new(&results, &optima, memory::peak())
-        };
-        if args.flags.json {
+        let against = others.map(|others| Comparison::new(&results, &optima, others));
+        let summary = Summary { against, ..Summary::new(&results, &optima, memory::peak()) };
+        let text = || show(&summary, optima.iter().flatten().count());
+        if self.args.flags.json {
             print_line(&summary)?;
-        } else if args.format.is_some() {
-            note!("\n{}", show(&summary, optima.iter().flatten().count()));
+        } else if self.args.format.is_some() {
+            note!("\n{}", text());
         } else {
-            writeln!(io::stdout(), "\n{}", show(&summary, optima.iter().flatten().count()))?;
+            writeln!(io::stdout(), "\n{}", text())?;
             if let Some(comparison) = &summary.against {
                 writeln!(io::stdout(), "\n{}", with_flags(&comparison.to_string()))?;
             }
         }
-        Ok(SUCCESS)
+        Ok(())
     }
 }
 
@@ -286,7 +324,7 @@ fn in_parallel<'a>(senders: Vec<SendAll<'a>>, stop: &AtomicBool, take_in: TakeIn
 /// The instances of a file, and the contest if the file is a contest's table.
 #[expect(clippy::type_complexity, reason = "instances of any puzzle")]
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, Option<&'static Contest>)> {
-    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = instances::read_file(path)?;
     let (written, contest): (Vec<(Option<_>, Written)>, _) =
         match contest::instances(&text).with_context(|| path.display().to_string())? {
             None => (instances::all(&text, puzzle).into_iter().map(|written| (None, written)).collect(), None),
@@ -340,15 +378,8 @@ fn earlier<S>(
     instances: &[Instance<S>],
     beyond: &[Instance<S>],
     template: &Record,
-) -> Result<(Vec<Option<Record>>, fs::File)> {
-    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    ensure!(parent.is_dir(), "--out: there is no folder {}", parent.display());
-    let file = fs::File::options().create(true).append(true).open(out);
-    let file = file.with_context(|| format!("--out: cannot write {}", out.display()))?;
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    if is_file && !try_lock(&file) {
-        bail!("--out: another bench is writing {}: wait for it, or choose another file", out.display());
-    }
+) -> Result<(Vec<Option<Record>>, File)> {
+    let file = output_file::open_locked(out).context("--out")?;
     let lines: Vec<Record> = read_lines(out).context("--out goes on with the results of an earlier run")?;
     // Parallel searches end in any order, and an instance may be in the file twice.
     let mut positions: HashMap<&str, VecDeque<usize>> = HashMap::new();

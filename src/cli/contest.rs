@@ -7,20 +7,22 @@
 //! | CayleyPy's permutations | `test.csv`: `id,permutation` | `id,permutation,solution` |
 
 use crate::puzzle::{Move, Notation, ParseError, Puzzle};
-use anyhow::{Context as _, Result, anyhow, bail};
-use std::collections::HashMap;
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use std::collections::{HashMap, HashSet};
 
 /// A row of a table: the number of its line, from 1, and its fields by the names of their columns.
 pub(super) type Row = (u64, Fields);
 
 type Fields = HashMap<String, String>;
 
-/// The rows of a table in CSV with these columns, below a line of names; `None` for another text.
+/// The rows of a table in CSV with these columns, below a line of names; `None` for another text. Lines that begin with `#`
+/// are comments.
 ///
 /// # Errors
 /// If another column that is needed is missing, or a row has more or fewer fields than there are names.
-pub(super) fn rows(bytes: &[u8], columns: &[&str], needed: &[&str]) -> Result<Option<Vec<Row>>> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Option<Vec<Row>>> {
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
     let Ok(names) = reader.headers() else { return Ok(None) };
     let names: Vec<String> = names.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
     let is_missing = |column: &&&str| !names.iter().any(|name| name == *column);
@@ -33,21 +35,36 @@ pub(super) fn rows(bytes: &[u8], columns: &[&str], needed: &[&str]) -> Result<Op
     let mut rows = Vec::new();
     for row in reader.records() {
         let row = row.context("a row does not fit the line of names")?;
-        let line = row.position().map_or(0, csv::Position::line);
+        let line = line_at(text, row.position().map_or(0, csv::Position::byte) as usize);
+        if row.len() == 1 && row[0].is_empty() {
+            continue; // a line of spaces
+        }
+        let (fields, columns) = (row.len(), names.len());
+        ensure!(fields == columns, "line {line} has {fields} fields: expected {columns}, as the line of names has");
         rows.push((line, names.iter().cloned().zip(row.iter().map(String::from)).collect()));
     }
     Ok(Some(rows))
 }
 
+/// The number of the line that a row begins in, from 1. `byte` may be before line breaks in front of the row.
+fn line_at(text: &str, byte: usize) -> u64 {
+    let start = text.len() - text[byte..].trim_start_matches(['\r', '\n']).len();
+    1 + text[..start].replace("\r\n", "\n").matches(['\r', '\n']).count() as u64
+}
+
 /// The instances of a contest's table; `None` for another text.
 ///
 /// # Errors
-/// If a row has more or fewer fields than there are names, or a number of wildcards is none.
-pub(super) fn instances(bytes: &[u8]) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
+/// If a row has more or fewer fields than there are names, its state is missing, its id is there twice, or its number of
+/// wildcards is none.
+pub(super) fn instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
     for contest in &CONTESTS {
-        let Some(rows) = rows(bytes, &[contest.id, contest.state], &[])? else { continue };
+        let Some(rows) = rows(text, &[contest.id, contest.state], &[])? else { continue };
+        let mut ids = HashSet::new();
         let instance = |(line, mut fields): Row| {
             let [id, text, number] = [contest.id, contest.state, WILDCARDS].map(|name| field(&mut fields, name));
+            ensure!(!text.is_empty(), "line {line}: {} is missing", contest.state);
+            ensure!(ids.insert(id.clone()), "line {line}: the id {id} is there twice");
             // pandas writes 2.0.
             let wildcards =
                 if number.is_empty() { Ok(0) } else { number.strip_suffix(".0").unwrap_or(&number).parse() };
@@ -164,9 +181,9 @@ impl Contest {
     ///
     /// # Errors
     /// If the file is no submission.
-    pub(super) fn read_submission(bytes: &[u8]) -> Result<Vec<[String; 3]>> {
+    pub(super) fn read_submission(text: &str) -> Result<Vec<[String; 3]>> {
         for contest in &CONTESTS {
-            if let Some(rows) = rows(bytes, &[contest.solution], &[contest.id])? {
+            if let Some(rows) = rows(text, &[contest.solution], &[contest.id])? {
                 let names = [contest.id, contest.state, contest.solution];
                 let row = |(_, mut fields): Row| names.map(|name| field(&mut fields, name));
                 return Ok(rows.into_iter().map(row).collect());

@@ -53,7 +53,8 @@ impl Visitor for &Args {
         let input: Box<dyn BufRead + Send> = match args.file.to_str() {
             Some("-") => Box::new(BufReader::new(io::stdin())),
             _ => {
-                let file = File::open(&args.file).with_context(|| format!("cannot read {}", args.file.display()));
+                let file = signal::ends_at_once(|| File::open(&args.file));
+                let file = file.with_context(|| format!("cannot read {}", args.file.display()));
                 Box::new(BufReader::new(file.or_input()?))
             }
         };

@@ -1,11 +1,11 @@
 //! `costar import`: puzzles and instances from the files of contests.
 
 use super::contest::{self, Contest, TableInstance, WILDCARDS, written};
-use super::{Ending, OrInput as _, SUCCESS, check_input};
-use crate::files::write_whole;
+use super::{Ending, Failure, OrInput as _, SUCCESS, check_input, instances};
+use crate::files::{read_if_there, write_whole};
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
-use crate::puzzle::permutation::{Description, inverted, orbits};
+use crate::puzzle::permutation::{Description, MAX_POSITIONS, inverted, orbits};
 use crate::registry::included;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value, json};
@@ -57,29 +57,31 @@ pub(super) fn run(args: Args) -> Ending {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("--out: cannot create the folder {}", args.out.display()))
         .or_input()?;
-    let (mut written, mut names) = (0, HashSet::new());
+    let (mut puzzles, mut instances, mut names) = (0, 0, HashSet::new());
     for (number, kind) in kinds.iter().enumerate() {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == number).collect();
         // Instances of one kind may have several goals: each is a puzzle of its own.
         let goals = kind.goal.iter().chain(rows.iter().map(|row| &row.goal));
         let mut seen = HashSet::new();
         let goals: Vec<&Vec<String>> = goals.filter(|goal| seen.insert(*goal)).collect();
-        for (i, goal) in goals.iter().enumerate() {
-            let suffix = if i == 0 { String::new() } else { format!("-{}", i + 1) };
-            let name = kind.name.replace(['/', '\\', ' '], "_") + &suffix;
-            check_input(names.insert(name.clone()), || format!("two puzzles would be written to {name}.json"))?;
-            let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == **goal).collect();
+        for goal in goals {
+            let base = kind.name.replace(['/', '\\', ' '], "_");
+            let numbered = (2..).map(|number| format!("{base}-{number}"));
+            let mut free = std::iter::once(base.clone()).chain(numbered).filter(|name| names.insert(name.clone()));
+            let name = free.next().expect("there are numbers enough");
+            let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == *goal).collect();
             let keeps = contest.is_some_and(|contest| contest.repeats_state);
             match puzzle(&name, kind, goal, keeps) {
                 Ok(puzzle) => {
-                    write(&args.out, &name, &puzzle, &rows, contest)?;
-                    written += 1;
+                    instances += write(&args.out, &name, &puzzle, &rows, contest)?;
+                    puzzles += 1;
                 }
                 Err(why) => writeln!(io::stdout(), "{name}: left out: {why:#}")?,
             }
         }
     }
-    check_input(written > 0, || "none of these puzzles can be used".into())?;
+    check_input(puzzles > 0, || "none of these puzzles can be used".into())?;
+    check_input(instances > 0 || rows.is_empty(), || "none of these instances can be used".into())?;
     Ok(SUCCESS)
 }
 
@@ -116,18 +118,18 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, Option<&'static Contest>)> 
     while let Some(path) = paths.get(next).cloned() {
         next += 1;
         let in_file = || path.display().to_string();
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let other = if bytes.trim_ascii_start().starts_with(b"{") {
+        let text = instances::read_file(&path)?;
+        let other = if text.trim_start().starts_with('{') {
             let folder = || Some(fs::canonicalize(&path).ok()?.parent()?.file_name()?.to_str()?.into());
             let stem = args.name.clone().or_else(folder);
-            let kind = kind_of_json(&bytes, stem.unwrap_or_else(|| "puzzle".into())).with_context(in_file)?;
+            let kind = kind_of_json(&text, stem.unwrap_or_else(|| "puzzle".into())).with_context(in_file)?;
             ensure!(kinds.replace(vec![kind]).is_none(), "{}: a second file with moves", path.display());
             "test.csv"
-        } else if let Some(rows) = contest::rows(&bytes, &["allowed_moves"], &["puzzle_type"]).with_context(in_file)? {
+        } else if let Some(rows) = contest::rows(&text, &["allowed_moves"], &["puzzle_type"]).with_context(in_file)? {
             let of_rows = rows.into_iter().map(kind_of_row).collect::<Result<_>>().with_context(in_file)?;
             ensure!(kinds.replace(of_rows).is_none(), "{}: a second file with moves", path.display());
             "puzzles.csv"
-        } else if let Some((instances, contest)) = contest::instances(&bytes).with_context(in_file)? {
+        } else if let Some((instances, contest)) = contest::instances(&text).with_context(in_file)? {
             ensure!(tables.is_none(), "{}: a second file with instances", path.display());
             let is_of_kinds = instances.iter().any(|instance| instance.others.contains_key("puzzle_type"));
             tables = Some((instances, contest, path.clone()));
@@ -155,8 +157,8 @@ fn kind_of_row((line, row): contest::Row) -> Result<Kind> {
 }
 
 /// The puzzle of a contest of CayleyPy: `generators` by name, or `actions` with `names`, and the `central_state`.
-fn kind_of_json(bytes: &[u8], name: String) -> Result<Kind> {
-    let value = json::from_slice(bytes)?;
+fn kind_of_json(text: &str, name: String) -> Result<Kind> {
+    let value = json::from_slice(text.as_bytes())?;
     let object = value.as_object().context("expected an object")?;
     let moves = match (object.get("generators"), object.get("actions"), object.get("names")) {
         (Some(Value::Object(generators)), ..) => moves_of(generators)?,
@@ -188,6 +190,10 @@ fn moves_of(object: &Map<String, Value>) -> Result<Moves> {
             sorted.sort_unstable();
             !from.is_empty() && sorted.into_iter().map(usize::from).eq(0..from.len())
         });
+        ensure!(
+            !name.contains('.'),
+            "the move '{name}' has a dot in its name, which stands between moves in a submission"
+        );
         moves.push((name.clone(), from.with_context(|| format!("the move '{name}' is no permutation"))?));
     }
     for (name, from) in moves.clone() {
@@ -200,9 +206,13 @@ fn moves_of(object: &Map<String, Value>) -> Result<Moves> {
     Ok(moves)
 }
 
-/// The symbols of a state.
+/// The symbols of a state: `A;B`, `0,1`, `[0, 1]` or `0 1`.
 fn symbols(text: &str) -> Vec<String> {
-    text.split([';', ',']).map(|symbol| symbol.trim().to_owned()).collect()
+    let listed = text.trim_matches(|c: char| c.is_whitespace() || "\"'()[]".contains(c));
+    if listed.contains([';', ',']) {
+        return listed.split([';', ',']).map(|symbol| symbol.trim().to_owned()).collect();
+    }
+    listed.split_whitespace().map(String::from).collect()
 }
 
 /// The instances.
@@ -225,8 +235,11 @@ fn rows(instances: Vec<TableInstance>, kinds: &[Kind]) -> Result<Vec<Row>> {
 
 /// The puzzle with these moves and this goal. `keeps`: states stay as the contest writes them, since submissions repeat them.
 fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Imported> {
-    let is_as_long = kind.moves.iter().all(|(_, from)| from.len() == goal.len());
-    ensure!(is_as_long, "a move and the solved state have different numbers of positions");
+    if let Some((name, from)) = kind.moves.iter().find(|(_, from)| from.len() != goal.len()) {
+        let (moved, solved) = (from.len(), goal.len());
+        bail!("the move '{name}' has {moved} positions, and the solved state {solved}: expected equal numbers");
+    }
+    ensure!(goal.len() <= MAX_POSITIONS, "it has {} positions: expected at most {MAX_POSITIONS}", goal.len());
     let same_words = |words: &dyn Fn(usize) -> String| Words {
         orbits: vec![0; goal.len()],
         words: goal.iter().enumerate().map(|(at, symbol)| ((0, symbol.clone()), words(at))).collect(),
@@ -304,13 +317,29 @@ fn own_pieces(kind: &Kind, goal: &[String]) -> Option<(&'static str, Description
     })
 }
 
-/// Writes a puzzle and its instances, and says so.
-fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], contest: Option<&Contest>) -> Result<()> {
+/// Writes a file that is not there, or has the same content: what else is there is kept.
+fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let there = read_if_there(path)?;
+    check_input(there.as_ref().is_none_or(|there| there == bytes), || {
+        format!("{} is there already, with other content: move it, or choose another --out", path.display())
+    })?;
+    if there.is_none() { Ok(write_whole(path, bytes)?) } else { Ok(()) }
+}
+
+/// Writes a puzzle and its instances, says so, and returns the number of the instances.
+fn write(
+    folder: &Path,
+    name: &str,
+    puzzle: &Imported,
+    rows: &[&Row],
+    contest: Option<&Contest>,
+) -> Result<usize, Failure> {
+    let mut instances = 0;
     let mut said = match &puzzle.rules {
         Ok(own) => format!("{name} is the puzzle {own} of costar"),
         Err(text) => {
             let path = folder.join(format!("{name}.json"));
-            write_whole(&path, text.as_bytes())?;
+            write_new(&path, text.as_bytes())?;
             path.display().to_string()
         }
     };
@@ -329,18 +358,23 @@ fn write(folder: &Path, name: &str, puzzle: &Imported, rows: &[&Row], contest: O
         }
         if !refused.is_empty() {
             let ids = refused.join(", ");
-            writeln!(io::stdout(), "{name}: left out, since they do not have the symbols of the solved state: {ids}")?;
+            writeln!(
+                io::stdout(),
+                "{name}: left out, since they do not have the symbols of the solved state, or as many: {ids}"
+            )?;
         }
         if !lines.is_empty() {
             let path = folder.join(format!("{name}.csv"));
             let names = [Some(contest.id), Some(contest.state), column];
             let fields = lines.iter().map(|(id, state, wildcards)| [Some(*id), Some(state), wildcards.as_deref()]);
-            write_whole(&path, &written([names].into_iter().chain(fields))?)?;
-            let _ = write!(said, "; {} instances: {}", lines.len(), path.display());
+            write_new(&path, &written([names].into_iter().chain(fields))?)?;
+            instances = lines.len();
+            let _ = write!(said, "; {instances} instances: {}", path.display());
         }
         if wildcards > 0 {
             let _ = write!(said, " ({wildcards} have wildcards)");
         }
     }
-    Ok(writeln!(io::stdout(), "{said}")?)
+    writeln!(io::stdout(), "{said}")?;
+    Ok(instances)
 }

@@ -7,7 +7,8 @@ use super::contest::{self, Contest, TableInstance};
 use super::progress::note;
 use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, check_input, narrow, signal};
-use crate::files::write_whole;
+use super::{instances, output_file};
+use crate::files::{self, write_whole_with};
 use crate::puzzle::{Move, Puzzle, replay};
 use crate::quantity::{self, grouped};
 use crate::random::{Generator, below, generator};
@@ -16,8 +17,8 @@ use crate::search::Limits;
 use crate::search::neighbourhood::shortened;
 use crate::solver::{Watch, models};
 use anyhow::{Context as _, Result, ensure};
-use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::collections::HashMap;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
@@ -167,7 +168,7 @@ impl<P: Puzzle> Shared<'_, P> {
 
     /// Takes a solution, without the moves that wildcards save, if it is shorter; says so, and writes the file from time to
     /// time. Where symbols stand at several positions, moves that replace a window may solve no longer.
-    fn take(&self, known: &mut [Known<P::State>], i: usize, moves: &[Move], file: &mut Output<'_>) -> Result<bool> {
+    fn take(&self, known: &mut [Known<P::State>], i: usize, moves: &[Move], file: &mut Output) -> Result<bool> {
         let before = known[i].moves.len();
         let moves = contest::solving(self.puzzle, &known[i].start, moves, self.is_solved(known[i].wildcards));
         let Some(moves) = moves.filter(|moves| moves.len() < before) else { return Ok(false) };
@@ -213,20 +214,27 @@ impl<P: Puzzle> Shared<'_, P> {
     }
 
     /// The instances with the shortest of their known solutions, and the file that they are written to.
-    fn read<'a>(&self, args: &'a Args) -> Result<(Vec<Known<P::State>>, Output<'a>)> {
+    fn read(&self, args: &Args) -> Result<(Vec<Known<P::State>>, Output)> {
         let is_same =
             fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
         ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
+        let is_other = fs::metadata(&args.out).is_ok_and(|metadata| !metadata.is_file());
+        ensure!(!is_other, "--out: {} is no file: name one", args.out.display());
         contest::check_names(self.puzzle)?;
         let name = args.instances.display();
-        let table = contest::instances(&bytes(&args.instances)?).with_context(|| name.to_string())?;
+        let table = contest::instances(&instances::read_file(&args.instances)?).with_context(|| name.to_string())?;
         let (instances, contest) = table
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
-        let Solutions { mut rows, of_rows, places } = Solutions::read(args)?;
+        let mut solutions = Solutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
+        solutions.add(&args.solutions, &instances::read_file(&args.solutions)?)?;
+        let lock = output_file::open_locked(&args.out).context("--out")?;
+        let earlier = instances::read_file(&args.out)?;
+        if !earlier.is_empty() {
+            solutions.add(&args.out, &earlier)?;
+        }
+        let Solutions { mut rows, of_rows, places } = solutions;
         let mut known = Vec::new();
-        let mut ids = HashSet::new();
         for TableInstance { line, id, text, wildcards, .. } in instances {
-            ensure!(ids.insert(id.clone()), "line {line} of {name}: the id {id} is there twice");
             let start = self.puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
             let Some(&row) = places.get(&id) else { continue };
             rows[row][1].clone_from(&text);
@@ -243,12 +251,10 @@ impl<P: Puzzle> Shared<'_, P> {
         }
         let path = args.solutions.display();
         ensure!(!known.is_empty(), "{path} has no solution of an instance in {name}: are the ids those of the table?");
-        Ok((known, Output { path: &args.out, contest, rows, written: Instant::now(), is_stale: true }))
+        // What a link names is written, and not the link.
+        let path = fs::canonicalize(&args.out).with_context(|| format!("cannot find {}", args.out.display()))?;
+        Ok((known, Output { path, contest, rows, written: Instant::now(), is_stale: true, lock }))
     }
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// The known solutions of both files.
@@ -262,36 +268,33 @@ struct Solutions<'a> {
 }
 
 impl<'a> Solutions<'a> {
-    fn read(args: &'a Args) -> Result<Self> {
-        let mut all = Solutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
+    fn add(&mut self, path: &'a Path, text: &str) -> Result<()> {
         let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
         let count = |solution: &str| solution.split(['.', ' ']).count();
-        for path in [&args.solutions].into_iter().chain(args.out.is_file().then_some(&args.out)) {
-            for row in Contest::read_submission(&bytes(path)?).with_context(|| path.display().to_string())? {
-                let [id, _, solution] = row.clone();
-                let place = *all.places.entry(id).or_insert_with(|| {
-                    all.rows.push(row);
-                    all.of_rows.push(Vec::new());
-                    all.of_rows.len() - 1
-                });
-                if is_unsolved(&solution) {
-                    continue;
-                }
-                // An instance that is not in the table keeps the shorter row of both files.
-                let known = &mut all.rows[place][2];
-                if is_unsolved(known) || count(&solution) < count(known) {
-                    known.clone_from(&solution);
-                }
-                all.of_rows[place].push((path, solution));
+        for row in Contest::read_submission(text).with_context(|| path.display().to_string())? {
+            let [id, _, solution] = row.clone();
+            let place = *self.places.entry(id).or_insert_with(|| {
+                self.rows.push(row);
+                self.of_rows.push(Vec::new());
+                self.of_rows.len() - 1
+            });
+            if is_unsolved(&solution) {
+                continue;
             }
+            // An instance that is not in the table keeps the shorter row of both files.
+            let known = &mut self.rows[place][2];
+            if is_unsolved(known) || count(&solution) < count(known) {
+                known.clone_from(&solution);
+            }
+            self.of_rows[place].push((path, solution));
         }
-        Ok(all)
+        Ok(())
     }
 }
 
 /// The file of the shortened solutions.
-struct Output<'a> {
-    path: &'a Path,
+struct Output {
+    path: PathBuf,
     contest: &'static Contest,
     /// Id, state and moves of each instance, in the table or not.
     rows: Vec<[String; 3]>,
@@ -299,9 +302,11 @@ struct Output<'a> {
     written: Instant,
     /// Whether shorter solutions are known than it has.
     is_stale: bool,
+    /// The open file, which keeps other processes from writing it.
+    lock: File,
 }
 
-impl Output<'_> {
+impl Output {
     fn write_from_time_to_time<P: Puzzle>(&mut self, puzzle: &P, known: &[Known<P::State>]) -> Result<()> {
         if self.is_stale && self.written.elapsed() > WRITE_EVERY { self.write(puzzle, known) } else { Ok(()) }
     }
@@ -310,7 +315,14 @@ impl Output<'_> {
         for known in known {
             self.rows[known.row][2] = contest::path(puzzle, &known.text, &known.moves)?;
         }
-        write_whole(self.path, &self.contest.submission(&self.rows)?)?;
+        let submission = self.contest.submission(&self.rows)?;
+        // The file with the new content is locked before it takes the place of the other.
+        write_whole_with(&self.path, |file| {
+            file.write_all(&submission)?;
+            files::try_lock(file);
+            self.lock = file.try_clone()?;
+            Ok(())
+        })?;
         (self.written, self.is_stale) = (Instant::now(), false);
         Ok(())
     }

@@ -10,9 +10,12 @@
 //!
 //! The text is UTF-8, or UTF-16 with a byte-order mark.
 
+use super::signal;
+use crate::files;
 use crate::puzzle::{Block, Notation, Puzzle, is_frame, plain, without_comment};
 use anyhow::{Result, anyhow};
 use std::io::{self, BufRead};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -25,10 +28,18 @@ pub(super) struct Written {
     pub(super) text: String,
 }
 
+/// The text of a file. A signal ends a wait for a pipe.
+///
+/// # Errors
+/// If it cannot be read, with the system's reason.
+pub(super) fn read_file(path: &Path) -> Result<String> {
+    Ok(decoded(&signal::ends_at_once(|| files::read(path))?))
+}
+
 /// All instances of a text.
-pub(super) fn all<P: Notation>(bytes: &[u8], puzzle: &P) -> Vec<Written> {
+pub(super) fn all<P: Notation>(text: &str, puzzle: &P) -> Vec<Written> {
     let mut gatherer = Gatherer::new(puzzle);
-    let mut instances = gatherer.add(&decoded(bytes));
+    let mut instances = gatherer.add(text);
     instances.extend(gatherer.end());
     instances
 }
@@ -174,7 +185,7 @@ mod tests {
     }
 
     fn cubes(text: &str) -> Vec<Written> {
-        all(text.as_bytes(), &Cube3)
+        all(text, &Cube3)
     }
 
     #[test]
@@ -186,11 +197,11 @@ mod tests {
         assert_eq!(cubes(&format!("\u{feff}{lines}")), expected);
         let units = |lines: &str| std::iter::once(0xfeff).chain(lines.encode_utf16()).collect::<Vec<u16>>();
         let utf16: Vec<u8> = units(lines).into_iter().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(all(&utf16, &Cube3), expected);
+        assert_eq!(cubes(&decoded(&utf16)), expected);
         let sokoban = Sokoban::by_moves();
         let blocks = "; 0\n ##\n#@#\n\n\nTitle: 1\n#+#\n;x\n##\nAuthor: a\n";
-        assert_eq!(all(blocks.as_bytes(), &sokoban), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
-        assert_eq!(all(b"", &sokoban), []);
+        assert_eq!(all(blocks, &sokoban), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
+        assert_eq!(all("", &sokoban), []);
     }
 
     #[test]
@@ -201,20 +212,20 @@ mod tests {
         let read: Vec<Written> =
             stream(Box::new(bytes), Arc::clone(&puzzle)).iter().map(|line| line.expect("text")).collect();
         assert_eq!(read, [written(1, "1 2 3\n4 5 0\n7 8 6"), written(4, "1 2 3 4 5 6 7 0 8")]);
-        assert_eq!(read, all(boards.as_bytes(), &*puzzle));
+        assert_eq!(read, all(boards, &*puzzle));
     }
 
     #[test]
     fn scrambles_that_look_like_faces_stand_alone() {
         let turns = "R2 U2\nU2 F2\nR2 F2\nF2 U2\nF2 R2\nU2 R2";
-        assert_eq!(all(turns.as_bytes(), &Cube2).len(), 6);
-        assert_eq!(all("R U F\t3\n".repeat(6).as_bytes(), &Cube2).len(), 6);
+        assert_eq!(all(turns, &Cube2).len(), 6);
+        assert_eq!(all(&"R U F\t3\n".repeat(6), &Cube2).len(), 6);
         let turns = "R U' F L D B R U' F\nR U' F L U B R U' F\nR U' F L R B R U' F\nR U' F L F B R U' F\n\
                      R U' F L L B R U' F\nR U' F L B B R U' F\n";
         assert_eq!(cubes(turns).len(), 6);
         assert_eq!(cubes(&"RUF\n".repeat(18)).len(), 18);
         let lights = LightsOut::<1>::new(3);
-        assert_eq!(all("+ - +\n".as_bytes(), &lights).len(), 1, "only boards of tiles have frames");
+        assert_eq!(all("+ - +\n", &lights).len(), 1, "only boards of tiles have frames");
     }
 
     #[test]
@@ -227,7 +238,7 @@ mod tests {
                     if puzzle.takes_lines() && !text.contains("\n\n") {
                         continue; // levels are separated by blank lines
                     }
-                    let read = all(text.as_bytes(), puzzle);
+                    let read = all(&text, puzzle);
                     let read: Vec<_> = read.iter().map(|written| puzzle.parse(&written.text)).collect();
                     assert_eq!(read, states.map(Ok), "{text}");
                 }

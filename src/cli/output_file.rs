@@ -2,7 +2,7 @@
 
 use crate::files;
 use anyhow::{Context as _, Result, ensure};
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 /// Refuses a path that cannot be written, before any work is done for it. `kind` names the file in the message.
@@ -12,6 +12,21 @@ pub(super) fn check_path(kind: &str, path: &Path) -> Result<()> {
     ensure!(folder.is_dir(), "the {kind} {name} cannot be written: there is no folder {}", folder.display());
     ensure!(!path.is_dir() && path.file_name().is_some(), "the {kind} {name} cannot be written: it is a folder");
     Ok(())
+}
+
+/// Opens a file that a command goes on with, and keeps other commands from writing it while it is open. A file that is not
+/// there is made.
+pub(super) fn open_locked(path: &Path) -> Result<File> {
+    check_path("file", path)?;
+    let file = File::options().create(true).append(true).open(path);
+    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    ensure!(
+        !is_file || files::try_lock(&file),
+        "another process is writing {}: wait for it, or choose another file",
+        path.display()
+    );
+    Ok(file)
 }
 
 /// Writes a file whole. A pipe or a device is written to, not replaced.

@@ -45,7 +45,16 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
         }
     };
     let version = format!("costar {}, exchange {}", env!("CARGO_PKG_VERSION"), exchange::VERSION);
-    let signature: Vec<String> = std::iter::once(version).chain(env::args().skip(1)).collect();
+    let mut signature = vec![version];
+    for word in env::args().skip(1) {
+        match signature.last_mut() {
+            // A difference names the flag beside its value.
+            Some(line) if line.starts_with("--") && !line.contains(' ') && !word.starts_with('-') => {
+                *line += &format!(" {word}");
+            }
+            _ => signature.push(word),
+        }
+    }
     let group = loop {
         let group = match Group::open(launcher.clone(), Arc::clone(stop)) {
             Ok(group) => Arc::new(group),

@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first signal asks for an orderly end, a second one ends the program at once.
 
 use anyhow::{Context as _, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -42,6 +42,8 @@ pub fn install() -> Result<Arc<AtomicBool>> {
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
             signal_hook::flag::register(signal, Arc::clone(&stop)).map(drop)
         };
+        // A write beyond the limit of a file's size fails with the reason, and does not end the process.
+        signal_hook::flag::register(SIGXFSZ, Arc::default()).context("no handler of signals can be installed")?;
         // A process that nohup started ignores SIGHUP, and outlives the terminal.
         for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
             register(signal).context("no handler of signals can be installed")?;

@@ -287,7 +287,7 @@ mod tests {
             let text = move_names(&file, &moves).join(" ");
             let (theirs, ours) = (file.parse(&text).expect("moves"), still.parse(&text).expect("moves"));
             let listed: Vec<String> = file.format(&theirs).chars().map(String::from).collect();
-            for separator in [";", ",", " "] {
+            for separator in [";", ",", " ", ""] {
                 assert_eq!(still.parse(&listed.join(separator)), Ok(ours), "{text}");
             }
             let ours: Vec<Move> = still.parse_moves(&text).expect("moves");
@@ -301,6 +301,10 @@ mod tests {
         assert_eq!(any.parse("r2"), any.parse("Rw Rw"), "a wide half turn");
         assert_eq!(any.parse("r2 f0"), any.parse("3R F"));
         assert_eq!(any.parse("r2.d1"), any.parse("3R 2D"), "dots join the words of contests");
+        for (text, word) in [("f0.r2.d4", "d4"), ("-f0.r2.-d4", "-d4"), ("f0 q7", "q7")] {
+            let refusal = still.parse(text).expect_err("no turn").to_string();
+            assert!(refusal.contains(&format!("'{word}' is no turn: expected f0 to f3")), "{text}: {refusal}");
+        }
     }
 
     #[test]

@@ -167,10 +167,68 @@ fn files_that_are_none_of_a_contest_are_refused() {
         (r#"{"generators": {"a": [0, 0]}}"#, "no permutation"),
         (r#"{"generators": {"a": [1, 0], "a": [0, 1]}}"#, "\"a\" is given twice"),
         (r#"{"actions": [[1, 0], [0, 1]], "names": ["a", "a"]}"#, "a name twice"),
+        (r#"{"generators": {"a.b": [1, 0]}}"#, "has a dot"),
     ] {
         fs::write(path("info.json"), text).expect("a file");
-        assert!(refused(&["import", &path("info.json"), &table]).contains(reason), "{text}");
+        let out = path("refused");
+        assert!(refused(&["import", &path("info.json"), &table, "--out", &out]).contains(reason), "{text}");
     }
+    fs::write(path("info.json"), r#"{"generators": {"a": [1, 2, 0]}}"#).expect("a file");
+    let ran = run(&["import", &path("info.json"), &table, "--out", &path("refused")]);
+    assert!(ran.code == 2 && ran.err.contains("none of these instances"), "{}{}", ran.out, ran.err);
+    for (text, reason) in [
+        ("id,initial_state\r\n0,R\r\n1,\r\n", "line 3: initial_state is missing"),
+        ("# a comment\n\nid,initial_state\n \n0,R\n0,U\n", "line 6: the id 0 is there twice"),
+        ("id,initial_state\r0,R\r1,R,U\r", "line 3 has 3 fields: expected 2"),
+    ] {
+        fs::write(&numbered, text).expect("a file");
+        assert!(refused(&["bench", "--puzzle", "cube2", &numbered]).contains(reason), "{text:?}");
+    }
+}
+
+#[test]
+fn import_reads_every_form_of_states_and_replaces_no_file() {
+    let (_folder, path) = temporary();
+    let info = r#"{"generators": {"L": [1, 2, 0], "X": [1, 0, 2]}}"#;
+    let table = "initial_state_id,initial_state,why\n0,\"[1, 2, 0]\",a\n1,1 2 0,b\n2,1;2;0,c\n";
+    let units = std::iter::once(0xfeff).chain(table.encode_utf16());
+    let folder = path("test");
+    fs::create_dir(&folder).expect("a folder");
+    let [own, moves] = ["test.csv", "puzzle_info.json"].map(|name| format!("{folder}/{name}"));
+    fs::write(&own, units.flat_map(u16::to_le_bytes).collect::<Vec<u8>>()).expect("a file");
+    fs::write(&moves, info).expect("a file");
+    let before = fs::read(&own).expect("a file");
+    let refusal = refused(&["import", &own, "--out", &folder]);
+    assert!(refusal.contains("test.csv is there already, with other content"), "{refusal}");
+    assert_eq!(fs::read(&own).expect("a file"), before);
+    let words = ["import", &own, "--name", "toy", "--out", &folder];
+    for _ in 0..2 {
+        let ran = run(&words);
+        assert!(ran.code == 0 && ran.out.contains("3 instances"), "{}{}", ran.out, ran.err);
+    }
+    let rows = fs::read_to_string(format!("{folder}/toy.csv")).expect("a file");
+    assert_eq!(rows, "initial_state_id,initial_state\n0,1 2 0\n1,1 2 0\n2,1 2 0\n");
+}
+
+#[test]
+fn improve_writes_what_a_link_names_and_nothing_that_another_writes() {
+    let (_folder, path) = temporary();
+    let [table, known, out, link] = ["table.csv", "known.csv", "out.csv", "link.csv"].map(&path);
+    fs::write(&table, "id,initial_state\n0,-r0.-f0\n").expect("a file");
+    fs::write(&known, "id,moves\n0,f0.r0.d0.-d0\n").expect("a file");
+    std::os::unix::fs::symlink(&out, &link).expect("a link");
+    let words = ["improve", &known, "--instances", &table, "--puzzle", "cube4:oriented", "--out", &link];
+    let words = [&words[..], &["--search", "bfs", "--heuristic", "zero", "--max-nodes", "100"]].concat();
+    let open = fs::File::create(&out).expect("a file");
+    open.lock().expect("a lock");
+    assert!(refused(&words).contains("another process is writing"));
+    drop(open);
+    let ran = run(&words);
+    assert!(ran.out.contains("4 moves before, 2 now"), "{}{}", ran.out, ran.err);
+    assert_eq!(fs::read_to_string(&out).expect("a file"), "id,moves\n0,f0.r0\n");
+    assert!(fs::symlink_metadata(&link).is_ok_and(|metadata| metadata.is_symlink()));
+    let words = [&words[..7], &["/dev/null"], &words[8..]].concat();
+    assert!(refused(&words).contains("/dev/null is no file"));
 }
 
 #[test]
@@ -185,7 +243,7 @@ fn numbers_of_positions_become_small_within_their_orbits() {
     let instances = [&a, &b, &a.replacen("299", "1", 1)];
     let rows = instances.iter().enumerate().map(|(id, state)| format!("{id},\"{state}\"\n")).collect::<String>();
     let ran = imported(&path, &info, &format!("initial_state_id,initial_state\n{rows}"), "rings");
-    assert!(ran.code == 0 && ran.out.contains("solved state: 2\n"), "{}{}", ran.out, ran.err);
+    assert!(ran.code == 0 && ran.out.contains("or as many: 2\n"), "{}{}", ran.out, ran.err);
     let [puzzle, table] = [path("rings.json"), path("rings.csv")];
     let ran = run(&["bench", "--puzzle", &puzzle, &table, "--search", "bfs", "--format", "submission"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -206,5 +264,10 @@ fn submissions_repeat_the_states_where_a_contest_wants_it() {
     assert!(ran.out.starts_with("id,permutation,solution\n7,\"1,2,0,4,3\","), "{}{}", ran.out, ran.err);
     assert!(["-a.b\n", "b.-a\n"].iter().any(|moves| ran.out.ends_with(moves)), "{}", ran.out);
     let ran = imported(&path, r#"{"central_state": [0, 1, 2], "generators": {"a": [1, 2, 3, 0]}}"#, table, "short");
-    assert!(ran.code == 2 && ran.out.contains("different numbers of positions"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 2 && ran.out.contains("the move 'a' has 4 positions, and the solved state 3"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
 }

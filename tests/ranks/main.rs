@@ -238,7 +238,7 @@ fn ranks_with_different_settings_are_refused() {
     let now = Instant::now;
     // Different flags; an unknown flag; a device that does not exist.
     for (more, named) in [
-        (&["--seed", "2"][..], "rank 1 has '--seed' where rank 0 has nothing"),
+        (&["--seed", "2"][..], "rank 1 has '--seed 2' where rank 0 has nothing"),
         (&["--sed", "2"], "unexpected argument '--sed'"),
     ] {
         let (started, port) = (now(), port());

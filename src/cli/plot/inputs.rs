@@ -207,7 +207,7 @@ fn number_equal_names(inputs: &mut PlotInputs) {
 /// # Errors
 /// If the file cannot be read, or a length is no number: names the line.
 fn known_optima(path: &Path) -> Result<HashMap<String, u32>> {
-    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = instances::read_file(path)?;
     let mut optima = HashMap::new();
     // The facelets of a cube are the only instances of several lines that have a length.
     for Written { line, text } in instances::all(&text, &Cube3) {

@@ -52,7 +52,7 @@ impl CubeN {
 
     /// Reads the turns of a text: as people write them, or as contests do, `f0 -r1.d2` or `f0 r1_inv d2`.
     fn turns(&self, text: &str) -> Result<Vec<Turn>, ParseError> {
-        let written = match self.contest_turns(text) {
+        let written = match self.contest_turns(text)? {
             Some(turns) => turns,
             None => written_turns(text, self.size)?,
         };
