@@ -156,10 +156,6 @@ impl RowNetwork for Model {
         chunks * chunk_size(&*self.evaluator, self.device)
     }
 
-    fn memory(&self) -> Option<u64> {
-        self.device.cuda_memory()
-    }
-
     fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
         self.evaluator.evaluate(rows, with_policy)
     }

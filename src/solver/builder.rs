@@ -138,7 +138,7 @@ impl<P: Puzzle> Builder<P> {
         let plan_for = |device: Device| {
             let perimeter_bytes = Perimeter::<P::State>::memory_budget(memory);
             let (on_cuda, spends_time) = (device.is_cuda(), limits.spend_time);
-            let device_bytes = if on_cuda { device.cuda_memory() } else { memory }.unwrap_or(u64::MAX);
+            let device_bytes = self.device_memory(device).unwrap_or(u64::MAX);
             let model = model.as_ref();
             let reduction_model = reduction_model.as_ref();
             let facts =
@@ -172,7 +172,7 @@ impl<P: Puzzle> Builder<P> {
         let stages = self.stages(&plan, device)?;
         let (heuristic, network) = self.load(&plan, device, stages.as_ref())?;
         let mut perimeters = PerimeterCache::default();
-        let parts = Parts { network: self.row_network(&plan, device)?, stages: stages.clone() };
+        let parts = self.parts(&plan, device, stages.clone())?;
         let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut perimeters, &self.stop)?;
         let options = plan.options(perimeter_depth);
         let template = template(&self.entry, &*heuristic, network.as_ref(), &options, &self.settings.limits);
@@ -222,13 +222,20 @@ impl<P: Puzzle> Builder<P> {
         Ok((heuristic, network))
     }
 
-    /// The network of a search on the device, read once more: its weights are small beside a layer.
-    pub(super) fn row_network(&self, plan: &Plan, device: Device) -> Result<Option<Box<dyn RowNetwork>>> {
+    /// The networks of a search that does not ask the heuristic. That of a search on the device is read once more: its weights
+    /// are small beside a layer.
+    pub(super) fn parts(&self, plan: &Plan, device: Device, stages: Option<SharedStages>) -> Result<Parts> {
         let (true, HeuristicPlan::Network { folder, .. }) = (plan.search.is_on_device(), &plan.heuristic) else {
-            return Ok(None);
+            return Ok(Parts { stages, ..Parts::default() });
         };
         log::debug!("the states of the search lie on {device}");
-        Ok(Some(Box::new(Model::read(folder, &**self.entry.puzzle(), device, self.settings.precision)?)))
+        let network = Model::read(folder, &**self.entry.puzzle(), device, self.settings.precision)?;
+        Ok(Parts { network: Some(Box::new(network)), device_memory: self.device_memory(device), stages })
+    }
+
+    /// The bytes that a search may take on a device.
+    fn device_memory(&self, device: Device) -> Option<u64> {
+        if device.is_cuda() { device.cuda_memory() } else { self.settings.limits.memory.or_else(memory::available) }
     }
 
     /// The solvers of the stages of a reduction, with this builder's precision, memory and stop flag.
@@ -299,6 +306,8 @@ fn in_device(error: crate::neural::device::NoCuda) -> Error {
 pub(super) struct Parts {
     /// The network of a search on the device.
     pub(super) network: Option<Box<dyn RowNetwork>>,
+    /// The bytes that it may take on the device.
+    pub(super) device_memory: Option<u64>,
     /// The solvers of a reduction.
     pub(super) stages: Option<SharedStages>,
 }
@@ -324,7 +333,11 @@ pub(super) fn build_search<P: Puzzle>(
     let depth = perimeter.depth();
     let own = if plan.search_uses_perimeter { perimeter.clone() } else { Perimeter::none() };
     let device = match parts.network {
-        Some(network) => DeviceEngine::new(&**entry.puzzle(), &entry.goals(), network, own.depth())?.map(Arc::new),
+        Some(network) => {
+            let engine =
+                DeviceEngine::new(&**entry.puzzle(), &entry.goals(), network, own.depth(), parts.device_memory)?;
+            engine.map(Arc::new)
+        }
         None => None,
     };
     let build = {

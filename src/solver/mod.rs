@@ -65,7 +65,7 @@ use crate::registry::Entry;
 use crate::report::{self, ProofRecord, Record};
 use crate::search::exchange::Exchange;
 use crate::search::{Control, End, Incumbent, Limits, Progress, Proof, Search, SearchResult};
-use builder::{Parts, build_search};
+use builder::build_search;
 pub use perimeter_cache::DeeperPerimeter;
 use perimeter_cache::PerimeterCache;
 use reduction::SharedStages;
@@ -180,7 +180,7 @@ impl<P: Puzzle> Solver<P> {
         let is_elsewhere = self.network.as_ref().is_some_and(|network| network.device != device);
         let stages = if is_elsewhere { builder.stages(&plan, device)? } else { self.stages.clone() };
         let moved = if is_elsewhere { Some(builder.load(&plan, device, stages.as_ref())?) } else { None };
-        let parts = Parts { network: builder.row_network(&plan, device)?, stages: stages.clone() };
+        let parts = builder.parts(&plan, device, stages.clone())?;
         let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut self.perimeters, &self.stop)?;
         if let Some(moved) = moved {
             (self.heuristic, self.network) = moved;

@@ -348,10 +348,10 @@ fn choose_engine(
     obstacle: Option<String>,
 ) -> Result<bool, SettingError> {
     let name = &facts.puzzle.name;
-    let obstacle = if !facts.puzzle.has_move_table {
-        Some(format!("the moves of {name} are no fixed changes of cells that a device could make"))
-    } else if !heuristic.is_model {
+    let obstacle = if !heuristic.is_model {
         Some("it asks a network, and none is used".into())
+    } else if !facts.puzzle.has_move_table {
+        Some(format!("the moves of {name} are no fixed changes of cells that a device could make"))
     } else {
         obstacle
     };

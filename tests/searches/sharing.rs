@@ -239,7 +239,7 @@ impl Visitor for Compare {
 fn engine<P: Puzzle>(puzzle: &P, goal: &P::State, kind: usize) -> Arc<DeviceEngine> {
     let network = ErringRows { goal: row(puzzle, goal), moves: puzzle.move_count() };
     let depth = if kind == 2 { 3 } else { 0 };
-    let engine = DeviceEngine::new(puzzle, &[*goal], Box::new(network), depth).expect("the CPU works");
+    let engine = DeviceEngine::new(puzzle, &[*goal], Box::new(network), depth, None).expect("the CPU works");
     Arc::new(engine.expect("a table of moves"))
 }
 

@@ -27,6 +27,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         };
         let layers = engine.layers(&row, weights, self.exchange)?;
         self.stats.evaluated += layers.width();
+        self.stats.stored += layers.width();
         Ok(layers)
     }
 
@@ -41,23 +42,24 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         self.agree(control.reached(&|| bytes), control)?;
         let budget = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
         self.stats.expanded += layers.width();
-        let chosen = layers.choose(budget)?;
-        self.stats.generated += chosen.count;
+        let reached = || control.reached(&|| bytes);
+        let chosen = layers.choose(budget, &|| reached().is_some())?;
+        self.stats.generated += chosen.generated.min(budget);
+        self.stats.stored += chosen.count;
         self.cut_off |= chosen.cut_off;
         self.take_hits(chosen.hits)?;
-        let is_spent = chosen.count == budget && chosen.count > 0;
-        self.agree(is_spent.then_some(Limit::Nodes), control)?;
+        let limit = reached().or((chosen.generated > budget).then_some(Limit::Nodes));
+        self.agree(limit, control)?;
         if self.best.is_some() {
             return Ok(());
         }
-        let limit = match layers.evaluate(&mut self.stats.evaluated, || control.reached(&|| bytes)) {
+        let limit = match layers.evaluate(&mut self.stats.evaluated, reached) {
             Ok(()) => None,
             Err(Interrupt::Limit(limit)) => Some(limit),
             Err(failed) => return Err(failed),
         };
         self.agree(limit, control)?;
         let kept = layers.keep()?;
-        self.stats.stored = self.stats.evaluated;
         self.cut_off |= kept.cut_off;
         self.back_pointers.push(BackPointers { parents: kept.parents, owners: kept.owners, moves: kept.moves });
         self.note_layer(layers.width(), kept.nearest.map(|nearest| (nearest, self.back_pointers.len() as Cost)))?;

@@ -62,6 +62,9 @@ pub(in crate::search) struct Hit {
 
 /// The children that were chosen, on this rank.
 pub(in crate::search) struct Chosen {
+    /// The children that were chosen, equal ones included, or all legal ones where none are chosen.
+    pub(in crate::search) generated: u64,
+    /// Those that are kept, each state once.
     pub(in crate::search) count: u64,
     /// The children nearest to a goal, if any is near one.
     pub(in crate::search) hits: Vec<Hit>,
@@ -211,12 +214,17 @@ impl DeviceLayers<'_> {
         (8 * numbers + 2 * self.rows.numel()) as u64
     }
 
-    /// Chooses the children that are worth an evaluation, of at most `budget`. All ranks must call it.
+    /// Chooses the children that are worth an evaluation, of at most `budget`; none if `is_over` says so on the way, which a lone
+    /// rank asks. All ranks must call it.
     ///
     /// # Errors
     /// If the device or the exchange fails. Where a lone GPU is short of memory, names a width whose children it can hash.
-    pub(in crate::search) fn choose(&mut self, budget: u64) -> Result<Chosen, HeuristicError> {
-        let chosen = self.try_choose(budget);
+    pub(in crate::search) fn choose(
+        &mut self,
+        budget: u64,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Chosen, HeuristicError> {
+        let chosen = self.try_choose(budget, is_over);
         // A system that promises more memory than it has would kill the process on the way.
         if !self.rows.device().is_cuda() || !self.exchange.is_alone() {
             return chosen;
@@ -231,14 +239,23 @@ impl DeviceLayers<'_> {
         })
     }
 
-    fn try_choose(&mut self, budget: u64) -> Result<Chosen, HeuristicError> {
+    fn try_choose(&mut self, budget: u64, is_over: &dyn Fn() -> bool) -> Result<Chosen, HeuristicError> {
+        let is_alone = self.exchange.is_alone();
+        let is_over = || is_alone && is_over();
+        let none = Chosen { generated: 0, count: 0, hits: Vec::new(), cut_off: true };
         on_device(|| {
             let Weights { n, candidates, .. } = self.weights;
+            let is_limited = candidates > 0 && self.policies.is_some();
             self.laps.restart();
             let (hashes, legal) = self.parts.moves.child_hashes(&self.rows, self.hashes.as_ref());
             self.laps.end("hash children");
+            if is_over() {
+                return Ok(none);
+            }
             let (children, promises) = self.children(hashes);
-            let (children, promises, is_out) = if self.exchange.is_alone() {
+            // Counting waits for the device.
+            let legal_count = if is_limited { None } else { legal.as_ref().map(count_of) };
+            let (children, promises, is_out) = if is_alone {
                 let is_known = self.is_known(&children.hashes);
                 // A child is left out if it is known or not legal.
                 let is_out = match legal {
@@ -251,12 +268,17 @@ impl DeviceLayers<'_> {
                 let is_known = self.is_known(&children.hashes);
                 (children, promises, is_known)
             };
-            let left = promises.numel() as u64 - count_of(&is_out) as u64;
+            let made = promises.numel() as u64;
+            let left = made - count_of(&is_out) as u64;
+            if is_over() {
+                return Ok(none);
+            }
             let promises = promises.masked_fill(&is_out, f64::INFINITY);
-            let is_limited = candidates > 0 && self.policies.is_some();
             let count = if is_limited { candidates.saturating_mul(n) as u64 } else { u64::MAX };
             let (order, _, cut_off) = least(self.exchange, (&promises, left), &children.hashes, count, true)?;
             self.laps.end("choose candidates");
+            let legal_count = legal_count.filter(|_| is_alone).map_or(made, |count| count as u64);
+            let generated = if is_limited { order.size()[0] as u64 } else { legal_count };
             let firsts = firsts(&children.hashes.index_select(0, &order));
             let children = children.pick(&order.index_select(0, &firsts));
             let count = children.ids.size()[0].min(i64::try_from(budget).unwrap_or(i64::MAX));
@@ -266,7 +288,7 @@ impl DeviceLayers<'_> {
             self.laps.end("look up goals");
             self.note_known(&self.chosen.hashes.shallow_clone());
             self.laps.end("note hashes");
-            Ok(Chosen { count: count as u64, hits, cut_off })
+            Ok(Chosen { generated, count: count as u64, hits, cut_off })
         })?
     }
 

@@ -47,6 +47,12 @@ const MAX_NEAR_GOALS: [u64; 2] = [1 << 20, 1 << 25];
 /// They may take the device's memory divided by this while they are found.
 const NEAR_GOALS_DIVISOR: u64 = 4;
 
+/// How many states near the goals are found at most, with so many bytes of memory on the device.
+fn most_near_goals(cells: usize, on_cuda: bool, memory: Option<u64>) -> u64 {
+    let fits = memory.map_or(u64::MAX, |bytes| bytes / (NEAR_GOALS_DIVISOR * NearGoals::bytes_each(cells)));
+    MAX_NEAR_GOALS[usize::from(on_cuda)].min(fits)
+}
+
 /// A network that reads rows where they lie.
 pub trait RowNetwork: Send {
     /// The device on which the rows must lie.
@@ -57,11 +63,6 @@ pub trait RowNetwork: Send {
 
     /// The number of rows that should be evaluated at once.
     fn chunk(&self) -> usize;
-
-    /// The device's memory in bytes, where it is known and limited.
-    fn memory(&self) -> Option<u64> {
-        None
-    }
 
     /// Evaluates rows of symbols, `states × cells` bytes: the cost-to-go of each, f32, which may be negative; and the
     /// natural logarithms of the move probabilities, f32, `states × moves`, if they are asked for.
@@ -87,7 +88,8 @@ impl DeviceEngine {
     /// [`MoveTable`](crate::puzzle::MoveTable).
     ///
     /// `perimeter_depth` is the depth of the perimeter that the searches use: states near the goals are known to this depth, or
-    /// to a lower one where they would be too many, or would take more than a quarter of the device's memory.
+    /// to a lower one where they would be too many, or would take more than a quarter of `memory`, the bytes that a search may
+    /// take on the device.
     ///
     /// # Errors
     /// If the device fails.
@@ -96,6 +98,7 @@ impl DeviceEngine {
         goals: &[P::State],
         network: Box<dyn RowNetwork>,
         perimeter_depth: u32,
+        memory: Option<u64>,
     ) -> Result<Option<Self>, HeuristicError> {
         let Some(table) = puzzle.move_table() else { return Ok(None) };
         let encoding = puzzle.encoding();
@@ -107,9 +110,7 @@ impl DeviceEngine {
             }
             let moves = Moves::new(&table, &encoding, device);
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
-            let each = NearGoals::bytes_each(encoding.cells) * NEAR_GOALS_DIVISOR;
-            let fits = network.memory().map_or(u64::MAX, |bytes| bytes / each);
-            let most = MAX_NEAR_GOALS[usize::from(device.is_cuda())].min(fits);
+            let most = most_near_goals(encoding.cells, device.is_cuda(), memory);
             let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most as usize);
             let engine = DeviceEngine { parts: Mutex::new(Parts { network, moves, near_goals }) };
             engine.warm_up(&rows[..encoding.cells]).map(|()| Some(engine))
@@ -130,7 +131,7 @@ impl DeviceEngine {
         })?;
         let mut layers = self.layers(goal, Weights { n, candidates, ..Weights::default() }, &Alone)?;
         for _ in 0..2 {
-            layers.choose(u64::MAX)?;
+            layers.choose(u64::MAX, &|| false)?;
             if let Err(Interrupt::Failed(error)) = layers.evaluate(&mut 0, || None) {
                 return Err(error);
             }
@@ -218,5 +219,18 @@ fn check_estimate(estimate: f32) -> Result<(), HeuristicError> {
     match estimate.is_finite() {
         true => Ok(()),
         false => Err(HeuristicError(format!("the network's estimate is {estimate}: its weights are damaged"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_near_the_goals_take_a_quarter_of_the_memory() {
+        assert_eq!(most_near_goals(54, false, None), 1 << 20);
+        assert_eq!(most_near_goals(54, true, Some(u64::MAX)), 1 << 25);
+        let most = most_near_goals(54, false, Some(300 << 20));
+        assert!((1 << 16..1 << 17).contains(&most), "{most}");
     }
 }
