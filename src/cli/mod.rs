@@ -58,11 +58,11 @@ enum Command {
     Bench(bench::Args),
     /// Solve an instance with every search and heuristic that fits, one line each
     Compare(compare::Args),
-    /// Print a network's cost-to-go and move probabilities for many states, as JSON lines
+    /// Print the estimated cost-to-go and the move probabilities of many states, as JSON lines
     Evaluate(evaluate::Args),
     /// Train a network to estimate the cost-to-go, from scrambles alone
     Train(Box<train::Args>),
-    /// Draw trainings, predictions of models, and results of bench
+    /// Draw training runs, predictions of models, and results of bench
     #[cfg(feature = "plot")]
     Plot(plot::Args),
     /// Write a page that plays a solution, move by move

@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// The puzzle [default: the model's, or cube3]
     #[arg(value_name = "PUZZLE")]
     puzzle: Option<String>,
-    /// A model of the puzzle, which names it: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models
+    /// A model, which names the puzzle: a folder, or a name under $COSTAR_MODELS, ./models or the checkout's models
     #[arg(long, value_name = "DIR")]
     model: Option<String>,
     /// Greatest distance, in moves; without it, the command lists the perimeters in the cache

@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// Print every state of the solution (for a single instance), with g, h and f
     #[arg(long)]
     explain: bool,
-    /// Give the search's own solution, even where the scramble undone is shorter
+    /// Give the search's own solution, even if the inverse of the scramble is shorter
     #[arg(long)]
     own_solution: bool,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a

@@ -1,5 +1,5 @@
-//! Evaluates rows in chunks that fill the device: a CUDA device gets the next chunk before it is done with one, and smaller
-//! chunks if its memory is short.
+//! Evaluates rows in chunks that fill the device: a CUDA device gets the next chunk before it has finished the current
+//! one, and smaller chunks if its memory is short.
 
 use super::device::Device;
 use super::evaluator::{Evaluator, PassInFlight};

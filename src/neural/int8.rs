@@ -4,7 +4,7 @@
 //! - Weights are rounded once, with one scale per output; activations, which are never negative, to bytes, with one scale per
 //!   row. No statistics of activations are needed, and a state's estimate does not depend on the rest of the batch. Sums are
 //!   exact integers; biases, the residual stream and the heads stay f32.
-//! - The first layer is no product: for a one-hot row, it is a sum of one table row per cell.
+//! - The first layer is not a matrix product: for a one-hot row, it is a sum of one table row per cell.
 //! - A core takes tiles of rows through all layers, so that activations never leave its cache; the products are blocked in
 //!   registers. The [`Kernel`] holds all that depends on the processor's instructions.
 //!

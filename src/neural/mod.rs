@@ -1,5 +1,5 @@
-//! The only module that uses tensors: networks, the device they run on, their training step, their files, and the
-//! network as a [`Heuristic`](crate::heuristic::Heuristic).
+//! Everything about networks: the device they run on, their training step, their files, and the network as a
+//! [`Heuristic`](crate::heuristic::Heuristic).
 //!
 //! A file uses only those above it:
 //!

@@ -221,6 +221,14 @@ impl<const N: usize> Permutation<N> {
         (read.len() == self.description.positions()).then(|| filled(&read))
     }
 
+    /// Names the first word that is neither a symbol nor a move, of as many words as a state has.
+    fn wrong_symbol(&self, text: &str) -> Option<ParseError> {
+        let (words, symbols) = (text.split_whitespace(), &self.description.symbols);
+        let is_wrong = |word: &&str| !symbols.iter().any(|symbol| symbol == word) && self.read_word(word).is_err();
+        let wrong = words.clone().find(is_wrong).filter(|_| words.count() == self.description.positions())?;
+        Some(ParseError(format!("'{wrong}' is no symbol of a state: expected {}", symbols.join(" "))))
+    }
+
     /// A state that was read from its symbols, with free names in order.
     ///
     /// # Errors
@@ -360,7 +368,10 @@ impl<const N: usize> Notation for Permutation<N> {
         match (self.read_symbols(text), &self.description.cube) {
             (Some(state), _) => self.checked(state),
             (None, Some(cube)) => Ok(self.of_colours(cube, &cube.held(&cube.hand(text)?.0).0)),
-            (None, None) => Ok(Scramble::play(self, self.goal, &self.read_moves(text)?).end()),
+            (None, None) => {
+                let moves = self.read_moves(text).map_err(|refusal| self.wrong_symbol(text).unwrap_or(refusal))?;
+                Ok(Scramble::play(self, self.goal, &moves).end())
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Children on all cores: generated, hashed and freed of duplicates, for the searches that expand many nodes at once.
+//! Children on all cores: generated, hashed and deduplicated, for the searches that expand many nodes at once.
 //!
 //! The nodes are cut into ranges, and one thread makes the children of a range, a piece. The order of children is that of the
 //! pieces, however many there are. Duplicates are found by shards of the hash: a thread takes all children of its shards, in

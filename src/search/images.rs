@@ -3,8 +3,8 @@
 //! A network is not exactly as symmetric as its puzzle: where it misleads a search on one image, it may not on another.
 //!
 //! - A later image is searched only for solutions cheaper than the best so far, which helps a beam.
-//! - One after the other, the limits hold for all images together.
-//! - Together, each image is searched on its own thread with an equal share of the limits; where the search has a quick
+//! - When searched one after the other, images share one set of limits.
+//! - When searched together, each image is searched on its own thread with an equal share of the limits; where the search has a quick
 //!   [first pass](Search::first_pass), all look for a cheaper solution than that of the first image. States of
 //!   theirs that wait while the network is busy are evaluated in one pass, and a device works on one image while the
 //!   children of another are made. The solution does not depend on the speed of the threads, as long as an estimate does

@@ -1,8 +1,8 @@
 //! Exhaustive search into the perimeter: looks up the end of every sequence of a given number of moves from a state.
 //!
-//! The lookups take the time, and most of it is waiting for memory. So the ends of many sequences are made first and
-//! sorted into regions of the table: lookups in one region after the other find its pages in the processor's caches, and
-//! the table's lines are loaded some lookups ahead.
+//! The lookups dominate the time, and mostly wait for memory. So the ends of many sequences are made first and sorted
+//! into regions of the table: lookups in one region after the other find its pages in the processor's caches, and the
+//! table's lines are loaded some lookups ahead.
 
 use super::perimeter::Perimeter;
 use crate::puzzle::{Move, Puzzle, State};

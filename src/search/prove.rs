@@ -1,11 +1,11 @@
 //! Proof that no shorter solution exists: exhaustive search forward against the [`Perimeter`] (Dillenburg and Nelson 1994;
 //! BIDA*, Manzini 1995).
 //!
-//! - Lengths are excluded one after the other, the least first. With a perimeter of depth D, every sequence of D moves
-//!   less than a length is made from the start, except copies by moves that commute, and its end is looked up. An end in
-//!   the perimeter gives a shortest solution; without one, no solution has that length.
-//! - The states of an early layer are the roots of subtrees, which all cores search one after the other. Only
-//!   one of several symmetric images is a root.
+//! - Lengths are excluded one after the other, the least first. With a perimeter of depth D, for a length T every
+//!   sequence of T − D moves is made from the start, commuting moves in one order only, and its end is looked up. An
+//!   end in the perimeter gives a shortest solution; without one, no solution has that length.
+//! - The states of an early layer are the roots of subtrees, and each core takes the next one when it is free. Only one
+//!   of several symmetric images is a root.
 //! - A heuristic orders the subtrees, so that a shorter solution is met earlier; this costs one evaluation per root.
 //!   Without one, they are searched as they come.
 //! - The search before the proof ends early at a solution whose proof takes no longer than looking on would.

@@ -31,9 +31,10 @@ pub struct SearchOptions {
     /// reduction; auto takes the one that measured best for the puzzle, the model and the device [default: auto]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub search: Option<String>,
-    /// Nodes that bwas expands a step, or states that beam and reduction keep of a layer: more find shorter solutions, later
-    /// [default: bwas 1000, on CUDA 10000; deferred 20000 and 100000; beam the model's own, or 24000 (at least 100000)
-    /// divided by the symmetric images, and without candidates 1000 (10000)]
+    /// Nodes that bwas expands per step, or states that beam and reduction keep per layer: larger values find shorter
+    /// solutions and take longer [default: bwas 1000, on CUDA 10000; deferred 20000, on CUDA 100000; beam the model's
+    /// own, or 24000 divided by the symmetric images, without candidates 1000; on CUDA at least 100000 divided
+    /// likewise, or 10000]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
     pub n: Option<OrAuto<usize>>,
     /// The weight λ of the path cost in f = λ·g + h, for bwas and best-first: 1 is A*, 0 is greedy best-first search
@@ -45,13 +46,13 @@ pub struct SearchOptions {
     /// on CUDA where it can be]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", hide_possible_values = true))]
     pub engine: Option<Engine>,
-    /// Slots of the table of hashes by which beam on the device knows what it has evaluated, 8 bytes each, on each rank;
-    /// a state whose hash was overwritten may be evaluated again [default: 256 times n, divided by the ranks, in at most
-    /// an eighth of the device's memory]
+    /// Slots of the hash table of evaluated states, for beam on the device: 8 bytes each, on each rank; a state whose
+    /// hash was overwritten may be evaluated again [default: 256 times n, divided by the ranks, in at most an eighth of
+    /// the device's memory]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::positive_count))]
     pub hash_slots: Option<u64>,
-    /// Children that beam evaluates in a layer, as a multiple of its width, in the order of the move probabilities;
-    /// 0 evaluates all; needs a model with a policy head [default: the model's own, or 2]
+    /// Children that beam evaluates in a layer, as a multiple of its width, those of least h(parent) − c·ln p; 0
+    /// evaluates all; needs a model with a policy head [default: the model's own, or 2]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]
     pub candidates: Option<u64>,
     /// Deferred evaluation in bwas: generate and evaluate a child only when its turn comes, in the order of the move
@@ -73,8 +74,8 @@ pub struct SearchOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]
     pub seed: Option<u64>,
     /// Depth of the perimeter, the exact distance of all states within this many moves of the goals; 0 for none
-    /// [default: none for bwas as published; else the deepest in the cache, and for beams and proofs, where the cache
-    /// has none, what can be made in 5 seconds]
+    /// [default: beam with candidates, deferred bwas, reduction and proofs: the deepest in the cache, or what 5 seconds
+    /// build; bfs and bidirectional: only from the cache; else 0]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::depth))]
     pub perimeter: Option<u32>,
     /// Search this many symmetric images of the instance, and give the best solution: the 3×3×3 has 96 (48 rotations and
@@ -82,13 +83,13 @@ pub struct SearchOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
     pub symmetries: Option<OrAuto<usize>>,
     /// After the search, make at most this many move sequences from the start into the perimeter, in the order of the
-    /// network's estimates of early states, to find a shorter solution; where these are all, the solution is proven
-    /// optimal; else only the first 3 % of the longest are made [default: 0; for beam with candidates, on a puzzle
+    /// network's estimates of early states, to find a shorter solution; if these are all, the solution is proven
+    /// optimal; if not, only the first 3 % of the longest are made [default: 0; for beam with candidates, on a puzzle
     /// with known symmetries, 1e8]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]
     pub proof_budget: Option<u64>,
-    /// After the search, make all move sequences into the perimeter that could be shorter: the solution is then proven
-    /// optimal (costar perimeter makes a deeper perimeter, which makes this faster)
+    /// After the search, make every shorter move sequence into the perimeter: the solution is then proven optimal
+    /// (costar perimeter makes a deeper perimeter, which makes this faster)
     #[cfg_attr(feature = "cli", arg(long))]
     pub prove: bool,
 }

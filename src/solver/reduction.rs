@@ -1,9 +1,10 @@
 //! The search `reduction`: a large cube is solved in stages. Each has few enough states for its network, and the last is a
 //! 3×3×3.
 //!
-//! The states of a 4×4×4 are too many for one network: beyond some 35 moves they look alike to it. So a beam first leads to
-//! [a state that turns like a 3×3×3](crate::puzzle::cube_n::reduction), some 25 moves away (docs/experiments/reduction.md).
-//! On a 5×5×5, that way has two parts: [centres](crate::puzzle::cube_n::centres), then [edges](crate::puzzle::cube_n::edges).
+//! The states of a 4×4×4 are too many for one network: beyond some 35 moves they look alike to it. So a beam first
+//! leads to [a state that can be solved as a 3×3×3](crate::puzzle::cube_n::reduction), some 25 moves away
+//! (docs/experiments/reduction.md). On a 5×5×5, that way has two parts: [centres](crate::puzzle::cube_n::centres), then
+//! [edges](crate::puzzle::cube_n::edges).
 
 use super::builder::{Builder, Parts, build_search};
 use super::options::SearchOptions;

@@ -38,21 +38,21 @@ pub struct TrainOptions {
     #[serde(alias = "steps")]
     #[cfg_attr(feature = "cli", arg(long, visible_alias = "steps", value_name = "N", value_parser = positive_count))]
     pub samples: Option<u64>,
-    /// Train for this long instead, such as 10m or 2h: the learning rate follows the clock [default: --samples decides; of a
-    /// resumed run: its own]
+    /// Train for this long, in place of --samples: 10m, 2h; the learning rate follows the clock [default: --samples
+    /// decides; of a resumed run: its own]
     #[serde(rename = "for")]
     #[cfg_attr(feature = "cli", arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with = "samples"))]
     pub seconds: Option<f64>,
-    /// With --resume: finish a run early, with the learning rate falling to 0 over this share more of the samples seen,
-    /// such as 5%
+    /// With --resume: finish a run early: train on this share more samples than were seen, such as 5%, while the
+    /// learning rate falls to 0
     #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = percentage, requires = "resume", conflicts_with_all = ["samples", "seconds"]))]
     pub decay: Option<f64>,
-    /// Samples per optimizer step: small batches learn more from as many samples, large ones keep a GPU busy [default:
-    /// 2048 for mlp on the CPU, 8192 on CUDA; 1024 for resnet]
+    /// Samples per optimizer step: small batches learn more per sample, large ones keep a GPU busy [default: 2048 for
+    /// mlp on the CPU, 8192 on CUDA; 1024 for resnet]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
     pub batch_size: Option<u64>,
-    /// Longest scramble, in moves; with --solutions, the greatest cost left of a state that is learned [default: the
-    /// puzzle's; cube3: 26; with --solutions, the cost that 99 % of them do not exceed]
+    /// Longest scramble, in moves; with --solutions, the greatest remaining cost of a sample [default: the puzzle's;
+    /// cube3: 26; with --solutions, the cost that 99 % of them do not exceed]
     #[cfg_attr(feature = "cli", arg(long, value_name = "D", value_parser = positive_count))]
     pub max_depth: Option<u64>,
     /// Samples taken from each random walk; more are faster, but batches share walks [default: 1 for walks up to 39

@@ -131,6 +131,9 @@ fn unsolvable_boards_and_broken_texts_are_refused_by_name() {
     }
     assert_eq!(puzzle.parse_moves("UdR L"), Ok(vec![0, 1, 2, 3]));
     assert!(Puzzle8::with_goal("0 1").is_err());
+    let periodic = Permutation::<64>::new(description("periodic15.json"));
+    let refusal = periodic.parse("1 0 2 3 4 5 6 7 8 9 10 11 12 13 14 15").expect_err("a blank").to_string();
+    assert!(refusal.starts_with("'0' is no symbol of a state: expected 1 2 3"), "{refusal}");
 }
 
 #[test]

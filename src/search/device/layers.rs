@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
 
+/// Memory for each child of a layer while children are chosen, measured on the CPU.
+const BYTES_PER_CHILD: usize = 100;
+
 /// The fewest and the most slots of the table of evaluated states, 8 bytes each.
 const MIN_SLOTS: u64 = 1 << 10;
 const MAX_SLOTS: u64 = 1 << 32;
@@ -205,13 +208,15 @@ impl DeviceLayers<'_> {
         self.rows.size()[0] as u64
     }
 
-    /// Memory on the host, in bytes, roughly.
+    /// Memory on the host, in bytes, roughly, also for the children that the next step chooses from: their hashes, what they are
+    /// chosen by, and copies of both.
     pub(in crate::search) fn host_bytes(&self) -> u64 {
         if self.rows.device().is_cuda() {
             return 0;
         }
         let numbers = self.known.numel() + 2 * self.policies.as_ref().map_or(0, Tensor::numel);
-        (8 * numbers + 2 * self.rows.numel()) as u64
+        let children = self.rows.size()[0] as usize * self.parts.moves.count as usize;
+        (8 * numbers + 2 * self.rows.numel() + BYTES_PER_CHILD * children) as u64
     }
 
     /// Chooses the children that are worth an evaluation, of at most `budget`; none if `is_over` says so on the way, which a lone

@@ -6,10 +6,10 @@
 //!   moves, and children that were evaluated before, are left out.
 //! - The most promising children are chosen by one top-k; of equal ones, the most promising stays. Only these are made and
 //!   evaluated, in chunks, and another top-k keeps the next layer.
-//! - Evaluated states are known by a direct-mapped table of hashes. A new hash overwrites another one in its slot: the loss of
-//!   an entry may cost an evaluation, never a state.
-//! - Children near a goal are known by the sorted hashes of all states within some moves: see `near_goals`. The host replays a
-//!   hit and looks it up in its perimeter before it counts.
+//! - Evaluated states are recognized by a direct-mapped table of hashes. A new hash overwrites another one in its slot:
+//!   the loss of an entry may cost an evaluation, never a state.
+//! - Children near a goal are recognized by the sorted hashes of all states within some moves: see `near_goals`. The
+//!   host replays a hit and looks it up in its perimeter before it counts.
 //! - Several ranks may share a beam. Each owns the states whose hash falls to it. The hashes of children travel to their owners,
 //!   which choose among them, and fetch the parents' rows of the children that they make: see `sharing`.
 //! - The host keeps parents and moves of all layers, and runs refinement and proof, which follow.

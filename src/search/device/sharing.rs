@@ -1,5 +1,5 @@
-//! The messages of ranks that share a beam, which are rows of tensors and go from device to device where that is possible, and
-//! the cut over all ranks.
+//! Messages between ranks that share a beam (rows of tensors, from device to device where possible), and the cut over
+//! all ranks.
 
 use crate::heuristic::HeuristicError;
 use crate::search::exchange::{DIGIT, Exchange};
