@@ -18,7 +18,7 @@ use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
 
 /// Memory for each child of a layer while children are chosen, measured on the CPU.
-const BYTES_PER_CHILD: usize = 100;
+const BYTES_PER_CHILD: usize = 60;
 
 /// The fewest and the most slots of the table of evaluated states, 8 bytes each.
 const MIN_SLOTS: u64 = 1 << 10;
