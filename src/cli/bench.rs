@@ -379,7 +379,7 @@ fn earlier<S>(
     beyond: &[Instance<S>],
     template: &Record,
 ) -> Result<(Vec<Option<Record>>, File)> {
-    let file = output_file::open_locked(out).context("--out")?;
+    let file = output_file::open_locked("bench", out).context("--out")?;
     let lines: Vec<Record> = read_lines(out).context("--out goes on with the results of an earlier run")?;
     // Parallel searches end in any order, and an instance may be in the file twice.
     let mut positions: HashMap<&str, VecDeque<usize>> = HashMap::new();

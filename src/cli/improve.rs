@@ -227,7 +227,7 @@ impl<P: Puzzle> Shared<'_, P> {
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
         let mut solutions = Solutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
         solutions.add(&args.solutions, &instances::read_file(&args.solutions)?)?;
-        let lock = output_file::open_locked(&args.out).context("--out")?;
+        let lock = output_file::open_locked("improve", &args.out).context("--out")?;
         let earlier = instances::read_file(&args.out)?;
         if !earlier.is_empty() {
             solutions.add(&args.out, &earlier)?;

@@ -14,16 +14,16 @@ pub(super) fn check_path(kind: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens a file that a command goes on with, and keeps other commands from writing it while it is open. A file that is not
+/// Opens a file that a command goes on with, and keeps others from writing it while it is open. A file that is not
 /// there is made.
-pub(super) fn open_locked(path: &Path) -> Result<File> {
+pub(super) fn open_locked(command: &str, path: &Path) -> Result<File> {
     check_path("file", path)?;
     let file = File::options().create(true).append(true).open(path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     ensure!(
         !is_file || files::try_lock(&file),
-        "another process is writing {}: wait for it, or choose another file",
+        "another {command} is writing {}: wait for it, or choose another file",
         path.display()
     );
     Ok(file)

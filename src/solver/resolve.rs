@@ -348,10 +348,12 @@ fn choose_engine(
     obstacle: Option<String>,
 ) -> Result<bool, SettingError> {
     let name = &facts.puzzle.name;
-    let obstacle = if !heuristic.is_model {
-        Some("it asks a network, and none is used".into())
+    let obstacle = if facts.puzzle.has_own_costs {
+        Some("every move costs 1 there, and `move_costs` sets other costs".into())
     } else if !facts.puzzle.has_move_table {
         Some(format!("the moves of {name} are no fixed changes of cells that a device could make"))
+    } else if !heuristic.is_model {
+        Some("it asks a network, and none is used".into())
     } else {
         obstacle
     };

@@ -221,7 +221,7 @@ fn improve_writes_what_a_link_names_and_nothing_that_another_writes() {
     let words = [&words[..], &["--search", "bfs", "--heuristic", "zero", "--max-nodes", "100"]].concat();
     let open = fs::File::create(&out).expect("a file");
     open.lock().expect("a lock");
-    assert!(refused(&words).contains("another process is writing"));
+    assert!(refused(&words).contains("another improve is writing"));
     drop(open);
     let ran = run(&words);
     assert!(ran.out.contains("4 moves before, 2 now"), "{}{}", ran.out, ran.err);
