@@ -20,7 +20,6 @@ mod explain;
 mod import;
 mod improve;
 mod instances;
-#[cfg(any(feature = "plot", feature = "view"))]
 mod output_file;
 mod perimeter;
 #[cfg(feature = "plot")]

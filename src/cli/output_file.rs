@@ -1,8 +1,8 @@
-//! Files that commands write: pages and pictures.
+//! Files that commands write: pages, pictures, and results that a command goes on with.
 
 use crate::files;
 use anyhow::{Context as _, Result, ensure};
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 
 /// Refuses a path that cannot be written, before any work is done for it. `kind` names the file in the message.
@@ -29,10 +29,11 @@ pub(super) fn open_locked(command: &str, path: &Path) -> Result<File> {
     Ok(file)
 }
 
+#[cfg(any(feature = "plot", feature = "view"))]
 /// Writes a file whole. A pipe or a device is written to, not replaced.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
     }
     Ok(files::write_whole(path, bytes)?)
 }
