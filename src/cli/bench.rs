@@ -134,7 +134,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
     }
 }
 
-/// What all searches of a benchmark share.
+/// A benchmark: its instances and settings, for all searches.
 struct Bench<'a, P: Puzzle> {
     args: &'a Args,
     puzzle: Arc<P>,

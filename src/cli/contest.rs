@@ -33,9 +33,13 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
         bail!("no column is named {column}");
     }
     let mut rows = Vec::new();
+    // The reader counts a line less where lines end with CRLF.
+    let (mut line, mut counted) = (1, 0);
     for row in reader.records() {
         let row = row.context("a row does not fit the line of names")?;
-        let line = line_at(text, row.position().map_or(0, csv::Position::byte) as usize);
+        let start = start_of_row(text, row.position().map_or(0, csv::Position::byte) as usize);
+        line += text[counted..start].replace("\r\n", "\n").matches(['\r', '\n']).count() as u64;
+        counted = start;
         if row.len() == 1 && row[0].is_empty() {
             continue; // a line of spaces
         }
@@ -46,10 +50,15 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
     Ok(Some(rows))
 }
 
-/// The number of the line that a row begins in, from 1. `byte` may be before line breaks in front of the row.
-fn line_at(text: &str, byte: usize) -> u64 {
-    let start = text.len() - text[byte..].trim_start_matches(['\r', '\n']).len();
-    1 + text[..start].replace("\r\n", "\n").matches(['\r', '\n']).count() as u64
+/// Where a row begins, behind empty lines and comments in front of it.
+fn start_of_row(text: &str, mut byte: usize) -> usize {
+    loop {
+        byte = text.len() - text[byte..].trim_start_matches(['\r', '\n']).len();
+        match text[byte..].strip_prefix('#').and_then(|comment| comment.find(['\r', '\n'])) {
+            Some(length) => byte += 1 + length,
+            None => return byte,
+        }
+    }
 }
 
 /// The instances of a contest's table; `None` for another text.

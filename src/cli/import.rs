@@ -6,6 +6,7 @@ use crate::files::{read_if_there, write_whole};
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::permutation::{Description, MAX_POSITIONS, inverted, orbits};
+use crate::puzzle::{members, unquoted};
 use crate::registry::included;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value, json};
@@ -208,11 +209,7 @@ fn moves_of(object: &Map<String, Value>) -> Result<Moves> {
 
 /// The symbols of a state: `A;B`, `0,1`, `[0, 1]` or `0 1`.
 fn symbols(text: &str) -> Vec<String> {
-    let listed = text.trim_matches(|c: char| c.is_whitespace() || "\"'()[]".contains(c));
-    if listed.contains([';', ',']) {
-        return listed.split([';', ',']).map(|symbol| symbol.trim().to_owned()).collect();
-    }
-    listed.split_whitespace().map(String::from).collect()
+    members(text).map(|symbol| unquoted(symbol).to_owned()).collect()
 }
 
 /// The instances.

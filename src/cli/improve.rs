@@ -8,7 +8,6 @@ use super::progress::note;
 use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, check_input, narrow, signal};
 use super::{instances, output_file};
-use crate::files::{self, write_whole_with};
 use crate::puzzle::{Move, Puzzle, replay};
 use crate::quantity::{self, grouped};
 use crate::random::{Generator, below, generator};
@@ -251,7 +250,7 @@ impl<P: Puzzle> Shared<'_, P> {
         }
         let path = args.solutions.display();
         ensure!(!known.is_empty(), "{path} has no solution of an instance in {name}: are the ids those of the table?");
-        // What a link names is written, and not the link.
+        // The target of a link is replaced; the link stays.
         let path = fs::canonicalize(&args.out).with_context(|| format!("cannot find {}", args.out.display()))?;
         Ok((known, Output { path, contest, rows, written: Instant::now(), is_stale: true, lock }))
     }
@@ -315,14 +314,7 @@ impl Output {
         for known in known {
             self.rows[known.row][2] = contest::path(puzzle, &known.text, &known.moves)?;
         }
-        let submission = self.contest.submission(&self.rows)?;
-        // The file with the new content is locked before it takes the place of the other.
-        write_whole_with(&self.path, |file| {
-            file.write_all(&submission)?;
-            files::try_lock(file);
-            self.lock = file.try_clone()?;
-            Ok(())
-        })?;
+        self.lock = output_file::replace_locked(&self.path, &self.contest.submission(&self.rows)?)?;
         (self.written, self.is_stale) = (Instant::now(), false);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use crate::files;
 use anyhow::{Context as _, Result, ensure};
 use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Refuses a path that cannot be written, before any work is done for it. `kind` names the file in the message.
@@ -27,6 +28,19 @@ pub(super) fn open_locked(command: &str, path: &Path) -> Result<File> {
         path.display()
     );
     Ok(file)
+}
+
+/// Replaces the content of a file from [`open_locked`] at once. The new file is locked before it takes the place of the old
+/// one, which the caller then drops.
+pub(super) fn replace_locked(path: &Path, bytes: &[u8]) -> Result<File> {
+    let mut lock = None;
+    files::write_whole_with(path, |file| {
+        file.write_all(bytes)?;
+        files::try_lock(file);
+        lock = Some(file.try_clone()?);
+        Ok(())
+    })?;
+    Ok(lock.expect("the file was written"))
 }
 
 #[cfg(any(feature = "plot", feature = "view"))]

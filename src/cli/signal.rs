@@ -42,12 +42,12 @@ pub fn install() -> Result<Arc<AtomicBool>> {
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
             signal_hook::flag::register(signal, Arc::clone(&stop)).map(drop)
         };
-        // A write beyond the limit of a file's size fails with the reason, and does not end the process.
-        signal_hook::flag::register(SIGXFSZ, Arc::default()).context("no handler of signals can be installed")?;
         // A process that nohup started ignores SIGHUP, and outlives the terminal.
-        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
-            register(signal).context("no handler of signals can be installed")?;
-        }
+        let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+        // A write beyond the limit of a file's size fails with the reason, and does not end the process.
+        let fails_only = signal_hook::flag::register(SIGXFSZ, Arc::default());
+        let installed = fails_only.and_then(|_| handled.into_iter().try_for_each(register));
+        installed.context("no handler of signals can be installed")?;
         let _ = SIGNALS.set((stop, last));
     }
     Ok(Arc::clone(&SIGNALS.get().expect("it was just set").0))

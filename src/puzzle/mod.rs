@@ -99,7 +99,7 @@ pub use encoding::{Encode, Encoding, Grid};
 pub use move_table::MoveTable;
 pub use notation::{Block, Notation, ParseError, Scramble, move_names};
 #[cfg(feature = "cli")]
-pub(crate) use notation::{is_frame, visible};
+pub(crate) use notation::{is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};
 pub use picture::{Draw, Face, Geometry, GeometryMove, Picture, Style};
 pub use rules::{Cost, Move, Reversible, Rules, State, StateBytes, replay};

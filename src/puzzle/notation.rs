@@ -271,13 +271,13 @@ pub(super) fn is_separator(character: char) -> bool {
 }
 
 /// A word without a pair of quotation marks around it.
-pub(super) fn unquoted(word: &str) -> &str {
+pub(crate) fn unquoted(word: &str) -> &str {
     let inside = |mark: char| word.strip_prefix(mark)?.strip_suffix(mark).filter(|inside| !inside.is_empty());
     word.chars().next().filter(|&first| is_prime(first)).and_then(inside).unwrap_or(word)
 }
 
 /// The members of a list, with any separators and brackets.
-pub(super) fn members(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn members(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || is_separator(c)).filter(|word| !word.is_empty())
 }
 

@@ -134,7 +134,7 @@ impl<P: Puzzle> Builder<P> {
         if named.is_some() {
             model.as_ref().map_err(Clone::clone)?;
         }
-        let memory = limits.memory.or_else(memory::available);
+        let memory = self.device_memory(Device::CPU);
         let plan_for = |device: Device| {
             let perimeter_bytes = Perimeter::<P::State>::memory_budget(memory);
             let (on_cuda, spends_time) = (device.is_cuda(), limits.spend_time);

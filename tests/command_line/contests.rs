@@ -180,6 +180,7 @@ fn files_that_are_none_of_a_contest_are_refused() {
         ("id,initial_state\r\n0,R\r\n1,\r\n", "line 3: initial_state is missing"),
         ("# a comment\n\nid,initial_state\n \n0,R\n0,U\n", "line 6: the id 0 is there twice"),
         ("id,initial_state\r0,R\r1,R,U\r", "line 3 has 3 fields: expected 2"),
+        ("id,initial_state\r\n0,R\r\n\r\n# a, b\r\n#\r\n0,U\r\n", "line 6: the id 0 is there twice"),
     ] {
         fs::write(&numbered, text).expect("a file");
         assert!(refused(&["bench", "--puzzle", "cube2", &numbered]).contains(reason), "{text:?}");

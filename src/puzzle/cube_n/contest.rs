@@ -44,7 +44,7 @@ impl CubeN {
         let words = text.split(|c: char| c.is_whitespace() || matches!(c, '.' | ',')).filter(|word| !word.is_empty());
         let turns: Vec<_> = words.map(|word| read(word).ok_or(word)).collect();
         is_certain |= has_certain_word;
-        match turns.iter().cloned().collect::<Result<Vec<_>, _>>() {
+        match turns.into_iter().collect::<Result<Vec<_>, _>>() {
             Ok(turns) => Ok(Some(turns).filter(|turns| is_certain && !turns.is_empty())),
             Err(word) if has_certain_word => {
                 let last = self.size - 1;
