@@ -7,6 +7,7 @@ mod evaluating;
 mod other;
 mod perimeter;
 mod program;
+mod refusals;
 mod signals;
 mod solving;
 mod training;

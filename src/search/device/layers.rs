@@ -3,16 +3,15 @@
 use super::laps::Laps;
 use super::near_goals::firsts;
 use super::sharing::{deliver, fetch, least, owners};
-use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device};
+use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device, too_wide};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Move;
-use crate::quantity::grouped;
 use crate::search::Limit;
 use crate::search::exchange::Exchange;
 use crate::search::limits::Interrupt;
 use crate::search::nodes::NodeId;
 use crate::tensors::operations::AsyncDownload;
-use crate::tensors::{caught, host_numbers, host_values, is_out_of_memory, no_grad};
+use crate::tensors::{caught, host_numbers, host_values, no_grad};
 use serde::{Deserialize, Serialize};
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
@@ -258,23 +257,25 @@ impl DeviceLayers<'_> {
                 return Ok(none);
             }
             let (children, promises) = self.children(hashes);
-            // Counting waits for the device.
-            let legal_count = if is_limited { None } else { legal.as_ref().map(count_of) };
-            let (children, promises, is_out) = if is_alone {
+            let (children, promises, is_out, made) = if is_alone {
+                // Counting waits for the device.
+                let made = legal
+                    .as_ref()
+                    .filter(|_| !is_limited)
+                    .map_or(promises.numel() as u64, |legal| count_of(legal) as u64);
                 let is_known = self.is_known(&children.hashes);
                 // A child is left out if it is known or not legal.
                 let is_out = match legal {
                     Some(legal) => is_known.view_as(&legal).ge_tensor(&legal).flatten(0, 1),
                     None => is_known,
                 };
-                (children, promises, is_out)
+                (children, promises, is_out, made)
             } else {
                 let (children, promises) = self.delivered(&children, &promises, legal)?;
-                let is_known = self.is_known(&children.hashes);
-                (children, promises, is_known)
+                let (is_known, made) = (self.is_known(&children.hashes), promises.numel() as u64);
+                (children, promises, is_known, made)
             };
-            let made = promises.numel() as u64;
-            let left = made - count_of(&is_out) as u64;
+            let left = promises.numel() as u64 - count_of(&is_out) as u64;
             if is_over() {
                 return Ok(none);
             }
@@ -282,8 +283,7 @@ impl DeviceLayers<'_> {
             let count = if is_limited { candidates.saturating_mul(n) as u64 } else { u64::MAX };
             let (order, _, cut_off) = least(self.exchange, (&promises, left), &children.hashes, count, true)?;
             self.laps.end("choose candidates");
-            let legal_count = legal_count.filter(|_| is_alone).map_or(made, |count| count as u64);
-            let generated = if is_limited { order.size()[0] as u64 } else { legal_count };
+            let generated = if is_limited { order.size()[0] as u64 } else { made };
             let firsts = firsts(&children.hashes.index_select(0, &order));
             let children = children.pick(&order.index_select(0, &firsts));
             let count = children.ids.size()[0].min(i64::try_from(budget).unwrap_or(i64::MAX));
@@ -482,35 +482,11 @@ impl DeviceLayers<'_> {
     }
 }
 
-/// Adds the first of half the width, a quarter of it and so on that fits to the error of a layer without memory.
-fn too_wide(error: HeuristicError, width: i64, fits: impl Fn(&i64) -> bool) -> HeuristicError {
-    let mut halves = std::iter::successors(Some(width / 2), |width| Some(width / 2)).take_while(|&width| width > 0);
-    match is_out_of_memory(&error.0).then(|| halves.find(fits)).flatten() {
-        Some(fitting) => HeuristicError(format!("{}; `n` of {} would fit", error.0, grouped(fitting as u64))),
-        None => error,
-    }
-}
-
 /// All chunks as one tensor; without any, an empty one like another.
 fn joined(mut chunks: Vec<Tensor>, like: &Tensor) -> Tensor {
     match chunks.len() {
         0 => like.narrow(0, 0, 0),
         1 => chunks.swap_remove(0),
         _ => Tensor::cat(&chunks, 0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_layer_without_memory_is_refused_with_a_width_that_fits() {
-        let short = || HeuristicError("too little memory (CUDA out of memory. Tried to allocate 20.00 GiB)".into());
-        let refusal = too_wide(short(), 1 << 20, |&width| width <= 300_000).0;
-        assert!(refusal.ends_with("GiB); `n` of 262,144 would fit"), "{refusal}");
-        assert_eq!(too_wide(short(), 1 << 20, |_| false).0, short().0);
-        let other = HeuristicError("CUDA error: device-side assert triggered".into());
-        assert_eq!(too_wide(other.clone(), 1 << 20, |_| true).0, other.0);
     }
 }

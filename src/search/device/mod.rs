@@ -25,6 +25,7 @@
 
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Puzzle;
+use crate::quantity::grouped;
 use crate::search::exchange::Alone;
 use crate::search::limits::Interrupt;
 use crate::tensors::moves::Moves;
@@ -47,7 +48,7 @@ const MAX_NEAR_GOALS: [u64; 2] = [1 << 20, 1 << 25];
 /// They may take the device's memory divided by this while they are found.
 const NEAR_GOALS_DIVISOR: u64 = 4;
 
-/// How many states near the goals are found at most, with so many bytes of memory on the device.
+/// The most states near the goals that are found where a search may take `memory` bytes on the device.
 fn most_near_goals(cells: usize, on_cuda: bool, memory: Option<u64>) -> u64 {
     let fits = memory.map_or(u64::MAX, |bytes| bytes / (NEAR_GOALS_DIVISOR * NearGoals::bytes_each(cells)));
     MAX_NEAR_GOALS[usize::from(on_cuda)].min(fits)
@@ -214,6 +215,15 @@ impl Chunk {
     }
 }
 
+/// Adds the first of half the width, a quarter of it and so on that fits to the error of a layer without memory.
+fn too_wide(error: HeuristicError, width: i64, fits: impl Fn(&i64) -> bool) -> HeuristicError {
+    let mut halves = std::iter::successors(Some(width / 2), |width| Some(width / 2)).take_while(|&width| width > 0);
+    match is_out_of_memory(&error.0).then(|| halves.find(fits)).flatten() {
+        Some(fitting) => HeuristicError(format!("{}; `n` of {} would fit", error.0, grouped(fitting as u64))),
+        None => error,
+    }
+}
+
 /// Refuses estimates of which one, or whose sum, is not finite.
 fn check_estimate(estimate: f32) -> Result<(), HeuristicError> {
     match estimate.is_finite() {
@@ -225,6 +235,16 @@ fn check_estimate(estimate: f32) -> Result<(), HeuristicError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_layer_without_memory_is_refused_with_a_width_that_fits() {
+        let short = || HeuristicError("too little memory (CUDA out of memory. Tried to allocate 20.00 GiB)".into());
+        let refusal = too_wide(short(), 1 << 20, |&width| width <= 300_000).0;
+        assert!(refusal.ends_with("GiB); `n` of 262,144 would fit"), "{refusal}");
+        assert_eq!(too_wide(short(), 1 << 20, |_| false).0, short().0);
+        let other = HeuristicError("CUDA error: device-side assert triggered".into());
+        assert_eq!(too_wide(other.clone(), 1 << 20, |_| true).0, other.0);
+    }
 
     #[test]
     fn states_near_the_goals_take_a_quarter_of_the_memory() {
