@@ -327,7 +327,7 @@ fn ranks_share_a_beam_on_their_devices() {
 fn boards(folder: &Path) -> PathBuf {
     let file = folder.join("boards.txt");
     let scrambled = alone()
-        .args(["scramble", "--puzzle", "puzzle8", "--depth", "40", "--count", "40", "--as", "state"])
+        .args(["scramble", "--puzzle", "puzzle8", "--depth", "40", "--count", "40", "--seed", "1", "--as", "state"])
         .output()
         .expect("it runs");
     fs::write(&file, scrambled.stdout).expect("boards");
