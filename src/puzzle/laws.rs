@@ -24,6 +24,7 @@ pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
     }
     assert!(puzzle.goals().iter().all(|goal| puzzle.is_goal(goal)), "every goal counts as solved");
     check_symmetries(puzzle, &layers);
+    check_images(puzzle);
     check_same(puzzle);
     check_walk(puzzle);
 }
@@ -102,6 +103,32 @@ fn check_symmetries<P: Reversible>(puzzle: &P, layers: &[Vec<P::State>]) {
                 let child_of_image = puzzle.apply(&image.start, move_of_image as Move);
                 assert_eq!(child_of_image, child, "move {action} of {state:?}, in the image");
             }
+        }
+    }
+}
+
+/// The moves that undo a random walk solve its images, renamed and, where an image is inverted, reversed.
+fn check_images<P: Reversible>(puzzle: &P) {
+    /// The most images of a walk.
+    const IMAGES: usize = 100;
+    let mut generator = generator(11, 0);
+    for length in 0..20 {
+        let (mut state, mut undoing) = (puzzle.goals()[0], Vec::new());
+        for _ in 0..length {
+            let children: Vec<_> = puzzle.children(&state).collect();
+            let (action, child) = children[below(&mut generator, children.len())];
+            undoing.insert(0, puzzle.inverse(action));
+            state = child;
+        }
+        for image in puzzle.symmetric_images(&state).take(IMAGES) {
+            let renamed = |action: &Move| image.moves.iter().position(|of_image| of_image == action);
+            let mut solution: Vec<Move> = undoing.iter().filter_map(renamed).map(|action| action as Move).collect();
+            if image.inverted {
+                solution.reverse();
+            }
+            assert_eq!(image.solution(&solution), undoing);
+            let end = solution.iter().try_fold(image.start, |state, &action| puzzle.apply(&state, action));
+            assert!(end.is_some_and(|end| puzzle.is_goal(&end)), "the image {image:?} of {state:?}, {undoing:?}");
         }
     }
 }

@@ -17,6 +17,7 @@
 //! | `size` | counts the states |
 //! | `free_symbols` | symbols that may trade names |
 //! | `group` | the group of the moves: its order, and whether a state belongs to it |
+//! | `homes` | where each sticker of a state stands in the goal: what inverses need |
 //! | `classes` | images and classes of states under the symmetries |
 
 use super::cube_n::CubeN;
@@ -42,6 +43,7 @@ mod description;
 mod free_symbols;
 mod geometry;
 mod group;
+mod homes;
 mod size;
 mod symmetry;
 

@@ -406,6 +406,14 @@ fn symmetries_are_found() {
     assert_eq!(count(&permutation::<32>("cube2.json")), Some(6), "one corner stays where it is");
     assert_eq!(count(&permutation::<32>("cuboid223.json")), Some(16));
     assert_eq!(count(&permutation::<32>("topspin20.json")), Some(4), "the mirror image, and the inverse of each");
+    // Images may be inverted where symbols are told apart by their pieces: not the centres of a 4×4×4.
+    fn is_inverted<P: Reversible>(puzzle: &P) -> bool {
+        puzzle.symmetric_images(&puzzle.goals()[0]).any(|image| image.inverted)
+    }
+    assert!(is_inverted(&permutation::<128>("megaminx.json")) && is_inverted(&permutation::<64>("skewb.json")));
+    assert!(
+        !is_inverted(&permutation::<256>("cube4.json")) && !is_inverted(&permutation::<64>("hungarian-rings.json"))
+    );
     // Twenty exchanged pairs have 20! · 2²⁰ symmetries: too many to list, so they are not used.
     let swap = |pair: usize| (0..40).map(|i| if i / 2 == pair { i ^ 1 } else { i }).collect::<Vec<usize>>();
     let moves: serde_json::Map<_, _> = (0..20).map(|pair| (format!("s{pair}"), swap(pair).into())).collect();

@@ -1,21 +1,55 @@
 //! Images and classes of the states of a permutation puzzle under its symmetries.
 
 use super::Permutation;
+use super::homes::Homes;
 use super::symmetry::{MAX_SYMMETRIES, SymmetryMap};
+use crate::puzzle::rules::distinct;
 use crate::puzzle::{Class, Move, SymmetricImage, Symmetries};
 use foldhash::quality::FixedState;
+use std::cmp::Ordering;
 use std::hash::BuildHasher as _;
 
 /// The symmetries of a puzzle of at most `N` positions.
 #[derive(Debug)]
 pub(super) struct StateSymmetries<const N: usize> {
     maps: Vec<SymmetryMap>,
+    /// For each symmetry, where each position of an image comes from.
+    from: Vec<[u16; N]>,
+    /// For each symmetry, the image of each symbol.
+    symbols: Vec<u8>,
+    groups: Vec<Group>,
     positions: usize,
     goal: [u8; N],
     tables: Vec<[u16; N]>,
     inverses: Vec<Option<Move>>,
-    /// Whether all positions of the goal have different symbols: a state is then a permutation, and has an inverse.
-    has_inverses: bool,
+    /// The homes of symbols, if there is one for each: a state is then a permutation, and has an inverse.
+    homes: Option<Homes>,
+    /// Whether classes hold inverses: where all symbols differ. Elsewhere it takes so long to find them that a perimeter which
+    /// is built in the same time is no deeper, and looking a state up takes twice as long.
+    classes_hold_inverses: bool,
+}
+
+/// The symmetries whose images have the same position first.
+#[derive(Debug)]
+struct Group {
+    first: u16,
+    /// For each symbol there, the least that it becomes.
+    least: Vec<u8>,
+    maps: Vec<u16>,
+}
+
+impl Group {
+    fn all(maps: &[SymmetryMap]) -> Vec<Group> {
+        let first = |map: usize| maps[map].from[0];
+        let firsts = distinct((0..maps.len()).map(first));
+        let group = |first_of: u16| {
+            let of_group = (0..maps.len()).filter(|&map| first(map) == first_of);
+            let least = |symbol: usize| of_group.clone().map(|map| maps[map].symbols[symbol]).min().unwrap_or(0);
+            let least = (0..maps[0].symbols.len()).map(least).collect();
+            Group { first: first_of, least, maps: of_group.map(|map| map as u16).collect() }
+        };
+        firsts.into_iter().map(group).collect()
+    }
 }
 
 impl<const N: usize> StateSymmetries<N> {
@@ -23,28 +57,49 @@ impl<const N: usize> StateSymmetries<N> {
     pub(super) fn new(maps: Vec<SymmetryMap>, puzzle: &Permutation<N>) -> Option<Self> {
         let Permutation { description, goal, tables, .. } = puzzle;
         let (positions, inverses) = (description.positions(), description.inverses.clone());
-        let has_inverses = description.symbols.len() == positions && description.is_reversible();
+        // A state of a cube in any orientation, or with names that may be traded, is several permutations.
+        let is_one = description.cube.is_none() && description.free_symbols.is_none();
+        let homes = if is_one && description.is_reversible() { Homes::new(description) } else { None };
         let (goal, tables) = (*goal, tables.clone());
-        let symmetries = StateSymmetries { maps, positions, goal, tables, inverses, has_inverses };
-        (symmetries.maps.len() > 1 || has_inverses).then_some(symmetries)
+        let from = |map: &SymmetryMap| std::array::from_fn(|to| map.from.get(to).copied().unwrap_or(to as u16));
+        let symmetries = StateSymmetries {
+            from: maps.iter().map(from).collect(),
+            symbols: maps.iter().flat_map(|map| map.symbols.iter().copied()).collect(),
+            groups: Group::all(&maps),
+            maps,
+            positions,
+            goal,
+            tables,
+            inverses,
+            classes_hold_inverses: homes.is_some() && description.symbols.len() == positions,
+            homes,
+        };
+        (symmetries.maps.len() > 1 || symmetries.homes.is_some()).then_some(symmetries)
     }
 
-    fn image(&self, state: &[u8; N], map: &SymmetryMap) -> [u8; N] {
-        let mut image = *state;
-        for (to, &from) in map.from.iter().enumerate() {
-            image[to] = map.symbols[usize::from(state[usize::from(from)])];
+    /// What a symmetry makes of the symbols.
+    fn symbols(&self, map: usize) -> &[u8] {
+        let count = self.symbols.len() / self.maps.len();
+        &self.symbols[map * count..][..count]
+    }
+
+    fn image(&self, state: &[u8; N], map: usize) -> [u8; N] {
+        let (symbols, mut image) = (self.symbols(map), *state);
+        for (to, &from) in image[..self.positions].iter_mut().zip(&self.from[map]) {
+            *to = symbols[usize::from(state[usize::from(from)])];
         }
         image
     }
 
     /// The images of a state, the state itself first, with their renamed moves.
     pub(super) fn images(&self, state: [u8; N]) -> impl Iterator<Item = SymmetricImage<[u8; N]>> {
-        let inverse = self.inverse(&state);
+        let inverse = self.homes.as_ref().and_then(|homes| homes.inverse(&self.goal, &state));
         let both = std::iter::once((state, false)).chain(inverse.map(|inverse| (inverse, true)));
-        self.maps.iter().flat_map(move |map| {
+        (0..self.maps.len()).flat_map(move |map| {
             both.clone().map(move |(from, inverted)| {
-                let mut moves = vec![0; map.moves.len()];
-                for (action, &to) in (0..).zip(&map.moves) {
+                let renamed = &self.maps[map].moves;
+                let mut moves = vec![0; renamed.len()];
+                for (action, &to) in (0..).zip(renamed) {
                     let undone = self.inverses[usize::from(action)].unwrap_or(action);
                     moves[usize::from(to)] = if inverted { undone } else { action };
                 }
@@ -60,25 +115,16 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
     }
 
     fn count(&self) -> u32 {
-        self.maps.len() as u32 * if self.has_inverses { 2 } else { 1 }
+        self.maps.len() as u32 * if self.classes_hold_inverses { 2 } else { 1 }
     }
 
     fn has_inversion(&self) -> bool {
-        self.has_inverses
+        self.classes_hold_inverses
     }
 
     fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {
-        if !self.has_inverses {
-            return None;
-        }
-        // The state is the goal with its positions permuted: the inverse permutes them back.
-        let mut home = [0; 256];
-        (0..self.positions).for_each(|place| home[usize::from(self.goal[place])] = place as u16);
-        let mut inverse = *state;
-        for place in 0..self.positions {
-            inverse[usize::from(home[usize::from(state[place])])] = self.goal[place];
-        }
-        Some(inverse)
+        let homes = self.homes.as_ref().filter(|_| self.classes_hold_inverses);
+        homes?.inverse(&self.goal, state)
     }
 
     fn child(&self, state: &[u8; N], action: Move) -> [u8; N] {
@@ -89,37 +135,71 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
     /// The canonical image is the first in the order of its symbols.
     fn class(&self, state: &[u8; N]) -> Class<[u8; N]> {
         let inverse = self.inverse(state);
-        let sources = [state, inverse.as_ref().unwrap_or(state)];
-        let mut alive = [(0u16, 0u8); 2 * MAX_SYMMETRIES];
-        let mut count = 0;
-        for source in 0..if inverse.is_some() { 2 } else { 1 } {
-            for map in 0..self.maps.len() {
-                alive[count] = (map as u16, source);
-                count += 1;
-            }
-        }
-        for place in 0..self.positions {
-            if count == 1 {
-                break;
-            }
-            let symbol = |(map, source): (u16, u8)| {
-                let map = &self.maps[usize::from(map)];
-                map.symbols[usize::from(sources[usize::from(source)][usize::from(map.from[place])])]
-            };
-            let least = alive[..count].iter().map(|&one| symbol(one)).min().unwrap_or(0);
-            let mut kept = 0;
-            for i in 0..count {
-                if symbol(alive[i]) == least {
-                    alive[kept] = alive[i];
-                    kept += 1;
-                }
-            }
-            count = kept;
-        }
-        let (map, source) = alive[0];
-        let image = self.image(sources[usize::from(source)], &self.maps[usize::from(map)]);
+        let mut first = FirstImage { symmetries: self, source: state, map: None, count: 0, least: u8::MAX };
+        [Some(state), inverse.as_ref()].into_iter().flatten().for_each(|source| first.look(source));
+        let image = self.image(first.source, first.map.unwrap_or(0));
         // The real positions only: the keys of a kept perimeter do not depend on N.
         let key = FixedState::default().hash_one(&image[..self.positions]);
-        Class { state: image, key, states: self.count() / count as u32 }
+        Class { state: image, key, states: self.count() / first.count }
+    }
+}
+
+/// The first image of a state, and of its inverse, in the order of their symbols.
+struct FirstImage<'a, const N: usize> {
+    symmetries: &'a StateSymmetries<N>,
+    source: &'a [u8; N],
+    map: Option<usize>,
+    /// The number of images that are equal to it.
+    count: u32,
+    /// Its first symbol.
+    least: u8,
+}
+
+impl<'a, const N: usize> FirstImage<'a, N> {
+    /// Looks at all images of a source.
+    fn look(&mut self, source: &'a [u8; N]) {
+        let groups = &self.symmetries.groups[..];
+        let mut firsts = [u8::MAX; MAX_SYMMETRIES];
+        for (first, group) in firsts.iter_mut().zip(groups) {
+            *first = group.least[usize::from(source[usize::from(group.first)])];
+        }
+        let firsts = &firsts[..groups.len()];
+        let least = firsts.iter().copied().min().unwrap_or(0);
+        if least > self.least {
+            return;
+        }
+        if least < self.least {
+            (self.least, self.map) = (least, None);
+        }
+        for (firsts, groups) in firsts.chunks(64).zip(groups.chunks(64)) {
+            // Bits, because a branch for each would be mispredicted.
+            let mut left = (0..).zip(firsts).fold(0, |bits: u64, (i, &first)| bits | u64::from(first == least) << i);
+            while left != 0 {
+                let group = &groups[left.trailing_zeros() as usize];
+                left &= left - 1;
+                let symbol = usize::from(source[usize::from(group.first)]);
+                for map in group.maps.iter().map(|&map| usize::from(map)) {
+                    if self.symmetries.symbols(map)[symbol] == least {
+                        self.compare(source, map);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compares an image with the same first symbol.
+    fn compare(&mut self, source: &'a [u8; N], map: usize) {
+        let symmetries = self.symmetries;
+        let symbols = |source: &'a [u8; N], map: usize| {
+            let symbols = symmetries.symbols(map);
+            symmetries.from[map][1..symmetries.positions]
+                .iter()
+                .map(|&from| symbols[usize::from(source[usize::from(from)])])
+        };
+        match self.map.map(|kept| symbols(source, map).cmp(symbols(self.source, kept))) {
+            Some(Ordering::Greater) => {}
+            Some(Ordering::Equal) => self.count += 1,
+            Some(Ordering::Less) | None => (self.source, self.map, self.count) = (source, Some(map), 1),
+        }
     }
 }

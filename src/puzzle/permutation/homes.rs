@@ -1,0 +1,119 @@
+//! Where the symbol at each position of a state stands in the goal, also if several positions of the goal have it: the symbols
+//! of its piece tell.
+
+use super::{Description, orbits};
+use crate::random::generator;
+use rand::RngCore as _;
+use std::iter::{once, repeat_with};
+
+/// Finds the home of every symbol of a state: its position in the goal.
+#[derive(Debug)]
+pub(super) struct Homes {
+    pieces: Vec<Piece>,
+    /// For each symbol, a random number.
+    codes: Vec<u64>,
+    /// For each position, the signature of its symbol in the goal.
+    signatures: Vec<u64>,
+    /// The home of each signature, by the first bits of its product with an odd number.
+    slots: Vec<u16>,
+    factor: u64,
+}
+
+/// Positions of one orbit whose symbols are told apart by those of a piece.
+#[derive(Debug)]
+struct Piece {
+    positions: Vec<u16>,
+    /// These, and those of other orbits.
+    all: Vec<u16>,
+    /// A random number of the orbit.
+    orbit: u64,
+}
+
+impl Piece {
+    /// A number for each position of a state that tells its symbol from all others of its orbit.
+    fn signatures(&self, codes: &[u64], state: &[u8]) -> impl Iterator<Item = (usize, u64)> {
+        let code = move |&place: &u16| codes[usize::from(state[usize::from(place)])];
+        let sum = self.all.iter().map(code).fold(self.orbit, u64::wrapping_add);
+        self.positions.iter().map(move |place| (usize::from(*place), sum.wrapping_add(code(place).rotate_left(32))))
+    }
+}
+
+impl Homes {
+    /// The homes of a puzzle's symbols; `None` if some pieces look alike.
+    pub(super) fn new(description: &Description) -> Option<Homes> {
+        let tables: Vec<&[u16]> = description.moves.iter().map(|(_, table)| &table[..]).collect();
+        let (goal, positions) = (&description.goal, description.positions());
+        let orbits = orbits(tables.iter().map(|table| table.iter().copied().map(usize::from)), positions);
+        let mut random = generator(0, 0);
+        let codes: Vec<u64> = repeat_with(|| random.next_u64()).take(description.symbols.len()).collect();
+        let mut pieces = Vec::new();
+        for first in (0..positions).filter(|&place| orbits[place] == place) {
+            let number = random.next_u64();
+            // A position that is its own mate is a piece alone.
+            let with = |mate| pieces_with(&tables, &orbits, first, mate, number);
+            let tells = |pieces: &Vec<Piece>| {
+                let all = pieces.iter().flat_map(|piece| piece.signatures(&codes, goal));
+                let mut all: Vec<u64> = all.map(|(_, signature)| signature).collect();
+                all.sort_unstable();
+                all.windows(2).all(|two| two[0] != two[1])
+            };
+            pieces.extend(once(first).chain(0..positions).map(with).find(tells)?);
+        }
+        let mut signatures = vec![0; positions];
+        for (place, signature) in pieces.iter().flat_map(|piece| piece.signatures(&codes, goal)) {
+            signatures[place] = signature;
+        }
+        // So many slots that a few thousand factors are enough to find one without collisions.
+        let size = (positions * positions / 16).next_power_of_two().max(2);
+        let without_collisions = |factor: u64| {
+            let mut slots = vec![u16::MAX; size];
+            let mut place =
+                |(home, &signature)| std::mem::replace(&mut slots[slot(factor, size, signature)], home) == u16::MAX;
+            (0..).zip(&signatures).all(&mut place).then_some((slots, factor))
+        };
+        let (slots, factor) = repeat_with(|| random.next_u64() | 1).take(1_000_000).find_map(without_collisions)?;
+        Some(Homes { pieces, codes, signatures, slots, factor })
+    }
+
+    /// The state after the inverse of a scramble that leads to `state`; `None` if its symbols tell that no scramble does.
+    pub(super) fn inverse<const N: usize>(&self, goal: &[u8; N], state: &[u8; N]) -> Option<[u8; N]> {
+        // The state is the goal with its positions permuted: the inverse permutes them back.
+        let mut inverse = *state;
+        for (place, signature) in self.pieces.iter().flat_map(|piece| piece.signatures(&self.codes, state)) {
+            let home = usize::from(self.slots[slot(self.factor, self.slots.len(), signature)]);
+            if self.signatures.get(home) != Some(&signature) {
+                return None;
+            }
+            inverse[home] = goal[place];
+        }
+        Some(inverse)
+    }
+}
+
+/// One of `size` slots, a power of two.
+fn slot(factor: u64, size: usize, signature: u64) -> usize {
+    (signature.wrapping_mul(factor) >> (64 - size.trailing_zeros())) as usize
+}
+
+/// The pieces of the orbit of `first`, if it and its mate are of one piece, and all others of as few positions as the moves
+/// allow: a system of blocks (Atkinson, "An algorithm for finding the blocks of a permutation group", Mathematics of
+/// Computation 29, 1975).
+fn pieces_with(tables: &[&[u16]], orbits: &[usize], first: usize, mate: usize, number: u64) -> Vec<Piece> {
+    let mut names: Vec<usize> = (0..orbits.len()).collect();
+    let mut alike = vec![(first, mate)];
+    while let Some((one, other)) = alike.pop() {
+        let [kept, joined] = [names[one], names[other]];
+        if kept != joined {
+            names.iter_mut().filter(|name| **name == joined).for_each(|name| *name = kept);
+            alike.extend(tables.iter().map(|table| (table[one].into(), table[other].into())));
+        }
+    }
+    let places = || 0..orbits.len() as u16;
+    let of_piece = |name| {
+        let all: Vec<u16> = places().filter(|&place| names[usize::from(place)] == name).collect();
+        let positions = all.iter().copied().filter(|&place| orbits[usize::from(place)] == orbits[first]).collect();
+        Piece { positions, all, orbit: number }
+    };
+    let pieces = (0..orbits.len()).map(of_piece);
+    pieces.filter(|piece| !piece.positions.is_empty()).collect()
+}
