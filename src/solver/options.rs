@@ -79,7 +79,8 @@ pub struct SearchOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::depth))]
     pub perimeter: Option<u32>,
     /// Search this many symmetric images of the instance, and give the best solution: the 3×3×3 has 96 (48 rotations and
-    /// reflections, and the inverse of each), a board of tiles 2 [default: 1; for reduction, and beam with a policy head, up to 4]
+    /// reflections, and the inverse of each), a board of tiles 2 [default: 1; for reduction up to 4; for beam with a policy
+    /// head the model's, or up to 4]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
     pub symmetries: Option<OrAuto<usize>>,
     /// After the search, make at most this many move sequences from the start into the perimeter, in the order of the

@@ -178,7 +178,8 @@ fn choose_symmetries(
     let Some(asked) = options.symmetries.flatten() else {
         let is_beam = search.name == "beam" && heuristic.candidates(options) > 0;
         let takes_several = is_beam || search.name == REDUCTION;
-        return Ok(if takes_several { has.clamp(1, BEAM_SYMMETRIES) } else { 1 });
+        let own = heuristic.beam.and_then(|own| own.symmetries.flatten()).filter(|_| is_beam);
+        return Ok(if takes_several { has.clamp(1, own.unwrap_or(BEAM_SYMMETRIES)) } else { 1 });
     };
     if asked > has.max(1) {
         let name = &facts.puzzle.name;
@@ -324,7 +325,7 @@ mod tests {
 
     #[test]
     fn the_model_says_what_its_beam_does_best_and_settings_go_before_it() {
-        let own = r#"{"search":"beam","n":40,"candidates":1,"policy_weight":2.5,"perimeter":2}"#;
+        let own = r#"{"search":"beam","n":40,"candidates":1,"policy_weight":2.5,"perimeter":2,"symmetries":8}"#;
         let of_model = |has_policy| ModelFacts {
             search: serde_json::from_str(own).expect("a configuration"),
             ..model(has_policy)
@@ -338,8 +339,9 @@ mod tests {
             on_device: false,
             hash_slots: HashSlots::UpTo(1 << 24),
         };
-        assert_eq!(plan.search, beam);
+        assert_eq!((plan.search, plan.symmetries), (beam, 8));
         assert!(matches!(plan.perimeter, PerimeterPlan::UpTo(2, _)), "{plan:?}");
+        assert_eq!(resolved(r#"{"symmetries": 2}"#).symmetries, 2);
         assert!(matches!(resolved(r#"{"perimeter": 3}"#).perimeter, PerimeterPlan::Exactly(3, _)));
         assert_eq!(resolved(r#"{"perimeter": 0}"#).perimeter, PerimeterPlan::None);
         let width = |on_cuda, settings| {
