@@ -47,12 +47,12 @@ fn check_walk<P: Reversible>(puzzle: &P) {
             assert_eq!(table.apply(&before, action), child.as_ref().map(row), "move {action} of {state:?}");
             assert!(child.is_none() || puzzle.move_cost(&state, action) == 1, "move {action} of {state:?}");
         }
-        state = random_child(puzzle, &state, &mut generator);
+        (_, state) = random_child(puzzle, &state, &mut generator);
     }
 }
 
-fn random_child<P: Puzzle>(puzzle: &P, state: &P::State, generator: &mut Generator) -> P::State {
-    let children: Vec<P::State> = puzzle.children(state).map(|(_, child)| child).collect();
+fn random_child<P: Puzzle>(puzzle: &P, state: &P::State, generator: &mut Generator) -> (Move, P::State) {
+    let children: Vec<_> = puzzle.children(state).collect();
     children[below(generator, children.len())]
 }
 
@@ -63,7 +63,7 @@ fn check_same<P: Reversible>(puzzle: &P) {
     const WALKS: usize = 16;
     let moves = 0..puzzle.move_count().min(MOVES) as Move;
     let mut generator = generator(9, 0);
-    let walk = |_| (0..WALKS).fold(puzzle.goals()[0], |state, _| random_child(puzzle, &state, &mut generator));
+    let walk = |_| (0..WALKS).fold(puzzle.goals()[0], |state, _| random_child(puzzle, &state, &mut generator).1);
     let states: Vec<P::State> = (0..WALKS).map(walk).chain(puzzle.goals()).collect();
     let ends = |sequence: &[Move]| -> Vec<Option<P::State>> {
         let end = |state: &P::State| sequence.iter().try_fold(*state, |state, &action| puzzle.apply(&state, action));
@@ -115,8 +115,7 @@ fn check_images<P: Reversible>(puzzle: &P) {
     for length in 0..20 {
         let (mut state, mut undoing) = (puzzle.goals()[0], Vec::new());
         for _ in 0..length {
-            let children: Vec<_> = puzzle.children(&state).collect();
-            let (action, child) = children[below(&mut generator, children.len())];
+            let (action, child) = random_child(puzzle, &state, &mut generator);
             undoing.insert(0, puzzle.inverse(action));
             state = child;
         }

@@ -12,7 +12,8 @@ use std::hash::BuildHasher as _;
 /// The symmetries of a puzzle of at most `N` positions.
 #[derive(Debug)]
 pub(super) struct StateSymmetries<const N: usize> {
-    maps: Vec<SymmetryMap>,
+    /// For each symmetry, the image of each move.
+    moves: Vec<Vec<Move>>,
     /// For each symmetry, where each position of an image comes from.
     from: Vec<[u16; N]>,
     /// For each symmetry, the image of each symbol.
@@ -66,7 +67,7 @@ impl<const N: usize> StateSymmetries<N> {
             from: maps.iter().map(from).collect(),
             symbols: maps.iter().flat_map(|map| map.symbols.iter().copied()).collect(),
             groups: Group::all(&maps),
-            maps,
+            moves: maps.into_iter().map(|map| map.moves).collect(),
             positions,
             goal,
             tables,
@@ -74,12 +75,12 @@ impl<const N: usize> StateSymmetries<N> {
             classes_hold_inverses: homes.is_some() && description.symbols.len() == positions,
             homes,
         };
-        (symmetries.maps.len() > 1 || symmetries.homes.is_some()).then_some(symmetries)
+        (symmetries.moves.len() > 1 || symmetries.homes.is_some()).then_some(symmetries)
     }
 
-    /// What a symmetry makes of the symbols.
+    /// The image of each symbol under a symmetry.
     fn symbols(&self, map: usize) -> &[u8] {
-        let count = self.symbols.len() / self.maps.len();
+        let count = self.symbols.len() / self.moves.len();
         &self.symbols[map * count..][..count]
     }
 
@@ -95,9 +96,9 @@ impl<const N: usize> StateSymmetries<N> {
     pub(super) fn images(&self, state: [u8; N]) -> impl Iterator<Item = SymmetricImage<[u8; N]>> {
         let inverse = self.homes.as_ref().and_then(|homes| homes.inverse(&self.goal, &state));
         let both = std::iter::once((state, false)).chain(inverse.map(|inverse| (inverse, true)));
-        (0..self.maps.len()).flat_map(move |map| {
+        (0..self.moves.len()).flat_map(move |map| {
             both.clone().map(move |(from, inverted)| {
-                let renamed = &self.maps[map].moves;
+                let renamed = &self.moves[map];
                 let mut moves = vec![0; renamed.len()];
                 for (action, &to) in (0..).zip(renamed) {
                     let undone = self.inverses[usize::from(action)].unwrap_or(action);
@@ -115,7 +116,7 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
     }
 
     fn count(&self) -> u32 {
-        self.maps.len() as u32 * if self.classes_hold_inverses { 2 } else { 1 }
+        self.moves.len() as u32 * if self.classes_hold_inverses { 2 } else { 1 }
     }
 
     fn has_inversion(&self) -> bool {

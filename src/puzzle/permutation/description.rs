@@ -1,6 +1,6 @@
 //! The file of a permutation puzzle.
 
-use super::geometry;
+use super::{geometry, orbits};
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::notation::{bail_parse, ensure_parse, is_prime, plain, visible};
@@ -166,6 +166,12 @@ impl Description {
     /// The number of positions.
     pub fn positions(&self) -> usize {
         self.goal.len()
+    }
+
+    /// The [orbits] of all positions.
+    pub(super) fn orbits(&self) -> Vec<usize> {
+        let tables = self.moves.iter().map(|(_, table)| table.iter().copied().map(usize::from));
+        orbits(tables, self.positions())
     }
 
     /// Whether every move has an inverse among the moves.

@@ -55,10 +55,8 @@ impl Group {
     pub(super) fn is_small(description: &Description) -> bool {
         const MOST: usize = 1 << 27;
         let positions = description.positions();
-        let moves = description.moves.iter().map(|(_, permutation)| permutation.iter().copied().map(usize::from));
-        let orbits = orbits(moves, positions);
         let mut sizes = vec![0usize; positions];
-        orbits.into_iter().for_each(|orbit| sizes[orbit] += 1);
+        description.orbits().into_iter().for_each(|orbit| sizes[orbit] += 1);
         sizes.into_iter().map(|size| size * size * positions).sum::<usize>() <= MOST
     }
 

@@ -1,7 +1,7 @@
-//! Where the symbol at each position of a state stands in the goal, also if several positions of the goal have it: the symbols
-//! of its piece tell.
+//! Finds where each symbol of a state stands in the goal. Several positions of the goal may hold the same symbol: the other
+//! symbols of its piece distinguish them.
 
-use super::{Description, orbits};
+use super::Description;
 use crate::random::generator;
 use rand::RngCore as _;
 use std::iter::{once, repeat_with};
@@ -19,18 +19,19 @@ pub(super) struct Homes {
     factor: u64,
 }
 
-/// Positions of one orbit whose symbols are told apart by those of a piece.
+/// The positions of a piece.
 #[derive(Debug)]
 struct Piece {
+    /// Those of one orbit, whose homes are found.
     positions: Vec<u16>,
-    /// These, and those of other orbits.
+    /// Those of all orbits.
     all: Vec<u16>,
     /// A random number of the orbit.
     orbit: u64,
 }
 
 impl Piece {
-    /// A number for each position of a state that tells its symbol from all others of its orbit.
+    /// A number for the symbol at each position of a state, different for all symbols of the orbit.
     fn signatures(&self, codes: &[u64], state: &[u8]) -> impl Iterator<Item = (usize, u64)> {
         let code = move |&place: &u16| codes[usize::from(state[usize::from(place)])];
         let sum = self.all.iter().map(code).fold(self.orbit, u64::wrapping_add);
@@ -43,7 +44,7 @@ impl Homes {
     pub(super) fn new(description: &Description) -> Option<Homes> {
         let tables: Vec<&[u16]> = description.moves.iter().map(|(_, table)| &table[..]).collect();
         let (goal, positions) = (&description.goal, description.positions());
-        let orbits = orbits(tables.iter().map(|table| table.iter().copied().map(usize::from)), positions);
+        let orbits = description.orbits();
         let mut random = generator(0, 0);
         let codes: Vec<u64> = repeat_with(|| random.next_u64()).take(description.symbols.len()).collect();
         let mut pieces = Vec::new();
@@ -75,7 +76,7 @@ impl Homes {
         Some(Homes { pieces, codes, signatures, slots, factor })
     }
 
-    /// The state after the inverse of a scramble that leads to `state`; `None` if its symbols tell that no scramble does.
+    /// The state after the inverse of a scramble that leads to `state`; `None` for some states that no scramble reaches.
     pub(super) fn inverse<const N: usize>(&self, goal: &[u8; N], state: &[u8; N]) -> Option<[u8; N]> {
         // The state is the goal with its positions permuted: the inverse permutes them back.
         let mut inverse = *state;

@@ -6,7 +6,6 @@
 //! Symbolic Computation 60, 2014, but for such small graphs).
 
 use super::description::{Description, inverted};
-use super::orbits;
 use crate::puzzle::Move;
 
 /// The most choices of the search: about a second.
@@ -55,9 +54,8 @@ pub(super) fn find(puzzle: &Description) -> Result<Vec<SymmetryMap>, String> {
 }
 
 /// Whether each position holds different symbols in different states: moves connect it with positions of other symbols.
-fn positions_that_matter(Description { goal, moves, .. }: &Description) -> Vec<bool> {
-    let tables = moves.iter().map(|(_, table)| table.iter().copied().map(usize::from));
-    let orbit = orbits(tables, goal.len());
+fn positions_that_matter(description: &Description) -> Vec<bool> {
+    let (goal, orbit) = (&description.goal, description.orbits());
     let differs =
         |place: usize| (0..orbit.len()).any(|other| orbit[other] == orbit[place] && goal[other] != goal[place]);
     (0..orbit.len()).map(differs).collect()
