@@ -55,15 +55,6 @@ fn found<T>(value: Option<T>, text: &str, expected: &str) -> Result<T, String> {
     value.ok_or_else(|| format!("'{text}' is not {expected}"))
 }
 
-/// Reads a number from 0 to 1.
-///
-/// # Errors
-/// If it is not one.
-pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
-    let share = text.parse().ok().filter(|share| (T::from(0)..=T::from(1)).contains(share));
-    found(share, text, "a share: expected a number from 0 to 1")
-}
-
 /// Reads a size in bytes: `8G`, `512M`, `64k`, `1.5GiB`, or a plain number of bytes; 1024 a step.
 ///
 /// # Errors

@@ -31,52 +31,25 @@ mod reverse;
 pub use entry::{Entry, PuzzleFacts};
 pub use reverse::Reverse;
 
-/// The names of all puzzles that come with costar.
-pub const NAMES: &[&str] = &[
-    "cube3",
-    "cube3:htm",
-    "cube2",
-    "cube4",
-    "cube4:oriented",
-    "cube4:reduction",
-    "cube5",
-    "cube5:centres",
-    "cube5:edges",
-    "cube6",
-    "cube7",
-    "puzzle8",
-    "puzzle15",
-    "puzzle24",
-    "puzzle35",
-    "puzzle48",
-    "lightsout7",
-    "sokoban",
-    "jugs:8,5,3",
-    "pyraminx",
-    "skewb",
-    "megaminx",
-    "professor-tetraminx",
-    "supercube3",
-    "hungarian-rings",
-    "periodic15",
-    "cuboid223",
-    "topspin20",
-    "lrx9",
-];
-
 /// The puzzles beside [`NAMES`].
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
      (jugs:7,4,2), or the file of a puzzle (….json)";
 
-/// The names and texts of files in `test-data/puzzles`.
-macro_rules! files {
-    ($($name:literal)*) => {
-        [$(($name, include_str!(concat!("../test-data/puzzles/", $name, ".json")))),*]
+/// Defines the names of puzzles: those in code, and those that are files in `test-data/puzzles`.
+macro_rules! names {
+    ($($own:literal)*; $($file:literal)*) => {
+        /// The names of all puzzles that come with costar.
+        pub const NAMES: &[&str] = &[$($own,)* $($file),*];
+
+        /// The puzzles of [`NAMES`] that are files, with their texts.
+        const FILES: &[(&str, &str)] =
+            &[$(($file, include_str!(concat!("../test-data/puzzles/", $file, ".json")))),*];
     };
 }
 
-/// The puzzles of [`NAMES`] that are files in `test-data/puzzles`.
-const FILES: [(&str, &str); 10] = files!(
+names!(
+    "cube3" "cube3:htm" "cube2" "cube4" "cube4:oriented" "cube4:reduction" "cube5" "cube5:centres" "cube5:edges" "cube6"
+    "cube7" "puzzle8" "puzzle15" "puzzle24" "puzzle35" "puzzle48" "lightsout7" "sokoban" "jugs:8,5,3";
     "pyraminx" "skewb" "megaminx" "professor-tetraminx" "supercube3" "hungarian-rings" "periodic15" "cuboid223" "topspin20"
     "lrx9"
 );

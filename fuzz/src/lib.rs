@@ -118,7 +118,7 @@ pub fn flags(bytes: &[u8]) {
     let text = &String::from_utf8_lossy(bytes);
     let _ = (quantity::count(text), quantity::positive_count(text), quantity::depth(text), quantity::weight(text));
     let _ = (quantity::size(text), quantity::seconds(text), quantity::duration(text), quantity::percentage(text));
-    let _ = (quantity::share::<f64>(text), MoveCosts::parse(text, &Cube3));
+    let _ = MoveCosts::parse(text, &Cube3);
 }
 
 /// A folder of this process, which is removed at its end.

@@ -3,11 +3,11 @@
 use super::auto_device::{gains_from_cuda, is_faster_on_cuda};
 use super::models;
 use super::options::SearchOptions;
-use super::perimeter_cache::PerimeterCache;
+use super::perimeter_cache::{PerimeterCache, perimeter_of};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, ProofPlan, SearchPlan};
 use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
 use super::resolve::{asks_heuristic, resolve};
-use super::{Network, Settings, Solver, effective, template};
+use super::{Network, Settings, Solver, effective};
 use crate::error::{Error, Result};
 use crate::heuristic::{Heuristic, zero};
 use crate::memory;
@@ -17,6 +17,7 @@ use crate::neural::model::Model;
 use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, Visitor as _, visit};
+use crate::report::Record;
 use crate::search::beam::Beam;
 use crate::search::best_first::{BestFirst, Expansion};
 use crate::search::breadth_first::BreadthFirst;
@@ -174,9 +175,7 @@ impl<P: Puzzle> Builder<P> {
         let mut perimeters = PerimeterCache::default();
         let parts = self.parts(&plan, device, stages.clone())?;
         let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut perimeters, &self.stop)?;
-        let options = plan.options(perimeter_depth);
-        let template = template(&self.entry, &*heuristic, network.as_ref(), &options, &self.settings.limits);
-        Ok(Solver {
+        let mut solver = Solver {
             limits: effective(&self.settings.limits),
             settings: self.settings,
             entry: self.entry,
@@ -187,10 +186,12 @@ impl<P: Puzzle> Builder<P> {
             network,
             stages,
             perimeters,
-            template,
+            template: Record::default(),
             stop: self.stop,
             exchange: Arc::new(Alone),
-        })
+        };
+        solver.template = solver.common_fields();
+        Ok(solver)
     }
 
     /// The heuristic of a plan, ready for the search.
@@ -321,7 +322,7 @@ pub(super) fn build_search<P: Puzzle>(
     perimeters: &mut PerimeterCache<P::State>,
     stop: &AtomicBool,
 ) -> Result<(Arc<dyn Search<P>>, u32)> {
-    let mut perimeter = perimeters.get(plan.perimeter, entry, stop)?;
+    let mut perimeter = perimeter_of(perimeters, plan.perimeter, entry, stop)?;
     if plan.leaves_out_whole_perimeter && perimeter.is_whole() {
         log::info!(
             "the perimeter holds the whole puzzle, and would give every answer; it is left out, so that the model is asked \

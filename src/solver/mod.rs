@@ -67,7 +67,7 @@ use crate::search::exchange::Exchange;
 use crate::search::{Control, End, Incumbent, Limits, Progress, Proof, Search, SearchResult};
 use builder::build_search;
 pub use perimeter_cache::DeeperPerimeter;
-use perimeter_cache::PerimeterCache;
+use perimeter_cache::{PerimeterCache, deeper};
 use reduction::SharedStages;
 use resolve::asks_heuristic;
 use std::collections::HashMap;
@@ -186,10 +186,9 @@ impl<P: Puzzle> Solver<P> {
             (self.heuristic, self.network) = moved;
             self.stages = stages;
         }
-        let options = plan.options(perimeter_depth);
-        self.template = template(&self.entry, &*self.heuristic, self.network.as_ref(), &options, &limits);
         self.limits = effective(&limits);
         (self.plan, self.perimeter_depth, self.search, self.settings.limits) = (plan, perimeter_depth, search, limits);
+        self.template = self.common_fields();
         Ok(())
     }
 
@@ -262,6 +261,18 @@ impl<P: Puzzle> Solver<P> {
         &self.template
     }
 
+    fn common_fields(&self) -> Record {
+        let (options, network) = (self.plan.options(self.perimeter_depth), self.network.as_ref());
+        Record {
+            device: network.map(|network| network.device.to_string()),
+            precision: network.map(|network| network.precision.to_string()),
+            weights_crc32: network.map(|network| network.weights_crc32),
+            model: network.map(|network| network.model.clone()),
+            heuristic: asks_heuristic(options.search()).then(|| self.heuristic.name().into()),
+            ..planned_record(&**self.puzzle(), &options, &self.settings.limits)
+        }
+    }
+
     /// The name of the heuristic.
     pub fn heuristic_name(&self) -> &str {
         self.heuristic.name()
@@ -277,7 +288,7 @@ impl<P: Puzzle> Solver<P> {
 
     /// The speed-up and the cost of a deeper perimeter; `None` without a perimeter of classes, or if it holds all states.
     pub fn deeper_perimeter(&self) -> Option<DeeperPerimeter> {
-        self.perimeters.deeper()
+        deeper(&self.perimeters)
     }
 
     /// The best number of states to evaluate at once.
@@ -429,24 +440,6 @@ fn proof_record(proof: Proof) -> ProofRecord {
     let Proof { excluded, target, share, sequences, seconds } = proof;
     let target_share = target.map(|_| share);
     ProofRecord { excluded, target, target_share, sequences, seconds }
-}
-
-/// The fields that all records of a solver have in common.
-fn template<P: Puzzle>(
-    entry: &Entry<P>,
-    heuristic: &dyn Heuristic<P::State>,
-    network: Option<&Network>,
-    options: &SearchOptions,
-    limits: &Limits,
-) -> Record {
-    Record {
-        device: network.map(|network| network.device.to_string()),
-        precision: network.map(|network| network.precision.to_string()),
-        weights_crc32: network.map(|network| network.weights_crc32),
-        model: network.map(|network| network.model.clone()),
-        heuristic: asks_heuristic(options.search()).then(|| heuristic.name().into()),
-        ..planned_record(&**entry.puzzle(), options, limits)
-    }
 }
 
 /// The fields of a record that are known before anything is loaded.

@@ -36,55 +36,42 @@ pub struct DeeperPerimeter {
 }
 
 /// The last perimeter that was made: the next search may use the same.
-#[derive(Clone)]
-pub(super) struct PerimeterCache<S> {
-    last: Option<(PerimeterPlan, Perimeter<S>)>,
+pub(super) type PerimeterCache<S> = Option<(PerimeterPlan, Perimeter<S>)>;
+
+/// The speed-up and the cost of one more move, extrapolated from the growth of the last layer; `None` without a perimeter of
+/// classes, or if it holds all states.
+pub(super) fn deeper<S: State>(cache: &PerimeterCache<S>) -> Option<DeeperPerimeter> {
+    let (_, perimeter) = cache.as_ref().filter(|(_, perimeter)| !perimeter.is_whole())?;
+    let [.., before, last] = perimeter.counts() else { return None };
+    let growth = last.classes as f64 / before.classes.max(1) as f64;
+    let bytes = (perimeter.bytes() as f64 * growth) as u64;
+    Some(DeeperPerimeter { depth: perimeter.depth() + 1, bytes, gain: perimeter.branching() })
 }
 
-impl<S> Default for PerimeterCache<S> {
-    fn default() -> Self {
-        PerimeterCache { last: None }
+/// The perimeter of a plan, read or made unless the cache has it.
+///
+/// # Errors
+/// If the depth that was asked for does not fit the budget.
+pub(super) fn perimeter_of<P: Puzzle>(
+    cache: &mut PerimeterCache<P::State>,
+    plan: PerimeterPlan,
+    entry: &Entry<P>,
+    stop: &AtomicBool,
+) -> Result<Perimeter<P::State>> {
+    let Some(reverse) = entry.reverse().filter(|_| plan != PerimeterPlan::None) else { return Ok(Perimeter::none()) };
+    let may_be_missing = matches!(plan, PerimeterPlan::Cached(_));
+    if let Some((last, perimeter)) = cache
+        && last.is_same_table(&plan)
+        && (may_be_missing || !perimeter.is_empty())
+    {
+        return Ok(perimeter.clone());
     }
-}
-
-impl<S: State> PerimeterCache<S> {
-    /// The speed-up and the cost of one more move, extrapolated from the growth of the last layer; `None` without a perimeter
-    /// of classes, or if it holds all states.
-    pub(super) fn deeper(&self) -> Option<DeeperPerimeter> {
-        let (_, perimeter) = self.last.as_ref().filter(|(_, perimeter)| !perimeter.is_whole())?;
-        let [.., before, last] = perimeter.counts() else { return None };
-        let growth = last.classes as f64 / before.classes.max(1) as f64;
-        let bytes = (perimeter.bytes() as f64 * growth) as u64;
-        Some(DeeperPerimeter { depth: perimeter.depth() + 1, bytes, gain: perimeter.branching() })
+    let _waiting = Waiting::during(format!("reading or making the perimeter of {}", entry.puzzle().name()));
+    let made = make(plan, &**entry.puzzle(), reverse, stop)?;
+    if let PerimeterPlan::Exactly(depth, _) = plan {
+        made.check_depth(depth)?;
     }
-
-    /// The perimeter of a plan, read or made unless it is the last one.
-    ///
-    /// # Errors
-    /// If the depth that was asked for does not fit the budget.
-    pub(super) fn get<P: Puzzle<State = S>>(
-        &mut self,
-        plan: PerimeterPlan,
-        entry: &Entry<P>,
-        stop: &AtomicBool,
-    ) -> Result<Perimeter<S>> {
-        let (Some(reverse), false) = (entry.reverse(), plan == PerimeterPlan::None) else {
-            return Ok(Perimeter::none());
-        };
-        let may_be_missing = matches!(plan, PerimeterPlan::Cached(_));
-        if let Some((last, perimeter)) = &self.last
-            && last.is_same_table(&plan)
-            && (may_be_missing || !perimeter.is_empty())
-        {
-            return Ok(perimeter.clone());
-        }
-        let _waiting = Waiting::during(format!("reading or making the perimeter of {}", entry.puzzle().name()));
-        let made = make(plan, &**entry.puzzle(), reverse, stop)?;
-        if let PerimeterPlan::Exactly(depth, _) = plan {
-            made.check_depth(depth)?;
-        }
-        Ok(self.last.insert((plan, made)).1.clone())
-    }
+    Ok(cache.insert((plan, made)).1.clone())
 }
 
 fn make<P: Puzzle>(

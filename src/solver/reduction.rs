@@ -9,7 +9,7 @@
 use super::builder::{Builder, Parts, build_search};
 use super::options::SearchOptions;
 use super::plan::Plan;
-use super::{Network, Settings, Solver};
+use super::{Network, Settings};
 use crate::error::Result;
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::cube_n::stages::facelets_of_cube3;
@@ -39,17 +39,17 @@ pub(super) type SharedStages = Arc<Mutex<Stages>>;
 /// The solvers of a reduction.
 pub(super) struct Stages {
     /// The solver of the whole cube, where there is a network for it.
-    pub(super) whole: Option<Box<dyn Stage>>,
-    pub(super) stages: Vec<Box<dyn Stage>>,
+    pub(super) whole: Option<Stage>,
+    pub(super) stages: Vec<Stage>,
 }
 
 impl Stages {
     /// The first network, with a checksum of the weights of all.
     pub(super) fn network(&self) -> Option<Network> {
-        let networks = self.stages.iter().chain(&self.whole).filter_map(|stage| stage.network());
+        let networks = self.stages.iter().chain(&self.whole).filter_map(|stage| stage.network.as_ref());
         let mut sum = crc32fast::Hasher::new();
         networks.for_each(|network| sum.update(&network.weights_crc32.to_le_bytes()));
-        Some(Network { weights_crc32: sum.finalize(), ..self.stages.first()?.network()? })
+        Some(Network { weights_crc32: sum.finalize(), ..self.stages.first()?.network.clone()? })
     }
 
     /// Looks for a short solution with the network of the whole cube; `None` where there is no such network, or a solution
@@ -59,7 +59,7 @@ impl Stages {
         let Some(whole) = self.whole.as_mut().filter(|_| bound <= WHOLE_MOVES + 1) else { return Ok(None) };
         let limits = control.limits().clone();
         let limits = if control.bound().is_some() { limits } else { limits.share(WHOLE_DIVISOR) };
-        whole.solve(text, n.div_ceil(WHOLE_DIVISOR as usize), Some(bound), &limits, control).map(Some)
+        (whole.solve)(text, n.div_ceil(WHOLE_DIVISOR as usize), Some(bound), &limits, control).map(Some)
     }
 
     /// Searches stage by stage, and adds to the counts; gives the moves, or how the stage ended that has no solution.
@@ -79,7 +79,7 @@ impl Stages {
                 false => (facelets, STAGE_WIDTH * n),
             };
             let limits = control.limits().after(stats.generated);
-            let (result, names) = stage.solve(&text, n, None, &limits, control)?;
+            let (result, names) = (stage.solve)(&text, n, None, &limits, control)?;
             *stats = stats.and(&result.stats);
             let Some(names) = names else { return Ok(Err(result.end)) };
             let part = puzzle.read_moves(&names).map_err(failed)?;
@@ -93,46 +93,13 @@ impl Stages {
 /// The result of a search, and the names of the moves.
 type Found = (SearchResult, Option<String>);
 
+/// Searches an instance with a width, for a solution below a bound.
+type Solve = dyn FnMut(&str, usize, Option<Cost>, &Limits, &mut Control<'_>) -> Result<Found, HeuristicError> + Send;
+
 /// The solver of one stage.
-pub(super) trait Stage: Send {
-    /// The stage's network.
-    fn network(&self) -> Option<Network>;
-
-    /// Searches an instance with a width, for a solution below `bound`.
-    fn solve(
-        &mut self,
-        text: &str,
-        n: usize,
-        bound: Option<Cost>,
-        limits: &Limits,
-        control: &mut Control<'_>,
-    ) -> Result<Found, HeuristicError>;
-}
-
-impl<P: Puzzle> Stage for Solver<P> {
-    fn network(&self) -> Option<Network> {
-        self.network.clone()
-    }
-
-    fn solve(
-        &mut self,
-        text: &str,
-        n: usize,
-        bound: Option<Cost>,
-        limits: &Limits,
-        control: &mut Control<'_>,
-    ) -> Result<Found, HeuristicError> {
-        let puzzle = Arc::clone(self.puzzle());
-        let plan = Plan { search: self.plan.search.with_width(|_| n), ..self.plan.clone() };
-        let built = build_search(&plan, &self.entry, Parts::default(), &mut self.perimeters, &self.stop);
-        let (search, _) = built.map_err(failed)?;
-        let start = puzzle.parse(text).map_err(failed)?;
-        let control = control.child(limits, bound, |_| None);
-        let mut control = if bound.is_none() { control.without_bound() } else { control };
-        let result = search.run(&*puzzle, &start, &mut *self.heuristic, &mut control)?;
-        let names = result.moves.as_ref().map(|moves| move_names(&*puzzle, moves).join(" "));
-        Ok((result, names))
-    }
+pub(super) struct Stage {
+    network: Option<Network>,
+    solve: Box<Solve>,
 }
 
 /// The search of a stage. A proof of a part proves nothing of the whole, and instead of a perimeter, a wider beam finds
@@ -154,11 +121,25 @@ pub(super) struct BuildStage {
 }
 
 impl Visitor for BuildStage {
-    type Output = Result<Box<dyn Stage>>;
+    type Output = Result<Stage>;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let limits = self.settings.limits.clone();
-        Ok(Box::new(Builder::again(entry, self.settings, self.options, limits).stop(self.stop).build()?))
+        let mut solver = Builder::again(entry, self.settings, self.options, limits).stop(self.stop).build()?;
+        let network = solver.network.clone();
+        let solve: Box<Solve> = Box::new(move |text, n, bound, limits, control| {
+            let puzzle = Arc::clone(solver.puzzle());
+            let plan = Plan { search: solver.plan.search.with_width(|_| n), ..solver.plan.clone() };
+            let built = build_search(&plan, &solver.entry, Parts::default(), &mut solver.perimeters, &solver.stop);
+            let (search, _) = built.map_err(failed)?;
+            let start = puzzle.parse(text).map_err(failed)?;
+            let control = control.child(limits, bound, |_| None);
+            let mut control = if bound.is_none() { control.without_bound() } else { control };
+            let result = search.run(&*puzzle, &start, &mut *solver.heuristic, &mut control)?;
+            let names = result.moves.as_ref().map(|moves| move_names(&*puzzle, moves).join(" "));
+            Ok((result, names))
+        });
+        Ok(Stage { network, solve })
     }
 }
 
