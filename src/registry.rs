@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn included_files_are_puzzles_of_their_names() {
-        for (name, _) in FILES {
+        for &(name, _) in FILES {
             let description = included(name).expect("it is included");
             assert_eq!(description.name(), name);
             assert!(NAMES.contains(&name) && has_own_rules(name) && !takes_goal(name));

@@ -102,6 +102,7 @@ pub use notation::{Block, Notation, ParseError, Scramble, move_names};
 pub(crate) use notation::{is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};
 pub use picture::{Draw, Face, Geometry, GeometryMove, Picture, Style};
+pub(crate) use rules::bits;
 pub use rules::{Cost, Move, Reversible, Rules, State, StateBytes, replay};
 pub use state_index::{Indexed, StateIndex};
 pub use symmetry::{Class, SymmetricImage, SymmetricImages, Symmetries};

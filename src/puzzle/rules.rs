@@ -215,6 +215,16 @@ pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> 
     distinct
 }
 
+/// The indices of the bits that are set.
+#[inline]
+pub(crate) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (bit < u64::BITS).then_some(bit)
+    })
+}
+
 /// Whether a permutation is odd.
 pub(super) fn is_odd<T: PartialOrd>(permutation: &[T]) -> bool {
     let pairs = (0..permutation.len()).flat_map(|second| (0..second).map(move |first| (first, second)));

@@ -9,7 +9,7 @@
 //! reads levels and finds their deadlock squares.
 
 use super::notation::{DIRECTIONS, ensure_parse, parse_directions};
-use super::{Block, Cost, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules};
+use super::{Block, Cost, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, bits};
 use hashbrown::HashMap;
 use level::{Level, NOWHERE};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,15 +49,8 @@ impl Squares {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + use<> {
-        let words = self.0;
-        (0..4u8).flat_map(move |index| {
-            let mut word = words[usize::from(index)];
-            std::iter::from_fn(move || {
-                let bit = word.trailing_zeros() as u8;
-                word &= word.wrapping_sub(1);
-                (bit < 64).then(|| 64 * index + bit)
-            })
-        })
+        let of_word = |(index, word): (u8, u64)| bits(word).map(move |bit| 64 * index + bit as u8);
+        (0..).zip(self.0).flat_map(of_word)
     }
 }
 

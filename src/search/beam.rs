@@ -26,7 +26,7 @@ use super::children::Hashes;
 use super::chunk_queue::ChunkQueue;
 use super::device::DeviceEngine;
 use super::exchange::Exchange;
-use super::limits::Interrupt;
+use super::limits::{Interrupt, stop_at, unless_failed};
 use super::nodes::NodeId;
 use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
@@ -51,11 +51,14 @@ mod sharing;
 mod travel;
 
 /// The share of the policy prior in the score of an evaluated child.
-const PRIOR_WEIGHT: f32 = 0.2;
+pub(super) const PRIOR_WEIGHT: f32 = 0.2;
+
+/// Move probabilities below this count as this.
+pub(super) const MIN_PROBABILITY: f32 = 1e-4;
 
 /// The share of the parent's score in the score of a child. Errors along a path partly cancel, so the parent's score carries
 /// information.
-const PATH_WEIGHT: f32 = 0.25;
+pub(super) const PATH_WEIGHT: f32 = 0.25;
 
 /// The first solution comes from a beam of the width divided by this.
 const FIRST_WIDTH_DIVISOR: usize = 8;
@@ -280,10 +283,8 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
                 Some(layers) => self.step_on_device(layers, control),
                 None => self.step(heuristic, control),
             };
-            match step {
-                Ok(()) => {}
-                Err(Interrupt::Limit(limit)) => return Ok(End::Limit(limit)),
-                Err(Interrupt::Failed(error)) => return Err(error),
+            if let Err(limit) = unless_failed(step)? {
+                return Ok(End::Limit(limit));
             }
             if let Some(best) = &self.best {
                 control.report_incumbent(best);
@@ -353,11 +354,8 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let block = if queue.max_in_flight > 0 { queue.chunk.clamp(MIN_BLOCK, MAX_BLOCK) } else { MAX_BLOCK };
         for parents in self.blocks(block, &candidates)? {
             let parents = if limit.is_some() { 0..0 } else { parents };
-            match self.generate(parents, &candidates, &mut children, &mut queue, control) {
-                Ok(()) => {}
-                Err(Interrupt::Limit(reached)) => limit = Some(reached),
-                Err(failed) => return Err(failed),
-            }
+            let step = self.generate(parents, &candidates, &mut children, &mut queue, control);
+            limit = unless_failed(step)?.err().or(limit);
             // Other ranks still expect messages of this one.
             if limit.is_some() && self.exchange.is_alone() {
                 break;
@@ -407,9 +405,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let made = self.exchanged(made)?;
         let fresh = self.evaluated.insert_all(self.threads, &hashes(&made));
         self.look_up(&made, &fresh);
-        if let Some(limit) = reached {
-            return Err(limit.into());
-        }
+        stop_at(reached)?;
         if self.solution.is_some() {
             return Ok(()); // the layers end: no child is worth an evaluation
         }
@@ -417,9 +413,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         children.add_children(self.threads, &fresh);
         self.offspring_buffers = made;
         while queue.is_full(&children.states) {
-            if let Some(limit) = self.reached(children, control) {
-                return Err(limit.into());
-            }
+            stop_at(self.reached(children, control))?;
             if let Some(estimates) = queue.advance(&children.states, &mut self.stats.evaluated)? {
                 children.add_estimates(self.threads, estimates);
             }

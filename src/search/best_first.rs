@@ -45,7 +45,7 @@
 
 use super::device::DeviceEngine;
 use super::frontier::Frontier;
-use super::limits::Interrupt;
+use super::limits::unless_failed;
 use super::nodes::{NO_PARENT, NodeId};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult};
@@ -180,13 +180,11 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         let mut batch = Vec::new();
         let mut next_report = 0;
         loop {
-            if self.best.is_some()
-                && let Some(steps) = &mut steps_left
-            {
-                if *steps == 0 {
+            if self.best.is_some() {
+                if steps_left == Some(0) {
                     return Ok(self.end());
                 }
-                *steps -= 1;
+                steps_left = steps_left.map(|steps| steps - 1);
             }
             let bound = self.nodes.least_f();
             self.take_batch(&mut batch);
@@ -194,10 +192,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             if is_exhausted {
                 return Ok(self.end());
             }
-            let step = if self.goals.is_empty() { self.step(&batch, control) } else { Ok(()) };
-            if let Err(Interrupt::Failed(error)) = step {
-                return Err(error);
-            }
+            let step = if self.goals.is_empty() { unless_failed(self.step(&batch, control))? } else { Ok(()) };
             if let Some(cheapest) = self.cheapest_goal() {
                 self.nodes.queue.discard();
                 let proven = self.proves(bound.unwrap_or(0.0), cheapest.cost);
@@ -206,18 +201,18 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             }
             let prunes = self.settings.goal_test == GoalTest::Generated;
             match step {
-                Err(Interrupt::Limit(Limit::Memory)) if prunes => {
+                Err(Limit::Memory) if prunes => {
                     self.nodes.end_step()?;
                     self.nodes.prune_open();
                     if let Some(limit) = control.reached(&|| self.nodes.bytes()) {
                         return Ok(self.result(End::Limit(limit), false));
                     }
                 }
-                Err(Interrupt::Limit(limit)) => {
+                Err(limit) => {
                     self.nodes.queue.discard();
                     return Ok(self.result(End::Limit(limit), false));
                 }
-                _ => self.nodes.end_step()?,
+                Ok(()) => self.nodes.end_step()?,
             }
             if self.nodes.stats.expanded >= next_report {
                 next_report = self.nodes.stats.expanded + CHECK_EVERY as u64;

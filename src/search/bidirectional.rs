@@ -45,7 +45,7 @@ impl<P: Reversible> Search<P> for Bidirectional<P::State> {
         let (tree, stats) = (Tree::default(), Stats::default());
         let mut run = BidirectionalRun { puzzle, tree, backward: Vec::new(), stats, unit_costs: true };
         let (end, moves) = run.search(start, control);
-        let stats = Stats { stored: run.tree.len() as u64, ..run.stats };
+        let stats = Stats { stored: run.tree.arena.len() as u64, ..run.stats };
         let solution = moves.map(|moves| Incumbent::replayed(puzzle, start, moves));
         Ok(SearchResult::new(end, solution, run.unit_costs, stats))
     }
@@ -73,11 +73,11 @@ impl<P: Reversible> BidirectionalRun<'_, P> {
             }
         }
         // Nodes of each side that wait to be expanded: once a side has none, the two cannot meet any more.
-        let mut waiting = [1, self.tree.len() - 1];
+        let mut waiting = [1, self.tree.arena.len() - 1];
         let mut next: NodeId = 0;
         while waiting[0] > 0 && waiting[1] > 0 {
             if self.stats.expanded.is_multiple_of(CHECK_EVERY) {
-                self.stats.stored = self.tree.len() as u64;
+                self.stats.stored = self.tree.arena.len() as u64;
                 control.report_counts(&self.stats);
                 if let Some(limit) = control.reached(&|| self.tree.bytes() + self.backward.capacity() as u64) {
                     return (End::Limit(limit), None);
@@ -96,7 +96,7 @@ impl<P: Reversible> BidirectionalRun<'_, P> {
 
     /// Expands a node; gives the path if it meets the other side.
     fn expand(&mut self, id: NodeId, waiting: &mut [usize; 2]) -> Option<Vec<Move>> {
-        let node = self.tree[id];
+        let node = self.tree.arena[id];
         let backward = self.backward[id as usize];
         self.stats.expanded += 1;
         waiting[usize::from(backward)] -= 1;
@@ -116,9 +116,9 @@ impl<P: Reversible> BidirectionalRun<'_, P> {
                 Err(other) if self.backward[other as usize] != backward => {
                     let (forward, back) = if backward { (other, id) } else { (id, other) };
                     let middle = if backward { self.puzzle.inverse(action) } else { action };
-                    let mut moves = self.tree.path(forward);
+                    let mut moves = self.tree.arena.path(forward);
                     moves.push(middle);
-                    let back = self.tree.path(back);
+                    let back = self.tree.arena.path(back);
                     moves.extend(back.iter().rev().map(|&action| self.puzzle.inverse(action)));
                     return Some(moves);
                 }

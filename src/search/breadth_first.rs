@@ -58,7 +58,7 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
             if let Some(moves) = inside {
                 break (End::Solved, Some(with_length(moves)));
             }
-            if next as usize == tree.len() {
+            if next as usize == tree.arena.len() {
                 break (End::NoSolution, None);
             }
             if stats.expanded % CHECK_EVERY == 0 {
@@ -67,11 +67,11 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
                     break (End::Limit(limit), None);
                 }
             }
-            let (id, node) = (next, tree[next]);
+            let (id, node) = (next, tree.arena[next]);
             next += 1;
             stats.expanded += 1;
             if puzzle.is_goal(&node.state) {
-                break (End::Solved, Some(Incumbent { moves: tree.path(id), cost: node.g }));
+                break (End::Solved, Some(Incumbent { moves: tree.arena.path(id), cost: node.g }));
             }
             if control.too_many(stats.generated + puzzle.move_count() as u64) {
                 break (End::Limit(Limit::Nodes), None);
@@ -90,12 +90,12 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
                     && self.perimeter.cost_on_rim(puzzle, &child).is_some()
                     && let Some(rest) = self.perimeter.path_to_goal(puzzle, &child)
                 {
-                    break 'search (End::Solved, Some(with_length([tree.path(stored), rest].concat())));
+                    break 'search (End::Solved, Some(with_length([tree.arena.path(stored), rest].concat())));
                 }
             }
-            stats.stored = tree.len() as u64;
+            stats.stored = tree.arena.len() as u64;
         };
-        stats.stored = tree.len() as u64;
+        stats.stored = tree.arena.len() as u64;
         Ok(SearchResult::new(end, solution, unit_costs, stats))
     }
 }

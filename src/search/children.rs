@@ -7,7 +7,7 @@
 use super::nodes::closed::{PREFETCH_AHEAD, id, shard_of, shards, visit, word};
 use super::nodes::table::HashTable;
 use super::nodes::{Bins, NodeId};
-use crate::puzzle::{Cost, Move, Puzzle};
+use crate::puzzle::{Cost, Move, Puzzle, bits};
 use crate::workers::{GRAIN, extend, on_each, ranges};
 use std::ops::Range;
 
@@ -132,16 +132,6 @@ struct IndexedHash {
 }
 
 const BITS: usize = u64::BITS as usize;
-
-/// The indices of the bits that are set.
-#[inline]
-pub(super) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let bit = word.trailing_zeros();
-        word &= word.wrapping_sub(1);
-        (bit < u64::BITS).then_some(bit)
-    })
-}
 
 /// The children with the state of an earlier child, each with the first of that state, in order. Children are numbered through
 /// all pieces, and `starts` has the first number of each piece. `sorted` has the children to look at, by shard; those for which

@@ -121,9 +121,9 @@ impl<'a> Control<'a> {
         SharedControl { threads: self.threads().div_ceil(searches.max(1)), ..self.shared }
     }
 
-    /// Notes that an inner search has seen the stop flag.
-    pub(super) fn note_stopped(&self) {
-        self.stopped.set(true);
+    /// Notes whether an inner search has seen the stop flag.
+    pub(super) fn note_stopped(&self, was_stopped: bool) {
+        self.stopped.set(self.was_stopped() || was_stopped);
     }
 
     /// The processes that share the search.

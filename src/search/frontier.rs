@@ -1,7 +1,7 @@
 //! The nodes of a best-first search: stored, in the open list, or waiting for their estimates.
 
 use super::chunk_queue::ChunkQueue;
-use super::limits::Interrupt;
+use super::limits::{Interrupt, stop_at};
 use super::nodes::{Arena, Bins, Closed, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Ties};
 use super::{Limit, Stats};
 use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
@@ -35,9 +35,7 @@ impl Expansion {
 
 /// The nodes of a running search.
 pub(super) struct Frontier<'a, P: Puzzle> {
-    expansion: Expansion,
     priority: Priority<'a, P>,
-    ties: Ties,
     pub(super) arena: Arena<P::State>,
     pub(super) closed: Closed,
     pub(super) open: Open,
@@ -71,9 +69,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     ) -> Self {
         let is_deferred = expansion.is_deferred();
         Frontier {
-            expansion,
             priority: Priority { puzzle, lambda, expansion },
-            ties,
             arena: Arena::default(),
             closed: Closed::default(),
             open: Open::new(ties),
@@ -92,7 +88,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Takes the first node; drops entries that a cheaper path has outdated.
     pub(super) fn take(&mut self) -> Option<NodeId> {
-        let is_deferred = self.expansion.is_deferred();
+        let is_deferred = self.priority.expansion.is_deferred();
         loop {
             let f = if is_deferred { self.open.least_f() } else { None };
             let id = self.open.pop()?;
@@ -107,7 +103,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn least_f(&mut self) -> Option<f32> {
         loop {
             let (f, id) = self.open.first()?;
-            if self.expansion.is_deferred() || !self.arena[id].closed {
+            if self.priority.expansion.is_deferred() || !self.arena[id].closed {
                 return Some(f);
             }
             self.open.pop();
@@ -125,9 +121,9 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             }
             for (i, &entry) in popped.iter().enumerate() {
                 if let Some(&next) = popped.get(i + PREFETCH_AHEAD) {
-                    memory::prefetch(&self.arena[self.ties.id(next)].closed);
+                    memory::prefetch(&self.arena[self.open.ties.id(next)].closed);
                 }
-                let id = self.ties.id(entry);
+                let id = self.open.ties.id(entry);
                 if !std::mem::replace(&mut self.arena[id].closed, true) {
                     taken.push(id);
                 }
@@ -205,7 +201,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn end_step(&mut self) -> Result<(), HeuristicError> {
         let rest = &self.new[self.queue.next..];
         let fits_one_chunk = self.queue.is_idle() && (1..=self.queue.chunk).contains(&rest.len());
-        if !self.expansion.is_deferred() && fits_one_chunk {
+        if !self.priority.expansion.is_deferred() && fits_one_chunk {
             let mut values = std::mem::take(&mut self.values);
             self.queue.heuristic.estimate_all(rest, &mut values)?;
             self.stats.evaluated += values.len() as u64;
@@ -219,7 +215,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         self.new.clear();
         self.queue.next = 0;
         let (priority, arena, order) = (&self.priority, &self.arena, &self.order);
-        let (first, ties) = (self.first_new, self.ties);
+        let (first, ties) = (self.first_new, self.open.ties);
         self.first_new = self.arena.len() as NodeId;
         self.open.extend(self.threads, (self.first_new - first) as usize, |i| {
             let id = first + i as NodeId;
@@ -236,9 +232,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     /// Submits the states that fill whole chunks, and frees their memory for the next ones. `reached` is asked before each chunk.
     pub(super) fn submit_full_chunks(&mut self, mut reached: impl FnMut() -> Option<Limit>) -> Result<(), Interrupt> {
         while self.has_full_chunk() {
-            if let Some(limit) = reached() {
-                return Err(limit.into());
-            }
+            stop_at(reached())?;
             if let Some(estimates) = self.queue.advance(&self.new, &mut self.stats.evaluated)? {
                 self.take_estimates(estimates);
             }
@@ -252,7 +246,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Takes the estimates of a chunk.
     fn take_estimates(&mut self, Estimates { values, policy }: Estimates) {
-        if self.expansion.is_deferred() {
+        if self.priority.expansion.is_deferred() {
             self.order.set(self.threads, self.next_estimate, values.len(), policy.as_ref());
         }
         self.take_values(&values);
@@ -284,7 +278,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         self.order.retain(&indices);
         self.first_new = self.arena.len() as NodeId;
         self.next_estimate = self.first_new;
-        self.open = Open::new(self.ties);
+        self.open = Open::new(self.open.ties);
         for id in open.into_iter().map(|id| indices[id as usize]) {
             self.arena[id].closed = false;
             self.enter(id);

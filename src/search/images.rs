@@ -82,7 +82,6 @@ impl<P: Puzzle> Search<P> for ImageSearch<P> {
 enum ImageEvent {
     Progress(usize, Progress),
     Incumbent(Incumbent),
-    Done(usize, Box<Result<SearchResult, HeuristicError>>, bool),
 }
 
 impl<P: Puzzle> ImageSearch<P> {
@@ -115,8 +114,9 @@ impl<P: Puzzle> ImageSearch<P> {
         let limits = control.limits().after(before.generated).divided(images.len() as u64);
         let shared = control.shared_by(images.len());
         let (sender, receiver) = channel();
+        let mut results: Vec<_> = images.iter().map(|_| None).collect();
         let mut jobs: Vec<Job<'_>> = Vec::new();
-        for ((index, image), mut heuristic) in images.iter().enumerate().zip(heuristics) {
+        for (((index, image), mut heuristic), done) in images.iter().enumerate().zip(heuristics).zip(&mut results) {
             let (limits, sender) = (&limits, sender.clone());
             jobs.push(Box::new(move || {
                 // The receiver outlives the threads.
@@ -125,12 +125,11 @@ impl<P: Puzzle> ImageSearch<P> {
                 let mut on_incumbent = |incumbent: &Incumbent| send(ImageEvent::Incumbent(incumbent.clone()));
                 let mut control = shared.control(limits, &mut on_progress, &mut on_incumbent);
                 let result = self.run_image(puzzle, image, bound, Stats::default(), &mut *heuristic, &mut control);
-                send(ImageEvent::Done(index, Box::new(result), control.was_stopped()));
+                *done = Some((result, control.was_stopped()));
             }));
         }
         drop(sender);
         let mut progress: Vec<Option<Progress>> = vec![None; images.len()];
-        let mut results: Vec<_> = images.iter().map(|_| None).collect();
         let mut least = bound;
         let follow = || {
             for event in receiver {
@@ -145,17 +144,12 @@ impl<P: Puzzle> ImageSearch<P> {
                         control.report_incumbent(&incumbent);
                     }
                     ImageEvent::Incumbent(_) => {}
-                    ImageEvent::Done(index, result, was_stopped) => {
-                        results[index] = Some(*result);
-                        if was_stopped {
-                            control.note_stopped();
-                        }
-                    }
                 }
             }
         };
         beside(jobs, Box::new(|_| follow()));
-        results.into_iter().flatten().collect()
+        control.note_stopped(results.iter().flatten().any(|(_, was_stopped)| *was_stopped));
+        results.into_iter().flatten().map(|(result, _)| result).collect()
     }
 }
 

@@ -76,14 +76,22 @@ pub(super) enum Interrupt {
     Failed(HeuristicError),
 }
 
-impl From<Limit> for Interrupt {
-    fn from(limit: Limit) -> Self {
-        Interrupt::Limit(limit)
-    }
-}
-
 impl From<HeuristicError> for Interrupt {
     fn from(error: HeuristicError) -> Self {
         Interrupt::Failed(error)
+    }
+}
+
+/// Breaks a step off at a limit, if there is one.
+pub(super) fn stop_at(limit: Option<Limit>) -> Result<(), Interrupt> {
+    limit.map_or(Ok(()), |limit| Err(Interrupt::Limit(limit)))
+}
+
+/// The limit at which a step broke off as its `Err`; fails if the heuristic did.
+pub(super) fn unless_failed<T>(step: Result<T, Interrupt>) -> Result<Result<T, Limit>, HeuristicError> {
+    match step {
+        Ok(done) => Ok(Ok(done)),
+        Err(Interrupt::Limit(limit)) => Ok(Err(limit)),
+        Err(Interrupt::Failed(error)) => Err(error),
     }
 }

@@ -16,12 +16,12 @@ fn shortest_path<P: Puzzle>(
     is_solved: impl Fn(&P::State) -> bool,
 ) -> Option<Vec<Move>> {
     let mut reached = Tree::default();
-    reached.store(&around[0].state, NO_PARENT, 0, 0);
+    reached.store(&around.arena[0].state, NO_PARENT, 0, 0);
     let mut next: NodeId = 0;
-    while (next as usize) < reached.len() {
-        let state = reached[next].state;
+    while (next as usize) < reached.arena.len() {
+        let state = reached.arena[next].state;
         if is_solved(&state) {
-            return Some(reached.path(next));
+            return Some(reached.arena.path(next));
         }
         for (action, child) in puzzle.children(&state) {
             if around.contains(&child) {
@@ -52,11 +52,11 @@ pub fn shortened<P: Puzzle>(
         around.store(&state, NO_PARENT, 0, 0);
     }
     let mut next: NodeId = 0;
-    while (next as usize) < around.len() && around.len() < most_states {
+    while (next as usize) < around.arena.len() && around.arena.len() < most_states {
         if u64::from(next).is_multiple_of(CHECK_EVERY) && stop.load(Ordering::Relaxed) {
             return moves.to_vec();
         }
-        let state = around[next].state;
+        let state = around.arena[next].state;
         for (_, child) in puzzle.children(&state) {
             around.store(&child, NO_PARENT, 0, 0);
         }

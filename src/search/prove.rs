@@ -15,7 +15,7 @@
 //!   before; a shorter solution begins a new proof.
 
 use super::chunk_queue::ChunkQueue;
-use super::limits::Interrupt;
+use super::limits::{Interrupt, stop_at, unless_failed};
 use super::move_sequences::{Exhaustive, sequences};
 use super::perimeter::Perimeter;
 use super::result::{Proof, ProofProgress};
@@ -189,10 +189,8 @@ impl<P: Puzzle> Prove<P> {
             current: None,
             sequences: 0,
         };
-        let ended = run.run(control);
-        let (proven, unsolved_end) = match ended {
-            Err(Interrupt::Failed(error)) => return Err(error),
-            Err(Interrupt::Limit(limit)) => (false, End::Limit(limit)),
+        let (proven, unsolved_end) = match unless_failed(run.run(control))? {
+            Err(limit) => (false, End::Limit(limit)),
             Ok(proven) => (proven, first.end),
         };
         let proof = Proof {
@@ -311,9 +309,7 @@ impl<P: Puzzle> ProofRun<'_, P> {
         let nodes_are_short = !is_whole && budget > 0;
         self.budget = if is_whole { self.budget.map(|_| budget) } else { Some(0) };
         let found = self.search_all(&roots[..fitting], rest, all, target, control)?;
-        if found.is_none() && nodes_are_short {
-            return Err(Limit::Nodes.into());
-        }
+        stop_at((found.is_none() && nodes_are_short).then_some(Limit::Nodes))?;
         Ok(found.map(|(at, path)| [path_to(&layers, roots[at].index), path].concat()))
     }
 
@@ -328,14 +324,10 @@ impl<P: Puzzle> ProofRun<'_, P> {
             let mut next: Vec<Root<P::State>> = Vec::new();
             let mut back = BackPointers::new();
             for (i, root) in roots.iter().enumerate() {
-                if i.is_multiple_of(1 << 12)
-                    && let Some(limit) = control.reached(&|| (next.len() * 3 * size_of::<Root<P::State>>()) as u64)
-                {
-                    return Err(limit.into());
+                if i.is_multiple_of(1 << 12) {
+                    stop_at(control.reached(&|| (next.len() * 3 * size_of::<Root<P::State>>()) as u64))?;
                 }
-                if control.too_many(self.stats.generated + next.len() as u64) {
-                    return Err(Limit::Nodes.into());
-                }
+                stop_at(control.too_many(self.stats.generated + next.len() as u64).then_some(Limit::Nodes))?;
                 for &action in self.perimeter.following(root.last) {
                     let Some(child) = self.puzzle.apply(&root.state, action) else { continue };
                     let index = *indices.entry(class(&child)).or_insert(next.len());
@@ -350,9 +342,7 @@ impl<P: Puzzle> ProofRun<'_, P> {
                 }
             }
             self.stats.generated += next.len() as u64;
-            if control.too_many(self.stats.generated) {
-                return Err(Limit::Nodes.into());
-            }
+            stop_at(control.too_many(self.stats.generated).then_some(Limit::Nodes))?;
             layers.push(back);
             roots = next;
         }
@@ -366,9 +356,7 @@ impl<P: Puzzle> ProofRun<'_, P> {
         let states: Vec<P::State> = roots.iter().map(|root| root.state).collect();
         let mut queue = ChunkQueue::new(&mut **heuristic, Query::Values);
         while queue.next < states.len() {
-            if let Some(limit) = control.reached(&|| 0) {
-                return Err(limit.into());
-            }
+            stop_at(control.reached(&|| 0))?;
             let collected = queue.advance(&states, &mut self.stats.evaluated)?;
             values.extend(collected.into_iter().flat_map(|estimates| estimates.values));
         }
@@ -452,7 +440,7 @@ impl<P: Puzzle> ProofRun<'_, P> {
         self.sequences += now;
         self.current = Some((target, now as f64 / all.max(1) as f64));
         match (found.into_inner().unwrap_or_else(PoisonError::into_inner), ended) {
-            (None, Some(limit)) => Err(limit.into()),
+            (None, Some(limit)) => Err(Interrupt::Limit(limit)),
             (found, _) => Ok(found),
         }
     }

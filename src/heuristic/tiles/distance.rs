@@ -3,43 +3,26 @@
 use crate::heuristic::PerState;
 use crate::puzzle::tiles::{Board, Tiles};
 
-/// The goal cells of the tiles.
-#[derive(Debug, Clone)]
-struct Homes {
-    side: usize,
-    /// The goal cell of each tile.
-    cell: Vec<usize>,
+/// The goal cell of each tile.
+fn homes<B: Board>(puzzle: &Tiles<B>) -> Vec<usize> {
+    let mut homes = vec![0; B::CELLS];
+    for (cell, tile) in puzzle.goal().tiles().into_iter().enumerate() {
+        homes[usize::from(tile)] = cell;
+    }
+    homes
 }
 
-impl Homes {
-    fn of<B: Board>(puzzle: &Tiles<B>) -> Self {
-        let mut cell = vec![0; B::CELLS];
-        for (place, tile) in puzzle.goal().tiles().into_iter().enumerate() {
-            cell[usize::from(tile)] = place;
-        }
-        Homes { side: B::SIDE, cell }
+/// Twice the number of tiles that must leave a row or column and come back (Hansson, Mayer and Yung 1992).
+fn conflicts<B: Board>(homes: &[usize], tiles: &[u8]) -> usize {
+    let home = |cell: usize| (tiles[cell] != 0).then(|| homes[usize::from(tiles[cell])]);
+    let mut count = 0;
+    for line in 0..B::SIDE {
+        let of_row = (0..B::SIDE).filter_map(|i| home(line * B::SIDE + i));
+        count += out_of_order(of_row.filter(|home| home / B::SIDE == line).map(|home| home % B::SIDE));
+        let of_column = (0..B::SIDE).filter_map(|i| home(i * B::SIDE + line));
+        count += out_of_order(of_column.filter(|home| home % B::SIDE == line).map(|home| home / B::SIDE));
     }
-
-    fn row(&self, cell: usize) -> usize {
-        cell / self.side
-    }
-
-    fn column(&self, cell: usize) -> usize {
-        cell % self.side
-    }
-
-    /// Twice the number of tiles that must leave a row or column and come back (Hansson, Mayer and Yung 1992).
-    fn conflicts(&self, tiles: &[u8]) -> usize {
-        let home = |cell: usize| (tiles[cell] != 0).then(|| self.cell[usize::from(tiles[cell])]);
-        let mut count = 0;
-        for line in 0..self.side {
-            let of_row = (0..self.side).filter_map(|i| home(line * self.side + i));
-            count += out_of_order(of_row.filter(|&home| self.row(home) == line).map(|home| self.column(home)));
-            let of_column = (0..self.side).filter_map(|i| home(i * self.side + line));
-            count += out_of_order(of_column.filter(|&home| self.column(home) == line).map(|home| self.row(home)));
-        }
-        2 * count
-    }
+    2 * count
 }
 
 /// The fewest tiles to take out of a line so that the others stand in the order of their goal cells: all that belong in
@@ -66,10 +49,10 @@ pub struct Manhattan {
 impl Manhattan {
     /// The distances from the goal of a puzzle.
     pub fn of<B: Board>(puzzle: &Tiles<B>) -> Self {
-        let homes = Homes::of(puzzle);
+        let homes = homes(puzzle);
         let away = |cell: usize, tile: usize| {
-            let home = homes.cell[tile];
-            homes.row(cell).abs_diff(homes.row(home)) + homes.column(cell).abs_diff(homes.column(home))
+            let home = homes[tile];
+            (cell / B::SIDE).abs_diff(home / B::SIDE) + (cell % B::SIDE).abs_diff(home % B::SIDE)
         };
         let cells = (0..B::CELLS).flat_map(|cell| (0..B::CELLS).map(move |tile| (cell, tile)));
         Manhattan { distances: cells.map(|(cell, tile)| if tile == 0 { 0 } else { away(cell, tile) as u8 }).collect() }
@@ -96,10 +79,10 @@ pub fn manhattan<B: Board>(puzzle: &Tiles<B>) -> PerState<B> {
 
 /// The Manhattan distance and the linear conflicts: admissible and consistent.
 pub fn linear_conflict<B: Board>(puzzle: &Tiles<B>) -> PerState<B> {
-    let (homes, manhattan) = (Homes::of(puzzle), Manhattan::of(puzzle));
+    let (homes, manhattan) = (homes(puzzle), Manhattan::of(puzzle));
     PerState::new("linear-conflict", true, move |board: &B| {
         let tiles = &tiles(board)[..B::CELLS];
-        (manhattan.of_tiles(tiles) + homes.conflicts(tiles) as u32) as f32
+        (manhattan.of_tiles(tiles) + conflicts::<B>(&homes, tiles) as u32) as f32
     })
 }
 

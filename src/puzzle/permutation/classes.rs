@@ -3,8 +3,8 @@
 use super::Permutation;
 use super::homes::Homes;
 use super::symmetry::{MAX_SYMMETRIES, SymmetryMap};
-use crate::puzzle::rules::distinct;
-use crate::puzzle::{Class, Move, SymmetricImage, Symmetries};
+use crate::puzzle::rules::{bits, distinct};
+use crate::puzzle::{Class, Move, Rules as _, SymmetricImage, Symmetries};
 use foldhash::quality::FixedState;
 use std::cmp::Ordering;
 use std::hash::BuildHasher as _;
@@ -19,10 +19,7 @@ pub(super) struct StateSymmetries<const N: usize> {
     /// For each symmetry, the image of each symbol.
     symbols: Vec<u8>,
     groups: Vec<Group>,
-    positions: usize,
-    goal: [u8; N],
-    tables: Vec<[u16; N]>,
-    inverses: Vec<Option<Move>>,
+    puzzle: Permutation<N>,
     /// The homes of symbols, if there is one for each: a state is then a permutation, and has an inverse.
     homes: Option<Homes>,
     /// Whether classes hold inverses: where all symbols differ. Elsewhere it takes so long to find them that a perimeter which
@@ -56,23 +53,18 @@ impl Group {
 impl<const N: usize> StateSymmetries<N> {
     /// The symmetries of a puzzle; `None` if the identity is the only one.
     pub(super) fn new(maps: Vec<SymmetryMap>, puzzle: &Permutation<N>) -> Option<Self> {
-        let Permutation { description, goal, tables, .. } = puzzle;
-        let (positions, inverses) = (description.positions(), description.inverses.clone());
+        let description = &puzzle.description;
         // A state of a cube in any orientation, or with names that may be traded, is several permutations.
         let is_one = description.cube.is_none() && description.free_symbols.is_none();
         let homes = if is_one && description.is_reversible() { Homes::new(description) } else { None };
-        let (goal, tables) = (*goal, tables.clone());
         let from = |map: &SymmetryMap| std::array::from_fn(|to| map.from.get(to).copied().unwrap_or(to as u16));
         let symmetries = StateSymmetries {
             from: maps.iter().map(from).collect(),
             symbols: maps.iter().flat_map(|map| map.symbols.iter().copied()).collect(),
             groups: Group::all(&maps),
             moves: maps.into_iter().map(|map| map.moves).collect(),
-            positions,
-            goal,
-            tables,
-            inverses,
-            classes_hold_inverses: homes.is_some() && description.symbols.len() == positions,
+            puzzle: puzzle.clone(),
+            classes_hold_inverses: homes.is_some() && description.symbols.len() == description.positions(),
             homes,
         };
         (symmetries.moves.len() > 1 || symmetries.homes.is_some()).then_some(symmetries)
@@ -86,7 +78,7 @@ impl<const N: usize> StateSymmetries<N> {
 
     fn image(&self, state: &[u8; N], map: usize) -> [u8; N] {
         let (symbols, mut image) = (self.symbols(map), *state);
-        for (to, &from) in image[..self.positions].iter_mut().zip(&self.from[map]) {
+        for (to, &from) in image[..self.puzzle.description.positions()].iter_mut().zip(&self.from[map]) {
             *to = symbols[usize::from(state[usize::from(from)])];
         }
         image
@@ -94,14 +86,14 @@ impl<const N: usize> StateSymmetries<N> {
 
     /// The images of a state, the state itself first, with their renamed moves.
     pub(super) fn images(&self, state: [u8; N]) -> impl Iterator<Item = SymmetricImage<[u8; N]>> {
-        let inverse = self.homes.as_ref().and_then(|homes| homes.inverse(&self.goal, &state));
+        let inverse = self.homes.as_ref().and_then(|homes| homes.inverse(&self.puzzle.goal, &state));
         let both = std::iter::once((state, false)).chain(inverse.map(|inverse| (inverse, true)));
         (0..self.moves.len()).flat_map(move |map| {
             both.clone().map(move |(from, inverted)| {
                 let renamed = &self.moves[map];
                 let mut moves = vec![0; renamed.len()];
                 for (action, &to) in (0..).zip(renamed) {
-                    let undone = self.inverses[usize::from(action)].unwrap_or(action);
+                    let undone = self.puzzle.description.inverses[usize::from(action)].unwrap_or(action);
                     moves[usize::from(to)] = if inverted { undone } else { action };
                 }
                 SymmetricImage { start: self.image(&from, map), moves, inverted }
@@ -125,12 +117,11 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
 
     fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {
         let homes = self.homes.as_ref().filter(|_| self.classes_hold_inverses);
-        homes?.inverse(&self.goal, state)
+        homes?.inverse(&self.puzzle.goal, state)
     }
 
     fn child(&self, state: &[u8; N], action: Move) -> [u8; N] {
-        let table = &self.tables[usize::from(action)];
-        std::array::from_fn(|i| state[usize::from(table[i])])
+        self.puzzle.apply(state, action).expect("every move is legal")
     }
 
     /// The canonical image is the first in the order of its symbols.
@@ -140,7 +131,7 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
         [Some(state), inverse.as_ref()].into_iter().flatten().for_each(|source| first.look(source));
         let image = self.image(first.source, first.map.unwrap_or(0));
         // The real positions only: the keys of a kept perimeter do not depend on N.
-        let key = FixedState::default().hash_one(&image[..self.positions]);
+        let key = FixedState::default().hash_one(&image[..self.puzzle.description.positions()]);
         Class { state: image, key, states: self.count() / first.count }
     }
 }
@@ -174,10 +165,8 @@ impl<'a, const N: usize> FirstImage<'a, N> {
         }
         for (firsts, groups) in firsts.chunks(64).zip(groups.chunks(64)) {
             // Bits, because a branch for each would be mispredicted.
-            let mut left = (0..).zip(firsts).fold(0, |bits: u64, (i, &first)| bits | u64::from(first == least) << i);
-            while left != 0 {
-                let group = &groups[left.trailing_zeros() as usize];
-                left &= left - 1;
+            let left = (0..).zip(firsts).fold(0, |bits: u64, (i, &first)| bits | u64::from(first == least) << i);
+            for group in bits(left).map(|i| &groups[i as usize]) {
                 let symbol = usize::from(source[usize::from(group.first)]);
                 for map in group.maps.iter().map(|&map| usize::from(map)) {
                     if self.symmetries.symbols(map)[symbol] == least {
@@ -193,7 +182,7 @@ impl<'a, const N: usize> FirstImage<'a, N> {
         let symmetries = self.symmetries;
         let symbols = |source: &'a [u8; N], map: usize| {
             let symbols = symmetries.symbols(map);
-            symmetries.from[map][1..symmetries.positions]
+            symmetries.from[map][1..symmetries.puzzle.description.positions()]
                 .iter()
                 .map(|&from| symbols[usize::from(source[usize::from(from)])])
         };

@@ -101,7 +101,8 @@ pub(super) fn cut(
             bins
         };
         let Some(before) = before else {
-            return sum(in_ranges(threads, own, MIN_CHUNK, |range| count_digits(&mut range.map(|i| key(i).0))));
+            let parts = in_ranges(threads, own, MIN_CHUNK, |range| count_digits(&mut range.map(|i| key(i).0)));
+            return (0..1 << DIGIT).map(|i| parts.iter().map(|bins| bins[i]).sum()).collect();
         };
         let in_bin = |key: &u128| digit(*key, from + DIGIT) == before;
         let keys = match left.take() {
@@ -174,15 +175,6 @@ pub(super) fn sorted(
         keys.into_iter().map(|key| key as NodeId).collect::<Vec<NodeId>>()
     };
     on_each(threads, (0..parts).collect(), sort).concat()
-}
-
-/// The sum of histograms.
-fn sum(histograms: Vec<Vec<u64>>) -> Vec<u64> {
-    let add = |mut sums: Vec<u64>, bins: Vec<u64>| {
-        sums.iter_mut().zip(bins).for_each(|(sum, count)| *sum += count);
-        sums
-    };
-    histograms.into_iter().reduce(add).unwrap_or_default()
 }
 
 #[cfg(test)]

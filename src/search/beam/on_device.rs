@@ -2,12 +2,12 @@
 
 use super::cut::Key;
 use super::sharing::{BackPointers, LayerSolution, StateId};
-use super::{BeamRun, PATH_WEIGHT, PRIOR_WEIGHT};
+use super::{BeamRun, PATH_WEIGHT};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Puzzle, replay};
 use crate::search::device::DeviceEngine;
 use crate::search::device::layers::{DeviceLayers, Hit, Weights};
-use crate::search::limits::Interrupt;
+use crate::search::limits::{Interrupt, unless_failed};
 use crate::search::{Control, Limit};
 
 const _: () = assert!(PATH_WEIGHT > 0.0, "scores on a device are multiples of it");
@@ -21,9 +21,6 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             slots: self.settings.hash_slots.on_rank(self.settings.n, self.exchange.size()),
             candidates: self.settings.candidates,
             policy: self.settings.policy_weight,
-            min_probability: super::candidates::MIN_PROBABILITY,
-            prior: PRIOR_WEIGHT / PATH_WEIGHT,
-            path: PATH_WEIGHT,
         };
         let layers = engine.layers(&row, weights, self.exchange)?;
         self.stats.evaluated += layers.width();
@@ -53,11 +50,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         if self.best.is_some() {
             return Ok(());
         }
-        let limit = match layers.evaluate(&mut self.stats.evaluated, reached) {
-            Ok(()) => None,
-            Err(Interrupt::Limit(limit)) => Some(limit),
-            Err(failed) => return Err(failed),
-        };
+        let limit = unless_failed(layers.evaluate(&mut self.stats.evaluated, reached))?.err();
         self.agree(limit, control)?;
         let kept = layers.keep()?;
         self.cut_off |= kept.cut_off;

@@ -4,7 +4,7 @@ use super::cut::{Key, first_after};
 use super::{BeamRun, Candidates};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
-use crate::search::limits::Interrupt;
+use crate::search::limits::{Interrupt, stop_at};
 use crate::search::nodes::NodeId;
 use crate::search::{Control, Incumbent, Limit, Stats};
 use serde::{Deserialize, Serialize};
@@ -88,11 +88,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
             self.best = Some(Incumbent { moves, cost });
             return Ok(());
         }
-        match limit {
-            Some(limit) => Err(limit.into()),
-            None if control.too_many(generated) => Err(Limit::Nodes.into()),
-            None => Ok(()),
-        }
+        stop_at(limit.or(control.too_many(generated).then_some(Limit::Nodes)))
     }
 
     /// The moves from the start to a state of a layer. All ranks must ask for the same state.

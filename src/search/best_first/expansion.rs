@@ -2,7 +2,7 @@
 
 use super::{BestFirstRun, CHECK_EVERY, CHECK_EVERY_SINGLE, GoalTest, blocks};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::search::limits::Interrupt;
+use crate::search::limits::{Interrupt, stop_at};
 use crate::search::nodes::{NO_PARENT, Node, NodeId};
 use crate::search::{Control, Limit};
 
@@ -33,7 +33,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             let reached = checks.then(|| control.reached(&|| self.nodes.bytes())).flatten();
             if let Some(limit) = reached.or_else(|| self.limit_before(children, control)) {
                 self.put_back(&batch[done..]);
-                return Err(limit.into());
+                return Err(Interrupt::Limit(limit));
             }
             let before = done;
             if by_blocks {
@@ -73,9 +73,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             }
             let checks = missing >= blocks::MIN_BLOCK || taken % CHECK_EVERY == 0;
             let reached = if checks { control.reached(&|| self.nodes.bytes()) } else { None };
-            if let Some(limit) = reached.or_else(|| self.limit_before(1, control)) {
-                return Err(limit.into());
-            }
+            stop_at(reached.or_else(|| self.limit_before(1, control)))?;
             block.clear();
             self.nodes.take_moves(missing.min(self.budget(1, blocks::MAX_MOVES, control)), &mut block);
             if block.is_empty() {

@@ -2,11 +2,10 @@
 
 use super::{BestFirst, CHECK_EVERY};
 use crate::heuristic::HeuristicError;
-use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, replay};
 use crate::search::device::DeviceEngine;
 use crate::search::device::nodes::DeviceNodes;
-use crate::search::limits::Interrupt;
+use crate::search::limits::{Interrupt, stop_at, unless_failed};
 use crate::search::{Control, End, Incumbent, Limit, Progress, SearchResult, Stats};
 
 /// A running search.
@@ -27,7 +26,6 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         start: &'a P::State,
         engine: &'a DeviceEngine,
     ) -> Result<Self, HeuristicError> {
-        memory::keep_freed();
         let nodes = engine.nodes(&puzzle.row(start), settings.lambda)?;
         let stats = Stats { evaluated: 1, ..Stats::default() };
         Ok(DeviceRun { puzzle, settings, start, nodes, stats, best: None, next_report: 0 })
@@ -37,23 +35,20 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
     pub(super) fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult, HeuristicError> {
         let mut steps_left = self.settings.max_stale_steps;
         loop {
-            if self.best.is_some()
-                && let Some(steps) = &mut steps_left
-            {
-                if *steps == 0 {
+            if self.best.is_some() {
+                if steps_left == Some(0) {
                     return Ok(self.result(End::Solved, false));
                 }
-                *steps -= 1;
+                steps_left = steps_left.map(|steps| steps - 1);
             }
-            match self.step(control) {
+            match unless_failed(self.step(control))? {
                 Ok(true) => {}
                 Ok(false) => {
                     let is_whole = self.stats.pruned == 0;
                     let end = if is_whole { End::NoSolution } else { End::Limit(Limit::Memory) };
                     return Ok(self.result(end, is_whole));
                 }
-                Err(Interrupt::Failed(error)) => return Err(error),
-                Err(Interrupt::Limit(Limit::Memory)) => {
+                Err(Limit::Memory) => {
                     let pruned = match self.nodes.prune_open() {
                         Err(_) if self.best.is_some() => 0,
                         pruned => pruned?,
@@ -65,7 +60,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                         return Ok(self.result(End::Limit(limit), false));
                     }
                 }
-                Err(Interrupt::Limit(limit)) => return Ok(self.result(End::Limit(limit), false)),
+                Err(limit) => return Ok(self.result(End::Limit(limit), false)),
             }
         }
     }
@@ -73,26 +68,20 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
     /// Takes nodes and expands them; returns whether there were any.
     fn step(&mut self, control: &mut Control<'_>) -> Result<bool, Interrupt> {
         let bytes = self.nodes.bytes();
-        if let Some(limit) = control.reached(&|| bytes) {
-            return Err(limit.into());
-        }
+        stop_at(control.reached(&|| bytes))?;
         let moves = self.puzzle.move_count() as u64;
         let left = control.nodes_left(self.stats.generated) / moves.max(1);
-        if left == 0 {
-            return Err(Limit::Nodes.into());
-        }
+        stop_at((left == 0).then_some(Limit::Nodes))?;
         let n = self.settings.n.max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
         let Some(taken) = self.nodes.take(n)? else { return Ok(false) };
         self.stats.iterations += 1;
         let rest = self.settings.perimeter.min_cost_outside().min(self.nodes.near_depth() + 1);
         let too_costly = self.best.as_ref().map_or(Cost::MAX, |best| best.cost.saturating_sub(rest));
-        let children = match self.nodes.expand(&taken, too_costly) {
-            Err(Interrupt::Limit(limit)) => {
-                self.nodes.put_back(&taken)?;
-                return Err(limit.into());
-            }
-            children => children?,
-        };
+        let children = self.nodes.expand(&taken, too_costly);
+        if matches!(children, Err(Interrupt::Limit(_))) {
+            self.nodes.put_back(&taken)?;
+        }
+        let children = children?;
         self.stats.generated += children.generated;
         self.stats.expanded += taken.count;
         children.near.into_iter().for_each(|moves| self.take_solution(moves, control));

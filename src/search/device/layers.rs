@@ -7,8 +7,9 @@ use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device, too
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Move;
 use crate::search::Limit;
+use crate::search::beam::{MIN_PROBABILITY, PATH_WEIGHT, PRIOR_WEIGHT};
 use crate::search::exchange::Exchange;
-use crate::search::limits::Interrupt;
+use crate::search::limits::{Interrupt, stop_at};
 use crate::search::nodes::NodeId;
 use crate::tensors::operations::AsyncDownload;
 use crate::tensors::{caught, host_numbers, host_values, no_grad};
@@ -38,17 +39,6 @@ pub(in crate::search) struct Weights {
     pub(in crate::search) candidates: usize,
     /// c, in moves.
     pub(in crate::search) policy: f32,
-    /// The least probability that counts.
-    pub(in crate::search) min_probability: f32,
-    pub(in crate::search) prior: f32,
-    pub(in crate::search) path: f32,
-}
-
-/// The factors of the scores, on the device: −c, −c · `prior`, and `path`.
-struct Factors {
-    promise: Tensor,
-    share: Tensor,
-    path: Tensor,
 }
 
 /// A child within some moves of a goal. Hits are ordered by how near they are.
@@ -125,7 +115,8 @@ pub(in crate::search) struct DeviceLayers<'a> {
     scores: Tensor,
     /// ln p of the moves, `width × moves`; in half precision on CUDA.
     policies: Option<Tensor>,
-    factors: Factors,
+    /// The factors of the scores, on the device: −c, −c · `prior`, and `path`.
+    factors: [Tensor; 3],
     chosen: Children,
     /// The rows of their parents, where several ranks share the search.
     fetched: Option<Tensor>,
@@ -155,19 +146,18 @@ impl DeviceEngine {
             let device = parts.network.device();
             let rows = Tensor::from_slice(row).view([1, -1]).to_device(device);
             let hashes = parts.moves.hashes(&rows);
+            let (values, policies) = estimates(&parts, weights, &rows);
+            check_estimate(host_values(&values)[0])?;
             let is_own = host_numbers::<i64>(&owners(exchange, &hashes))[0] == exchange.rank() as i64;
+            let own = |all: &Tensor| all.narrow(0, 0, is_own.into());
             let slots = 1i64 << weights.slots.clamp(MIN_SLOTS, MAX_SLOTS).ilog2();
             let none = |kind| Tensor::zeros([0], (kind, device));
             let factor = |factor: f32| Tensor::from(factor).to_device(device);
             let mut layers = DeviceLayers {
-                values: none(Kind::Float),
-                scores: Tensor::zeros([1], (Kind::Float, device)),
-                policies: None,
-                factors: Factors {
-                    promise: factor(-weights.policy),
-                    share: factor(-weights.policy * weights.prior),
-                    path: factor(weights.path),
-                },
+                scores: own(&Tensor::zeros([1], (Kind::Float, device))),
+                values: own(&values),
+                policies: policies.as_ref().map(own),
+                factors: [-weights.policy, -weights.policy * (PRIOR_WEIGHT / PATH_WEIGHT), PATH_WEIGHT].map(factor),
                 chosen: Children {
                     ids: none(Kind::Int64),
                     ranks: none(Kind::Int64),
@@ -180,22 +170,13 @@ impl DeviceEngine {
                 known: Tensor::zeros([slots], (Kind::Int64, device)),
                 chunk: Chunk(parts.network.chunk() as i64),
                 laps: Laps::new(device),
-                rows,
-                hashes: parts.moves.changes_hashes().then(|| hashes.shallow_clone()),
+                rows: own(&rows),
+                hashes: parts.moves.changes_hashes().then(|| own(&hashes)),
                 weights,
                 exchange,
                 parts,
             };
-            (layers.values, layers.policies) = layers.estimates(&layers.rows);
-            check_estimate(host_values(&layers.values)[0])?;
             layers.note_known(&hashes);
-            if !is_own {
-                layers.rows = layers.rows.narrow(0, 0, 0);
-                layers.hashes = layers.hashes.map(|hashes| hashes.narrow(0, 0, 0));
-                layers.values = layers.values.narrow(0, 0, 0);
-                layers.scores = layers.scores.narrow(0, 0, 0);
-                layers.policies = layers.policies.map(|policies| policies.narrow(0, 0, 0));
-            }
             Ok(layers)
         })?
     }
@@ -301,10 +282,9 @@ impl DeviceLayers<'_> {
     /// without move probabilities.
     fn children(&self, hashes: Tensor) -> (Children, Tensor) {
         let (values, scores) = (self.values.unsqueeze(1), self.scores.unsqueeze(1));
+        let [promise, share, _] = &self.factors;
         let (promises, shares) = match &self.policies {
-            Some(policies) => {
-                (values.addcmul(policies, &self.factors.promise), scores.addcmul(policies, &self.factors.share))
-            }
+            Some(policies) => (values.addcmul(policies, promise), scores.addcmul(policies, share)),
             None => {
                 let scores = scores.repeat([1, self.parts.moves.count]);
                 (scores.shallow_clone(), scores)
@@ -375,13 +355,12 @@ impl DeviceLayers<'_> {
         (self.made, self.evaluated) = (None, Vec::new());
         let mut done = 0;
         while done < count {
-            if let Some(limit) = reached() {
-                return Err(limit.into());
-            }
+            stop_at(reached())?;
             let length = self.chunk.0.min(count - done);
             let rows = caught(|| no_grad(|| self.chosen_rows(|column| column.narrow(0, done, length))));
             self.laps.end("make children");
-            let estimates = rows.and_then(|rows| caught(|| no_grad(|| (self.estimates(&rows), rows))));
+            let evaluate = |rows: Tensor| (estimates(&self.parts, self.weights, &rows), rows);
+            let estimates = rows.and_then(|rows| caught(|| no_grad(|| evaluate(rows))));
             self.laps.end("evaluate");
             match estimates {
                 Ok((estimates, rows)) => {
@@ -428,7 +407,7 @@ impl DeviceLayers<'_> {
                 if most.is_finite() { least } else { most }
             });
             nearest.map_or(Ok(()), check_estimate)?;
-            let scores = values.addcmul(&self.chosen.shares, &self.factors.path);
+            let scores = values.addcmul(&self.chosen.shares, &self.factors[2]);
             let (n, all) = (self.weights.n.max(1) as u64, scores.numel() as u64);
             let (kept, scores, cut_off) = least(self.exchange, (&scores, all), &self.chosen.hashes, n, false)?;
             let part = |all: &Tensor| all.index_select(0, &kept);
@@ -454,16 +433,6 @@ impl DeviceLayers<'_> {
         })?
     }
 
-    /// Values of rows, never negative, and ln p of the moves, if the network has move probabilities and they are used.
-    fn estimates(&self, rows: &Tensor) -> (Tensor, Option<Tensor>) {
-        let network = &self.parts.network;
-        let Weights { candidates, min_probability, .. } = self.weights;
-        let (values, policies) = network.evaluate(rows, candidates > 0 && network.has_policy());
-        let kind = if network.device().is_cuda() { Kind::Half } else { Kind::Float };
-        let least = f64::from(min_probability).ln();
-        (values.clamp_min(0.0), policies.map(|policies| policies.clamp_min(least).to_kind(kind)))
-    }
-
     /// The slot of each hash, by its lower bits; the rank that owns it follows from the others.
     fn slots(&self, hashes: &Tensor) -> Tensor {
         hashes.bitwise_and(self.known.size()[0] - 1)
@@ -480,6 +449,14 @@ impl DeviceLayers<'_> {
         let slots = self.slots(hashes);
         let _ = self.known.internal_scatter_reduce_(0, &slots, hashes, "amax", false);
     }
+}
+
+/// Values of rows, never negative, and ln p of the moves, if the network has move probabilities and they are used.
+fn estimates(Parts { network, .. }: &Parts, weights: Weights, rows: &Tensor) -> (Tensor, Option<Tensor>) {
+    let (values, policies) = network.evaluate(rows, weights.candidates > 0 && network.has_policy());
+    let kind = if network.device().is_cuda() { Kind::Half } else { Kind::Float };
+    let least = f64::from(MIN_PROBABILITY).ln();
+    (values.clamp_min(0.0), policies.map(|policies| policies.clamp_min(least).to_kind(kind)))
 }
 
 /// All chunks as one tensor; without any, an empty one like another.

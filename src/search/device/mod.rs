@@ -27,7 +27,7 @@ use crate::heuristic::HeuristicError;
 use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
 use crate::search::exchange::Alone;
-use crate::search::limits::Interrupt;
+use crate::search::limits::unless_failed;
 use crate::tensors::moves::Moves;
 use crate::tensors::{caught, host_numbers, is_out_of_memory, no_grad};
 use layers::Weights;
@@ -133,9 +133,7 @@ impl DeviceEngine {
         let mut layers = self.layers(goal, Weights { n, candidates, ..Weights::default() }, &Alone)?;
         for _ in 0..2 {
             layers.choose(u64::MAX, &|| false)?;
-            if let Err(Interrupt::Failed(error)) = layers.evaluate(&mut 0, || None) {
-                return Err(error);
-            }
+            let _ = unless_failed(layers.evaluate(&mut 0, || None))?;
             layers.keep()?;
         }
         Ok(())
@@ -181,15 +179,10 @@ fn calm_threads() {
 
 /// Runs operations of libtorch, whose errors come as panics.
 fn on_device<T>(run: impl FnOnce() -> T) -> Result<T, HeuristicError> {
+    const SHORT: &str =
+        "the device has too little memory for this search: expected a smaller `n` or fewer `hash_slots`";
     caught(|| no_grad(run)).map_err(|message| {
-        HeuristicError(match is_out_of_memory(&message) {
-            true => {
-                format!(
-                    "the device has too little memory for this search: expected a smaller `n` or fewer `hash_slots` ({message})"
-                )
-            }
-            false => message,
-        })
+        HeuristicError(if is_out_of_memory(&message) { format!("{SHORT} ({message})") } else { message })
     })
 }
 

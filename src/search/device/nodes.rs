@@ -5,7 +5,7 @@ use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move};
 use crate::search::Limit;
-use crate::search::limits::Interrupt;
+use crate::search::limits::{Interrupt, stop_at};
 use crate::tensors::{caught, host_numbers, host_values, is_out_of_memory, no_grad};
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
@@ -62,13 +62,8 @@ pub(in crate::search) struct DeviceNodes<'a> {
     pub(in crate::search) nearest: Option<(f32, Cost)>,
 }
 
-/// New nodes, whose states are made when they are stored.
-pub(in crate::search) struct New {
-    hashes: Tensor,
-    costs: Tensor,
-    parents: Tensor,
-    actions: Tensor,
-}
+/// The hashes, path costs, parents and moves of new nodes, whose states are made when they are stored.
+pub(in crate::search) type New = [Tensor; 4];
 
 impl DeviceEngine {
     /// The nodes of a search that weighs the path cost with λ: the start alone.
@@ -98,7 +93,7 @@ impl DeviceEngine {
             };
             let zero = Tensor::zeros([1], (Kind::Int64, device));
             let hashes = nodes.parts.moves.hashes(&row);
-            let start = New { hashes, parents: &zero - 1, costs: zero.shallow_clone(), actions: zero };
+            let start = [hashes, zero.shallow_clone(), &zero - 1, zero];
             let estimates = nodes.parts.network.evaluate(&row, false).0.clamp_min(0.0);
             let numbers = nodes.append(&start, &row, &estimates);
             (nodes, numbers)
@@ -110,7 +105,7 @@ impl DeviceEngine {
 /// Runs operations of libtorch; where memory is short, the limit of memory is reached.
 fn within_memory<T>(run: impl FnOnce() -> T) -> Result<T, Interrupt> {
     caught(|| no_grad(run)).map_err(|message| match is_out_of_memory(&message) {
-        true => Limit::Memory.into(),
+        true => Interrupt::Limit(Limit::Memory),
         false => HeuristicError(message).into(),
     })
 }
@@ -206,9 +201,7 @@ impl DeviceNodes<'_> {
             }
             self.open(&nodes);
             let new = is_known.logical_not().logical_and(&is_stored).nonzero().flatten(0, 1);
-            let part = |all: &Tensor| all.index_select(0, &new);
-            let new =
-                New { hashes: part(&hashes), costs: part(&costs), parents: part(&parents), actions: part(&actions) };
+            let new = [hashes, costs, parents, actions].map(|all| all.index_select(0, &new));
             Children { generated, near, new }
         })
     }
@@ -223,23 +216,15 @@ impl DeviceNodes<'_> {
         evaluated: &mut u64,
         mut reached: impl FnMut() -> Option<Limit>,
     ) -> Result<(), Interrupt> {
-        let (count, mut first) = (new.hashes.size()[0], 0);
+        let (count, mut first) = (new[0].size()[0], 0);
         while first < count {
-            if let Some(limit) = reached() {
-                return Err(limit.into());
-            }
+            stop_at(reached())?;
             let length = self.chunk.0.min(count - first);
-            let part = |all: &Tensor| all.narrow(0, first, length);
-            let chunk = New {
-                hashes: part(&new.hashes),
-                costs: part(&new.costs),
-                parents: part(&new.parents),
-                actions: part(&new.actions),
-            };
+            let chunk = new.each_ref().map(|all| all.narrow(0, first, length));
+            let [_, _, parents, actions] = &chunk;
             let made = caught(|| {
                 no_grad(|| {
-                    let parents = self.rows.index_select(0, &chunk.parents);
-                    let rows = self.parts.moves.children(&parents, &chunk.actions);
+                    let rows = self.parts.moves.children(&self.rows.index_select(0, parents), actions);
                     (self.parts.network.evaluate(&rows, false).0.clamp_min(0.0), rows)
                 })
             });
@@ -250,7 +235,8 @@ impl DeviceNodes<'_> {
                     match within_memory(|| self.append(&chunk, &rows, &estimates)) {
                         Ok(nearest) => self.note_nearest(nearest)?,
                         Err(interrupt) => {
-                            on_device(|| self.make_table())?; // without what was entered of the chunk
+                            // Without what was entered of the chunk.
+                            on_device(|| self.enter_all(self.empty_table(self.hashes.size()[0])))?;
                             return Err(interrupt);
                         }
                     }
@@ -272,28 +258,22 @@ impl DeviceNodes<'_> {
 
     /// Stores new nodes with their estimates; returns the sum of these, the least, and its path cost.
     fn append(&mut self, new: &New, rows: &Tensor, estimates: &Tensor) -> [f32; 3] {
+        let [hashes, costs, parents, actions] = new;
         let more = rows.size()[0];
         let capacity = self.hashes.size()[0];
         if self.count + more > capacity {
             self.reserve((self.count + more).max(2 * capacity).max(MIN_CAPACITY));
         }
         let first = self.count;
-        let priorities = &new.costs * self.lambda + estimates;
-        for (column, numbers) in [
-            (&self.rows, rows),
-            (&self.hashes, &new.hashes),
-            (&self.costs, &new.costs),
-            (&self.estimates, estimates),
-            (&self.priorities, &priorities),
-            (&self.parents, &new.parents),
-            (&self.actions, &new.actions),
-        ] {
+        let priorities = costs * self.lambda + estimates;
+        let numbers = [rows, hashes, costs, estimates, &priorities, parents, actions];
+        for (column, numbers) in self.columns().into_iter().zip(numbers) {
             column.narrow(0, first, more).copy_(numbers);
         }
         let nodes = Tensor::arange_start(first, first + more, (Kind::Int64, self.table.device()));
-        self.enter(&new.hashes, &nodes);
+        self.enter(hashes, &nodes);
         let (least, at) = estimates.min_dim(0, true);
-        let cost = new.costs.index_select(0, &at).to_kind(Kind::Float);
+        let cost = costs.index_select(0, &at).to_kind(Kind::Float);
         let numbers = host_values(&Tensor::cat(&[estimates.sum(Kind::Float).view([1]), least, cost], 0));
         self.count += more;
         [numbers[0], numbers[1], numbers[2]]
@@ -311,13 +291,7 @@ impl DeviceNodes<'_> {
         });
         let table = self.empty_table(capacity);
         self.columns().into_iter().zip(wider).for_each(|(column, wider)| *column = wider);
-        self.table = table;
-        self.enter_all();
-    }
-
-    fn make_table(&mut self) {
-        self.table = self.empty_table(self.hashes.size()[0]);
-        self.enter_all();
+        self.enter_all(table);
     }
 
     fn empty_table(&self, capacity: i64) -> Tensor {
@@ -325,7 +299,9 @@ impl DeviceNodes<'_> {
         Tensor::full([slots.next_power_of_two() as i64], -1, (Kind::Int64, self.hashes.device()))
     }
 
-    fn enter_all(&mut self) {
+    /// Enters all nodes into a new table.
+    fn enter_all(&mut self, table: Tensor) {
+        self.table = table;
         let hashes = self.stored(&self.hashes);
         self.enter(&hashes, &Tensor::arange(self.count, (Kind::Int64, hashes.device())));
     }
@@ -432,7 +408,7 @@ impl DeviceNodes<'_> {
             self.count = kept.size()[0];
             let parents = numbers.index_select(0, &self.parents.clamp_min(0));
             self.parents = parents.where_self(&self.parents.ge(0), &self.parents);
-            self.make_table();
+            self.enter_all(self.empty_table(self.count));
             (before - self.count) as u64
         })
     }

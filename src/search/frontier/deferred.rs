@@ -37,7 +37,7 @@ struct Candidate {
 impl<P: Puzzle> Frontier<'_, P> {
     /// Takes the first moves until there are `count`; the next move of each node enters the open list.
     pub(in crate::search) fn take_moves(&mut self, count: usize, taken: &mut Vec<(NodeId, Option<Move>)>) {
-        let Expansion::Deferred { policy_weight } = self.expansion else { return };
+        let Expansion::Deferred { policy_weight } = self.priority.expansion else { return };
         let (mut popped, mut back) = (Vec::new(), Vec::new());
         taken.reserve(count.min(self.open.len()));
         while taken.len() < count {
@@ -53,7 +53,7 @@ impl<P: Puzzle> Frontier<'_, P> {
                 policy_weight,
                 arena: &self.arena,
                 order: &self.order,
-                ties: self.ties,
+                ties: self.open.ties,
             };
             let candidates =
                 in_ranges(self.threads, popped.len(), MIN_NODES, |range| nodes.candidates(&popped[range], last));

@@ -106,7 +106,7 @@ impl Bucket {
 #[derive(Debug)]
 pub struct Open {
     buckets: Vec<Bucket>,
-    ties: Ties,
+    pub ties: Ties,
     /// All buckets before this one are empty.
     front: usize,
     length: usize,

@@ -3,12 +3,12 @@
 use super::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::closed::{Closed, hash};
 use crate::puzzle::{Cost, Move, State};
-use std::ops::Index;
 
 /// A tree of distinct states.
 #[derive(Debug)]
 pub struct Tree<S> {
-    arena: Arena<S>,
+    /// The nodes.
+    pub arena: Arena<S>,
     closed: Closed,
 }
 
@@ -39,29 +39,11 @@ impl<S: State> Tree<S> {
     /// The state of a node's parent. Where moves can be undone, a child often has this state, which is stored already.
     #[inline]
     pub fn before(&self, node: &Node<S>) -> Option<S> {
-        (node.parent != NO_PARENT).then(|| self[node.parent].state)
-    }
-
-    /// The number of stored states.
-    pub fn len(&self) -> usize {
-        self.arena.len()
+        (node.parent != NO_PARENT).then(|| self.arena[node.parent].state)
     }
 
     /// Memory in use, in bytes.
     pub fn bytes(&self) -> u64 {
         self.arena.bytes() + self.closed.bytes()
-    }
-
-    /// The moves from the root of a node's tree to it.
-    pub fn path(&self, id: NodeId) -> Vec<Move> {
-        self.arena.path(id)
-    }
-}
-
-impl<S> Index<NodeId> for Tree<S> {
-    type Output = Node<S>;
-
-    fn index(&self, id: NodeId) -> &Node<S> {
-        &self.arena[id]
     }
 }

@@ -11,7 +11,7 @@
 
 use super::filling::{Filled, ItemMaker, Keyed, LayerFilling, PartWriter, item_bytes};
 use super::layer::Layer;
-use super::scramble_ends::EndFinder;
+use super::scramble_ends::{EndFinder, EndMoves};
 use crate::puzzle::{Class, Move, Puzzle, Reversible, Symmetries};
 use crate::workers::cores;
 use std::sync::atomic::AtomicBool;
@@ -99,24 +99,6 @@ struct Source<'a, S> {
     by_both_ends: bool,
 }
 
-/// The known properties of each class of a new layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    /// Its canonical image, for the next layer, and the number of its states.
-    States,
-    /// The number of its states.
-    Counts,
-    /// Only its fingerprint.
-    Fingerprints,
-}
-
-/// The moves from a state to the next layer.
-enum NextMoves<'a> {
-    Neighbours(&'a [Move]),
-    /// Moves at each end of a scramble: from the inverse, and from the state.
-    BothEnds(&'a [Move], &'a [Move]),
-}
-
 impl ClassTable {
     /// Makes the layers, as deep as `extent` allows; `None` once `stop` is set.
     pub(super) fn make<P: Reversible>(
@@ -168,12 +150,8 @@ impl ClassTable {
             let is_last = depth == extent.depth || !kept_states || table.in_time || too_large(states_for_next, 2);
             // With moves at both ends, the states of the last layer but one are not needed.
             let is_last_but_one = depth + 1 == extent.depth || too_large(expected, 3);
-            let detail = match (is_last, extent.count_last) {
-                (false, _) if by_both_ends && is_last_but_one => Detail::Counts,
-                (false, _) => Detail::States,
-                (true, true) => Detail::Counts,
-                (true, false) => Detail::Fingerprints,
-            };
+            kept_states = !(is_last || by_both_ends && is_last_but_one);
+            let detail = [!is_last || extent.count_last, kept_states];
             if is_last && maker.moves_change_parity {
                 table.layers.last_mut()?.finish();
             }
@@ -188,7 +166,6 @@ impl ClassTable {
                 table.by_parity = false;
                 (layer, new) = maker.layer(&source, capacity, detail, &mut on_share)?;
             }
-            kept_states = detail == Detail::States;
             spent = layer_started.elapsed().as_secs_f64() / if kept_states { 1.0 } else { (1.0 + share) / 2.0 };
             table.whole = new.count.classes == 0;
             if table.whole {
@@ -247,27 +224,27 @@ impl<P: Reversible> LayerMaker<'_, P> {
         states as u64 + Layer::bytes_for(expected, exact) + items as u64
     }
 
-    /// The layer after the last one; `None` once `stop` is set.
+    /// The layer after the last one; `None` once `stop` is set. The states of its classes may be counted, and then their
+    /// canonical images kept.
     fn layer(
         &self,
         source: &Source<'_, P::State>,
         expected: usize,
-        detail: Detail,
+        [is_counted, keeps_states]: [bool; 2],
         on_share: &mut dyn FnMut(f64),
     ) -> Option<(Layer, Filled<P::State>)> {
-        let is_counted = detail != Detail::Fingerprints;
         let mut layer = Layer::with_capacity(source.states_before.len() + expected, is_counted);
         let symmetries = self.symmetries;
         let filled = if is_counted {
-            let capacity = if detail == Detail::States { expected } else { 0 };
-            self.fill(&mut layer, source, capacity, on_share, |state, moves, classes: &mut Vec<Class<_>>| match moves {
-                NextMoves::Neighbours(moves) => symmetries.neighbours(state, moves, classes),
-                NextMoves::BothEnds(before, after) => symmetries.around(state, before, after, classes),
+            let capacity = if keeps_states { expected } else { 0 };
+            self.fill(&mut layer, source, capacity, on_share, |state, ends, classes: &mut Vec<Class<_>>| match ends {
+                None => symmetries.neighbours(state, &self.moves, classes),
+                Some(ends) => symmetries.around(state, &ends.before, &ends.after, classes),
             })
         } else {
-            self.fill(&mut layer, source, 0, on_share, |state, moves, keys: &mut Vec<u64>| match moves {
-                NextMoves::Neighbours(moves) => symmetries.neighbour_keys(state, moves, keys),
-                NextMoves::BothEnds(before, after) => symmetries.keys_around(state, before, after, keys),
+            self.fill(&mut layer, source, 0, on_share, |state, ends, keys: &mut Vec<u64>| match ends {
+                None => symmetries.neighbour_keys(state, &self.moves, keys),
+                Some(ends) => symmetries.keys_around(state, &ends.before, &ends.after, keys),
             })
         }?;
         if let Some(filled) = filled {
@@ -275,18 +252,18 @@ impl<P: Reversible> LayerMaker<'_, P> {
         }
         // There are more classes than expected.
         drop(layer);
-        self.layer(source, 2 * expected, detail, on_share)
+        self.layer(source, 2 * expected, [is_counted, keeps_states], on_share)
     }
 
-    /// Fills a layer with what `add_children` appends for each state, and keeps up to `capacity` states, with 0 none.
-    /// `Some(None)` if the layer is full.
+    /// Fills a layer with what `add_children` appends for each state and the moves at the ends of its scramble, or all
+    /// moves, and keeps up to `capacity` states, with 0 none. `Some(None)` if the layer is full.
     fn fill<C: Keyed<P::State>>(
         &self,
         layer: &mut Layer,
         source: &Source<'_, P::State>,
         capacity: usize,
         on_share: &mut dyn FnMut(f64),
-        add_children: impl Fn(&P::State, NextMoves<'_>, &mut Vec<C>) + Sync,
+        add_children: impl Fn(&P::State, Option<&EndMoves>, &mut Vec<C>) + Sync,
     ) -> Option<Option<Filled<P::State>>> {
         let parents = if source.by_both_ends { source.states_before } else { source.states };
         let threads = if parents.len() < 64 { 1 } else { cores() };
@@ -296,10 +273,7 @@ impl<P: Reversible> LayerMaker<'_, P> {
         let mut filling = LayerFilling::new(layer, threads, capacity, compared);
         let total = parents.len().max(1) as f64;
         let mut on_progress = |done: usize| on_share((done as f64 / total).min(1.0));
-        let key = |state: &P::State, maker: &mut ItemMaker<u64>| {
-            maker.made.push(self.symmetries.class(state).key);
-            maker.sort::<P::State>();
-        };
+        let key = |state: &P::State, maker: &mut ItemMaker<u64>| maker.made.push(self.symmetries.class(state).key);
         let insert_uncounted = |writer: &mut PartWriter<'_, P::State>, &key: &u64| writer.insert_uncounted(key);
         filling.fill(source.states_before, 1, key, insert_uncounted, self.stop, &mut |_| ()).then_some(())?;
         // Walking back from the goals: states one move before. The inverse of each move is a move too.
@@ -307,15 +281,12 @@ impl<P: Reversible> LayerMaker<'_, P> {
             let ItemMaker { made, ends, .. } = maker;
             if source.by_both_ends {
                 self.ends.find(parent, source.layers, self.has_level_moves, ends);
-                add_children(parent, NextMoves::BothEnds(&ends.before, &ends.after), made);
-            } else {
-                add_children(parent, NextMoves::Neighbours(&self.moves), made);
             }
+            add_children(parent, source.by_both_ends.then_some(&*ends), made);
             if let Some(excluded) = excluded {
                 made.iter().for_each(|child| excluded.prefetch(child.key()));
                 made.retain(|child| !excluded.holds_exactly(child.key()));
             }
-            maker.sort::<P::State>();
         };
         let insert = |writer: &mut PartWriter<'_, P::State>, child: &C| writer.insert(child, capacity > 0);
         let moves = self.moves.len();

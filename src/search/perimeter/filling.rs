@@ -82,19 +82,6 @@ pub(super) struct Filled<S> {
     pub(super) has_level_moves: bool,
 }
 
-impl<C> ItemMaker<C> {
-    /// Sorts the new items by their parts.
-    #[inline]
-    pub(super) fn sort<S>(&mut self)
-    where
-        C: Keyed<S>,
-    {
-        for item in self.made.drain(..) {
-            self.by_part[part(item.key())].push(item);
-        }
-    }
-}
-
 impl<'a, S: State> LayerFilling<'a, S> {
     /// Begins to fill a layer, keeping up to `capacity` states. With the layer before as `last`, classes that are in both
     /// are looked for.
@@ -134,7 +121,10 @@ impl<'a, S: State> LayerFilling<'a, S> {
             on_progress(chunk * each * threads);
             let shares = makers.iter_mut().zip(states.chunks(states.len().div_ceil(threads))).collect();
             on_own_threads(threads, shares, |(maker, states): (&mut ItemMaker<C>, &[S])| {
-                states.iter().take_while(|_| !stop.load(Ordering::Relaxed)).for_each(|state| make(state, maker));
+                for state in states.iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
+                    make(state, maker);
+                    maker.made.drain(..).for_each(|item| maker.by_part[part(item.key())].push(item));
+                }
             });
             if stop.load(Ordering::Relaxed) {
                 return false;

@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use crate::memory;
-use crate::search::children::bits;
+use crate::puzzle::bits;
 use bytemuck::{Pod, Zeroable};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
@@ -78,10 +78,11 @@ fn extension(key: u64) -> u32 {
     (key >> 16) as u32
 }
 
-/// The extensions of the keys of a line.
+/// Whether a line holds a key, given its [`Line::matches`]: for certain where there are extensions.
 #[inline]
-fn extensions_of(extensions: &[u32], line: usize) -> &[u32] {
-    &extensions[line * Line::CAPACITY..][..Line::CAPACITY]
+fn line_holds(extensions: &[u32], line: usize, matches: u32, key: u64) -> bool {
+    let extension_at = |place: u32| extensions.get(line * Line::CAPACITY + place as usize);
+    bits(matches.into()).any(|place| extension_at(place).is_none_or(|&other| other == extension(key)))
 }
 
 #[inline]
@@ -136,12 +137,7 @@ impl Layer {
     /// Whether a key is in the set; for an exact layer.
     #[inline]
     pub(super) fn holds_exactly(&self, key: u64) -> bool {
-        self.any_line(key, |line, matches| {
-            matches != 0 && {
-                let extensions = extensions_of(&self.extensions, line);
-                bits(matches.into()).any(|place| extensions[place as usize] == extension(key))
-            }
-        })
+        self.any_line(key, |line, matches| line_holds(&self.extensions, line, matches, key))
     }
 
     /// Whether `is_found` holds for one of the lines where a key may stand, given its index and [`Line::matches`].
@@ -220,15 +216,7 @@ impl LayerShare<'_> {
         let fingerprint = fingerprint(key);
         loop {
             let line = &mut self.lines[start + at];
-            let matches = line.matches(fingerprint);
-            let is_known = match self.extensions.is_empty() {
-                true => matches != 0,
-                false => {
-                    let extensions = extensions_of(self.extensions, start + at);
-                    bits(matches.into()).any(|place| extensions[place as usize] == extension(key))
-                }
-            };
-            if is_known {
+            if line_holds(self.extensions, start + at, line.matches(fingerprint), key) {
                 return Some(false);
             }
             let free = line.matches(0).trailing_zeros() as usize;

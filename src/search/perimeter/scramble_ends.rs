@@ -2,6 +2,7 @@
 
 use super::layer::Layer;
 use crate::puzzle::{Move, Reversible, State, Symmetries};
+use std::cmp::Ordering;
 
 /// Above this many moves, duplicate middles are not detected: checking all pairs of move pairs costs too much.
 const MAX_MOVES: usize = 32;
@@ -10,16 +11,9 @@ const MAX_MOVES: usize = 32;
 pub(super) struct EndFinder<'a, S: State> {
     symmetries: &'a dyn Symmetries<S>,
     moves: Vec<Move>,
-    other_middles: Vec<OtherMiddle>,
-}
-
-/// Another middle of the same scramble, of which one is enough: `undone`, `instead` and one more move always lead to the
-/// same state as `last`.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct OtherMiddle {
-    undone: Move,
-    instead: Move,
-    last: Move,
+    /// Other middles of the same scramble, of which one is enough: `[undone, instead, last]`, where `undone`, `instead` and
+    /// one more move always lead to the same state as `last`.
+    other_middles: Vec<[Move; 3]>,
 }
 
 /// The moves at the ends of a state, and buffers that are reused from state to state.
@@ -30,17 +24,10 @@ pub(super) struct EndMoves {
     /// Moves from the state.
     pub(super) after: Vec<Move>,
     keys: Vec<u64>,
-    directions: Vec<Direction>,
+    /// Where each move leads, as seen from the goals: nearer (less), within the layer, or further.
+    directions: Vec<Ordering>,
     pairs: Vec<[Move; 2]>,
     lasts: Vec<Move>,
-}
-
-/// Where a move leads, as seen from the goals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Nearer,
-    Level,
-    Further,
 }
 
 impl<'a, S: State> EndFinder<'a, S> {
@@ -56,7 +43,7 @@ impl<'a, S: State> EndFinder<'a, S> {
                 };
                 let instead = few.iter().filter(|&&instead| few.iter().any(|&end| is_same(instead, end)));
                 let undone = puzzle.inverse(first);
-                other_middles.extend(instead.map(|&instead| OtherMiddle { undone, instead, last }));
+                other_middles.extend(instead.map(|&instead| [undone, instead, last]));
             }
         }
         other_middles.sort_unstable();
@@ -79,30 +66,30 @@ impl<'a, S: State> EndFinder<'a, S> {
         directions.extend(keys.iter().map(|&key| {
             let is_in = |layer: Option<&Layer>| layer.is_some_and(|layer| layer.holds_exactly(key));
             if is_in(nearer) {
-                Direction::Nearer
+                Ordering::Less
             } else if is_in(level) {
-                Direction::Level
+                Ordering::Equal
             } else {
-                Direction::Further
+                Ordering::Greater
             }
         }));
         let key = self.symmetries.class(state).key;
-        let mut further = |state: &S, directions: &mut [Direction], moves: &mut Vec<Move>| {
+        let mut further = |state: &S, directions: &mut [Ordering], moves: &mut Vec<Move>| {
             keys.clear();
             pairs.clear();
             lasts.clear();
             let direction = |action: Move| directions[usize::from(action)];
-            for &OtherMiddle { undone, instead, last } in &self.other_middles {
-                if (direction(undone), direction(last)) == (Direction::Nearer, Direction::Further) {
+            for &[undone, instead, last] in &self.other_middles {
+                if (direction(undone), direction(last)) == (Ordering::Less, Ordering::Greater) {
                     pairs.push([undone, instead]);
                     lasts.push(last);
                 }
             }
             self.symmetries.keys_after_two(state, pairs, keys);
             for (&last, _) in lasts.iter().zip(&*keys).filter(|&(_, &other)| other < key) {
-                directions[usize::from(last)] = Direction::Level;
+                directions[usize::from(last)] = Ordering::Equal;
             }
-            let is_further = |action: &&Move| directions[usize::from(**action)] == Direction::Further;
+            let is_further = |action: &&Move| directions[usize::from(**action)] == Ordering::Greater;
             moves.clear();
             moves.extend(self.moves.iter().filter(is_further));
         };

@@ -5,6 +5,8 @@
 //! of them. A whole region is entered at once, as bits of a word. The table drops the region and keeps the least cost, as
 //! Korf and Felner's does.
 
+use crate::puzzle::bits;
+
 /// A placement of the pattern's tiles: the cell of tile `i` in bits `4i..4i + 4`. An index of the table.
 type Placement = u32;
 
@@ -83,10 +85,7 @@ impl PatternSearch {
         let taken = cells.fold(0, |taken, cell| taken | 1 << cell);
         for shift in (0..self.size).map(|i| 4 * i) {
             let from = (placement >> shift) as usize & 15;
-            let mut targets = NEIGHBOURS[from] & region;
-            while targets != 0 {
-                let to = targets.trailing_zeros();
-                targets &= targets - 1;
+            for to in bits((NEIGHBOURS[from] & region).into()) {
                 let moved = placement ^ (from as Placement ^ to) << shift;
                 if self.entered[moved as usize] >> from & 1 == 0 {
                     self.enter(moved, from, taken ^ 1 << from ^ 1 << to, cost);
