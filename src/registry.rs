@@ -35,7 +35,7 @@ pub use reverse::Reverse;
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
      (jugs:7,4,2), or the file of a puzzle (….json)";
 
-/// Defines the names of puzzles: those in code, and those that are files in `test-data/puzzles`.
+/// Defines [`NAMES`] and [`FILES`]: the puzzles in code, then the files in `test-data/puzzles`.
 macro_rules! names {
     ($($own:literal)*; $($file:literal)*) => {
         /// The names of all puzzles that come with costar.

@@ -51,14 +51,11 @@ mod sharing;
 mod travel;
 
 /// The share of the policy prior in the score of an evaluated child.
-pub(super) const PRIOR_WEIGHT: f32 = 0.2;
-
-/// Move probabilities below this count as this.
-pub(super) const MIN_PROBABILITY: f32 = 1e-4;
+const PRIOR_WEIGHT: f32 = 0.2;
 
 /// The share of the parent's score in the score of a child. Errors along a path partly cancel, so the parent's score carries
 /// information.
-pub(super) const PATH_WEIGHT: f32 = 0.25;
+const PATH_WEIGHT: f32 = 0.25;
 
 /// The first solution comes from a beam of the width divided by this.
 const FIRST_WIDTH_DIVISOR: usize = 8;

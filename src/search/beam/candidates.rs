@@ -1,11 +1,14 @@
 //! The candidates of a layer: the children that are evaluated at all, by the move probabilities.
 
+use super::BeamRun;
 use super::cut::{Key, cut};
-use super::{BeamRun, MIN_PROBABILITY};
 use crate::heuristic::{HeuristicError, Query};
 use crate::puzzle::{Move, Puzzle};
 use crate::search::nodes::layer::Layer;
 use crate::workers::{GRAIN, extend};
+
+/// Move probabilities below this count as this.
+pub(super) const MIN_PROBABILITY: f32 = 1e-4;
 
 /// The candidates among the children of a layer.
 pub(super) struct Candidates {

@@ -2,7 +2,7 @@
 
 use super::cut::Key;
 use super::sharing::{BackPointers, LayerSolution, StateId};
-use super::{BeamRun, PATH_WEIGHT};
+use super::{BeamRun, PATH_WEIGHT, PRIOR_WEIGHT};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Puzzle, replay};
 use crate::search::device::DeviceEngine;
@@ -21,6 +21,9 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             slots: self.settings.hash_slots.on_rank(self.settings.n, self.exchange.size()),
             candidates: self.settings.candidates,
             policy: self.settings.policy_weight,
+            min_probability: super::candidates::MIN_PROBABILITY,
+            prior: PRIOR_WEIGHT / PATH_WEIGHT,
+            path: PATH_WEIGHT,
         };
         let layers = engine.layers(&row, weights, self.exchange)?;
         self.stats.evaluated += layers.width();

@@ -7,7 +7,6 @@ use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device, too
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Move;
 use crate::search::Limit;
-use crate::search::beam::{MIN_PROBABILITY, PATH_WEIGHT, PRIOR_WEIGHT};
 use crate::search::exchange::Exchange;
 use crate::search::limits::{Interrupt, stop_at};
 use crate::search::nodes::NodeId;
@@ -39,6 +38,10 @@ pub(in crate::search) struct Weights {
     pub(in crate::search) candidates: usize,
     /// c, in moves.
     pub(in crate::search) policy: f32,
+    /// The least probability that counts.
+    pub(in crate::search) min_probability: f32,
+    pub(in crate::search) prior: f32,
+    pub(in crate::search) path: f32,
 }
 
 /// A child within some moves of a goal. Hits are ordered by how near they are.
@@ -157,7 +160,7 @@ impl DeviceEngine {
                 scores: own(&Tensor::zeros([1], (Kind::Float, device))),
                 values: own(&values),
                 policies: policies.as_ref().map(own),
-                factors: [-weights.policy, -weights.policy * (PRIOR_WEIGHT / PATH_WEIGHT), PATH_WEIGHT].map(factor),
+                factors: [-weights.policy, -weights.policy * weights.prior, weights.path].map(factor),
                 chosen: Children {
                     ids: none(Kind::Int64),
                     ranks: none(Kind::Int64),
@@ -455,7 +458,7 @@ impl DeviceLayers<'_> {
 fn estimates(Parts { network, .. }: &Parts, weights: Weights, rows: &Tensor) -> (Tensor, Option<Tensor>) {
     let (values, policies) = network.evaluate(rows, weights.candidates > 0 && network.has_policy());
     let kind = if network.device().is_cuda() { Kind::Half } else { Kind::Float };
-    let least = f64::from(MIN_PROBABILITY).ln();
+    let least = f64::from(weights.min_probability).ln();
     (values.clamp_min(0.0), policies.map(|policies| policies.clamp_min(least).to_kind(kind)))
 }
 
