@@ -112,11 +112,13 @@ struct Gatherer<'a, P> {
     line: usize,
     /// Lines that may begin an instance of several lines.
     pending: Vec<Written>,
+    /// Whether they certainly do.
+    is_drawn: bool,
 }
 
 impl<'a, P: Notation> Gatherer<'a, P> {
     fn new(puzzle: &'a P) -> Self {
-        Gatherer { puzzle, line: 0, pending: Vec::new() }
+        Gatherer { puzzle, line: 0, pending: Vec::new(), is_drawn: false }
     }
 
     /// Takes the next lines; returns the instances that they complete.
@@ -134,11 +136,15 @@ impl<'a, P: Notation> Gatherer<'a, P> {
         let block = self.puzzle.block(&lines);
         if block != Block::Neither {
             self.pending.push(written);
+            self.is_drawn = block == Block::Drawn;
             return if block == Block::Whole { self.take_block().into_iter().collect() } else { Vec::new() };
         }
         let mut instances = self.end();
         match self.puzzle.block(&[text]) {
-            Block::Part => self.pending.push(written),
+            begun @ (Block::Part | Block::Drawn) => {
+                self.pending.push(written);
+                self.is_drawn = begun == Block::Drawn;
+            }
             Block::Neither if self.puzzle.takes_lines() => {}
             Block::Whole | Block::Neither => instances.extend(self.alone(written)),
         }
@@ -147,7 +153,7 @@ impl<'a, P: Notation> Gatherer<'a, P> {
 
     /// The instances that the end of the text completes.
     fn end(&mut self) -> Vec<Written> {
-        if self.puzzle.takes_lines() {
+        if self.puzzle.takes_lines() || std::mem::take(&mut self.is_drawn) {
             return self.take_block().into_iter().collect();
         }
         std::mem::take(&mut self.pending).into_iter().filter_map(|line| self.alone(line)).collect()
@@ -172,13 +178,13 @@ impl<'a, P: Notation> Gatherer<'a, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::Style;
     use crate::puzzle::cube2::Cube2;
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::jugs::Jugs;
     use crate::puzzle::lightsout::LightsOut;
     use crate::puzzle::sokoban::Sokoban;
     use crate::puzzle::tiles::{Puzzle8, Puzzle24};
+    use crate::puzzle::{Draw as _, Style};
 
     fn written(line: usize, text: &str) -> Written {
         Written { line, text: text.into() }
@@ -251,6 +257,20 @@ mod tests {
         check(&LightsOut::<1>::new(5), ["1,1 2,3", "5,5"]);
         check(&Jugs::new("8,5,3").expect("jugs"), ["8,0,0", "3,5,0"]);
         check(&Sokoban::by_moves(), ["#####|#@$.#|#####", "######|#.$ @#|######"]);
+    }
+
+    #[test]
+    fn a_drawing_with_a_fault_is_one_instance() {
+        let net = Cube3.draw(&Cube3.parse("R U F'").expect("a scramble"), Style::Plain);
+        let faces = ["UUUUUUUUU", "RRRRRRRRR", "FFFFFFFFF", "DDDDDDDDD", "LLLLLLLLL", "BBBBBBBBU"].join("\n");
+        let labelled: String = faces.lines().map(|face| format!("{}: {face}\n", &face[..1])).collect();
+        let rows: Vec<&str> = net.lines().collect();
+        for text in [net.replacen('U', "R", 1), rows[..8].join("\n"), rows[..5].join("\n"), faces, labelled] {
+            let read = cubes(&format!("R\n\n{text}\n\nU F\n"));
+            assert_eq!(read.len(), 3, "{read:?}");
+            assert!(Cube3.parse(&read[1].text).is_err(), "{read:?}");
+        }
+        assert_eq!(all("1 2 3\n4 5 6\n", &Puzzle8::default()).len(), 1);
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
         let is_row = |line: &&str| letters(line).all(|c| light(c).is_some()) && letters(line).count() == self.size;
         match lines.iter().all(is_row) && !lines.iter().any(|line| self.are_presses(line)) {
             true if lines.len() == self.size => Block::Whole,
-            true => Block::Part,
+            true => Block::Drawn,
             false => Block::Neither,
         }
     }

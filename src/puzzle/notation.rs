@@ -42,8 +42,10 @@ pub(super) use ensure_parse;
 pub enum Block {
     /// They are an instance.
     Whole,
-    /// They are the beginning of one.
+    /// They are the beginning of one, or instances of their own.
     Part,
+    /// They are the beginning of one, and certainly not instances of their own.
+    Drawn,
     /// They are not: each line is an instance of its own.
     Neither,
 }

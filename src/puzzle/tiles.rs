@@ -241,7 +241,8 @@ impl<B: Board> Notation for Tiles<B> {
         let rows = lines.iter().filter(|line| !is_frame(line)).count();
         match lines.iter().all(|line| is_frame(line) || is_row(line)) {
             true if rows == B::SIDE => Block::Whole,
-            true if rows < B::SIDE => Block::Part,
+            true if rows == 0 => Block::Part,
+            true if rows < B::SIDE => Block::Drawn,
             _ => Block::Neither,
         }
     }

@@ -5,7 +5,7 @@ use crate::puzzle::cube3::notation::{inside, is_space};
 use crate::puzzle::cube3::{FACES, face_with_letter};
 use crate::puzzle::notation::{bail_parse, ensure_parse, is_prime, is_separator};
 use crate::puzzle::{Block, ParseError};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A text of at least this many facelets of a 3×3×3, and nothing else, is meant as facelets: a scramble of 40 turns has
 /// counter-clockwise turns, which are not letters alone. A cube of another size needs the same share of its facelets.
@@ -117,28 +117,39 @@ impl Sheet {
 pub(in crate::puzzle) fn block(lines: &[&str], size: usize) -> Block {
     let each = size * size;
     let patterns = [vec![each; 6], net_rows(size)];
+    fn after_label(line: &str) -> Option<&str> {
+        line.split_once([':', '=']).and_then(|(label, facelets)| face_named(label).map(|_| facelets))
+    }
     let row = |line: &&str| {
-        let (facelets, is_labelled) = match line.split_once([':', '=']) {
-            Some((label, facelets)) if face_named(label).is_some() => (facelets, true),
-            _ => (*line, false),
-        };
+        let facelets = after_label(line).unwrap_or(line);
         let all = facelets_of(facelets)?;
         // Turns of a scramble have spaces between them; the rows of a drawn net are indented, or long.
         let is_spaced = facelets.contains(char::is_whitespace) && !line.starts_with(' ') && all.len() != 4 * size;
-        let is_scramble = !is_labelled && (is_spaced || facelets.contains(is_prime) || facelets.contains('\t'));
+        let is_scramble =
+            after_label(line).is_none() && (is_spaced || facelets.contains(is_prime) || facelets.contains('\t'));
         (!is_scramble).then_some(all)
     };
     let Some(rows) = lines.iter().map(row).collect::<Option<Vec<_>>>() else { return Block::Neither };
     let counts: Vec<usize> = rows.iter().map(Vec::len).collect();
-    let mut all: Vec<char> = rows.concat().iter().map(char::to_ascii_uppercase).collect();
-    all.sort_unstable();
-    match patterns.iter().any(|pattern| pattern.starts_with(&counts)) {
-        false => Block::Neither,
-        true if !patterns.contains(&counts) => Block::Part,
-        // Six colours, each as often.
-        true if all.chunks(each).all(|colour| colour[0] == colour[each - 1]) => Block::Whole,
-        true => Block::Neither,
+    if !patterns.iter().any(|pattern| pattern.starts_with(&counts)) {
+        return Block::Neither;
     }
+    // Labels tell, and so does a long row after `size` short ones.
+    let is_drawn =
+        lines.iter().any(|line| after_label(line).is_some()) || size > 2 && counts.get(size) == Some(&(4 * size));
+    if !patterns.contains(&counts) {
+        return if is_drawn { Block::Drawn } else { Block::Part };
+    }
+    if is_drawn || misplaced(&rows.concat(), each) <= each / 4 { Block::Whole } else { Block::Neither }
+}
+
+/// How many facelets would have to change for six colours that stand on `each` facelets.
+fn misplaced(facelets: &[char], each: usize) -> usize {
+    let mut counts = BTreeMap::new();
+    facelets.iter().for_each(|colour| *counts.entry(colour.to_ascii_uppercase()).or_insert(0usize) += 1);
+    let mut counts: Vec<usize> = counts.into_values().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts.iter().enumerate().map(|(i, &count)| if i < 6 { count.saturating_sub(each) } else { count }).sum()
 }
 
 /// The facelets in each row of a net: U, then L F R B side by side, then D.
