@@ -102,7 +102,7 @@ fn train(shared: Shared, entry: &dyn Trainable, example: &dyn Fn(&str) -> String
         None => Training::open(entry, &options, device, &stop),
         Some(group) => Training::open_together(entry, &options, device, Arc::clone(group), &stop),
     };
-    let training = training.or_input()?;
+    let mut training = training.or_input()?;
     if !is_first {
         training.measure_speed(&stop)?;
         return training.run(&stop, &mut |_| ()).map(|_| SUCCESS).map_err(Into::into);
@@ -122,6 +122,13 @@ fn train(shared: Shared, entry: &dyn Trainable, example: &dyn Fn(&str) -> String
         );
         return Ok(SUCCESS);
     }
+    let board = training.tensorboard().map(|folder| TensorBoard::create(folder, training.samples()));
+    let flag = match options.tensorboard {
+        Some(_) => "--tensorboard",
+        None => "--tensorboard of the run that is resumed: name another folder, or make this one writable",
+    };
+    let mut board = board.transpose().context(flag).or_input()?;
+    training.save_start()?;
     let said = Once::new();
     let say = || said.call_once(|| note!("{STOPPING}"));
     let speed = while_watching(&stop, say, || training.measure_speed(&stop))?;
@@ -133,12 +140,6 @@ fn train(shared: Shared, entry: &dyn Trainable, example: &dyn Fn(&str) -> String
         note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
     }
     describe(&training, resumes, device);
-    let board = training.tensorboard().map(|folder| TensorBoard::create(folder, training.samples()));
-    let flag = match options.tensorboard {
-        Some(_) => "--tensorboard",
-        None => "--tensorboard of the run that is resumed: name another folder, or make this one writable",
-    };
-    let mut board = board.transpose().context(flag).or_input()?;
     let total = training.samples() + left.unwrap_or(0);
     let bar = TrainingBar::new(total, training.samples(), training.ranks());
     let say = || said.call_once(|| bar.note(STOPPING));

@@ -339,6 +339,9 @@ impl Training {
             return Ok(Ended::NothingLeft);
         }
         let (rank, ranks) = (self.rank(), self.ranks());
+        if rank == 0 {
+            self.save_start()?;
+        }
         let mut batches = self.batches()?;
         let mut clock = Clock::start(&self.position, self.opened);
         let mut stopped = self.is_stopped(stop)?;
@@ -355,7 +358,7 @@ impl Training {
                 self.save_or_report(&mut clock, watch)?;
             }
         }
-        if rank == 0 && (clock.saved.samples != self.samples() || self.position.batches == 0) {
+        if rank == 0 && clock.saved.samples != self.samples() {
             self.save(&mut clock, watch)?;
         }
         if let Some(group) = &self.group {

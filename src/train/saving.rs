@@ -42,10 +42,23 @@ impl Training {
         Ok(())
     }
 
+    /// Writes the first checkpoint of a new run, so that the run resumes with its own settings whenever it is ended.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save_start(&mut self) -> Result<()> {
+        let is_new = self.position.batches == 0 && newest_checkpoint(&self.out)?.is_none();
+        if !is_new {
+            return Ok(());
+        }
+        let mut clock = Clock::start(&self.position, self.opened);
+        self.save(&mut clock, &mut |_| ())
+    }
+
     /// Writes a checkpoint, a snapshot where one is due, and a line of metrics beside it.
     pub(super) fn save(&mut self, clock: &mut Clock, watch: Watch<'_>) -> Result<()> {
         const NOT_WRITTEN: &str = "the checkpoint could not be written";
-        let predictions = self.predictions()?;
+        let predictions = if self.position.batches == 0 { Vec::new() } else { self.predictions()? };
         self.report(clock, watch, Some(predictions.clone()))?;
         if !self.learner.is_finite()? {
             return Err(self.diverged("a weight is no longer finite"));
@@ -112,12 +125,8 @@ impl Training {
 
     fn diverged(&self, reason: &str) -> Error {
         let samples = grouped(self.samples());
-        let kept = match newest_checkpoint(&self.out) {
-            Ok(Some(_)) => "and its last checkpoint is kept",
-            _ => "before its first checkpoint",
-        };
         Error::Diverged(format!(
-            "{reason} after {samples} samples: the run is stopped, {kept}; start a new run with a lower `lr`"
+            "{reason} after {samples} samples: the run is stopped, and its last checkpoint is kept; start a new run with a lower `lr`"
         ))
     }
 
