@@ -45,6 +45,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
     limit: Option<u64>,
     /// Search K instances at a time: they share the memory and the network, which evaluates the states that wait in one pass
+    /// (the device engine searches one at a time)
     #[arg(long, default_value = "1", value_name = "K", value_parser = quantity::positive_count)]
     parallel: u64,
     /// Append each result to this file, as JSON; a second run with the same file goes on where the first stopped

@@ -2,14 +2,14 @@
 
 use super::puzzle_flags::PuzzleFlags;
 use super::solve::print_line;
-use super::solver_flags::end_reason;
+use super::with_flags;
 use super::{Ending, OrInput as _, SUCCESS, signal};
 use crate::error::Error;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::Record;
-use crate::search::{End, Limits};
+use crate::search::Limits;
 use crate::solver::{SearchInfo, SearchOptions, Solution, Solver, Watch};
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> any
     let heuristic = report.heuristic.as_deref().unwrap_or("-");
     let proven = if report.proven_optimal { "yes" } else { "no" };
     let end = solution.end;
-    let why = if end == End::Solved { String::new() } else { format!("  {}", end_reason(end)) };
+    let why = end.reason().map_or_else(String::new, |reason| format!("  {}", with_flags(&reason)));
     writeln!(io::stdout(), "{}{why}", row([&report.search, heuristic, &worth, proven, &nodes, &seconds]))?;
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! The flags that `solve` and `bench` share.
 
 use super::puzzle_flags::PuzzleFlags;
+use super::with_flags;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::Entry;
 use crate::report::Record;
-use crate::search::random::MOST_MOVES;
-use crate::search::{End, Limit, Limits};
+use crate::search::{End, Limits};
 use crate::solver::{Builder, SearchOptions, Solver};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -80,27 +80,10 @@ pub(super) fn unproven(report: &Record) -> Option<String> {
     Some(said)
 }
 
-/// Why there is no solution, in words.
-pub(super) fn end_reason(end: End) -> String {
-    let limit = match end {
-        End::NoSolution => return "there is no solution: every state that can be reached was seen".into(),
-        End::Limit(Limit::Time) => "the time (--max-seconds) is up",
-        End::Limit(Limit::Nodes) => "the nodes (--max-nodes) are used up",
-        End::Limit(Limit::Memory) => "the memory (--max-memory) is used up",
-        End::Limit(Limit::Width) => "the beam is empty, a larger --n goes further",
-        End::Limit(Limit::Moves) => {
-            let moves = grouped(MOST_MOVES);
-            return format!("not solved: the walk has made all its {moves} moves; another --seed gives another walk");
-        }
-        End::Limit(Limit::Stopped) | End::Solved => "stopped",
-    };
-    format!("not solved: {limit}")
-}
-
 /// Why there is no solution, and the counts of the search, in words.
 pub(super) fn why_not_solved(report: &Record, end: End) -> String {
     let (generated, stored) = (grouped(report.nodes_generated), grouped(report.nodes_stored));
     let pruned = pruned(report).map(|said| format!(", {said}")).unwrap_or_default();
-    let (reason, seconds) = (end_reason(end), report.seconds);
+    let (reason, seconds) = (with_flags(&end.reason().unwrap_or_default()), report.seconds);
     format!("{reason} ({generated} nodes generated, {stored} stored{pruned}, {seconds:.1} s)")
 }

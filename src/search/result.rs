@@ -25,6 +25,23 @@ impl Display for End {
     }
 }
 
+impl End {
+    /// Why there is no solution, in words, with settings in backticks; `None` if there is one.
+    pub fn reason(self) -> Option<String> {
+        let limit = match self {
+            End::Solved => return None,
+            End::NoSolution => return Some("there is no solution: every state that can be reached was seen".into()),
+            End::Limit(Limit::Time) => "the time (`max_seconds`) is up",
+            End::Limit(Limit::Nodes) => "the nodes (`max_nodes`) are used up",
+            End::Limit(Limit::Memory) => "the memory (`max_memory`) is used up",
+            End::Limit(Limit::Width) => "no new state is left, or none came nearer for long; a larger `n` goes further",
+            End::Limit(Limit::Moves) => "the walk has made all its moves; another `seed` gives another walk",
+            End::Limit(Limit::Stopped) => "the search was stopped",
+        };
+        Some(format!("not solved: {limit}"))
+    }
+}
+
 /// The counts of a search; each is counted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stats {

@@ -7,6 +7,7 @@ use crate::puzzle::{ParseError, Puzzle, move_names};
 use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::Record;
+use crate::search::{End, Limit};
 use crate::solver::{HeuristicPlan, planned_record};
 use crate::view::Playback;
 use serde::Serialize;
@@ -119,7 +120,7 @@ impl Visitor for SolveRequest {
         let stopped = Record {
             instance: request.instance.clone(),
             model,
-            ended_by: Some("stopped".into()),
+            ended_by: Some(End::Limit(Limit::Stopped).to_string()),
             ..planned_record(puzzle, &plan.options(0), &request.limits)
         };
         let (puzzle, goal) = (request.puzzle.clone(), request.goal.clone());

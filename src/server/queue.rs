@@ -5,6 +5,7 @@ use super::error::{ApiError, ApiResult};
 use super::puzzles::CheckedRequest;
 use super::worker::{self, Event, Job, SolveResponse, WorkerKey};
 use super::{ServerConfig, is_set};
+use crate::search::{End, Limit};
 use axum::http::StatusCode;
 use hashbrown::HashMap;
 use serde_json::{Value, json};
@@ -126,7 +127,9 @@ impl JobQueue {
                 biased;
                 () = sender.closed() => (),
                 () = is_set(&stop) => {
-                    let _ = sender.try_send(Event::Done(Box::new(SolveResponse { record: *stopped, playback: None })));
+                    let reason = End::Limit(Limit::Stopped).reason();
+                    let response = SolveResponse { record: *stopped, reason, playback: None };
+                    let _ = sender.try_send(Event::Done(Box::new(response)));
                 }
                 Some(job) = job => if worker.jobs.send(job).is_err() {
                     locked(&queue.workers).retain(|_, other| !Arc::ptr_eq(other, &worker));

@@ -105,6 +105,8 @@ pub(super) struct IncumbentEvent {
 pub(super) struct SolveResponse {
     #[serde(flatten)]
     pub(super) record: Record,
+    /// Why there is no solution, in words.
+    pub(super) reason: Option<String>,
     pub(super) playback: Option<Playback>,
 }
 
@@ -179,8 +181,8 @@ impl<P: Puzzle> ModelWorker<P> {
             let _ = events.try_send(Event::Incumbent(Box::new(event)));
         };
         let watch = Watch { stop, progress: &mut progress, incumbents: &mut send_incumbent };
-        let Solution { moves, record, .. } = solver.solve_typed(&request.instance, start, watch)?;
-        Ok(SolveResponse { record, playback: moves.and_then(|moves| play(&moves)) })
+        let Solution { moves, record, end, .. } = solver.solve_typed(&request.instance, start, watch)?;
+        Ok(SolveResponse { record, reason: end.reason(), playback: moves.and_then(|moves| play(&moves)) })
     }
 
     /// The solver with a request's settings; the heuristic is loaded for the first request.

@@ -135,7 +135,7 @@ impl<S> fmt::Display for Solution<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.record.moves {
             Some(moves) => f.write_str(&moves.join(" ")),
-            None => write!(f, "not solved: {}", self.record.ended_by.as_deref().unwrap_or("stopped")),
+            None => f.write_str(&self.end.reason().unwrap_or_default()),
         }
     }
 }
@@ -216,11 +216,11 @@ impl<P: Puzzle> Solver<P> {
         self.limits.memory = Some(bytes);
     }
 
-    /// Several solvers that search at the same time, sharing the heuristic and the memory; a single one if the heuristic
-    /// serves one search at a time.
+    /// Several solvers that search at the same time, sharing the heuristic and the memory; a single one if the heuristic or
+    /// the device engine serves one search at a time.
     pub fn split(self, count: usize) -> Vec<Self> {
-        let share = |_| if self.stages.is_none() { self.heuristic.share() } else { None };
-        let mut parts: Vec<_> = (1..count).map_while(share).collect();
+        let count = if self.stages.is_some() || self.plan.search.is_on_device() { 1 } else { count };
+        let mut parts: Vec<_> = (1..count).map_while(|_| self.heuristic.share()).collect();
         parts.push(self.heuristic);
         let memory = self.limits.memory.map(|memory| memory / parts.len() as u64);
         let solver = |heuristic| Solver {

@@ -76,7 +76,7 @@ async function solve() {
     for await (const [name, data] of eventsOf(response.body)) if (run === mine) EVENTS[name]?.(data);
     if (run === mine && isBusy()) throw new Error("the server has closed the connection");
   } catch (error) {
-    if (run === mine) say("failed", `✘ ${mine.stopping ? WHY.stopped : error.message}`, "wrong");
+    if (run === mine) say("failed", `✘ ${mine.stopping ? "Stopped" : error.message}`, "wrong");
   }
 }
 
@@ -122,7 +122,7 @@ const EVENTS = {
   done(report) {
     showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
     element("chosen").textContent = chosen(report, run.byAuto);
-    if (!report.solved) return say("done", `✘ ${WHY[report.ended_by] ?? "No solution was found"}`, "wrong");
+    if (!report.solved) return say("done", `✘ ${report.reason.replace(/ \(`\w+`\)|`/g, "")}`, "wrong");
     const best = run.solutions.at(-1);
     if (String(best?.moves) !== String(report.moves)) run.solutions.push(report);
     const proven = report.proven_optimal ? ": proven, no solution is shorter" : "; a shorter one may exist";

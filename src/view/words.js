@@ -25,15 +25,5 @@ function chosen({ search, heuristic, model, config }, byAuto) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
-const WHY = {
-  width: "Not solved: the beam is empty; a wider beam goes further",
-  moves: "Not solved: the walk has made all its 10,000 moves",
-  time: "Not solved: the time limit is reached",
-  nodes: "Not solved: the node limit is reached",
-  memory: "Not solved: the memory limit is reached",
-  stopped: "Stopped before a solution was found",
-  "no solution": "There is no solution: the search saw every reachable state",
-};
-
 const secondsOf = ({ seconds }) => `${seconds.toFixed(seconds < 1 ? 2 : 1)} s`;
 const lengthOf = ({ length, playback }) => playback?.counted ?? `${length} ${length === 1 ? "move" : "moves"}`;
