@@ -182,7 +182,7 @@ impl SearchOptions {
         let Some(field) = given.keys().find(is_foreign) else { return Ok(()) };
         let others: Vec<&str> = SEARCHES.iter().filter(|other| has(other, field)).map(|other| other.name).collect();
         let reason = format!(
-            "the search {} has no such setting (only {} do): leave it out, or choose another `search`",
+            "the search {} has no such setting: leave it out, or choose a `search` that has it: {}",
             search.name,
             others.join(", ")
         );

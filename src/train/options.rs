@@ -154,6 +154,6 @@ impl TrainOptions {
 
 /// Parses a schedule, named as in JSON.
 #[cfg(feature = "cli")]
-fn schedule(text: &str) -> Result<Schedule, serde_json::Error> {
-    serde_json::from_value(text.into())
+fn schedule(text: &str) -> Result<Schedule, &'static str> {
+    serde_json::from_value(text.into()).map_err(|_| "expected cosine, linear, wsd or constant")
 }

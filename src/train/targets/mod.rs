@@ -2,7 +2,7 @@
 
 use super::options::TrainOptions;
 use super::plan::{TrainFacts, TrainPlan};
-use crate::error::{Result, SettingError, ensure_setting};
+use crate::error::{Result, SettingError, bail_setting, ensure_setting};
 use crate::memory;
 use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
@@ -10,7 +10,6 @@ use crate::registry::{Entry, Reverse};
 use crate::sampler::{Batch, Samples};
 use crate::search::perimeter::{Extent, Perimeter, states_in};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -73,25 +72,28 @@ impl Labels {
     pub(super) fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<Labels, SettingError> {
         let default = if options.solutions.is_some() { "solutions" } else { "walks" };
         let name = options.labels.as_deref().unwrap_or(default);
-        let needs_file = name == "solutions" && options.solutions.is_none();
-        ensure_setting!(!needs_file, "labels", "solutions: needs `solutions`, a file of results of costar bench");
-        let depth = options.perimeter.or(facts.cached_perimeter.map(u64::from)).unwrap_or(DEFAULT_PERIMETER);
-        let settings = json!({
-            "perimeter": depth.min(u32::MAX.into()),
-            "target_every": options.target_every.unwrap_or(DEFAULT_TARGET_EVERY),
-            "solutions": options.solutions,
-            "solutions_crc32": facts.solutions.map(|solutions| solutions.crc32),
-        });
-        let labels = serde_json::from_value(json!({ name: settings })).or_else(|_| serde_json::from_value(json!(name)));
-        let labels: Labels = labels.map_err(|error| SettingError::new("labels", error.to_string()))?;
+        let perimeter = options.perimeter.or(facts.cached_perimeter.map(u64::from)).unwrap_or(DEFAULT_PERIMETER);
+        let perimeter = u32::try_from(perimeter).unwrap_or(u32::MAX);
+        let target_every = options.target_every.unwrap_or(DEFAULT_TARGET_EVERY);
+        let (labels, settings): (Labels, &[&str]) = match name {
+            "walks" => (Labels::Walks, &[]),
+            "exact" => (Labels::Exact(Exact { perimeter }), &["perimeter"]),
+            "bellman" => (Labels::Bellman(Bellman { target_every, perimeter }), &["target_every", "perimeter"]),
+            "solutions" => {
+                let Some((file, SolutionFacts { crc32, .. })) = options.solutions.clone().zip(facts.solutions) else {
+                    bail_setting!("labels", "solutions: needs `solutions`, a file of results of costar bench");
+                };
+                (Labels::Solutions(Solutions { solutions: file, solutions_crc32: crc32 }), &["solutions"])
+            }
+            _ => bail_setting!("labels", "expected walks, exact, bellman or solutions, got '{name}'"),
+        };
         for (field, is_given) in [
             ("perimeter", options.perimeter.is_some()),
             ("target_every", options.target_every.is_some()),
             ("solutions", options.solutions.is_some()),
         ] {
-            let is_known = !json!(labels)[name][field].is_null();
-            let reason = format!("`labels` {name} has no such setting: leave it out, or choose other `labels`");
-            ensure_setting!(!is_given || is_known, field, "{reason}");
+            let is_known = !is_given || settings.contains(&field);
+            ensure_setting!(is_known, field, "the labels {name} have no such setting: leave it out, or choose others");
         }
         Ok(labels)
     }
