@@ -88,7 +88,7 @@ fn training(out: &Path, ranks: usize, batch_size: &str) -> Result<f64> {
             "--policy",
             "--device",
             "cpu",
-            "--steps",
+            "--samples",
             "2e5",
             "--batch-size",
             batch_size,

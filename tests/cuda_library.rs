@@ -147,9 +147,9 @@ fn every_command_opens_it_in_time() {
     let model = root.join("models/cube3").to_str().expect("a plain path").to_owned();
     let picture = file("picture.png");
     let commands: [&[&str]; 8] = [
-        &["train", "--puzzle", "puzzle8", "--net", "mlp", "--width", "64", "--steps", "1000", "--out", &run],
-        &["train", "--puzzle", "cube3", "--width", "64", "--steps", "1000", "--out", &run],
-        &["train", "--puzzle", "cube3", "--net", "mlp", "--init", &model, "--steps", "1000", "--out", &run],
+        &["train", "--puzzle", "puzzle8", "--net", "mlp", "--width", "64", "--samples", "1000", "--out", &run],
+        &["train", "--puzzle", "cube3", "--width", "64", "--samples", "1000", "--out", &run],
+        &["train", "--puzzle", "cube3", "--net", "mlp", "--init", &model, "--samples", "1000", "--out", &run],
         &["solve", "--puzzle", "cube3", "--model", &model, "R U F"],
         &["bench", "--puzzle", "cube3", "--model", &model, "--out", &results, &instances],
         &["evaluate", "--model", &model, &instances],

@@ -354,7 +354,7 @@ fn a_run_s_snapshots_become_an_animation() {
         "1",
         "--batch-size",
         "64",
-        "--steps",
+        "--samples",
         "192",
         "--snapshot-every",
         "64",

@@ -73,7 +73,7 @@ pub(crate) fn model() -> &'static str {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let path = folder.to_str().expect("a plain path").to_owned();
-        let ran = train(&["--steps", "1e4", "--device", "cpu", "--out", &path]);
+        let ran = train(&["--samples", "1e4", "--device", "cpu", "--out", &path]);
         assert_eq!(ran.code, 0, "{}", ran.err);
         path
     })
@@ -92,7 +92,7 @@ pub(crate) fn json(text: &str) -> Value {
 pub(crate) fn start_training(out: &str) -> Child {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
         .args(TINY)
-        .args(["--steps", "1e9", "--checkpoint-every", "6400", "--device", "cpu", "--out", out])
+        .args(["--samples", "1e9", "--checkpoint-every", "6400", "--device", "cpu", "--out", out])
         .env("OMP_NUM_THREADS", "1")
         .stderr(Stdio::piped())
         .spawn()

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 fn a_training_that_measures_its_first_step_answers_a_signal_at_once() {
     let (_folder, path) = temporary();
     let words =
-        ["train", "--puzzle", "cube3", "--net", "resnet", "--width", "256", "--steps", "1e6", "--device", "cpu"];
+        ["train", "--puzzle", "cube3", "--net", "resnet", "--width", "256", "--samples", "1e6", "--device", "cpu"];
     let program = env!("CARGO_BIN_EXE_costar");
     let mut child = std::process::Command::new(program)
         .args(words)
@@ -40,7 +40,7 @@ fn signals_save_and_exit_with_their_codes() {
         assert!(sent.expect("kill runs").success());
         assert_eq!(child.wait().expect("it ends").code(), Some(code));
         assert_eq!(checkpoints(&out).len(), 1);
-        let ran = run(&["train", "--resume", "--out", &out, "--steps", "64"]);
+        let ran = run(&["train", "--resume", "--out", &out, "--samples", "64"]);
         assert!(ran.code == 0 && ran.err.contains("nothing is left"), "{}", ran.err);
     }
 }
@@ -58,7 +58,7 @@ fn a_kill_at_any_moment_leaves_a_checkpoint() {
         let whole = checkpoints(&out).into_iter().filter(|path| path.extension().is_none()).max().expect("one");
         let samples: u64 = whole.to_string_lossy().rsplit('-').next().expect("a number").parse().expect("a number");
         let more = (samples + 640).to_string();
-        let ran = run(&["train", "--resume", "--out", &out, "--steps", &more, "--device", "cpu"]);
+        let ran = run(&["train", "--resume", "--out", &out, "--samples", &more, "--device", "cpu"]);
         assert!(ran.code == 0 && ran.err.contains("resuming after"), "{}", ran.err);
     }
 }
@@ -105,7 +105,7 @@ fn an_interrupted_solve_says_what_is_known() {
 #[test]
 fn an_interrupted_training_says_at_once_what_it_will_do() {
     let (_folder, path) = temporary();
-    let words = ["--steps", "1e9", "--device", "cpu", "--out", &path("run")];
+    let words = ["--samples", "1e9", "--device", "cpu", "--out", &path("run")];
     let output = interrupted(&[&TINY[..], &words].concat(), Duration::from_secs(4));
     let said = String::from_utf8(output.stderr).expect("text");
     let place = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text} is not in {said}"));

@@ -275,7 +275,7 @@ fn a_network_that_is_named_is_asked_where_the_perimeter_holds_the_whole_puzzle()
     let (file, out) = (path("small.json"), path("run"));
     let rules = r#"{"name": "small", "goal": "ABCDE", "moves": {"a": [1,0,2,3,4], "b": [0,2,1,3,4], "c": [0,1,3,2,4], "d": [0,1,2,4,3]}}"#;
     fs::write(&file, rules).expect("a file");
-    let ran = train(&["--puzzle", &file, "--steps", "5000", "--max-depth", "8", "--device", "cpu", "--out", &out]);
+    let ran = train(&["--puzzle", &file, "--samples", "5000", "--max-depth", "8", "--device", "cpu", "--out", &out]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let ran = run(&["solve", "--model", &out, "--json", "a b c d a b"]);
     let object = json(&ran.out);

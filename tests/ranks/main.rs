@@ -87,7 +87,7 @@ fn run(size: usize, words: &[&str]) -> Vec<Output> {
 /// The flags of a small training; `more` are further flags.
 fn training<'a>(out: &'a str, steps: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["train", "--puzzle", "puzzle8", "--net", "mlp", "--width", "32", "--blocks", "1", "--policy"];
-    let sizes = ["--batch-size", "64", "--max-depth", "20", "--steps", steps, "--out", out];
+    let sizes = ["--batch-size", "64", "--max-depth", "20", "--samples", steps, "--out", out];
     [&words[..], &sizes, more].concat()
 }
 
@@ -149,7 +149,7 @@ fn a_training_stopped_on_any_rank_resumes_to_the_same_bits() {
     run(2, &["train", "--resume", "--out", text(&parts)]);
     assert_eq!(checkpoint(&parts), checkpoint(&whole));
     // Another number of ranks resumes, with a note that the bits differ.
-    let outputs = run(1, &["train", "--resume", "--steps", "21000", "--out", text(&parts)]);
+    let outputs = run(1, &["train", "--resume", "--samples", "21000", "--out", text(&parts)]);
     let samples = checkpoint(&whole).0.trim_start_matches("checkpoint-").trim_start_matches('0').len();
     assert!(samples > 0 && stderr_of(&outputs[0]).contains("had 2 ranks until sample"), "{}", stderr_of(&outputs[0]));
     let model = fs::read_dir(&parts).expect("a run").flatten().find(|e| e.file_name() != "lock" && e.path().is_dir());

@@ -185,7 +185,7 @@ fn a_model_of_a_puzzle_from_a_file_brings_its_puzzle() {
     let rules = r#"{"name": "toy", "goal": "ABCDE", "moves": {"L": [1,2,3,4,0], "X": [1,0,2,3,4]}, "symmetric": true}"#;
     std::fs::write(&file, rules).expect("a file");
     let train = Command::new(env!("CARGO_BIN_EXE_costar"))
-        .args(["train", "--net", "mlp", "--width", "16", "--blocks", "1", "--batch-size", "64", "--steps", "2000"])
+        .args(["train", "--net", "mlp", "--width", "16", "--blocks", "1", "--batch-size", "64", "--samples", "2000"])
         .args(["--device", "cpu", "--puzzle", &file, "--out", &run])
         .stderr(Stdio::null())
         .status();
