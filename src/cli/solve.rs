@@ -133,9 +133,9 @@ impl<P: Puzzle> Session<'_, P> {
                 note!("costar: {} nodes stored, {said}", grouped(solution.record.nodes_stored));
             }
         }
-        let is_answered =
+        let perimeter_was_enough =
             solution.record.length.is_some_and(|length| length > 0) && solution.record.nodes_evaluated == 0;
-        if is_answered && args.flags.puzzle.model.is_some() && !args.flags.json {
+        if perimeter_was_enough && args.flags.puzzle.model.is_some() && !args.flags.json {
             note!("costar: the perimeter was enough: the model was not asked");
         }
         for said in [unproven(&solution.record), deeper(solver, solution)].iter().flatten().filter(|_| !args.flags.json)

@@ -61,7 +61,7 @@ impl ChunkEvaluator {
     /// `chunk` rows.
     pub(super) fn serve(&mut self, requests: &Receiver<Request>, chunk: usize) {
         let mut waiting: VecDeque<Request> = VecDeque::new();
-        let mut in_flight: VecDeque<(Joined, Pass)> = VecDeque::new();
+        let mut in_flight: VecDeque<(RequestGroup, Pass)> = VecDeque::new();
         loop {
             if waiting.is_empty() && in_flight.is_empty() {
                 let Ok(request) = requests.recv() else { return };
@@ -69,32 +69,32 @@ impl ChunkEvaluator {
             }
             waiting.extend(requests.try_iter());
             let may_begin = in_flight.len() < self.max_in_flight();
-            let is_done = |(_, pass): &(Joined, Pass)| pass.as_ref().map_or(true, |pass| pass.is_done());
+            let is_done = |(_, pass): &(RequestGroup, Pass)| pass.as_ref().map_or(true, |pass| pass.is_done());
             if may_begin && !waiting.is_empty() {
-                let joined = Joined::next(&mut waiting, chunk.min(self.max_rows));
-                let pass = self.begin(&joined);
-                in_flight.push_back((joined, pass));
+                let group = RequestGroup::next(&mut waiting, chunk.min(self.max_rows));
+                let pass = self.begin(&group);
+                in_flight.push_back((group, pass));
             } else if may_begin && !in_flight.front().is_some_and(is_done) {
                 thread::yield_now(); // the next request may come before the oldest is done
-            } else if let Some((joined, pass)) = in_flight.pop_front() {
-                let estimates = self.end(&joined, pass);
-                joined.reply(estimates);
+            } else if let Some((group, pass)) = in_flight.pop_front() {
+                let estimates = self.end(&group, pass);
+                group.reply(estimates);
             }
         }
     }
 
-    fn begin(&self, joined: &Joined) -> Pass {
-        if joined.rows.nrows() > self.max_rows {
+    fn begin(&self, group: &RequestGroup) -> Pass {
+        if group.rows.nrows() > self.max_rows {
             return Err(TOO_MANY_ROWS.into());
         }
-        caught(|| self.evaluator.begin(joined.rows.view(), joined.with_policy))
+        caught(|| self.evaluator.begin(group.rows.view(), group.with_policy))
     }
 
-    fn end(&mut self, joined: &Joined, pass: Pass) -> Result<Estimates, String> {
+    fn end(&mut self, group: &RequestGroup, pass: Pass) -> Result<Estimates, String> {
         match end_pass(pass) {
             // It may fit now, or in smaller chunks.
             Err(message) if is_out_of_memory(&message) => {
-                self.evaluate_all(joined.rows.view(), joined.with_policy).map(concatenated)
+                self.evaluate_all(group.rows.view(), group.with_policy).map(concatenated)
             }
             result => result,
         }
@@ -185,14 +185,14 @@ fn checked(mut estimates: Estimates) -> Evaluated {
 }
 
 /// Requests that are evaluated in one pass.
-struct Joined {
+struct RequestGroup {
     rows: Array2<u8>,
     with_policy: bool,
     /// The number of rows of each, its query, and where its estimates go.
     requests: Vec<(usize, Query, Sender<Evaluated>)>,
 }
 
-impl Joined {
+impl RequestGroup {
     /// Takes the requests that come next, one at least, and no more than fit into a chunk.
     fn next(waiting: &mut VecDeque<Request>, chunk: usize) -> Self {
         let mut count = 0;
@@ -211,7 +211,7 @@ impl Joined {
             }
         };
         let with_policy = requests.iter().any(|(_, query, _)| *query == Query::ValuesAndPolicy);
-        Joined { rows, with_policy, requests }
+        RequestGroup { rows, with_policy, requests }
     }
 
     /// Sends each request its part.
@@ -450,7 +450,7 @@ pub(super) mod tests {
         let mut chunks = ChunkEvaluator { evaluator, device: Device::CPU, max_rows: usize::MAX };
         let of = |count| {
             let rows = Array2::from_shape_fn((count, 1), |(row, _)| row as u8);
-            Joined { rows, with_policy: false, requests: Vec::new() }
+            RequestGroup { rows, with_policy: false, requests: Vec::new() }
         };
         let passes = [8, 30, 9].map(|count| chunks.begin(&of(count)));
         for (pass, count) in passes.into_iter().zip([8, 30, 9]) {

@@ -54,7 +54,7 @@ impl Stages {
 
     /// Looks for a short solution with the network of the whole cube; `None` where there is no such network, or a solution
     /// below the bound may be longer.
-    fn near(&mut self, text: &str, n: usize, control: &mut Control<'_>) -> Result<Option<Found>, HeuristicError> {
+    fn near(&mut self, text: &str, n: usize, control: &mut Control<'_>) -> Result<Option<StageResult>, HeuristicError> {
         let bound = control.bound().unwrap_or(WHOLE_MOVES + 1);
         let Some(whole) = self.whole.as_mut().filter(|_| bound <= WHOLE_MOVES + 1) else { return Ok(None) };
         let limits = control.limits().clone();
@@ -91,10 +91,11 @@ impl Stages {
 }
 
 /// The result of a search, and the names of the moves.
-type Found = (SearchResult, Option<String>);
+type StageResult = (SearchResult, Option<String>);
 
 /// Searches an instance with a width, for a solution below a bound.
-type Solve = dyn FnMut(&str, usize, Option<Cost>, &Limits, &mut Control<'_>) -> Result<Found, HeuristicError> + Send;
+type Solve =
+    dyn FnMut(&str, usize, Option<Cost>, &Limits, &mut Control<'_>) -> Result<StageResult, HeuristicError> + Send;
 
 /// The solver of one stage.
 pub(super) struct Stage {

@@ -115,7 +115,7 @@ const EVENTS = {
   incumbent(solution) {
     run.solutions.push(solution);
     say("searching", `${lengthOf(solution)}; looking for shorter ones…`);
-    showAnswers();
+    showSolutions();
     if (!costar.state().playing) present(solution);
     drawRun();
   },
@@ -127,7 +127,7 @@ const EVENTS = {
     if (String(best?.moves) !== String(report.moves)) run.solutions.push(report);
     const proven = report.proven_optimal ? ": proven, no solution is shorter" : "; a shorter one may exist";
     say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}`, "right");
-    showAnswers();
+    showSolutions();
     drawRun();
     if (!report.playback || costar.state().playing) return;
     present(run.solutions.at(-1));
@@ -161,7 +161,7 @@ function drawRun() {
   element("chart").setAttribute("aria-label", `Plot of the search: ${numbers}; ${run.solutions.length} ${run.solutions.length === 1 ? "solution" : "solutions"}`);
 }
 
-function showAnswers() {
+function showSolutions() {
   const items = run.solutions.map((solution) => {
     const button = Object.assign(document.createElement("button"), { type: "button" });
     const when = Object.assign(document.createElement("span"), { textContent: `after ${secondsOf(solution)}` });
@@ -184,7 +184,7 @@ function present(solution) {
   if (!solution.playback) return;
   run.shown = solution;
   show(solution.playback, false);
-  showAnswers();
+  showSolutions();
 }
 
 // Stops the search. It may still return a solution: the connection stays open until the end.

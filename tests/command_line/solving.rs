@@ -205,7 +205,7 @@ fn standard_input_goes_on_after_a_bad_line() {
 }
 
 #[test]
-fn no_answer_is_longer_than_the_scramble_undone() {
+fn no_solution_is_longer_than_the_inverse_scramble() {
     let (_folder, path) = temporary();
     let (puzzle, file) = (path("swaps.json"), path("swaps.txt"));
     let rules = r#"{"name": "swaps", "goal": "ABCDE",

@@ -9,8 +9,8 @@ use crate::puzzle::rules::distinct;
 pub(super) struct FreeSymbols {
     /// For each symbol, whether its name is free.
     is_free: Vec<bool>,
-    /// For each other symbol, its rank among these.
-    ranks: Vec<u8>,
+    /// For each other symbol, its index among these.
+    indices: Vec<u8>,
     /// The free symbols in the order of their first appearance in the goal.
     order: Vec<u8>,
     /// The positions that hold free symbols which appear twice or more: they come first.
@@ -33,8 +33,8 @@ impl FreeSymbols {
         let is_paired = |&symbol: &u8| is_free[usize::from(symbol)] && count(symbol) > 1;
         let paired = description.goal.iter().filter(|symbol| is_paired(symbol)).count();
         assert!(description.goal[..paired].iter().all(is_paired));
-        let rank = |symbol| is_free[..symbol].iter().filter(|free| !**free).count() as u8;
-        Some(FreeSymbols { ranks: (0..is_free.len()).map(rank).collect(), is_free, order, paired })
+        let index = |symbol| is_free[..symbol].iter().filter(|free| !**free).count() as u8;
+        Some(FreeSymbols { indices: (0..is_free.len()).map(index).collect(), is_free, order, paired })
     }
 
     /// Gives the free symbols their names in the order of their first appearance; where that would be an odd permutation of the
@@ -64,7 +64,7 @@ impl FreeSymbols {
         (self.paired..goal.len()).filter(|&cell| self.is_free[usize::from(goal[cell])])
     }
 
-    /// Writes the row of a state: for a free symbol, the next position that holds it; for another, its rank among these.
+    /// Writes the row of a state: for a free symbol, the next position that holds it; for another, its index among these.
     pub(super) fn encode(&self, symbols: &[u8], row: &mut [u8]) {
         let (mut first, mut last) = ([u8::MAX; Self::MOST], [0u8; Self::MOST]);
         for (&symbol, place) in symbols[..self.paired].iter().zip(0..) {
@@ -78,7 +78,7 @@ impl FreeSymbols {
         }
         for (cell, &symbol) in row.iter_mut().zip(symbols).skip(self.paired) {
             let symbol = usize::from(symbol);
-            *cell = if self.is_free[symbol] { 0 } else { self.ranks[symbol] };
+            *cell = if self.is_free[symbol] { 0 } else { self.indices[symbol] };
         }
     }
 

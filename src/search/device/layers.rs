@@ -1,8 +1,8 @@
 //! The layers of one search on a device.
 
-use super::laps::Laps;
 use super::near_goals::firsts;
 use super::sharing::{deliver, fetch, least, owners};
+use super::timings::Timings;
 use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device, too_wide};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Move;
@@ -130,7 +130,7 @@ pub(in crate::search) struct DeviceLayers<'a> {
     /// The hashes of evaluated states, by slot; 0 where there is none.
     known: Tensor,
     chunk: Chunk,
-    laps: Laps,
+    timings: Timings,
 }
 
 impl DeviceEngine {
@@ -172,7 +172,7 @@ impl DeviceEngine {
                 evaluated: Vec::new(),
                 known: Tensor::zeros([slots], (Kind::Int64, device)),
                 chunk: Chunk(parts.network.chunk() as i64),
-                laps: Laps::new(device),
+                timings: Timings::new(device),
                 rows: own(&rows),
                 hashes: parts.moves.changes_hashes().then(|| own(&hashes)),
                 weights,
@@ -234,49 +234,49 @@ impl DeviceLayers<'_> {
         on_device(|| {
             let Weights { n, candidates, .. } = self.weights;
             let is_limited = candidates > 0 && self.policies.is_some();
-            self.laps.restart();
+            self.timings.restart();
             let (hashes, legal) = self.parts.moves.child_hashes(&self.rows, self.hashes.as_ref());
-            self.laps.end("hash children");
+            self.timings.end("hash children");
             if is_over() {
                 return Ok(none);
             }
-            let (children, promises) = self.children(hashes);
-            let (children, promises, is_out, made) = if is_alone {
+            let (children, candidate_scores) = self.children(hashes);
+            let (children, candidate_scores, is_out, made) = if is_alone {
                 // Counting waits for the device.
                 let made = legal
                     .as_ref()
                     .filter(|_| !is_limited)
-                    .map_or(promises.numel() as u64, |legal| count_of(legal) as u64);
+                    .map_or(candidate_scores.numel() as u64, |legal| count_of(legal) as u64);
                 let is_known = self.is_known(&children.hashes);
                 // A child is left out if it is known or not legal.
                 let is_out = match legal {
                     Some(legal) => is_known.view_as(&legal).ge_tensor(&legal).flatten(0, 1),
                     None => is_known,
                 };
-                (children, promises, is_out, made)
+                (children, candidate_scores, is_out, made)
             } else {
-                let (children, promises) = self.delivered(&children, &promises, legal)?;
-                let (is_known, made) = (self.is_known(&children.hashes), promises.numel() as u64);
-                (children, promises, is_known, made)
+                let (children, candidate_scores) = self.delivered(&children, &candidate_scores, legal)?;
+                let (is_known, made) = (self.is_known(&children.hashes), candidate_scores.numel() as u64);
+                (children, candidate_scores, is_known, made)
             };
-            let left = promises.numel() as u64 - count_of(&is_out) as u64;
+            let left = candidate_scores.numel() as u64 - count_of(&is_out) as u64;
             if is_over() {
                 return Ok(none);
             }
-            let promises = promises.masked_fill(&is_out, f64::INFINITY);
+            let candidate_scores = candidate_scores.masked_fill(&is_out, f64::INFINITY);
             let count = if is_limited { candidates.saturating_mul(n) as u64 } else { u64::MAX };
-            let (order, _, cut_off) = least(self.exchange, (&promises, left), &children.hashes, count, true)?;
-            self.laps.end("choose candidates");
+            let (order, _, cut_off) = least(self.exchange, (&candidate_scores, left), &children.hashes, count, true)?;
+            self.timings.end("choose candidates");
             let generated = if is_limited { order.size()[0] as u64 } else { made };
             let firsts = firsts(&children.hashes.index_select(0, &order));
             let children = children.pick(&order.index_select(0, &firsts));
             let count = children.ids.size()[0].min(i64::try_from(budget).unwrap_or(i64::MAX));
             self.chosen = children.each(|column| column.narrow(0, 0, count));
-            self.laps.end("drop equal ones");
+            self.timings.end("drop equal ones");
             let hits = self.hits();
-            self.laps.end("look up goals");
+            self.timings.end("look up goals");
             self.note_known(&self.chosen.hashes.shallow_clone());
-            self.laps.end("note hashes");
+            self.timings.end("note hashes");
             Ok(Chosen { generated, count: count as u64, hits, cut_off })
         })?
     }
@@ -285,9 +285,9 @@ impl DeviceLayers<'_> {
     /// without move probabilities.
     fn children(&self, hashes: Tensor) -> (Children, Tensor) {
         let (values, scores) = (self.values.unsqueeze(1), self.scores.unsqueeze(1));
-        let [promise, share, _] = &self.factors;
-        let (promises, shares) = match &self.policies {
-            Some(policies) => (values.addcmul(policies, promise), scores.addcmul(policies, share)),
+        let [prior, share, _] = &self.factors;
+        let (candidate_scores, shares) = match &self.policies {
+            Some(policies) => (values.addcmul(policies, prior), scores.addcmul(policies, share)),
             None => {
                 let scores = scores.repeat([1, self.parts.moves.count]);
                 (scores.shallow_clone(), scores)
@@ -295,27 +295,27 @@ impl DeviceLayers<'_> {
         };
         let none = hashes.narrow(0, 0, 0);
         let shares = shares.flatten(0, 1);
-        (Children { ids: none.shallow_clone(), ranks: none, hashes, shares }, promises.flatten(0, 1))
+        (Children { ids: none.shallow_clone(), ranks: none, hashes, shares }, candidate_scores.flatten(0, 1))
     }
 
     /// The legal children of all ranks whose states this rank owns, and what candidates are chosen by.
     fn delivered(
         &self,
         children: &Children,
-        promises: &Tensor,
+        candidate_scores: &Tensor,
         legal: Option<Tensor>,
     ) -> Result<(Children, Tensor), HeuristicError> {
         let all = || children.hashes.ones_like();
         let legal = legal.map_or_else(all, |legal| legal.flatten(0, 1)).nonzero().flatten(0, 1);
         let Children { ids, hashes, shares, .. } = children.pick(&legal);
-        let promises = promises.index_select(0, &legal);
-        let numbers = Tensor::stack(&[promises, shares], 1).view_dtype(Kind::Int64).flatten(0, 1);
+        let candidate_scores = candidate_scores.index_select(0, &legal);
+        let numbers = Tensor::stack(&[candidate_scores, shares], 1).view_dtype(Kind::Int64).flatten(0, 1);
         let to = owners(self.exchange, &hashes);
         let (records, ranks) = deliver(self.exchange, &Tensor::stack(&[ids, hashes, numbers], 1), &to)?;
         let numbers = records.narrow(1, 2, 1).contiguous().view_dtype(Kind::Float);
         let [ids, hashes] = [0, 1].map(|column| records.select(1, column));
-        let [promises, shares] = [0, 1].map(|column| numbers.select(1, column));
-        Ok((Children { ids, ranks, hashes, shares }, promises))
+        let [candidate_scores, shares] = [0, 1].map(|column| numbers.select(1, column));
+        Ok((Children { ids, ranks, hashes, shares }, candidate_scores))
     }
 
     /// The chosen children near a goal.
@@ -346,14 +346,14 @@ impl DeviceLayers<'_> {
         evaluated: &mut u64,
         mut reached: impl FnMut() -> Option<Limit>,
     ) -> Result<(), Interrupt> {
-        self.laps.restart();
+        self.timings.restart();
         self.fetched = match self.exchange.is_alone() {
             true => None,
             false => Some(on_device(|| {
                 fetch(self.exchange, &self.rows, &self.chosen.ranks, &self.parents(&self.chosen.ids).0)
             })??),
         };
-        self.laps.end("fetch parents");
+        self.timings.end("fetch parents");
         let count = self.chosen.hashes.size()[0];
         (self.made, self.evaluated) = (None, Vec::new());
         let mut done = 0;
@@ -361,10 +361,10 @@ impl DeviceLayers<'_> {
             stop_at(reached())?;
             let length = self.chunk.0.min(count - done);
             let rows = caught(|| no_grad(|| self.chosen_rows(|column| column.narrow(0, done, length))));
-            self.laps.end("make children");
+            self.timings.end("make children");
             let evaluate = |rows: Tensor| (estimates(&self.parts, self.weights, &rows), rows);
             let estimates = rows.and_then(|rows| caught(|| no_grad(|| evaluate(rows))));
-            self.laps.end("evaluate");
+            self.timings.end("evaluate");
             match estimates {
                 Ok((estimates, rows)) => {
                     self.evaluated.push(estimates);
@@ -425,7 +425,7 @@ impl DeviceLayers<'_> {
             self.scores = scores;
             self.policies = policies.map(|policies| part(&policies));
             let (ids, moves): (Vec<i64>, _) = (host_numbers(&ids.end()), self.parts.moves.count);
-            self.laps.end("keep the best");
+            self.timings.end("keep the best");
             Ok(Kept {
                 parents: ids.iter().map(|id| (id / moves) as NodeId).collect(),
                 moves: ids.iter().map(|id| (id % moves) as Move).collect(),

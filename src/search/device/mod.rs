@@ -18,7 +18,7 @@
 //! | --- | --- |
 //! | `mod` | [`DeviceEngine`]; [`RowNetwork`], the network that it asks |
 //! | `layers` | the layers of one search |
-//! | `laps` | the time of each part, for the log |
+//! | `timings` | the time of each part, for the log |
 //! | `near_goals` | the states near the goals, by hash |
 //! | `sharing` | what ranks that share a beam send each other |
 //! | `nodes` | the open list and the stored states of a best-first search |
@@ -36,11 +36,11 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use tch::{Kind, Tensor};
 
-mod laps;
 pub(super) mod layers;
 mod near_goals;
 pub(super) mod nodes;
 mod sharing;
+mod timings;
 
 /// States near the goals, at most, on the CPU and on CUDA: more would take seconds to find.
 const MAX_NEAR_GOALS: [u64; 2] = [1 << 20, 1 << 25];
@@ -107,7 +107,7 @@ impl DeviceEngine {
         on_device(|| {
             let device = network.device();
             if device == tch::Device::Cpu {
-                calm_threads();
+                let_threads_sleep();
             }
             let moves = Moves::new(&table, &encoding, device);
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
@@ -163,7 +163,7 @@ fn count_of(flags: &Tensor) -> i64 {
 /// Lets the threads of libtorch's operations on the CPU sleep soon after each of them, in the whole process from now on. libgomp's
 /// threads spin for milliseconds by default, on the cores that the network needs, unless there are more of them than cores. A second
 /// team, which always sleeps, makes them more where an operation uses more than half of the cores.
-fn calm_threads() {
+fn let_threads_sleep() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let sleep = || {

@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 use tch::Device;
 
 /// Times of parts. Measures only where the log shows it, for that waits for the device after each part.
-pub(super) struct Laps {
+pub(super) struct Timings {
     device: Device,
     last: Option<Instant>,
     parts: Vec<(&'static str, Duration)>,
 }
 
-impl Laps {
+impl Timings {
     pub(super) fn new(device: Device) -> Self {
         let last = log::log_enabled!(log::Level::Debug).then(Instant::now);
-        Laps { device, last, parts: Vec::new() }
+        Timings { device, last, parts: Vec::new() }
     }
 
     /// Begins a part that is not measured.
@@ -36,7 +36,7 @@ impl Laps {
     }
 }
 
-impl Drop for Laps {
+impl Drop for Timings {
     fn drop(&mut self) {
         if self.last.is_some() {
             let part = |(name, time): &(&str, Duration)| format!("{name} {:.1} ms", 1e3 * time.as_secs_f64());
