@@ -1,7 +1,7 @@
 //! Children that the batch searches generate a second, on one thread and on all cores, with a heuristic that costs next to
-//! nothing: the host's work where a GPU does the rest. For comparison, what the machine allows: as many independent searches side
-//! by side, with a thread each, and the time of a cache line from one thread to another and back, for cores that share no cache are
-//! slower together.
+//! nothing: the host's work where a GPU does the rest. For comparison, what the machine allows: as many independent searches
+//! side by side, with a thread each, and the time of a cache line from one thread to another and back, for cores that share no
+//! cache are slower together.
 //!
 //! ```sh
 //! cargo bench --bench children             # or some: -- candidates
@@ -166,8 +166,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The time of a cache line from one thread to another and back, at best: less than 100 ns between cores that share a cache, 300 ns
-/// between others. A virtual machine may have either at any time.
+/// The time of a cache line from one thread to another and back, at best: less than 100 ns between cores that share a cache,
+/// 300 ns between others. A virtual machine may have either at any time.
 fn nanoseconds_there_and_back() -> f64 {
     const TRIPS: usize = 20_000;
     let turn = AtomicUsize::new(0);

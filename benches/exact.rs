@@ -2,7 +2,7 @@
 //! `cargo bench --bench exact [-- --puzzle cube2 --model DIR] [--device cpu] [--every K]`.
 //!
 //! Without flags: each of `puzzle8` and `cube2` that has a model in `models/`. A folder of a run stands for its newest
-//! checkpoint. `--every K` judges every K-th state by index, where evaluating all takes too long.
+//! checkpoint. `--every K` judges every K-th state by index, if evaluating all takes too long.
 //!
 //! Prints the mean error (bias), the mean absolute and the worst error, Spearman's rank correlation, and how often a greedy
 //! step leads one move nearer by the exact table: to the child with the least estimate, and by the policy head's preferred

@@ -255,7 +255,7 @@ fn memory_of_nodes() -> anyhow::Result<()> {
         stored / 1e6
     );
     println!(
-        "expanding  {:>10.0} generated/s on one core, where estimates cost nothing",
+        "expanding  {:>10.0} generated/s on one core, with free estimates",
         result.stats.generated as f64 / result.stats.seconds
     );
     Ok(())

@@ -77,7 +77,7 @@ impl CachedTable {
     /// The table in the bytes of its file.
     fn table_in<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8]> {
         let rest =
-            bytes.strip_prefix(self.header().as_bytes()).context("it has another version, or is no table of costar")?;
+            bytes.strip_prefix(self.header().as_bytes()).context("it has another version, or is not a costar table")?;
         let (sum, table) = rest.split_at_checked(CHECKSUM_BYTES).context("it is cut off")?;
         ensure!(table.len() == self.length, "it has {} bytes and should have {}", table.len(), self.length);
         ensure!(sum == checksum(table).as_bytes(), "it is damaged: its checksum is wrong");

@@ -13,7 +13,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The content of a file; `None` where there is no such file.
+/// The content of a file; `None` if there is no such file.
 ///
 /// # Errors
 /// If it cannot be read, with the system's reason.

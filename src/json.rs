@@ -8,7 +8,7 @@ use std::fmt;
 /// Reads a text.
 ///
 /// # Errors
-/// If it is no JSON, or an object has two values of the same name; the error has the line.
+/// If it is not JSON, or an object has two values of the same name; the error has the line.
 pub(crate) fn from_slice(text: &[u8]) -> serde_json::Result<Value> {
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     serde_json::from_slice(text).map(|Unique(value)| value)

@@ -43,7 +43,7 @@
 //!
 //! # Modules
 //!
-//! | module | what is in it | it may use |
+//! | module | content | it may use |
 //! | --- | --- | --- |
 //! | [`puzzle`] | rules of the puzzles, one puzzle per file | nothing |
 //! | [`heuristic`] | estimates of the cost-to-go that need no network | puzzle |
@@ -59,8 +59,8 @@
 //! | `server`, `cli` | HTTP and the command line, thin layers over `solver` and `train` | everything |
 //!
 //! Small files that several modules share: `error`, `random`, [`files`] (atomic writes), [`cache`] (tables on disk),
-//! [`memory`], `processor` (its instructions), [`quantity`] (numbers in texts), `json`, `waiting` (what for), `workers` (threads), and
-//! `tensors` (calls of libtorch). Only `neural`, `search::device` and `tensors` name the tensor library.
+//! [`memory`], `processor` (its instructions), [`quantity`] (numbers in texts), `json`, `waiting` (what for), `workers`
+//! (threads), and `tensors` (calls of libtorch). Only `neural`, `search::device` and `tensors` name the tensor library.
 //!
 //! # Cargo features
 //!

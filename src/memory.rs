@@ -84,7 +84,7 @@ fn field(path: &str, name: &str) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// Addresses that are mapped beside what is used: the C library reserves 64 MiB for the blocks of a thread, and takes 64 MiB more
+/// Address space mapped but unused, in bytes: the C library reserves 64 MiB for the blocks of a thread, and takes 64 MiB more
 /// at a time ([`keep_freed`]).
 const UNUSED_ADDRESSES: u64 = 128 << 20;
 

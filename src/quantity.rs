@@ -124,7 +124,7 @@ pub fn percentage(text: &str) -> Result<f64, String> {
     };
     share
         .filter(|share| *share > 0.0 && *share <= 10.0)
-        .ok_or_else(|| format!("'{text}' is no share: expected 5% or 0.05"))
+        .ok_or_else(|| format!("'{text}' is not a share: expected 5% or 0.05"))
 }
 
 /// Drops the underscores of a number of digits, a point and an exponent. Refuses other texts that Rust parses as floats (`inf`,

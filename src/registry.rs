@@ -1,7 +1,7 @@
-//! The puzzles by name, and what is known of each from outside its rules: its own estimates, the search that measured best
+//! The puzzles by name, and facts about each beyond its rules: its own estimates, the search that measured best
 //! without a network, its training samples, and what reversible moves allow.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
 //! | `registry` | the names, and the [`Entry`] of each puzzle; CONTRIBUTING.md says how to add one |
 //! | `entry` | [`Entry`] and [`PuzzleFacts`] |

@@ -1,13 +1,13 @@
-//! Long waits are not silent.
+//! Explains long waits.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// A wait of this time is explained.
+/// A wait of this length is explained.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Exists while the program works at something; after [`SILENCE`], it logs at what.
+/// Logs what the program does once it takes longer than [`SILENCE`].
 #[must_use = "it is silent once it is dropped"]
 pub(crate) struct Waiting {
     /// Dropped at the end.

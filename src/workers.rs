@@ -57,8 +57,8 @@ fn pool() -> Option<&'static Pool> {
 }
 
 /// Calls `work` with each number below `count`, on at most `threads` threads, this one included. A thread starts with its own
-/// share of the numbers, the same in each call if possible, so that its data stay in its cache; then it takes numbers that
-/// other threads have left.
+/// share of the numbers, the same in each call if possible, so that its data stay in its cache; then it steals from the
+/// others.
 fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
     let helpers = threads.min(count).saturating_sub(1);
     if helpers == 0 {
@@ -125,8 +125,8 @@ impl Shares {
     }
 }
 
-/// Works on all things on at most `threads` threads of the pool; returns the results in order. The whole process shares the
-/// pool: one thing should take some milliseconds at most.
+/// Works on all items on at most `threads` threads of the pool; returns the results in order. The whole process shares the
+/// pool: one item should take some milliseconds at most.
 ///
 /// # Panics
 /// If `work` panics.
@@ -134,7 +134,7 @@ pub(crate) fn on_each<T: Send, R: Send>(threads: usize, things: Vec<T>, work: im
     by_number(threads, things, work, for_all)
 }
 
-/// The same on new threads, for longer work. A thread takes the first thing that is left.
+/// The same on new threads, for longer work. A thread takes the first item that is left.
 ///
 /// # Panics
 /// If `work` panics.
@@ -145,10 +145,10 @@ pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, w
     })
 }
 
-/// Calls its last argument with each number below the second, on at most as many threads as the first says.
+/// `(threads, count, work)`: calls `work` for `0..count`, on at most `threads` threads.
 type ForAll = fn(usize, usize, &(dyn Fn(usize) + Sync));
 
-/// Works on numbered things. Little of it is generic, since it is compiled for each `work`.
+/// Works on numbered items. Little of it is generic, since it is compiled for each `work`.
 fn by_number<T: Send, R: Send>(
     threads: usize,
     things: Vec<T>,
@@ -182,7 +182,7 @@ pub(crate) fn in_ranges<T: Send>(
 /// The most parts of work per thread, and the halvings of a thread's share: a thread that is done early takes more parts.
 const PARTS: usize = 4;
 
-/// The number of parts for `count` things, each of at least `min_chunk`.
+/// The number of parts for `count` items, each of at least `min_chunk`.
 pub(crate) fn parts(threads: usize, count: usize, min_chunk: usize) -> usize {
     let most = if threads > 1 { PARTS * threads } else { 1 };
     (count / min_chunk.max(1)).clamp(1, most)

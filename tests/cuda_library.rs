@@ -118,7 +118,7 @@ fn counted_steps() {
     }
 }
 
-/// Where the step is not one launch, its launches are the limit of a GPU with small batches.
+/// If the step is not one launch, its launches are the limit of a GPU with small batches.
 #[test]
 fn an_optimizer_step_takes_few_launches() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -298,7 +298,7 @@ fn a_model_of_other_rules_under_the_same_name_is_refused() {
     let config = ModelConfig::new("ring".into(), ring.encoding(), config(NetworkKind::Mlp, false), Precision::F32);
     let folder = tempfile::tempdir().expect("a folder");
     assert!(config.check_puzzle(&ring, folder.path()).is_ok(), "there is no file");
-    // A change of layout is no change of the rules.
+    // A change of layout is not a change of the rules.
     let same = rules("[1,  2,  3,  0]").replace("\"symmetric\"", "\n  \"symmetric\"");
     fs::write(folder.path().join(PUZZLE), same).expect("it can be written");
     assert!(config.check_puzzle(&ring, folder.path()).is_ok());

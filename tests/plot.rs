@@ -305,10 +305,10 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     has(&["empty.jsonl"], &["empty.jsonl is empty"]);
     has(&["broken.jsonl"], &["line 21 of broken.jsonl"]);
     has(&["torn.jsonl"], &["line 1 of torn.jsonl", "not JSON"]);
-    has(&["other.jsonl"], &["line 1 of other.jsonl", "no record"]);
+    has(&["other.jsonl"], &["line 1 of other.jsonl", "not a record"]);
     has(&["mixed.jsonl"], &["line 3 of mixed.jsonl", "--n is 1000"]);
     has(&["nothing"], &["nothing is a folder without metrics.jsonl"]);
-    has(&["absent.jsonl"], &["'absent.jsonl' is no file, no folder and no model"]);
+    has(&["absent.jsonl"], &["there is no file, folder or model 'absent.jsonl'"]);
     has(&["metrics.jsonl", "results.jsonl"], &["one of results of bench", "one of runs"]);
     has(&["metrics.jsonl", "--kind", "lengths"], &["--kind lengths", "training, density"]);
     has(&["metrics.jsonl", "--kind", "density"], &["expected the folder of the run"]);

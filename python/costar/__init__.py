@@ -94,9 +94,9 @@ class Solution:
     processor: str | None
     #: Checksum of the symbols, goal and moves of a puzzle from a file.
     rules_crc32: int | None = None
-    #: How the instance was read, where there are several ways.
+    #: How the instance was read, if there are several ways.
     read_as: str | None = None
-    #: Length of the search's own solution, where the scramble undone is shorter, and is the answer.
+    #: Length of the search's own solution, if the inverse scramble was returned instead.
     search_length: int | None = None
 
     def __str__(self) -> str:
@@ -159,9 +159,9 @@ class Puzzle:
             symmetric: Whether to add the inverse of each move that has none, named with a ``'``.
 
         Raises:
-            ValueError: a move is no permutation of the places, an inverse would have the name of another move, or the
+            ValueError: a move is not a permutation of the places, an inverse would have the name of another move, or the
                 name belongs to a puzzle included in costar.
-            TypeError: a place or a symbol is no integer.
+            TypeError: a place or a symbol is not an integer.
 
         >>> Puzzle.permutations([0, 1, 2, 3], {"turn": [1, 2, 3, 0], "swap": [1, 0, 2, 3]}, symmetric=True).moves
         ['turn', "turn'", 'swap']
@@ -318,7 +318,7 @@ class Solver:
         return copy.deepcopy(self._config)
 
     def solve(self, instance: str) -> Solution:
-        """Searches an instance. An unsolved instance is no error: see :attr:`Solution.ended_by`.
+        """Searches an instance. An unsolved instance is not an error: see :attr:`Solution.ended_by`.
 
         Other threads run meanwhile, and Ctrl-C ends the search.
 

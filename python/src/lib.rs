@@ -69,7 +69,7 @@ fn exception(error: &Error) -> PyErr {
     }
 }
 
-/// The exception of a text that is no value of a setting.
+/// The exception of a text that is not a value of a setting.
 fn refusal(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

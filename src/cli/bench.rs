@@ -31,7 +31,7 @@ mod over_ranks;
 use over_ranks::{check_alike, collect, send};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "bench measures the search: unlike solve, it does not use the inverted scramble as a bound.")]
+#[command(after_help = "bench measures the search: unlike solve, it does not use the inverse scramble as a bound.")]
 pub(super) struct Args {
     /// One instance per line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
     /// with blank lines between the levels); or a contest's table, as import writes it
@@ -48,7 +48,8 @@ pub(super) struct Args {
     /// (the device engine searches one at a time)
     #[arg(long, default_value = "1", value_name = "K", value_parser = quantity::positive_count)]
     parallel: u64,
-    /// Append each result to this file, as JSON; a second run with the same file goes on where the first stopped
+    /// Append each result to this file, as JSON; a second run with the same file continues where the first
+    /// stopped
     #[arg(long, value_name = "results.jsonl")]
     out: Option<PathBuf>,
     /// Print the solutions of a contest's table as a file to submit
@@ -202,7 +203,7 @@ impl<P: Puzzle> Bench<'_, P> {
         in_parallel(searches, self.stop, take_in)
     }
 
-    /// Solves an instance; `None` if the search was interrupted, which is no result.
+    /// Solves an instance; `None` if the search was interrupted, which is not a result.
     fn solve_one(&self, solver: &mut Solver<P>, i: usize, line: &mut SearchLine) -> Result<Option<Done>> {
         let Instance { text, start, optimum, .. } = &self.instances[i];
         let mut progress = |progress: &_| line.show(progress);
@@ -381,7 +382,7 @@ fn earlier<S>(
     template: &Record,
 ) -> Result<(Vec<Option<Record>>, File)> {
     let file = output_file::open_locked("bench", out).context("--out")?;
-    let lines: Vec<Record> = read_lines(out).context("--out goes on with the results of an earlier run")?;
+    let lines: Vec<Record> = read_lines(out).context("--out continues the results of an earlier run")?;
     // Parallel searches end in any order, and an instance may be in the file twice.
     let mut positions: HashMap<&str, VecDeque<usize>> = HashMap::new();
     for (i, instance) in instances.iter().chain(beyond).enumerate() {

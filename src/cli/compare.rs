@@ -17,9 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "compare measures the searches: unlike solve, it does not use the inverted scramble as a bound."
-)]
+#[command(after_help = "compare measures the searches: unlike solve, it does not use the inverse scramble as a bound.")]
 pub(super) struct Args {
     #[command(flatten)]
     puzzle: PuzzleFlags,

@@ -19,7 +19,7 @@ type Fields = HashMap<String, String>;
 /// are comments.
 ///
 /// # Errors
-/// If another column that is needed is missing, or a row has more or fewer fields than there are names.
+/// If a required column is missing, or a row has more or fewer fields than there are names.
 pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Option<Vec<Row>>> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
@@ -33,7 +33,7 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
         bail!("no column is named {column}");
     }
     let mut rows = Vec::new();
-    // The reader counts a line less where lines end with CRLF.
+    // The reader counts a line less if lines end with CRLF.
     let (mut line, mut counted) = (1, 0);
     for row in reader.records() {
         let row = row.context("a row does not fit the line of names")?;
@@ -50,7 +50,7 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
     Ok(Some(rows))
 }
 
-/// Where a row begins, behind empty lines and comments in front of it.
+/// The start of a row, after blank lines and comments.
 fn start_of_row(text: &str, mut byte: usize) -> usize {
     loop {
         byte = text.len() - text[byte..].trim_start_matches(['\r', '\n']).len();
@@ -65,7 +65,7 @@ fn start_of_row(text: &str, mut byte: usize) -> usize {
 ///
 /// # Errors
 /// If a row has more or fewer fields than there are names, its state is missing, its id is there twice, or its number of
-/// wildcards is none.
+/// wildcards is not a number.
 pub(super) fn instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
     for contest in &CONTESTS {
         let Some(rows) = rows(text, &[contest.id, contest.state], &[])? else { continue };
@@ -189,7 +189,7 @@ impl Contest {
     /// Reads a submission: the id, the state if it is repeated, and the moves of each instance.
     ///
     /// # Errors
-    /// If the file is no submission.
+    /// If the file is not a submission.
     pub(super) fn read_submission(text: &str) -> Result<Vec<[String; 3]>> {
         for contest in &CONTESTS {
             if let Some(rows) = rows(text, &[contest.solution], &[contest.id])? {
@@ -199,7 +199,7 @@ impl Contest {
             }
         }
         let names = "id,moves or initial_state_id,path or id,permutation,solution";
-        bail!("this is no submission: expected the columns {names}")
+        bail!("this is not a submission: expected the columns {names}")
     }
 }
 

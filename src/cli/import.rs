@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
     after_help = "Each puzzle becomes NAME.json, for --puzzle, and its instances NAME.csv, for bench and improve."
 )]
 pub(super) struct Args {
-    /// puzzle_info.csv and puzzles.csv (Santa 2023), or puzzle_info.json and test.csv (the contests of CayleyPy). Given one file
-    /// of a pair, import looks for the other beside it
+    /// puzzle_info.csv and puzzles.csv (Santa 2023), or puzzle_info.json and test.csv (the contests of CayleyPy). Given one
+    /// file of a pair, import looks for the other beside it
     #[arg(required = true, num_args = 1..=2)]
     files: Vec<PathBuf>,
     /// Folder for the files
@@ -151,7 +151,7 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, Option<&'static Contest>)> 
 /// A kind of Santa 2023: moves as a dictionary of Python.
 fn kind_of_row((line, row): contest::Row) -> Result<Kind> {
     let value = json::from_slice(row["allowed_moves"].replace('\'', "\"").as_bytes());
-    let in_line = || format!("line {line}: allowed_moves is no dictionary of lists");
+    let in_line = || format!("line {line}: allowed_moves is not a dictionary of lists");
     let value = value.with_context(in_line)?;
     let moves = moves_of(value.as_object().with_context(in_line)?)?;
     Ok(Kind { name: row["puzzle_type"].clone(), moves, goal: None })
@@ -174,7 +174,7 @@ fn kind_of_json(text: &str, name: String) -> Result<Kind> {
     let positions = moves.first().map_or(0, |(_, from)| from.len());
     let goal = match object.get("central_state") {
         Some(Value::Array(symbols)) => symbols.iter().map(|symbol| symbol.to_string().replace('"', "")).collect(),
-        Some(_) => bail!("\"central_state\" is no array"),
+        Some(_) => bail!("\"central_state\" is not an array"),
         None => (0..positions).map(|place| place.to_string()).collect(),
     };
     Ok(Kind { name, moves, goal: Some(goal) })
@@ -195,7 +195,7 @@ fn moves_of(object: &Map<String, Value>) -> Result<Moves> {
             !name.contains('.'),
             "the move '{name}' has a dot in its name, which stands between moves in a submission"
         );
-        moves.push((name.clone(), from.with_context(|| format!("the move '{name}' is no permutation"))?));
+        moves.push((name.clone(), from.with_context(|| format!("the move '{name}' is not a permutation"))?));
     }
     for (name, from) in moves.clone() {
         let inverse = inverted(&from);
@@ -271,8 +271,8 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Impor
     Ok(Imported { rules: Err(text), words })
 }
 
-/// Numbers the symbols of each orbit: as they are, if they are small numbers, and else as they come. Symbols that stand once
-/// are numbered within their orbit, which keeps the numbers, and the input of a network, small.
+/// Numbers the symbols of each orbit: keeps small integers; otherwise numbers by first appearance. Symbols that appear once
+/// are numbered within their orbit, so that a network's input stays small.
 fn numbered(goal: &[String], orbits: Vec<usize>) -> Words {
     let keeps = orbits.iter().all(|&orbit| orbit == 0) && goal.iter().all(|symbol| symbol.parse::<u8>().is_ok());
     let mut counts: HashMap<usize, usize> = HashMap::new();
@@ -314,7 +314,7 @@ fn own_pieces(kind: &Kind, goal: &[String]) -> Option<(&'static str, Description
     })
 }
 
-/// Writes a file that is not there, or has the same content: what else is there is kept.
+/// Writes a file, unless one with other content is there already.
 fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let there = read_if_there(path)?;
     check_input(there.as_ref().is_none_or(|there| there == bytes), || {

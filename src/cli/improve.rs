@@ -38,9 +38,9 @@ const WRITE_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The --out file is written every few seconds; after a stop or a kill, the same command goes on from it. \
+    after_help = "The --out file is written every few seconds; after a stop or a kill, the same command continues from it. \
                   It has all rows of SOLUTIONS, also those of other instances. The search of a window ends after \
-                  5 s, or at --max-seconds or --max-nodes; windows become shorter where it finds nothing by then."
+                  5 s, or at --max-seconds or --max-nodes; windows become shorter if it finds nothing by then."
 )]
 pub(super) struct Args {
     /// The known solutions: a file with the columns id,moves, initial_state_id,path or id,permutation,solution
@@ -166,7 +166,7 @@ impl<P: Puzzle> Shared<'_, P> {
     }
 
     /// Takes a solution, without the moves that wildcards save, if it is shorter; says so, and writes the file from time to
-    /// time. Where symbols stand at several positions, moves that replace a window may solve no longer.
+    /// time. If symbols stand at several positions, moves that replace a window may solve no longer.
     fn take(&self, known: &mut [Known<P::State>], i: usize, moves: &[Move], file: &mut Output) -> Result<bool> {
         let before = known[i].moves.len();
         let moves = contest::solving(self.puzzle, &known[i].start, moves, self.is_solved(known[i].wildcards));
@@ -178,9 +178,8 @@ impl<P: Puzzle> Shared<'_, P> {
         Ok(true)
     }
 
-    /// Some successive moves of a solution at a random place, also at the goal, and the start of an instance whose solutions can
-    /// replace them. `None` if the solution is too short, or the moves cannot be
-    /// undone from the goal.
+    /// Some successive moves of a solution at a random place, also at the goal, and the start of an instance whose solutions
+    /// can replace them. `None` if the solution is too short, or the moves cannot be undone from the goal.
     fn window(
         &self,
         known: &Known<P::State>,
@@ -218,7 +217,7 @@ impl<P: Puzzle> Shared<'_, P> {
             fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
         ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
         let is_other = fs::metadata(&args.out).is_ok_and(|metadata| !metadata.is_file());
-        ensure!(!is_other, "--out: {} is no file: name one", args.out.display());
+        ensure!(!is_other, "--out: {} is not a file: name one", args.out.display());
         contest::check_names(self.puzzle)?;
         let name = args.instances.display();
         let table = contest::instances(&instances::read_file(&args.instances)?).with_context(|| name.to_string())?;

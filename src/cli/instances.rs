@@ -94,7 +94,7 @@ fn utf16_units(bytes: &[u8]) -> Option<Vec<u16>> {
 /// length: it would be a number of moves, not a cost.
 ///
 /// # Errors
-/// If the text after the tab is no length.
+/// If the text after the tab is not a length.
 pub(super) fn with_optimum<'a, P: Puzzle>(puzzle: &P, text: &'a str) -> Result<(&'a str, Option<u32>)> {
     let is_number =
         |text: &str| text.trim_end().strip_suffix(['.', ':', ')']).is_some_and(|text| text.parse::<u32>().is_ok());

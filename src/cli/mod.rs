@@ -42,7 +42,7 @@ mod view;
 #[derive(Debug, Parser)]
 #[command(name = "costar", version, max_term_width = 110)]
 struct Cli {
-    /// Log more of what is chosen, and why
+    /// Log more: what costar chooses, and why
     #[arg(short, long, global = true)]
     verbose: bool,
     #[command(subcommand)]
@@ -102,7 +102,7 @@ fn run() -> u8 {
     let parsed = parser().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let Cli { command, verbose } = match parsed {
         Ok(cli) => cli,
-        // Help and the version are no errors, and go to the standard output.
+        // Help and the version are not errors, and go to the standard output.
         Err(error) if !error.use_stderr() => {
             let Err(error) = error.print().and_then(|()| io::stdout().flush()) else { return SUCCESS };
             if error.kind() == io::ErrorKind::BrokenPipe {
@@ -241,7 +241,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// A message of the library in the words of the command line: a setting in backticks becomes its flag.
+/// The library's message in the words of the command line: a setting in backticks becomes its flag.
 fn with_flags(message: &str) -> String {
     let command = Cli::command();
     let flags =

@@ -1,4 +1,4 @@
-//! Files that commands write: pages, pictures, and results that a command goes on with.
+//! Files that commands write: pages, pictures, and results that a later run resumes.
 
 use crate::files;
 use anyhow::{Context as _, Result, ensure};
@@ -15,8 +15,7 @@ pub(super) fn check_path(kind: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens a file that a command goes on with, and keeps others from writing it while it is open. A file that is not
-/// there is made.
+/// Opens a file that a later run resumes, and locks it against other writers. Creates it if it is missing.
 pub(super) fn open_locked(command: &str, path: &Path) -> Result<File> {
     check_path("file", path)?;
     let file = File::options().create(true).append(true).open(path);

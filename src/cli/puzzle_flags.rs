@@ -28,7 +28,7 @@ pub(super) struct PuzzleFlags {
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     device: DeviceChoice,
     /// Precision of the network's matrix products [default: the fastest here: int8 for networks of dense layers on a CPU
-    /// with AVX-512 VNNI or AVX2, else bf16 where the device is fast at it, else f32]
+    /// with AVX-512 VNNI or AVX2, else bf16 if the device is fast at it, else f32]
     #[arg(long, value_name = "f32|bf16|int8")]
     precision: Option<Precision>,
 }
@@ -44,7 +44,7 @@ impl PuzzleFlags {
         }
     }
 
-    /// `cube3:htm`, where half turns have costs and no model names a puzzle.
+    /// `cube3:htm`, if half turns have costs and no model names a puzzle.
     fn with_half_turns(&self) -> Option<&'static str> {
         let is_half_turn = |cost: &str| cost.split('=').next().is_some_and(|name| name.trim().ends_with('2'));
         let costs = self.move_costs.as_deref().filter(|_| self.model.is_none())?;

@@ -81,7 +81,7 @@ impl Args {
         let name = puzzle.name();
         ensure!(
             !matches!(form, Some(Form::Moves)),
-            "--as moves: the moves of {name} cannot be undone, so its random instances are no scrambles; expected --as state"
+            "--as moves: the moves of {name} cannot be undone, so it has no scrambles; expected --as state"
         );
         let state = entry.random_state(*depth, generator);
         let refusal =

@@ -63,7 +63,7 @@ pub(super) fn run(args: Args) -> Ending {
         }
     };
     match server::run(config, &stop, listening) {
-        // An address in use is no bad input.
+        // An address in use is not bad input.
         Err(error) if error.is_io() => Err(error.into()),
         ended => ended.or_input().map(|()| SUCCESS),
     }

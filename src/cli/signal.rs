@@ -12,7 +12,7 @@ static SIGNALS: OnceLock<(Arc<AtomicBool>, Arc<AtomicUsize>)> = OnceLock::new();
 /// Whether there is nothing to save: then the first signal ends the program at once.
 static NOTHING_TO_SAVE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Does work that does not look at the stop flag, and after which nothing is lost: a signal ends the program at once.
+/// Does work that ignores the stop flag and has nothing to save: a signal ends the program at once.
 pub fn ends_at_once<T>(work: impl FnOnce() -> T) -> T {
     NOTHING_TO_SAVE.store(true, Ordering::SeqCst);
     if let Some(code) = exit_code() {

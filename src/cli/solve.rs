@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// Print every state of the solution (for a single instance), with g, h and f
     #[arg(long)]
     explain: bool,
-    /// Give the search's own solution, even if the inverse of the scramble is shorter
+    /// Give the search's own solution, even if the inverse scramble is shorter
     #[arg(long)]
     own_solution: bool,
     /// The instance as people write it (cube: a scramble "U U F' R2", or 54 facelets), or - for standard input, one a
@@ -101,7 +101,7 @@ fn read<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str) -> Result<P::S
     Ok(start)
 }
 
-/// The refusal of an instance; says how a file is given where the instance is the name of one.
+/// The refusal of an instance; if it is the name of a file, says how to give one.
 fn in_file(refusal: ParseError, instance: &str) -> anyhow::Error {
     let file = Path::new(instance.trim()).is_file();
     let refusal = anyhow::Error::from(refusal);
@@ -335,7 +335,7 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
     let seconds = format!("{:.1} s", report.seconds);
     let whose = match (report.search_length, report.proven_optimal, puzzle.own_costs().is_some()) {
         (Some(length), ..) => {
-            format!(": the scramble undone (the search's own solution has {length} moves), after {seconds}")
+            format!(": the inverse scramble (the search's own solution has {length} moves), after {seconds}")
         }
         (None, false, _) => format!(", found in {seconds}"),
         (None, true, false) => format!(" (no solution is shorter), found in {seconds}"),

@@ -116,7 +116,7 @@ fn train(shared: Shared, entry: &dyn Trainable, example: &dyn Fn(&str) -> String
     if training.is_finished() {
         describe(&training, resumes, device);
         note!(
-            "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --samples or --for goes on)",
+            "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --samples or --for continues)",
             out.display(),
             grouped(training.samples())
         );
@@ -154,7 +154,7 @@ fn train(shared: Shared, entry: &dyn Trainable, example: &dyn Fn(&str) -> String
     });
     drop(bar);
     match ended? {
-        Ended::Stopped => note!("costar: stopped; the same command with --resume goes on"),
+        Ended::Stopped => note!("costar: stopped; the same command with --resume continues"),
         Ended::Finished | Ended::NothingLeft => {
             note!("costar: done; solve with it: {}", example(&quoted(&out)));
         }

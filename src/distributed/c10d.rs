@@ -225,7 +225,7 @@ impl Gloo {
         assert_eq!(to.len(), lengths.len(), "one message and one length a rank");
         let sent: Vec<i64> = to.iter().map(|message| message.len() as i64).collect();
         let received: Vec<i64> = lengths.iter().map(|&length| length as i64).collect();
-        // The extra byte keeps the pointer valid where there is nothing to send or receive.
+        // The extra byte keeps the pointer valid if there is nothing to send or receive.
         let mut all = Vec::with_capacity(to.iter().map(Vec::len).sum::<usize>() + 1);
         to.iter().for_each(|message| all.extend_from_slice(message));
         all.push(0);

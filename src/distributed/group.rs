@@ -176,7 +176,7 @@ impl Group {
     }
 
     /// Sums numbers on a CUDA device over all ranks, in place, after all earlier work of the device: the same bits on every
-    /// rank. `false`, with nothing done, where a rank lacks NCCL.
+    /// rank. `false`, with nothing done, if a rank lacks NCCL.
     ///
     /// # Errors
     /// If a rank has failed or died. If one dies later, the sums are undefined, and [`Group::check`] reports it.
@@ -189,7 +189,7 @@ impl Group {
     }
 
     /// Sends bytes on a CUDA device to each rank, and receives bytes from each, after all earlier work of the device. `false`,
-    /// with nothing done, where a rank lacks NCCL.
+    /// with nothing done, if a rank lacks NCCL.
     ///
     /// # Errors
     /// As [`Group::sum_on_device`].
@@ -248,7 +248,7 @@ impl Group {
         Ok(self.add(&format!("next/{counter}"), 1)? as u64 - 1)
     }
 
-    /// Copies rank 0's value to all ranks through the store; other ranks pass `None`. For small values, or where nothing
+    /// Copies rank 0's value to all ranks through the store; other ranks pass `None`. For small values, or if nothing
     /// else needs gloo.
     ///
     /// # Errors

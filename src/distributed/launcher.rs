@@ -6,7 +6,7 @@ use std::env;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// The store's port where the launcher names none: torchrun's default.
+/// The store's port if the launcher names none: torchrun's default.
 const DEFAULT_PORT: u16 = 29500;
 
 /// Looks an environment variable up.
@@ -47,7 +47,7 @@ pub struct InvalidLauncherEnv {
     pub error: Error,
     /// Where the other ranks may be waiting, if the variables tell.
     pub rendezvous: Option<Rendezvous>,
-    /// Whether this rank prints the error where the other ranks cannot be reached.
+    /// Whether this rank prints the error if the other ranks cannot be reached.
     pub prints: bool,
 }
 
@@ -90,7 +90,7 @@ impl LauncherEnv {
 }
 
 impl Rendezvous {
-    /// The store that torchrun keeps across restarts, where it started this process as its only rank.
+    /// The store that torchrun keeps across restarts, if it started this process as its only rank.
     pub fn of_single_rank() -> Option<Rendezvous> {
         let is_single = variable("WORLD_SIZE").is_some_and(|size| size.trim() == "1");
         Rendezvous::from_variables(&variable, true, false).ok().filter(|found| is_single && found.outlives_ranks)

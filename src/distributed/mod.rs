@@ -3,7 +3,7 @@
 //! The engine is torch.distributed (c10d) inside libtorch: a `TCPStore` where ranks meet and keep counters, and gloo for
 //! collectives on the CPU. NCCL, which comes with libtorch's CUDA part, sums numbers on CUDA devices.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
 //! | [`launcher`] | the launcher's variables: rank, number of ranks, rendezvous |
 //! | [`rendezvous`] | how ranks find each other in the store, and leave it after a failure |

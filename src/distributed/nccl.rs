@@ -156,8 +156,8 @@ impl Communicator {
         })
     }
 
-    /// Submits messages to the device's default stream: the bytes `to[r]` for each rank r, and those of each rank s, which come to
-    /// `from[s]`.
+    /// Submits messages to the device's default stream: the bytes `to[r]` for each rank r, and those of each rank s, which come
+    /// to `from[s]`.
     ///
     /// # Safety
     /// The bytes lie on the device until the work is done, and each rank s sends as many as `from[s]` has.

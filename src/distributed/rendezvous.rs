@@ -160,7 +160,7 @@ impl Round {
 
 /// Leaves a group that has failed. A rank with an error of its own marks the group as failed with its exit code; the first
 /// such rank prints its error. The host of the store waits until as many processes have left as `joined`, itself included, or
-/// for a few seconds where their number is unknown.
+/// for a few seconds if their number is unknown.
 pub(super) fn leave(store: &Store, is_host: bool, joined: Option<i64>, own_error: bool, code: u8) -> ErrorExit {
     let prints = own_error && store.add("errors", 1).map_or(true, |errors| errors == 1);
     if prints {

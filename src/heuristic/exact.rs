@@ -51,7 +51,7 @@ impl Exact {
         Exact { distances }
     }
 
-    /// The distance of the state with an index; `None` where no goal can be reached.
+    /// The distance of the state with an index; `None` if no goal can be reached.
     ///
     /// # Panics
     /// If no state has this index.
@@ -80,7 +80,7 @@ pub fn exact<P: Indexed>(puzzle: P) -> PerState<P::State> {
 }
 
 /// The estimate `perimeter`: the distance in moves within `depth` moves of the goals, and `depth + 1` beyond, times the cost
-/// of the cheapest move. Admissible; exact where all moves cost the same and the table holds the whole puzzle.
+/// of the cheapest move. Admissible; exact if all moves cost the same and the table holds the whole puzzle.
 pub fn perimeter_heuristic<P: Reversible>(puzzle: &P, depth: u32) -> PerState<P::State> {
     let table = exact_distances(puzzle, depth);
     let goal = puzzle.goals()[0];

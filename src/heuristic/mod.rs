@@ -3,7 +3,7 @@
 //! The trait is the interface between searches and networks. A search submits chunks of states and collects their estimates
 //! later, in order, so that the CPU can expand nodes while a device evaluates.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
 //! | `mod` | [`Heuristic`], its queries and estimates |
 //! | `per_state` | [`PerState`]: a function of one state as a heuristic; [`zero`] |
@@ -89,7 +89,7 @@ impl Estimates {
 pub enum Query {
     /// The cost-to-go alone.
     Values,
-    /// The cost-to-go, and the move probabilities where the heuristic has them.
+    /// The cost-to-go, and the move probabilities if the heuristic has them.
     ValuesAndPolicy,
 }
 
@@ -114,13 +114,13 @@ pub trait Heuristic<S>: Send {
     /// The number of states that a chunk should have.
     fn chunk(&self) -> usize;
 
-    /// The most chunks in flight while the search goes on: 0 where the search's own cores evaluate them, because threads
+    /// The most chunks in flight while the search goes on: 0 if the search's own cores evaluate them, because threads
     /// that wait for each other lose more than working at the same time gains.
     fn max_in_flight(&self) -> usize {
         0
     }
 
-    /// Whether no estimate is above the true cost: then A* finds cheapest solutions.
+    /// True if no estimate is above the true cost: then A* finds cheapest solutions.
     fn is_admissible(&self) -> bool {
         false
     }
@@ -145,8 +145,8 @@ pub trait Heuristic<S>: Send {
     /// If nothing is in flight: that is a mistake in the search.
     fn collect(&mut self) -> Result<Estimates, HeuristicError>;
 
-    /// The same heuristic for a search on another thread, without a second copy of its tables or its network; `None`, always, where
-    /// it serves one search at a time.
+    /// The same heuristic for a search on another thread, without a second copy of its tables or its network. Always `None` if
+    /// it can serve only one search at a time.
     fn share(&self) -> Option<Box<dyn Heuristic<S>>> {
         None
     }
@@ -179,7 +179,7 @@ pub trait Heuristic<S>: Send {
         Ok(self.collect()?.values[0])
     }
 
-    /// Makes the same estimate towards another goal, for searches from both ends; `None` where that is impossible.
+    /// Makes the same estimate towards another goal, for searches from both ends; `None` if that is impossible.
     fn retarget(&self) -> Option<Retarget<S>> {
         None
     }

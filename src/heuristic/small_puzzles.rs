@@ -28,7 +28,7 @@ impl PuzzleHeuristics for Jugs {
         let count = self.count();
         let away = move |volumes: &Volumes, jug: usize| f32::from(volumes[jug].abs_diff(goal));
         let sum = move |volumes: &Volumes| {
-            // Σ (10 where the goal's volume divides the jug's) − |goal − volume|, below the highest possible value.
+            // Σ (10 if the goal's volume divides the jug's) − |goal − volume|, below the highest possible value.
             let is_multiple = |jug: usize| volumes[jug].checked_rem(goal).is_none_or(|rest| rest == 0);
             (0..count).map(|jug| if is_multiple(jug) { 0.0 } else { 10.0 } + away(volumes, jug)).sum()
         };

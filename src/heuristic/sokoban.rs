@@ -7,7 +7,7 @@ use crate::puzzle::sokoban::{Levels, Position, Sokoban, Squares};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The estimate where a box has no goal that it can be pushed to: above the cost of any solvable level.
+/// The estimate if a box has no goal that it can be pushed to: above the cost of any solvable level.
 const HOPELESS: f32 = 1e6;
 
 impl PuzzleHeuristics for Sokoban {
@@ -16,7 +16,7 @@ impl PuzzleHeuristics for Sokoban {
     }
 }
 
-/// The estimate of a level: the pushes of the cheapest matching of boxes to goals; where steps count, also the steps that
+/// The estimate of a level: the pushes of the cheapest matching of boxes to goals; if steps count, also the steps that
 /// the player needs to a box. Admissible: boxes are pushed as if nothing else stood in the way.
 fn estimate(levels: Arc<Levels>, by_moves: bool) -> impl Fn(&Position) -> f32 + Send + Sync {
     // One for each thread that estimates at the same time.

@@ -39,12 +39,12 @@ pub(super) fn chunk_size(evaluator: &dyn Evaluator, device: Device) -> usize {
     }
 }
 
-/// An evaluator that is given no more rows at a time than its device's memory holds.
+/// An evaluator that gets at most as many rows at a time as its device's memory holds.
 pub(super) struct ChunkEvaluator {
     /// On a CPU with AVX-512 and a dense network, `int8::Int8Mlp`: `NetworkKind::fastest_precision` chooses.
     evaluator: Box<dyn Evaluator>,
     device: Device,
-    /// The most rows at a time, as far as is known.
+    /// Largest chunk known to fit, in rows.
     pub(super) max_rows: usize,
 }
 

@@ -16,7 +16,7 @@ use tch::Kind;
 pub(super) type Built<E = SettingError> = Result<(Box<dyn Network>, Layout), E>;
 
 impl NetworkKind {
-    /// Whether a network of this kind can be solved with in a precision, on a device.
+    /// True if networks of this kind run in a precision on a device, for solving.
     pub fn can_solve_in(self, precision: Precision, device: Device) -> bool {
         precision != Precision::Int8 || (!device.is_cuda() && self == NetworkKind::Mlp && int8::rounding().is_some())
     }

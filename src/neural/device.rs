@@ -118,7 +118,7 @@ impl Device {
         matches!(self.0, tch::Device::Cuda(_))
     }
 
-    /// The memory of a CUDA device, in bytes, where CUDA tells; `None` on the CPU.
+    /// The memory of a CUDA device, in bytes, if CUDA tells; `None` on the CPU.
     pub fn cuda_memory(self) -> Option<u64> {
         match self.0 {
             tch::Device::Cuda(index) => cuda::memory(index),

@@ -30,7 +30,7 @@ pub struct NetworkHeuristic<P: Puzzle> {
     has_policy: bool,
     requests: Sender<Request>,
     in_flight: VecDeque<Receiver<Evaluated>>,
-    /// Ends once all senders of requests are gone, so it stays behind them here.
+    /// Declared after `requests`: the thread ends when the last sender is dropped.
     thread: Arc<JoinOnDrop>,
 }
 
@@ -145,7 +145,7 @@ impl RowNetwork for Model {
         self.config.network.policy.is_some()
     }
 
-    /// On CUDA, larger chunks than where rows come from the host: fewer calls.
+    /// On CUDA, larger chunks than if rows come from the host: fewer calls.
     fn chunk(&self) -> usize {
         let operations = usize::try_from(self.evaluator.operations()).unwrap_or(usize::MAX);
         if self.device.is_cuda() {

@@ -103,7 +103,7 @@ pub(super) struct FloatMlp {
     pub(super) operations: u64,
 }
 
-/// The network `mlp` in 8-bit integers. Made only where its kernel is available.
+/// The network `mlp` in 8-bit integers. Made only if its kernel is available.
 struct Int8Mlp<K> {
     input: FirstLayer,
     hidden: Int8Layer,

@@ -76,7 +76,7 @@ pub struct ModelConfig {
     pub puzzle: String,
     /// The encoding of states.
     pub encoding: Encoding,
-    /// The network.
+    /// Kind and sizes of the network.
     pub network: NetworkConfig,
     /// The precision of the matrix products in training, and of the stored matrices.
     pub precision: Precision,
@@ -209,7 +209,7 @@ pub fn serves(trained_for: &str, puzzle: &str) -> bool {
 /// Refuses a puzzle from a file whose rules differ from those of the puzzle of the same name beside a model.
 ///
 /// # Errors
-/// If the rules differ, or the file beside the model is no puzzle.
+/// If the rules differ, or the file beside the model is not a puzzle.
 pub fn check_rules(puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
     let (is_same, name, folder) = (has_rules_of(puzzle, folder)?, puzzle.name(), folder.display());
     ensure!(
@@ -220,7 +220,7 @@ pub fn check_rules(puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a puzzle has the rules of the file beside a model; true where there is none, unless costar has a cube of that name.
+/// Whether a puzzle has the rules of the file beside a model; true without a file, unless costar has a cube of that name.
 fn has_rules_of(puzzle: &dyn Learnable, folder: &Path) -> Result<bool> {
     let file = folder.join(PUZZLE);
     let Some(rules) = puzzle.rules_crc32() else { return Ok(true) };

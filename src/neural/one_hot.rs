@@ -47,7 +47,7 @@ impl OneHot {
     }
 
     /// From `samples × cells`: flat, `samples × (symbols · moving cells)`, all cells of symbol 0 first, so that the comparison
-    /// runs along contiguous cells; of a grid, `samples × (rows · columns) × (faces · symbols)`. Rows are padded.
+    /// runs along contiguous cells. For a grid: `samples × (rows · columns) × (faces · symbols)`. Rows are padded.
     pub(super) fn encode(&self, rows: &Tensor) -> Tensor {
         let flags = match self.grid {
             Some(Grid { faces, rows: height, columns }) => {

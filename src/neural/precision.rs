@@ -24,7 +24,7 @@ impl Precision {
         if device.has_fast_bf16() { Precision::Bf16 } else { Precision::F32 }
     }
 
-    /// The kind of the tensors; bf16 also where 8-bit integers cannot be used.
+    /// The kind of the tensors; bf16 also if 8-bit integers cannot be used.
     pub(super) fn kind(self) -> Kind {
         if self == Precision::F32 { Kind::Float } else { Kind::BFloat16 }
     }

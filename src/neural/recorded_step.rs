@@ -2,7 +2,7 @@
 //! thousand samples a GPU waits for their launches. Recorded once, they are one launch.
 //!
 //! The record is made after some steps, and tried at once: it must give the bits of the same step without it, so that a resumed
-//! run, which begins without a record, ends with the bits of one that was never stopped. Otherwise, and where recording fails,
+//! run, which begins without a record, ends with the bits of one that was never stopped. Otherwise, and if recording fails,
 //! every kernel is launched on its own, as before.
 
 use super::learner::Learner;
@@ -75,8 +75,8 @@ impl Learner {
         self.optimizer.descend(&self.parameters, &gradients, &inputs.steps, Some(&inputs.learning_rate), 0.0);
     }
 
-    /// Makes a step as usual and, from the same state, by `start`; `before` is a copy of the state. If the bits differ, the error
-    /// says how far, and the usual step counts.
+    /// Makes a step as usual and, from the same state, by `start`; `before` is a copy of the state. If the bits differ, the
+    /// error says how far, and the usual step counts.
     fn try_step(
         &mut self,
         batch: &DeviceBatch,
@@ -148,7 +148,7 @@ mod tests {
         };
         assert_eq!(try_step(&mut learner, &|learner| learner.step_in_place(&same)), Ok(()));
         assert_eq!((learner.optimizer_steps(), host_values(&same.steps)), (6, vec![6.0]));
-        // Another rate or number of steps is noticed, and so is what is no number; the usual step counts.
+        // Another rate or number of steps is noticed, and so is NaN; the usual step counts.
         let spoils = |learner: &Learner| no_grad(|| drop(learner.step_state()[0].fill_(f64::NAN)));
         let others: [&dyn Fn(&Learner); 3] =
             [&|learner| learner.step_in_place(&faster), &|learner| learner.step_in_place(&younger), &spoils];

@@ -12,7 +12,7 @@ pub(super) enum Recording {
     Off,
     /// Not yet: the size of the last batches, and their number.
     After(i64, u32),
-    /// The record, and what it reads.
+    /// The record, and its inputs.
     On(CudaGraph, Inputs),
 }
 

@@ -7,7 +7,7 @@ use crate::files::{self, write_synced};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::path::Path;
 
-/// The greatest absolute number of a network: with greater ones, products of layers are not finite.
+/// The limit of a parameter's absolute value: beyond it, products of layers overflow.
 const MAX_NUMBER: f32 = 1e8;
 
 /// A tensor as a file holds it.

@@ -15,7 +15,7 @@ pub enum Scale {
     Log,
 }
 
-/// An axis.
+/// The range, scale and ticks of one axis of a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// The low end.

@@ -13,7 +13,7 @@ pub struct MoveCosts {
     units: Cost,
 }
 
-/// Digits behind the decimal point of a cost.
+/// Decimal places of a cost.
 const DIGITS: u32 = 3;
 /// The greatest cost of a move.
 const GREATEST: f64 = 1000.0;
@@ -58,7 +58,7 @@ impl MoveCosts {
         let costs = (0..names.len()).map(both).collect::<Result<Vec<f64>, _>>()?;
         let is_whole = |units: f64| costs.iter().all(|cost| (cost * units - (cost * units).round()).abs() < 1e-6);
         let units = (0..=DIGITS).map(|digits| 10u32.pow(digits)).find(|&units| is_whole(f64::from(units)));
-        let Some(units) = units else { bail_parse!("'{text}': costs have at most {DIGITS} digits behind the point") };
+        let Some(units) = units else { bail_parse!("'{text}': costs have at most {DIGITS} decimal places") };
         Ok(MoveCosts { costs: costs.iter().map(|cost| (cost * f64::from(units)).round() as Cost).collect(), units })
     }
 

@@ -10,7 +10,7 @@
 //! | `cube5:centres` | the same, without middle layers | where all centres are solved, as it is held: [`centres`] |
 //! | `cube5:edges` | the same | where outer turns alone solve it: [`edges`], a puzzle of its own |
 //!
-//! Where any orientation is solved, the corner DBL stays in its place: a turn of its layer is a turn of all other layers the
+//! If any orientation is solved, the corner DBL stays in its place: a turn of its layer is a turn of all other layers the
 //! other way, with the whole cube turned. So a state stands for 24 ways to hold a cube, as on the
 //! [2×2×2](super::cube2), and the moves are still permutations. A scramble is played on a cube in the hand, and its solution
 //! is named for that cube.
@@ -26,7 +26,7 @@ mod hand;
 pub mod reduction;
 pub mod stages;
 
-/// The sizes.
+/// Supported sizes, in layers.
 pub const SIZES: std::ops::RangeInclusive<usize> = 4..=11;
 
 /// The turns that are one move, and the states that are solved.
@@ -46,7 +46,7 @@ pub enum Metric {
     Centres,
 }
 
-/// The metrics, and what a name has behind the size.
+/// The metrics, and their name suffixes.
 const METRICS: [(Metric, &str); 6] = [
     (Metric::Quarter, ""),
     (Metric::HalfTurn, ":htm"),
@@ -78,7 +78,7 @@ impl Metric {
 pub struct CubeN {
     size: usize,
     metric: Metric,
-    /// The turns of the moves, and behind them the other turns that solve a cube in the hand.
+    /// The turns of the moves, followed by the other turns that solve a cube in the hand.
     turns: Vec<Turn>,
     move_count: usize,
     /// All 24, the identity first.
@@ -128,7 +128,7 @@ impl CubeN {
         all.find(|&(size, metric)| metric.has_size(size) && name_of(size, metric) == name)
     }
 
-    /// The name.
+    /// Size and metric as a puzzle's name, such as `cube4:htm`.
     pub fn name(&self) -> String {
         name_of(self.size, self.metric)
     }
@@ -171,7 +171,7 @@ impl CubeN {
     }
 
     /// A turn that leaves the corner DBL in its place, and the quarters by which the whole cube is turned after it; the turn
-    /// itself where the cube is held still.
+    /// itself if the cube is held still.
     fn with_dbl_still(&self, turn: Turn) -> (Turn, u8) {
         let moves_dbl = turn.layers >> (self.size - 1) & 1 == 1;
         if moves_dbl && !self.is_still() { (turn.of_others(self.size), turn.quarters) } else { (turn, 0) }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(any.parse("r2.d1"), any.parse("3R 2D"), "dots join the words of contests");
         for (text, word) in [("f0.r2.d4", "d4"), ("-f0.r2.-d4", "-d4"), ("f0 q7", "q7")] {
             let refusal = still.parse(text).expect_err("no turn").to_string();
-            assert!(refusal.contains(&format!("'{word}' is no turn: expected f0 to f3")), "{text}: {refusal}");
+            assert!(refusal.contains(&format!("'{word}' is not a turn: expected f0 to f3")), "{text}: {refusal}");
         }
     }
 

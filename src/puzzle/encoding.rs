@@ -20,7 +20,7 @@ pub trait Encode: Rules {
         row
     }
 
-    /// The moves as changes of rows, for a search on a device; `None` where they have no such form, or do not all cost 1.
+    /// The moves as changes of rows, for a search on a device; `None` if they have no such form, or do not all cost 1.
     fn move_table(&self) -> Option<MoveTable> {
         None
     }

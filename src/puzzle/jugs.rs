@@ -30,7 +30,7 @@ enum Goal {
     Somewhere(u8),
     /// Every jug holds its volume.
     Exactly(Volumes),
-    /// No state: half of an odd capacity is no volume.
+    /// No state: half of an odd capacity is not a volume.
     Nothing,
 }
 
@@ -44,7 +44,7 @@ impl Jugs {
         if capacities.is_empty() || capacities.len() > MAX_JUGS || capacities.contains(&0) {
             let given = join(&capacities);
             bail_parse!(
-                "'{given}' are no jugs: expected 1 to {MAX_JUGS} capacities from 1 to 255, separated by commas"
+                "'{given}' is not a list of capacities: expected 1 to {MAX_JUGS} capacities from 1 to 255, separated by commas"
             );
         }
         let count = capacities.len();
@@ -76,7 +76,7 @@ impl Jugs {
         let most = self.capacities.iter().copied().max().unwrap_or(0);
         match self.goal {
             Goal::Nothing => bail_parse!(
-                "half of the first jug's {} is no whole volume: give another goal, a volume for any jug or the volumes of all",
+                "half of the first jug's {} is not a whole volume: give another goal, a volume for any jug or the volumes of all",
                 self.capacities[0]
             ),
             Goal::Somewhere(volume) if volume > most => {
@@ -123,7 +123,7 @@ fn drawn_volume(line: &str) -> Option<u8> {
 }
 
 fn numbers(text: &str) -> Result<Vec<u8>, ParseError> {
-    let refusal = |word| ParseError(format!("'{word}' is no volume: expected a number from 0 to 255"));
+    let refusal = |word| ParseError(format!("'{word}' is not a volume: expected a number from 0 to 255"));
     members(text).map(|word| word.parse().map_err(|_| refusal(word))).collect()
 }
 
@@ -191,7 +191,8 @@ impl Notation for Jugs {
         text.split([')', '(']).map(str::trim).filter(|word| !word.is_empty() && *word != ",").map(read).collect()
     }
 
-    /// The volume in each jug, also as a drawing has it: `0: ███·· 3 of 5`. An empty text is the start, with the first jug full.
+    /// The volume in each jug, also as a drawing has it: `0: ███·· 3 of 5`. An empty text is the start, with the first jug
+    /// full.
     fn read(&self, text: &str) -> Result<Volumes, ParseError> {
         let drawn: Option<Vec<u8>> = text.lines().filter(|line| !line.trim().is_empty()).map(drawn_volume).collect();
         if let Some(volumes) = drawn.filter(|volumes| !volumes.is_empty()) {

@@ -107,7 +107,7 @@ fn check_symmetries<P: Reversible>(puzzle: &P, layers: &[Vec<P::State>]) {
     }
 }
 
-/// The moves that undo a random walk solve its images, renamed and, where an image is inverted, reversed.
+/// The moves that undo a random walk solve its images, renamed and, if an image is inverted, reversed.
 fn check_images<P: Reversible>(puzzle: &P) {
     /// The most images of a walk.
     const IMAGES: usize = 100;

@@ -55,7 +55,7 @@ impl<const WORDS: usize> LightsOut<WORDS> {
         let number = |text: &str| text.parse::<usize>().ok();
         let press = word.split_once(',').and_then(|(row, column)| Some((number(row)?, number(column)?)));
         let Some((row, column)) = press else {
-            bail_parse!("'{word}' is no press: expected row,column, both from 1 to {size}");
+            bail_parse!("'{word}' is not a press: expected row,column, both from 1 to {size}");
         };
         for (line, number) in [("row", row), ("column", column)] {
             if !(1..=size).contains(&number) {
@@ -158,7 +158,7 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
         for letter in letters(text) {
             let Some(light) = light(letter) else {
                 let presses = format!("presses as row,column from 1,1 to {size},{size}");
-                bail_parse!("'{letter}' is no light: expected 1 (on) and 0 (off), row by row, or {presses}");
+                bail_parse!("'{letter}' is not a light: expected 1 (on) and 0 (off), row by row, or {presses}");
             };
             lights.push(light);
         }
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_laws_hold() {
-        // Where presses are independent, depth d has as many boards as there are sets of d presses.
+        // If presses are independent, depth d has as many boards as there are sets of d presses.
         laws::check(&LightsOut::<1>::new(3), &[1, 9, 36, 84, 126, 126, 84, 36, 9, 1]);
         laws::check(&LightsOut::<1>::new(7), &[1, 49, 49 * 48 / 2]);
         laws::check(&LightsOut::<4>::new(15), &[1, 225]);
@@ -264,13 +264,13 @@ mod tests {
         for (text, named) in [
             ("01", "2 lights"),
             ("0,1,1", "3 lights"),
-            ("2", "'2' is no light"),
+            ("2", "'2' is not a light"),
             ("", "0 lights"),
             ("8,1", "'8,1' is a press off the board: row 8, and the board has rows 1 to 7"),
             ("1,1 7,9", "'7,9' is a press off the board: column 9, and the board has columns 1 to 7"),
             ("0,1", "row 0"),
-            ("1,2 x", "'x' is no press"),
-            ("1,2 3,4,5", "'3,4,5' is no press"),
+            ("1,2 x", "'x' is not a press"),
+            ("1,2 3,4,5", "'3,4,5' is not a press"),
         ] {
             let refusal = board.parse(text).expect_err(text).to_string();
             assert!(refusal.contains(named), "{text}: {refusal}");

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub enum MoveTable {
     /// Every move permutes the cells: `child[i] = parent[permutations[move][i]]`.
     Permutations(Vec<Vec<u16>>),
-    /// Every move exchanges the cell of symbol 0, the blank, with a neighbour: `targets[blank][move]`, `None` where the
+    /// Every move exchanges the cell of symbol 0, the blank, with a neighbour: `targets[blank][move]`, `None` if the
     /// move is not legal. Exactly one cell holds the blank.
     Slides(Vec<Vec<Option<u16>>>),
     /// Every move exchanges the symbols 0 and 1 in some cells: those where `toggles[move][i]` is 1.
@@ -27,7 +27,7 @@ impl MoveTable {
         }
     }
 
-    /// The row after a move; `None` where it is not legal.
+    /// The row after a move; `None` if it is not legal.
     ///
     /// # Panics
     /// If there is no such move, or the row has another length.

@@ -104,7 +104,7 @@ pub trait Notation: Rules {
     /// See [`Notation::parse`].
     fn read(&self, text: &str) -> Result<Self::State, ParseError>;
 
-    /// How an instance was read where there are several ways, as in `the faces in the order U L F R B D`.
+    /// How an instance was read if there are several ways, as in `the faces in the order U L F R B D`.
     fn read_as(&self, _text: &str) -> Option<String> {
         None
     }
@@ -246,13 +246,13 @@ pub(super) fn is_prime(character: char) -> bool {
     "'`´ʹʻʼʽʾʿˈˊˋ΄՚՛׳ߴߵ᾽᾿῾‘’‚‛′‵❛❜Ꞌꞌ＇｀".contains(character)
 }
 
-/// A line without its comment. A `#` begins one at the start of the line, unless it numbers a scramble (`#1: R U`), or behind
+/// A line without its comment. A `#` begins one at the start of the line, unless it numbers a scramble (`#1: R U`), or after
 /// white space, unless a number follows it or `Scramble` precedes it (`Scramble #3`).
 pub(crate) fn without_comment(line: &str) -> &str {
     let begins = |&(at, _): &(usize, &str)| {
-        let (before, behind) = (&line[..at], &line[at + 1..]);
-        let unnumbered = behind.trim_start_matches(|c: char| c.is_ascii_digit());
-        let is_number = unnumbered.len() < behind.len();
+        let (before, after) = (&line[..at], &line[at + 1..]);
+        let unnumbered = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_number = unnumbered.len() < after.len();
         match before.trim() {
             "" => !is_number || !unnumbered.starts_with([':', '.', ')']),
             title => before.ends_with(char::is_whitespace) && !is_number && !title.to_lowercase().ends_with("scramble"),

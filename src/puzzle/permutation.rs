@@ -85,7 +85,7 @@ fn filled<const N: usize>(symbols: &[u8]) -> [u8; N] {
 pub struct Permutation<const N: usize> {
     description: Description,
     goal: [u8; N],
-    /// The names and permutations of the moves, and behind them those of other turns of a cube in the hand.
+    /// The names and permutations of the moves, followed by those of other turns of a cube in the hand.
     names: Vec<String>,
     tables: Vec<[u16; N]>,
     hashing: Arc<Hashing>,
@@ -177,7 +177,7 @@ impl<const N: usize> Permutation<N> {
         Ok(action as Move)
     }
 
-    /// Reads a move, also with `'` behind it for its inverse and `2` for twice, where no move has that name itself.
+    /// Reads a move, also followed by `'` for its inverse or `2` for twice, if no move has that name itself.
     fn read_word(&self, word: &str) -> Result<Vec<Move>, ParseError> {
         let refusal = match self.read_move(word) {
             Ok(action) => return Ok(vec![action]),
@@ -228,7 +228,7 @@ impl<const N: usize> Permutation<N> {
         let (words, symbols) = (text.split_whitespace(), &self.description.symbols);
         let is_wrong = |word: &&str| !symbols.iter().any(|symbol| symbol == word) && self.read_word(word).is_err();
         let wrong = words.clone().find(is_wrong).filter(|_| words.count() == self.description.positions())?;
-        Some(ParseError(format!("'{wrong}' is no symbol of a state: expected {}", symbols.join(" "))))
+        Some(ParseError(format!("'{wrong}' is not a symbol of a state: expected {}", symbols.join(" "))))
     }
 
     /// A state that was read from its symbols, with free names in order.
@@ -475,8 +475,8 @@ impl<const N: usize> Reversible for Permutation<N> {
         self.description.inverses[usize::from(action)].expect("a reversible puzzle has all inverses")
     }
 
-    /// From the number of states, and the growth of the first layers around the goal. Counted once for each puzzle of a process:
-    /// many clients of a server may ask at the same time.
+    /// From the number of states, and the growth of the first layers around the goal. Counted once for each puzzle of a
+    /// process: many clients of a server may ask at the same time.
     fn default_depth(&self) -> u32 {
         static KNOWN: LazyLock<Mutex<HashMap<u32, Arc<OnceLock<u32>>>>> = LazyLock::new(Mutex::default);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,7 +28,7 @@ pub trait Rules: Send + Sync + 'static {
     /// The number of moves, legal in a given state or not: at most 255.
     fn move_count(&self) -> usize;
 
-    /// The state after a move, or `None` where the move is not legal.
+    /// The state after a move, or `None` if the move is not legal.
     fn apply(&self, state: &Self::State, action: Move) -> Option<Self::State>;
 
     /// The legal moves in a state, in order, and the states after them.
@@ -49,7 +49,7 @@ pub trait Rules: Send + Sync + 'static {
         FixedState::default().hash_one(state)
     }
 
-    /// The [hash](Rules::state_hash) of the state after a move, from the hash of the state before; `None` where the move is
+    /// The [hash](Rules::state_hash) of the state after a move, from the hash of the state before; `None` if the move is
     /// not legal. A puzzle with large states need not make the child for it.
     #[inline]
     fn child_hash(&self, state: &Self::State, _hash: u64, action: Move) -> Option<u64> {
@@ -91,7 +91,7 @@ pub trait Rules: Send + Sync + 'static {
     }
 
     /// Whether two sequences of one or two moves lead to the same state from every state. A search then tries only one of
-    /// them; `false` where this is unknown only costs time.
+    /// them; returning `false` if this is unknown only costs time.
     fn always_same(&self, _one: &[Move], _other: &[Move]) -> bool {
         false
     }

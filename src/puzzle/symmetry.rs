@@ -30,7 +30,7 @@ impl<S> SymmetricImage<S> {
 }
 
 /// The symmetries of a puzzle: maps of states and moves that keep every distance to the goals. Inversion, which maps a state
-/// to the end of its inverted scramble, is one of them for some puzzles.
+/// to the end of its inverse scramble, is one of them for some puzzles.
 ///
 /// All lists of classes and keys are appended to the given vector, and every given move must be legal.
 ///

@@ -16,15 +16,15 @@ mod index;
 
 pub use board::{Board, Bytes, Packed8, Packed15, Packed24};
 
-/// The 8-puzzle.
+/// 3×3 cells, in 32 bits.
 pub type Puzzle8 = Tiles<Packed8>;
-/// The 15-puzzle.
+/// 4×4 cells.
 pub type Puzzle15 = Tiles<Packed15>;
-/// The 24-puzzle.
+/// 5×5 cells.
 pub type Puzzle24 = Tiles<Packed24>;
-/// The 35-puzzle.
+/// 6×6 cells, a byte each.
 pub type Puzzle35 = Tiles<Bytes<6, 36>>;
-/// The 48-puzzle.
+/// 7×7 cells, a byte each.
 pub type Puzzle48 = Tiles<Bytes<7, 49>>;
 
 /// The cells of the largest board.
@@ -59,7 +59,7 @@ impl<B: Board> Tiles<B> {
         Tiles { goal }
     }
 
-    /// The goal.
+    /// The solved board.
     pub fn goal(&self) -> B {
         self.goal
     }
@@ -100,7 +100,7 @@ fn read_tiles<B: Board>(text: &str) -> Result<Vec<u8>, ParseError> {
     let cells = cells::<B>(text);
     let is_joined = cells.len() == B::CELLS && members(text).count() <= B::SIDE;
     let number = |word: &str| u8::from_str_radix(word, if is_joined { 16 } else { 10 }).ok();
-    // Where no cell is 0 and none is written as blank, the greatest number is the blank: 16 of a 15-puzzle.
+    // If no cell is 0 and none is written as blank, the greatest number is the blank: 16 of a 15-puzzle.
     let has_blank = cells.iter().any(|word| is_blank(word) && number(word).is_none() || number(word) == Some(0));
     let mut seen = vec![false; B::CELLS];
     let mut tiles = Vec::with_capacity(B::CELLS);

@@ -1,4 +1,4 @@
-//! A puzzle with what is known of it from outside its rules.
+//! A puzzle with the facts about it beyond its rules.
 
 use super::reverse::{ByInverses, Reverse};
 use crate::error::{Result, SettingError};
@@ -8,7 +8,7 @@ use crate::random::Generator;
 use crate::sampler::Source;
 use std::sync::Arc;
 
-/// A puzzle, and what is known of it from outside its rules.
+/// A puzzle, and the facts about it beyond its rules.
 ///
 /// Built-in puzzles convert into one ([`From`]); [`Entry::reversible`] or [`Entry::irreversible`] makes one of any other.
 pub struct Entry<P: Puzzle> {
@@ -34,7 +34,7 @@ impl<P: Puzzle> Clone for Entry<P> {
 }
 
 impl<P: Puzzle> Entry<P> {
-    /// A puzzle whose moves can be undone; searched from both ends where there is no network.
+    /// A puzzle whose moves can be undone; searched from both ends if there is no network.
     pub fn reversible(puzzle: P) -> Self
     where
         P: Reversible,
@@ -42,7 +42,7 @@ impl<P: Puzzle> Entry<P> {
         Entry { reverse: Some(&ByInverses), search: "bidirectional", ..Self::irreversible(puzzle) }
     }
 
-    /// A puzzle whose moves cannot be undone; searched breadth-first where there is no network.
+    /// A puzzle whose moves cannot be undone; searched breadth-first if there is no network.
     pub fn irreversible(puzzle: P) -> Self {
         Entry {
             puzzle: Arc::new(puzzle),
@@ -68,7 +68,7 @@ impl<P: Puzzle> Entry<P> {
         Entry { search: name, ..self }
     }
 
-    /// Prefers that search even where there is a model: it measured better.
+    /// Prefers that search even if there is a model: it measured better.
     pub fn without_network(self) -> Self {
         Entry { prefers_network: false, ..self }
     }
@@ -89,7 +89,7 @@ impl<P: Puzzle> Entry<P> {
         Entry { samples: Some(samples), ..self }
     }
 
-    /// The puzzle.
+    /// The puzzle's rules, shared.
     pub fn puzzle(&self) -> &Arc<P> {
         &self.puzzle
     }
@@ -99,7 +99,7 @@ impl<P: Puzzle> Entry<P> {
         self.reverse
     }
 
-    /// The states that count as solved, where they are known.
+    /// The states that count as solved, if they are known.
     pub fn goals(&self) -> Vec<P::State> {
         self.reverse.map_or_else(Vec::new, |reverse| reverse.goals(&self.puzzle))
     }
@@ -184,7 +184,7 @@ pub struct PuzzleFacts {
     pub name: String,
     /// Whether its moves can be undone.
     pub is_reversible: bool,
-    /// The number of symmetric images of an instance, itself included; 0 where the puzzle knows no symmetries.
+    /// The number of symmetric images of an instance, itself included; 0 if the puzzle knows no symmetries.
     pub symmetries: usize,
     /// Whether a perimeter holds classes of states.
     pub has_classes: bool,

@@ -18,7 +18,7 @@ pub fn append_line(path: &Path, record: &impl Serialize) -> Result<()> {
         let mut file = OpenOptions::new().create(true).append(true).open(path)?;
         let length = file.metadata()?.len();
         file.write_all(line.as_bytes()).inspect_err(|_| {
-            // This fails for what is no file, which has nothing to cut.
+            // Fails on a pipe or terminal, where nothing can be truncated.
             let _ = file.set_len(length);
         })
     };
@@ -29,7 +29,7 @@ pub fn append_line(path: &Path, record: &impl Serialize) -> Result<()> {
 /// off the file, so that the next record gets a line of its own.
 ///
 /// # Errors
-/// If the file cannot be read or written, or a line other than the last is no record: names the line.
+/// If the file cannot be read or written, or a line other than the last is not a record: names the line.
 pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Ok(Vec::new());
@@ -46,10 +46,10 @@ pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
 /// Editors write it at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Reads the records of JSON lines from the file `path`. A last line without an end is skipped if it is no record.
+/// Reads the records of JSON lines from the file `path`. A last line without an end is skipped if it is not a record.
 ///
 /// # Errors
-/// If there is no record, or a line is no record: names the line.
+/// If there is no record, or a line is not a record: names the line.
 pub fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
     let whole = whole_lines(text);
     let mut all = records(&text[..whole], path)?;
@@ -88,7 +88,7 @@ mod tests {
         append_line(&path, &5)?;
         assert_eq!(fs::read_to_string(&path)?, "1\n2\n5\n");
         fs::write(&path, "1\nx\n2\n")?;
-        assert!(read_lines::<u32>(&path).expect_err("x is no number").to_string().contains("line 2"));
+        assert!(read_lines::<u32>(&path).expect_err("x is not a number").to_string().contains("line 2"));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Records of solutions and trainings, as JSON lines: the output of `solve` and `bench`, and `metrics.jsonl`.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
 //! | `record` | the result of one instance |
 //! | `summary` | the summary of a benchmark |

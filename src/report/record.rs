@@ -13,7 +13,7 @@ pub struct Record {
     pub puzzle: String,
     /// The instance as it was given.
     pub instance: String,
-    /// How the instance was read, where there are several ways.
+    /// How the instance was read, if there are several ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_as: Option<String>,
     /// Whether a solution was found.
@@ -22,7 +22,7 @@ pub struct Record {
     pub moves: Option<Vec<String>>,
     /// The number of moves.
     pub length: Option<usize>,
-    /// The length of the search's own solution, where the scramble undone is shorter, and is the answer.
+    /// Length of the search's own solution, if the inverse scramble was returned instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_length: Option<usize>,
     /// Cost of the moves: a whole number, unless a user gave moves other costs.
@@ -168,7 +168,7 @@ pub struct Refused {
     pub error: String,
 }
 
-/// The processor's name, or its architecture where the system names none.
+/// The processor's name, or its architecture if the system names none.
 pub fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

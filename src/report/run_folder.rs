@@ -36,7 +36,7 @@ pub fn newest_checkpoint(run: &Path) -> Result<Option<PathBuf>> {
     Ok(checkpoints(run)?.pop())
 }
 
-/// The paths in a folder; none where there is no such folder.
+/// The paths in a folder; none if there is no such folder.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
     if folder.is_dir() { read().with_context(|| format!("cannot read {}", folder.display())) } else { Ok(Vec::new()) }

@@ -16,13 +16,13 @@ use crate::tensors::no_grad;
 use rand::RngCore as _;
 use tch::{Device, Kind, Tensor};
 
-/// About how many walkers a rank has. With so many, the launches of a round cost little.
+/// Walkers per rank, roughly: enough that launches cost little.
 const WALKERS: usize = 1 << 18;
 
 /// Lanes of a rank, at most.
 const MAX_LANES: usize = 64;
 
-/// The code of a move that merges with one made before is at least this; below are the times that it was made.
+/// Codes from here on mark merging moves; smaller ones count repetitions.
 const MERGES: i64 = 1 << 16;
 
 /// Bits of a random number.
@@ -60,7 +60,7 @@ pub struct Stream {
     pub batch_size: usize,
     /// The first batch.
     pub first: u64,
-    /// Every how many batches one is made: the number of ranks.
+    /// Stride between batches: the number of ranks.
     pub stride: u64,
 }
 
@@ -84,7 +84,7 @@ pub struct DeviceWalks {
     moves: Moves,
     /// `goals × cells`.
     goals: Tensor,
-    /// By the move that is made, or none, `(moves + 1) × moves`: 1 where the code of a move stays, else 0; and what is added.
+    /// `(moves + 1) × moves`, by the move made (last row: none) and a move: 1 if this move's code stays, else 0; the addend.
     keeps: Tensor,
     adds: Tensor,
     /// The greatest code of each move that a walk may make.
@@ -97,7 +97,7 @@ pub struct DeviceWalks {
     lanes: u64,
     /// Mixed into all random numbers.
     key: i64,
-    /// The number of each walker among those of all ranks; the round in which it starts; and where its samples lie.
+    /// The number of each walker among those of all ranks; the round in which it starts; the offset of its samples.
     walkers: Tensor,
     phases: Tensor,
     offsets: Tensor,
@@ -233,7 +233,7 @@ impl DeviceWalks {
         if let Some(legal) = self.moves.legal(&self.rows) {
             allowed = allowed.logical_and(&legal);
         }
-        // How many of the moves up to each are allowed; of a random number of them, the last one is made.
+        // Draws one of the allowed moves by its cumulative count.
         let counts = allowed.cumsum(1, Kind::Int);
         let count = counts.select(1, self.moves.count - 1);
         let chosen = scaled(random, &count);

@@ -58,7 +58,7 @@ impl Samples for ExactSamples {
 /// a goal: the state, that cost, and the first move of a cheapest path (none at a goal).
 ///
 /// Moves need not be reversible: states are found forward, and their costs backward along the moves that were met
-/// (Dijkstra 1959). Among equally good moves, the first is given.
+/// (Dijkstra 1959). Ties go to the first move.
 pub fn known_costs<P: Puzzle>(puzzle: &P, start: &P::State) -> Vec<(P::State, Cost, Option<Move>)> {
     let mut states = vec![*start];
     let mut indices = HashMap::from([(*start, 0usize)]);

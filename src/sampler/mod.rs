@@ -40,21 +40,21 @@ pub struct Batch {
     pub states: Array2<u8>,
     /// Cost of the path that led to each state, an upper bound of its distance, or the distance itself.
     pub labels: Array1<f32>,
-    /// 1 for each move that leads back along that path, 0 for the others, `samples × moves`. Several moves do where the
-    /// last moves commute, or where several moves are known to be best.
+    /// 1 for each move that leads back along that path, 0 for the others, `samples × moves`. Several moves do if the
+    /// last moves commute, or if several moves are known to be best.
     pub policy_targets: Array2<u8>,
-    /// The states one move on, where a network labels the batch.
+    /// The states one move on, if a network labels the batch.
     pub children: Option<Children>,
 }
 
 /// The states one move on from each sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Children {
-    /// Cost of each move, plus the distance from there where it is known: `samples × moves`, infinite for illegal moves.
+    /// Cost of each move, plus the distance from there if it is known: `samples × moves`, infinite for illegal moves.
     pub costs: Array2<f32>,
     /// Encoded states of unknown distance, one per row.
     pub unknown: Array2<u8>,
-    /// Position in `costs`, row by row, that each of these is missing from.
+    /// For each of these, its position in `costs`, row by row.
     pub places: Vec<u32>,
     /// Lower bound of the unknown distances.
     pub least_unknown: f32,

@@ -3,7 +3,7 @@
 //! A label is better the nearer it is to the distance. `U D U'` leads where `D` does, and `U U U` where `U'` does: a walk
 //! with such a detour has a label that is too high by 2, and nearly every random walk of 26 quarter turns has one. Walks
 //! here never make a move that undoes an earlier one, that merges with it into one move (`U2` after `U`), or that makes a
-//! power which is shorter the other way round, where all moves in between commute with it. (Where all moves commute, as in
+//! power which is shorter the other way round, if all moves in between commute with it. (If all moves commute, as in
 //! Lights Out, labels are then exact.) Commuting moves keep their order: no way of writing a state is preferred. Every move
 //! that could as well have been the last, because it commutes with all later ones, leads back as the last one does.
 
@@ -45,7 +45,7 @@ impl MovePruning {
         let one = |state: &P::State, action: usize| puzzle.apply(state, action as Move);
         let two = |state: &P::State, a: usize, b: usize| one(state, a).and_then(|state| one(&state, b));
         let commute = |a: usize, b: usize| {
-            // Where only one order is legal the moves do not commute; where neither is, nothing is learned.
+            // If only one order is legal, the moves do not commute; if neither is, nothing is learned.
             let mut legal = false;
             let equal = states.iter().map(|state| (two(state, a, b), two(state, b, a))).all(|(ab, ba)| {
                 legal |= ab.is_some();
@@ -115,7 +115,7 @@ impl MovePruning {
         self.commuting.iter().all(|set| (0..moves).all(|action| has(set, action as Move)))
     }
 
-    /// Whether a walk that ends with this move has no detour that is known.
+    /// True if a walk that ends with this move has no known detour.
     #[inline]
     pub(super) fn allow(&self, walk: &[Move], next: Move) -> bool {
         let mut repeats = 1;

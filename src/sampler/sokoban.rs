@@ -44,7 +44,7 @@ pub fn sokoban(pushes: bool) -> Source {
     Source { samples: Arc::new(RoomSamples { pushes }), default_depth: DEFAULT_DEPTH }
 }
 
-/// A random level in XSB that is solved by this many moves or pushes, fewer where no box can be pulled any more.
+/// A random level in XSB that is solved by this many moves or pushes, fewer if no box can be pulled any more.
 pub fn random_level(moves: Option<u64>, pushes: bool, generator: &mut Generator) -> String {
     let depth = moves.map_or(DEFAULT_DEPTH, |moves| u32::try_from(moves).unwrap_or(u32::MAX).clamp(1, MAX_DEPTH));
     let room = Room::random(generator);
@@ -109,7 +109,7 @@ impl Room {
         }
     }
 
-    /// Plays `depth` moves or pulls backward from the solved level, fewer where no box can be pulled any more.
+    /// Plays `depth` moves or pulls backward from the solved level, fewer if no box can be pulled any more.
     fn play(&self, depth: u32, pushes: bool, generator: &mut Generator) -> Play {
         loop {
             let mut play = self.solved(generator);
@@ -164,7 +164,7 @@ impl Room {
         pulls
     }
 
-    /// A random pull, other than `undone` where there is another.
+    /// A random pull, other than `undone` if there is another.
     fn pick(&self, pulls: &[Pull], undone: Option<Pull>, generator: &mut Generator) -> Option<Pull> {
         let others: Vec<Pull> = pulls.iter().copied().filter(|&pull| Some(pull) != undone).collect();
         let choice = if others.is_empty() { pulls } else { &others };
@@ -186,7 +186,7 @@ impl Room {
         }
     }
 
-    /// Walks the shortest way to a square, as far as `depth` allows; steps are free where only pulls count.
+    /// Walks the shortest way to a square, as far as `depth` allows; steps are free if only pulls count.
     fn walk(&self, play: &mut Play, target: usize, steps: &[u8; SQUARES], depth: u32, pushes: bool) {
         let mut directions = Vec::with_capacity(32);
         let mut square = target;

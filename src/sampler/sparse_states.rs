@@ -1,6 +1,6 @@
 //! States that look nearly solved and may be far from it, for puzzles whose moves all commute.
 //!
-//! Where moves commute, the distance of a state may be the parity of half its cells: one light that is on, on a board of
+//! If moves commute, the distance of a state may be the parity of half its cells: one light that is on, on a board of
 //! Lights Out, takes two dozen presses. No network finds such a function among random states, where a single cell tells
 //! nothing, and short walks teach it to recognise presses instead. A network finds the function among states that differ
 //! from the goal in few cells, and keeps it for all others (a curriculum of sparse inputs: Abbe, Cornacchia and Lotfi 2023,

@@ -18,7 +18,7 @@ pub struct Walks<P: Puzzle> {
     pub(super) puzzle: Arc<P>,
     pub(super) goals: Vec<P::State>,
     pub(super) pruning: MovePruning,
-    /// Distances near the goals: labels where they are known.
+    /// Distances near the goals: labels if they are known.
     pub(super) exact: Option<Perimeter<P::State>>,
     with_children: bool,
     /// Samples of each walk, at most.
@@ -61,7 +61,7 @@ impl<P: Puzzle> Walks<P> {
     }
 
     /// Replaces this share of each batch to learn from by states that differ from a goal in few cells, however far they
-    /// are. Where all moves commute, a network learns from them what holds for all states, and cannot learn it from random
+    /// are. If all moves commute, a network learns from them what holds for all states, and cannot learn it from random
     /// states alone.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl<P: Puzzle> Walks<P> {
         self.pruning.back(made).for_each(|action| batch.policy_targets[[i, usize::from(action)]] = 1);
     }
 
-    /// Adds the children of the states, where they are asked for.
+    /// Adds the children of the states, if they are asked for.
     fn finish(&self, states: &[P::State], batch: &mut Batch) {
         let perimeter = self.exact.as_ref().filter(|_| self.with_children);
         batch.children = perimeter.map(|perimeter| self.children(perimeter, states));
@@ -203,7 +203,7 @@ impl<'a, P: Puzzle> Walker<'a, P> {
         }
     }
 
-    /// Makes a random legal move, the inverse of the last only where there is no other; `None` where there is none.
+    /// Makes a random legal move; the inverse of the last one only if no other is legal. `None` if no move is legal.
     #[inline]
     pub fn step(&mut self, generator: &mut impl RngCore) -> Option<Move> {
         let moves = self.puzzle.move_count();

@@ -5,22 +5,23 @@
 //! - With `candidates` k, and a heuristic with move probabilities, only the k · `n` most promising children are generated and
 //!   evaluated: those of least h(parent) − c·ln p, for a move of probability p and a policy weight c, of all states that were
 //!   not evaluated before.
-//! - A child is tested for the goal when it is generated, and looked up in the [`Perimeter`]. The layers end with the first one
-//!   that has a solution; its cheapest one counts.
-//! - With a perimeter, a beam of an eighth of the width gives a first solution. From then on only cheaper ones are looked for. A
+//! - A child is tested for the goal when it is generated, and looked up in the [`Perimeter`]. The first layer with a solution
+//!   is the last; its cheapest solution counts.
+//! - With a perimeter, a beam of an eighth of the width gives a first solution. From then on, only cheaper ones count. A
 //!   cheaper solution would pass through a certain layer, a known number of moves before its end: the layers end there, and the
 //!   refinement begins. It generates all descendants of that layer's most promising children down to the perimeter, which is
 //!   near, and looks them up without evaluation: so a cheaper path need not survive in the beam until then. This repeats for
 //!   each cheaper solution, until none is found or the proof after the search would be quicker.
-//! - Neither complete nor optimal: what is cut off is lost. With a width that no layer exceeds it is breadth-first search, unless
-//!   `candidates` are limited. A beam that has cut states off gives up after 1000 layers without progress.
-//! - Memory: 5 bytes a node of earlier layers (parent and move), and 10 to 20 bytes an evaluated state (64 bits of its hash). Two
-//!   states with equal hashes count as one, which may cost a beam one state in 10⁷ searches of a million states each.
-//! - Several processes (ranks) may share a beam; each owns the states with certain hashes. Children are sent to the rank that owns
-//!   their state, and the cut is made by one histogram over all ranks. Ties go to the smaller hash: the solution does
-//!   not depend on the number of ranks or threads, as long as an estimate does not depend on the other states of its chunk.
+//! - Neither complete nor optimal: what is cut off is lost. With a width that no layer exceeds, it is breadth-first search,
+//!   unless `candidates` are limited. A beam that has cut states off gives up after 1000 layers without progress.
+//! - Memory: 5 bytes a node of earlier layers (parent and move), and 10 to 20 bytes an evaluated state (64 bits of its hash).
+//!   Two states with equal hashes count as one, which may cost a beam one state in 10⁷ searches of a million states each.
+//! - Several processes (ranks) may share a beam; each owns the states with certain hashes. Children are sent to the rank that
+//!   owns their state, and the cut is made by one histogram over all ranks. Ties go to the smaller hash: the solution does not
+//!   depend on the number of ranks or threads, as long as an estimate does not depend on the other states of its chunk.
 //!
-//! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as in the repository of DeepCubeA (Agostinelli et al. 2019).
+//! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as in the repository of DeepCubeA
+//! (Agostinelli et al. 2019).
 
 use super::children::Hashes;
 use super::chunk_queue::ChunkQueue;
@@ -63,15 +64,14 @@ const FIRST_WIDTH_DIVISOR: usize = 8;
 /// The beam of the first solution gives up after this many layers that come no nearer to the goal.
 const FIRST_MAX_STALE_LAYERS: u32 = 12;
 
-/// A beam that has cut states off gives up after this many layers that come no nearer to the goal. Nearly every layer of a large
-/// puzzle has new states, so that a narrow beam that has lost its way would wander until another limit.
+/// A beam that has cut states off gives up after this many layers that come no nearer to the goal. Nearly every layer of a
+/// large puzzle has new states, so that a narrow beam that has lost its way would wander until another limit.
 const MAX_STALE_LAYERS: u32 = 1000;
 
-/// How many slots, of 8 bytes, each rank's table has for the hashes by which a beam on a device knows the states that it has
-/// evaluated.
+/// Size of each rank's table of evaluated hashes, in slots of 8 bytes, for a beam on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashSlots {
-    /// This many.
+    /// Given by the user.
     Exactly(u64),
     /// As many as the width needs, and at most this many.
     UpTo(u64),
@@ -92,7 +92,7 @@ impl HashSlots {
     }
 }
 
-/// Children that are generated before any of them is evaluated, roughly: at most, and at least where the heuristic evaluates
+/// Bounds of the number of children generated before evaluation, roughly; the lower one applies if the heuristic evaluates
 /// meanwhile.
 const MAX_BLOCK: usize = 1 << 17;
 const MIN_BLOCK: usize = 1 << 15;
@@ -102,13 +102,13 @@ const MIN_BLOCK: usize = 1 << 15;
 pub struct Beam<S> {
     /// The width, the number of states that a layer keeps; at least 1.
     pub n: usize,
-    /// Children evaluated in a layer, as a multiple of the width, where the heuristic has move probabilities; 0: all.
+    /// Children evaluated in a layer, as a multiple of the width, if the heuristic has move probabilities; 0: all.
     pub candidates: usize,
     /// c: the weight of −ln p, in moves, for a move of probability p.
     pub policy_weight: f32,
     /// The states with known exact cost.
     pub perimeter: Perimeter<S>,
-    /// The device that holds the layers; `None`: the host's memory, where the heuristic gets the states in chunks.
+    /// The device that holds the layers; `None`: host memory; the heuristic gets the states in chunks.
     pub device: Option<Arc<DeviceEngine>>,
     /// The size of the device's table of evaluated states.
     pub hash_slots: HashSlots,
@@ -151,7 +151,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         Ok(SearchResult { stats, ..best })
     }
 
-    /// The result of a narrower beam, where no solution is known and a perimeter can refine it.
+    /// The result of a narrower beam, if no solution is known and a perimeter can refine it.
     fn first_pass(
         &self,
         puzzle: &P,
@@ -180,8 +180,8 @@ struct BeamRun<'a, P: Puzzle> {
     is_first: bool,
     /// The part of the layer that this rank owns.
     layer: Layer<P::State>,
-    /// Reused memory of the next layer's children, and of children that are generated together: giving it back and taking it
-    /// again would cost more than what is done with it.
+    /// Reused memory of the next layer's children, and of children that are generated together: allocating it anew would cost
+    /// more than the work on it.
     layer_buffer: Layer<P::State>,
     offspring_buffers: Vec<Offspring<P::State>>,
     /// The length of the last layer on this rank, and the number of its new children.
@@ -297,8 +297,8 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         })
     }
 
-    /// Whether the beam gives up: too many layers came no nearer to the goal. As long as nothing was cut off, a whole beam is a
-    /// breadth-first search, and goes on.
+    /// True if too many layers came no nearer to the goal, so that the beam gives up. As long as nothing was cut off, a whole
+    /// beam is a breadth-first search, and continues.
     fn is_stale(&self) -> bool {
         if self.is_first {
             self.stale_layers > FIRST_MAX_STALE_LAYERS
@@ -308,7 +308,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         }
     }
 
-    /// Whether every solution of a later layer costs at least `bound`.
+    /// True if every solution of a later layer costs at least `bound`.
     fn is_beyond(&self, bound: Cost) -> bool {
         match self.settings.device {
             // There, every move costs 1.
@@ -345,7 +345,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let mut children = std::mem::take(&mut self.layer_buffer);
         let policy = if self.query == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
         let likely = self.likely_children(&candidates);
-        // Before the memory is taken: where addresses are limited, the program would end.
+        // Before the allocation, which would end the program if the address space is limited.
         let mut limit = control.reached(&|| self.bytes() + Layer::<P::State>::bytes_for(likely, policy));
         children.reset_with_estimates(if limit.is_none() { likely } else { 0 }, policy);
         let block = if queue.max_in_flight > 0 { queue.chunk.clamp(MIN_BLOCK, MAX_BLOCK) } else { MAX_BLOCK };
@@ -448,8 +448,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         self.note_layer(self.layer.len() as u64, nearest)
     }
 
-    /// Notes the length of the next layer on all ranks, its least cost-to-go, and the path cost of that state, of what this rank
-    /// has.
+    /// Notes the next layer's length, least cost-to-go and that state's path cost on all ranks, from this rank's part.
     fn note_layer(&mut self, width: u64, nearest: Option<(f32, Cost)>) -> Result<(), HeuristicError> {
         let layers = self.exchange.gather((width, nearest))?;
         self.width = layers.iter().map(|(width, _)| width).sum();

@@ -2,8 +2,8 @@
 //! al. 2019, Methods), which is A* that expands many nodes a step.
 //!
 //! A step takes the `n` nodes of least f = λ·g + h from the open list, expands them, drops every child that is stored at no
-//! greater cost, has the rest evaluated in one forward pass, and puts them into the open list. λ weighs the *path cost* (textbook
-//! weighted A* weighs h instead): 1 is A*, 0 is greedy.
+//! greater cost, has the rest evaluated in one forward pass, and puts them into the open list. λ weighs the *path cost*
+//! (textbook weighted A* weighs h instead): 1 is A*, 0 is greedy.
 //!
 //! - `bwas` and `best-first` test a child for the goal when it is *generated*: a batch that reaches goals is finished, and its
 //!   cheapest solution is returned. `astar` tests a node when it is *taken* from the open list.
@@ -11,23 +11,23 @@
 //! - Among equal priorities, `bwas` and `astar` take the node generated last, `best-first` the first, a device any. The
 //!   solution is a function of puzzle, start, heuristic and settings, whatever the number of threads. Limits cut the search
 //!   off, and only the limit of nodes does so at the same place every time.
-//! - With a [`Perimeter`], reaching one of its states gives a solution. With `max_stale_steps`, the search goes on for that
+//! - With a [`Perimeter`], reaching one of its states gives a solution. With `max_stale_steps`, the search continues for that
 //!   many steps after the first solution, and drops every state that cannot lead to a better one.
 //!
 //! # Deferred evaluation
 //!
 //! [`Expansion::Full`] generates all children of a node at once, though hardly one in ten is ever expanded.
-//! [`Expansion::Deferred`] orders the children by the network's move probabilities before they are generated. The open list then
-//! holds *moves*: (node, move) with the priority
+//! [`Expansion::Deferred`] orders the children by the network's move probabilities before they are generated. The open list
+//! then holds *moves*: (node, move) with the priority
 //!
 //! ```text
 //! f = max(λ·g + h, λ·(g + 1) + h − 1 − c·ln p)
 //! ```
 //!
 //! for a move of probability p from a node of path cost g and cost-to-go h: a certain move is expected to bring the cost-to-go
-//! down by 1, and no move comes before its node. c is the policy weight. Only the best move of each node waits; when it is taken,
-//! the next best takes its place (partial expansion: Yoshizumi, Miura and Ishida 2000). A step takes moves until `n` new states
-//! are generated, or up to 1/64 fewer, and evaluates these. Dropped duplicates cost no evaluation.
+//! down by 1, and no move comes before its node. c is the policy weight. Only the best move of each node waits; when it is
+//! taken, the next best takes its place (partial expansion: Yoshizumi, Miura and Ishida 2000). A step takes moves until `n` new
+//! states are generated, or up to 1/64 fewer, and evaluates these. Dropped duplicates cost no evaluation.
 //!
 //! # Guarantees
 //!
@@ -38,10 +38,10 @@
 //! `max_stale_steps`, if nothing in the open list could be better.
 //!
 //! At the memory limit, the worse half of the open nodes is pruned, with all nodes that lead to none of the others; the search
-//! goes on and reports how many nodes it has pruned. `astar` ends there.
+//! continues and reports how many nodes it has pruned. `astar` ends there.
 //!
-//! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 10 to 20 in the closed list, 8 to 16 in the open list. Deferred
-//! evaluation takes 25 more a node, for 12 moves, but stores only evaluated states.
+//! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 10 to 20 in the closed list, 8 to 16 in the open list.
+//! Deferred evaluation takes 25 more a node, for 12 moves, but stores only evaluated states.
 
 use super::device::DeviceEngine;
 use super::frontier::Frontier;
@@ -126,7 +126,7 @@ impl<S: State> BestFirst<S> {
         BestFirst { ties: Ties::OldestFirst, ..Self::bwas(1, lambda) }
     }
 
-    /// Whether the first batch with a solution is the last. It is finished, for its paths may become cheaper.
+    /// True if the first batch with a solution is the last. It is finished, since its paths may become cheaper.
     fn ends_with_first_batch(&self) -> bool {
         !self.expansion.is_deferred() && self.max_stale_steps == Some(0) && self.perimeter.is_empty()
     }
@@ -159,7 +159,7 @@ struct BestFirstRun<'a, P: Puzzle> {
     settings: &'a BestFirst<P::State>,
     nodes: Frontier<'a, P>,
     start: P::State,
-    /// The goals reached, in the order of generation, where the first batch with a solution is the last.
+    /// The goals reached, in the order of generation, if the first batch with a solution is the last.
     goals: Vec<NodeId>,
     best: Option<Incumbent>,
     /// Whether some move cost nothing: a child may then be worth as much as its parent.
@@ -259,7 +259,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         self.best = Some(incumbent);
     }
 
-    /// The cheapest path to a goal of this batch; of equals, the one generated first.
+    /// The cheapest path to a goal of this batch; ties go to the one generated first.
     fn cheapest_goal(&self) -> Option<Incumbent> {
         let paths = self.goals.iter().map(|&goal| self.incumbent(self.nodes.arena.path(goal)));
         paths.min_by_key(|incumbent| incumbent.cost)

@@ -1,14 +1,14 @@
 //! Breadth-first search: all states in the order of their distance from the start.
 //!
 //! - The goal is tested when a state is *taken from the queue*; the goal itself counts as expanded.
-//! - Complete: no solution means that none exists. The solution has the fewest moves, and is optimal where every move
+//! - Complete: no solution means that none exists. The solution has the fewest moves, and is optimal if every move
 //!   costs 1.
-//! - Moves are tried in the puzzle's order; of several shortest solutions, the first in that order is given.
+//! - Moves are tried in the puzzle's order; ties go to the first solution in that order.
 //! - Time and memory grow with the number of states nearer than the goal: bᵈ for b moves and d steps.
 //! - With a [`Perimeter`] of depth D, the search ends D steps earlier, at the first state inside: it stands on the rim,
 //!   and a path through it is a shortest one.
 //!
-//! The queue is the list of stored nodes itself: what was stored first is taken first. Where the puzzle's states are
+//! The queue is the list of stored nodes itself: what was stored first is taken first. If the puzzle's states are
 //! numbered without a gap ([`StateIndex`]), indices stand for states, and a byte for each says by which move it was reached:
 //! no state is hashed, and a stored one takes 5 bytes (Korf and Schultze, AAAI 2005).
 

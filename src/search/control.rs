@@ -141,7 +141,7 @@ impl<'a> Control<'a> {
         self.shared.threads
     }
 
-    /// The limits.
+    /// The limits of time, nodes and memory.
     pub fn limits(&self) -> &'a Limits {
         self.limits
     }

@@ -26,9 +26,9 @@ pub trait Exchange: Send + Sync {
     /// If a rank has failed or died.
     fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError>;
 
-    /// As [`Exchange::all_to_all`], from memory of a CUDA device to that of the other ranks' devices: sends the bytes `to[r]` to
-    /// each rank r, and receives those of each rank s in `from[s]`, after all earlier work of the device. `false`, with nothing
-    /// done, where a rank cannot do it.
+    /// As [`Exchange::all_to_all`], from memory of a CUDA device to that of the other ranks' devices: sends the bytes `to[r]`
+    /// to each rank r, and receives those of each rank s in `from[s]`, after all earlier work of the device. `false`, with
+    /// nothing done, if a rank cannot do it.
     ///
     /// # Errors
     /// As [`Exchange::all_to_all`].
@@ -67,7 +67,7 @@ impl Exchange for Alone {
 }
 
 impl dyn Exchange + '_ {
-    /// Whether no other rank shares the search.
+    /// True if no other rank shares the search.
     pub fn is_alone(&self) -> bool {
         self.size() == 1
     }
@@ -87,11 +87,11 @@ impl dyn Exchange + '_ {
         texts.iter().map(|text| serde_json::from_slice(text).map_err(other_version)).collect()
     }
 
-    /// Splits the keys of all ranks: exactly `count` keys are at most the result, and a few more where keys are equal. `count` is at
-    /// least 1, and less than the number of keys.
+    /// Splits the keys of all ranks: exactly `count` keys are at most the result, or a few more if keys are equal. `count` is
+    /// at least 1, and less than the number of keys.
     ///
-    /// `histogram` counts this rank's keys by the [`DIGIT`] bits from a place on, from the highest digit of `bits` bits to the
-    /// lowest; after the first digit, only the keys whose digit before is the given one, and that it counted then.
+    /// `histogram(from, digit)` counts this rank's keys by their [`DIGIT`] bits starting at bit `from`, highest bits first;
+    /// after the first round, only the keys counted in the round before whose digit was `digit`. Keys have `bits` bits.
     ///
     /// # Errors
     /// As [`Exchange::all_to_all`].

@@ -229,7 +229,8 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         self.queue.is_full(&self.new)
     }
 
-    /// Submits the states that fill whole chunks, and frees their memory for the next ones. `reached` is asked before each chunk.
+    /// Submits the states that fill whole chunks, and frees their memory for the next ones. `reached` is asked before each
+    /// chunk.
     pub(super) fn submit_full_chunks(&mut self, mut reached: impl FnMut() -> Option<Limit>) -> Result<(), Interrupt> {
         while self.has_full_chunk() {
             stop_at(reached())?;
@@ -253,7 +254,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     }
 
     fn take_values(&mut self, values: &[f32]) {
-        debug_assert!(values.iter().all(|&h| h >= 0.0 && h.is_finite()), "an estimate is no cost");
+        debug_assert!(values.iter().all(|&h| h >= 0.0 && h.is_finite()), "an estimate is not a cost");
         let first = self.next_estimate;
         self.arena.set_estimates(self.threads, first, values);
         self.next_estimate += values.len() as NodeId;

@@ -1,6 +1,6 @@
 //! Iterative-deepening A*: depth-first searches under a rising bound of f = g + h.
 //!
-//! - The goal is tested when a state is expanded. The search never goes straight back to the parent's state, nor, where
+//! - The goal is tested when a state is expanded. The search never goes straight back to the parent's state, nor, if
 //!   moves are free, to a state of the same stretch of free moves; it remembers nothing else, so memory is the length of
 //!   the path.
 //! - With admissible estimates the solution is a cheapest one.

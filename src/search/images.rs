@@ -4,11 +4,11 @@
 //!
 //! - A later image is searched only for solutions cheaper than the best so far, which helps a beam.
 //! - When searched one after the other, images share one set of limits.
-//! - When searched together, each image is searched on its own thread with an equal share of the limits; where the search has a quick
-//!   [first pass](Search::first_pass), all look for a cheaper solution than that of the first image. States of
-//!   theirs that wait while the network is busy are evaluated in one pass, and a device works on one image while the
-//!   children of another are made. The solution does not depend on the speed of the threads, as long as an estimate does
-//!   not depend on the states evaluated with it; the last bits of a network's estimate on a GPU may.
+//! - When searched together, each image is searched on its own thread with an equal share of the limits; if the search has a
+//!   quick [first pass](Search::first_pass), all look for a cheaper solution than that of the first image. States of theirs
+//!   that wait while the network is busy are evaluated in one pass, and a device works on one image while the children of
+//!   another are made. The solution does not depend on the speed of the threads, as long as an estimate does not depend on the
+//!   states evaluated with it; the last bits of a network's estimate on a GPU may.
 
 use super::{Control, End, Incumbent, Progress, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
@@ -16,7 +16,7 @@ use crate::puzzle::{Cost, Puzzle, SymmetricImage};
 use crate::workers::{Job, beside};
 use std::sync::mpsc::channel;
 
-/// A search of the first `count` symmetric images of an instance; of the instance alone where the puzzle has no symmetries.
+/// A search of the first `count` symmetric images of an instance; of the instance alone if the puzzle has no symmetries.
 pub struct ImageSearch<P: Puzzle> {
     /// The search of each image.
     pub search: Box<dyn Search<P>>,
@@ -181,12 +181,12 @@ fn combined<'a>(parts: impl Iterator<Item = &'a Progress>) -> Progress {
     })
 }
 
-/// Whether a limit leaves nothing for another search.
+/// True if a limit leaves nothing for another search.
 fn is_over(stats: &Stats, control: &Control<'_>) -> Result<bool, HeuristicError> {
     Ok(control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some())
 }
 
-/// Whether no other image can have a better result.
+/// True if no other image can have a better result.
 fn is_final(result: &SearchResult) -> bool {
     result.proven_optimal || result.end == End::NoSolution
 }

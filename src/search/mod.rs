@@ -2,7 +2,7 @@
 //!
 //! A search knows puzzles by [`Puzzle`] and networks by [`Heuristic`]. Only [`device`] sees tensors.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
 //! | [`best_first`], `frontier` | batch-weighted A*, A* and greedy best-first search in one loop; its nodes |
 //! | [`beam`] | beam search |
@@ -67,7 +67,7 @@ pub use result::{End, Incumbent, Progress, Proof, ProofProgress, SearchResult, S
 /// Expanded nodes between two checks of the clock and the memory.
 const CHECK_EVERY: u64 = 1024;
 
-/// A search.
+/// A search algorithm, with its settings.
 pub trait Search<P: Puzzle>: Send + Sync {
     /// Looks for a path from a state to a goal.
     ///

@@ -35,7 +35,7 @@ const SUBTREE_MOVES: usize = 5;
 const MAX_EARLY_MOVES: usize = 6;
 /// Below this number of sequences, evaluating the roots does not pay.
 const MIN_ORDERED: u64 = 4_000_000;
-/// The part of the greatest length's sequences that are made where not all fit. In the network's order of an early layer,
+/// The part of the greatest length's sequences that are made if not all fit. In the network's order of an early layer,
 /// the state on a shortest path is among the first 3 % for half of all cubes.
 const FIRST_PART: u64 = 32;
 /// Sequences that are made in two or three seconds on two cores.
@@ -52,7 +52,7 @@ pub type Widen<P> = Box<dyn Fn(usize) -> Box<dyn Search<P>> + Send + Sync>;
 pub struct Prove<P: Puzzle> {
     /// The search that gives the first solution; without one, the proof starts from nothing.
     pub search: Option<Box<dyn Search<P>>>,
-    /// The perimeter; where it is empty, the search is not followed by a proof.
+    /// The perimeter; if it is empty, the search is not followed by a proof.
     pub perimeter: Perimeter<P::State>,
     /// Approximate limit in move sequences; `None` is unlimited. After a solution it shrinks to the number that can still
     /// help: see the module.
@@ -62,7 +62,7 @@ pub struct Prove<P: Puzzle> {
 }
 
 impl<P: Puzzle> Prove<P> {
-    /// The number of sequences that could be shorter than a solution: of the greatest length, and of all others.
+    /// Counts of the move sequences shorter than a solution: the longest, and the rest.
     fn needed(&self, puzzle: &P, cost: Cost) -> [u64; 2] {
         let step = self.perimeter.step();
         let moves = cost.saturating_sub(step + self.perimeter.depth()) as usize;
@@ -230,7 +230,7 @@ struct Root<S> {
     state: S,
     /// Its index in the layer.
     index: u32,
-    /// The move that led to it, where the moves that may follow depend on it.
+    /// The move that led to it, if the moves that may follow depend on it.
     last: Option<Move>,
 }
 
@@ -246,7 +246,7 @@ impl<P: Puzzle> ProofRun<'_, P> {
         }
         let (depth, step) = (self.perimeter.depth(), self.perimeter.step());
         let mut target = depth + 1;
-        // Where the parity of the length is known, half of the lengths need no search.
+        // If the parity of the length is known, half of the lengths need no search.
         let known = self.best.as_ref().map(|best| best.cost).or(self.puzzle.length_parity(&self.start));
         if let Some(known) = known.filter(|_| step == 2) {
             target += (target + known) % 2;

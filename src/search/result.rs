@@ -76,7 +76,7 @@ impl Stats {
     }
 }
 
-/// The result of a search.
+/// What a search returns: how it ended, the best solution, the counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult {
     /// How it ended.
@@ -148,9 +148,9 @@ pub struct Progress {
 /// The best solution so far, on the way to a better one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incumbent {
-    /// The solution.
+    /// Legal moves from the start to a goal.
     pub moves: Vec<Move>,
-    /// Its cost.
+    /// The sum of the moves' costs.
     pub cost: Cost,
 }
 

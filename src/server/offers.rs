@@ -23,9 +23,9 @@ pub(super) struct Offer {
     searches: Vec<&'static str>,
     heuristics: Vec<&'static str>,
     models: Vec<ModelOffer>,
-    /// The puzzle's own model, which is asked where a request names none.
+    /// The puzzle's own model, which is asked if a request names none.
     own_model: Option<ModelOffer>,
-    /// Moves of a scramble by default; `null` where moves have no inverses, and a random state takes a scramble's place.
+    /// Moves of a scramble by default; `null` if moves have no inverses, and a random state takes a scramble's place.
     scramble_depth: Option<u32>,
     /// Whether an instance takes several lines.
     takes_lines: bool,
@@ -57,7 +57,7 @@ pub(super) fn describe(name: &str) -> Result<Offer> {
     visit(name, None, Describe(name))
 }
 
-/// The name of the puzzle whose file is kept beside a model, and the file; `None` where no file is kept.
+/// The name of the puzzle whose file is kept beside a model, and the file; `None` if no file is kept.
 ///
 /// # Errors
 /// If the model or the file cannot be read.
@@ -92,7 +92,7 @@ fn kept_beside_models(config: &ServerConfig) -> Vec<(String, String)> {
     kept.filter(|(name, _)| offered.insert(name.clone())).collect()
 }
 
-/// Adds the models that only this server offers, where they are of that puzzle.
+/// Adds the puzzle's models that only this server offers.
 fn with_models(mut offer: Offer, extra: &[String]) -> Offer {
     let facts = extra.iter().filter_map(|model| models::facts(Some(model), &offer.puzzle).ok());
     let own: Vec<_> = facts.filter(|facts| serves(&facts.puzzle, &offer.name)).collect();

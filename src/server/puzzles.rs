@@ -29,7 +29,7 @@ pub(super) struct InstanceCheck {
     playback: Option<Playback>,
 }
 
-/// Checks an instance. An impossible one is no error.
+/// Checks an instance. An impossible one is not an error.
 pub(super) struct CheckInstance<'a>(pub(super) &'a str);
 
 impl Visitor for CheckInstance<'_> {

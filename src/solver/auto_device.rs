@@ -5,7 +5,7 @@ use super::plan::{HeuristicPlan, Plan, SearchPlan};
 use super::resolve::CANDIDATES;
 use crate::neural::model::WEIGHTS;
 
-/// Whether `auto` looks for a GPU: where a network is asked for many states at once. A GPU takes as long for a few as for
+/// True if `auto` looks for a GPU: if a network is asked for many states at once. A GPU takes as long for a few as for
 /// thousands.
 pub(super) fn gains_from_cuda(plan: &Plan) -> bool {
     let in_batches = SearchInfo::find(plan.search.name()).is_some_and(|search| search.in_batches);

@@ -86,7 +86,7 @@ impl<P: Puzzle> Builder<P> {
         self.with(|settings| (settings.model, settings.request.names_model) = (Some(name.into()), true))
     }
 
-    /// Loads the puzzle's best heuristic even where the search asks for no estimates, to show them beside the solution.
+    /// Loads the puzzle's best heuristic even if the search asks for no estimates, to show them beside the solution.
     pub fn with_estimates(self) -> Self {
         self.with(|settings| settings.request.shows_estimates = true)
     }
@@ -131,7 +131,7 @@ impl<P: Puzzle> Builder<P> {
             }
             None => model.clone(),
         };
-        // A model that was named must be there, even where it turns out that none is needed.
+        // A model that was named must be there, even if it turns out that none is needed.
         if named.is_some() {
             model.as_ref().map_err(Clone::clone)?;
         }
@@ -223,8 +223,8 @@ impl<P: Puzzle> Builder<P> {
         Ok((heuristic, network))
     }
 
-    /// The networks of a search that does not ask the heuristic. That of a search on the device is read once more: its weights
-    /// are small beside a layer.
+    /// The networks of a search that does not ask the heuristic. A search on the device reads its network once more: the
+    /// weights are small beside a layer.
     pub(super) fn parts(&self, plan: &Plan, device: Device, stages: Option<SharedStages>) -> Result<Parts> {
         let (true, HeuristicPlan::Network { folder, .. }) = (plan.search.is_on_device(), &plan.heuristic) else {
             return Ok(Parts { stages, ..Parts::default() });

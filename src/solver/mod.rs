@@ -168,7 +168,7 @@ impl<P: Puzzle> Solver<P> {
     /// Changes the search and the limits. A loaded heuristic stays, unless the new search runs its network on another device.
     ///
     /// # Errors
-    /// If a setting is refused, or another heuristic would be needed; where a network moves, as [`Builder::build`]. The
+    /// If a setting is refused, or another heuristic would be needed; if a network moves, as [`Builder::build`]. The
     /// solver is then unchanged.
     pub fn reconfigure(&mut self, options: SearchOptions, limits: Limits) -> Result<()> {
         let mut builder = Builder::again(self.entry.clone(), self.settings.clone(), options, limits.clone());
@@ -241,12 +241,12 @@ impl<P: Puzzle> Solver<P> {
         parts.into_iter().map(solver).collect()
     }
 
-    /// The puzzle.
+    /// The puzzle whose instances it solves.
     pub fn puzzle(&self) -> &Arc<P> {
         self.entry.puzzle()
     }
 
-    /// The plan.
+    /// All settings, defaults included.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -273,7 +273,7 @@ impl<P: Puzzle> Solver<P> {
         }
     }
 
-    /// The name of the heuristic.
+    /// The heuristic's name, as `--heuristic` takes it.
     pub fn heuristic_name(&self) -> &str {
         self.heuristic.name()
     }
@@ -324,18 +324,18 @@ impl<P: Puzzle> Solver<P> {
     }
 
     /// Searches an instance, and replays the solution from its start. The solution of a scramble is never longer than the
-    /// scramble undone.
+    /// inverse scramble.
     ///
     /// # Errors
-    /// If the text is refused, or the heuristic fails. An instance that is not solved is no error: see [`Solution::end`].
+    /// If the text is refused, or the heuristic fails. An instance that is not solved is not an error: see [`Solution::end`].
     pub fn solve(&mut self, text: &str) -> Result<Solution<P::State>> {
         let start = self.parse(text)?;
         let stop = Arc::clone(&self.stop);
         self.solve_typed(text, start, Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () })
     }
 
-    /// Solves an instance that was read, under another watch. Where the scramble undone is shorter than the search's own
-    /// solution, it is the answer, and the record has the other length.
+    /// Solves an instance that was read, under another watch. If the inverse scramble is shorter than the search's own
+    /// solution, returns it, and the record has the other length.
     ///
     /// # Errors
     /// If the heuristic fails.
@@ -359,7 +359,7 @@ impl<P: Puzzle> Solver<P> {
         Ok(solution)
     }
 
-    /// Searches an instance as a measurement does: does not use the inverted scramble as a bound.
+    /// Searches an instance as a measurement does: does not use the inverse scramble as a bound.
     ///
     /// # Errors
     /// If the heuristic fails.
@@ -379,7 +379,7 @@ impl<P: Puzzle> Solver<P> {
     }
 }
 
-/// The moves of a scramble undone, without loops; `None` where the instance is no scramble.
+/// The inverse scramble, without loops; `None` if the instance is not a scramble.
 fn undo_scramble<P: Puzzle>(puzzle: &P, text: &str) -> Option<Vec<Move>> {
     let scramble = puzzle.scramble(text)?;
     let mut path = vec![puzzle.normalized(&scramble.start)];

@@ -32,9 +32,7 @@ pub struct SearchOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub search: Option<String>,
     /// Nodes that bwas expands per step, or states that beam and reduction keep per layer: larger values find shorter
-    /// solutions and take longer [default: bwas 1000, on CUDA 10000; deferred 20000, on CUDA 100000; beam the model's
-    /// own, or 24000 divided by the symmetric images, without candidates 1000; on CUDA at least 100000 divided
-    /// likewise, or 10000]
+    /// solutions and take longer [default: by search and device]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
     pub n: Option<OrAuto<usize>>,
     /// The weight λ of the path cost in f = λ·g + h, for bwas and best-first: 1 is A*, 0 is greedy best-first search
@@ -43,7 +41,7 @@ pub struct SearchOptions {
     pub lambda: Option<f64>,
     /// Where beam and bwas keep their states: host, in main memory, or device, where the network is, the CPU included; device
     /// is for cubes, sliding tiles, Lights Out and puzzles from a file, and for bwas without --deferred [default: auto, device
-    /// on CUDA where it can be]
+    /// on CUDA if possible]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", hide_possible_values = true))]
     pub engine: Option<Engine>,
     /// Slots of the hash table of evaluated states, for beam on the device: 8 bytes each, on each rank; a state whose
@@ -84,9 +82,9 @@ pub struct SearchOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count_or_auto))]
     pub symmetries: Option<OrAuto<usize>>,
     /// After the search, make at most this many move sequences from the start into the perimeter, in the order of the
-    /// network's estimates of early states, to find a shorter solution; if these are all, the solution is proven
-    /// optimal; if not, only the first 3 % of the longest are made [default: 0; for beam with candidates, on a puzzle
-    /// with known symmetries, 1e8]
+    /// network's estimates of early states, to find a shorter solution. If the budget covers all shorter
+    /// sequences, the solution is proven optimal; otherwise costar tries the most promising 3 % of the longest [default:
+    /// 0; for beam with candidates, on a puzzle with known symmetries, 1e8]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]
     pub proof_budget: Option<u64>,
     /// After the search, make every shorter move sequence into the perimeter: the solution is then proven optimal
@@ -100,7 +98,7 @@ pub struct SearchOptions {
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// Where the search is faster.
+    /// The faster one.
     Auto,
     /// In main memory: the cores make children, and the network gets them in chunks.
     Host,
@@ -204,7 +202,7 @@ fn refuse_value(field: &str, value: &Value) -> SettingError {
     SettingError::new(field, format!("expected {expected}, got {value}"))
 }
 
-/// The settings that every search has: what is known exactly, and what is done beside the search and after it.
+/// The settings of every search: exact distances, symmetric images, and the proof after it.
 const COMMON: [&str; 4] = ["perimeter", "symmetries", "proof_budget", "prove"];
 
 /// Needs and settings of a search.

@@ -10,7 +10,7 @@ use crate::waiting::Waiting;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// The most time for the perimeter that the first solver makes where the cache has none.
+/// The time limit of a perimeter that the first solver makes because the cache has none.
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
 
 /// A smaller cached perimeter is ignored by default: it was made for a small test, and the default one takes a second.

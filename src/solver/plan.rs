@@ -22,7 +22,7 @@ pub struct Request {
 /// Which estimate of the cost-to-go is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HeuristicChoice {
-    /// The network where there is a model and it measured better, else the best of the puzzle's own.
+    /// The network if there is a model and it measured better, else the best of the puzzle's own.
     #[default]
     Auto,
     /// One by name: `network`, or one that the puzzle offers.
@@ -37,7 +37,7 @@ pub enum HeuristicChoice {
 /// The facts by which a request is resolved.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
-    /// The puzzle.
+    /// What the registry knows of the puzzle.
     pub puzzle: &'a PuzzleFacts,
     /// The model that was named, or the puzzle's own; or why there is none.
     pub model: Result<&'a ModelFacts, &'a SettingError>,
@@ -53,10 +53,10 @@ pub struct Facts<'a> {
     pub spends_time: bool,
 }
 
-/// The facts of a model.
+/// What a model's `config.json` says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFacts {
-    /// Its folder.
+    /// The folder with its weights.
     pub folder: PathBuf,
     /// The name that results give it.
     pub name: String,
@@ -64,14 +64,14 @@ pub struct ModelFacts {
     pub puzzle: String,
     /// Whether it has a policy head.
     pub has_policy: bool,
-    /// The search that measured best with it, where it says so.
+    /// The search that measured best with it, if it says so.
     pub search: Option<SearchOptions>,
 }
 
 /// Every setting of a solver, decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The search.
+    /// The search, with its own settings.
     pub search: SearchPlan,
     /// The estimate of the cost-to-go.
     pub heuristic: HeuristicPlan,
@@ -79,7 +79,7 @@ pub struct Plan {
     pub perimeter: PerimeterPlan,
     /// Whether the search uses the perimeter, and not only the proof after it.
     pub search_uses_perimeter: bool,
-    /// Whether a perimeter that holds the whole puzzle is left out, so that the model that was named is asked.
+    /// True if a perimeter that holds the whole puzzle is left out, so that the search asks the named model.
     pub leaves_out_whole_perimeter: bool,
     /// How many symmetric images of an instance are searched, at least 1.
     pub symmetries: usize,
@@ -87,7 +87,7 @@ pub struct Plan {
     pub images_together: bool,
     /// The proof after the search.
     pub proof: ProofPlan,
-    /// Whether wider searches follow until the time is up, where nothing is proven.
+    /// True if wider searches follow until the time is up or the solution is proven.
     pub widens: bool,
 }
 
@@ -212,12 +212,12 @@ impl Plan {
 }
 
 impl SearchPlan {
-    /// The same search, wider by a factor; the same, where it has no width.
+    /// The same search, wider by a factor; the same, if it has no width.
     pub(super) fn widened(self, factor: usize) -> SearchPlan {
         self.with_width(|n| n.saturating_mul(factor))
     }
 
-    /// The same search with another width; the same, where it has none.
+    /// The same search with another width; the same, if it has none.
     pub(super) fn with_width(mut self, width: impl Fn(usize) -> usize) -> SearchPlan {
         if let SearchPlan::Beam { n, .. } | SearchPlan::Bwas { n, .. } | SearchPlan::Reduction { n } = &mut self {
             *n = width(*n);
@@ -267,7 +267,7 @@ pub enum HeuristicPlan {
 /// Which perimeter a search or a proof gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PerimeterPlan {
-    /// None.
+    /// No perimeter.
     None,
     /// The deepest in the cache that fits the budget; none is made.
     Cached(PerimeterBudget),
@@ -296,7 +296,7 @@ impl PerimeterPlan {
         table(self) == table(other)
     }
 
-    /// The most bytes of a table of classes; 0 where none may be used.
+    /// The most bytes of a table of classes; 0 if none may be used.
     pub fn class_bytes(&self) -> u64 {
         match self {
             PerimeterPlan::Cached(PerimeterBudget::Bytes(bytes))

@@ -38,7 +38,7 @@ pub(super) type SharedStages = Arc<Mutex<Stages>>;
 
 /// The solvers of a reduction.
 pub(super) struct Stages {
-    /// The solver of the whole cube, where there is a network for it.
+    /// The solver of the whole cube, if there is a network for it.
     pub(super) whole: Option<Stage>,
     pub(super) stages: Vec<Stage>,
 }
@@ -52,7 +52,7 @@ impl Stages {
         Some(Network { weights_crc32: sum.finalize(), ..self.stages.first()?.network.clone()? })
     }
 
-    /// Looks for a short solution with the network of the whole cube; `None` where there is no such network, or a solution
+    /// Looks for a short solution with the network of the whole cube; `None` without such a network, or if a solution
     /// below the bound may be longer.
     fn near(&mut self, text: &str, n: usize, control: &mut Control<'_>) -> Result<Option<StageResult>, HeuristicError> {
         let bound = control.bound().unwrap_or(WHOLE_MOVES + 1);
@@ -62,7 +62,7 @@ impl Stages {
         (whole.solve)(text, n.div_ceil(WHOLE_DIVISOR as usize), Some(bound), &limits, control).map(Some)
     }
 
-    /// Searches stage by stage, and adds to the counts; gives the moves, or how the stage ended that has no solution.
+    /// Searches stage by stage, and adds to the counts; returns the moves, or how the stage without a solution ended.
     fn in_turn<P: Puzzle>(
         &mut self,
         puzzle: &P,

@@ -17,8 +17,8 @@ use search_plan::plan_search;
 /// Children that a beam evaluates in a layer, in widths.
 pub(super) const CANDIDATES: u64 = 2;
 
-/// The most symmetric images that a beam with candidates searches by default: where only a cheaper solution is sought, a
-/// few narrow beams find more than a wide one.
+/// The most symmetric images that a beam with candidates searches by default: when only a cheaper solution is sought, a few
+/// narrow beams find more than a wide one.
 const BEAM_SYMMETRIES: usize = 4;
 
 /// Move sequences into a perimeter of classes after a beam with candidates: two or three seconds on two cores. With a
@@ -112,7 +112,7 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
     })
 }
 
-/// The proof that was asked for; a beam with candidates has a budget by default, where classes make that cheap.
+/// The proof that was asked for; a beam with candidates has a budget by default, if classes make that cheap.
 fn plan_proof(search: SearchPlan, options: &SearchOptions, perimeter: PerimeterPlan, facts: &Facts<'_>) -> ProofPlan {
     let is_cheap = matches!(search, SearchPlan::Beam { candidates: 1.., .. })
         && perimeter.class_bytes() > 0
@@ -126,7 +126,7 @@ fn plan_proof(search: SearchPlan, options: &SearchOptions, perimeter: PerimeterP
     }
 }
 
-/// The name of the search, before the heuristic is chosen: `auto` means `bwas` where `n` or `lambda` is given or a network
+/// The name of the search, before the heuristic is chosen: `auto` means `bwas` if `n` or `lambda` is given or a network
 /// is used.
 fn search_name<'a>(request: &'a Request, facts: &Facts<'a>, with_network: bool) -> &'a str {
     let options = &request.options;
@@ -363,7 +363,7 @@ mod tests {
             let SearchPlan::Beam { hash_slots, .. } = plan.search else { panic!("{plan:?}") };
             (hash_slots, plan.options(0).hash_slots)
         };
-        // An eighth of 1 GiB; what depends on the memory is no setting of a result.
+        // An eighth of 1 GiB; what depends on the memory is not a setting of a result.
         assert_eq!(slots(r#"{"engine": "device"}"#), (HashSlots::UpTo(1 << 24), None));
         let asked = slots(r#"{"engine": "device", "hash_slots": 77}"#);
         assert_eq!(asked, (HashSlots::Exactly(77), Some(77)));

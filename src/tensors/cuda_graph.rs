@@ -20,7 +20,7 @@ unsafe extern "C" {
 pub(crate) struct CudaGraph(*mut c_void);
 
 impl CudaGraph {
-    /// Records what `run` starts on a device, which is not done then.
+    /// Records what `run` starts on a device; the kernels do not run yet.
     ///
     /// # Errors
     /// If this libtorch has no CUDA graphs, or `run` does what cannot be recorded, such as waiting for the device.

@@ -2,9 +2,9 @@
 //!
 //! A hash is a sum, over the cells of a row, of the cell's coefficient times its symbol.
 //!
-//! - Where a move permutes or toggles cells, the hashes of all children of all rows are one matrix product, with coefficients that
-//!   each move has changed. They are integers so small that every sum is below 2⁵³: in f64 the product is exact, on every device and
-//!   in any order of summation. Two such sums make a hash of 64 bits.
+//! - Where a move permutes or toggles cells, the hashes of all children of all rows are one matrix product, with coefficients
+//!   that each move has changed. They are integers so small that every sum is below 2⁵³: in f64 the product is exact, on every
+//!   device and in any order of summation. Two such sums make a hash of 64 bits.
 //! - Where a blank slides, one tile moves, and the hash changes by the tile's number times the difference of two
 //!   coefficients, modulo 2⁶⁴.
 
@@ -39,11 +39,11 @@ enum Table {
         coefficients: Tensor,
     },
     Slides {
-        /// `(cells · moves) × cells`, by the cell of the blank and the move: the parent's cell that each cell of the child comes
-        /// from. Where a move is not legal, nothing moves.
+        /// `(cells · moves) × cells`, by the cell of the blank and the move: the parent's cell that each cell of the child
+        /// comes from. If a move is not legal, nothing moves.
         from: Tensor,
-        /// `cells × (3 · moves)`, by the cell of the blank: the cell that the blank goes to by each move; the change of the hash
-        /// if tile 1 is there; and 1 where the move is legal, else 0.
+        /// `cells × (3 · moves)`, by the cell of the blank: the cell that the blank goes to by each move; the change of the
+        /// hash if tile 1 is there; and 1 where the move is legal, else 0.
         slides: Tensor,
         /// The number of moves.
         count: Tensor,
@@ -51,7 +51,7 @@ enum Table {
     Toggles {
         /// `moves × cells`, 1 where a move toggles.
         toggles: Tensor,
-        /// `cells × (2 · moves)`, for each sum: the coefficient of a cell, negative where the move toggles it.
+        /// `cells × (2 · moves)`, for each sum: the coefficient of a cell, negative if the move toggles it.
         coefficients: Tensor,
         /// `2 · moves`: the sums of the coefficients of the cells that each move toggles.
         biases: Tensor,
@@ -128,8 +128,8 @@ impl Moves {
     }
 
     /// The hash of each child of each row, row by row, move by move; and 1 where the move is legal, else 0, `rows × moves`,
-    /// `None` if all are. The hashes of the rows save time where those of the children [follow](Moves::changes_hashes) from them;
-    /// elsewhere they are ignored.
+    /// `None` if all are. The hashes of the rows save time if those of the children [follow](Moves::changes_hashes) from
+    /// them; elsewhere they are ignored.
     pub(crate) fn child_hashes(&self, rows: &Tensor, hashes: Option<&Tensor>) -> (Tensor, Option<Tensor>) {
         let sums = match &self.table {
             Table::Permutations { coefficients, .. } => rows.to_kind(Kind::Double).mm(coefficients),

@@ -9,7 +9,7 @@ use tch::Tensor;
 
 /// Null on success; otherwise a text of libtorch, for [`checked`].
 type Message = *mut c_char;
-/// Where a call writes what it makes.
+/// The place for a call's result.
 type Made = *mut *mut c_void;
 
 unsafe extern "C" {
@@ -60,7 +60,7 @@ unsafe fn made(call: impl FnOnce(Made) -> Message) -> Tensor {
 /// The settings of AdamW.
 #[repr(C)]
 pub(crate) struct Rates {
-    /// Where no tensor gives it.
+    /// Used if [`adamw`] gets no `learning_rate`.
     pub(crate) learning_rate: f64,
     pub(crate) beta1: f64,
     pub(crate) beta2: f64,
@@ -84,7 +84,7 @@ pub(crate) fn adamw(
     unsafe { check(costar_fused_adamw(&tensors, rates)) };
 }
 
-/// A dense layer and ReLU on `samples × inputs`, with weights `outputs × inputs` and one bias per output; one kernel where
+/// A dense layer and ReLU on `samples × inputs`, with weights `outputs × inputs` and one bias per output; one kernel if
 /// the device has one. Not differentiable.
 pub(crate) fn linear_relu(input: &Tensor, weight: &Tensor, bias: &Tensor) -> Tensor {
     let tensors = [input, weight, bias].map(pointer);

@@ -36,7 +36,7 @@ pub struct Position {
     /// Settings of the run.
     #[serde(rename = "settings")]
     pub plan: TrainPlan,
-    /// Samples in all, as last asked for.
+    /// Samples in all, as last set.
     #[serde(rename = "steps")]
     pub total_samples: u64,
     /// Total training time in seconds; `None` if the run ends by samples.
@@ -45,13 +45,13 @@ pub struct Position {
     /// The end of a run that is finished early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decay: Option<Decay>,
-    /// How often the run is saved, as last asked for; left out where it is [`DEFAULT_CHECKPOINT_EVERY`].
+    /// How often the run is saved, as last set; left out if it is [`DEFAULT_CHECKPOINT_EVERY`].
     #[serde(default = "default_interval", skip_serializing_if = "is_default_interval")]
     pub checkpoint_every: Interval,
-    /// Samples between snapshots of the model, as last asked for.
+    /// Samples between snapshots of the model, as last set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_every: Option<u64>,
-    /// Folder of TensorBoard's metrics, relative to the run's folder, as last asked for.
+    /// Folder of TensorBoard's metrics, relative to the run's folder, as last set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensorboard: Option<PathBuf>,
     /// Samples seen.
@@ -60,7 +60,7 @@ pub struct Position {
     pub batches: u64,
     /// Seconds of training.
     pub seconds: f64,
-    /// Number of ranks from each sample on; empty where there was only ever one process.
+    /// Number of ranks from each sample on; empty if there was only ever one process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankSpan>,
     /// CRC-32 of the other files.
@@ -100,7 +100,7 @@ impl Position {
             (self.total_seconds, self.decay) = (options.seconds, None);
         }
         self.total_samples = options.samples.unwrap_or(self.total_samples);
-        // The same command again goes on with the decay that it began; another share moves its end.
+        // The same command again continues the decay that it began; another share moves its end.
         if let Some(share) = options.decay {
             let decay = self.decay.unwrap_or(Decay { from: self.samples, rate: self.learning_rate() });
             (self.decay, self.total_samples, self.total_seconds) = (Some(decay), decay.end(share), None);
@@ -216,7 +216,7 @@ pub fn read(checkpoint: &Path) -> Result<Position> {
     let (file, folder, model) = (path.display(), checkpoint.display(), model.display());
     let remedy = format!("put a copy of it back, or start another run with `init` {model}, if that is whole");
     let text = fs::read_to_string(&path)
-        .with_context(|| format!("{folder} is no checkpoint of costar ({remedy}): {POSITION} cannot be read"))?;
+        .with_context(|| format!("{folder} is not a checkpoint of costar ({remedy}): {POSITION} cannot be read"))?;
     let value: Value = serde_json::from_str(&text).unwrap_or_default();
     let (format, writer) = (&value["format"], value["crate_version"].as_str().unwrap_or("of an unknown version"));
     ensure!(

@@ -63,7 +63,7 @@ pub fn claim(out: &Path, resume: bool) -> Result<fs::File> {
     let mut others = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.flatten();
     if let Some(other) = others.find(|entry| entry.file_name() != LOCK).filter(|_| !resume) {
         bail!(
-            "{} is not empty (it holds {}): `resume` goes on with the run in it, another `out` starts a new one",
+            "{} is not empty (it holds {}): `resume` continues the run in it, another `out` starts a new one",
             out.display(),
             other.file_name().to_string_lossy()
         );
@@ -71,8 +71,8 @@ pub fn claim(out: &Path, resume: bool) -> Result<fs::File> {
     Ok(lock)
 }
 
-/// The path of a folder as a checkpoint stores it: relative to the run's folder where it is inside, since that may be
-/// moved. `None` where the path is not UTF-8, which JSON cannot hold.
+/// The path of a folder as a checkpoint stores it: relative to the run's folder if it is inside, since that may be
+/// moved. `None` if the path is not UTF-8, which JSON cannot hold.
 pub(super) fn relative_to(out: &Path, folder: &Path) -> Option<PathBuf> {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute(folder);

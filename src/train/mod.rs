@@ -239,7 +239,7 @@ impl Training {
 
     /// A run at the position of a checkpoint, or at its [start](Position::start), with the weights of
     /// [`TrainOptions::init`] if given. That model may be of another puzzle with the same encoding; its policy head is left
-    /// out where the number of moves differs.
+    /// out if the number of moves differs.
     ///
     /// # Errors
     /// If the network cannot be made, the checkpoint is damaged, the model does not fit, or the metrics cannot be cut back.
@@ -310,12 +310,12 @@ impl Training {
         self.position.total_samples
     }
 
-    /// Samples that are still to be seen; `None` where the run ends by the clock.
+    /// Samples that are still to be seen; `None` if the run ends by the clock.
     pub fn samples_left(&self) -> Option<u64> {
         self.position.total_seconds.is_none().then(|| self.total_samples().saturating_sub(self.samples()))
     }
 
-    /// Seconds that are left, where the run ends by the clock.
+    /// Seconds that are left, if the run ends by the clock.
     pub fn seconds_left(&self) -> Option<f64> {
         self.position.total_seconds.map(|total| (total - self.position.seconds).max(0.0))
     }

@@ -24,8 +24,8 @@ pub struct TrainOptions {
     #[serde(alias = "kind")]
     #[cfg_attr(feature = "cli", arg(long, value_name = "KIND"))]
     pub net: Option<NetworkKind>,
-    /// Channels of the convolutions, or units of the first dense layer (the others have half as many) [default: 1024; of a
-    /// small puzzle's mlp 512 or 256]
+    /// Channels of the convolutions, or units of the first dense layer (the others have half as many) [default: 1024;
+    /// 512 or 256 for mlp on a small puzzle]
     #[cfg_attr(feature = "cli", arg(long, value_name = "W", value_parser = positive_count))]
     pub width: Option<u64>,
     /// Residual blocks [default: 4 for resnet, 2 for mlp]
@@ -34,17 +34,17 @@ pub struct TrainOptions {
     /// Add a policy head, which learns the moves that lead back towards the goal [default: true for mlp, false for resnet]
     #[cfg_attr(feature = "cli", arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub policy: Option<bool>,
-    /// Samples in all: scrambled states, not optimizer steps [default: 1e9; of a resumed run: its own]
+    /// Samples in all: scrambled states, not optimizer steps [default: 1e9; a resumed run keeps its own]
     #[serde(alias = "steps")]
     #[cfg_attr(feature = "cli", arg(long, visible_alias = "steps", value_name = "N", value_parser = positive_count))]
     pub samples: Option<u64>,
     /// Train for this long, in place of --samples: 10m, 2h; the learning rate follows the clock [default: --samples
-    /// decides; of a resumed run: its own]
+    /// decides; a resumed run keeps its own]
     #[serde(rename = "for")]
     #[cfg_attr(feature = "cli", arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with = "samples"))]
     pub seconds: Option<f64>,
-    /// With --resume: finish a run early: train on this share more samples than were seen, such as 5%, while the
-    /// learning rate falls to 0
+    /// With --resume, finish early: train on further samples (this share of those seen, such as 5%) while the learning
+    /// rate falls to 0
     #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = percentage, requires = "resume", conflicts_with_all = ["samples", "seconds"]))]
     pub decay: Option<f64>,
     /// Samples per optimizer step: small batches learn more per sample, large ones keep a GPU busy [default: 2048 for
@@ -59,8 +59,8 @@ pub struct TrainOptions {
     /// moves, else one per 7 moves, at most 16; with --sampler device one per 4 moves]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
     pub walk_samples: Option<u64>,
-    /// Where samples are made: host (by the processor's cores), device (as tensors, with --labels walks, on puzzles whose
-    /// moves are a table) or auto [default: auto, which is device on CUDA where it can, else host]
+    /// Where samples are made: host (by the processor's cores), device (as tensors, with --labels walks, on puzzles with
+    /// a move table) or auto [default: auto, which is device on CUDA if possible, else host]
     #[cfg_attr(feature = "cli", arg(long, value_name = "auto|host|device"))]
     pub sampler: Option<String>,
     /// Highest learning rate [default: 4e-3 for mlp, 1e-3 for resnet]
@@ -75,7 +75,7 @@ pub struct TrainOptions {
     /// weights of the last optimizer step]
     #[cfg_attr(feature = "cli", arg(long, value_name = "D"))]
     pub ema: Option<f64>,
-    /// Precision of the matrix products; all else is f32 [default: auto, which is bf16 where the device is fast at it]
+    /// Precision of the matrix products; all else is f32 [default: auto, which is bf16 if the device is fast at it]
     #[cfg_attr(feature = "cli", arg(long, value_name = "auto|f32|bf16"))]
     pub precision: Option<String>,
     /// Seed of the scrambles and of the initial weights [default: 1]
@@ -91,11 +91,12 @@ pub struct TrainOptions {
     /// cube3:htm
     #[cfg_attr(feature = "cli", arg(long, value_name = "MODEL"))]
     pub init: Option<String>,
-    /// Folder of the model `init`, where that is only its name.
+    /// Folder of the model `init`, if that is only its name.
     #[serde(skip)]
     #[cfg_attr(feature = "cli", arg(skip))]
     pub init_folder: Option<PathBuf>,
-    /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples [default: 10m; of a resumed run: its own]
+    /// How often the run is saved: a time (30s, 10m, 2h) or a count of samples [default: 10m; a resumed run
+    /// keeps its own]
     #[cfg_attr(feature = "cli", arg(long, value_name = "INTERVAL"))]
     pub checkpoint_every: Option<Interval>,
     /// Labels: walks (length of the walk to a state), exact (the same, but the distance near the goals), bellman (best
@@ -117,11 +118,11 @@ pub struct TrainOptions {
     /// that differ from the goal in few cells, however far they are [default: 0]
     #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE"))]
     pub sparse_states: Option<f64>,
-    /// Also write the metrics to this folder, in TensorBoard's format [default: none; of a resumed run: its own]
+    /// Also write the metrics to this folder, in TensorBoard's format [default: none; a resumed run keeps its own]
     #[cfg_attr(feature = "cli", arg(long, value_name = "DIR"))]
     pub tensorboard: Option<PathBuf>,
-    /// Keep a copy of the model after every N samples, in the run's snapshots/; 0 for never [default: 0; of a resumed run:
-    /// its own]
+    /// Keep a copy of the model after every N samples, in the run's snapshots/; 0 for never [default: 0; a resumed run
+    /// keeps its own]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = count))]
     pub snapshot_every: Option<u64>,
 }

@@ -34,7 +34,7 @@ const MAY_CHANGE: [&str; 8] =
 pub struct TrainPlan {
     /// Name of the puzzle.
     pub puzzle: String,
-    /// The network.
+    /// Kind and sizes of the network.
     pub network: NetworkConfig,
     /// Samples per optimizer step.
     pub batch_size: usize,
@@ -64,7 +64,7 @@ pub struct TrainPlan {
     /// Share of samples from the sparse-state curriculum.
     #[serde(default)]
     pub sparse_states: f64,
-    /// Samples of each walk. Not written where it is 1, as in earlier versions.
+    /// Samples of each walk. Not written if it is 1, as in earlier versions.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub walk_samples: u64,
     /// Where samples are made. Not written for the host, as in earlier versions.
@@ -89,12 +89,12 @@ impl SamplerKind {
         *self == SamplerKind::Host
     }
 
-    /// The sampler that the options name; `auto` is the device where that is a GPU and can make the samples.
+    /// The sampler that the options name; `auto` is the device if that is a GPU and can make the samples.
     fn resolve(options: &TrainOptions, facts: &TrainFacts, labels: &Labels) -> Result<SamplerKind, SettingError> {
         let name = &facts.puzzle;
         let obstacles = [
             (!facts.walks, format!("{name} has training samples of its own")),
-            (!facts.has_move_table, format!("the moves of {name} are no table that a device could use")),
+            (!facts.has_move_table, format!("{name} has no move table")),
             (*labels != Labels::Walks, "the device makes samples for `labels` walks alone".to_owned()),
             (options.sparse_states.is_some_and(|share| share > 0.0), "the device makes no sparse states".to_owned()),
         ];
@@ -152,7 +152,7 @@ pub struct TrainFacts {
     pub has_move_table: bool,
     /// Moves of the longest scramble by default; with solutions, the cost that 99 % of them do not exceed.
     pub default_depth: u32,
-    /// The file of solutions, where labels come from one.
+    /// The file of solutions, if labels come from one.
     pub solutions: Option<SolutionFacts>,
     /// Depth of the deepest perimeter in the cache that fits into memory.
     pub cached_perimeter: Option<u32>,

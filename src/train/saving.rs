@@ -25,7 +25,7 @@ const MAX_DEPTHS: u32 = 64;
 type Watch<'a> = &'a mut dyn FnMut(&Event<'_>);
 
 impl Training {
-    /// Saves a checkpoint or a snapshot, or reports metrics, where one is due.
+    /// Saves a checkpoint or a snapshot, or reports metrics, if one is due.
     pub(super) fn save_or_report(&mut self, clock: &mut Clock, watch: Watch<'_>) -> Result<()> {
         if self.snapshot_due() || clock.checkpoint_due(self.position.checkpoint_every, self.samples()) {
             match self.save(clock, watch) {
@@ -55,7 +55,7 @@ impl Training {
         self.save(&mut clock, &mut |_| ())
     }
 
-    /// Writes a checkpoint, a snapshot where one is due, and a line of metrics beside it.
+    /// Writes a checkpoint, a snapshot if one is due, and a line of metrics beside it.
     pub(super) fn save(&mut self, clock: &mut Clock, watch: Watch<'_>) -> Result<()> {
         const NOT_WRITTEN: &str = "the checkpoint could not be written";
         let predictions = if self.position.batches == 0 { Vec::new() } else { self.predictions()? };
@@ -64,7 +64,7 @@ impl Training {
             return Err(self.diverged("a weight is no longer finite"));
         }
         if let Some(group) = &self.group {
-            group.check_liveness()?; // sums on a device are worthless where a rank has died meanwhile
+            group.check_liveness()?; // sums on a device are worthless if a rank has died meanwhile
         }
         self.position.seconds = clock.seconds();
         let config = self.model_config()?;
@@ -78,8 +78,8 @@ impl Training {
             }
             write_synced(&folder.join("README.md"), model_card(&config, &predictions).as_bytes())
         };
-        // Before the checkpoint: a run that is resumed from there goes on behind the snapshot. One that is resumed from before
-        // writes the same bits again.
+        // Written before the checkpoint: resuming from this checkpoint skips the snapshot; resuming from the one before
+        // rewrites the same bytes.
         if keeps_snapshot {
             self.owes_snapshot = true;
             create_folder_whole(&snapshot, write_model).context(NOT_WRITTEN)?;

@@ -18,9 +18,9 @@ const MAX_SECONDS: f64 = 2.0;
 const MIN_BATCH: usize = 4;
 
 impl Training {
-    /// Samples a second on this device, measured on a copy of the network for some seconds. Where a whole step takes long,
+    /// Samples a second on this device, measured on a copy of the network for some seconds. If a whole step takes long,
     /// it is extrapolated from smaller batches, the smallest of which gives the fixed cost of a step. `None` if `stop` is
-    /// set before it is known. Logs the speed of each part of a step where the log takes details.
+    /// set before it is known. Logs the speed of each part of a step if the log takes details.
     ///
     /// # Errors
     /// If the network cannot be made a second time, or libtorch fails.

@@ -134,7 +134,7 @@ impl Playback {
     }
 }
 
-/// The words of a text that stand for moves, each with the number of its moves. Where the words are not all of them, as in a
+/// The words of a text that stand for moves, each with the number of its moves. If the words are not all of them, as in a
 /// group that is repeated, each move is a word.
 fn words(text: &str, moves: &[String], count: impl Fn(&str) -> Option<usize>) -> Vec<(String, usize)> {
     let counted = |word: &str| Some((word.to_owned(), count(word)?));

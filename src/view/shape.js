@@ -292,7 +292,7 @@ const minus = (a, b) => a.map((part, i) => part - b[i]);
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 
 // A move as a rotation: its axis and a point on it, its angle, the places that turn, and a plane across the axis that
-// separates them from the others; null if the move is no rotation.
+// separates them from the others; null if the move is not a rotation.
 function turnOfMove(shape, move) {
   if (!shape.turns.has(move)) shape.turns.set(move, turnOfSources(shape, shape.sources.get(move)));
   return shape.turns.get(move);

@@ -138,7 +138,7 @@ function refuse(reason) {
 
 const movesOf = ({ playback: { scramble } }) => (scramble ? `: ${scramble} ${scramble === 1 ? "move" : "moves"}` : "");
 
-// The facelets of a text, with "." for blank ones; null if it is no facelets. The centres of a 3×3×3 distinguish it from
+// The facelets of a text, with "." for blank ones; null if it is not facelets. The centres of a 3×3×3 distinguish it from
 // moves.
 function paintedIn(text) {
   const letters = text.replaceAll("·", ".");

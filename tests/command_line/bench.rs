@@ -190,7 +190,7 @@ fn a_measured_search_does_not_use_the_scramble_that_was_typed() {
     assert_eq!(lengths, [Value::from(1), Value::from(1)], "{}{}", solved.out, solved.err);
     for command in ["bench", "compare"] {
         let help = run(&[command, "--help"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(help.contains("unlike solve, it does not use the inverted scramble as a bound"), "{help}");
+        assert!(help.contains("unlike solve, it does not use the inverse scramble as a bound"), "{help}");
     }
 }
 

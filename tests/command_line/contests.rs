@@ -164,7 +164,7 @@ fn files_that_are_none_of_a_contest_are_refused() {
     let words = ["bench", "--heuristic", "zero", "--search", "bfs", "--format", "submission", &plain];
     assert!(refused(&words).contains("the instances have no ids"));
     for (text, reason) in [
-        (r#"{"generators": {"a": [0, 0]}}"#, "no permutation"),
+        (r#"{"generators": {"a": [0, 0]}}"#, "not a permutation"),
         (r#"{"generators": {"a": [1, 0], "a": [0, 1]}}"#, "\"a\" is given twice"),
         (r#"{"actions": [[1, 0], [0, 1]], "names": ["a", "a"]}"#, "a name twice"),
         (r#"{"generators": {"a.b": [1, 0]}}"#, "has a dot"),
@@ -229,7 +229,7 @@ fn improve_writes_what_a_link_names_and_nothing_that_another_writes() {
     assert_eq!(fs::read_to_string(&out).expect("a file"), "id,moves\n0,f0.r0\n");
     assert!(fs::symlink_metadata(&link).is_ok_and(|metadata| metadata.is_symlink()));
     let words = [&words[..7], &["/dev/null"], &words[8..]].concat();
-    assert!(refused(&words).contains("/dev/null is no file"));
+    assert!(refused(&words).contains("/dev/null is not a file"));
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn an_interrupted_training_says_at_once_what_it_will_do() {
     let said = String::from_utf8(output.stderr).expect("text");
     let place = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text} is not in {said}"));
     assert!(place("stopping after this step, then saving") < place("saved in"), "{said}");
-    assert!(place("saved in") < place("--resume goes on"), "{said}");
+    assert!(place("saved in") < place("--resume continues"), "{said}");
 }
 
 #[cfg(unix)]

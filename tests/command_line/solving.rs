@@ -327,7 +327,7 @@ fn an_explanation_shows_what_the_search_thinks_of_each_state() {
     assert_eq!((&object["length"], steps.as_array().map(Vec::len)), (&2.into(), Some(3)), "{object}");
     let second = serde_json::json!({ "state": "1 2 3 4 5 6 7 0 8", "g": 1, "h": 1.0, "f": 2.0 });
     assert_eq!(steps[1], second);
-    // Where there is no solution, the instance alone.
+    // If there is no solution, the instance alone.
     let ran = run(&["solve", "--puzzle", "puzzle8", "--explain", "--json", "--max-nodes", "1", "8 6 7 2 5 4 3 0 1"]);
     let object = json(&ran.out);
     assert_eq!((ran.code, &object["length"]), (1, &Value::Null), "{object}");
@@ -407,7 +407,7 @@ fn no_solution_of_a_small_cube_is_longer_than_its_scramble() {
 fn a_4x4x4_is_solved_by_way_of_a_3x3x3() {
     let scramble = "Rw U2 2F' L 2D R' Fw2 U B2 R 2U F L' 2R D 2B R U F 2D R2 B L U' 2L F2 D' 2B";
     let solve = |puzzle: &str, instance: &str| {
-        // libtorch is as fast as ever where this program is not optimized, unlike the 8-bit kernels.
+        // libtorch is as fast as ever if this program is not optimized, unlike the 8-bit kernels.
         let narrow = ["--precision", "bf16", "--n", "500", "--symmetries", "1", "--perimeter", "0", "--json", instance];
         json(&run(&[&["solve", "--puzzle", puzzle, "--search", "reduction"], &narrow[..]].concat()).out)
     };

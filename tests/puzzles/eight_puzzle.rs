@@ -16,7 +16,7 @@ fn rows() -> Vec<(String, [u64; 5])> {
     let lines = include_str!("../../test-data/eight-puzzle.tsv").lines().filter(|line| !line.starts_with('#'));
     lines
         .map(|line| {
-            let (board, numbers) = line.split_once('\t').expect("a tab behind the board");
+            let (board, numbers) = line.split_once('\t').expect("a tab after the board");
             let numbers: Vec<u64> = numbers.split('\t').map(|number| number.parse().expect("a number")).collect();
             (board.to_owned(), numbers.try_into().expect("five numbers"))
         })

@@ -85,7 +85,7 @@ fn half_of_an_odd_jug_has_no_solution() {
 #[test]
 fn jugs_and_volumes_are_read_or_refused_by_name() {
     for (text, named) in
-        [("", "no jugs"), ("8,0", "no jugs"), ("8,x", "'x'"), ("256", "'256'"), ("1,1,1,1,1,1,1,1,1", "no jugs")]
+        [("", "a list"), ("8,0", "a list"), ("8,x", "'x'"), ("256", "'256'"), ("1,1,1,1,1,1,1,1,1", "a list")]
     {
         let refusal = Jugs::new(text).expect_err(text).to_string();
         assert!(refusal.contains(named), "{text}: {refusal}");

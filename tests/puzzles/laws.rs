@@ -133,7 +133,7 @@ fn unsolvable_boards_and_broken_texts_are_refused_by_name() {
     assert!(Puzzle8::with_goal("0 1").is_err());
     let periodic = Permutation::<64>::new(description("periodic15.json"));
     let refusal = periodic.parse("1 0 2 3 4 5 6 7 8 9 10 11 12 13 14 15").expect_err("a blank").to_string();
-    assert!(refusal.starts_with("'0' is no symbol of a state: expected 1 2 3"), "{refusal}");
+    assert!(refusal.starts_with("'0' is not a symbol of a state: expected 1 2 3"), "{refusal}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn the_small_cube_is_the_large_ones_corners_held_at_one() {
         assert_eq!(Cube2.parse(&Cube2.format(state)), Ok(*state));
     }
     assert!(Cube2.parse("RUUUURRRFFFFDDDDLLLLBBBB").is_err());
-    assert_eq!(Cube2.parse(&"Ri Ui Fi ".repeat(3)), Cube2.parse(&"R' U' F' ".repeat(3)), "primes are no facelets");
+    assert_eq!(Cube2.parse(&"Ri Ui Fi ".repeat(3)), Cube2.parse(&"R' U' F' ".repeat(3)), "primes are not facelets");
     assert_eq!(Cube2.parse("Scramble R U F R U F R U F R"), Cube2.parse("R U F R U F R U F R"));
     // Any six letters, any case, spaces; the cube may be held in any way.
     let state = Cube2.parse("R U' F R2 U").expect("a scramble");

@@ -79,7 +79,7 @@ fn the_order_of_faces_is_told_by_letters_of_faces_or_refused() {
         let spaced: String = order.chars().map(String::from).collect::<Vec<_>>().join(" ");
         assert!(refused.contains("order U R F D L B") && refused.contains(&spaced), "{refused}");
     }
-    // Facelets that are no cube in any order.
+    // Facelets that are not a cube in any order.
     let damaged = "RUUUUUUUUURRRRRRRRFFFFFFFFFDDDDDDDDDLLLLLLLLLBBBBBBBBB";
     assert!(refusal(&Cube3, damaged).contains("expected in the order U R F D L B"));
 }
@@ -221,7 +221,7 @@ fn moves_of_a_file_have_one_normal_form_and_can_be_typed() {
         ("a b", "cannot be typed"),
         ("\u{200e}", "cannot be typed"),
         ("a\u{7}", "cannot be typed"),
-        ("12", "no number"),
+        ("12", "not a number"),
         ("Y", "given twice"),
         ("Y\u{200b}", "in two spellings"),
     ] {

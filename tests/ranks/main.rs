@@ -159,7 +159,7 @@ fn a_training_stopped_on_any_rank_resumes_to_the_same_bits() {
     assert_eq!((spans[0]["ranks"].as_u64(), spans[1]["ranks"].as_u64()), (Some(2), Some(1)), "{spans:?}");
 }
 
-/// The samples of the newest checkpoint; 0 where there is none.
+/// The samples of the newest checkpoint; 0 if there is none.
 fn newest_samples(run: &Path) -> u64 {
     let names = fs::read_dir(run).into_iter().flatten().flatten().map(|entry| entry.file_name());
     names.filter_map(|name| name.to_string_lossy().strip_prefix("checkpoint-")?.parse().ok()).max().unwrap_or(0)
@@ -251,7 +251,7 @@ fn ranks_with_different_settings_are_refused() {
     let (started, here) = (now(), port());
     let ranks = [0, 1, 1].map(|number| start(rank(number, 3, here), &words));
     refused(started, &wait_all(ranks.into()), "two processes have the rank 1 of 3");
-    // Cases with a timeout: the port is taken; a rank is missing; a variable of either rank is missing or no number.
+    // Cases with a timeout: the port is taken; a rank is missing; a variable of either rank is missing or not a number.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = listener.local_addr().expect("an address").port();
     let mut waiting = vec![

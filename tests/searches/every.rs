@@ -116,8 +116,8 @@ fn optimal_searches_agree_with_breadth_first_search() {
     }
 }
 
-/// Checks that A*, iterative deepening and both bidirectional searches find solutions of the same cost as breadth-first search, on
-/// random walks of 1 to `depth` moves. `heuristic` names one of the puzzle's own.
+/// Checks that A*, iterative deepening and both bidirectional searches find solutions of the same cost as breadth-first search,
+/// on random walks of 1 to `depth` moves. `heuristic` names one of the puzzle's own.
 fn agree<P: Reversible>(puzzle: P, heuristic: Option<&str>, depth: u32, count: u64)
 where
     Entry<P>: From<P>,

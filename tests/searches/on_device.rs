@@ -172,7 +172,7 @@ fn limits_end_a_beam_on_the_device() {
     let whole = run(Limits::default(), false);
     assert!(whole.stats.stored >= whole.stats.evaluated, "{:?}", whole.stats);
     assert!(whole.stats.generated + 1 >= whole.stats.evaluated && whole.stats.expanded > 1000, "{:?}", whole.stats);
-    // Where no child is cut off, the host makes the same children, and keeps the same states.
+    // If no child is cut off, the host makes the same children, and keeps the same states.
     let (near, _) = puzzles.all[3000];
     let count = |search: &Beam<_>| {
         let stats = puzzles.run(search, &near, &Limits::default(), false).stats;

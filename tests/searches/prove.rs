@@ -348,7 +348,7 @@ fn a_perimeter_is_kept_whole_or_not_at_all() {
     same(&store.load(9, u64::MAX).expect("it is there"), 6);
     same(&store.load(3, u64::MAX).expect("a part of it"), 3);
     assert!(store.load(6, 1000).is_none(), "it does not fit");
-    // Where a copy would take much of the budget, the pages of the file itself are read.
+    // If a copy would take much of the budget, the pages of the file itself are read.
     let budget = 2 * made.bytes();
     let shared = store.load(9, budget).expect("it fits");
     assert!(shared.is_shared() && !store.load(9, u64::MAX).expect("it fits").is_shared());
@@ -406,7 +406,7 @@ fn symmetries_are_found() {
     assert_eq!(count(&permutation::<32>("cube2.json")), Some(6), "one corner stays where it is");
     assert_eq!(count(&permutation::<32>("cuboid223.json")), Some(16));
     assert_eq!(count(&permutation::<32>("topspin20.json")), Some(4), "the mirror image, and the inverse of each");
-    // Images may be inverted where symbols are told apart by their pieces: not the centres of a 4×4×4.
+    // Images may be inverted if symbols are told apart by their pieces: not the centres of a 4×4×4.
     fn is_inverted<P: Reversible>(puzzle: &P) -> bool {
         puzzle.symmetric_images(&puzzle.goals()[0]).any(|image| image.inverted)
     }

@@ -295,7 +295,7 @@ fn a_cube_that_is_painted_in_part_survives_a_refresh() {
          document.querySelector('#net [data-facelet=\"5\"]').click()",
     );
     assert_eq!(judgement(&browser), "46 facelets are blank");
-    // Dots between moves are no blank facelets.
+    // Dots between moves are not blank facelets.
     visit(&browser, &server, &format!("#puzzle=cube3&instance={}", "R·U·".repeat(6)));
     browser.wait("return window.costarSolver?.state().judgement === '✔ Possible: 12 moves'");
     assert_eq!(browser.console(), Vec::<String>::new());

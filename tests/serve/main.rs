@@ -266,7 +266,7 @@ fn refusals_have_a_reason() {
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(reason)), "{method} {path}: {answer}");
     }
-    // Bytes that are no HTTP do no harm.
+    // Bytes that are not HTTP do no harm.
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
     stream.write_all(b"\x16\x03\x01 hello\r\n\r\n").expect("it reads");
     assert_eq!(server.get("/status").0, 200);

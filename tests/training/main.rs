@@ -261,7 +261,7 @@ fn a_folder_belongs_to_one_training() {
     fs::remove_file(out.join("lock")).expect("it was locked");
     fs::write(out.join("notes.txt"), "mine").expect("it can be written");
     for resume in [false, true] {
-        let refusal = claim(&out, resume).expect_err("it is no run's").to_string();
+        let refusal = claim(&out, resume).expect_err("it is not a run's").to_string();
         assert!(refusal.contains("notes.txt") && refusal.contains("`out`"), "{refusal}");
         assert!(!out.join("lock").exists(), "nothing is written there");
     }

@@ -107,7 +107,7 @@ fn a_solid_from_a_file_turns_as_its_moves_say() {
         }))",
     );
     assert!(dark.as_f64().is_some_and(|share| share < 0.2), "{dark}");
-    // A permutation that is no rotation: the stickers turn over.
+    // A permutation that is not a rotation: the stickers turn over.
     browser.run(
         r"costar.load({ puzzle: 'cycle', instance: '', moves: ['go'], scramble: 0, goals: [], solves: true,
             pictures: ['abc', 'bca'].map((text) => ({ kind: 'row', symbols: [...text] })),

@@ -90,7 +90,7 @@ impl RunInput {
 /// among models stands for its newest model.
 ///
 /// # Errors
-/// If an input is no run, model or file of results, or if they are not of one kind.
+/// If an input is not a run, model or file of results, or if they are not of one kind.
 pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> Result<PlotInputs> {
     use PlotInputs::{Models, Results, Runs};
     let optima = optima.map(known_optima).transpose().context("--instances")?;
@@ -145,7 +145,7 @@ fn read_one(name: &str) -> Result<PlotInputs> {
     let is_path = name.contains(['/', '.']);
     match models::find(name) {
         Ok(model) if !is_path => Ok(PlotInputs::Models(vec![model])),
-        _ => bail!("'{name}' is no file, no folder and no model"),
+        _ => bail!("there is no file, folder or model '{name}'"),
     }
 }
 
@@ -174,7 +174,7 @@ fn is_results(text: &[u8], path: &Path) -> Result<bool> {
     let expected = "expected metrics of a training run, or results of bench --out";
     let Ok(value) = serde_json::from_slice::<Value>(line) else { bail!("{line_name} is not JSON: {expected}") };
     let is_results = value.get("instance").is_some();
-    ensure!(is_results || value.get("samples").is_some(), "{line_name} is no record of costar: {expected}");
+    ensure!(is_results || value.get("samples").is_some(), "{line_name} is not a record of costar: {expected}");
     Ok(is_results)
 }
 
@@ -205,7 +205,7 @@ fn number_equal_names(inputs: &mut PlotInputs) {
 /// The known optimal lengths in a file with one instance per line, by the text of the instance.
 ///
 /// # Errors
-/// If the file cannot be read, or a length is no number: names the line.
+/// If the file cannot be read, or a length is not a number: names the line.
 fn known_optima(path: &Path) -> Result<HashMap<String, u32>> {
     let text = instances::read_file(path)?;
     let mut optima = HashMap::new();

@@ -4,7 +4,7 @@
 //! moves *of those tiles* that bring them home; the other tiles are indistinguishable. A move moves one tile, so the sum
 //! over disjoint patterns is never above the true distance (Korf and Felner, "Disjoint pattern database heuristics",
 //! Artificial Intelligence 134, 2002; Felner, Korf and Hanan, "Additive pattern database heuristics", JAIR 22, 2004).
-//! Where the goal's blank is on a diagonal, the board reflected about it uses the same tables, and the larger sum counts.
+//! If the goal's blank is on a diagonal, the board reflected about it uses the same tables, and the larger sum counts.
 //!
 //! The sum has the parity of the distance. It is not consistent: the tables do not know where the blank is, and a move may
 //! change the sum by more than 1.

@@ -15,7 +15,7 @@ const BITS: usize = 5;
 /// The places that decide: DBL, at place 6, stays, and the corner at place 7 follows.
 const PLACES: usize = 6;
 
-/// The index of an order: for each corner, the count of smaller corners behind it, as digits of falling base.
+/// The index of an order: for each corner, the count of smaller corners after it, as digits of falling base.
 fn order(state: Corners) -> usize {
     let mut smaller: u32 = 0x0654_3210;
     (0..PLACES).fold(0, |order, place| {

@@ -212,7 +212,7 @@ fn key(state: &CubeState) -> u64 {
 /// The next permutation in lexicographic order; `false` after the last.
 fn next_permutation(permutation: &mut [u8]) -> bool {
     let Some(at) = permutation.windows(2).rposition(|pair| pair[0] < pair[1]) else { return false };
-    let other = permutation.iter().rposition(|&piece| piece > permutation[at]).expect("the one behind it is greater");
+    let other = permutation.iter().rposition(|&piece| piece > permutation[at]).expect("the one after it is greater");
     permutation.swap(at, other);
     permutation[at + 1..].reverse();
     true

@@ -39,7 +39,7 @@ const EDGE_NAMES: [&str; 12] = ["UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", 
 /// facelets.
 ///
 /// # Errors
-/// If the facelets are no cube, or may be several: names the order that is expected, and the order that they seem to have.
+/// If the facelets are not a cube, or may be several: names the order that is expected, and the order that they seem to have.
 pub(super) fn read(text: &str) -> Option<Result<(CubeState, Option<String>), ParseError>> {
     let sheet = Sheet::read(text, 3)?;
     Some(sheet.and_then(|sheet| sheet.cube(|facelets| Facelets::new(facelets)?.state())))
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> Option<Result<(CubeState, Option<String>), Par
 /// Reads the corners of a 2×2×2 from its 24 facelets, held so that DBL is home; `None` if the text has no facelets.
 ///
 /// # Errors
-/// If the facelets are no cube.
+/// If the facelets are not a cube.
 pub(in crate::puzzle) fn read_corners(text: &str) -> Option<Result<u64, ParseError>> {
     let corners = |facelets: &[char]| Ok(CubeState::pack(Facelets::of_small(facelets)?.1, [0; 12]).corners);
     Some(Sheet::read(text, 2)?.and_then(|sheet| sheet.cube(corners)).map(|(corners, _)| corners))
@@ -63,7 +63,7 @@ pub(in crate::puzzle) type ReadColours = (Vec<u8>, Option<String>);
 /// pieces; the laws of corners, and of the edges in the middle, are checked here.
 ///
 /// # Errors
-/// If the facelets are no cube.
+/// If the facelets are not a cube.
 pub(in crate::puzzle) fn read_colours(
     text: &str,
     size: usize,
@@ -232,7 +232,7 @@ fn check_twists(corners: &[u8; 8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Says that facelets are no cube, and why.
+/// Says that facelets are not a cube, and why.
 pub(in crate::puzzle) fn impossible(why: String) -> ParseError {
     ParseError(format!("no cube looks like this: {why}"))
 }

@@ -35,12 +35,12 @@ pub(in crate::puzzle) struct WrittenTurn {
 /// Reads turns of a cube of `size` layers; one of 2 layers has no slices and no wide turns.
 ///
 /// - A face U R F D L B; a wide turn `Rw` or `r`; a slice M E S (both middle layers if their number is even); the whole cube
-///   x y z, also `[r] [u] [f]`. Then nothing, a prime, 2 or 3, or both, also behind a space or as an exponent: `R 2`, `R^-1`.
+///   x y z, also `[r] [u] [f]`. Then nothing, a prime, 2 or 3, or both, also after a space or as an exponent: `R 2`, `R^-1`.
 /// - On a cube of more than 3 layers also `3Rw` and `3r`, that many layers, `2R`, the second layer alone, and `2-3Rw`.
 /// - `(…)3`, `{…}3`, `(…)x3`, `(…)^3`, `(…) × 3`, `(…) x 3` and `3(…)` repeat a group, `(…)'` undoes it; `[A, B]` is
 ///   A B A' B', and `[A: B]` is A B A'.
 /// - Spaces, commas, bars and dots between turns, quotation marks around all of them, comments from `//` or `#` to the end
-///   of a line, `1.`, `[1]`, `#1:` and `Scramble:` at the beginning, and the length behind a solution, `(21f)`, are passed
+///   of a line, `1.`, `[1]`, `#1:` and `Scramble:` at the beginning, and the length after a solution, `(21f)`, are passed
 ///   over.
 ///
 /// # Errors
@@ -130,7 +130,7 @@ struct ScrambleReader {
 }
 
 impl ScrambleReader {
-    /// A reader behind the title and the quotation mark of a text.
+    /// A reader after the title and the quotation mark of a text.
     fn new(text: &str, size: usize) -> Self {
         let mut reader = ScrambleReader { characters: without_comments(text), at: 0, depth: 0, size };
         reader.skip_title();
@@ -229,7 +229,7 @@ impl ScrambleReader {
                     self.at = start;
                     let slice = if self.size == 2 { "" } else { ", no slice (M E S)" };
                     return Err(self.refuse(&format!(
-                        "'{letter}' is no face (U R F D L B){slice}, and does not turn the whole cube (x y z)"
+                        "'{letter}' is not a face (U R F D L B){slice}, and does not turn the whole cube (x y z)"
                     )));
                 }
             },
@@ -240,12 +240,12 @@ impl ScrambleReader {
         }
         let has_exponent = self.take_if(|c| c == '^').is_some();
         let (number, back) = self.count_and_prime();
-        ensure_parse!(!has_exponent || number.is_some() || back, "a count is missing behind '^'");
+        ensure_parse!(!has_exponent || number.is_some() || back, "a count is missing after '^'");
         let clockwise = number.map_or(1, |number| number.value());
         if !(1..=3).contains(&clockwise) {
             let turn: String = self.characters[start..self.at].iter().collect();
             let why =
-                "a number behind a turn counts its quarter turns, and four of them change nothing: expected 2 or 3";
+                "a number after a turn counts its quarter turns, and four of them change nothing: expected 2 or 3";
             return Err(self.refusal(&turn, why));
         }
         if let Some(prime) = self.take_if(is_prime) {
@@ -454,7 +454,7 @@ mod tests {
             ("3Rw", "3 layers are the whole cube"),
             ("3R", "a number before a turn counts its layers"),
             ("R5", "four of them change nothing"),
-            ("R^ U", "missing behind '^'"),
+            ("R^ U", "missing after '^'"),
             ("2y (R U)", "'2y'"),
             ("2m", "'2m'"),
             ("R U\n2. F", "'2.'"),
@@ -462,7 +462,7 @@ mod tests {
             ("(U)^ R", "'^'"),
             ("[R, U, F]", "','"),
             ("2(U)2", "two counts"),
-            ("(R U) × F", "missing behind '×'"),
+            ("(R U) × F", "missing after '×'"),
             ("(U)99999999999999999999", "99999999999999999999 times: expected from 1 to 1000"),
             ("99999999999999999999(U)", "99999999999999999999 times: expected from 1 to 1000"),
         ] {

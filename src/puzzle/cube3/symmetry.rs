@@ -155,7 +155,7 @@ fn facelet_at(place: Vector, normal: Vector) -> usize {
     9 * face + 3 * along(ROWS[face]) as usize + along(COLUMNS[face]) as usize
 }
 
-/// The inverse of a state: the end of its inverted scramble.
+/// The inverse of a state: the end of its inverse scramble.
 pub(super) fn inverse(state: &CubeState) -> CubeState {
     // Without branches and arrays: the class of a state may need it.
     let (mut corners, mut edges) = (0, 0);

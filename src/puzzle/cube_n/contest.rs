@@ -24,10 +24,10 @@ impl CubeN {
 
     /// Turns in the notation of contests: a face f, r or d, the layer from 0, and `-` or `_inv` for counter-clockwise. `r2`
     /// alone is a wide half turn elsewhere: it counts only for a cube that is held still, beside a word that is certain, or
-    /// where dots join the words.
+    /// if dots join the words.
     ///
     /// # Errors
-    /// Names a word that is none, beside one that is certain.
+    /// Names a word that is not a turn, if another word certainly is.
     pub(super) fn contest_turns(&self, text: &str) -> Result<Option<Vec<WrittenTurn>>, ParseError> {
         let is_joined = |word: &str| word.trim_matches('.').contains('.');
         let mut is_certain = self.is_still() || text.split_whitespace().any(is_joined);
@@ -49,7 +49,7 @@ impl CubeN {
             Err(word) if has_certain_word => {
                 let last = self.size - 1;
                 bail_parse!(
-                    "'{word}' is no turn: expected f0 to f{last}, r0 to r{last} or d0 to d{last}, also with - before it"
+                    "'{word}' is not a turn: expected f0 to f{last}, r0 to r{last} or d0 to d{last}, also with - before it"
                 );
             }
             Err(_) => Ok(None),

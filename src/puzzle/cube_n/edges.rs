@@ -299,7 +299,7 @@ mod tests {
         for _ in 0..40 {
             let (mut state, mut moves) = (Edges::GOAL, Vec::new());
             for _ in 0..60 {
-                // Half of the moves turn layers back, where they can.
+                // Half of the moves turn layers back, if they can.
                 let mut legal: Vec<_> = edges.children(&state).collect();
                 let turned = |state: &EdgeState| state[WINGS..].iter().filter(|&&quarters| quarters > 0).count();
                 if below(&mut generator, 2) == 0 {
@@ -350,7 +350,7 @@ mod tests {
             edges.always_same(&one, &other)
         };
         assert!(same("R 2R", "2R R") && same("R R", "R' R'") && same("2R 2L", "2L 2R"));
-        // Behind `2F R`, `R' L` is legal and `L R'` is not.
+        // After `2F R`, `R' L` is legal and `L R'` is not.
         assert!(!same("R L", "L R") && !same("R 2R", "R") && !same("R F", "F R"));
         for (state, reason) in [
             ("bacdefghijklmnopqrstuvwx000000000000", "odd"),

@@ -68,7 +68,7 @@ impl CubeN {
             let held = Turn::new(self.size, face, turn.layers, turn.quarters as i8);
             let (Some(made), rest) = self.moves_of(held) else {
                 let name = held.name(self.size);
-                bail_parse!("'{name}' turns the middle layer, and that is no move of this puzzle");
+                bail_parse!("'{name}' turns the middle layer, and that is not a move of this puzzle");
             };
             moves.extend(made);
             frame = self.rotated(frame, held.face, rest);
@@ -103,7 +103,7 @@ impl CubeN {
     }
 
     /// The cube before the moves of a scramble, and the moves, named for the cube as it is held in the end; `None` if the text
-    /// is no scramble.
+    /// is not a scramble.
     pub(in crate::puzzle) fn scramble(&self, text: &str) -> Option<(Vec<u8>, Vec<Move>)> {
         if self.read_facelets(text).is_some() {
             return None;

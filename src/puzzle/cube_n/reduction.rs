@@ -1,6 +1,6 @@
 //! The reduction of the 4×4×4: the states from which it is solved as a 3×3×3, with turns of its outer layers alone.
 //!
-//! There, each face has centres of one colour, the two wings of every edge are alike, and both parities are even. Where the
+//! There, each face has centres of one colour, the two wings of every edge are alike, and both parities are even. If the
 //! pairs and the corners are does not matter, so that all these 4·10¹⁹ states are one. What matters is held in 52 positions:
 //!
 //! | positions | symbols |

@@ -54,7 +54,7 @@ impl CubeN {
         }
     }
 
-    /// The logarithm of the number of states; of a stage, of what its goal asks for.
+    /// The logarithm of the number of states; for a stage, only of the pieces that its goal fixes.
     pub(in crate::puzzle) fn ln_states(&self) -> f64 {
         match self.metric {
             Metric::Reduction => ln_factorial(24) - 12.0 * 2f64.ln() - ln_factorial(12) + ln_centres() + 4f64.ln(),

@@ -22,7 +22,7 @@ pub(super) struct StateSymmetries<const N: usize> {
     puzzle: Permutation<N>,
     /// The homes of symbols, if there is one for each: a state is then a permutation, and has an inverse.
     homes: Option<Homes>,
-    /// Whether classes hold inverses: where all symbols differ. Elsewhere it takes so long to find them that a perimeter which
+    /// True if classes hold inverses: if all symbols differ. Otherwise it takes so long to find them that a perimeter which
     /// is built in the same time is no deeper, and looking a state up takes twice as long.
     classes_hold_inverses: bool,
 }

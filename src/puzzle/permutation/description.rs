@@ -31,7 +31,7 @@ pub struct Description {
     pub(super) geometry: Option<Geometry>,
     /// The notation of a cube that no file describes.
     pub(super) cube: Option<Arc<CubeN>>,
-    /// Whether each symbol may trade its name with the other ones of these, by even permutations; `None`: none may.
+    /// For each symbol, whether it may trade names with the others of this kind, by even permutations; `None`: none may.
     pub(super) free_symbols: Option<Vec<bool>>,
     renames_moves: bool,
 }
@@ -197,7 +197,7 @@ pub fn inverted(permutation: &[u16]) -> Vec<u16> {
     inverse
 }
 
-/// Adds each missing inverse behind its move; refuses an inverse with the name of another move.
+/// Adds each missing inverse after its move; refuses an inverse with the name of another move.
 fn derive_inverses(moves: &mut Vec<(String, Vec<u16>)>) -> Result<(), String> {
     let given = std::mem::take(moves);
     for (name, permutation) in &given {
@@ -213,7 +213,7 @@ fn derive_inverses(moves: &mut Vec<(String, Vec<u16>)>) -> Result<(), String> {
     Ok(())
 }
 
-/// The normal form of names of moves: any character for a prime is `'`, also behind a space.
+/// The normal form of names of moves: any character for a prime is `'`, also after a space.
 pub(super) fn normal_name(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
     for character in plain(text).chars() {
@@ -273,14 +273,14 @@ fn named_move(name: &str, value: &Value, positions: usize) -> Result<(String, Ve
     for number in numbers {
         let place = position(number, positions)?;
         let is_new = !std::mem::replace(&mut seen[place], true);
-        ensure_parse!(is_new, "is no permutation: position {place} is there twice");
+        ensure_parse!(is_new, "is not a permutation: position {place} is there twice");
         permutation.push(place as u16);
     }
     let name = normal_name(name).trim().to_owned();
     let is_typed = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
     ensure_parse!(is_typed, "cannot be typed: expected a name without spaces, commas and control characters");
     let is_number = name.chars().all(|c| c.is_ascii_digit());
-    ensure_parse!(!is_number, "looks like a symbol or a count: expected a name that is no number");
+    ensure_parse!(!is_number, "looks like a symbol or a count: expected a name that is not a number");
     Ok((name, permutation))
 }
 

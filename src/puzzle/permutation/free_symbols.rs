@@ -24,7 +24,7 @@ impl FreeSymbols {
     /// Those of a puzzle; `None` if it has none.
     ///
     /// # Panics
-    /// If there are more than 64 symbols, or if a free symbol that appears once is not behind all that appear more often.
+    /// If there are more than 64 symbols, or if a free symbol that appears once precedes one that appears more often.
     pub(super) fn new(description: &Description) -> Option<FreeSymbols> {
         let is_free = description.free_symbols.clone()?;
         assert!(is_free.len() <= Self::MOST);
@@ -37,7 +37,7 @@ impl FreeSymbols {
         Some(FreeSymbols { indices: (0..is_free.len()).map(index).collect(), is_free, order, paired })
     }
 
-    /// Gives the free symbols their names in the order of their first appearance; where that would be an odd permutation of the
+    /// Gives the free symbols their names in the order of their first appearance; if that would be an odd permutation of the
     /// names, the last two change places.
     #[inline]
     pub(super) fn normalize(&self, symbols: &mut [u8]) {

@@ -87,7 +87,7 @@ impl Group {
         true
     }
 
-    /// Whether the moves make a state from the goal. Also true where many pieces are alike, and it would take long to tell.
+    /// Whether the moves make a state from the goal. Also true if many pieces are alike, and it would take long to tell.
     pub(super) fn reaches(&self, goal: &[u8], state: &[u8]) -> bool {
         const MOST_TRIALS: u32 = 10_000;
         let hasher = FixedState::default();

@@ -64,7 +64,7 @@ impl Homes {
         for (place, signature) in pieces.iter().flat_map(|piece| piece.signatures(&codes, goal)) {
             signatures[place] = signature;
         }
-        // So many slots that a few thousand factors are enough to find one without collisions.
+        // Enough slots that a few thousand factors are enough to find one without collisions.
         let size = (positions * positions / 16).next_power_of_two().max(2);
         let without_collisions = |factor: u64| {
             let mut slots = vec![u16::MAX; size];

@@ -1,4 +1,4 @@
-//! How many states a puzzle has, and how long walks must be to come to all of them.
+//! The number of states of a puzzle, and the walk length that reaches all states.
 
 use super::Permutation;
 use crate::puzzle::Rules as _;

@@ -170,7 +170,7 @@ pub(super) fn is_row(line: &str) -> bool {
 }
 
 /// The rows of a level, without empty rows around it. `|` ends a row too, and a number repeats the square or the group in
-/// brackets behind it: `4#|#.@#` is run-length encoding. Lines that are not rows, as names are, are passed over.
+/// brackets after it: `4#|#.@#` is run-length encoding. Lines that are not rows, as names are, are passed over.
 fn rows(text: &str) -> Result<Vec<Vec<u8>>, ParseError> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with(';')).collect();
     let is_named = lines.iter().any(|line| is_row(line));
@@ -184,7 +184,7 @@ fn rows(text: &str) -> Result<Vec<Vec<u8>>, ParseError> {
     }
 }
 
-/// The squares of a row, without spaces behind them.
+/// The squares of a row, without trailing spaces.
 fn row(text: &str) -> Result<Vec<u8>, ParseError> {
     let mut row = squares(&mut text.trim_end().chars().peekable(), 0)?;
     row.truncate(row.iter().rposition(|&square| square != b' ').map_or(0, |last| last + 1));

@@ -20,7 +20,7 @@ fn without_blank(board: Packed8) -> (u32, usize) {
     ((tiles & before | tiles >> 4 & !before) as u32, blank)
 }
 
-/// For each of the first `N` tiles, the count of smaller tiles behind it.
+/// For each of the first `N` tiles, the count of smaller tiles after it.
 #[inline]
 fn smaller_behind<const N: usize>(tiles: u32) -> [u32; N] {
     // The 4 bits of each tile count the smaller tiles that were not met yet.
@@ -94,7 +94,7 @@ impl Puzzle8 {
 /// The orders after the blank's steps along columns: a tile goes past two others.
 #[derive(Debug, Clone, Copy, Default)]
 struct ColumnSteps {
-    /// The blank goes up: the first of three tiles, from each of six places, goes behind the other two.
+    /// The blank goes up: the first of three tiles, from each of six places, goes after the other two.
     up: [u16; 6],
     /// The blank goes down: the last of the three goes before the others.
     down: [u16; 6],
@@ -128,8 +128,8 @@ fn all_column_steps(parity: usize) -> Vec<ColumnSteps> {
     table
 }
 
-/// Moves the tile x of three tiles x, y, z from a place behind z. The order is given by digits, the counts of smaller tiles
-/// behind each tile: x < y exactly if x's digit is not above y's.
+/// Moves the tile x of three tiles x, y, z from a place after z. The order is given by digits, the counts of smaller tiles
+/// after each tile: x < y exactly if x's digit is not above y's.
 fn move_behind_two(mut digits: [usize; 8], place: usize) -> [usize; 8] {
     let [x, y, z] = [digits[place], digits[place + 1], digits[place + 2]];
     let above_y = usize::from(x > y);

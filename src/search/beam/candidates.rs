@@ -13,17 +13,17 @@ pub(super) const MIN_PROBABILITY: f32 = 1e-4;
 /// The candidates among the children of a layer.
 pub(super) struct Candidates {
     moves: usize,
-    /// The policy prior of each child, in moves: −c·ln p, or infinity where the child is left out; empty without move
+    /// The policy prior of each child, in moves: −c·ln p, or infinity if the child is left out; empty without move
     /// probabilities.
     priors: Vec<f32>,
-    /// The hash of each child, 0 for an illegal move; empty where no child is left out.
+    /// The hash of each child, 0 for an illegal move; empty if no child is left out.
     hashes: Vec<u64>,
     /// The last candidate; `None`: all children are candidates.
     pub(super) last: Option<Key>,
 }
 
 impl Candidates {
-    /// The place of a child in the order of promise; equals are ordered by parent and move alone.
+    /// The candidate score of a child; ties are ordered by parent and move alone.
     pub(super) fn key<S>(&self, layer: &Layer<S>, parent: usize, action: Move) -> Key {
         let tie = (layer.hashes[parent] ^ u64::from(action)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Key::new(layer.values[parent] + self.priors[parent * self.moves + usize::from(action)], tie)

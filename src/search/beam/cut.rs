@@ -70,8 +70,8 @@ fn sample(threads: usize, count: usize, key: &(impl Fn(usize) -> Key + Sync)) ->
 /// A key that exactly the `count` least keys of all ranks do not exceed; `None` if there are not more keys. This rank has `own`
 /// keys.
 ///
-/// A process alone first looks [near that of a sample](near_sample). Otherwise the ranks sum histograms, of twelve bits a round,
-/// until the cut falls on the border of a bin.
+/// A process alone first looks [near that of a sample](near_sample). Otherwise the ranks sum histograms, of twelve bits a
+/// round, until the cut falls on the border of a bin.
 pub(super) fn cut(
     exchange: &dyn Exchange,
     threads: usize,

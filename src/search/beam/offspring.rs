@@ -21,7 +21,7 @@ pub(super) const MIN_CHUNK: usize = 1 << 10;
 /// Children that one thread generated.
 pub(super) struct Offspring<S> {
     pub(super) children: Layer<S>,
-    /// The key of each parent; empty where the children are generated in order.
+    /// The key of each parent; empty if the children are generated in order.
     pub(super) order: Vec<Key>,
     /// The indices of the goals among them.
     goals: Vec<usize>,
@@ -184,7 +184,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
         }
     }
 
-    /// Takes a solution through a child that is a goal or in the perimeter, if it is the cheapest so far; of equals, the first.
+    /// Takes a solution through a child that is a goal or in the perimeter, if it is the cheapest so far; ties go to the first.
     fn take_solution(&mut self, cost: Cost, order: (Key, Move), parent: StateId, child: &P::State) {
         if self.solution.as_ref().is_none_or(|best| (cost, order) < (best.cost, best.order))
             && let Some(rest) = self.settings.perimeter.path_to_goal(self.puzzle, child)

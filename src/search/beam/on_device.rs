@@ -62,8 +62,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         Ok(())
     }
 
-    /// Takes the first of the children near a goal, the nearest first, that the perimeter has when it is made on the host. All
-    /// ranks take the same.
+    /// Replays the hits on the host, nearest first, and takes the first one inside the perimeter. All ranks take the same.
     fn take_hits(&mut self, hits: Vec<Hit>) -> Result<(), HeuristicError> {
         let mut hits = self.exchange.gather(hits)?.concat();
         hits.sort_unstable();

@@ -29,7 +29,7 @@ const ROOTS_PER_ROUND: usize = 16 * ROOTS_PER_TASK;
 /// Where a refinement begins.
 pub(super) struct Refinement {
     pub(super) layer: usize,
-    /// Whether the roots are children of the layer, chosen by the move probabilities, or its states.
+    /// True if the roots are children of the layer, chosen by the move probabilities; false if they are its states.
     children: bool,
     /// Moves from the roots to the perimeter.
     moves: usize,
@@ -230,8 +230,8 @@ struct RootSearch<'a, P: Puzzle> {
 }
 
 impl<P: Puzzle> RootSearch<'_, P> {
-    /// Searches roots. Returns the first that has a path, with the path, and the number of states generated up to it: both depend
-    /// on the roots alone.
+    /// Searches roots. Returns the first that has a path, with the path, and the number of states generated up to it: both
+    /// depend on the roots alone.
     fn round(&self, roots: &[Root<P::State>], moves: usize) -> (u64, Option<(usize, Vec<Move>)>) {
         self.found_by.store(usize::MAX, Ordering::Relaxed);
         let tasks: Vec<_> = roots.chunks(ROOTS_PER_TASK).enumerate().collect();

@@ -18,7 +18,7 @@ pub(super) struct StateId {
 }
 
 impl StateId {
-    /// From columns of a layer; `owners` is empty where no other rank shares the search.
+    /// From columns of a layer; `owners` is empty if no other rank shares the search.
     pub(super) fn of_parent(owners: &[u16], parents: &[NodeId], i: usize) -> Self {
         StateId { rank: owners.get(i).copied().unwrap_or(0), index: parents[i] }
     }
@@ -27,7 +27,7 @@ impl StateId {
 /// Back pointers of an earlier layer: parent and move of each state.
 pub(super) struct BackPointers {
     pub(super) parents: Vec<NodeId>,
-    /// Empty where no other rank shares the search.
+    /// Empty if no other rank shares the search.
     pub(super) owners: Vec<u16>,
     pub(super) moves: Vec<Move>,
 }
@@ -124,8 +124,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
         Ok(states)
     }
 
-    /// Whether states with these hashes were evaluated, as the rank that owns each knows; 0 stands for no state, and counts as
-    /// evaluated.
+    /// Asks the owning ranks which hashes were evaluated; 0 stands for no state, and counts as evaluated.
     pub(super) fn known(&self, hashes: &[u64]) -> Result<Vec<bool>, HeuristicError> {
         if self.exchange.is_alone() {
             return Ok(self.evaluated.contains_all(self.threads, hashes));

@@ -1,8 +1,8 @@
 //! Expansion of many nodes at once, on all cores.
 //!
 //! [Children](children) are generated in pieces, and looked up among the stored states and in the perimeter. Then solutions are
-//! taken, stored states are opened again that are reached more cheaply, and new states get their indices, all in the order of the
-//! children. The first of several children with one state is the new one. Nothing depends on the number of threads.
+//! taken, stored states are opened again that are reached more cheaply, and new states get their indices, all in the order of
+//! the children. The first of several children with one state is the new one. Nothing depends on the number of threads.
 
 use super::{BestFirst, BestFirstRun, GoalTest};
 use crate::memory;
@@ -16,7 +16,7 @@ use crate::workers::on_each;
 /// Nodes that are expanded at once, at most: evaluation begins after each block.
 pub(super) const MAX_NODES: usize = 1 << 12;
 
-/// The same where each node makes one move.
+/// The same if each node makes one move.
 pub(super) const MAX_MOVES: usize = 1 << 15;
 
 /// Fewer nodes are expanded one by one, which is faster.
@@ -39,7 +39,7 @@ struct NewChild<S> {
 /// The children that one thread has made.
 struct Piece<S> {
     children: Vec<NewChild<S>>,
-    /// The children that are to be stored and whose states are not, by shard.
+    /// Children to store whose states are new, by shard.
     unknown: Bins,
     /// The children that are goals or in the perimeter, with the costs from there.
     solved: Vec<(usize, Cost)>,
@@ -69,7 +69,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         self.store_all(threads, &pieces);
     }
 
-    /// Takes the solutions among children. Their children are not stored, nor are later ones that cannot lead to a better solution.
+    /// Takes the solutions among children. Drops these, and later children that cannot improve the solution.
     fn take_solutions(&mut self, pieces: &mut [Piece<P::State>], before: Cost, control: &mut Control<'_>) {
         if self.settings.ends_with_first_batch() {
             return; // goals are stored
@@ -168,7 +168,7 @@ impl<S> NumberedChildren<'_, S> {
     }
 }
 
-/// Where the state of a child is known from.
+/// The source of a child's state.
 #[derive(Clone, Copy)]
 enum KnownAs {
     Stored(NodeId),
@@ -179,8 +179,8 @@ enum KnownAs {
 /// The position of a child whose state is not new.
 const NOT_NEW: u32 = u32::MAX;
 
-/// The children of a piece, sifted: which are new, and which reach a known state more cheaply. Each is given by its piece and its
-/// index there.
+/// The children of a piece, sifted: which are new, and which reach a known state more cheaply. Each is given by its piece and
+/// its index there.
 struct SiftedPiece {
     new: Vec<(u32, u32)>,
     /// The position of each child in `new`, or [`NOT_NEW`].

@@ -6,8 +6,8 @@ use crate::search::limits::{Interrupt, stop_at};
 use crate::search::nodes::{NO_PARENT, Node, NodeId};
 use crate::search::{Control, Limit};
 
-/// A step of deferred evaluation ends when no more than `n` divided by this many new states are missing: the last few would take
-/// several rounds on one thread.
+/// A step of deferred evaluation ends when no more than `n` divided by this many new states are missing: the last few would
+/// take several rounds on one thread.
 const MISSING_DIVISOR: usize = 64;
 
 impl<P: Puzzle> BestFirstRun<'_, P> {
@@ -25,7 +25,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     fn expand_batch(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<(), Interrupt> {
         let children = self.puzzle.move_count() as u64;
         let by_blocks = batch.len() >= blocks::MIN_BLOCK;
-        // At the start of a batch, now and then, and whenever a chunk was submitted; batches of one are too short.
+        // Checks at the start of a batch, now and then, and after each submitted chunk; batches of one are too short.
         let mut check = batch.len() > 1 || self.nodes.stats.expanded.is_multiple_of(CHECK_EVERY_SINGLE);
         let mut done = 0;
         while done < batch.len() {

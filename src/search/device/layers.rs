@@ -23,14 +23,14 @@ const BYTES_PER_CHILD: usize = 60;
 const MIN_SLOTS: u64 = 1 << 10;
 const MAX_SLOTS: u64 = 1 << 32;
 
-/// Hits near the goals that are looked at in one layer: nearly every hit is one, so the first few suffice.
+/// Hits near the goals that are checked per layer: nearly every hit is genuine, so the first few suffice.
 const MAX_HITS: i64 = 64;
 
 /// How a layer is scored and cut. With a policy prior q = −c·ln p of the move of probability p, the score of a child is
 /// h + `path` · (its parent's score + `prior` · q), and candidates are chosen by h(parent) + q.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::search) struct Weights {
-    /// The width.
+    /// Width of the beam: states kept per layer, over all ranks.
     pub(in crate::search) n: usize,
     /// Slots for the hashes of evaluated states.
     pub(in crate::search) slots: u64,
@@ -57,13 +57,13 @@ pub(in crate::search) struct Hit {
 
 /// The children that were chosen, on this rank.
 pub(in crate::search) struct Chosen {
-    /// The children that were chosen, equal ones included, or all legal ones where none are chosen.
+    /// The candidates, duplicates included; all legal children if all are candidates.
     pub(in crate::search) generated: u64,
     /// Those that are kept, each state once.
     pub(in crate::search) count: u64,
     /// The children nearest to a goal, if any is near one.
     pub(in crate::search) hits: Vec<Hit>,
-    /// Whether others were left out for lack of promise.
+    /// True if some were cut by the candidate score.
     pub(in crate::search) cut_off: bool,
 }
 
@@ -72,19 +72,19 @@ pub(in crate::search) struct Kept {
     /// Parent and move of each state.
     pub(in crate::search) parents: Vec<NodeId>,
     pub(in crate::search) moves: Vec<Move>,
-    /// The rank of each parent; empty where no other rank shares the search.
+    /// The rank of each parent; empty if no other rank shares the search.
     pub(in crate::search) owners: Vec<u16>,
     /// The least value.
     pub(in crate::search) nearest: Option<f32>,
-    /// Whether others were left out.
+    /// True if some were cut by the score.
     pub(in crate::search) cut_off: bool,
 }
 
 /// Children, as columns.
 struct Children {
-    /// Parent times the number of moves, plus move; empty where it is the child's own index.
+    /// `parent · moves + move`; empty if that is the child's own index.
     ids: Tensor,
-    /// The rank of the parent; empty where no other rank shares the search.
+    /// The rank of the parent; empty if no other rank shares the search.
     ranks: Tensor,
     hashes: Tensor,
     /// The parent's score plus `prior` · q. The score of a child is its value plus `path` times this.
@@ -104,14 +104,15 @@ impl Children {
     }
 }
 
-/// The current layer of a search, its children that are chosen, and the states evaluated so far. All are states that this rank owns.
+/// The current layer of a search, its children that are chosen, and the states evaluated so far. All are states that this rank
+/// owns.
 pub(in crate::search) struct DeviceLayers<'a> {
     parts: MutexGuard<'a, Parts>,
     exchange: &'a dyn Exchange,
     weights: Weights,
     /// `width × cells`.
     rows: Tensor,
-    /// The hashes of the rows, where those of the children follow from them.
+    /// The hashes of the rows, if those of the children follow from them.
     hashes: Option<Tensor>,
     /// Values and scores, f32.
     values: Tensor,
@@ -121,13 +122,13 @@ pub(in crate::search) struct DeviceLayers<'a> {
     /// The factors of the scores, on the device: −c, −c · `prior`, and `path`.
     factors: [Tensor; 3],
     chosen: Children,
-    /// The rows of their parents, where several ranks share the search.
+    /// The rows of their parents, if several ranks share the search.
     fetched: Option<Tensor>,
     /// Their rows, if one chunk holds them all; otherwise, the rows that are kept are made again.
     made: Option<Tensor>,
     /// Their values and policies, chunk by chunk.
     evaluated: Vec<(Tensor, Option<Tensor>)>,
-    /// The hashes of evaluated states, by slot; 0 where there is none.
+    /// The hashes of evaluated states, by slot; 0 in an empty slot.
     known: Tensor,
     chunk: Chunk,
     timings: Timings,
@@ -191,8 +192,7 @@ impl DeviceLayers<'_> {
         self.rows.size()[0] as u64
     }
 
-    /// Memory on the host, in bytes, roughly, also for the children that the next step chooses from: their hashes, what they are
-    /// chosen by, and copies of both.
+    /// Approximate memory on the host, in bytes, with the hashes and candidate scores of the next children.
     pub(in crate::search) fn host_bytes(&self) -> u64 {
         if self.rows.device().is_cuda() {
             return 0;
@@ -202,11 +202,11 @@ impl DeviceLayers<'_> {
         (8 * numbers + 2 * self.rows.numel() + BYTES_PER_CHILD * children) as u64
     }
 
-    /// Chooses the children that are worth an evaluation, of at most `budget`; none if `is_over` says so on the way, which a lone
-    /// rank asks. All ranks must call it.
+    /// Chooses at most `budget` children to evaluate; none once `is_over` holds (asked on a single rank only). All ranks must
+    /// call it.
     ///
     /// # Errors
-    /// If the device or the exchange fails. Where a lone GPU is short of memory, names a width whose children it can hash.
+    /// If the device or the exchange fails. On a single GPU short of memory, names a width whose children it can hash.
     pub(in crate::search) fn choose(
         &mut self,
         budget: u64,
@@ -281,8 +281,8 @@ impl DeviceLayers<'_> {
         })?
     }
 
-    /// All children of the layer, legal or not, and what candidates are chosen by: h(parent) − c·ln p, or the parent's score
-    /// without move probabilities.
+    /// All children of the layer, legal or not, and their candidate scores: h(parent) − c·ln p, or the parent's score without
+    /// move probabilities.
     fn children(&self, hashes: Tensor) -> (Children, Tensor) {
         let (values, scores) = (self.values.unsqueeze(1), self.scores.unsqueeze(1));
         let [prior, share, _] = &self.factors;
@@ -298,7 +298,7 @@ impl DeviceLayers<'_> {
         (Children { ids: none.shallow_clone(), ranks: none, hashes, shares }, candidate_scores.flatten(0, 1))
     }
 
-    /// The legal children of all ranks whose states this rank owns, and what candidates are chosen by.
+    /// The legal children of all ranks whose states this rank owns, and their candidate scores.
     fn delivered(
         &self,
         children: &Children,

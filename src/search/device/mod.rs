@@ -2,16 +2,16 @@
 //! and the CPU runs the same code. A beam:
 //!
 //! - A layer is a tensor of bytes, `width × cells`, with a value, a score and the move probabilities of each state.
-//! - The 64-bit hashes of all children come from the rows of their parents, before any child is made: see `tensors::moves`. Illegal
-//!   moves, and children that were evaluated before, are left out.
-//! - The most promising children are chosen by one top-k; of equal ones, the most promising stays. Only these are made and
+//! - The 64-bit hashes of all children come from the rows of their parents, before any child is made: see `tensors::moves`.
+//!   Illegal moves, and children that were evaluated before, are left out.
+//! - One top-k chooses the children of least candidate score; of equal states, that of the least stays. Only these are made and
 //!   evaluated, in chunks, and another top-k keeps the next layer.
 //! - Evaluated states are recognized by a direct-mapped table of hashes. A new hash overwrites another one in its slot:
 //!   the loss of an entry may cost an evaluation, never a state.
 //! - Children near a goal are recognized by the sorted hashes of all states within some moves: see `near_goals`. The
 //!   host replays a hit and looks it up in its perimeter before it counts.
-//! - Several ranks may share a beam. Each owns the states whose hash falls to it. The hashes of children travel to their owners,
-//!   which choose among them, and fetch the parents' rows of the children that they make: see `sharing`.
+//! - Several ranks may share a beam. Each owns the states whose hash falls to it. The hashes of children travel to their
+//!   owners, which choose among them, and fetch the parents' rows of the children that they make: see `sharing`.
 //! - The host keeps parents and moves of all layers, and runs refinement and proof, which follow.
 //!
 //! | file | content |
@@ -45,10 +45,10 @@ mod timings;
 /// States near the goals, at most, on the CPU and on CUDA: more would take seconds to find.
 const MAX_NEAR_GOALS: [u64; 2] = [1 << 20, 1 << 25];
 
-/// They may take the device's memory divided by this while they are found.
+/// Finding them may take the device's memory divided by this.
 const NEAR_GOALS_DIVISOR: u64 = 4;
 
-/// The most states near the goals that are found where a search may take `memory` bytes on the device.
+/// The limit of states near the goals, for a search that may take `memory` bytes on the device.
 fn most_near_goals(cells: usize, on_cuda: bool, memory: Option<u64>) -> u64 {
     let fits = memory.map_or(u64::MAX, |bytes| bytes / (NEAR_GOALS_DIVISOR * NearGoals::bytes_each(cells)));
     MAX_NEAR_GOALS[usize::from(on_cuda)].min(fits)
@@ -89,7 +89,7 @@ impl DeviceEngine {
     /// [`MoveTable`](crate::puzzle::MoveTable).
     ///
     /// `perimeter_depth` is the depth of the perimeter that the searches use: states near the goals are known to this depth, or
-    /// to a lower one where they would be too many, or would take more than a quarter of `memory`, the bytes that a search may
+    /// to a lower one if they would be too many, or would take more than a quarter of `memory`, the bytes that a search may
     /// take on the device.
     ///
     /// # Errors
@@ -160,9 +160,9 @@ fn count_of(flags: &Tensor) -> i64 {
     host_numbers::<i64>(&flags.sum(Kind::Int64))[0]
 }
 
-/// Lets the threads of libtorch's operations on the CPU sleep soon after each of them, in the whole process from now on. libgomp's
-/// threads spin for milliseconds by default, on the cores that the network needs, unless there are more of them than cores. A second
-/// team, which always sleeps, makes them more where an operation uses more than half of the cores.
+/// Makes libgomp's threads sleep soon after each CPU operation, in the whole process from now on. By default they spin for
+/// milliseconds, on the cores that the network needs, unless there are more threads than cores. A second team, which always
+/// sleeps, makes them more if an operation uses more than half of the cores.
 fn let_threads_sleep() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -191,7 +191,7 @@ fn on_device<T>(run: impl FnOnce() -> T) -> Result<T, HeuristicError> {
 struct Chunk(i64);
 
 impl Chunk {
-    /// The fewest rows that are evaluated at once where memory is short.
+    /// The fewest rows that are evaluated at once if memory is short.
     const MIN: i64 = 1 << 10;
 
     /// Halves the chunk after `length` rows were too many for the device's memory.
@@ -208,7 +208,7 @@ impl Chunk {
     }
 }
 
-/// Adds the first of half the width, a quarter of it and so on that fits to the error of a layer without memory.
+/// Adds a width that fits to an out-of-memory error: the first of a half, a quarter and so on.
 fn too_wide(error: HeuristicError, width: i64, fits: impl Fn(&i64) -> bool) -> HeuristicError {
     let mut halves = std::iter::successors(Some(width / 2), |width| Some(width / 2)).take_while(|&width| width > 0);
     match is_out_of_memory(&error.0).then(|| halves.find(fits)).flatten() {

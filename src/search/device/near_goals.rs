@@ -5,7 +5,7 @@ use tch::{Kind, Tensor};
 
 /// The states near the goals.
 pub(super) struct NearGoals {
-    /// Their hashes, in ascending order, and the greatest number, so that every hash has its place before the end.
+    /// Their hashes, in ascending order, then `i64::MAX`, the sentinel of the binary search.
     hashes: Tensor,
     /// The number of moves to the nearest goal, of each.
     depths: Tensor,
@@ -51,22 +51,20 @@ impl NearGoals {
         100 + 10 * cells as u64
     }
 
-    /// Whether states with these hashes are near the goals, and their places in the table, which mean nothing where they are
-    /// not.
+    /// Whether states with these hashes are near the goals, and their places in the table (undefined for misses).
     fn find(&self, hashes: &Tensor) -> (Tensor, Tensor) {
         let places = hashes.searchsorted(&self.hashes, false, false, "left", None::<&Tensor>);
         (self.hashes.index_select(0, &places).eq_tensor(hashes), places)
     }
 
-    /// Whether states with these hashes are near the goals, and the number of moves to the nearest, which means nothing where
-    /// they are not.
+    /// Whether states with these hashes are near the goals, and the number of moves to the nearest (undefined for misses).
     pub(super) fn depths(&self, hashes: &Tensor) -> (Tensor, Tensor) {
         let (is_near, places) = self.find(hashes);
         (is_near, self.depths.index_select(0, &places).to_kind(Kind::Int64))
     }
 
-    /// The indices of the hashes of states near the goals, and their moves to the nearest, the nearest first, at most `most`. Waits
-    /// for the device.
+    /// The indices of the hashes of states near the goals, and their moves to the nearest, the nearest first, at most `most`.
+    /// Waits for the device.
     pub(super) fn hits(&self, hashes: &Tensor, most: i64) -> (Tensor, Tensor) {
         let (is_near, places) = self.find(hashes);
         let hits = is_near.nonzero().flatten(0, 1);
@@ -80,7 +78,7 @@ impl NearGoals {
     }
 }
 
-/// Where a mask of children holds, and where their moves are legal, `rows × moves`; all are legal with `None`.
+/// The children for which a mask holds and whose moves are legal, `rows × moves`; `None`: all moves are legal.
 pub(super) fn both(mask: Tensor, legal: Option<&Tensor>) -> Tensor {
     match legal {
         Some(legal) => mask.view_as(legal).logical_and(legal).flatten(0, 1),
@@ -88,7 +86,7 @@ pub(super) fn both(mask: Tensor, legal: Option<&Tensor>) -> Tensor {
     }
 }
 
-/// The first of the things with each hash, with that hash, in the order of the hashes. Waits for the device.
+/// The first item with each hash, and the hash, in the order of the hashes. Waits for the device.
 pub(super) fn unique(things: &Tensor, hashes: &Tensor) -> (Tensor, Tensor) {
     let firsts = firsts(hashes);
     (things.index_select(0, &firsts), hashes.index_select(0, &firsts))

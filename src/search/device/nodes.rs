@@ -16,7 +16,7 @@ const MIN_CAPACITY: i64 = 1 << 14;
 /// Slots of the table of stored states, for each node of the capacity.
 const SLOTS_PER_NODE: i64 = 4;
 
-/// Children near the goals that are looked at in one step, the cheapest solutions first.
+/// Children near the goals that are checked per step, the cheapest solutions first.
 const MAX_HITS: i64 = 16;
 
 /// The children of a step.
@@ -102,7 +102,7 @@ impl DeviceEngine {
     }
 }
 
-/// Runs operations of libtorch; where memory is short, the limit of memory is reached.
+/// Runs operations of libtorch; if memory is short, the limit of memory is reached.
 fn within_memory<T>(run: impl FnOnce() -> T) -> Result<T, Interrupt> {
     caught(|| no_grad(run)).map_err(|message| match is_out_of_memory(&message) {
         true => Interrupt::Limit(Limit::Memory),
@@ -116,7 +116,7 @@ impl DeviceNodes<'_> {
         self.count as u64
     }
 
-    /// Memory on the device, in bytes, with what is unused before the columns grow again.
+    /// Memory on the device, in bytes, with the unused capacity of the columns.
     pub(in crate::search) fn bytes(&self) -> u64 {
         let columns = self.rows.size()[1] + 4 * 8 + 2 * 4;
         (2 * self.count * (columns + 8 * SLOTS_PER_NODE)) as u64
@@ -279,7 +279,7 @@ impl DeviceNodes<'_> {
         [numbers[0], numbers[1], numbers[2]]
     }
 
-    /// Gives the columns more capacity, in nodes, and makes the table anew.
+    /// Gives the columns more capacity, in nodes, and rebuilds the table.
     fn reserve(&mut self, capacity: i64) {
         let count = self.count;
         let wider = self.columns().map(|column| {
@@ -316,8 +316,8 @@ impl DeviceNodes<'_> {
         column.narrow(0, 0, self.count)
     }
 
-    /// Enters nodes into the table, each at the first free slot from its own on. The last of several that want one slot gets it,
-    /// whatever the order in which a device writes them.
+    /// Enters nodes into the table by linear probing. If several want one slot, the last gets it, whatever the order in which a
+    /// device writes them.
     fn enter(&mut self, hashes: &Tensor, nodes: &Tensor) {
         let (mut slots, mut nodes) = (self.slots(hashes), nodes.shallow_clone());
         while nodes.size()[0] > 0 {
@@ -339,7 +339,7 @@ impl DeviceNodes<'_> {
         (slots + 1).bitwise_and(self.table.size()[0] - 1)
     }
 
-    /// The nodes with these hashes, and whether there are such; where not, the node means nothing.
+    /// The nodes with these hashes (undefined for misses), and whether each was found.
     fn find(&self, hashes: &Tensor) -> (Tensor, Tensor) {
         let options = (Kind::Int64, hashes.device());
         let mut left = Tensor::arange(hashes.size()[0], options);

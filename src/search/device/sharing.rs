@@ -1,4 +1,4 @@
-//! Messages between ranks that share a beam (rows of tensors, from device to device where possible), and the cut over
+//! Messages between ranks that share a beam (rows of tensors, from device to device if possible), and the cut over
 //! all ranks.
 
 use crate::heuristic::HeuristicError;
@@ -9,9 +9,9 @@ use tch::{Device, Kind, Tensor};
 /// The bits of a number and of the hash that orders equal numbers.
 const KEY_BITS: u32 = 96;
 
-/// The `count` least numbers of all ranks, infinite ones excluded. Returns the indices of those on this rank, in ascending order
-/// of the numbers if `sorted`; the numbers themselves; and whether others were left out. `own` numbers of this rank are finite.
-/// Hashes tell which of equal numbers is less where several ranks share the search.
+/// The `count` least numbers of all ranks, infinite ones excluded. Returns the indices of those on this rank, in ascending
+/// order of the numbers if `sorted`; the numbers themselves; and whether others were left out. `own` numbers of this rank are
+/// finite. If several ranks share the search, hashes break ties.
 ///
 /// # Errors
 /// If the exchange fails.
@@ -56,7 +56,7 @@ pub(super) fn least(
         host_numbers::<i64>(&bins).into_iter().map(|bin| bin as u64).collect()
     })?;
     let (number, hash) = ((last >> 64) as i64, last as i64);
-    // As signed integers, hashes have the order of unsigned ones once their first bit is turned.
+    // As signed integers, hashes have the order of unsigned ones once their first bit is flipped.
     let is_before = hashes.bitwise_xor(i64::MIN).le(hash ^ i64::MIN);
     let is_least = numbers.less(number).logical_or(&numbers.eq(number).logical_and(&is_before));
     let least = is_least.nonzero().flatten(0, 1);
@@ -104,7 +104,7 @@ pub(super) fn fetch(
     Ok(rows.zeros_like().index_copy(0, &order, &rows))
 }
 
-/// The order of things by their rank, and the number of those of each rank.
+/// The order of items by rank, and the number of items of each rank.
 fn by_rank(exchange: &dyn Exchange, ranks: &Tensor) -> (Tensor, Vec<i64>) {
     (ranks.argsort_stable(true, 0, false), host_numbers(&ranks.bincount(None::<&Tensor>, exchange.size() as i64)))
 }

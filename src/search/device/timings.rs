@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 use tch::Device;
 
-/// Times of parts. Measures only where the log shows it, for that waits for the device after each part.
+/// Time by part. Measures only if the log shows it: measuring waits for the device after each part.
 pub(super) struct Timings {
     device: Device,
     last: Option<Instant>,

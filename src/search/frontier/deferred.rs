@@ -1,8 +1,8 @@
 //! Deferred evaluation: taking the first moves of the open list, many at once.
 //!
 //! Only the best move of each node, of those not taken yet, waits in the open list. Many nodes are popped together, and all of
-//! their moves are examined, on all cores, that come before the last of these nodes. The moves taken are the same as one by one,
-//! but those of a node follow one another.
+//! their moves are examined, on all cores, that come before the last of these nodes. The moves taken are the same as one by
+//! one, but those of a node follow one another.
 
 use super::{Expansion, Frontier, Priority};
 use crate::memory;

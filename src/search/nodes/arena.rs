@@ -49,7 +49,7 @@ impl<S: State> Arena<S> {
         self.length
     }
 
-    /// Whether no index is left for another node.
+    /// True if no index is left for another node.
     pub fn is_full(&self) -> bool {
         self.length >= NO_PARENT as usize
     }

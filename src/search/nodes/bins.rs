@@ -1,4 +1,4 @@
-//! Entries sorted by bin: threads sort ranges of them, then each thread takes some bins and passes over no entry of another.
+//! Entries sorted by bin: threads sort ranges of them, then each thread reads only its own bins.
 
 /// The number of bins.
 pub const BINS: usize = 64;

@@ -13,7 +13,7 @@ pub struct Layer<S> {
     pub costs: Vec<Cost>,
     /// Parent of each child in the layer before; empty once the layer is chosen.
     pub parents: Vec<NodeId>,
-    /// Process (rank) that owns each parent; empty where no other rank shares the search.
+    /// Process (rank) that owns each parent; empty if no other rank shares the search.
     pub owners: Vec<u16>,
     pub moves: Vec<Move>,
     /// Estimated costs-to-go.

@@ -49,7 +49,7 @@ const MIN_SPLIT_SHARE: usize = 16;
 /// An empty bucket keeps this many bytes of memory at most.
 const KEPT_BYTES: u64 = 8192;
 
-/// The entries of a bucket: a run that was pushed in the reverse order of taking, and a heap of the rest. Where many
+/// The entries of a bucket: a run that was pushed in the reverse order of taking, and a heap of the rest. If many
 /// priorities are equal and the newest comes first, the run holds everything, and the heap costs nothing.
 #[derive(Debug, Default)]
 struct Bucket {

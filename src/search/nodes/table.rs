@@ -3,8 +3,8 @@
 //! A line has eight words. A word is nearly always in the one line where its hash puts it, and that line can be prefetched
 //! ([`HashTable::prefetch`]). The lines are in the order of the hashes, so a table grows in one pass. Nothing is removed.
 //!
-//! A word has 64 bits and is not 0. Its upper half is that of a hash and gives its line; the lower half is the rest of the hash,
-//! or what the table stores for it. Linear probing: Knuth, "The Art of Computer Programming", volume 3, section 6.4.
+//! A word has 64 bits and is not 0. Its upper half is that of a hash and gives its line; the lower half is the rest of the
+//! hash, or what the table stores for it. Linear probing: Knuth, "The Art of Computer Programming", volume 3, section 6.4.
 
 use crate::memory;
 
@@ -33,7 +33,7 @@ impl Line {
         length
     }
 
-    /// Whether any word matches. Without a branch.
+    /// True if any word matches; computed without a branch.
     #[inline(always)]
     fn has_any(&self, matches: impl Fn(u64) -> bool) -> bool {
         let mut any = false;

@@ -36,7 +36,7 @@ impl<S: State> Tree<S> {
         self.closed.find(&self.arena, hash(state), state).is_some()
     }
 
-    /// The state of a node's parent. Where moves can be undone, a child often has this state, which is stored already.
+    /// The state of a node's parent. If moves can be undone, a child often has this state, which is stored already.
     #[inline]
     pub fn before(&self, node: &Node<S>) -> Option<S> {
         (node.parent != NO_PARENT).then(|| self.arena[node.parent].state)

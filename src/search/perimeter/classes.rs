@@ -4,7 +4,7 @@
 //! new layer begins with the classes two moves nearer to the goals: a class that is not among them is new, and no other
 //! layer need be looked into. They stay in the layer; lookups only ask for states at least this far away.
 //!
-//! Where inversion is a symmetry, a state of the new layer is found from the middle of one of its shortest scrambles: the
+//! If inversion is a symmetry, a state of the new layer is found from the middle of one of its shortest scrambles: the
 //! state two moves nearer, with one more move at each end, each of which leads to the last layer by itself. That meets each
 //! new class less often than trying all neighbours of the last layer and of the inverses of its states, and the states of
 //! the last layer need not be kept.
@@ -17,7 +17,7 @@ use crate::workers::cores;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// The relative time of a layer whose states are not kept: made from neighbours, and from both ends of a scramble. Where
+/// The relative time of a layer whose states are not kept: made from neighbours, and from both ends of a scramble. If
 /// they are counted, it is about the mean of this and 1.
 const TIME_WITHOUT_STATES: [f64; 2] = [0.75, 0.42];
 
@@ -34,7 +34,7 @@ pub(super) struct ClassTable {
     pub(super) counts: Vec<Count>,
     /// True if the table holds every class of the puzzle.
     pub(super) whole: bool,
-    /// Whether no class of the layers has a neighbour at its own distance.
+    /// True if no class of the layers has a neighbour at its own distance.
     pub(super) by_parity: bool,
     /// Whether a time limit decided the depth.
     pub(super) in_time: bool,
@@ -71,7 +71,7 @@ pub struct PerimeterProgress {
     pub share: f64,
 }
 
-/// Is given the progress of a perimeter that is being made.
+/// Receives the progress of a build.
 pub type OnProgress<'a> = &'a mut dyn FnMut(PerimeterProgress);
 
 /// Makes layers.
@@ -83,7 +83,7 @@ struct LayerMaker<'a, P: Puzzle> {
     stop: &'a AtomicBool,
     /// Whether a class with a neighbour at its own distance was met.
     has_level_moves: bool,
-    /// Whether there can be none, because every move changes the parity of the distance.
+    /// True if every move changes the distance's parity, so that such neighbours are impossible.
     moves_change_parity: bool,
 }
 

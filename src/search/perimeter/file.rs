@@ -206,7 +206,7 @@ impl CachedFiles {
         ensure!(length == expected, "it has {length} bytes and should have {expected}");
         let layers = &header.layers[..=(depth.min(header.depth)) as usize];
         let needed: u64 = layers.iter().map(LayerHeader::bytes).sum();
-        // A copy in large pages is read sooner. Where it would take much of the memory, or each of several processes of this
+        // A copy in large pages is read sooner. If it would take much of the memory, or each of several processes of this
         // task would have one, all read the file's own pages.
         let processes = memory::processes();
         if needed > bytes.saturating_mul(processes) {

@@ -99,7 +99,7 @@ impl<'a, S: State> LayerFilling<'a, S> {
     }
 
     /// Makes the items of each state, at most `max_items`, and writes them; `false` soon after `stop` is set. `on_progress`
-    /// is given the number of states that are done.
+    /// receives the number of states done.
     pub(super) fn fill<C: Keyed<S>>(
         &mut self,
         states: &[S],

@@ -78,7 +78,7 @@ fn extension(key: u64) -> u32 {
     (key >> 16) as u32
 }
 
-/// Whether a line holds a key, given its [`Line::matches`]: for certain where there are extensions.
+/// Whether a line holds a key, given its [`Line::matches`]: for certain if there are extensions.
 #[inline]
 fn line_holds(extensions: &[u32], line: usize, matches: u32, key: u64) -> bool {
     let extension_at = |place: u32| extensions.get(line * Line::CAPACITY + place as usize);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Lines in memory or in a file; reading them does not ask where.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// Written only where the memory is this process's own.
+    /// Written only if the memory is this process's own.
     start: *mut Line,
     count: usize,
     backing: Backing,
@@ -59,7 +59,7 @@ impl Lines {
         matches!(self.backing, Backing::File(_))
     }
 
-    /// The lines for writing; empty where they are in a file.
+    /// The lines for writing; empty if they are in a file.
     pub(super) fn as_mut(&mut self) -> &mut [Line] {
         match self.backing {
             // SAFETY: the memory holds `count` lines, any bytes are a line, and nobody else has them.

@@ -4,7 +4,7 @@
 //! It has two forms. For a puzzle that knows its [symmetries](Symmetries), it holds one fingerprint per class of states,
 //! 2.7 bytes: 2.01 GB for the cube's states within 11 moves. For any other puzzle, it holds 13 bytes per state.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
 //! | `mod` | [`Perimeter`], the table of either form |
 //! | `following_moves` | which moves may follow a move |
@@ -212,7 +212,7 @@ impl<S: State> Perimeter<S> {
         self.classes().is_some_and(|table| table.in_time)
     }
 
-    /// The bytes that a perimeter may take: half of this memory; unlimited where the memory is not known.
+    /// The bytes that a perimeter may take: half of this memory; unlimited if the memory is not known.
     pub fn memory_budget(memory: Option<u64>) -> u64 {
         memory.map_or(u64::MAX, |memory| memory / 2)
     }
@@ -222,7 +222,7 @@ impl<S: State> Perimeter<S> {
         self.whole
     }
 
-    /// The least difference between the costs of two solutions of a state: 2 where no state near the goals has a neighbour
+    /// The least difference between the costs of two solutions of a state: 2 if no state near the goals has a neighbour
     /// at its own cost, as on the cube in quarter turns and on tiles, where a state's solutions are all odd or all even.
     pub fn step(&self) -> Cost {
         if self.by_parity { 2 } else { 1 }
@@ -280,8 +280,8 @@ impl<S: State> Perimeter<S> {
         if self.is_empty() { 1 } else { self.depth + 1 }
     }
 
-    /// Appends the keys of the states two moves on, after the move `last`, to `keys`, and the moves to `made`; those with
-    /// the same first move are neighbours.
+    /// Appends to `keys` the keys of all states two moves later, and to `made` the moves; `last` is the move before. Entries
+    /// with the same first move are adjacent.
     #[inline]
     pub(super) fn keys_after_two<P: Puzzle<State = S>>(
         &self,

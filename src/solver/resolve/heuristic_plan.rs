@@ -11,7 +11,7 @@ pub(in crate::solver) fn asks_heuristic(search: &str) -> bool {
     SearchInfo::find(search).is_some_and(|search| search.asks_heuristic)
 }
 
-/// The heuristic that a request means, which is not for the search `reduction`.
+/// The heuristic that a request means, for any search but `reduction`.
 ///
 /// # Errors
 /// Names the setting that is refused.
@@ -102,8 +102,8 @@ fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
     Ok(HeuristicPlan::Network { folder: model.folder.clone(), name: model.name.clone() })
 }
 
-/// Whether `auto` is the network: if a model was named, or if the search would ask one that is there and that measured
-/// better than the puzzle's own estimates, or that the search was made for.
+/// True if `auto` means the network: a model was named, or the search would ask a model that exists, and this measured better
+/// than the puzzle's own estimates or the search was made for it.
 fn prefers_network(request: &Request, facts: &Facts<'_>) -> bool {
     let prefers = facts.puzzle.prefers_network;
     let asked = match search_name(request, facts, prefers) {

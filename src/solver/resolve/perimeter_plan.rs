@@ -9,7 +9,7 @@ use crate::search::perimeter::states_in;
 /// States of the perimeter of a proof, for a puzzle without known symmetries: made in a second or two.
 const PROOF_PERIMETER: usize = 10_000_000;
 
-/// The perimeter of a proof, or of a proof budget, where either is asked for.
+/// The perimeter of a proof, or of a proof budget, if either is asked for.
 pub(super) fn plan_proof_perimeter(
     search: SearchPlan,
     options: &SearchOptions,
@@ -58,7 +58,7 @@ pub(super) fn plan_cached(options: &SearchOptions, facts: &Facts<'_>) -> Result<
     })
 }
 
-/// The perimeter of the depth that was asked for; else, where moves can be undone, one of at most the model's own depth, or
+/// The perimeter of the depth that was asked for; else, if moves can be undone, one of at most the model's own depth, or
 /// of this many states.
 pub(super) fn plan_perimeter(
     asked: Option<u32>,

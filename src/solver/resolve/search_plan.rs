@@ -151,7 +151,7 @@ fn plan_beam(
     Ok((SearchPlan::Beam { n, candidates, policy_weight, on_device, hash_slots }, perimeter))
 }
 
-/// Whether the states of a search lie on the network's device. On CUDA they do where they can: the host's cores make children
+/// Whether the states of a search lie on the network's device. On CUDA they do if possible: the host's cores make children
 /// at a hundredth of the rate at which a GPU evaluates them. `obstacle` is the search's own reason against it.
 fn choose_engine(
     options: &SearchOptions,
@@ -163,7 +163,7 @@ fn choose_engine(
     let obstacle = if facts.puzzle.has_own_costs {
         Some("every move costs 1 there, and `move_costs` sets other costs".into())
     } else if !facts.puzzle.has_move_table {
-        Some(format!("the moves of {name} are no fixed changes of cells that a device could make"))
+        Some(format!("{name} has no move table"))
     } else if !heuristic.is_model {
         Some("it asks a network, and none is used".into())
     } else {

@@ -22,7 +22,7 @@ pub use bellman::Bellman;
 pub use exact::Exact;
 pub use solutions::{SolutionFacts, Solutions};
 
-/// Depth of the perimeter with exact labels, in moves, where none is in the cache.
+/// Depth of the perimeter with exact labels, in moves, if none is in the cache.
 const DEFAULT_PERIMETER: u64 = 4;
 
 /// Optimizer steps between updates of the target network by default.

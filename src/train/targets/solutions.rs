@@ -59,7 +59,7 @@ impl Solutions {
     /// The states on the solutions.
     ///
     /// # Errors
-    /// If the file cannot be read, has changed, or holds something that is no solution of the puzzle.
+    /// If the file cannot be read, has changed, or holds something that is not a solution of the puzzle.
     pub(super) fn samples<P: Puzzle>(&self, puzzle: &Arc<P>, max_cost: Cost) -> Result<Arc<dyn Samples>> {
         let file = &self.solutions;
         let (crc32, records) = read(file)?;

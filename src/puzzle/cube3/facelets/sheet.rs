@@ -28,7 +28,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// The facelets of a text, in upper case; `None` if the text is no facelets. A text with the i of `Ri` or `Rwi` is none.
+    /// The facelets of a text, in upper case; `None` if the text is not facelets, for example if it has `Ri` or `Rwi`.
     ///
     /// # Errors
     /// If there are more or fewer than six times `size²`, or a letter does not stand on as many facelets as a face has.

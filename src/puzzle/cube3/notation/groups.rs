@@ -1,4 +1,4 @@
-//! Groups of turns: repeated, inverted, and commutators; and the counts behind turns.
+//! Groups of turns: repeated, inverted, and commutators; and the counts after turns.
 
 use super::super::face_with_letter;
 use super::{MAX_TURNS, Number, ScrambleReader, WrittenTurn, is_prime, is_space};
@@ -60,9 +60,9 @@ impl ScrambleReader {
                 "this cube has {size} layers: 2R turns the second one alone, 3Rw the first three, 2-3Rw the second and the third"
             ),
             _ if is_face => format!(
-                "a number before a turn counts its layers, and this cube has {size}; a number behind it (R2) counts its quarter turns"
+                "a number before a turn counts its layers, and this cube has {size}; a number after it (R2) counts its quarter turns"
             ),
-            _ => "a number stands behind a turn (R2), or before a group that it repeats: 3(R U)".into(),
+            _ => "a number stands after a turn (R2), or before a group that it repeats: 3(R U)".into(),
         };
         Err(self.refuse(&why))
     }
@@ -84,8 +84,8 @@ impl ScrambleReader {
         })
     }
 
-    /// Passes over the length of a solution that stands at the end of its line: `(21f)`, `(18q*)`, `(22 HTM)`. `(2f)` is one only behind
-    /// two turns: it may be a wide turn.
+    /// Passes over the length of a solution that stands at the end of its line: `(21f)`, `(18q*)`, `(22 HTM)`. `(2f)` is one
+    /// only after two turns: it may be a wide turn.
     pub(super) fn skip_length(&mut self, turns: usize) -> bool {
         const METRICS: [&str; 16] =
             ["", "f", "q", "s", "h", "e", "ftm", "htm", "qtm", "stm", "etm", "hstm", "qstm", "obtm", "moves", "turns"];
@@ -132,17 +132,17 @@ impl ScrambleReader {
         Ok(once.repeat(count))
     }
 
-    /// The repeats of a group, by the count before or behind it, and whether it is inverted.
+    /// The repeats of a group, by the count before or after it, and whether it is inverted.
     fn repeats(&mut self, before: Option<Number>) -> Result<(usize, bool), ParseError> {
         let mark = self.take_count_mark();
-        let (behind, back) = self.count_and_prime();
-        if let (Some(mark), None) = (mark, &behind) {
-            bail_parse!("a count is missing behind '{mark}'");
+        let (after, back) = self.count_and_prime();
+        if let (Some(mark), None) = (mark, &after) {
+            bail_parse!("a count is missing after '{mark}'");
         }
-        if let (Some(Number(before)), Some(Number(behind))) = (&before, &behind) {
-            bail_parse!("a group has two counts, {before} and {behind}: write one of them");
+        if let (Some(Number(before)), Some(Number(after))) = (&before, &after) {
+            bail_parse!("a group has two counts, {before} and {after}: write one of them");
         }
-        let Some(count) = before.or(behind) else { return Ok((1, back)) };
+        let Some(count) = before.or(after) else { return Ok((1, back)) };
         let is_in_range = (1..=MAX_REPEATS).contains(&count.value());
         ensure_parse!(is_in_range, "a group is repeated {} times: expected from 1 to {MAX_REPEATS}", count.0);
         Ok((count.value() as usize, back))
@@ -164,7 +164,7 @@ impl ScrambleReader {
     }
 
     /// Passes over the mark before the count of a group, as in `(…)^3` and `(…) x 3`. An `x` without a number turns the whole
-    /// cube, and so does an `x` behind a space and beside its number: `(…) x2`.
+    /// cube, and so does an `x` after a space and beside its number: `(…) x2`.
     fn take_count_mark(&mut self) -> Option<char> {
         let blanks =
             |from: usize| self.characters[from..].iter().take_while(|&&c| c.is_whitespace() && c != '\n').count();
@@ -191,13 +191,13 @@ impl ScrambleReader {
 
     /// Whether the number at a place counts the following group, the layers of a wide turn, or scrambles.
     fn counts_what_follows(&self, number: usize) -> bool {
-        let behind = self.characters[number..].iter().skip_while(|c| c.is_ascii_digit());
-        let beside = behind.clone().next();
+        let after = self.characters[number..].iter().skip_while(|c| c.is_ascii_digit());
+        let beside = after.clone().next();
         beside.is_some_and(|&c| matches!(c, '.' | '-') || c.is_ascii_alphabetic())
-            || behind.copied().find(|&c| !is_space(c)).is_some_and(opens_group)
+            || after.copied().find(|&c| !is_space(c)).is_some_and(opens_group)
     }
 
-    /// Reads the exponent behind a turn or a group, as in `R^-1` and `R^{2}`, or [`Self::plain_count_and_prime`].
+    /// Reads the exponent after a turn or a group, as in `R^-1` and `R^{2}`, or [`Self::plain_count_and_prime`].
     pub(super) fn count_and_prime(&mut self) -> (Option<Number>, bool) {
         let is_exponent = self.at.checked_sub(1).is_some_and(|before| self.characters[before] == '^');
         let is_braced = is_exponent && self.take_if(|c| c == '{').is_some();
@@ -210,10 +210,10 @@ impl ScrambleReader {
         (number, back != is_negative)
     }
 
-    /// Reads the number and the prime behind a turn or a group: both in either order, one, or none.
+    /// Reads the number and the prime after a turn or a group: both in either order, one, or none.
     fn plain_count_and_prime(&mut self) -> (Option<Number>, bool) {
         let spaces = self.characters[self.at..].iter().take_while(|c| c.is_whitespace()).count();
-        // The i of "Ri" stands behind its letter.
+        // The i of "Ri" stands after its letter.
         if self.peek(spaces).is_some_and(|c| is_prime(c) && (spaces == 0 || c != 'i')) {
             self.at += spaces + 1;
             return (self.number_behind(), true);
@@ -223,7 +223,7 @@ impl ScrambleReader {
         (number, back)
     }
 
-    /// Reads the number that follows. Behind a space, a number that counts a following group or scramble is left.
+    /// Reads the number that follows. After a space, a number that counts a following group or scramble is left.
     fn number_behind(&mut self) -> Option<Number> {
         self.attempt(|reader| {
             if reader.peek(0).is_some_and(char::is_whitespace) {
