@@ -36,7 +36,7 @@
 //! | `solver/resolve.rs` | turns options into a plan: a beam over symmetric images, then a proof |
 //! | `solver/builder.rs` | loads the network, makes the perimeter, wraps the search: `Prove(ImageSearch(Beam))` |
 //! | `solver/mod.rs` | runs the search, replays its solution |
-//! | `search/prove.rs`, `search/images.rs` | the wrappers: the proof; one search per image |
+//! | `search/prove.rs`, `search/symmetric_images.rs` | the wrappers: the proof; one search per image |
 //! | `search/beam.rs` | a layer: generate, look up, evaluate, cut (a start inside the perimeter, as `R U F'`, needs no network) |
 //! | `neural/heuristic.rs`, `neural/chunks.rs` | encodes rows; the thread that evaluates them |
 //! | `neural/int8.rs`, `neural/int8/avx512.rs` | the layers in 8-bit integers; the kernel |
@@ -59,7 +59,7 @@
 //! | `server`, `cli` | HTTP and the command line, thin layers over `solver` and `train` | everything |
 //!
 //! Small files that several modules share: `error`, `random`, [`files`] (atomic writes), [`cache`] (tables on disk),
-//! [`memory`], `processor` (its instructions), [`quantity`] (numbers in texts), `json`, `waiting` (what for), `workers`
+//! [`memory`], `cpu_features`, [`quantity`] (numbers in texts), `json`, `waiting` (what for), `workers`
 //! (threads), and `tensors` (calls of libtorch). Only `neural`, `search::device` and `tensors` name the tensor library.
 //!
 //! # Cargo features
@@ -76,6 +76,8 @@
 pub mod cache;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there is only portable code"))]
+mod cpu_features;
 pub mod distributed;
 mod error;
 pub mod files;
@@ -85,8 +87,6 @@ pub mod memory;
 pub mod neural;
 #[cfg(feature = "plot")]
 pub mod plot;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there is only portable code"))]
-mod processor;
 pub mod puzzle;
 pub mod quantity;
 pub mod random;

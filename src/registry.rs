@@ -9,13 +9,13 @@
 
 use crate::error::{Error, Result, SettingError, ensure_setting};
 use crate::heuristic::tiles::BoardHeuristics;
-use crate::puzzle::costs::MoveCosts;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::cube_n::edges::{self, Edges};
 use crate::puzzle::cube2::Cube2;
 use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use crate::puzzle::jugs::Jugs;
 use crate::puzzle::lightsout::{self, LightsOut};
+use crate::puzzle::move_costs::MoveCosts;
 use crate::puzzle::permutation::{Description, Permutation};
 use crate::puzzle::sokoban::Sokoban;
 use crate::puzzle::tiles::{Bytes, Packed8, Packed15, Packed24, Tiles};

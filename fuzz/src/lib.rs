@@ -5,9 +5,9 @@
 
 use costar::neural::device::{Device, DeviceChoice};
 use costar::neural::model::{CONFIG, Model, WEIGHTS};
-use costar::puzzle::costs::MoveCosts;
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::Cube3;
+use costar::puzzle::move_costs::MoveCosts;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::{Notation as _, Puzzle};
 use costar::registry::{Entry, NAMES, Visitor, visit};

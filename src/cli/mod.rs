@@ -1,9 +1,9 @@
 //! The command line: flags → options → one call → print. One file per subcommand; `instances`, `output_file`, `progress`,
 //! `ranks`, `signal` and the files of flags are shared.
 
+use crate::cpu_features;
 use crate::distributed::rendezvous::ErrorExit;
 use crate::error::Error;
-use crate::processor;
 use crate::solver::models;
 use progress::note;
 
@@ -121,7 +121,7 @@ fn run() -> u8 {
     let level = if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Info };
     // A logger that is installed already stays.
     let _ = log::set_logger(&Log).map(|()| log::set_max_level(level));
-    let ending = processor::check().or_input().and_then(|()| match command {
+    let ending = cpu_features::check().or_input().and_then(|()| match command {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Compare(args) => compare::run(args),

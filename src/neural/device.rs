@@ -3,8 +3,8 @@
 pub use super::cuda::NoCuda;
 
 use super::cuda;
+use crate::cpu_features::{Instructions, may_use};
 use crate::error::{Error, Result};
-use crate::processor::{Instructions, may_use};
 use crate::tensors::{caught, is_out_of_memory};
 use std::fmt;
 use std::str::FromStr;

@@ -14,7 +14,7 @@
 //! | `symmetry` | the 96 symmetric images |
 //! | `classes` | classes of states under the symmetries |
 
-use super::costs::MoveCosts;
+use super::move_costs::MoveCosts;
 use super::{
     Block, Cost, Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
     Scramble, StateBytes, SymmetricImages, Symmetries, move_names, plain, rules::is_odd,

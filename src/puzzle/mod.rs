@@ -13,7 +13,7 @@
 //! | `symmetry` | images of instances, classes of states |
 //! | `state_index` | [`Indexed`]: a minimal perfect hash of all states |
 //! | `laws` | the laws of every puzzle, as checks for tests |
-//! | `costs` | costs of moves that a user gives |
+//! | `move_costs` | costs of moves that a user gives |
 //! | `cube2`, `cube3` | the 2×2×2 and the 3×3×3 |
 //! | `tiles` | sliding tiles |
 //! | `lightsout`, `jugs`, `sokoban` | Lights Out, water jugs, Sokoban |
@@ -77,7 +77,6 @@
 //! assert_eq!(Dial.parse_moves("+ -"), Ok(vec![0, 1]));
 //! ```
 
-pub mod costs;
 pub mod cube2;
 pub mod cube3;
 pub mod cube_n;
@@ -85,6 +84,7 @@ mod encoding;
 pub mod jugs;
 pub mod laws;
 pub mod lightsout;
+pub mod move_costs;
 mod move_table;
 mod notation;
 pub mod permutation;

@@ -14,10 +14,10 @@
 //! | `description` | reads the file |
 //! | `geometry` | reads its shape: faces and polygons |
 //! | `symmetry` | finds the symmetries |
-//! | `size` | counts the states |
+//! | `state_count` | counts the states |
 //! | `free_symbols` | symbols that may trade names |
 //! | `group` | the group of the moves: its order, and whether a state belongs to it |
-//! | `homes` | where each sticker of a state stands in the goal: what inverses need |
+//! | `goal_positions` | where each sticker of a state stands in the goal: what inverses need |
 //! | `classes` | images and classes of states under the symmetries |
 
 use super::cube_n::CubeN;
@@ -42,9 +42,9 @@ mod classes;
 mod description;
 mod free_symbols;
 mod geometry;
+mod goal_positions;
 mod group;
-mod homes;
-mod size;
+mod state_count;
 mod symmetry;
 
 /// The hash of a state is the sum of a number for each position and its symbol (Zobrist, "A new hashing method with
@@ -482,6 +482,6 @@ impl<const N: usize> Reversible for Permutation<N> {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let length = Arc::clone(known.entry(self.description.rules_crc32()).or_default());
         drop(known);
-        *length.get_or_init(|| size::walk_length(self))
+        *length.get_or_init(|| state_count::walk_length(self))
     }
 }

@@ -1,6 +1,6 @@
 //! The rules of a puzzle: states, moves, costs and goals, and the facts that a search may use.
 
-use super::costs::MoveCosts;
+use super::move_costs::MoveCosts;
 use super::{Notation, ParseError, Puzzle, StateIndex, SymmetricImages, Symmetries, move_names};
 use foldhash::fast::FixedState;
 use std::fmt;

@@ -45,11 +45,11 @@ use std::sync::Arc;
 
 mod candidates;
 mod cut;
+mod messages;
 mod offspring;
 mod on_device;
 mod refinement;
 mod sharing;
-mod travel;
 
 /// The share of the policy prior in the score of an evaluated child.
 const PRIOR_WEIGHT: f32 = 0.2;

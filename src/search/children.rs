@@ -5,7 +5,7 @@
 //! order. So nothing depends on the number of threads.
 
 use super::nodes::closed::{PREFETCH_AHEAD, id, shard_of, shards, visit, word};
-use super::nodes::table::HashTable;
+use super::nodes::hash_table::HashTable;
 use super::nodes::{Bins, NodeId};
 use crate::puzzle::{Cost, Move, Puzzle, bits};
 use crate::workers::{GRAIN, extend, on_each, ranges};

@@ -7,10 +7,10 @@
 //! | [`best_first`], `frontier` | batch-weighted A*, A* and greedy best-first search in one loop; its nodes |
 //! | [`beam`] | beam search |
 //! | [`device`] | searches whose states lie on a GPU, or on any device of libtorch |
-//! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random`] | the classical searches |
+//! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random_walk`] | the classical searches |
 //! | [`perimeter`] | exact costs of all states near the goals |
 //! | [`prove`], `move_sequences` | the proof that a solution is shortest; exhaustive search into the perimeter |
-//! | [`images`] | any search on several symmetric images of an instance |
+//! | [`symmetric_images`] | any search on several symmetric images of an instance |
 //! | [`neighbourhood`] | the shortest path among the states around a known solution |
 //! | `limits`, `control`, `result` | limits, control and result of every search |
 //! | [`exchange`] | the processes that share a search |
@@ -49,7 +49,6 @@ pub mod device;
 pub mod exchange;
 mod frontier;
 pub mod idastar;
-pub mod images;
 mod limits;
 mod move_sequences;
 pub mod nbs;
@@ -57,8 +56,9 @@ pub mod neighbourhood;
 mod nodes;
 pub mod perimeter;
 pub mod prove;
-pub mod random;
+pub mod random_walk;
 mod result;
+pub mod symmetric_images;
 
 pub use control::Control;
 pub use limits::{Limit, Limits};

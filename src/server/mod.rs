@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | `routes` | the routes and their responses |
 //! | `request` | the JSON of a request to solve |
-//! | `offers` | puzzles and models on offer |
+//! | `catalogue` | puzzles and models on offer |
 //! | `puzzles` | questions that need a puzzle's rules: check, scramble, plan |
 //! | `queue` | places, turns, and the workers |
 //! | `worker` | the thread that searches with one model |
@@ -35,8 +35,8 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+mod catalogue;
 mod error;
-mod offers;
 mod puzzles;
 mod queue;
 mod request;
@@ -90,10 +90,10 @@ impl ServerConfig {
                 let reason = format!("'{file}' is not the file of a puzzle (….json); all others are offered anyway");
                 return Err(SettingError::new("puzzle", reason).into());
             }
-            offers::describe(file)?;
+            catalogue::describe(file)?;
         }
         for model in &self.models {
-            offers::check_puzzle_of(model, &self.puzzles)?;
+            catalogue::check_puzzle_of(model, &self.puzzles)?;
         }
         self.searches = self.searches.min(Semaphore::MAX_PERMITS / 2);
         self.queue = self.queue.min(Semaphore::MAX_PERMITS / 2);

@@ -1,8 +1,8 @@
 //! A request to solve, read from JSON; a refusal names the field.
 
 use super::ServerConfig;
+use super::catalogue::{check_model, find_puzzle};
 use super::error::{ApiError, ApiResult};
-use super::offers::{check_model, find_puzzle};
 use crate::error::Error;
 use crate::json;
 use crate::neural::device::DeviceChoice;

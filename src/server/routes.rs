@@ -16,7 +16,7 @@ use super::error::{ApiError, ApiResult};
 use super::queue::{JobQueue, SubmittedSearch};
 use super::request::{Fields, SolveRequest};
 use super::worker::Event;
-use super::{offers, puzzles};
+use super::{catalogue, puzzles};
 use crate::registry::visit;
 use crate::view;
 use axum::body::Body;
@@ -120,7 +120,7 @@ fn check_origin(headers: &HeaderMap, is_loopback: bool) -> ApiResult<()> {
 }
 
 async fn list(State(queue): QueueState) -> RouteResult {
-    in_background(move || Ok(Json(offers::list(&queue.config)).into_response())).await
+    in_background(move || Ok(Json(catalogue::list(&queue.config)).into_response())).await
 }
 
 async fn scramble(State(queue): QueueState, Query(query): Query<BTreeMap<String, String>>) -> RouteResult {
@@ -137,7 +137,7 @@ async fn scramble(State(queue): QueueState, Query(query): Query<BTreeMap<String,
     }
     let puzzle = query.get("puzzle").cloned().unwrap_or_else(|| "cube3".into());
     in_background(move || {
-        let name = offers::find_puzzle(&puzzle, &queue.config)?;
+        let name = catalogue::find_puzzle(&puzzle, &queue.config)?;
         let (instance, scramble) = visit(&name, None, puzzles::Scramble { depth, seed })??;
         let answer = json!({ "puzzle": puzzle, "instance": instance, "scramble": scramble, "seed": seed });
         Ok(Json(answer).into_response())

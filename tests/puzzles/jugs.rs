@@ -7,7 +7,7 @@ use costar::puzzle::{Notation as _, Rules as _, laws, move_names, replay};
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::breadth_first::BreadthFirst;
-use costar::search::random::RandomWalk;
+use costar::search::random_walk::RandomWalk;
 use costar::search::{Control, End, Limits, Search};
 use std::sync::atomic::AtomicBool;
 

@@ -5,7 +5,7 @@
 //! `i16::MAX`: sums are exact, as with AVX-512. A block of registers is 4 rows by 16 outputs.
 
 use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest};
-use crate::processor::{Instructions, may_use};
+use crate::cpu_features::{Instructions, may_use};
 use std::arch::x86_64::*;
 
 /// Rows of a block of registers: with 2 registers of outputs each, 8 sums, 4 registers of weights and the operands fill 16.

@@ -2,7 +2,7 @@
 //! rows by 64 outputs.
 
 use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest};
-use crate::processor::{Instructions, may_use};
+use crate::cpu_features::{Instructions, may_use};
 use std::arch::x86_64::*;
 
 /// Rows of a block of registers: with 4 registers of outputs each, 24 sums and 5 operands fill 29 of 32.

@@ -3,11 +3,11 @@
 use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, FACES};
 use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::{ParseError, rules::is_odd};
-use sheet::Sheet;
+use text::Sheet;
 
-mod sheet;
+mod text;
 
-pub(in crate::puzzle) use sheet::block;
+pub(in crate::puzzle) use text::block;
 
 /// The colours of a corner's three facelets, in the order of [`CORNER_FACELETS`], by corner (piece and twist).
 pub(super) const CORNER_COLOURS: [[u8; 3]; 32] = colours(&CORNER_FACELETS, 8);

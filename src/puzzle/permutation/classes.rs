@@ -1,7 +1,7 @@
 //! Images and classes of the states of a permutation puzzle under its symmetries.
 
 use super::Permutation;
-use super::homes::Homes;
+use super::goal_positions::Homes;
 use super::symmetry::{MAX_SYMMETRIES, SymmetryMap};
 use crate::puzzle::rules::{bits, distinct};
 use crate::puzzle::{Class, Move, Rules as _, SymmetricImage, Symmetries};

@@ -3,7 +3,7 @@
 
 use super::arena::{Arena, Node, NodeId};
 use super::bins::{BINS, Bins};
-use super::table::HashTable;
+use super::hash_table::HashTable;
 use crate::puzzle::State;
 use crate::workers::in_shards;
 use foldhash::fast::FixedState;

@@ -3,7 +3,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `arena` | all nodes, by index |
-//! | `closed`, `table` | the stored states: node by state, in sharded hash tables |
+//! | `closed`, `hash_table` | the stored states: node by state, in sharded hash tables |
 //! | `open` | the open list |
 //! | `move_order` | the moves of each node by probability, for deferred evaluation |
 //! | `tree` | stored states of a search that never improves a path |
@@ -13,10 +13,10 @@
 pub(super) mod arena;
 pub(super) mod bins;
 pub(super) mod closed;
+pub(super) mod hash_table;
 pub(super) mod layer;
 pub(super) mod move_order;
 pub(super) mod open;
-pub(super) mod table;
 pub(super) mod tree;
 
 pub(super) use arena::{Arena, NO_PARENT, Node, NodeId};

@@ -3,9 +3,9 @@
 //! A file begins with a line of text, a line of JSON (puzzle, moves, depth, symmetries, sizes and checksums), and a
 //! checksum of that. The layers follow, nearest first, so that the file of a deep perimeter serves for a shallow one.
 
+use super::cache_lines::Lines;
 use super::classes::{ClassTable, Count};
 use super::layer::{Layer, Line, PARTS};
-use super::lines::Lines;
 use super::{Extent, OnProgress, Perimeter};
 use crate::cache;
 use crate::error::{Context as _, Error, Result, ensure};

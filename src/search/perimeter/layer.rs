@@ -1,6 +1,6 @@
 //! One layer of a perimeter: the classes at one distance, as a set of fingerprints, 2.7 bytes a class.
 
-use super::lines::Lines;
+use super::cache_lines::Lines;
 use crate::memory;
 use crate::puzzle::bits;
 use bytemuck::{Pod, Zeroable};

@@ -10,7 +10,7 @@
 //! | `following_moves` | which moves may follow a move |
 //! | `states` | the table by states |
 //! | `classes`, `scramble_ends`, `filling` | the table by classes, and how its layers are made |
-//! | `layer`, `lines` | one layer: a set of fingerprints; its memory |
+//! | `layer`, `cache_lines` | one layer: a set of fingerprints; its memory |
 //! | `file` | [`PerimeterFolder`]: perimeters on the disk |
 
 use crate::error::SettingError;
@@ -18,12 +18,12 @@ use crate::puzzle::{Cost, Move, Puzzle, Reversible, State, Symmetries};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+mod cache_lines;
 mod classes;
 mod file;
 mod filling;
 mod following_moves;
 mod layer;
-mod lines;
 mod scramble_ends;
 mod states;
 

@@ -4,7 +4,7 @@
 //! states, two share an entry in one puzzle of two hundred.)
 
 use crate::puzzle::{Move, Reversible, State};
-use crate::search::nodes::table::HashTable;
+use crate::search::nodes::hash_table::HashTable;
 use crate::workers::{cores, on_own_threads};
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;

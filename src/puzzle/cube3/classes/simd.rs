@@ -1,7 +1,7 @@
 //! Classes of cubes by byte shuffles (AVX2), and by gathering and scattering bits (BMI2).
 
 use super::*;
-use crate::processor::{Instructions, may_use};
+use crate::cpu_features::{Instructions, may_use};
 use std::arch::x86_64::*;
 
 /// Five bits of each corner, as bytes.
