@@ -86,7 +86,8 @@ pub fn try_lock(file: &File) -> bool {
     !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-fn temporary_path(path: &Path) -> PathBuf {
+/// The path that a file has until it is whole.
+pub(crate) fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
     path.with_file_name(name)

@@ -15,6 +15,21 @@ pub(super) fn check_path(kind: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
+#[cfg(any(feature = "plot", feature = "view"))]
+/// Refuses a path where no page or picture can be written, as [`check_path`]; a page's must end in `.html`, so that no other file
+/// is replaced.
+pub(super) fn check_writable(kind: &str, path: &Path) -> Result<()> {
+    check_path(kind, path)?;
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Ok(()); // a pipe or a device
+    }
+    let is_page = path.extension().is_some_and(|extension| extension == "html");
+    ensure!(kind != "page" || is_page, "the page {} cannot be written: expected a name in .html", path.display());
+    let probe = files::temporary_path(path);
+    let written = File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
+    written.with_context(|| format!("the {kind} {} cannot be written", path.display()))
+}
+
 /// Opens a file that a later run resumes, and locks it against other writers. Creates it if it is missing.
 pub(super) fn open_locked(command: &str, path: &Path) -> Result<File> {
     check_path("file", path)?;

@@ -90,13 +90,13 @@ impl PlotKind {
 pub(super) fn run(args: &Args) -> Ending {
     let out_format = args.out.as_deref().map(Format::of).transpose().context("--out").or_input()?;
     if let Some(out) = &args.out {
-        output_file::check_path("picture", out).or_input()?;
+        output_file::check_writable("picture", out).or_input()?;
     }
     let as_models = args.kind.is_some_and(PlotKind::is_of_models);
     let inputs = inputs::read(&args.inputs, args.instances.as_deref(), as_models).or_input()?;
     let kind = kind(args, &inputs, out_format).or_input()?;
     let out = args.out.clone().unwrap_or_else(|| default_name(kind, &inputs));
-    output_file::check_path("picture", &out).or_input()?;
+    output_file::check_writable("picture", &out).or_input()?;
     let format = Format::of(&out).or_input()?;
     let frames = draw(args, kind, inputs, format).or_input()?;
     let bytes = format.encode(&frames, args.width)?;
