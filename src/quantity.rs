@@ -76,7 +76,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// If it is not one.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let seconds = plain_float(text).filter(|seconds| *seconds > 0.0 && *seconds < 1e10);
-    found(seconds, text, "a time: expected a number of seconds above 0")
+    found(seconds, text, "a time: expected seconds, above 0 and below 1e10")
 }
 
 /// An interval in time or in samples.
@@ -158,7 +158,8 @@ pub fn bytes(number: u64) -> String {
 /// Formats an approximate time in seconds: `40 seconds`, `12 minutes`, `3.5 hours`, `9 days`.
 pub fn roughly(seconds: f64) -> String {
     match seconds {
-        _ if seconds < 90.0 => format!("{:.0} seconds", seconds.max(1.0)),
+        _ if seconds < 1.5 => "1 second".into(),
+        _ if seconds < 90.0 => format!("{seconds:.0} seconds"),
         _ if seconds < 90.0 * 60.0 => format!("{:.0} minutes", seconds / 60.0),
         _ if seconds < 48.0 * 3600.0 => format!("{:.1} hours", seconds / 3600.0),
         _ if seconds < 1000.0 * 86400.0 => format!("{:.0} days", seconds / 86400.0),

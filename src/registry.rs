@@ -222,7 +222,13 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
         Some(Ok(size @ 2..=8)) => Ok(visitor.visit(LightsOut::<1>::new(size).into())),
         Some(Ok(size @ 9..=lightsout::LARGEST)) => Ok(visitor.visit(LightsOut::<4>::new(size).into())),
         Some(_) => Err(unknown(format!("lightsout2 to lightsout{}", lightsout::LARGEST))),
-        None => Err(unknown(format!("{}, {OTHERS}", NAMES.join(", ")))),
+        None => {
+            let likeness = |known: &&str| strsim::jaro_winkler(known, &name.to_lowercase());
+            let nearest = NAMES.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            let meant = nearest.filter(|known| likeness(known) > 0.85);
+            let meant = meant.map_or_else(String::new, |known| format!("{known}, or one of "));
+            Err(unknown(format!("{meant}{}, {OTHERS}", NAMES.join(", "))))
+        }
     }
 }
 

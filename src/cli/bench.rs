@@ -10,7 +10,7 @@ use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
 use crate::distributed::Group;
 use crate::memory;
-use crate::puzzle::{Puzzle, replay};
+use crate::puzzle::{Puzzle, counted, replay};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Record, Summary, append_line, read_lines};
@@ -98,7 +98,10 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let builder = args.flags.builder(entry, stop);
         let solver = signal::ends_at_once(|| builder.build()).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
-            solver.check(&instance.start).with_context(|| format!("instance {}", i + 1)).or_input()?;
+            solver
+                .check(&instance.start)
+                .with_context(|| format!("instance {}", i + 1 + narrow(args.skip)))
+                .or_input()?;
         }
         if let Some(group) = group {
             check_alike(group, &instances, solver.template()).or_input()?;
@@ -130,6 +133,10 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             }
             None if parallel == 1 => bench.solve(solver, &todo, &mut take_in)?,
             group => bench.solve_in_parallel(solver.split(parallel), &todo, group.as_deref(), &mut take_in)?,
+        }
+        if stop.load(Ordering::Relaxed) {
+            let goes_on = if args.out.is_some() { "; the same command continues" } else { "" };
+            note!("costar: stopped{goes_on}");
         }
         bench.print(results, others.as_deref())?;
         Ok(SUCCESS)
@@ -216,7 +223,7 @@ impl<P: Puzzle> Bench<'_, P> {
         }
         let moves = written(&*self.puzzle, &solution);
         let record = self.with_flags_of_puzzle(solution.record);
-        let number = i + 1;
+        let number = i + 1 + narrow(self.args.skip);
         let wrong = optimum.filter(|&optimum| record.contradicts(optimum));
         if let Some(optimum) = wrong {
             note!(
@@ -414,7 +421,8 @@ fn describe(report: &Record, moves: &str) -> String {
     let optimum = report.optimal_length.map(|optimum| format!(" (optimal {optimum})")).unwrap_or_default();
     let (length, proven) = (report.length.unwrap_or(0), if report.proven_optimal { ", proven" } else { "" });
     let (seconds, evaluated) = (report.seconds, grouped(report.nodes_evaluated));
-    format!("{cost}{length} moves{optimum}{proven}  {seconds:.2} s  {evaluated} evaluated  {moves}")
+    let length = counted(length, "move");
+    format!("{cost}{length}{optimum}{proven}  {seconds:.2} s  {evaluated} evaluated  {moves}")
 }
 
 /// A summary as text; `known` instances have a known optimum.
@@ -433,22 +441,24 @@ fn show(summary: &Summary, known: usize) -> String {
             "proof    {proven} proven, {unproven} unproven; seconds mean {searched:.2} search, {seconds:.2} proof\n"
         )
     });
-    let (length, optima) = (number(summary.mean_length), number(summary.mean_optimal));
+    let length = number(summary.mean_length);
+    let optima = summary.mean_optimal.map(|mean| format!(" (of the optima {mean:.2})")).unwrap_or_default();
     let worth = match summary.mean_cost {
-        Some(cost) => format!("cost     mean {cost:.2} (of the optima {optima}); length mean {length}"),
-        None => format!("length   mean {length} (of the optima {optima})"),
+        Some(cost) => format!("cost     mean {cost:.2}{optima}; length mean {length}"),
+        None => format!("length   mean {length}{optima}"),
     };
     let &Summary { instances, solved, mean_seconds, median_seconds, p95_seconds, max_seconds, .. } = summary;
     let [mean, median, p95, max] = [mean_seconds, median_seconds, p95_seconds, max_seconds].map(number);
     let [generated, evaluated] = [summary.nodes_generated_per_second, summary.nodes_evaluated_per_second].map(rate);
     let (percent, memory) = (share(solved, instances), quantity::bytes(summary.peak_memory_bytes));
     format!(
-        "{instances} instances, {solved} solved ({percent:.1} %), {optimal}\n\
+        "{}, {solved} solved ({percent:.1} %), {optimal}\n\
          {}\
          {worth}\n\
          seconds  mean {mean}, median {median}, 95 % within {p95}, at most {max}\n\
          nodes    {generated} generated/s, {evaluated} evaluated/s\n\
          memory   {memory} at most",
+        counted(instances, "instance"),
         proof.unwrap_or_default(),
     )
 }

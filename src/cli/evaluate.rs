@@ -10,7 +10,7 @@ use crate::report::Refused;
 use crate::solver::{SearchOptions, Solver, shown};
 use anyhow::Context as _;
 use serde::Serialize;
-use serde_json::Map;
+use serde_json::{Map, json};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
@@ -116,7 +116,9 @@ fn print_all<P: Puzzle>(solver: &mut Solver<P>, waiting: &mut Vec<(String, P::St
     let unit = shown(&**puzzle, 1) as f32;
     for (i, (instance, _)) in waiting.drain(..).enumerate() {
         let moves = estimates.policy.as_ref().map(|policy| {
-            let named = |(action, &probability): (usize, &f32)| (puzzle.move_name(action as Move), probability.into());
+            // As short as the f32 is written.
+            let written = |probability: &f32| json!(probability.to_string().parse::<f64>().ok());
+            let named = |(action, probability)| (puzzle.move_name(action as Move), written(probability));
             policy.row(i).iter().enumerate().map(named).collect()
         });
         print_line(&Evaluation { instance: &instance, h: estimates.values[i] * unit, moves })?;

@@ -323,6 +323,12 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if there.is_none() { Ok(write_whole(path, bytes)?) } else { Ok(()) }
 }
 
+fn sorted(symbols: &[String]) -> Vec<&String> {
+    let mut sorted: Vec<&String> = symbols.iter().collect();
+    sorted.sort_unstable();
+    sorted
+}
+
 /// Writes a puzzle and its instances, says so, and returns the number of the instances.
 fn write(
     folder: &Path,
@@ -345,7 +351,8 @@ fn write(
         let column = (wildcards > 0).then_some(WILDCARDS);
         let (mut lines, mut refused) = (Vec::new(), Vec::new());
         for row in rows {
-            let Some(words) = puzzle.words.of(&row.state) else {
+            let has_symbols = sorted(&row.state) == sorted(&row.goal);
+            let Some(words) = puzzle.words.of(&row.state).filter(|_| has_symbols) else {
                 refused.push(&*row.id);
                 continue;
             };
@@ -357,7 +364,7 @@ fn write(
             let ids = refused.join(", ");
             writeln!(
                 io::stdout(),
-                "{name}: left out, since they do not have the symbols of the solved state, or as many: {ids}"
+                "{name}: left out instances {ids}: they do not have the symbols of the solved state, each as often"
             )?;
         }
         if !lines.is_empty() {

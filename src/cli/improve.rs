@@ -8,7 +8,7 @@ use super::progress::note;
 use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, check_input, narrow, signal};
 use super::{instances, output_file};
-use crate::puzzle::{Move, Puzzle, replay};
+use crate::puzzle::{Move, Puzzle, counted, replay};
 use crate::quantity::{self, grouped};
 use crate::random::{Generator, below, generator};
 use crate::registry::{Entry, Visitor};
@@ -116,7 +116,7 @@ impl Visitor for Args {
         }
         let length = |known: &[Known<P::State>]| known.iter().map(|known| known.moves.len()).sum::<usize>();
         let first = length(&known);
-        note!("costar: {} solutions, {} moves in all", known.len(), grouped(first as u64));
+        note!("costar: {}, {} moves in all", counted(known.len(), "solution"), grouped(first as u64));
         for i in (0..known.len()).take_while(|_| !is_over()) {
             let found = shared.shortened(&known[i], &known[i].moves);
             shared.take(&mut known, i, &found, &mut file)?;

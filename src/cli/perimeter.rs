@@ -9,7 +9,7 @@ use crate::puzzle::{Puzzle, State};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor, visit};
 use crate::search::perimeter::{Count, Extent, PerimeterStore};
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -56,8 +56,7 @@ impl Visitor for Args {
         let stop = signal::install()?;
         let name = entry.puzzle().name();
         let one_way = || anyhow!("the moves of {name} cannot be undone, so it has no perimeter");
-        let no_symmetries =
-            || anyhow!("{name} knows no symmetries that a perimeter could use: solve builds its own each time");
+        let no_symmetries = || anyhow!("no perimeter of {name} is kept: solve builds its own each time");
         let reverse = entry.reverse().ok_or_else(one_way).or_input()?;
         let store = reverse.perimeter_store(entry.puzzle()).ok_or_else(no_symmetries).or_input()?;
         let Some(depth) = args.depth else {
@@ -72,7 +71,7 @@ impl Visitor for Args {
             None => memory::available().map_or(u64::MAX, |bytes| bytes / 5 * 4),
         };
         if args.count || store.files().iter().all(|kept| kept.depth < depth) {
-            announce(&*store, &name, depth, &stop);
+            announce(&*store, &name, depth, &stop).or_input()?;
         }
         let started = Instant::now();
         let bar = PerimeterBar::new();
@@ -126,19 +125,20 @@ fn list<S>(store: &dyn PerimeterStore<S>, name: &str, typed: &str) -> Ending {
     Ok(SUCCESS)
 }
 
-/// Logs the size, memory and time of a perimeter, extrapolated from the layers that one second builds.
-fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, stop: &AtomicBool) {
+/// Logs the size, memory and time of a perimeter, extrapolated from the layers that one second builds; refuses one that fits
+/// into no memory.
+fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, stop: &AtomicBool) -> anyhow::Result<()> {
     let extent = Extent { depth, bytes: u64::MAX, time: Some(Duration::from_secs(1)), count_last: false };
     let started = Instant::now();
-    let Some(sample) = store.make_unsaved(extent, stop, &mut |_| ()) else { return };
+    let Some(sample) = store.make_unsaved(extent, stop, &mut |_| ()) else { return Ok(()) };
     let seconds = started.elapsed().as_secs_f64();
     if sample.depth() >= depth || sample.is_whole() || stop.load(Ordering::Relaxed) {
-        return;
+        return Ok(());
     }
-    let [.., before, last] = sample.counts() else { return };
+    let [.., before, last] = sample.counts() else { return Ok(()) };
     let growth = last.classes as f64 / before.classes.max(1) as f64;
     if growth <= 1.0 {
-        return;
+        return Ok(());
     }
     let factor = growth.powf(f64::from(depth - sample.depth()));
     let classes = last.classes as f64 * factor;
@@ -149,8 +149,8 @@ fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, sto
     };
     let bytes = TABLE_BYTES * classes * growth / (growth - 1.0);
     if bytes > HUGE_BYTES {
-        note!("costar: depth {depth} of {name} is far too large for any memory: the deepest that fits is built");
-        return;
+        let most = depth - ((bytes / HUGE_BYTES).ln() / growth.ln()).ceil() as u32;
+        bail!("--depth {depth} of {name} is far too large for any memory: expected at most {most}");
     }
     let building = PENDING_BYTES + bytes + BUILD_BYTES * classes / growth + states * size_of::<S>() as f64;
     let memory = memory::resident() as f64 + building;
@@ -160,4 +160,5 @@ fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, sto
         "costar: the perimeter of {name} to depth {depth} will have about {classes} classes of up to {each} states: about \
          {cache} in the cache, {memory} of memory while it is built, and {seconds:.0} s"
     );
+    Ok(())
 }

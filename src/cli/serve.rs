@@ -13,7 +13,7 @@ pub(super) struct Args {
     #[arg(long, default_value = "8421", value_name = "P")]
     port: u16,
     /// Address to listen on; the default can be reached from this computer only
-    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS")]
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS", value_parser = host)]
     host: IpAddr,
     /// Puzzle file to offer too; may be given several times
     #[arg(long, value_name = "FILE.json")]
@@ -40,6 +40,11 @@ pub(super) struct Args {
     /// Largest body of a request
     #[arg(long, default_value = "64K", value_name = "SIZE", value_parser = quantity::size)]
     max_body: u64,
+}
+
+fn host(text: &str) -> Result<IpAddr, &'static str> {
+    let address = if text == "localhost" { Ok(Ipv4Addr::LOCALHOST.into()) } else { text.parse() };
+    address.map_err(|_| "expected an IP address: 127.0.0.1 for this computer only, 0.0.0.0 for all of its networks")
 }
 
 pub(super) fn run(args: Args) -> Ending {

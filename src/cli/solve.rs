@@ -93,7 +93,7 @@ fn read<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str) -> Result<P::S
     }
     #[cfg(feature = "view")]
     if let Some(path) = &args.view {
-        super::output_file::check_path("page", path).context("--view").or_input()?;
+        super::output_file::check_writable("page", path).context("--view").or_input()?;
         crate::view::Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
     #[cfg(not(feature = "view"))]
@@ -138,8 +138,9 @@ impl<P: Puzzle> Session<'_, P> {
         if perimeter_was_enough && args.flags.puzzle.model.is_some() && !args.flags.json {
             note!("costar: the perimeter was enough: the model was not asked");
         }
-        for said in [unproven(&solution.record), deeper(solver, solution)].iter().flatten().filter(|_| !args.flags.json)
-        {
+        let stopped = (solution.stopped && solution.moves.is_some()).then(|| "stopped".to_owned());
+        let notes = [stopped, unproven(&solution.record), deeper(solver, solution)];
+        for said in notes.iter().flatten().filter(|_| !args.flags.json) {
             note!("costar: {said}");
         }
         let Some(moves) = &solution.moves else {
@@ -220,24 +221,24 @@ impl<P: Puzzle> Session<'_, P> {
                 Some(group) => group.share(&format!("instance {count}"), Some(&text))?,
                 None => text,
             };
-            let Some(text) = text else {
+            let Some((number, text)) = text else {
                 let has_instance = count > 0 || stop.load(Ordering::Relaxed);
                 check_input(has_instance, || "standard input holds no instance: expected one a line".into())?;
                 return Ok(worst);
             };
             count += 1;
-            line.set_prefix(format!("instance {count}: "));
+            line.set_prefix(format!("line {number}: "));
             let read = instances::with_optimum(&*puzzle, &text);
             match read.and_then(|(text, optimum)| Ok((text, optimum, self.solver.parse(text)?))) {
                 Ok((text, optimum, start)) => {
                     let mut solution = self.solve_with_line(text, start, &mut line)?;
                     solution.record.optimal_length = optimum.filter(|&optimum| !solution.record.contradicts(optimum));
                     if let Some(reading) = solution.record.read_as.as_ref().filter(|_| prints) {
-                        note!("costar: instance {count}: read {reading}");
+                        note!("costar: line {number}: read {reading}");
                     }
                     if let Some(optimum) = optimum.xor(solution.record.optimal_length).filter(|_| prints) {
                         note!(
-                            "costar: instance {count}: the known optimum {optimum} contradicts the result, and is left out"
+                            "costar: line {number}: the known optimum {optimum} contradicts the result, and is left out"
                         );
                     }
                     if prints {
@@ -250,7 +251,7 @@ impl<P: Puzzle> Session<'_, P> {
                     if json {
                         print_line(&Refused { puzzle, instance: text, error })?;
                     } else {
-                        writeln!(io::stdout(), "error: instance {count}: {}", visible(&error))?;
+                        writeln!(io::stdout(), "error: line {number}: {}", visible(&error))?;
                     }
                 }
                 Err(_) => (),
@@ -275,11 +276,17 @@ fn deeper<P: Puzzle>(solver: &Solver<P>, solution: &Solution<P::State>) -> Optio
     ))
 }
 
-/// The next instance of a stream; `None` at its end, or after a signal.
-fn next(stream: &Receiver<io::Result<instances::Written>>, stop: &AtomicBool) -> anyhow::Result<Option<String>> {
+/// The next instance of a stream and the number of its line; `None` at its end, or after a signal.
+fn next(
+    stream: &Receiver<io::Result<instances::Written>>,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<(usize, String)>> {
     while !stop.load(Ordering::Relaxed) {
         match stream.recv_timeout(Duration::from_millis(50)) {
-            Ok(instance) => return Ok(Some(instance.context("standard input cannot be read")?.text)),
+            Ok(instance) => {
+                let instances::Written { line, text } = instance.context("standard input cannot be read")?;
+                return Ok(Some((line, text)));
+            }
             Err(RecvTimeoutError::Timeout) => (),
             Err(RecvTimeoutError::Disconnected) => break,
         }

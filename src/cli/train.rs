@@ -7,7 +7,7 @@ use crate::distributed::rendezvous::Round;
 use crate::error::{Result, SettingError};
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::network::NetworkConfig;
-use crate::puzzle::{Puzzle, move_names};
+use crate::puzzle::{Puzzle, counted, move_names};
 use crate::quantity::{grouped, roughly};
 use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
@@ -193,7 +193,10 @@ fn describe(training: &Training, resumes: bool, device: Device) {
         Labels::Solutions(labels) => {
             ("ends of solutions", format!("labels from the solutions in {}", labels.solutions))
         }
-        _ => ("scrambles", format!("labels {}, {walk_samples} samples of each walk", setting("labels"))),
+        _ => {
+            let samples = counted(*walk_samples as usize, "sample");
+            ("scrambles", format!("labels {}, {samples} of each walk", setting("labels")))
+        }
     };
     let batch = grouped(plan.batch_size as u64);
     note!("costar: batches of {batch}, {ends} of 1 to {max_depth} moves, learning rate {learning_rate:e}, seed {seed}");

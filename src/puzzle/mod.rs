@@ -99,7 +99,7 @@ pub use encoding::{Encode, Encoding, Grid};
 pub use move_table::MoveTable;
 pub use notation::{Block, Notation, ParseError, Scramble, move_names};
 #[cfg(feature = "cli")]
-pub(crate) use notation::{is_frame, members, unquoted, visible};
+pub(crate) use notation::{counted, is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};
 pub use picture::{Draw, Face, Geometry, GeometryMove, Picture, Style};
 pub(crate) use rules::bits;

@@ -195,7 +195,7 @@ pub fn move_names<P: Notation + ?Sized>(puzzle: &P, moves: &[Move]) -> Vec<Strin
 }
 
 /// A count with its noun: `1 move`, `2 moves`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

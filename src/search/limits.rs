@@ -36,6 +36,9 @@ impl Limits {
     }
 }
 
+/// Moves after which a walk gives up by default.
+pub const MOST_MOVES: u64 = 10_000;
+
 /// A limit that ended a search; its `Display` is the word of result files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -61,7 +61,7 @@ mod result;
 pub mod symmetric_images;
 
 pub use control::Control;
-pub use limits::{Limit, Limits};
+pub use limits::{Limit, Limits, MOST_MOVES};
 pub use result::{End, Incumbent, Progress, Proof, ProofProgress, SearchResult, Stats};
 
 /// Expanded nodes between two checks of the clock and the memory.

@@ -17,9 +17,6 @@ pub struct RandomWalk {
     pub most_moves: u64,
 }
 
-/// Moves after which a walk gives up by default.
-pub const MOST_MOVES: u64 = 10_000;
-
 impl<P: Puzzle> Search<P> for RandomWalk {
     fn run(
         &self,

@@ -1,7 +1,8 @@
 //! The result of a search: how it ended, the solution, and the counts.
 
-use super::limits::Limit;
+use super::limits::{Limit, MOST_MOVES};
 use crate::puzzle::{Cost, Move, Puzzle, replay};
+use crate::quantity::grouped;
 use std::fmt::{self, Display, Formatter};
 
 /// How a search ended; its `Display` is the word of result files.
@@ -35,8 +36,10 @@ impl End {
             End::Limit(Limit::Nodes) => "the nodes (`max_nodes`) are used up",
             End::Limit(Limit::Memory) => "the memory (`max_memory`) is used up",
             End::Limit(Limit::Width) => "no new state is left, or none came nearer for long; a larger `n` goes further",
-            End::Limit(Limit::Moves) => "the walk has made all its moves; another `seed` gives another walk",
-            End::Limit(Limit::Stopped) => "the search was stopped",
+            End::Limit(Limit::Moves) => {
+                &format!("the walk has made all its {} moves; another `seed` gives another walk", grouped(MOST_MOVES))
+            }
+            End::Limit(Limit::Stopped) => return Some("stopped before a solution was found".into()),
         };
         Some(format!("not solved: {limit}"))
     }

@@ -130,7 +130,9 @@ pub fn run(config: ServerConfig, stop: &Arc<AtomicBool>, listening: impl FnOnce(
         .context("the threads that serve connections cannot be started")?;
     runtime.block_on(async {
         let address = config.address;
-        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let listener = TcpListener::bind(address)
+            .await
+            .with_context(|| format!("cannot listen on {address} (`port` 0 takes a free one)"))?;
         listening(listener.local_addr().context("the address is not known")?);
         let queue = Arc::new(JobQueue::new(config, Arc::clone(stop)));
         tokio::select! {

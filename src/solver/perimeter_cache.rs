@@ -16,6 +16,9 @@ const DEFAULT_TIME: Duration = Duration::from_secs(5);
 /// A smaller cached perimeter is ignored by default: it was made for a small test, and the default one takes a second.
 const MIN_DEFAULT_CLASSES: usize = 500_000;
 
+/// With less memory, no perimeter is made: it would hold next to nothing.
+const MIN_BYTES: u64 = 1 << 20;
+
 /// The sizes of the two perimeters from which larger ones are extrapolated: some milliseconds.
 const TRIAL_STATES: [usize; 2] = [20_000, 200_000];
 /// The same for perimeters of classes, in bytes.
@@ -116,7 +119,7 @@ fn from_store<S: State>(
     if let Some(kept) = store.load(depth, bytes).filter(is_enough) {
         return Ok(kept);
     }
-    if matches!(plan, PerimeterPlan::Cached(_)) {
+    if matches!(plan, PerimeterPlan::Cached(_)) || bytes < MIN_BYTES {
         return Ok(Perimeter::none());
     }
     let extent = Extent { depth, bytes, time: (!is_exact).then_some(DEFAULT_TIME), count_last: false };
@@ -133,9 +136,13 @@ fn from_store<S: State>(
         Ok(path) => format!("kept in {}", path.display()),
         Err(error) => format!("not kept: {error}"),
     };
+    let deeper = match perimeter.is_whole() {
+        true => "",
+        false => "; a deeper one finds more of the shortest solutions and proves them sooner: see `costar perimeter`",
+    };
     log::info!(
         "made the perimeter of {puzzle}: exact distances of all states within {depth} moves of the goal ({size}, {:.1} s, \
-         {place}); a deeper one finds more of the shortest solutions and proves them sooner: see `costar perimeter`",
+         {place}){deeper}",
         started.elapsed().as_secs_f64()
     );
     Ok(perimeter)

@@ -94,7 +94,10 @@ impl SamplerKind {
         let name = &facts.puzzle;
         let obstacles = [
             (!facts.walks, format!("{name} has training samples of its own")),
-            (!facts.has_move_table, format!("{name} has no move table")),
+            (
+                !facts.has_move_table,
+                format!("the moves of {name} are not fixed changes of cells, which a device could make"),
+            ),
             (*labels != Labels::Walks, "the device makes samples for `labels` walks alone".to_owned()),
             (options.sparse_states.is_some_and(|share| share > 0.0), "the device makes no sparse states".to_owned()),
         ];

@@ -71,7 +71,8 @@ impl Description {
         let symmetric = object.get("symmetric").map_or(Some(false), Value::as_bool);
         let symmetric = symmetric.ok_or_else(|| refuse("symmetric", "\"symmetric\" must be true or false".into()))?;
         let given = object.get("moves").and_then(Value::as_object).filter(|moves| !moves.is_empty());
-        let given = given.ok_or_else(|| refuse("moves", "\"moves\" must be an object of named permutations".into()))?;
+        let given = given
+            .ok_or_else(|| refuse("moves", "\"moves\" must be an object of named permutations, one at least".into()))?;
         let mut moves: Vec<(String, Vec<u16>)> = Vec::new();
         for (written, value) in given {
             let read = named_move(written, value, goal.len());

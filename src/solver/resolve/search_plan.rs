@@ -163,17 +163,20 @@ fn choose_engine(
     let obstacle = if facts.puzzle.has_own_costs {
         Some("every move costs 1 there, and `move_costs` sets other costs".into())
     } else if !facts.puzzle.has_move_table {
-        Some(format!("{name} has no move table"))
+        Some(format!("the moves of {name} are not fixed changes of cells, which a device could make"))
     } else if !heuristic.is_model {
         Some("it asks a network, and none is used".into())
     } else {
         obstacle
     };
     match (options.engine.unwrap_or(Engine::Auto), obstacle) {
-        (Engine::Auto, None) if heuristic.on_cuda => Ok(true),
+        (Engine::Auto, None) if heuristic.on_cuda => {
+            log::debug!("`engine` auto takes the device: it makes children at a hundred times the rate of the cores");
+            Ok(true)
+        }
         (Engine::Auto, obstacle) => {
             let reason = obstacle.unwrap_or_else(|| "with the network on the CPU, they are faster there".into());
-            log::debug!("the states of the search stay on the host: {reason}");
+            log::debug!("`engine` auto takes the host: {reason}");
             Ok(false)
         }
         (Engine::Device, None) => Ok(true),

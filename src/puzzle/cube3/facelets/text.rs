@@ -4,6 +4,7 @@ use super::impossible;
 use crate::puzzle::cube3::notation::{inside, is_space};
 use crate::puzzle::cube3::{FACES, face_with_letter};
 use crate::puzzle::notation::{bail_parse, ensure_parse, is_prime, is_separator};
+use crate::puzzle::rules::distinct;
 use crate::puzzle::{Block, ParseError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -249,11 +250,13 @@ fn has_written_i(letters: &[char]) -> bool {
 /// the faces are checked first.
 fn check_counts(facelets: &[char], cube: &str, each: usize) -> Result<(), ParseError> {
     ensure_parse!(facelets.len() == 6 * each, "{} facelets, {cube} has {}", facelets.len(), 6 * each);
-    for letter in FACES.iter().chain(BTreeSet::from_iter(facelets)) {
-        let count = facelets.iter().filter(|&facelet| facelet == letter).count();
-        if count != 0 && count != each {
-            return Err(impossible(format!("{count} facelets are {letter}, and {each} of each letter are needed")));
-        }
+    let count = |letter: &char| facelets.iter().filter(|facelet| *facelet == letter).count();
+    let letters = FACES.iter().copied().chain(BTreeSet::from_iter(facelets.iter().copied()));
+    let wrong = distinct(letters.filter(|letter| ![0, each].contains(&count(letter))));
+    if let [first, others @ ..] = &wrong[..] {
+        let others: String = others.iter().map(|letter| format!(", {} {letter}", count(letter))).collect();
+        let first = format!("{} facelets are {first}", count(first));
+        return Err(impossible(format!("{first}{others}, and {each} of each letter are needed")));
     }
     Ok(())
 }
