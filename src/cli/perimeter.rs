@@ -56,7 +56,11 @@ impl Visitor for Args {
         let stop = signal::install()?;
         let name = entry.puzzle().name();
         let one_way = || anyhow!("the moves of {name} cannot be undone, so it has no perimeter");
-        let no_symmetries = || anyhow!("no perimeter of {name} is kept: solve builds its own each time");
+        let no_symmetries = || {
+            anyhow!(
+                "no perimeter of {name} is kept, for there are no symmetries to join its states by: solve builds its own each time"
+            )
+        };
         let reverse = entry.reverse().ok_or_else(one_way).or_input()?;
         let store = reverse.perimeter_store(entry.puzzle()).ok_or_else(no_symmetries).or_input()?;
         let Some(depth) = args.depth else {
