@@ -188,7 +188,7 @@ impl<P: Puzzle> Session<'_, P> {
     fn print_each_incumbent(&mut self, instance: &str, start: P::State) -> anyhow::Result<Solution<P::State>> {
         let puzzle = Arc::clone(self.solver.puzzle());
         let line = RefCell::new(SearchLine::new(true));
-        let started = Instant::now();
+        let (started, mut has_printed) = (Instant::now(), false);
         let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
         let mut incumbents = |incumbent: &Incumbent| {
             line.borrow_mut().clear();
@@ -197,11 +197,14 @@ impl<P: Puzzle> Session<'_, P> {
             // A closed pipe is noticed again when the final solution is printed.
             let seconds = started.elapsed().as_secs_f64();
             let _ = writeln!(io::stdout(), "{length} after {seconds:.1} s: {moves}");
+            has_printed = true;
         };
         let watch = Watch { stop: self.stop, progress: &mut progress, incumbents: &mut incumbents };
         let solution = self.solve(instance, start, watch);
         line.borrow_mut().clear();
-        writeln!(io::stdout())?;
+        if has_printed {
+            writeln!(io::stdout())?;
+        }
         Ok(solution?)
     }
 

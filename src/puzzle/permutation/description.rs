@@ -245,6 +245,7 @@ fn goal(object: &Map<String, Value>) -> Result<(Vec<String>, Vec<u8>), String> {
             let numbers: Option<Vec<String>> = numbers.iter().map(number).collect();
             numbers.ok_or("\"goal\" holds something else than integers from 0 to 255")?
         }
+        None => bail_parse!("\"goal\" is missing: expected the symbols of the solved state"),
         _ => bail_parse!("\"goal\" must be a text or an array of small integers"),
     };
     let count = written.len();
