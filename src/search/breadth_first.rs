@@ -41,37 +41,64 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
         _heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<SearchResult, HeuristicError> {
-        let has_perimeter = !self.perimeter.is_empty();
-        if !has_perimeter
+        if self.perimeter.is_empty()
             && let Some(numbers) = puzzle.state_index()
             && let Some(start) = numbers.index(start)
         {
             return Ok(by_index(numbers, start, puzzle.move_count(), control));
         }
+        Ok(self.search(puzzle, start, &[], &|action| action, control))
+    }
+}
+
+impl<S: State> BreadthFirst<S> {
+    /// Searches from the start; if there are `goals`, from them at the same time, until the two sides meet. `inverse` is
+    /// needed only then.
+    pub(super) fn search<P: Puzzle<State = S>>(
+        &self,
+        puzzle: &P,
+        start: &S,
+        goals: &[S],
+        inverse: &dyn Fn(Move) -> Move,
+        control: &mut Control<'_>,
+    ) -> SearchResult {
+        let (has_perimeter, has_goals) = (!self.perimeter.is_empty(), !goals.is_empty());
         let mut tree = Tree::default();
         let mut stats = Stats::default();
-        tree.store(start, NO_PARENT, 0, 0);
-        let mut next: NodeId = 0;
         let mut unit_costs = true;
-        let inside = if has_perimeter { self.perimeter.path_to_goal(puzzle, start) } else { None };
-        let (end, solution) = 'search: loop {
-            if let Some(moves) = inside {
-                break (End::Solved, Some(with_length(moves)));
+        let mut known = if has_perimeter { self.perimeter.path_to_goal(puzzle, start) } else { None };
+        tree.store(start, NO_PARENT, 0, 0);
+        // Whether each node was reached from a goal.
+        let mut backward = vec![false];
+        for goal in goals {
+            match tree.find_or_store(goal, NO_PARENT, 0, 0) {
+                Ok(_) => backward.push(true),
+                Err(other) if !backward[other as usize] => known = Some(Vec::new()),
+                Err(_) => {}
             }
-            if next as usize == tree.arena.len() {
+        }
+        // Nodes of each side that wait to be expanded: once a side has none, the two cannot meet any more.
+        let mut waiting = [1, backward.len() - 1];
+        let mut next: NodeId = 0;
+        let (end, moves) = 'search: loop {
+            if known.is_some() {
+                break (End::Solved, known);
+            }
+            if waiting[0] == 0 || (has_goals && waiting[1] == 0) {
                 break (End::NoSolution, None);
             }
-            if stats.expanded % CHECK_EVERY == 0 {
+            if stats.expanded.is_multiple_of(CHECK_EVERY) {
                 control.report_counts(&stats);
-                if let Some(limit) = control.reached(&|| tree.bytes()) {
+                if let Some(limit) = control.reached(&|| tree.bytes() + backward.capacity() as u64) {
                     break (End::Limit(limit), None);
                 }
             }
-            let (id, node) = (next, tree.arena[next]);
+            let (id, node, is_backward) = (next, tree.arena[next], backward[next as usize]);
             next += 1;
             stats.expanded += 1;
-            if puzzle.is_goal(&node.state) {
-                break (End::Solved, Some(Incumbent { moves: tree.arena.path(id), cost: node.g }));
+            waiting[usize::from(is_backward)] -= 1;
+            if !has_goals && puzzle.is_goal(&node.state) {
+                break (End::Solved, Some(tree.arena.path(id)));
             }
             if control.too_many(stats.generated + puzzle.move_count() as u64) {
                 break (End::Limit(Limit::Nodes), None);
@@ -84,25 +111,33 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
                 if before == Some(child) {
                     continue;
                 }
-                let stored = tree.store(&child, id, action, node.g + cost);
-                if has_perimeter
-                    && let Some(stored) = stored
-                    && self.perimeter.cost_on_rim(puzzle, &child).is_some()
-                    && let Some(rest) = self.perimeter.path_to_goal(puzzle, &child)
-                {
-                    break 'search (End::Solved, Some(with_length([tree.arena.path(stored), rest].concat())));
+                match tree.find_or_store(&child, id, action, node.g + cost) {
+                    Ok(stored) => {
+                        backward.push(is_backward);
+                        waiting[usize::from(is_backward)] += 1;
+                        if has_perimeter
+                            && self.perimeter.cost_on_rim(puzzle, &child).is_some()
+                            && let Some(rest) = self.perimeter.path_to_goal(puzzle, &child)
+                        {
+                            break 'search (End::Solved, Some([tree.arena.path(stored), rest].concat()));
+                        }
+                    }
+                    Err(other) if has_goals && backward[other as usize] != is_backward => {
+                        // From a goal's side, the inverse of `action` leads from the child to this node.
+                        let (forward, middle, back) =
+                            if is_backward { (other, inverse(action), id) } else { (id, action, other) };
+                        let rest = tree.arena.path(back).into_iter().rev().map(inverse).collect();
+                        break 'search (End::Solved, Some([tree.arena.path(forward), vec![middle], rest].concat()));
+                    }
+                    Err(_) => {}
                 }
             }
             stats.stored = tree.arena.len() as u64;
         };
         stats.stored = tree.arena.len() as u64;
-        Ok(SearchResult::new(end, solution, unit_costs, stats))
+        let solution = moves.map(|moves| Incumbent::replayed(puzzle, start, moves));
+        SearchResult::new(end, solution, unit_costs, stats)
     }
-}
-
-/// A solution whose moves cost 1, with its cost.
-fn with_length(moves: Vec<Move>) -> Incumbent {
-    Incumbent { cost: moves.len() as Cost, moves }
 }
 
 /// No move: the state was not reached.
@@ -144,7 +179,8 @@ fn by_index<S>(numbers: &dyn StateIndex<S>, start: usize, moves: usize, control:
     };
     stats.stored = queue.len() as u64;
     let goal = (end == End::Solved).then(|| queue[stats.expanded as usize - 1] as usize);
-    let solution = goal.map(|goal| with_length(path_to(numbers, goal, &reached_by)));
+    let moves = goal.map(|goal| path_to(numbers, goal, &reached_by));
+    let solution = moves.map(|moves| Incumbent { cost: moves.len() as Cost, moves });
     SearchResult::new(end, solution, true, stats)
 }
 
