@@ -15,7 +15,7 @@
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::tree::Tree;
 use super::perimeter::Perimeter;
-use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats};
+use super::{Control, End, Incumbent, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle, State, StateIndex};
 
@@ -79,7 +79,6 @@ impl<S: State> BreadthFirst<S> {
         }
         // Nodes of each side that wait to be expanded: once a side has none, the two cannot meet any more.
         let mut waiting = [1, backward.len() - 1];
-        let mut next: NodeId = 0;
         let (end, moves) = 'search: loop {
             if known.is_some() {
                 break (End::Solved, known);
@@ -87,22 +86,18 @@ impl<S: State> BreadthFirst<S> {
             if waiting[0] == 0 || (has_goals && waiting[1] == 0) {
                 break (End::NoSolution, None);
             }
-            if stats.expanded.is_multiple_of(CHECK_EVERY) {
-                control.report_counts(&stats);
-                if let Some(limit) = control.reached(&|| tree.bytes() + backward.capacity() as u64) {
-                    break (End::Limit(limit), None);
-                }
-            }
-            let (id, node, is_backward) = (next, tree.arena[next], backward[next as usize]);
-            next += 1;
-            stats.expanded += 1;
-            waiting[usize::from(is_backward)] -= 1;
+            let id = stats.expanded as NodeId;
+            let (node, is_backward) = (tree.arena[id], backward[id as usize]);
             if !has_goals && puzzle.is_goal(&node.state) {
+                stats.expanded += 1;
                 break (End::Solved, Some(tree.arena.path(id)));
             }
-            if control.too_many(stats.generated + puzzle.move_count() as u64) {
-                break (End::Limit(Limit::Nodes), None);
+            let bytes = || tree.bytes() + backward.capacity() as u64;
+            if let Some(limit) = control.limit_at(&stats, puzzle.move_count(), &bytes) {
+                break (End::Limit(limit), None);
             }
+            stats.expanded += 1;
+            waiting[usize::from(is_backward)] -= 1;
             let before = tree.before(&node);
             for (action, child) in puzzle.children(&node.state) {
                 stats.generated += 1;
@@ -154,21 +149,15 @@ fn by_index<S>(numbers: &dyn StateIndex<S>, start: usize, moves: usize, control:
     let mut stats = Stats::default();
     let end = loop {
         let Some(&index) = queue.get(stats.expanded as usize) else { break End::NoSolution };
-        if stats.expanded.is_multiple_of(CHECK_EVERY) {
-            stats.stored = queue.len() as u64;
-            control.report_counts(&stats);
-            let bytes = || (reached_by.len() + 4 * queue.capacity()) as u64;
-            if let Some(limit) = control.reached(&bytes) {
-                break End::Limit(limit);
-            }
-        }
-        stats.expanded += 1;
         if goals.contains(&(index as usize)) {
             break End::Solved;
         }
-        if control.too_many(stats.generated + moves as u64) {
-            break End::Limit(Limit::Nodes);
+        stats.stored = queue.len() as u64;
+        let bytes = || (reached_by.len() + 4 * queue.capacity()) as u64;
+        if let Some(limit) = control.limit_at(&stats, moves, &bytes) {
+            break End::Limit(limit);
         }
+        stats.expanded += 1;
         numbers.visit_neighbours(index as usize, &mut |action, child| {
             stats.generated += 1;
             if reached_by[child] == UNREACHED {
@@ -178,7 +167,8 @@ fn by_index<S>(numbers: &dyn StateIndex<S>, start: usize, moves: usize, control:
         });
     };
     stats.stored = queue.len() as u64;
-    let goal = (end == End::Solved).then(|| queue[stats.expanded as usize - 1] as usize);
+    let goal = (end == End::Solved).then(|| queue[stats.expanded as usize] as usize);
+    stats.expanded += u64::from(goal.is_some());
     let moves = goal.map(|goal| path_to(numbers, goal, &reached_by));
     let solution = moves.map(|moves| Incumbent { cost: moves.len() as Cost, moves });
     SearchResult::new(end, solution, true, stats)

@@ -1,5 +1,6 @@
 //! The control of a search: its limits, its stop flag, and the callbacks that watch it.
 
+use super::CHECK_EVERY;
 use super::exchange::{Alone, Exchange};
 use super::limits::{Limit, Limits};
 use super::result::{Incumbent, Progress, Stats};
@@ -177,6 +178,19 @@ impl<'a> Control<'a> {
     /// Reports the progress of a search without estimates.
     pub fn report_counts(&mut self, stats: &Stats) {
         self.report(&Progress { stats: *stats, best: None, least_f: None, proof: None });
+    }
+
+    /// The limit that a search without estimates has reached before it expands a node with up to `moves` children; every
+    /// [`CHECK_EVERY`] nodes, reports the counts and checks [`Control::reached`], else only the nodes.
+    #[inline]
+    pub(super) fn limit_at(&mut self, stats: &Stats, moves: usize, bytes: &dyn Fn() -> u64) -> Option<Limit> {
+        if stats.expanded.is_multiple_of(CHECK_EVERY) {
+            self.report_counts(stats);
+            if let Some(limit) = self.reached(bytes) {
+                return Some(limit);
+            }
+        }
+        self.too_many(stats.generated + moves as u64).then_some(Limit::Nodes)
     }
 
     /// The limit that the stop flag, the clock or the bytes in use have reached.

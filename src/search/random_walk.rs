@@ -3,7 +3,7 @@
 //! A baseline for the other searches. The same seed gives the same walk. A walk that runs into a state without legal
 //! moves starts again.
 
-use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats};
+use super::{Control, End, Incumbent, Limit, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Move, Puzzle};
 use rand::Rng as _;
@@ -33,17 +33,11 @@ impl<P: Puzzle> Search<P> for RandomWalk {
             if puzzle.is_goal(&state) {
                 break End::Solved;
             }
-            if stats.expanded.is_multiple_of(CHECK_EVERY) {
-                control.report_counts(&stats);
-                if let Some(limit) = control.reached(&|| moves.capacity() as u64) {
-                    break End::Limit(limit);
-                }
-            }
             if stats.expanded == self.most_moves {
                 break End::Limit(Limit::Moves);
             }
-            if control.too_many(stats.generated + puzzle.move_count() as u64) {
-                break End::Limit(Limit::Nodes);
+            if let Some(limit) = control.limit_at(&stats, puzzle.move_count(), &|| moves.capacity() as u64) {
+                break End::Limit(limit);
             }
             legal.clear();
             legal.extend(puzzle.children(&state));
