@@ -48,65 +48,9 @@ const fn targets<const CELLS: usize>(side: usize) -> [[u8; 4]; CELLS] {
     table
 }
 
-/// The 8-puzzle in 32 bits: eight tiles of 4 bits; the ninth follows, for all nine add up to 36.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Packed8(pub u32);
-
-impl Packed8 {
-    /// The blank's cell: the first of eight cells that holds 0, or 8, the ninth.
-    #[inline]
-    pub(super) fn blank(self) -> usize {
-        // A 4-bit field is 0 exactly where the lowest borrow of x - 0x1111... comes from.
-        let zeros = self.0.wrapping_sub(0x1111_1111) & !self.0 & 0x8888_8888;
-        zeros.trailing_zeros() as usize / 4
-    }
-
-    #[inline]
-    fn ninth(self) -> u32 {
-        let pairs = (self.0 & 0x0f0f_0f0f) + (self.0 >> 4 & 0x0f0f_0f0f);
-        36 - (pairs.wrapping_mul(0x0101_0101) >> 24)
-    }
-}
-
-impl Board for Packed8 {
-    const SIDE: usize = 3;
-
-    fn state_index(puzzle: &Tiles<Self>) -> Option<&dyn StateIndex<Self>> {
-        Some(puzzle)
-    }
-
-    fn pack(tiles: &[u8]) -> Self {
-        Packed8(tiles.iter().take(8).rev().fold(0, |packed, &tile| packed << 4 | u32::from(tile)))
-    }
-
-    #[inline]
-    fn write_tiles(&self, tiles: &mut [u8]) {
-        for (cell, tile) in tiles.iter_mut().enumerate() {
-            *tile = if cell < 8 { self.0 >> (4 * cell) & 15 } else { self.ninth() } as u8;
-        }
-    }
-
-    #[inline]
-    fn slide(&self, action: Move) -> Option<Self> {
-        const TARGETS: [[u8; 4]; 9] = targets(3);
-        let blank = self.blank();
-        let target = usize::from(TARGETS[blank][usize::from(action)]);
-        match (blank, target) {
-            (_, 255) => None,
-            // The ninth cell is not stored: only the other cell changes.
-            (_, 8) => Some(Packed8(self.0 | self.ninth() << (4 * blank))),
-            (8, _) => Some(Packed8(self.0 & !(15 << (4 * target)))),
-            _ => {
-                let tile = self.0 >> (4 * target) & 15;
-                Some(Packed8(self.0 & !(15 << (4 * target)) | tile << (4 * blank)))
-            }
-        }
-    }
-}
-
 /// A board in one word.
 macro_rules! packed {
-    ($(#[$doc:meta])* $name:ident($word:ty), side $side:literal, bits $bits:literal) => {
+    ($(#[$doc:meta])* $name:ident($word:ty), side $side:literal, bits $bits:literal $(, $($extra:tt)*)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub $word);
@@ -124,8 +68,9 @@ macro_rules! packed {
                 ones
             };
 
+            /// The blank's cell.
             #[inline]
-            fn blank(self) -> usize {
+            pub(super) fn blank(self) -> usize {
                 let zeros = self.0.wrapping_sub(Self::ONES) & !self.0 & Self::ONES << ($bits - 1);
                 zeros.trailing_zeros() as usize / $bits
             }
@@ -133,6 +78,8 @@ macro_rules! packed {
 
         impl Board for $name {
             const SIDE: usize = $side;
+
+            $($($extra)*)?
 
             fn pack(tiles: &[u8]) -> Self {
                 $name(tiles.iter().rev().fold(0, |packed, &tile| packed << $bits | <$word>::from(tile)))
@@ -160,6 +107,13 @@ macro_rules! packed {
     };
 }
 
+packed! {
+    /// The 8-puzzle in 36 of 64 bits, 4 a tile.
+    Packed8(u64), side 3, bits 4,
+    fn state_index(puzzle: &Tiles<Self>) -> Option<&dyn StateIndex<Self>> {
+        Some(puzzle)
+    }
+}
 packed! {
     /// The 15-puzzle in 64 bits, 4 a tile.
     Packed15(u64), side 4, bits 4

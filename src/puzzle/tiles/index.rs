@@ -11,13 +11,12 @@ use std::sync::LazyLock;
 /// Orders of eight tiles with one parity.
 const ORDERS: usize = 20_160;
 
-/// The tiles of a board row by row without the blank, 4 bits each, and the blank's cell. The last tile may be missing.
+/// The tiles of a board row by row without the blank, 4 bits each, and the blank's cell.
 #[inline]
 fn without_blank(board: Packed8) -> (u32, usize) {
     let blank = board.blank();
     let before = (1u64 << (4 * blank)) - 1;
-    let tiles = u64::from(board.0);
-    ((tiles & before | tiles >> 4 & !before) as u32, blank)
+    ((board.0 & before | board.0 >> 4 & !before) as u32, blank)
 }
 
 /// For each of the first `N` tiles, the count of smaller tiles after it.
@@ -61,7 +60,7 @@ impl Indexed for Puzzle8 {
             left = left & before | left >> 4 & !before;
         }
         let before = (1u64 << (4 * blank)) - 1;
-        Packed8((tiles & before | (tiles & !before) << 4) as u32)
+        Packed8(tiles & before | (tiles & !before) << 4)
     }
 
     #[inline]
@@ -87,7 +86,7 @@ impl Puzzle8 {
     /// The parity of the orders that lead to the goal.
     fn parity(&self) -> usize {
         let (goal, _) = without_blank(self.goal());
-        smaller_behind::<7>(with_last(goal)).iter().sum::<u32>() as usize % 2
+        smaller_behind::<7>(goal).iter().sum::<u32>() as usize % 2
     }
 }
 
@@ -138,10 +137,4 @@ fn move_behind_two(mut digits: [usize; 8], place: usize) -> [usize; 8] {
     digits[place + 1] = z + 1 - above_z;
     digits[place + 2] = x - above_y - above_z;
     digits
-}
-
-/// Tiles without the blank, with the eighth filled in if it is missing: all add up to 36.
-fn with_last(tiles: u32) -> u32 {
-    let sum: u32 = (0..7).map(|i| tiles >> (4 * i) & 15).sum();
-    tiles & 0x0fff_ffff | (36 - sum) << 28
 }
