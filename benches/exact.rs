@@ -95,7 +95,7 @@ fn evaluate<P: Indexed>(puzzle: &P, heuristic: &mut NetworkHeuristic<P>, every: 
     for index in (0..puzzle.count()).step_by(every) {
         is_needed[index] = true;
         if every > 1 {
-            puzzle.neighbours(index, |_, neighbour| is_needed[neighbour] = true);
+            puzzle.neighbours(index, &mut |_, neighbour| is_needed[neighbour] = true);
         }
     }
     let indices: Vec<usize> = (0..puzzle.count()).filter(|&index| is_needed[index]).collect();
@@ -128,7 +128,7 @@ fn judged<P: Indexed>(puzzle: &P, table: &Exact, evaluations: &Evaluations, inde
     let distance = table.distance(index).filter(|&distance| distance > 0)?;
     let is_nearer = |index: usize| table.distance(index) == Some(distance - 1);
     let mut least = (f32::INFINITY, index);
-    puzzle.neighbours(index, |_, neighbour| {
+    puzzle.neighbours(index, &mut |_, neighbour| {
         if evaluations.estimates[neighbour] < least.0 {
             least = (evaluations.estimates[neighbour], neighbour);
         }

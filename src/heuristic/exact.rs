@@ -41,7 +41,7 @@ impl Exact {
             next += 1;
             let distance = distances[index] + 1;
             assert!(distance < UNREACHED, "a state is too far from the goals for a table of bytes");
-            puzzle.neighbours(index, |_, neighbour| {
+            puzzle.neighbours(index, &mut |_, neighbour| {
                 if distances[neighbour] == UNREACHED {
                     distances[neighbour] = distance;
                     reached.push(neighbour as u32);
@@ -131,7 +131,7 @@ mod tests {
             assert_eq!(puzzle.state_at(index), state);
             assert_eq!(table.distance(index), Some(distance), "{state:?}");
             let mut neighbours = Vec::new();
-            puzzle.neighbours(index, |action, neighbour| neighbours.push((action, neighbour)));
+            puzzle.neighbours(index, &mut |action, neighbour| neighbours.push((action, neighbour)));
             let moves = 0..puzzle.move_count() as u8;
             let child = |action| Some((action, puzzle.index(&puzzle.apply(&state, action)?)));
             let children: Vec<(u8, usize)> = moves.filter_map(child).collect();

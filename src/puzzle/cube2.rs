@@ -7,8 +7,8 @@ use super::cube3::notation::{self, Held};
 use super::cube3::{Cube3, CubeState, FACES, facelets, turns};
 use super::notation::bail_parse;
 use super::{
-    Block, Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, StateIndex, plain,
+    Block, Draw, Encode, Encoding, Grid, Indexed, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
+    Scramble, StateBytes, plain,
 };
 
 mod index;
@@ -114,7 +114,7 @@ impl Rules for Cube2 {
         Some(CubeState::from_corners(state.0).corner_parity())
     }
 
-    fn state_index(&self) -> Option<&dyn StateIndex<Corners>> {
+    fn state_index(&self) -> Option<&dyn Indexed<State = Corners>> {
         Some(self)
     }
 

@@ -104,7 +104,7 @@ pub(crate) use notation::{plain, without_comment};
 pub use picture::{Draw, Face, Geometry, GeometryMove, Picture, Style};
 pub(crate) use rules::bits;
 pub use rules::{Cost, Move, Reversible, Rules, State, StateBytes, replay};
-pub use state_index::{Indexed, StateIndex};
+pub use state_index::Indexed;
 pub use symmetry::{Class, SymmetricImage, SymmetricImages, Symmetries};
 
 /// A puzzle: rules, notation, encoding and drawing.

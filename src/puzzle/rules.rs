@@ -1,7 +1,7 @@
 //! The rules of a puzzle: states, moves, costs and goals, and the facts that a search may use.
 
 use super::move_costs::MoveCosts;
-use super::{Notation, ParseError, Puzzle, StateIndex, SymmetricImages, Symmetries, move_names};
+use super::{Indexed, Notation, ParseError, Puzzle, SymmetricImages, Symmetries, move_names};
 use foldhash::fast::FixedState;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hash};
@@ -33,14 +33,17 @@ pub trait Rules: Send + Sync + 'static {
 
     /// The legal moves in a state, in order, and the states after them.
     #[inline]
-    fn children(&self, state: &Self::State) -> impl Iterator<Item = (Move, Self::State)> {
+    fn children(&self, state: &Self::State) -> impl Iterator<Item = (Move, Self::State)>
+    where
+        Self: Sized,
+    {
         let state = *state;
         (0..self.move_count() as Move).filter_map(move |action| Some((action, self.apply(&state, action)?)))
     }
 
     /// The first move that leads from a state to another; `None` if none does.
     fn move_between(&self, from: &Self::State, to: &Self::State) -> Option<Move> {
-        self.children(from).find(|(_, state)| state == to).map(|(action, _)| action)
+        (0..self.move_count() as Move).find(|&action| self.apply(from, action).as_ref() == Some(to))
     }
 
     /// A hash of a state, the same in every process.
@@ -112,8 +115,8 @@ pub trait Rules: Send + Sync + 'static {
         None
     }
 
-    /// The index of all states, for a puzzle that is [`Indexed`](super::Indexed).
-    fn state_index(&self) -> Option<&dyn StateIndex<Self::State>> {
+    /// The index of all states, for a puzzle that is [`Indexed`].
+    fn state_index(&self) -> Option<&dyn Indexed<State = Self::State>> {
         None
     }
 

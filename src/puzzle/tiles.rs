@@ -6,8 +6,8 @@
 use super::notation::{DIRECTIONS, bail_parse, ensure_parse, is_frame, letters, members, parse_directions, unquoted};
 use super::rules::is_odd;
 use super::{
-    Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, StateIndex, SymmetricImage, SymmetricImages, replay,
+    Block, Draw, Encode, Encoding, Indexed, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
+    Scramble, StateBytes, SymmetricImage, SymmetricImages, replay,
 };
 
 mod board;
@@ -180,7 +180,7 @@ impl<B: Board> Rules for Tiles<B> {
         Box::new(both.into_iter().flatten())
     }
 
-    fn state_index(&self) -> Option<&dyn StateIndex<B>> {
+    fn state_index(&self) -> Option<&dyn Indexed<State = B>> {
         B::state_index(self)
     }
 

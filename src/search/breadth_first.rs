@@ -9,7 +9,7 @@
 //!   and a path through it is a shortest one.
 //!
 //! The queue is the list of stored nodes itself: what was stored first is taken first. If the puzzle's states are
-//! numbered without a gap ([`StateIndex`]), indices stand for states, and a byte for each says by which move it was reached:
+//! numbered without a gap ([`Indexed`]), indices stand for states, and a byte for each says by which move it was reached:
 //! no state is hashed, and a stored one takes 5 bytes (Korf and Schultze, AAAI 2005).
 
 use super::nodes::arena::{NO_PARENT, NodeId};
@@ -17,7 +17,7 @@ use super::nodes::tree::Tree;
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Search, SearchResult, Stats};
 use crate::heuristic::{Heuristic, HeuristicError};
-use crate::puzzle::{Cost, Move, Puzzle, State, StateIndex};
+use crate::puzzle::{Cost, Indexed, Move, Puzzle, State};
 
 /// The search `bfs`, which uses no heuristic.
 #[derive(Debug, Clone)]
@@ -43,9 +43,10 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
     ) -> Result<SearchResult, HeuristicError> {
         if self.perimeter.is_empty()
             && let Some(numbers) = puzzle.state_index()
-            && let Some(start) = numbers.index(start)
+            && let index = numbers.index(start)
+            && numbers.state_at(index) == *start
         {
-            return Ok(by_index(numbers, start, puzzle.move_count(), control));
+            return Ok(by_index(numbers, index, control));
         }
         Ok(self.search(puzzle, start, &[], &|action| action, control))
     }
@@ -141,8 +142,8 @@ const UNREACHED: Move = Move::MAX;
 const START: Move = Move::MAX - 1;
 
 /// The same search over the indices of states, with moves that cost 1.
-fn by_index<S>(numbers: &dyn StateIndex<S>, start: usize, moves: usize, control: &mut Control<'_>) -> SearchResult {
-    let goals = numbers.goals();
+fn by_index<S: State>(numbers: &dyn Indexed<State = S>, start: usize, control: &mut Control<'_>) -> SearchResult {
+    let goals: Vec<usize> = numbers.goals().iter().map(|goal| numbers.index(goal)).collect();
     let mut reached_by = vec![UNREACHED; numbers.count()];
     let mut queue: Vec<u32> = vec![start as u32];
     reached_by[start] = START;
@@ -154,11 +155,11 @@ fn by_index<S>(numbers: &dyn StateIndex<S>, start: usize, moves: usize, control:
         }
         stats.stored = queue.len() as u64;
         let bytes = || (reached_by.len() + 4 * queue.capacity()) as u64;
-        if let Some(limit) = control.limit_at(&stats, moves, &bytes) {
+        if let Some(limit) = control.limit_at(&stats, numbers.move_count(), &bytes) {
             break End::Limit(limit);
         }
         stats.expanded += 1;
-        numbers.visit_neighbours(index as usize, &mut |action, child| {
+        numbers.neighbours(index as usize, &mut |action, child| {
             stats.generated += 1;
             if reached_by[child] == UNREACHED {
                 reached_by[child] = action;
@@ -175,13 +176,13 @@ fn by_index<S>(numbers: &dyn StateIndex<S>, start: usize, moves: usize, control:
 }
 
 /// The moves to a state, found by undoing them.
-fn path_to<S>(numbers: &dyn StateIndex<S>, mut index: usize, reached_by: &[Move]) -> Vec<Move> {
+fn path_to<S: State>(numbers: &dyn Indexed<State = S>, mut index: usize, reached_by: &[Move]) -> Vec<Move> {
     let mut moves = Vec::new();
     while reached_by[index] != START {
         let action = reached_by[index];
         let undo = numbers.inverse(action);
         let mut before = index;
-        numbers.visit_neighbours(index, &mut |action, neighbour| {
+        numbers.neighbours(index, &mut |action, neighbour| {
             if action == undo {
                 before = neighbour;
             }

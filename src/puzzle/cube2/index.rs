@@ -68,7 +68,7 @@ impl Indexed for Cube2 {
     }
 
     #[inline]
-    fn neighbours(&self, index: usize, mut visit: impl FnMut(Move, usize)) {
+    fn neighbours(&self, index: usize, visit: &mut dyn FnMut(Move, usize)) {
         let [orders, twists] = &*TURN_TABLES;
         let coordinates = orders[index / TWISTS].iter().zip(&twists[index % TWISTS]);
         let indices = coordinates.map(|(&order, &twist)| usize::from(order) * TWISTS + usize::from(twist));

@@ -1,7 +1,7 @@
 //! Packed boards.
 
 use super::Tiles;
-use crate::puzzle::{Move, State, StateIndex};
+use crate::puzzle::{Indexed, Move, State};
 
 /// A board of a sliding-tile puzzle.
 pub trait Board: State + PartialOrd + Ord {
@@ -10,7 +10,7 @@ pub trait Board: State + PartialOrd + Ord {
     /// The number of cells.
     const CELLS: usize = Self::SIDE * Self::SIDE;
     /// [`Rules::state_index`](crate::puzzle::Rules::state_index) of this size.
-    fn state_index(_puzzle: &Tiles<Self>) -> Option<&dyn StateIndex<Self>> {
+    fn state_index(_puzzle: &Tiles<Self>) -> Option<&dyn Indexed<State = Self>> {
         None
     }
 
@@ -110,7 +110,7 @@ macro_rules! packed {
 packed! {
     /// The 8-puzzle in 36 of 64 bits, 4 a tile.
     Packed8(u64), side 3, bits 4,
-    fn state_index(puzzle: &Tiles<Self>) -> Option<&dyn StateIndex<Self>> {
+    fn state_index(puzzle: &Tiles<Self>) -> Option<&dyn Indexed<State = Self>> {
         Some(puzzle)
     }
 }

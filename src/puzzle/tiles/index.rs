@@ -64,7 +64,7 @@ impl Indexed for Puzzle8 {
     }
 
     #[inline]
-    fn neighbours(&self, index: usize, mut visit: impl FnMut(Move, usize)) {
+    fn neighbours(&self, index: usize, visit: &mut dyn FnMut(Move, usize)) {
         let (blank, order) = (index / ORDERS, index % ORDERS);
         let steps = &column_steps(self.parity())[order];
         if blank >= 3 {
