@@ -14,7 +14,6 @@ use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible, Symmetries, move_names};
 use crate::workers::{cores, on_own_threads};
 use bytemuck::{cast_slice, cast_slice_mut};
-use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, Write as _};
@@ -213,9 +212,6 @@ impl CachedFiles {
             return Ok(None);
         }
         let is_shared = processes > 1 || needed > bytes / LARGE;
-        // SAFETY: files are written under another name and then renamed; nobody writes to one that has this name.
-        let map = is_shared.then(|| unsafe { Mmap::map(&file) }).transpose();
-        let map = map.with_context(|| format!("cannot map {}", path.display()))?.map(Arc::new);
         let mut table = ClassTable {
             whole: header.whole && depth >= header.depth,
             by_parity: header.by_parity,
@@ -226,12 +222,13 @@ impl CachedFiles {
         let mut at = start;
         for layer in layers {
             ensure!(layer.lines > 0 && layer.lines.is_multiple_of(PARTS), "a layer has no lines");
-            let lines = match &map {
-                Some(map) => Lines::in_file(Arc::clone(map), at as usize, layer.lines),
-                None => read_lines(&file, at, layer)?,
+            let lines = if is_shared {
+                Lines::in_file(&file, at, layer.lines).with_context(|| format!("cannot map {}", path.display()))?
+            } else {
+                read_lines(&file, at, layer)?
             };
             // In a mapped file, this also reads the pages.
-            ensure!(map.is_none() || checksums(&lines) == layer.crc32, "it is damaged: a checksum is another");
+            ensure!(!is_shared || checksums(&lines) == layer.crc32, "it is damaged: a checksum is another");
             table.layers.push(Layer::from_lines(lines));
             at += layer.bytes();
         }

@@ -204,7 +204,7 @@ impl<S: State> Perimeter<S> {
 
     /// Whether other processes that read the same file share its memory, through the page cache.
     pub fn is_shared(&self) -> bool {
-        self.classes().is_some_and(|table| table.layers.iter().any(|layer| layer.lines.are_shared()))
+        self.classes().is_some_and(|table| table.layers.iter().any(|layer| layer.lines.are_shared))
     }
 
     /// Whether a [time limit](Extent::time) decided its depth.
