@@ -1,6 +1,7 @@
 //! The limits of a search.
 
 use crate::heuristic::HeuristicError;
+use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ impl Limits {
 pub const MOST_MOVES: u64 = 10_000;
 
 /// A limit that ended a search; its `Display` is the word of result files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// [`Limits::time`].
@@ -59,14 +60,7 @@ pub enum Limit {
 
 impl Display for Limit {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Limit::Time => "time",
-            Limit::Nodes => "nodes",
-            Limit::Memory => "memory",
-            Limit::Width => "width",
-            Limit::Moves => "moves",
-            Limit::Stopped => "stopped",
-        })
+        self.serialize(f)
     }
 }
 
