@@ -9,6 +9,7 @@ use crate::search::{Incumbent, Progress};
 use crate::solver::{HeuristicPlan, Solution, Solver, Watch};
 use crate::view::Playback;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
@@ -47,7 +48,7 @@ pub(super) enum Event {
     Started,
     Progress(ProgressEvent),
     /// A better solution; the search goes on.
-    Incumbent(Box<IncumbentEvent>),
+    Incumbent(Value),
     /// The end, with a solution or without.
     Done(Box<SolveResponse>),
     /// The search failed, for this reason.
@@ -89,15 +90,6 @@ impl From<&Progress> for ProgressEvent {
             best_g: progress.best.map(|(_, g)| g),
         }
     }
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct IncumbentEvent {
-    moves: Vec<String>,
-    length: usize,
-    cost: Cost,
-    seconds: f64,
-    playback: Option<Playback>,
 }
 
 /// The object that `solve --json` prints, with the playback of the solution.
@@ -171,14 +163,14 @@ impl<P: Puzzle> ModelWorker<P> {
             }
         };
         let mut send_incumbent = |incumbent: &Incumbent| {
-            let event = IncumbentEvent {
-                moves: move_names(&*puzzle, &puzzle.in_hand(&request.instance, &incumbent.moves)),
-                length: incumbent.moves.len(),
-                cost: incumbent.cost,
-                seconds: started.elapsed().as_secs_f64(),
-                playback: play(&incumbent.moves),
-            };
-            let _ = events.try_send(Event::Incumbent(Box::new(event)));
+            let event = json!({
+                "moves": move_names(&*puzzle, &puzzle.in_hand(&request.instance, &incumbent.moves)),
+                "length": incumbent.moves.len(),
+                "cost": incumbent.cost,
+                "seconds": started.elapsed().as_secs_f64(),
+                "playback": play(&incumbent.moves),
+            });
+            let _ = events.try_send(Event::Incumbent(event));
         };
         let watch = Watch { stop, progress: &mut progress, incumbents: &mut send_incumbent };
         let Solution { moves, record, end, .. } = solver.solve_typed(&request.instance, start, watch)?;
