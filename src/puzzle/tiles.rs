@@ -1,7 +1,8 @@
 //! Sliding tiles: the 8-, 15-, 24-, 35- and 48-puzzle. A move slides one tile into the blank and costs 1.
 //!
 //! A board is packed: 64 bits for the 8- and the 15-puzzle, 128 for the 24-puzzle, and bytes beyond. Moves name the way
-//! the *blank* goes: U D L R, tried in the order up, down, right, left. `board` has the packed boards, `index` an index of the 8-puzzle's boards.
+//! the *blank* goes: U D L R, tried in the order up, down, right, left. `board` has the packed boards, `index` an index of
+//! the 8-puzzle's boards.
 
 use super::notation::{DIRECTIONS, bail_parse, ensure_parse, is_frame, letters, members, parse_directions, unquoted};
 use super::rules::is_odd;

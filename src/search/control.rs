@@ -180,8 +180,8 @@ impl<'a> Control<'a> {
         self.report(&Progress { stats: *stats, best: None, least_f: None, proof: None });
     }
 
-    /// The limit that a search without estimates has reached before it expands a node with up to `moves` children; every
-    /// [`CHECK_EVERY`] nodes, reports the counts and checks [`Control::reached`], else only the nodes.
+    /// The limit that a search without estimates has reached before it expands a node, which has up to `moves` children.
+    /// Reports the counts and asks [`Control::reached`] every [`CHECK_EVERY`] nodes.
     #[inline]
     pub(super) fn limit_at(&mut self, stats: &Stats, moves: usize, bytes: &dyn Fn() -> u64) -> Option<Limit> {
         if stats.expanded.is_multiple_of(CHECK_EVERY) {
