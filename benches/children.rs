@@ -109,8 +109,9 @@ fn rate(search: &dyn Search<Cube3>, query: Query, threads: usize, begin: &Barrie
     let (stop, mut watch) = (AtomicBool::new(false), |_: &_| ());
     begin.wait();
     let mut control = Control::new(&limits, &stop, &mut watch).with_threads(threads);
+    let started = Instant::now();
     let result = search.run(&Cube3, &start, &mut free, &mut control).map_err(|error| anyhow!("{error}"))?;
-    Ok(result.stats.generated as f64 / result.stats.seconds)
+    Ok(result.stats.generated as f64 / started.elapsed().as_secs_f64())
 }
 
 /// Children a second of one search.

@@ -100,7 +100,7 @@ mod tests {
             ("R=1e9", "1000"),
             ("R=2,R'=3", "its inverse"),
             ("R=2,R=3", "another cost"),
-            ("R=1.2345", "digits"),
+            ("R=1.2345", "decimal places"),
         ] {
             let refusal = MoveCosts::parse(text, &Cube3).expect_err(text);
             assert!(refusal.0.contains(named), "{text}: {refusal}");
