@@ -99,7 +99,7 @@ fn a_library_belongs_to_one_module() {
 /// The modules that each module of the library may use; `cli` and `server` may use all.
 const MAY_USE: [(&str, &[&str]); 13] = [
     ("error", &[]),
-    ("puzzle", &["random", "json", "processor"]),
+    ("puzzle", &["random", "json", "cpu_features"]),
     ("heuristic", &["puzzle", "random", "cache", "files", "memory", "quantity"]),
     ("search", &["puzzle", "heuristic", "tensors", "random", "cache", "files", "memory", "quantity", "workers"]),
     ("sampler", &["puzzle", "heuristic", "search", "tensors", "random", "memory"]),
@@ -115,7 +115,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
             "random",
             "files",
             "memory",
-            "processor",
+            "cpu_features",
             "quantity",
             "waiting",
             "workers",
