@@ -135,7 +135,7 @@ pub(in crate::puzzle) fn block(lines: &[&str], size: usize) -> Block {
     if !patterns.iter().any(|pattern| pattern.starts_with(&counts)) {
         return Block::Neither;
     }
-    // Labels tell, and so does a long row after `size` short ones.
+    // A label shows a drawing, and so does a long row after `size` short ones.
     let is_drawn =
         lines.iter().any(|line| after_label(line).is_some()) || size > 2 && counts.get(size) == Some(&(4 * size));
     if !patterns.contains(&counts) {
