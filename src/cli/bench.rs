@@ -98,10 +98,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let builder = args.flags.builder(entry, stop);
         let solver = signal::ends_at_once(|| builder.build()).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
-            solver
-                .check(&instance.start)
-                .with_context(|| format!("instance {}", i + 1 + narrow(args.skip)))
-                .or_input()?;
+            solver.check(&instance.start).with_context(|| format!("instance {}", args.number(i))).or_input()?;
         }
         if let Some(group) = group {
             check_alike(group, &instances, solver.template()).or_input()?;
@@ -223,7 +220,7 @@ impl<P: Puzzle> Bench<'_, P> {
         }
         let moves = written(&*self.puzzle, &solution);
         let record = self.with_flags_of_puzzle(solution.record);
-        let number = i + 1 + narrow(self.args.skip);
+        let number = self.args.number(i);
         let wrong = optimum.filter(|&optimum| record.contradicts(optimum));
         if let Some(optimum) = wrong {
             note!(
@@ -275,6 +272,13 @@ impl<P: Puzzle> Bench<'_, P> {
             }
         }
         Ok(())
+    }
+}
+
+impl Args {
+    /// The number in the file, from 1, of an instance that is left after `--skip`.
+    fn number(&self, instance: usize) -> usize {
+        instance + 1 + narrow(self.skip)
     }
 }
 

@@ -16,18 +16,30 @@ pub(super) fn check_path(kind: &str, path: &Path) -> Result<()> {
 }
 
 #[cfg(any(feature = "plot", feature = "view"))]
-/// Refuses a path where no page or picture can be written, as [`check_path`]; a page's must end in `.html`, so that no other file
-/// is replaced.
+/// Refuses a path where no page or picture can be written, as [`check_path`].
 pub(super) fn check_writable(kind: &str, path: &Path) -> Result<()> {
     check_path(kind, path)?;
-    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Ok(()); // a pipe or a device
+    if is_device(path) {
+        return Ok(());
     }
-    let is_page = path.extension().is_some_and(|extension| extension == "html");
-    ensure!(kind != "page" || is_page, "the page {} cannot be written: expected a name in .html", path.display());
     let probe = files::temporary_path(path);
     let written = File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
     written.with_context(|| format!("the {kind} {} cannot be written", path.display()))
+}
+
+#[cfg(feature = "view")]
+/// [`check_writable`] of a page, whose name must end in `.html`: no other file is replaced.
+pub(super) fn check_page(path: &Path) -> Result<()> {
+    check_writable("page", path)?;
+    let is_page = path.extension().is_some_and(|extension| extension == "html") || is_device(path);
+    ensure!(is_page, "the page {} cannot be written: expected a name in .html", path.display());
+    Ok(())
+}
+
+#[cfg(any(feature = "plot", feature = "view"))]
+/// Whether a path is that of a pipe or a device, which is written to, not replaced.
+fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
 }
 
 /// Opens a file that a later run resumes, and locks it against other writers. Creates it if it is missing.
@@ -58,9 +70,9 @@ pub(super) fn replace_locked(path: &Path, bytes: &[u8]) -> Result<File> {
 }
 
 #[cfg(any(feature = "plot", feature = "view"))]
-/// Writes a file whole. A pipe or a device is written to, not replaced.
+/// Writes a file whole, or to a pipe or a device.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+    if is_device(path) {
         return std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
     }
     Ok(files::write_whole(path, bytes)?)

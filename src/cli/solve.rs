@@ -93,7 +93,7 @@ fn read<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str) -> Result<P::S
     }
     #[cfg(feature = "view")]
     if let Some(path) = &args.view {
-        super::output_file::check_writable("page", path).context("--view").or_input()?;
+        super::output_file::check_page(path).context("--view").or_input()?;
         crate::view::Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
     #[cfg(not(feature = "view"))]

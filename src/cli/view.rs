@@ -28,7 +28,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Ending {
-    output_file::check_writable("page", &args.out).or_input()?;
+    output_file::check_page(&args.out).or_input()?;
     args.puzzle.visit(args.goal.as_deref(), args)
 }
 

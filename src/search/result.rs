@@ -79,7 +79,7 @@ impl Stats {
     }
 }
 
-/// What a search returns: how it ended, the best solution, the counts.
+/// The result of a search: how it ended, the best solution, the counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult {
     /// How it ended.

@@ -37,7 +37,7 @@ pub enum HeuristicChoice {
 /// The facts by which a request is resolved.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
-    /// What the registry knows of the puzzle.
+    /// The registry's facts about the puzzle.
     pub puzzle: &'a PuzzleFacts,
     /// The model that was named, or the puzzle's own; or why there is none.
     pub model: Result<&'a ModelFacts, &'a SettingError>,
@@ -53,7 +53,7 @@ pub struct Facts<'a> {
     pub spends_time: bool,
 }
 
-/// What a model's `config.json` says.
+/// Facts from a model's `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFacts {
     /// The folder with its weights.

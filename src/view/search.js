@@ -122,10 +122,7 @@ const EVENTS = {
   done(report) {
     showNumbers({ ...run.points.at(-1), ...report }, report.nodes_generated / Math.max(0.001, report.seconds));
     element("chosen").textContent = chosen(report, run.byAuto);
-    if (!report.solved) {
-      const why = report.reason.replace(/ \(`\w+`\)|`/g, "");
-      return say("done", `✘ ${why[0].toUpperCase()}${why.slice(1)}`, "wrong");
-    }
+    if (!report.solved) return say("done", `✘ ${capitalized(report.reason.replace(/ \(`\w+`\)|`/g, ""))}`, "wrong");
     const best = run.solutions.at(-1);
     if (String(best?.moves) !== String(report.moves)) run.solutions.push(report);
     const proven = report.proven_optimal ? ": proven, no solution is shorter" : "; a shorter one may exist";

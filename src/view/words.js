@@ -22,8 +22,10 @@ function chosen({ search, heuristic, model, config }, byAuto) {
   const known = config.perimeter ? `; distances are exact within ${config.perimeter} moves of the goal` : "";
   const images = config.symmetries ? `, on ${config.symmetries} symmetric images` : "";
   const text = `${prefix}${SEARCHES[search] ?? search}${width}${images}${by}${known}`;
-  return text[0].toUpperCase() + text.slice(1);
+  return capitalized(text);
 }
+
+const capitalized = (text) => text[0].toUpperCase() + text.slice(1);
 
 const secondsOf = ({ seconds }) => `${seconds.toFixed(seconds < 1 ? 2 : 1)} s`;
 const lengthOf = ({ length, playback }) => playback?.counted ?? `${length} ${length === 1 ? "move" : "moves"}`;

@@ -96,7 +96,9 @@ pub(super) fn run(args: &Args) -> Ending {
     let inputs = inputs::read(&args.inputs, args.instances.as_deref(), as_models).or_input()?;
     let kind = kind(args, &inputs, out_format).or_input()?;
     let out = args.out.clone().unwrap_or_else(|| default_name(kind, &inputs));
-    output_file::check_writable("picture", &out).or_input()?;
+    if args.out.is_none() {
+        output_file::check_writable("picture", &out).or_input()?;
+    }
     let format = Format::of(&out).or_input()?;
     let frames = draw(args, kind, inputs, format).or_input()?;
     let bytes = format.encode(&frames, args.width)?;
