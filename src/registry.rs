@@ -26,10 +26,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod entry;
-mod reverse;
+mod reversible;
 
 pub use entry::{Entry, PuzzleFacts};
-pub use reverse::Reverse;
+pub use reversible::Reverse;
 
 /// The puzzles beside [`NAMES`].
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \

@@ -182,6 +182,27 @@ fn no_circle_of_files_goes_through_two_modules_or_lies_in_neural() {
 }
 
 #[test]
+fn the_functions_of_the_guide_to_a_solve_are_where_it_says() {
+    let guide = include_str!("../CONTRIBUTING.md").split("## Follow a solve").nth(1).expect("a section");
+    let rows = guide.split("## ").next().into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("| `src/"));
+    let mut count = 0;
+    for row in rows {
+        let [file, functions] = row.split('|').take(2).collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let name = file.trim_end().trim_end_matches('`');
+        let source = sources().into_iter().find(|source| source.name == name);
+        let source = source.unwrap_or_else(|| panic!("no file {name}"));
+        for function in functions.split(',').map(|function| function.trim().trim_matches('`')) {
+            let is_there = source.lines.iter().any(|(_, line)| {
+                line.split_once(&format!("fn {function}")).is_some_and(|(_, rest)| rest.starts_with(['(', '<']))
+            });
+            assert!(is_there, "{name} has no function {function}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, 12);
+}
+
+#[test]
 fn nothing_panics_where_a_user_could_cause_it() {
     for word in [".unwrap()", "todo!(", "unimplemented!(", "dbg!("] {
         assert_eq!(named_outside(word, &[]), NOWHERE);

@@ -34,7 +34,7 @@ use over_ranks::{check_alike, collect, send};
 #[command(after_help = "bench measures the search: unlike solve, it does not use the inverse scramble as a bound.")]
 pub(super) struct Args {
     /// One instance per line, optionally a tab and the known optimal length; # starts a comment (sokoban: an .xsb file,
-    /// with blank lines between the levels); or a contest's table, as import writes it
+    /// with blank lines between the levels); or a contest's table, as import writes it; - reads standard input
     file: PathBuf,
     #[command(flatten)]
     flags: SolverFlags,

@@ -28,11 +28,12 @@ pub(super) struct Written {
     pub(super) text: String,
 }
 
-/// The text of a file. A signal ends a wait for a pipe.
+/// The text of a file, or of standard input for `-`. A signal ends a wait for a pipe.
 ///
 /// # Errors
 /// If it cannot be read, with the system's reason.
 pub(super) fn read_file(path: &Path) -> Result<String> {
+    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
     Ok(decoded(&signal::ends_at_once(|| files::read(path))?))
 }
 

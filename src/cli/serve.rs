@@ -61,7 +61,10 @@ pub(super) fn run(args: Args) -> Ending {
         max_memory: args.max_memory,
         max_body: narrow(args.max_body),
     };
-    let listening = |address| {
+    let listening = |mut address: SocketAddr| {
+        if host.is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
         note!("costar: open http://{address}/ in a browser; Ctrl-C ends the server");
         if !host.is_loopback() {
             note!("costar: --host {host}: whoever can reach this address can search on this machine");

@@ -2,7 +2,7 @@
 
 use super::evaluator::Output;
 use super::network::NetworkConfig;
-use super::parameters::{Group, Init, Layout, Slot, VARIANCE, Weights};
+use super::parameters::{Init, Layout, ParameterGroup, Slot, VARIANCE, Weights};
 use tch::{Kind, Tensor};
 
 /// Batch normalization (Ioffe and Szegedy 2015).
@@ -19,10 +19,10 @@ impl Norm {
         let mut add =
             |part: &str, group, value| layout.add(format!("{name}.{part}"), &[features], group, Init::Constant(value));
         let slots = [
-            add("weight", Group::Vector, 1.0),
-            add("bias", Group::Vector, 0.0),
-            add("running_mean", Group::Statistic, 0.0),
-            add(VARIANCE, Group::Statistic, 1.0),
+            add("weight", ParameterGroup::Vector, 1.0),
+            add("bias", ParameterGroup::Vector, 0.0),
+            add("running_mean", ParameterGroup::Statistic, 0.0),
+            add(VARIANCE, ParameterGroup::Statistic, 1.0),
         ];
         Norm { slots }
     }
@@ -69,10 +69,10 @@ impl Heads<SlotLayer> {
         let zeros = Init::Constant(0.0);
         let mut dense = |name: &str, outputs: i64, group, bias: bool| {
             let weight = layout.add(format!("{name}.weight"), &[outputs, features], group, zeros);
-            (weight, bias.then(|| layout.add(format!("{name}.bias"), &[outputs], Group::Vector, zeros)))
+            (weight, bias.then(|| layout.add(format!("{name}.bias"), &[outputs], ParameterGroup::Vector, zeros)))
         };
-        let value = dense("value", 1, Group::Vector, bias);
-        let policy = config.policy.map(|moves| dense("policy", moves as i64, Group::Matrix, true));
+        let value = dense("value", 1, ParameterGroup::Vector, bias);
+        let policy = config.policy.map(|moves| dense("policy", moves as i64, ParameterGroup::Matrix, true));
         Heads { value, policy, offset: config.offset, scale: config.scale }
     }
 

@@ -1,6 +1,7 @@
 //! A network in training: parameters, optimizer, and one optimizer step.
 
 use super::chunks::{ChunkEvaluator, chunk_size};
+use super::cuda_graph_inputs::Recording;
 use super::device::Device;
 use super::model::{self, ModelConfig};
 use super::network::{Network, NetworkConfig, evaluator};
@@ -8,7 +9,6 @@ use super::one_hot::{alignment_on, upload};
 use super::optimizer::AdamW;
 use super::parameters::Parameters;
 use super::precision::Precision;
-use super::recording::Recording;
 use crate::error::{Error, Result, SettingError};
 use crate::memory;
 use crate::puzzle::Encoding;
@@ -75,7 +75,7 @@ pub struct Learner {
     summed: u32,
     pub(super) recording: Recording,
     pub(super) ema: Option<Ema>,
-    pub(super) target: Option<Target>,
+    pub(super) target: Option<TargetNetwork>,
 }
 
 /// The exponential moving average of the network over its optimizer steps.
@@ -85,7 +85,7 @@ pub(super) struct Ema {
 }
 
 /// The target network: a copy from some steps ago, which labels come from.
-pub(super) struct Target {
+pub(super) struct TargetNetwork {
     pub(super) parameters: Parameters,
     evaluator: ChunkEvaluator,
 }
@@ -169,7 +169,7 @@ impl Learner {
             None if device.is_cuda() => chunk_size(&*evaluator, device),
             None => TARGET_CHUNK,
         };
-        self.target = Some(Target { parameters, evaluator: ChunkEvaluator::new(evaluator, device, max_rows) });
+        self.target = Some(TargetNetwork { parameters, evaluator: ChunkEvaluator::new(evaluator, device, max_rows) });
         Ok(())
     }
 
@@ -454,7 +454,7 @@ mod tests {
         // The target estimates the sum of a row, for ten rows at a time.
         let evaluator = Box::new(SmallMemory { max_rows: 10, message: "CUDA out of memory. Tried" });
         let evaluator = ChunkEvaluator::new(evaluator, Device::CPU, TARGET_CHUNK);
-        learner.target = Some(Target { parameters: learner.parameters.copy(), evaluator });
+        learner.target = Some(TargetNetwork { parameters: learner.parameters.copy(), evaluator });
         let (samples, moves, cells) = (20, 4, encoding.cells);
         let unknown = Array2::from_shape_fn((samples * moves, cells), |(row, _)| (row * row % 7) as u8);
         let costs = Array2::from_elem((samples, moves), 1.0);

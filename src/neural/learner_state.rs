@@ -3,7 +3,7 @@
 use super::learner::{Ema, Learner};
 use super::model::{ModelConfig, WEIGHTS};
 use super::optimizer::AdamW;
-use super::parameters::{Entry, Parameters};
+use super::parameters::{ParameterEntry, Parameters};
 use super::precision::Precision;
 use super::tensor_file::{f32_values, read_parameters, write_parameters};
 use crate::error::{Error, Result};
@@ -81,7 +81,7 @@ impl Learner {
             let layout = self.parameters.layout.clone();
             let mut values = self.parameters.values();
             for (entry, theirs) in theirs.layout.entries.iter().zip(theirs.values()) {
-                let is_same = |own: &Entry| (&own.name, &own.shape) == (&entry.name, &entry.shape);
+                let is_same = |own: &ParameterEntry| (&own.name, &own.shape) == (&entry.name, &entry.shape);
                 if let Some(same) = layout.entries.iter().position(is_same) {
                     values[same] = theirs;
                 }

@@ -8,7 +8,7 @@ use super::int8::{self, FloatLayer, FloatMlp};
 use super::layers::{Heads, Norm, SlotLayer};
 use super::network::{Network, NetworkConfig};
 use super::one_hot::{OneHot, moving_cells};
-use super::parameters::{Group, Init, Layout, Slot, Weights};
+use super::parameters::{Init, Layout, ParameterGroup, Slot, Weights};
 use crate::puzzle::Encoding;
 use crate::tensors::operations::linear_relu;
 use tch::{Kind, Tensor};
@@ -22,7 +22,7 @@ struct DenseLayer {
 impl DenseLayer {
     fn new(layout: &mut Layout, name: &str, inputs: i64, outputs: i64) -> Self {
         DenseLayer {
-            weight: layout.add(format!("{name}.weight"), &[outputs, inputs], Group::Matrix, Init::He(inputs)),
+            weight: layout.add(format!("{name}.weight"), &[outputs, inputs], ParameterGroup::Matrix, Init::He(inputs)),
             norm: Norm::new(layout, &format!("{name}.norm"), outputs),
         }
     }

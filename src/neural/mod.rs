@@ -16,14 +16,14 @@
 //! | `layers` | batch normalization and the heads |
 //! | `int8` | the dense network in 8-bit integers, with AVX-512 or AVX2 |
 //! | `mlp`, `resnet` | the two networks |
-//! | `construct` | description → network, and its precision |
+//! | `network_builder` | description → network, and its precision |
 //! | [`model`] | a model's folder |
 //! | `chunks` | evaluation in chunks that fit the device's memory |
 //! | [`heuristic`] | a model as a heuristic, on a thread of its own |
 //! | `optimizer` | AdamW |
-//! | `recording` | the record of an optimizer step |
+//! | `cuda_graph_inputs` | the record of an optimizer step |
 //! | [`learner`] | a network in training: the optimizer step |
-//! | `recorded_step` | the optimizer step as a CUDA graph |
+//! | `cuda_graph_step` | the optimizer step as a CUDA graph |
 //! | [`learner_state`] | a learner's state as files and bytes |
 //! | [`benchmark`] | rates of a device and of the parts of an optimizer step |
 
@@ -37,10 +37,12 @@ pub mod network;
 pub mod precision;
 
 mod chunks;
-mod construct;
 mod cuda;
 mod evaluator;
+mod network_builder;
 // Without a kernel for the processor, nothing of it is used.
+mod cuda_graph_inputs;
+mod cuda_graph_step;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_variables, unused_imports))]
 mod int8;
 mod layers;
@@ -48,7 +50,5 @@ mod mlp;
 mod one_hot;
 mod optimizer;
 mod parameters;
-mod recorded_step;
-mod recording;
 mod resnet;
 mod tensor_file;

@@ -1,9 +1,9 @@
 //! A model is a folder: `config.json`, `model.safetensors`, `README.md`.
 
-use super::construct::Built;
 use super::device::Device;
 use super::evaluator::Evaluator;
 use super::network::{NetworkConfig, evaluator};
+use super::network_builder::Built;
 use super::one_hot::alignment_on;
 use super::parameters::Parameters;
 use super::precision::Precision;

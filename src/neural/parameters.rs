@@ -14,7 +14,7 @@ pub(super) const VARIANCE: &str = "running_var";
 
 /// The flat tensor that a parameter lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum ParameterGroup {
     /// Weights of products: trained, decayed, cast to the precision of the products.
     Matrix,
     /// All other trained parameters: always f32.
@@ -23,7 +23,7 @@ pub(super) enum Group {
     Statistic,
 }
 
-const GROUPS: [Group; 3] = [Group::Matrix, Group::Vector, Group::Statistic];
+const GROUPS: [ParameterGroup; 3] = [ParameterGroup::Matrix, ParameterGroup::Vector, ParameterGroup::Statistic];
 
 /// Initialization of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,14 +36,14 @@ pub(super) enum Init {
 
 /// A parameter: its name in files, shape, group and start.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ParameterEntry {
     pub(super) name: String,
     pub(super) shape: Vec<i64>,
-    pub(super) group: Group,
+    pub(super) group: ParameterGroup,
     init: Init,
 }
 
-impl Entry {
+impl ParameterEntry {
     pub(super) fn len(&self) -> i64 {
         self.shape.iter().product()
     }
@@ -69,18 +69,18 @@ pub(super) type Weights = [Tensor];
 /// The parameters of a network, in order, without their numbers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layout {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<ParameterEntry>,
 }
 
 impl Layout {
-    pub(super) fn add(&mut self, name: String, shape: &[i64], group: Group, init: Init) -> Slot {
-        self.entries.push(Entry { name, shape: shape.to_vec(), group, init });
+    pub(super) fn add(&mut self, name: String, shape: &[i64], group: ParameterGroup, init: Init) -> Slot {
+        self.entries.push(ParameterEntry { name, shape: shape.to_vec(), group, init });
         self.entries.len() - 1
     }
 
     /// How many numbers are trained.
     pub(super) fn trained(&self) -> i64 {
-        self.entries.iter().filter(|entry| entry.group != Group::Statistic).map(Entry::len).sum()
+        self.entries.iter().filter(|entry| entry.group != ParameterGroup::Statistic).map(ParameterEntry::len).sum()
     }
 }
 
@@ -110,7 +110,7 @@ impl Parameters {
                 assert_eq!(values.len() as i64, entry.len(), "{}", entry.name);
                 flat.extend_from_slice(values);
             }
-            Tensor::from_slice(&flat).to_device(device).set_requires_grad(group != Group::Statistic)
+            Tensor::from_slice(&flat).to_device(device).set_requires_grad(group != ParameterGroup::Statistic)
         });
         Parameters { layout, flat }
     }
@@ -146,8 +146,8 @@ impl Parameters {
         let matrices = self.flat[0].to_kind(kind);
         let mut pieces = GROUPS.map(|group| {
             let entries = self.layout.entries.iter().filter(|entry| entry.group == group);
-            let lengths: Vec<i64> = entries.map(Entry::len).collect();
-            let flat = if group == Group::Matrix { &matrices } else { &self.flat[group as usize] };
+            let lengths: Vec<i64> = entries.map(ParameterEntry::len).collect();
+            let flat = if group == ParameterGroup::Matrix { &matrices } else { &self.flat[group as usize] };
             if lengths.is_empty() { Vec::new() } else { flat.split_with_sizes(lengths, 0) }.into_iter()
         });
         let views = self.layout.entries.iter().map(|entry| {

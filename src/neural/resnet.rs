@@ -11,7 +11,7 @@ use super::evaluator::{Folded, Output};
 use super::layers::{Heads, Norm, SlotLayer};
 use super::network::{Network, NetworkConfig};
 use super::one_hot::OneHot;
-use super::parameters::{Group, Init, Layout, Slot, Weights};
+use super::parameters::{Init, Layout, ParameterGroup, Slot, Weights};
 use crate::puzzle::Grid;
 use crate::tensors::operations::{convolution, linear_relu};
 use tch::{Kind, Tensor};
@@ -39,7 +39,7 @@ impl ResNet {
         let near_cells = |cells: usize| (0..cells as i64).map(|at| near(at, cells).1).sum::<i64>();
         let met = near_cells(grid.rows) * near_cells(grid.columns);
         let convolution = |layout: &mut Layout, name: String, inputs: i64, size: i64| {
-            layout.add(name, &[width, inputs, size, size], Group::Matrix, Init::He(inputs * size * size))
+            layout.add(name, &[width, inputs, size, size], ParameterGroup::Matrix, Init::He(inputs * size * size))
         };
         ResNet {
             one_hot,

@@ -1,6 +1,6 @@
 //! Files of named tensors in the safetensors format.
 
-use super::parameters::{Entry, Group, Layout, Parameters, VARIANCE};
+use super::parameters::{Layout, ParameterEntry, ParameterGroup, Parameters, VARIANCE};
 use super::precision::Precision;
 use crate::error::{Context, Error, Result, bail};
 use crate::files::{self, write_synced};
@@ -87,7 +87,7 @@ pub(super) fn write_parameters(path: &Path, parameters: &Parameters, precision: 
     let tensors: Vec<_> = entries
         .map(|(entry, values)| {
             let shape = entry.shape.iter().map(|&size| size as usize).collect();
-            if (entry.group, precision) != (Group::Matrix, Precision::Bf16) {
+            if (entry.group, precision) != (ParameterGroup::Matrix, Precision::Bf16) {
                 return StoredTensor::of_f32(&entry.name, shape, &values);
             }
             let bytes = values.iter().flat_map(|&value| half::bf16::from_f32(value).to_le_bytes()).collect();
@@ -104,13 +104,14 @@ pub(super) fn read_parameters(
     device: tch::Device,
     expected: Option<u32>,
 ) -> Result<(Parameters, u32)> {
-    let bytes = files::read(path)?;
+    let missing = || format!("{} is missing: copy or train the model again", path.display());
+    let bytes = files::read_if_there(path)?.with_context(missing)?;
     let file = TensorFile::parse(path, &bytes)?;
     let is_known = |name: &&&str| layout.entries.iter().any(|entry| entry.name == **name);
     if let Some(extra) = file.tensors.names().iter().find(|name| !is_known(name)) {
         bail!("{} holds a tensor '{extra}' that the network does not have", path.display());
     }
-    let read = |entry: &Entry| {
+    let read = |entry: &ParameterEntry| {
         let values = file.values(&entry.name, &entry.shape)?;
         if let Some(bad) = values.iter().find(|&&value| entry.name.ends_with(VARIANCE) && value < 0.0) {
             let (name, file) = (&entry.name, path.display());

@@ -22,7 +22,7 @@ pub mod centres;
 mod contest;
 pub mod edges;
 mod geometry;
-mod hand;
+mod notation;
 pub mod reduction;
 pub mod stages;
 

@@ -32,7 +32,7 @@ use crate::random::generator;
 use classes::StateSymmetries;
 pub use description::{Description, MAX_POSITIONS, inverted};
 use free_symbols::FreeSymbols;
-use group::Group;
+use group::PermutationGroup;
 pub use group::orbits;
 use rand::RngCore as _;
 use std::collections::HashMap;
@@ -94,7 +94,7 @@ pub struct Permutation<const N: usize> {
     moves_are_odd: bool,
     /// Found when they are first needed.
     symmetries: OnceLock<Option<Arc<StateSymmetries<N>>>>,
-    group: OnceLock<Arc<Group>>,
+    group: OnceLock<Arc<PermutationGroup>>,
 }
 
 impl<const N: usize> Permutation<N> {
@@ -152,8 +152,8 @@ impl<const N: usize> Permutation<N> {
         self.named(filled(&cube.symbols(colours)))
     }
 
-    fn group(&self) -> &Group {
-        self.group.get_or_init(|| Arc::new(Group::new(&self.description)))
+    fn group(&self) -> &PermutationGroup {
+        self.group.get_or_init(|| Arc::new(PermutationGroup::new(&self.description)))
     }
 
     /// Whether every move has an inverse among the moves.
@@ -243,7 +243,9 @@ impl<const N: usize> Permutation<N> {
         let has_symbols = sorted(state) == sorted(self.goal);
         ensure_parse!(has_symbols, "this state does not have the symbols of the goal, each as often");
         let positions = self.description.positions();
-        if Group::is_small(&self.description) && !self.group().reaches(&self.goal[..positions], &state[..positions]) {
+        if PermutationGroup::is_small(&self.description)
+            && !self.group().reaches(&self.goal[..positions], &state[..positions])
+        {
             bail_parse!(
                 "no moves lead from this state to the goal: two pieces may be swapped, or one turned in its place"
             );

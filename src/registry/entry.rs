@@ -1,6 +1,6 @@
 //! A puzzle with the facts about it beyond its rules.
 
-use super::reverse::{ByInverses, Reverse};
+use super::reversible::{ByInverses, Reverse};
 use crate::error::{Result, SettingError};
 use crate::heuristic::{Heuristic, PerState, PuzzleHeuristics, zero};
 use crate::puzzle::{Move, ParseError, Puzzle, Reversible, Rules};

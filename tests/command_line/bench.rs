@@ -112,6 +112,9 @@ fn two_files_of_results_are_compared() {
     assert!(ran.out.contains("difference +33.33 points (95 % "), "{}", ran.out);
     let words = ["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--against", &path("none.jsonl")];
     assert!(refused(&words).contains("none.jsonl"));
+    let boards = fs::read_to_string(path("boards.tsv")).expect("a file");
+    let ran = run_with(&["bench", "-", "--puzzle", "puzzle8", "--search", "astar"], &boards);
+    assert!(ran.out.contains("3 instances, 3 solved"), "{}{}", ran.out, ran.err);
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(in crate::puzzle) const COLUMNS: [Vector; 6] = [[1, 0, 0], [0, 0, -1], [1, 0
 pub(in crate::puzzle) const ROWS: [Vector; 6] = [[0, 0, 1], [0, -1, 0], [0, -1, 0], [0, 0, -1], [0, -1, 0], [0, -1, 0]];
 
 /// A rotation or reflection of the whole cube: the image of each axis, and its sign.
-pub(super) type Rotation = ([usize; 3], [i32; 3]);
+pub(super) type SignedPermutation = ([usize; 3], [i32; 3]);
 
 /// All images of a state, of a cube with `moves` moves: the state itself, its inverse, then the same two under each other
 /// rotation or reflection.
@@ -34,7 +34,7 @@ pub(super) fn images(state: CubeState, moves: usize) -> impl Iterator<Item = Sym
 }
 
 /// All rotations and reflections, the identity first.
-pub(super) fn rotations() -> impl Iterator<Item = Rotation> {
+pub(super) fn rotations() -> impl Iterator<Item = SignedPermutation> {
     let axes = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 0, 2], [0, 2, 1], [2, 1, 0]];
     let signs = (0..8).map(|bits| [0, 1, 2].map(|axis| if bits >> axis & 1 == 1 { -1 } else { 1 }));
     signs.flat_map(move |signs| axes.map(|axes| (axes, signs)))
@@ -42,14 +42,16 @@ pub(super) fn rotations() -> impl Iterator<Item = Rotation> {
 
 /// The index of each rotation's inverse.
 pub(super) fn inverse_rotations() -> Vec<usize> {
-    let all: Vec<Rotation> = rotations().collect();
-    let undoes = |one: Rotation, other: Rotation| NORMALS.iter().all(|&n| rotated(other, rotated(one, n)) == n);
-    let inverse = |&one: &Rotation| all.iter().position(|&other| undoes(one, other));
+    let all: Vec<SignedPermutation> = rotations().collect();
+    let undoes = |one: SignedPermutation, other: SignedPermutation| {
+        NORMALS.iter().all(|&n| rotated(other, rotated(one, n)) == n)
+    };
+    let inverse = |&one: &SignedPermutation| all.iter().position(|&other| undoes(one, other));
     all.iter().map(|one| inverse(one).expect("rotations form a group")).collect()
 }
 
 /// For each move of the image, the move of the original that it stands for.
-fn original_moves(rotation: Rotation, moves: usize, inverted: bool) -> Vec<Move> {
+fn original_moves(rotation: SignedPermutation, moves: usize, inverted: bool) -> Vec<Move> {
     let (axes, signs) = rotation;
     // A reflection exchanges clockwise and counter-clockwise.
     let mirrored = (is_odd(&axes.map(|axis| axis as u8)) != (signs.iter().product::<i32>() < 0)) as Move;
@@ -82,7 +84,7 @@ pub(super) struct RotationTable {
 }
 
 impl RotationTable {
-    pub(super) fn new(rotation: Rotation) -> Self {
+    pub(super) fn new(rotation: SignedPermutation) -> Self {
         let mut this = RotationTable { places: [0x80; 32], added: [0; 32], pieces: [0; 32], orientations: [0; 32] };
         this.add_pieces(rotation, &EDGE_FACELETS, 0);
         let is_mirrored = this.add_pieces(rotation, &CORNER_FACELETS, 16);
@@ -95,7 +97,12 @@ impl RotationTable {
     }
 
     /// Adds the pieces of one kind, whose entries begin at `first`. Returns whether the order of their facelets is reversed.
-    fn add_pieces<const N: usize>(&mut self, rotation: Rotation, facelets: &[[usize; N]], first: usize) -> bool {
+    fn add_pieces<const N: usize>(
+        &mut self,
+        rotation: SignedPermutation,
+        facelets: &[[usize; N]],
+        first: usize,
+    ) -> bool {
         let image = |facelet| facelet_at(rotated(rotation, place(facelet)), rotated(rotation, NORMALS[facelet / 9]));
         let mut is_reversed = false;
         for (piece, own) in facelets.iter().enumerate() {
@@ -132,7 +139,7 @@ impl RotationTable {
 }
 
 /// The image of a place or a direction.
-fn rotated((axes, signs): Rotation, v: Vector) -> Vector {
+fn rotated((axes, signs): SignedPermutation, v: Vector) -> Vector {
     let mut to = [0; 3];
     (0..3).for_each(|axis| to[axes[axis]] = signs[axis] * v[axis]);
     to

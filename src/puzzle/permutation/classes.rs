@@ -18,7 +18,7 @@ pub(super) struct StateSymmetries<const N: usize> {
     from: Vec<[u16; N]>,
     /// For each symmetry, the image of each symbol.
     symbols: Vec<u8>,
-    groups: Vec<Group>,
+    cosets: Vec<Coset>,
     puzzle: Permutation<N>,
     /// The homes of symbols, if there is one for each: a state is then a permutation, and has an inverse.
     homes: Option<Homes>,
@@ -27,26 +27,26 @@ pub(super) struct StateSymmetries<const N: usize> {
     classes_hold_inverses: bool,
 }
 
-/// The symmetries whose images have the same position first.
+/// The symmetries whose images have the same position first: a coset of those that fix it.
 #[derive(Debug)]
-struct Group {
+struct Coset {
     first: u16,
     /// For each symbol there, the least that it becomes.
     least: Vec<u8>,
     maps: Vec<u16>,
 }
 
-impl Group {
-    fn all(maps: &[SymmetryMap]) -> Vec<Group> {
+impl Coset {
+    fn all(maps: &[SymmetryMap]) -> Vec<Coset> {
         let first = |map: usize| maps[map].from[0];
         let firsts = distinct((0..maps.len()).map(first));
-        let group = |first_of: u16| {
-            let of_group = (0..maps.len()).filter(|&map| first(map) == first_of);
-            let least = |symbol: usize| of_group.clone().map(|map| maps[map].symbols[symbol]).min().unwrap_or(0);
+        let coset = |first_of: u16| {
+            let of_coset = (0..maps.len()).filter(|&map| first(map) == first_of);
+            let least = |symbol: usize| of_coset.clone().map(|map| maps[map].symbols[symbol]).min().unwrap_or(0);
             let least = (0..maps[0].symbols.len()).map(least).collect();
-            Group { first: first_of, least, maps: of_group.map(|map| map as u16).collect() }
+            Coset { first: first_of, least, maps: of_coset.map(|map| map as u16).collect() }
         };
-        firsts.into_iter().map(group).collect()
+        firsts.into_iter().map(coset).collect()
     }
 }
 
@@ -61,7 +61,7 @@ impl<const N: usize> StateSymmetries<N> {
         let symmetries = StateSymmetries {
             from: maps.iter().map(from).collect(),
             symbols: maps.iter().flat_map(|map| map.symbols.iter().copied()).collect(),
-            groups: Group::all(&maps),
+            cosets: Coset::all(&maps),
             moves: maps.into_iter().map(|map| map.moves).collect(),
             puzzle: puzzle.clone(),
             classes_hold_inverses: homes.is_some() && description.symbols.len() == description.positions(),
@@ -150,12 +150,12 @@ struct FirstImage<'a, const N: usize> {
 impl<'a, const N: usize> FirstImage<'a, N> {
     /// Looks at all images of a source.
     fn look(&mut self, source: &'a [u8; N]) {
-        let groups = &self.symmetries.groups[..];
+        let cosets = &self.symmetries.cosets[..];
         let mut firsts = [u8::MAX; MAX_SYMMETRIES];
-        for (first, group) in firsts.iter_mut().zip(groups) {
-            *first = group.least[usize::from(source[usize::from(group.first)])];
+        for (first, coset) in firsts.iter_mut().zip(cosets) {
+            *first = coset.least[usize::from(source[usize::from(coset.first)])];
         }
-        let firsts = &firsts[..groups.len()];
+        let firsts = &firsts[..cosets.len()];
         let least = firsts.iter().copied().min().unwrap_or(0);
         if least > self.least {
             return;
@@ -163,12 +163,12 @@ impl<'a, const N: usize> FirstImage<'a, N> {
         if least < self.least {
             (self.least, self.map) = (least, None);
         }
-        for (firsts, groups) in firsts.chunks(64).zip(groups.chunks(64)) {
+        for (firsts, cosets) in firsts.chunks(64).zip(cosets.chunks(64)) {
             // Bits, because a branch for each would be mispredicted.
             let left = (0..).zip(firsts).fold(0, |bits: u64, (i, &first)| bits | u64::from(first == least) << i);
-            for group in bits(left).map(|i| &groups[i as usize]) {
-                let symbol = usize::from(source[usize::from(group.first)]);
-                for map in group.maps.iter().map(|&map| usize::from(map)) {
+            for coset in bits(left).map(|i| &cosets[i as usize]) {
+                let symbol = usize::from(source[usize::from(coset.first)]);
+                for map in coset.maps.iter().map(|&map| usize::from(map)) {
                     if self.symmetries.symbols(map)[symbol] == least {
                         self.compare(source, map);
                     }

@@ -13,7 +13,7 @@ type Positions = Vec<u16>;
 /// A chain of stabilizers, by the random Schreier-Sims method (Leon, "On an algorithm for finding a base and a strong
 /// generating set for a group given by generating permutations", 1980).
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct PermutationGroup {
     levels: Vec<Level>,
     /// The orbit of each position under the elements that fix the bases of the levels before, named by its first position; for
     /// no level first, and for all of them last.
@@ -29,10 +29,10 @@ struct Level {
     to: Vec<Option<Positions>>,
 }
 
-impl Group {
+impl PermutationGroup {
     pub(super) fn new(description: &Description) -> Self {
         let moves: Vec<Positions> = description.moves.iter().map(|(_, permutation)| permutation.clone()).collect();
-        let mut group = Group { levels: Vec::new(), orbits: Vec::new() };
+        let mut group = PermutationGroup { levels: Vec::new(), orbits: Vec::new() };
         for element in &moves {
             group.add(element.clone());
         }

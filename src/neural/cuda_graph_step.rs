@@ -5,8 +5,8 @@
 //! run, which begins without a record, ends with the bits of one that was never stopped. Otherwise, and if recording fails,
 //! every kernel is launched on its own, as before.
 
+use super::cuda_graph_inputs::{Inputs, Recording};
 use super::learner::Learner;
-use super::recording::{Inputs, Recording};
 use crate::sampler::DeviceBatch;
 use crate::tensors::cuda_graph::CudaGraph;
 use crate::tensors::{caught, host_values, no_grad};
