@@ -184,7 +184,8 @@ fn no_circle_of_files_goes_through_two_modules_or_lies_in_neural() {
 #[test]
 fn the_functions_of_the_guide_to_a_solve_are_where_it_says() {
     let guide = include_str!("../CONTRIBUTING.md").split("## Follow a solve").nth(1).expect("a section");
-    let rows = guide.split("## ").next().into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("| `src/"));
+    let rows =
+        guide.split("## ").next().into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("| `src/"));
     let mut count = 0;
     for row in rows {
         let [file, functions] = row.split('|').take(2).collect::<Vec<_>>()[..] else { panic!("{row}") };

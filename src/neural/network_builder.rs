@@ -51,12 +51,9 @@ impl NetworkConfig {
     fn checked_grid(&self, encoding: &Encoding) -> Result<Option<Grid>, SettingError> {
         const MAX_WIDTH: usize = 1 << 16;
         let NetworkConfig { width, blocks, .. } = *self;
-        ensure_setting!(
-            (2..=MAX_WIDTH).contains(&width) && blocks <= 1000 && width.is_multiple_of(2),
-            "net",
-            "a network of width {width} and {blocks} blocks is refused: expected an even width from 2 to {MAX_WIDTH} and at \
-             most 1000 blocks"
-        );
+        let is_width = (2..=MAX_WIDTH).contains(&width) && width.is_multiple_of(2);
+        ensure_setting!(is_width, "width", "{width}: expected an even number from 2 to {MAX_WIDTH}");
+        ensure_setting!(blocks <= 1000, "blocks", "{blocks}: expected at most 1000");
         let missing = "the network 'resnet' needs cells in a grid, and this puzzle has none: use 'mlp'";
         match self.kind {
             NetworkKind::Mlp => Ok(None),
