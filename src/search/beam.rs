@@ -31,8 +31,8 @@ use super::limits::{Interrupt, stop_at, unless_failed};
 use super::nodes::NodeId;
 use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
-use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
-use crate::heuristic::{Heuristic, HeuristicError, Query};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
+use crate::heuristic::{HeuristicError, Query};
 use crate::memory;
 use crate::puzzle::{Cost, Puzzle, State};
 use crate::workers::{GRAIN, extend, in_ranges};
@@ -129,42 +129,32 @@ impl<S: State> Beam<S> {
 }
 
 impl<P: Puzzle> Search<P> for Beam<P::State> {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
-        let Some(first) = self.first_pass(puzzle, start, heuristic, control)? else {
-            return BeamRun::new(puzzle, self, start, control).result(heuristic, control);
+    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let first = self.first_pass(task.again())?;
+        let Task { puzzle, start, heuristic, control } = task;
+        let Some(first) = first else {
+            return BeamRun::run(self, false, Task { puzzle, start, heuristic, control });
         };
         let is_decided = first.proven_optimal || first.end == End::NoSolution || control.is_good_enough(first.cost);
         if is_decided || control.too_many(first.stats.generated + 1) || control.agreed()?.is_some() {
             return Ok(first);
         }
         let limits = control.limits().after(first.stats.generated);
-        let mut control = control.child(&limits, first.cost, |incumbent| Some(incumbent.clone()));
-        let result = BeamRun::new(puzzle, self, start, &control).result(heuristic, &mut control)?;
+        let control = &mut control.child(&limits, first.cost, |incumbent| Some(incumbent.clone()));
+        let result = BeamRun::run(self, false, Task { puzzle, start, heuristic, control })?;
         let stats = first.stats.and(&result.stats);
         let best = if result.cost.is_some() || first.cost.is_none() { result } else { first };
         Ok(SearchResult { stats, ..best })
     }
 
     /// The result of a narrower beam, if no solution is known and a perimeter can refine it.
-    fn first_pass(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<Option<SearchResult>, HeuristicError> {
+    fn first_pass(&self, task: Task<'_, '_, P>) -> Result<Option<SearchResult>, HeuristicError> {
+        let Task { puzzle, start, heuristic, control } = task;
         if self.perimeter.is_empty() || control.bound().is_some() || self.n < FIRST_WIDTH_DIVISOR {
             return Ok(None);
         }
         let narrow = Beam { n: self.n / FIRST_WIDTH_DIVISOR, ..self.clone() };
-        let run = BeamRun { is_first: true, ..BeamRun::new(puzzle, &narrow, start, control) };
-        run.result(heuristic, control).map(Some)
+        BeamRun::run(&narrow, true, Task { puzzle, start, heuristic, control }).map(Some)
     }
 }
 
@@ -173,7 +163,7 @@ struct BeamRun<'a, P: Puzzle> {
     puzzle: &'a P,
     settings: &'a Beam<P::State>,
     start: P::State,
-    query: Query,
+    queue: ChunkQueue<'a, P::State>,
     exchange: &'a dyn Exchange,
     threads: usize,
     /// Whether this is the narrow beam of the first solution.
@@ -205,16 +195,23 @@ struct BeamRun<'a, P: Puzzle> {
 }
 
 impl<'a, P: Puzzle> BeamRun<'a, P> {
-    fn new<'c: 'a>(puzzle: &'a P, settings: &'a Beam<P::State>, start: &P::State, control: &Control<'c>) -> Self {
+    /// Runs a beam; `is_first` tells whether it is the narrow one of the first solution.
+    fn run(
+        settings: &'a Beam<P::State>,
+        is_first: bool,
+        Task { puzzle, start, heuristic, control }: Task<'a, '_, P>,
+    ) -> Result<SearchResult, HeuristicError> {
         memory::keep_freed();
-        BeamRun {
+        let has_policy = settings.candidates > 0 && heuristic.has_policy();
+        let query = if has_policy { Query::ValuesAndPolicy } else { Query::Values };
+        let mut run = BeamRun {
             puzzle,
             settings,
             start: *start,
-            query: Query::Values,
+            queue: ChunkQueue::new(heuristic, query),
             exchange: control.exchange(),
             threads: control.threads(),
-            is_first: false,
+            is_first,
             layer: Layer::default(),
             layer_buffer: Layer::default(),
             offspring_buffers: Vec::new(),
@@ -228,38 +225,24 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             stale_layers: 0,
             solution: None,
             best: None,
+        };
+        let end = run.search(control)?;
+        if settings.device.is_none() {
+            run.stats.stored = run.evaluated.len();
         }
+        let stats = run.stats_of_all()?;
+        Ok(SearchResult::new(end, run.best, stats.iterations == 0, stats))
     }
 
-    fn result(
-        mut self,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
-        let end = self.search(heuristic, control)?;
-        if self.settings.device.is_none() {
-            self.stats.stored = self.evaluated.len();
-        }
-        let stats = self.stats_of_all()?;
-        Ok(SearchResult::new(end, self.best, stats.iterations == 0, stats))
-    }
-
-    fn search(
-        &mut self,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<End, HeuristicError> {
+    fn search(&mut self, control: &mut Control<'_>) -> Result<End, HeuristicError> {
         if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &self.start) {
             self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
             return Ok(End::Solved);
         }
-        if self.settings.candidates > 0 && heuristic.has_policy() {
-            self.query = Query::ValuesAndPolicy;
-        }
         let mut on_device = match &self.settings.device {
             Some(engine) => Some(self.begin_on_device(engine)?),
             None => {
-                self.begin(heuristic)?;
+                self.begin()?;
                 None
             }
         };
@@ -268,7 +251,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
                 && self.refinement_for(bound).is_some_and(|from| from.layer <= self.back_pointers.len())
             {
                 self.cut_off = true;
-                self.refine(bound, heuristic, control)?;
+                self.refine(bound, control)?;
                 break;
             }
             if self.is_stale() || control.bound().is_some_and(|bound| self.is_beyond(bound)) {
@@ -278,7 +261,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             self.stats.iterations += 1;
             let step = match &mut on_device {
                 Some(layers) => self.step_on_device(layers, control),
-                None => self.step(heuristic, control),
+                None => self.step(control),
             };
             if let Err(limit) = unless_failed(step)? {
                 return Ok(End::Limit(limit));
@@ -286,7 +269,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             if let Some(best) = &self.best {
                 control.report_incumbent(best);
                 let bound = best.cost;
-                self.refine(bound, heuristic, control)?;
+                self.refine(bound, control)?;
                 break;
             }
         }
@@ -319,39 +302,37 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Makes the first layer: the start, on the rank that owns it.
-    fn begin(&mut self, heuristic: &mut dyn Heuristic<P::State>) -> Result<(), HeuristicError> {
+    fn begin(&mut self) -> Result<(), HeuristicError> {
         let start = self.start;
         let hash = self.puzzle.state_hash(&start);
         if self.exchange.owner(hash) != self.exchange.rank() {
             return Ok(());
         }
         self.evaluated.insert(hash);
-        self.layer =
+        let mut layer =
             Layer { states: vec![start], hashes: vec![hash], costs: vec![0], scores: vec![0.0], ..Layer::default() };
-        if self.query == Query::ValuesAndPolicy {
-            heuristic.submit(&[start], self.query)?;
-            let estimates = heuristic.collect()?;
-            self.stats.evaluated += 1;
-            self.layer.add_estimates(self.threads, estimates);
+        if self.queue.query == Query::ValuesAndPolicy {
+            self.evaluate_rest(&mut layer)?;
         }
+        self.layer = layer;
         Ok(())
     }
 
     /// Goes from one layer to the next, unless a solution is found.
-    fn step(&mut self, heuristic: &mut dyn Heuristic<P::State>, control: &mut Control<'_>) -> Result<(), Interrupt> {
+    fn step(&mut self, control: &mut Control<'_>) -> Result<(), Interrupt> {
         let candidates = self.candidates(&self.layer, self.settings.candidates, true)?;
         self.cut_off |= candidates.last.is_some();
-        let mut queue = ChunkQueue::new(heuristic, self.query);
         let mut children = std::mem::take(&mut self.layer_buffer);
-        let policy = if self.query == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
+        let policy = if self.queue.query == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
         let likely = self.likely_children(&candidates);
         // Before the allocation, which would end the program if the address space is limited.
         let mut limit = control.reached(&|| self.bytes() + Layer::<P::State>::bytes_for(likely, policy));
         children.reset_with_estimates(if limit.is_none() { likely } else { 0 }, policy);
-        let block = if queue.max_in_flight > 0 { queue.chunk.clamp(MIN_BLOCK, MAX_BLOCK) } else { MAX_BLOCK };
+        let evaluates_meanwhile = self.queue.max_in_flight > 0;
+        let block = if evaluates_meanwhile { self.queue.chunk.clamp(MIN_BLOCK, MAX_BLOCK) } else { MAX_BLOCK };
         for parents in self.blocks(block, &candidates)? {
             let parents = if limit.is_some() { 0..0 } else { parents };
-            let step = self.generate(parents, &candidates, &mut children, &mut queue, control);
+            let step = self.generate(parents, &candidates, &mut children, control);
             limit = unless_failed(step)?.err().or(limit);
             // Other ranks still expect messages of this one.
             if limit.is_some() && self.exchange.is_alone() {
@@ -360,13 +341,10 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         }
         drop(candidates);
         if limit.is_none() && self.solution.is_none() {
-            while let Some(estimates) = queue.finish(&children.states, &mut self.stats.evaluated)? {
-                children.add_estimates(self.threads, estimates);
-            }
+            self.evaluate_rest(&mut children)?;
         } else {
-            queue.discard();
+            self.queue.discard();
         }
-        drop(queue);
         self.agree(limit, control)?;
         self.last_yield = (self.layer.len(), children.len());
         if self.best.is_none() {
@@ -381,7 +359,6 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         parents: Range<usize>,
         candidates: &Candidates,
         children: &mut Layer<P::State>,
-        queue: &mut ChunkQueue<'_, P::State>,
         control: &mut Control<'_>,
     ) -> Result<(), Interrupt> {
         let mut reached = self.reached(children, control);
@@ -409,11 +386,19 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let fresh: Vec<_> = made.iter().zip(&fresh).map(|(made, fresh)| (&made.children, fresh.as_slice())).collect();
         children.add_children(self.threads, &fresh);
         self.offspring_buffers = made;
-        while queue.is_full(&children.states) {
+        while self.queue.is_full(&children.states) {
             stop_at(self.reached(children, control))?;
-            if let Some(estimates) = queue.advance(&children.states, &mut self.stats.evaluated)? {
+            if let Some(estimates) = self.queue.advance(&children.states, &mut self.stats.evaluated)? {
                 children.add_estimates(self.threads, estimates);
             }
+        }
+        Ok(())
+    }
+
+    /// Evaluates the states of a layer that are not submitted yet, and collects all estimates.
+    fn evaluate_rest(&mut self, layer: &mut Layer<P::State>) -> Result<(), HeuristicError> {
+        while let Some(estimates) = self.queue.finish(&layer.states, &mut self.stats.evaluated)? {
+            layer.add_estimates(self.threads, estimates);
         }
         Ok(())
     }

@@ -48,8 +48,8 @@ use super::frontier::Frontier;
 use super::limits::unless_failed;
 use super::nodes::{NO_PARENT, NodeId};
 use super::perimeter::Perimeter;
-use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult};
-use crate::heuristic::{Heuristic, HeuristicError};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Task};
+use crate::heuristic::HeuristicError;
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State};
 use on_device::DeviceRun;
@@ -133,13 +133,8 @@ impl<S: State> BestFirst<S> {
 }
 
 impl<P: Puzzle> Search<P> for BestFirst<P::State> {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let Task { puzzle, start, heuristic, control } = task;
         memory::keep_freed();
         if let Some(engine) = &self.device
             && self.perimeter.path_to_goal(puzzle, start).is_none()

@@ -11,8 +11,8 @@
 //! Pohl, "Bi-directional search" (Machine Intelligence 6, 1971).
 
 use super::breadth_first::BreadthFirst;
-use super::{Control, Search, SearchResult};
-use crate::heuristic::{Heuristic, HeuristicError};
+use super::{Search, SearchResult, Task};
+use crate::heuristic::HeuristicError;
 use crate::puzzle::{Reversible, State};
 
 /// The search `bidirectional`, which uses no heuristic.
@@ -30,16 +30,11 @@ impl<S: State> Default for Bidirectional<S> {
 }
 
 impl<P: Reversible> Search<P> for Bidirectional<P::State> {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
         if !self.forward.perimeter.is_empty() {
-            return self.forward.run(puzzle, start, heuristic, control);
+            return self.forward.solve(task);
         }
+        let Task { puzzle, start, control, .. } = task;
         Ok(self.forward.search(puzzle, start, &puzzle.goals(), &|action| puzzle.inverse(action), control))
     }
 }

@@ -15,8 +15,8 @@
 use super::nodes::arena::{NO_PARENT, NodeId};
 use super::nodes::tree::Tree;
 use super::perimeter::Perimeter;
-use super::{Control, End, Incumbent, Search, SearchResult, Stats};
-use crate::heuristic::{Heuristic, HeuristicError};
+use super::{Control, End, Incumbent, Search, SearchResult, Stats, Task};
+use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Indexed, Move, Puzzle, State};
 
 /// The search `bfs`, which uses no heuristic.
@@ -34,13 +34,8 @@ impl<S: State> Default for BreadthFirst<S> {
 }
 
 impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        _heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let Task { puzzle, start, control, .. } = task;
         if self.perimeter.is_empty()
             && let Some(numbers) = puzzle.state_index()
             && let index = numbers.index(start)

@@ -10,7 +10,7 @@ pub(super) struct ChunkQueue<'a, S> {
     pub(super) chunk: usize,
     /// Chunks that may be in flight while the search goes on.
     pub(super) max_in_flight: usize,
-    query: Query,
+    pub(super) query: Query,
     /// The first state of the slice that is not submitted yet.
     pub(super) next: usize,
     /// Chunks that are submitted and not collected yet.
@@ -41,14 +41,19 @@ impl<'a, S> ChunkQueue<'a, S> {
         if self.in_flight > self.max_in_flight { self.collect().map(Some) } else { Ok(None) }
     }
 
-    /// Submits all that is left, and collects chunk after chunk; `None` when nothing is in flight any more.
+    /// Submits all that is left, and collects chunk after chunk; `None` when nothing is in flight any more. The queue is then
+    /// ready for another slice.
     pub(super) fn finish(&mut self, states: &[S], count: &mut u64) -> Result<Option<Estimates>, HeuristicError> {
         while self.next < states.len() {
             if let Some(estimates) = self.advance(states, count)? {
                 return Ok(Some(estimates));
             }
         }
-        if self.is_idle() { Ok(None) } else { self.collect().map(Some) }
+        if !self.is_idle() {
+            return self.collect().map(Some);
+        }
+        self.next = 0;
+        Ok(None)
     }
 
     /// Waits for the oldest chunk in flight.
@@ -57,8 +62,9 @@ impl<'a, S> ChunkQueue<'a, S> {
         self.heuristic.collect()
     }
 
-    /// Drops everything in flight, errors included.
+    /// Drops everything in flight, errors included. The queue is then ready for another slice.
     pub(super) fn discard(&mut self) {
+        self.next = 0;
         for _ in 0..std::mem::take(&mut self.in_flight) {
             let _ = self.heuristic.collect();
         }

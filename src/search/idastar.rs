@@ -11,7 +11,7 @@
 //!
 //! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
 
-use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats};
+use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats, Task};
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
 use std::time::Instant;
@@ -31,13 +31,8 @@ impl Default for IterativeDeepening {
 }
 
 impl<P: Puzzle> Search<P> for IterativeDeepening {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let Task { puzzle, start, heuristic, control } = task;
         let admissible = heuristic.is_admissible();
         let mut run = IdaRun {
             puzzle,

@@ -67,6 +67,25 @@ pub use result::{End, Incumbent, Progress, Proof, ProofProgress, SearchResult, S
 /// Expanded nodes between two checks of the clock and the memory.
 const CHECK_EVERY: u64 = 1024;
 
+/// All that a search is given.
+pub struct Task<'a, 'c, P: Puzzle> {
+    /// The puzzle.
+    pub puzzle: &'a P,
+    /// The state to solve.
+    pub start: &'a P::State,
+    /// The estimates.
+    pub heuristic: &'a mut dyn Heuristic<P::State>,
+    /// The limits, the stop flag and the callbacks.
+    pub control: &'a mut Control<'c>,
+}
+
+impl<'c, P: Puzzle> Task<'_, 'c, P> {
+    /// The same task, for one of several searches.
+    pub(crate) fn again(&mut self) -> Task<'_, 'c, P> {
+        Task { puzzle: self.puzzle, start: self.start, heuristic: &mut *self.heuristic, control: &mut *self.control }
+    }
+}
+
 /// A search algorithm, with its settings.
 pub trait Search<P: Puzzle>: Send + Sync {
     /// Looks for a path from a state to a goal.
@@ -77,26 +96,28 @@ pub trait Search<P: Puzzle>: Send + Sync {
     ///
     /// # Errors
     /// If the heuristic fails.
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError>;
+
+    /// The quick first pass of [`Search::solve`], which gives a bound for the rest; `None` if this search has none. Its
+    /// result may hold no solution.
+    ///
+    /// # Errors
+    /// If the heuristic fails.
+    fn first_pass(&self, _task: Task<'_, '_, P>) -> Result<Option<SearchResult>, HeuristicError> {
+        Ok(None)
+    }
+
+    /// As [`Search::solve`], with the parts of the task.
+    ///
+    /// # Errors
+    /// If the heuristic fails.
     fn run(
         &self,
         puzzle: &P,
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError>;
-
-    /// The quick first pass of [`Search::run`], which gives a bound for the rest; `None` if this search has none. Its
-    /// result may hold no solution.
-    ///
-    /// # Errors
-    /// If the heuristic fails.
-    fn first_pass(
-        &self,
-        _puzzle: &P,
-        _start: &P::State,
-        _heuristic: &mut dyn Heuristic<P::State>,
-        _control: &mut Control<'_>,
-    ) -> Result<Option<SearchResult>, HeuristicError> {
-        Ok(None)
+    ) -> Result<SearchResult, HeuristicError> {
+        self.solve(Task { puzzle, start, heuristic, control })
     }
 }

@@ -18,7 +18,7 @@
 use super::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::nodes::closed::{Closed, hash};
 use super::nodes::open::{Open, Ties};
-use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
+use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
 use crate::puzzle::{Cost, Move, Reversible, State};
 
@@ -30,13 +30,8 @@ const MIN_COST: f32 = 1.0;
 pub struct NearOptimalBidirectional;
 
 impl<P: Reversible> Search<P> for NearOptimalBidirectional {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let Task { puzzle, start, heuristic, control } = task;
         // The same estimate, towards the start.
         let back = heuristic.retarget().and_then(|retarget| retarget(start));
         let mut back = back.unwrap_or_else(|| Box::new(zero()));

@@ -19,8 +19,8 @@ use super::limits::{Interrupt, stop_at, unless_failed};
 use super::move_sequences::{Exhaustive, sequences};
 use super::perimeter::Perimeter;
 use super::result::{Proof, ProofProgress};
-use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats};
-use crate::heuristic::{Heuristic, HeuristicError, Query};
+use super::{End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
+use crate::heuristic::{HeuristicError, Query};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{Job, Own, beside, cores};
 use hashbrown::HashMap;
@@ -99,15 +99,10 @@ impl<P: Puzzle> Prove<P> {
 }
 
 impl<P: Puzzle> Search<P> for Prove<P> {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
         let first = match &self.search {
             Some(search) => {
+                let Task { puzzle, start, heuristic, control } = task.again();
                 let limits = control.limits();
                 let good_enough = self.good_enough(puzzle, limits.nodes);
                 let control = control.child(limits, None, |incumbent| Some(incumbent.clone()));
@@ -115,13 +110,14 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             }
             None => SearchResult::new(End::NoSolution, None, false, Stats::default()),
         };
-        if control.exchange().rank() > 0 {
+        if task.control.exchange().rank() > 0 {
             return Ok(first); // only rank 0 makes the proof
         }
-        let mut best = self.prove(first, puzzle, start, heuristic, control)?;
-        let Some(widen) = self.widen.as_ref().filter(|_| control.exchange().is_alone()) else { return Ok(best) };
+        let mut best = self.prove(first, task.again())?;
+        let Some(widen) = self.widen.as_ref().filter(|_| task.control.exchange().is_alone()) else { return Ok(best) };
         for doublings in 1..MAX_DOUBLINGS {
             let is_decided = best.proven_optimal || best.end == End::NoSolution;
+            let Task { puzzle, start, heuristic, control } = task.again();
             if is_decided || control.limits().time.is_none() || control.reached(&|| 0).is_some() {
                 break;
             }
@@ -141,7 +137,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
             let can_go_on = matches!(wider.end, End::Solved | End::Limit(Limit::Width | Limit::Time));
             best = if wider.cost.is_some_and(|cost| best.cost.is_none_or(|before| cost < before)) {
                 let before = best.proof;
-                let mut shorter = self.prove(SearchResult { stats, ..wider }, puzzle, start, heuristic, control)?;
+                let mut shorter = self.prove(SearchResult { stats, ..wider }, task.again())?;
                 // Keep the lengths that an earlier proof excluded.
                 shorter.proof =
                     shorter.proof.filter(|now| before.is_none_or(|before| now.excluded >= before.excluded)).or(before);
@@ -160,28 +156,20 @@ impl<P: Puzzle> Search<P> for Prove<P> {
 
 impl<P: Puzzle> Prove<P> {
     /// Proves the solution of a search, or finds a shorter one, within the budget.
-    fn prove(
-        &self,
-        first: SearchResult,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn prove(&self, first: SearchResult, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
         let is_decided = first.proven_optimal || (first.end == End::NoSolution && self.search.is_some());
-        if is_decided || control.was_stopped() || self.perimeter.is_empty() {
+        if is_decided || task.control.was_stopped() || self.perimeter.is_empty() {
             return Ok(first);
         }
-        let budget = self.budget_after(puzzle, first.cost);
+        let budget = self.budget_after(task.puzzle, first.cost);
         if budget == Some(0) {
             return Ok(first);
         }
-        let started = control.seconds();
+        let started = task.control.seconds();
         let mut run = ProofRun {
-            puzzle,
+            task: task.again(),
             perimeter: &self.perimeter,
-            start: *start,
-            heuristic: self.search.is_some().then_some(heuristic),
+            orders_roots: self.search.is_some(),
             budget,
             best: first.moves.zip(first.cost).map(|(moves, cost)| Incumbent { moves, cost }),
             stats: first.stats,
@@ -189,7 +177,7 @@ impl<P: Puzzle> Prove<P> {
             current: None,
             sequences: 0,
         };
-        let (proven, unsolved_end) = match unless_failed(run.run(control))? {
+        let (proven, unsolved_end) = match unless_failed(run.run())? {
             Err(limit) => (false, End::Limit(limit)),
             Ok(proven) => (proven, first.end),
         };
@@ -198,18 +186,18 @@ impl<P: Puzzle> Prove<P> {
             target: run.current.map(|(target, _)| target).filter(|_| !proven),
             share: run.current.map_or(0.0, |(_, share)| share),
             sequences: run.sequences,
-            seconds: control.seconds() - started,
+            seconds: run.task.control.seconds() - started,
         };
         Ok(SearchResult { proof: Some(proof), ..SearchResult::new(unsolved_end, run.best, proven, run.stats) })
     }
 }
 
 /// A running proof.
-struct ProofRun<'a, P: Puzzle> {
-    puzzle: &'a P,
+struct ProofRun<'a, 'c, P: Puzzle> {
+    task: Task<'a, 'c, P>,
     perimeter: &'a Perimeter<P::State>,
-    start: P::State,
-    heuristic: Option<&'a mut dyn Heuristic<P::State>>,
+    /// Whether the heuristic orders the subtrees.
+    orders_roots: bool,
     /// Sequences that may still be made; `None`: unlimited.
     budget: Option<u64>,
     best: Option<Incumbent>,
@@ -237,17 +225,18 @@ struct Root<S> {
 /// The back pointers of each early layer, and the states of the last.
 type EarlyLayers<S> = (Vec<BackPointers>, Vec<Root<S>>);
 
-impl<P: Puzzle> ProofRun<'_, P> {
+impl<P: Puzzle> ProofRun<'_, '_, P> {
     /// Excludes one cost after the other; gives whether the best solution is proven optimal.
-    fn run(&mut self, control: &mut Control<'_>) -> Result<bool, Interrupt> {
-        if let Some(moves) = self.perimeter.path_to_goal(self.puzzle, &self.start) {
-            self.take(moves, control);
+    fn run(&mut self) -> Result<bool, Interrupt> {
+        let Task { puzzle, start, .. } = self.task;
+        if let Some(moves) = self.perimeter.path_to_goal(puzzle, start) {
+            self.take(moves);
             return Ok(true);
         }
         let (depth, step) = (self.perimeter.depth(), self.perimeter.step());
         let mut target = depth + 1;
         // If the parity of the length is known, half of the lengths need no search.
-        let known = self.best.as_ref().map(|best| best.cost).or(self.puzzle.length_parity(&self.start));
+        let known = self.best.as_ref().map(|best| best.cost).or(puzzle.length_parity(start));
         if let Some(known) = known.filter(|_| step == 2) {
             target += (target + known) % 2;
         }
@@ -258,8 +247,8 @@ impl<P: Puzzle> ProofRun<'_, P> {
                 return Ok(false); // outside, and no solution: the classical searches say so
             }
             self.current = Some((target, 0.0));
-            if let Some(moves) = self.exclude(target, (target - depth) as usize, control)? {
-                self.take(moves, control);
+            if let Some(moves) = self.exclude(target, (target - depth) as usize)? {
+                self.take(moves);
                 return Ok(true);
             }
             if self.budget == Some(0) {
@@ -271,31 +260,27 @@ impl<P: Puzzle> ProofRun<'_, P> {
         Ok(true)
     }
 
-    fn take(&mut self, moves: Vec<Move>, control: &mut Control<'_>) {
+    fn take(&mut self, moves: Vec<Move>) {
         let incumbent = Incumbent { cost: moves.len() as Cost, moves };
         if self.best.as_ref().is_none_or(|best| incumbent.cost < best.cost) {
-            control.report_incumbent(&incumbent);
+            self.task.control.report_incumbent(&incumbent);
             self.best = Some(incumbent);
         }
     }
 
     /// Looks for a solution that reaches the perimeter after exactly `moves` moves.
-    fn exclude(
-        &mut self,
-        target: Cost,
-        moves: usize,
-        control: &mut Control<'_>,
-    ) -> Result<Option<Vec<Move>>, Interrupt> {
+    fn exclude(&mut self, target: Cost, moves: usize) -> Result<Option<Vec<Move>>, Interrupt> {
         let early = moves.saturating_sub(SUBTREE_MOVES).max(moves.min(3)).min(MAX_EARLY_MOVES);
         let rest = moves - early;
-        let (layers, mut roots) = self.roots(early, control)?;
-        let counts = sequences(self.perimeter, rest, self.puzzle.move_count());
+        let (layers, mut roots) = self.roots(early)?;
+        let counts = sequences(self.perimeter, rest, self.task.puzzle.move_count());
         let size = |root: &Root<P::State>| counts[root.last.map_or(counts.len() - 1, usize::from)];
         let all: u64 = roots.iter().map(size).sum();
-        if all >= MIN_ORDERED {
-            self.order(&mut roots, control)?;
+        if self.orders_roots && all >= MIN_ORDERED {
+            self.order(&mut roots)?;
         }
-        let (mut budget, mut nodes) = (self.budget.unwrap_or(u64::MAX), control.nodes_left(self.stats.generated));
+        let nodes_left = self.task.control.nodes_left(self.stats.generated);
+        let (mut budget, mut nodes) = (self.budget.unwrap_or(u64::MAX), nodes_left);
         let fits = |root: &&Root<P::State>| {
             let size = size(root);
             let fits = budget > 0 && size <= nodes;
@@ -308,16 +293,17 @@ impl<P: Puzzle> ProofRun<'_, P> {
         let is_whole = fitting == roots.len();
         let nodes_are_short = !is_whole && budget > 0;
         self.budget = if is_whole { self.budget.map(|_| budget) } else { Some(0) };
-        let found = self.search_all(&roots[..fitting], rest, all, target, control)?;
+        let found = self.search_all(&roots[..fitting], rest, all, target)?;
         stop_at((found.is_none() && nodes_are_short).then_some(Limit::Nodes))?;
         Ok(found.map(|(at, path)| [path_to(&layers, roots[at].index), path].concat()))
     }
 
     /// Makes the layers up to `moves` moves, with one state per class.
-    fn roots(&mut self, moves: usize, control: &mut Control<'_>) -> Result<EarlyLayers<P::State>, Interrupt> {
-        let symmetries = self.puzzle.symmetries();
+    fn roots(&mut self, moves: usize) -> Result<EarlyLayers<P::State>, Interrupt> {
+        let Task { puzzle, start, ref control, .. } = self.task;
+        let symmetries = puzzle.symmetries();
         let class = |state: &P::State| symmetries.as_ref().map_or(*state, |symmetries| symmetries.class(state).state);
-        let mut roots = vec![Root { state: self.start, index: 0, last: None }];
+        let mut roots = vec![Root { state: *start, index: 0, last: None }];
         let mut layers = Vec::new();
         for _ in 0..moves {
             let mut indices: HashMap<P::State, usize, foldhash::fast::FixedState> = HashMap::default();
@@ -329,7 +315,7 @@ impl<P: Puzzle> ProofRun<'_, P> {
                 }
                 stop_at(control.too_many(self.stats.generated + next.len() as u64).then_some(Limit::Nodes))?;
                 for &action in self.perimeter.following(root.last) {
-                    let Some(child) = self.puzzle.apply(&root.state, action) else { continue };
+                    let Some(child) = puzzle.apply(&root.state, action) else { continue };
                     let index = *indices.entry(class(&child)).or_insert(next.len());
                     match next.get_mut(index) {
                         // Reached in two ways, or an image of another: any move may come next.
@@ -350,11 +336,11 @@ impl<P: Puzzle> ProofRun<'_, P> {
     }
 
     /// Sorts the roots by their estimates.
-    fn order(&mut self, roots: &mut Vec<Root<P::State>>, control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let Some(heuristic) = &mut self.heuristic else { return Ok(()) };
+    fn order(&mut self, roots: &mut Vec<Root<P::State>>) -> Result<(), Interrupt> {
         let mut values = Vec::with_capacity(roots.len());
         let states: Vec<P::State> = roots.iter().map(|root| root.state).collect();
-        let mut queue = ChunkQueue::new(&mut **heuristic, Query::Values);
+        let Task { heuristic, control, .. } = self.task.again();
+        let mut queue = ChunkQueue::new(heuristic, Query::Values);
         while queue.next < states.len() {
             stop_at(control.reached(&|| 0))?;
             let collected = queue.advance(&states, &mut self.stats.evaluated)?;
@@ -380,7 +366,6 @@ impl<P: Puzzle> ProofRun<'_, P> {
         rest: usize,
         all: u64,
         target: Cost,
-        control: &mut Control<'_>,
     ) -> Result<Option<(usize, Vec<Move>)>, Interrupt> {
         let cores = cores().min(roots.len()).max(1);
         let next = AtomicUsize::new(0);
@@ -388,7 +373,7 @@ impl<P: Puzzle> ProofRun<'_, P> {
         let until = AtomicUsize::new(roots.len());
         let generated = AtomicU64::new(0);
         let found: Mutex<Option<(usize, Vec<Move>)>> = Mutex::new(None);
-        let (puzzle, perimeter) = (self.puzzle, self.perimeter);
+        let (puzzle, perimeter) = (self.task.puzzle, self.perimeter);
         let work = || {
             let mut search = Exhaustive::new(puzzle, perimeter, &until);
             loop {
@@ -426,7 +411,8 @@ impl<P: Puzzle> ProofRun<'_, P> {
                     started.elapsed().as_secs_f64() * (all.saturating_sub(now)) as f64 / now.max(1) as f64;
                 let (best, excluded) = (self.best.as_ref().map(|best| best.cost), self.excluded);
                 let proof = Some(ProofProgress { best, excluded, target, share, seconds_left });
-                control.report(&Progress { stats: self.stats, best: None, least_f: None, proof });
+                self.task.control.report(&Progress { stats: self.stats, best: None, least_f: None, proof });
+                let control = &self.task.control;
                 ended = control.reached(&|| 0).or(control.too_many(self.stats.generated).then_some(Limit::Nodes));
                 if ended.is_some() {
                     until.store(0, Ordering::Relaxed);

@@ -3,8 +3,8 @@
 //! A baseline for the other searches. The same seed gives the same walk. A walk that runs into a state without legal
 //! moves starts again.
 
-use super::{Control, End, Incumbent, Limit, Search, SearchResult, Stats};
-use crate::heuristic::{Heuristic, HeuristicError};
+use super::{End, Incumbent, Limit, Search, SearchResult, Stats, Task};
+use crate::heuristic::HeuristicError;
 use crate::puzzle::{Move, Puzzle};
 use rand::Rng as _;
 
@@ -18,13 +18,8 @@ pub struct RandomWalk {
 }
 
 impl<P: Puzzle> Search<P> for RandomWalk {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        _heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let Task { puzzle, start, control, .. } = task;
         let mut generator = crate::random::generator(self.seed, 0);
         let mut stats = Stats { stored: 1, ..Stats::default() };
         let (mut state, mut moves, mut cost) = (*start, Vec::new(), 0);

@@ -10,8 +10,8 @@
 //!   another are made. The solution does not depend on the speed of the threads, as long as an estimate does not depend on the
 //!   states evaluated with it; the last bits of a network's estimate on a GPU may.
 
-use super::{Control, End, Incumbent, Progress, Search, SearchResult, Stats};
-use crate::heuristic::{Heuristic, HeuristicError};
+use super::{Control, End, Incumbent, Progress, Search, SearchResult, Stats, Task};
+use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Puzzle, SymmetricImage};
 use crate::workers::{Job, beside};
 use std::sync::mpsc::channel;
@@ -28,42 +28,34 @@ pub struct ImageSearch<P: Puzzle> {
 }
 
 impl<P: Puzzle> Search<P> for ImageSearch<P> {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let Task { puzzle, start, .. } = task;
         let mut images: Vec<_> = puzzle.symmetric_images(start).take(self.count.max(1)).collect();
         if images.is_empty() {
             images.push(SymmetricImage::identity(*start, puzzle.move_count()));
         }
-        let may_share = self.together && control.exchange().is_alone() && heuristic.share().is_some();
+        let may_share = self.together && task.control.exchange().is_alone() && task.heuristic.share().is_some();
         let at_once = if may_share { images.len() } else { 1 };
         let mut best: Option<SearchResult> = None;
         let mut stats = Stats::default();
         let mut is_decided = false;
         if at_once > 1 {
-            let first = on_image(&images[0], None, stats, control, |start, control| {
-                self.search.first_pass(puzzle, start, heuristic, control)
-            })?;
+            let first = on_image(&images[0], None, stats, task.again(), |task| self.search.first_pass(task))?;
             stats = first.as_ref().map_or(stats, |first| first.stats);
             is_decided = first.as_ref().is_some_and(is_final);
-            let is_over = is_over(&stats, control)?;
+            let is_over = is_over(&stats, task.control)?;
             best = first.filter(|first| is_decided || is_over || first.cost.is_some());
         }
         for images in images.chunks(at_once) {
             let bound = best.as_ref().and_then(|best| best.cost);
-            if best.is_some() && (is_decided || control.is_good_enough(bound) || is_over(&stats, control)?) {
+            if best.is_some() && (is_decided || task.control.is_good_enough(bound) || is_over(&stats, task.control)?) {
                 break;
             }
             let results = match images {
-                [image] => vec![self.run_image(puzzle, image, bound, stats, heuristic, control)?],
-                _ => {
-                    let heuristics = images.iter().map_while(|_| heuristic.share()).collect();
-                    self.run_together(puzzle, images, bound, stats, heuristics, control)?
-                }
+                [image] => Vec::from_iter(on_image(image, bound, stats, task.again(), |task| {
+                    self.search.solve(task).map(Some)
+                })?),
+                _ => self.run_together(images, bound, stats, task.again())?,
             };
             for result in results {
                 stats = stats.and(&result.stats);
@@ -85,32 +77,15 @@ enum ImageEvent {
 }
 
 impl<P: Puzzle> ImageSearch<P> {
-    /// Searches one image for solutions below `bound`; `before` counts the searches of the images before it.
-    fn run_image(
-        &self,
-        puzzle: &P,
-        image: &SymmetricImage<P::State>,
-        bound: Option<Cost>,
-        before: Stats,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
-        let result = on_image(image, bound, before, control, |start, control| {
-            self.search.run(puzzle, start, heuristic, control).map(Some)
-        })?;
-        Ok(result.expect("a search that is run has a result"))
-    }
-
     /// Searches several images at once for solutions below `bound`; `before` counts the searches of the images before them.
     fn run_together(
         &self,
-        puzzle: &P,
         images: &[SymmetricImage<P::State>],
         bound: Option<Cost>,
         before: Stats,
-        heuristics: Vec<Box<dyn Heuristic<P::State>>>,
-        control: &mut Control<'_>,
+        Task { puzzle, heuristic, control, .. }: Task<'_, '_, P>,
     ) -> Result<Vec<SearchResult>, HeuristicError> {
+        let heuristics: Vec<_> = images.iter().map_while(|_| heuristic.share()).collect();
         let limits = control.limits().after(before.generated).divided(images.len() as u64);
         let shared = control.shared_by(images.len());
         let (sender, receiver) = channel();
@@ -124,7 +99,8 @@ impl<P: Puzzle> ImageSearch<P> {
                 let mut on_progress = |progress: &Progress| send(ImageEvent::Progress(index, *progress));
                 let mut on_incumbent = |incumbent: &Incumbent| send(ImageEvent::Incumbent(incumbent.clone()));
                 let mut control = shared.control(limits, &mut on_progress, &mut on_incumbent);
-                let result = self.run_image(puzzle, image, bound, Stats::default(), &mut *heuristic, &mut control);
+                let task = Task { puzzle, start: &image.start, heuristic: &mut *heuristic, control: &mut control };
+                let result = on_image(image, bound, Stats::default(), task, |task| self.search.solve(task).map(Some));
                 *done = Some((result, control.was_stopped()));
             }));
         }
@@ -149,24 +125,26 @@ impl<P: Puzzle> ImageSearch<P> {
         };
         beside(jobs, Box::new(|_| follow()));
         control.note_stopped(results.iter().flatten().any(|(_, was_stopped)| *was_stopped));
-        results.into_iter().flatten().map(|(result, _)| result).collect()
+        results.into_iter().flatten().filter_map(|(result, _)| result.transpose()).collect()
     }
 }
 
-/// Runs `search` on an image, with what `before` leaves of the limits, and translates its solutions to the instance.
-fn on_image<S>(
-    image: &SymmetricImage<S>,
+/// Runs `search` on an image, for solutions below `bound`, with what `before`, the counts of earlier searches, leaves of the
+/// limits. Translates its solutions to the instance.
+fn on_image<P: Puzzle>(
+    image: &SymmetricImage<P::State>,
     bound: Option<Cost>,
     before: Stats,
-    control: &mut Control<'_>,
-    search: impl FnOnce(&S, &mut Control<'_>) -> Result<Option<SearchResult>, HeuristicError>,
+    Task { puzzle, heuristic, control, .. }: Task<'_, '_, P>,
+    search: impl FnOnce(Task<'_, '_, P>) -> Result<Option<SearchResult>, HeuristicError>,
 ) -> Result<Option<SearchResult>, HeuristicError> {
     let limits = control.limits().after(before.generated);
     let translate = |incumbent: &Incumbent| {
         let is_better = bound.is_none_or(|bound| incumbent.cost < bound);
         is_better.then(|| Incumbent { moves: image.solution(&incumbent.moves), cost: incumbent.cost })
     };
-    let result = search(&image.start, &mut control.child(&limits, bound, translate))?;
+    let control = &mut control.child(&limits, bound, translate);
+    let result = search(Task { puzzle, start: &image.start, heuristic, control })?;
     Ok(result.map(|result| SearchResult { moves: result.moves.map(|moves| image.solution(&moves)), ..result }))
 }
 

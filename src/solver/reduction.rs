@@ -11,13 +11,13 @@ use super::options::SearchOptions;
 use super::plan::Plan;
 use super::{Network, Settings};
 use crate::error::Result;
-use crate::heuristic::{Heuristic, HeuristicError};
+use crate::heuristic::HeuristicError;
 use crate::puzzle::cube_n::stages::facelets_of_cube3;
 use crate::puzzle::{Cost, Move, Puzzle, move_names, replay};
 use crate::registry::{Entry, Visitor};
 use crate::search::neighbourhood::shortened;
 use crate::search::perimeter::Perimeter;
-use crate::search::{Control, End, Incumbent, Limits, Search, SearchResult, Stats};
+use crate::search::{Control, End, Incumbent, Limits, Search, SearchResult, Stats, Task};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -154,13 +154,8 @@ pub(super) struct Reduction<S> {
 }
 
 impl<P: Puzzle> Search<P> for Reduction<P::State> {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        _heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let Task { puzzle, start, control, .. } = task;
         if let Some(moves) = self.perimeter.path_to_goal(puzzle, start) {
             let solution = Incumbent::replayed(puzzle, start, moves);
             return Ok(SearchResult::new(End::Solved, Some(solution), true, Stats::default()));

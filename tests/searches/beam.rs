@@ -12,7 +12,7 @@ use costar::random::generator;
 use costar::search::beam::Beam;
 use costar::search::perimeter::Perimeter;
 use costar::search::symmetric_images::ImageSearch;
-use costar::search::{Control, End, Incumbent, Limit, Limits, Search, SearchResult, Stats};
+use costar::search::{Control, End, Incumbent, Limit, Limits, Search, SearchResult, Stats, Task};
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -127,14 +127,8 @@ fn a_beam_that_cuts_nothing_off_goes_on_without_progress() {
 }
 
 impl Search<Cube3> for Roundabout {
-    fn run(
-        &self,
-        _: &Cube3,
-        start: &CubeState,
-        _: &mut dyn Heuristic<CubeState>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
-        Ok(self.answer(start, Stats { generated: 10, ..Stats::default() }, control))
+    fn solve(&self, task: Task<'_, '_, Cube3>) -> Result<SearchResult, HeuristicError> {
+        Ok(self.answer(task.start, Stats { generated: 10, ..Stats::default() }, task.control))
     }
 }
 

@@ -7,7 +7,7 @@ use costar::puzzle::{Cost, Rules as _, SymmetricImage, replay};
 use costar::random::generator;
 use costar::search::perimeter::Perimeter;
 use costar::search::symmetric_images::ImageSearch;
-use costar::search::{Control, End, Incumbent, Limit, Limits, Progress, Search, SearchResult, Stats};
+use costar::search::{Control, End, Incumbent, Limit, Limits, Progress, Search, SearchResult, Stats, Task};
 use foldhash::fast::FixedState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
@@ -77,13 +77,8 @@ fn way_within_five_moves() -> Asking {
 }
 
 impl Search<Cube3> for Asking {
-    fn run(
-        &self,
-        _: &Cube3,
-        start: &CubeState,
-        heuristic: &mut dyn Heuristic<CubeState>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, Cube3>) -> Result<SearchResult, HeuristicError> {
+        let Task { start, heuristic, control, .. } = task;
         let (mut state, mut stats) = (*start, Stats::default());
         for action in self.0.way(start) {
             heuristic.submit(&[state, *start], Query::Values)?;
@@ -162,13 +157,8 @@ struct Quick {
 }
 
 impl Search<Cube3> for Quick {
-    fn run(
-        &self,
-        _: &Cube3,
-        start: &CubeState,
-        _: &mut dyn Heuristic<CubeState>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, Cube3>) -> Result<SearchResult, HeuristicError> {
+        let Task { start, control, .. } = task;
         self.bounds.lock().unwrap().push((*start, control.bound()));
         if control.bound().is_some_and(|bound| self.way.way(start).len() as Cost >= bound) {
             let end = End::Limit(Limit::Width);
@@ -184,16 +174,10 @@ impl Search<Cube3> for Quick {
         Ok(self.way.answer(start, Stats::default(), control))
     }
 
-    fn first_pass(
-        &self,
-        _: &Cube3,
-        start: &CubeState,
-        _: &mut dyn Heuristic<CubeState>,
-        control: &mut Control<'_>,
-    ) -> Result<Option<SearchResult>, HeuristicError> {
-        self.first.lock().unwrap().push(*start);
+    fn first_pass(&self, task: Task<'_, '_, Cube3>) -> Result<Option<SearchResult>, HeuristicError> {
+        self.first.lock().unwrap().push(*task.start);
         let stats = Stats { generated: 1000, ..Stats::default() };
-        Ok(Some(self.way.answer(start, stats, control)))
+        Ok(Some(self.way.answer(task.start, stats, task.control)))
     }
 }
 
@@ -237,16 +221,11 @@ struct Endless {
 }
 
 impl Search<Cube3> for Endless {
-    fn run(
-        &self,
-        puzzle: &Cube3,
-        start: &CubeState,
-        heuristic: &mut dyn Heuristic<CubeState>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
-        if *start == self.first {
-            return self.asking.run(puzzle, start, heuristic, control);
+    fn solve(&self, task: Task<'_, '_, Cube3>) -> Result<SearchResult, HeuristicError> {
+        if *task.start == self.first {
+            return self.asking.solve(task);
         }
+        let Task { start, heuristic, control, .. } = task;
         let mut stats = Stats::default();
         let limit = loop {
             if control.too_many(stats.generated + 10) {

@@ -15,7 +15,7 @@ use costar::search::breadth_first::BreadthFirst;
 use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterFolder, PerimeterStore as _};
 use costar::search::prove::Prove;
 use costar::search::symmetric_images::ImageSearch;
-use costar::search::{Control, End, Limit, Limits, Progress, Search, SearchResult};
+use costar::search::{Control, End, Limit, Limits, Progress, Search, SearchResult, Task};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -186,15 +186,10 @@ struct Long<S> {
 }
 
 impl<P: Reversible> Search<P> for Long<P::State> {
-    fn run(
-        &self,
-        puzzle: &P,
-        start: &P::State,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+        let Task { puzzle, start, .. } = task;
         assert_eq!(*start, self.start);
-        let found = Bidirectional::default().run(puzzle, start, heuristic, control)?;
+        let found = Bidirectional::default().solve(task)?;
         let moves = found.moves.map(|moves| {
             let legal = |&action: &Move| puzzle.apply(start, action).is_some();
             let action = (0..puzzle.move_count() as Move).find(legal).expect("a legal move");

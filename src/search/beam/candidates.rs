@@ -59,7 +59,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     ) -> Result<Candidates, HeuristicError> {
         let moves = self.puzzle.move_count();
         let mut all = Candidates { moves, priors: Vec::new(), hashes: Vec::new(), last: None };
-        if self.query == Query::Values {
+        if self.queue.query == Query::Values {
             return Ok(all);
         }
         let prior = |i: usize| -self.settings.policy_weight * layer.policy[i].max(MIN_PROBABILITY).ln();

@@ -5,6 +5,7 @@ use super::cut::Key;
 use super::offspring::{MIN_CHUNK, Offspring, merged};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Puzzle, StateBytes};
+use crate::search::exchange::Exchange;
 use crate::workers::{on_each, parts};
 
 /// The bytes of a child's record without its state: key and move (its place), parent, cost and prior.
@@ -17,7 +18,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
             return Ok(made);
         }
         let bytes = self.state_bytes()?;
-        let written = on_each(self.threads, made, |made| self.write(&made, &bytes));
+        let written = on_each(self.threads, made, |made| write(self.exchange, &made, &bytes));
         let of_rank = |rank: usize| written.iter().map(|to| to[rank].as_slice()).collect::<Vec<&[u8]>>().concat();
         let to = on_each(self.threads, (0..self.exchange.size()).collect(), of_rank);
         drop(written);
@@ -32,26 +33,23 @@ impl<P: Puzzle> BeamRun<'_, P> {
             on_each(self.threads, records.collect(), |(rank, records)| read(self.puzzle, rank, records, &bytes));
         Ok(merged(self.threads, &received))
     }
+}
 
-    /// The records of children, for each rank.
-    fn write(
-        &self,
-        Offspring { children, order, .. }: &Offspring<P::State>,
-        bytes: &StateBytes<P::State>,
-    ) -> Vec<Vec<u8>> {
-        let mut records = vec![Vec::new(); self.exchange.size()];
-        for (i, &hash) in children.hashes.iter().enumerate() {
-            let to = &mut records[self.exchange.owner(hash)];
-            order[i].write(to);
-            to.push(children.moves[i]);
-            to.extend_from_slice(&children.parents[i].to_le_bytes());
-            to.extend_from_slice(&children.costs[i].to_le_bytes());
-            to.extend_from_slice(&children.priors[i].to_le_bytes());
-            (bytes.write)(&children.states[i], to);
-            debug_assert!(to.len().is_multiple_of(RECORD + bytes.size));
-        }
-        records
+/// The records of children, for each rank.
+fn write<S>(exchange: &dyn Exchange, made: &Offspring<S>, bytes: &StateBytes<S>) -> Vec<Vec<u8>> {
+    let Offspring { children, order, .. } = made;
+    let mut records = vec![Vec::new(); exchange.size()];
+    for (i, &hash) in children.hashes.iter().enumerate() {
+        let to = &mut records[exchange.owner(hash)];
+        order[i].write(to);
+        to.push(children.moves[i]);
+        to.extend_from_slice(&children.parents[i].to_le_bytes());
+        to.extend_from_slice(&children.costs[i].to_le_bytes());
+        to.extend_from_slice(&children.priors[i].to_le_bytes());
+        (bytes.write)(&children.states[i], to);
+        debug_assert!(to.len().is_multiple_of(RECORD + bytes.size));
     }
+    records
 }
 
 /// Children from the records of a rank.

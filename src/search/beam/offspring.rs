@@ -127,7 +127,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
                         made.goals.push(made.children.len());
                     }
                     if !self.exchange.is_alone() {
-                        made.order.push(self.key(i));
+                        made.order.push(Key::new(layer.scores[i], layer.hashes[i]));
                     }
                     let prior = candidates.prior(i, child.action).unwrap_or(0.0);
                     made.push(child, super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.scores[i]);

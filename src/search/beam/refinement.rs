@@ -3,7 +3,7 @@
 use super::cut::Key;
 use super::offspring::{Offspring, hashes, merged};
 use super::sharing::StateId;
-use super::{BeamRun, ChunkQueue, Control, Cost, Heuristic, HeuristicError, Incumbent, Layer, Limit, NodeId, Puzzle};
+use super::{BeamRun, Control, Cost, HeuristicError, Incumbent, Layer, Limit, NodeId, Puzzle};
 use crate::heuristic::Query;
 use crate::puzzle::{Move, replay};
 use crate::search::children::{self, Hashes, Parent, parent_ranges};
@@ -66,22 +66,17 @@ impl<P: Puzzle> BeamRun<'_, P> {
         }
         let before_perimeter = bound.checked_sub(perimeter.step() + perimeter.depth())? as usize;
         let max_moves = (MAX_STATES_PER_ROOT.ln() / perimeter.branching().max(1.5).ln()) as usize;
-        let children = self.query == Query::ValuesAndPolicy && before_perimeter > 0;
+        let children = self.queue.query == Query::ValuesAndPolicy && before_perimeter > 0;
         let moves = (before_perimeter - usize::from(children)).min(max_moves);
         Some(Refinement { layer: before_perimeter - moves - usize::from(children), children, moves })
     }
 
     /// Looks for cheaper and cheaper solutions from the layers that exist, until there is none.
-    pub(super) fn refine(
-        &mut self,
-        mut bound: Cost,
-        heuristic: &mut dyn Heuristic<P::State>,
-        control: &mut Control<'_>,
-    ) -> Result<(), HeuristicError> {
+    pub(super) fn refine(&mut self, mut bound: Cost, control: &mut Control<'_>) -> Result<(), HeuristicError> {
         while !control.is_good_enough(Some(bound))
             && let Some(from) = self.refinement_for(bound)
             && from.layer <= self.back_pointers.len()
-            && let Some(incumbent) = self.refine_from(&from, heuristic, control)?
+            && let Some(incumbent) = self.refine_from(&from, control)?
             && incumbent.cost < bound
         {
             bound = incumbent.cost;
@@ -95,11 +90,10 @@ impl<P: Puzzle> BeamRun<'_, P> {
     fn refine_from(
         &mut self,
         from: &Refinement,
-        heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
     ) -> Result<Option<Incumbent>, HeuristicError> {
         self.layer_buffer = Layer::default();
-        let roots = self.roots(from, heuristic)?;
+        let roots = self.roots(from)?;
         let found_by = AtomicUsize::new(usize::MAX);
         let (puzzle, perimeter, threads) = (self.puzzle, &self.settings.perimeter, self.threads);
         let search = RootSearch { puzzle, perimeter, threads, found_by: &found_by, idle: Mutex::default() };
@@ -155,11 +149,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// The roots on this rank, the most promising first.
-    fn roots(
-        &mut self,
-        from: &Refinement,
-        heuristic: &mut dyn Heuristic<P::State>,
-    ) -> Result<Vec<Root<P::State>>, HeuristicError> {
+    fn roots(&mut self, from: &Refinement) -> Result<Vec<Root<P::State>>, HeuristicError> {
         if !from.children {
             let rank = self.exchange.rank() as u16;
             let root = |(index, state): (NodeId, P::State)| {
@@ -171,7 +161,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
             return Ok(roots);
         }
         let is_current = from.layer == self.back_pointers.len() && self.settings.device.is_none();
-        let evaluated = if is_current { None } else { Some(self.evaluate_again(from.layer, heuristic)?) };
+        let evaluated = if is_current { None } else { Some(self.evaluate_again(from.layer)?) };
         let layer = evaluated.as_ref().unwrap_or(&self.layer);
         let candidates = self.candidates(layer, ROOTS_PER_WIDTH, false)?;
         let moves = self.puzzle.move_count() as Move;
@@ -202,19 +192,12 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// Generates and evaluates the states of an earlier layer again.
-    fn evaluate_again(
-        &mut self,
-        layer: usize,
-        heuristic: &mut dyn Heuristic<P::State>,
-    ) -> Result<Layer<P::State>, HeuristicError> {
+    fn evaluate_again(&mut self, layer: usize) -> Result<Layer<P::State>, HeuristicError> {
         let states = self.states_of(layer)?;
-        let mut evaluated = Layer::default();
-        let mut queue = ChunkQueue::new(heuristic, self.query);
-        while let Some(estimates) = queue.finish(&states, &mut self.stats.evaluated)? {
-            evaluated.add_estimates(self.threads, estimates);
-        }
         let hashes = states.iter().map(|state| self.puzzle.state_hash(state)).collect();
-        Ok(Layer { states, hashes, ..evaluated })
+        let mut evaluated = Layer { states, hashes, ..Layer::default() };
+        self.evaluate_rest(&mut evaluated)?;
+        Ok(evaluated)
     }
 }
 
