@@ -7,8 +7,7 @@ use super::result::{Incumbent, Progress, Stats};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Cost;
 use crate::workers;
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -20,16 +19,16 @@ pub struct Control<'a> {
     limits: &'a Limits,
     on_progress: &'a mut dyn FnMut(&Progress),
     on_incumbent: Option<OnIncumbent<'a>>,
-    /// Whether the search has seen the stop flag; shared with the controls of inner searches.
-    stopped: Rc<Cell<bool>>,
     exchange: &'a dyn Exchange,
     shared: SharedControl<'a>,
 }
 
 /// The part of a control that searches on other threads share.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct SharedControl<'a> {
     stop: &'a AtomicBool,
+    /// Whether the search, or an inner one, has seen the stop flag.
+    stopped: Arc<AtomicBool>,
     started: Instant,
     /// Only a cheaper solution is of use.
     bound: Option<Cost>,
@@ -49,22 +48,17 @@ impl<'a> SharedControl<'a> {
     where
         'a: 'b,
     {
-        Control { shared: self, ..Control::new(limits, self.stop, on_progress) }.with_incumbents(on_incumbent)
+        let control = Control::new(limits, self.stop, on_progress);
+        Control { shared: self, ..control }.with_incumbents(on_incumbent)
     }
 }
 
 impl<'a> Control<'a> {
     /// A control with limits, a stop flag and a progress callback; the clock starts now.
     pub fn new(limits: &'a Limits, stop: &'a AtomicBool, on_progress: &'a mut dyn FnMut(&Progress)) -> Self {
-        let threads = workers::cores();
-        Control {
-            limits,
-            on_progress,
-            on_incumbent: None,
-            stopped: Rc::default(),
-            exchange: &Alone,
-            shared: SharedControl { stop, started: Instant::now(), bound: None, good_enough: None, threads },
-        }
+        let (stopped, started, threads) = (Arc::default(), Instant::now(), workers::cores());
+        let shared = SharedControl { stop, stopped, started, bound: None, good_enough: None, threads };
+        Control { limits, on_progress, on_incumbent: None, exchange: &Alone, shared }
     }
 
     /// Also reports every better solution as soon as it is found.
@@ -106,9 +100,8 @@ impl<'a> Control<'a> {
             limits,
             on_progress: &mut *self.on_progress,
             on_incumbent,
-            stopped: Rc::clone(&self.stopped),
             exchange: self.exchange,
-            shared: SharedControl { bound: bound.or(self.shared.bound), ..self.shared },
+            shared: SharedControl { bound: bound.or(self.shared.bound), ..self.shared.clone() },
         }
     }
 
@@ -119,12 +112,7 @@ impl<'a> Control<'a> {
 
     /// The part of this control that `searches` on other threads share.
     pub(super) fn shared_by(&self, searches: usize) -> SharedControl<'a> {
-        SharedControl { threads: self.threads().div_ceil(searches.max(1)), ..self.shared }
-    }
-
-    /// Notes whether an inner search has seen the stop flag.
-    pub(super) fn note_stopped(&self, was_stopped: bool) {
-        self.stopped.set(self.was_stopped() || was_stopped);
+        SharedControl { threads: self.threads().div_ceil(searches.max(1)), ..self.shared.clone() }
     }
 
     /// The processes that share the search.
@@ -196,7 +184,7 @@ impl<'a> Control<'a> {
     /// The limit that the stop flag, the clock or the bytes in use have reached.
     pub fn reached(&self, bytes: &dyn Fn() -> u64) -> Option<Limit> {
         if self.shared.stop.load(Ordering::Relaxed) {
-            self.stopped.set(true);
+            self.shared.stopped.store(true, Ordering::Relaxed);
             Some(Limit::Stopped)
         } else if self.limits.time.is_some_and(|time| self.shared.started.elapsed() >= time) {
             Some(Limit::Time)
@@ -218,7 +206,7 @@ impl<'a> Control<'a> {
 
     /// Whether the search has seen the stop flag: without it, the result might be another.
     pub fn was_stopped(&self) -> bool {
-        self.stopped.get()
+        self.shared.stopped.load(Ordering::Relaxed)
     }
 
     /// Whether `generated` nodes exceed the limit.

@@ -92,7 +92,7 @@ impl<P: Puzzle> ImageSearch<P> {
         let mut results: Vec<_> = images.iter().map(|_| None).collect();
         let mut jobs: Vec<Job<'_>> = Vec::new();
         for (((index, image), mut heuristic), done) in images.iter().enumerate().zip(heuristics).zip(&mut results) {
-            let (limits, sender) = (&limits, sender.clone());
+            let (limits, sender, shared) = (&limits, sender.clone(), shared.clone());
             jobs.push(Box::new(move || {
                 // The receiver outlives the threads.
                 let send = |event| drop(sender.send(event));
@@ -100,8 +100,7 @@ impl<P: Puzzle> ImageSearch<P> {
                 let mut on_incumbent = |incumbent: &Incumbent| send(ImageEvent::Incumbent(incumbent.clone()));
                 let mut control = shared.control(limits, &mut on_progress, &mut on_incumbent);
                 let task = Task { puzzle, start: &image.start, heuristic: &mut *heuristic, control: &mut control };
-                let result = on_image(image, bound, Stats::default(), task, |task| self.search.solve(task).map(Some));
-                *done = Some((result, control.was_stopped()));
+                *done = Some(on_image(image, bound, Stats::default(), task, |task| self.search.solve(task).map(Some)));
             }));
         }
         drop(sender);
@@ -124,8 +123,7 @@ impl<P: Puzzle> ImageSearch<P> {
             }
         };
         beside(jobs, Box::new(|_| follow()));
-        control.note_stopped(results.iter().flatten().any(|(_, was_stopped)| *was_stopped));
-        results.into_iter().flatten().filter_map(|(result, _)| result.transpose()).collect()
+        results.into_iter().flatten().filter_map(Result::transpose).collect()
     }
 }
 
