@@ -3,7 +3,7 @@
 //! A rank that fails reports it in the store, waits until the others have seen it, and ends; one of them prints the error. A
 //! rank that dies without a report is found by its missing heartbeats, and the others name it.
 
-use super::c10d::Gloo;
+use super::c10d::{Gloo, Store};
 use super::launcher::LauncherEnv;
 use super::liveness::{HEARTBEAT_INTERVAL, Liveness, POLL_INTERVAL, heartbeats, left_key, watch};
 use super::nccl::{self, Communicator, DeviceBytes};
@@ -60,10 +60,10 @@ impl Group {
     /// same rank.
     pub fn join(&self, signature: &str) -> Result<JoinStatus> {
         let deadline = Instant::now() + join_timeout();
-        self.add(&host_key(), 1)?;
-        let is_duplicate = self.add(&joined_key(self.rank()), 1)? != 1;
+        self.ask(|store| store.add(&host_key(), 1))?;
+        let is_duplicate = self.ask(|store| store.add(&joined_key(self.rank()), 1))? != 1;
         loop {
-            let has_joined = |rank| self.has(&joined_key(rank));
+            let has_joined = |rank| self.ask(|store| store.has(&joined_key(rank)));
             let joined = (0..self.size()).map(has_joined).collect::<Result<Vec<bool>>>()?;
             let missing: Vec<usize> = (0..self.size()).filter(|&rank| !joined[rank]).collect();
             if missing.is_empty() && !is_duplicate {
@@ -88,7 +88,7 @@ impl Group {
         self.start_heartbeats()?;
         self.agree("signature", signature)?;
         if self.is_first() {
-            self.set(STARTED, b"")?;
+            self.ask(|store| store.set(STARTED, b""))?;
         }
         Ok(JoinStatus::Complete)
     }
@@ -116,7 +116,7 @@ impl Group {
     /// # Errors
     /// If rank 0 has ended.
     pub fn local_size(&self) -> Result<usize> {
-        Ok(self.add(&host_key(), 0)?.max(1) as usize)
+        Ok(self.ask(|store| store.add(&host_key(), 0))?.max(1) as usize)
     }
 
     /// The rank of this process, from 0.
@@ -161,8 +161,8 @@ impl Group {
     /// If a rank has failed or died.
     pub fn barrier(&self, name: &str) -> Result<()> {
         let passed = format!("passed/{name}");
-        if self.add(&format!("barrier/{name}"), 1)? == self.size() as i64 {
-            self.set(&passed, b"")?;
+        if self.ask(|store| store.add(&format!("barrier/{name}"), 1))? == self.size() as i64 {
+            self.ask(|store| store.set(&passed, b""))?;
         }
         self.wait_for(&passed)
     }
@@ -245,7 +245,7 @@ impl Group {
     /// # Errors
     /// If rank 0 has ended.
     pub fn next(&self, counter: &str) -> Result<u64> {
-        Ok(self.add(&format!("next/{counter}"), 1)? as u64 - 1)
+        Ok(self.ask(|store| store.add(&format!("next/{counter}"), 1))? as u64 - 1)
     }
 
     /// Copies rank 0's value to all ranks through the store; other ranks pass `None`. For small values, or if nothing
@@ -262,7 +262,8 @@ impl Group {
     /// # Errors
     /// If rank 0 has ended.
     pub fn put(&self, key: &str, value: &impl Serialize) -> Result<()> {
-        self.set(&format!("value/{key}"), &to_json(value)?)
+        let value = to_json(value)?;
+        self.ask(|store| store.set(&format!("value/{key}"), &value))
     }
 
     /// The value that a rank has [put](Group::put) under a key, if any.
@@ -272,7 +273,8 @@ impl Group {
     pub fn take<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         self.check()?;
         let key = format!("value/{key}");
-        if self.has(&key)? { from_json(&self.get(&key)?).map(Some) } else { Ok(None) }
+        let found = self.ask(|store| if store.has(&key)? { store.get(&key).map(Some) } else { Ok(None) })?;
+        found.map(|value| from_json(&value)).transpose()
     }
 
     /// Ends the group after an error of this rank, with its exit code, or after an error of another rank. Returns once the
@@ -331,7 +333,7 @@ impl Group {
         if self.liveness.is_lost() {
             return Err(self.lost());
         }
-        if self.liveness.failed.load(Ordering::Relaxed) || self.has("failed")? {
+        if self.liveness.failed.load(Ordering::Relaxed) || self.ask(|store| store.has("failed"))? {
             return Err(Error::OtherRank);
         }
         if self.liveness.is_over() { Err(self.explain("it does not answer")) } else { Ok(()) }
@@ -366,31 +368,15 @@ impl Group {
     /// Sets a key to rank 0's value, and returns that on all ranks.
     fn publish(&self, key: &str, value: &[u8]) -> Result<Vec<u8>> {
         if self.is_first() {
-            self.set(key, value)?;
+            self.ask(|store| store.set(key, value))?;
         }
         self.wait_for(key)?;
-        self.get(key)
+        self.ask(|store| store.get(key))
     }
 
-    fn add(&self, key: &str, by: i64) -> Result<i64> {
-        self.reply(self.round.store.add(key, by))
-    }
-
-    fn set(&self, key: &str, value: &[u8]) -> Result<()> {
-        self.reply(self.round.store.set(key, value))
-    }
-
-    fn has(&self, key: &str) -> Result<bool> {
-        self.reply(self.round.store.has(key))
-    }
-
-    fn get(&self, key: &str) -> Result<Vec<u8>> {
-        self.reply(self.round.store.get(key))
-    }
-
-    /// The store's reply; a store that fails has lost its host.
-    fn reply<T>(&self, reply: Result<T, String>) -> Result<T> {
-        reply.map_err(|_| {
+    /// What the store answers; a store that fails has lost its host.
+    fn ask<T>(&self, question: impl FnOnce(&Store) -> Result<T, String>) -> Result<T> {
+        question(&self.round.store).map_err(|_| {
             self.liveness.lost.store(true, Ordering::Relaxed);
             if self.liveness.failed.load(Ordering::Relaxed) { Error::OtherRank } else { self.lost() }
         })
@@ -398,7 +384,7 @@ impl Group {
 
     /// Waits for a key, as long as no rank fails or dies.
     fn wait_for(&self, key: &str) -> Result<()> {
-        while !self.has(key)? {
+        while !self.ask(|store| store.has(key))? {
             self.check()?;
             thread::sleep(POLL_INTERVAL);
         }
