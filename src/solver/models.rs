@@ -8,6 +8,7 @@ use crate::puzzle::Puzzle;
 use crate::registry::has_own_rules;
 use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -27,13 +28,8 @@ pub fn search_path() -> Vec<PathBuf> {
     let around =
         [1, 3].into_iter().filter_map(|above| Some(program.as_deref()?.ancestors().nth(above)?.join("models")));
     let folders = variable.into_iter().chain([PathBuf::from("models")]).chain(INSTALLED.get().cloned());
-    let mut distinct: Vec<PathBuf> = Vec::new();
-    for folder in folders.chain([built]).chain(around) {
-        if !distinct.contains(&folder) {
-            distinct.push(folder);
-        }
-    }
-    distinct
+    let mut seen = HashSet::new();
+    folders.chain([built]).chain(around).filter(|folder| seen.insert(folder.clone())).collect()
 }
 
 /// The folder of a model, by path or by name on the search path. A run's folder means its newest checkpoint.
