@@ -55,7 +55,7 @@ pub use options::{Engine, SearchInfo, SearchOptions};
 pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
 pub use resolve::resolve;
 
-use crate::error::{Error, Result, SettingError};
+use crate::error::{Error, Result, bail_setting, ensure_setting};
 use crate::heuristic::{Estimates, Heuristic, Query};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
@@ -197,14 +197,12 @@ impl<P: Puzzle> Solver<P> {
     /// # Errors
     /// If the search cannot be shared, or the puzzle's states have no form as bytes.
     pub fn share(&mut self, exchange: Arc<dyn Exchange>) -> Result<()> {
-        if !matches!(self.plan.search, SearchPlan::Beam { .. }) {
-            let name = self.plan.search.name();
-            let reason = format!("{name} runs as one process, and {} share this one: expected beam", exchange.size());
-            return Err(SettingError::new("search", reason).into());
-        }
+        let (name, size) = (self.plan.search.name(), exchange.size());
+        let is_beam = matches!(self.plan.search, SearchPlan::Beam { .. });
+        ensure_setting!(is_beam, "search", "{name} runs as one process, and {size} share this one: expected beam");
         if self.puzzle().state_bytes().is_none() {
-            let reason = format!("the states of {} cannot be sent between processes: start one", self.puzzle().name());
-            return Err(SettingError::new("puzzle", reason).into());
+            let name = self.puzzle().name();
+            bail_setting!("puzzle", "the states of {name} cannot be sent between processes: start one");
         }
         self.template.ranks = Some(exchange.size());
         self.exchange = exchange;

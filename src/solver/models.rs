@@ -2,7 +2,7 @@
 
 use super::options::SearchOptions;
 use super::plan::ModelFacts;
-use crate::error::{Error, Result, SettingError};
+use crate::error::{Error, Result, SettingError, bail_setting, ensure_setting};
 use crate::neural::model::{CONFIG, ModelConfig, PUZZLE, serves};
 use crate::puzzle::Puzzle;
 use crate::registry::has_own_rules;
@@ -82,17 +82,13 @@ fn find_among(candidates: Vec<PathBuf>, missing: impl FnOnce() -> String) -> Res
             return Ok(newest.join(MODEL));
         }
     }
-    let refuse = |reason| Err(SettingError::new("model", reason).into());
     if let Some(there) = candidates.iter().find(|candidate| candidate.is_dir()) {
-        if there.join(METRICS).is_file() && newest_checkpoint(there)?.is_none() {
-            return refuse(format!("the run in {} has saved no checkpoint yet", there.display()));
-        }
-        return refuse(format!(
-            "{} holds no model: expected a folder with a {CONFIG}, or the folder of a run",
-            there.display()
-        ));
+        let folder = there.display();
+        let is_unsaved = there.join(METRICS).is_file() && newest_checkpoint(there)?.is_none();
+        ensure_setting!(!is_unsaved, "model", "the run in {folder} has saved no checkpoint yet");
+        bail_setting!("model", "{folder} holds no model: expected a folder with a {CONFIG}, or the folder of a run");
     }
-    refuse(missing())
+    bail_setting!("model", "{}", missing())
 }
 
 /// The puzzle of the model in a folder, as [`visit`](crate::registry::visit()) takes it: its name, or the file beside the
@@ -107,12 +103,12 @@ pub fn puzzle_of(folder: &Path) -> Result<String> {
     }
     let name = ModelConfig::read(folder)?.puzzle;
     if !has_own_rules(&name) {
-        let reason = format!(
+        bail_setting!(
+            "model",
             "{} is of the puzzle {name}, which does not come with costar, and there is no {PUZZLE} beside it: put the puzzle's \
              file there, or name it as `puzzle`",
             folder.display()
         );
-        return Err(SettingError::new("model", reason).into());
     }
     Ok(name)
 }

@@ -1,7 +1,7 @@
 //! The perimeter of a plan: from the cache, or made.
 
 use super::plan::{PerimeterBudget, PerimeterPlan};
-use crate::error::{Result, SettingError};
+use crate::error::{Result, SettingError, bail_setting};
 use crate::puzzle::{Puzzle, State};
 use crate::quantity;
 use crate::registry::{Entry, Reverse};
@@ -166,6 +166,5 @@ fn refuse_out_of_reach<S: State>(
         return Ok(());
     }
     let fits = (large.depth()..depth).take_while(|depth| size(*depth) <= capacity).last().unwrap_or(large.depth());
-    let reason = format!("{depth} moves take far more than half of the memory: expected at most about {fits}");
-    Err(SettingError::new("perimeter", reason))
+    bail_setting!("perimeter", "{depth} moves take far more than half of the memory: expected at most about {fits}")
 }

@@ -1,7 +1,7 @@
 //! Which heuristic a request means: the network, one of the puzzle's own, or the caller's.
 
 use super::super::options::{REDUCTION, SearchInfo};
-use super::super::plan::{Facts, HeuristicChoice, HeuristicPlan, Request};
+use super::super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Request};
 use super::search_name;
 use crate::error::{SettingError, ensure_setting};
 use crate::neural::model::serves;
@@ -34,14 +34,9 @@ pub(super) fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<H
     if name == "network" {
         return choose_network(facts);
     }
-    if request.names_model {
-        return Err(SettingError::new("model", format!("the heuristic '{name}' needs none; leave out one of the two")));
-    }
-    if !own.contains(&name) {
-        let (puzzle, own) = (&facts.puzzle.name, own.join(", "));
-        let reason = format!("{puzzle} has no heuristic '{name}': expected auto, network, {own}");
-        return Err(SettingError::new("heuristic", reason));
-    }
+    ensure_setting!(!request.names_model, "model", "the heuristic '{name}' needs none; leave out one of the two");
+    let (puzzle, is_own, own) = (&facts.puzzle.name, own.contains(&name), own.join(", "));
+    ensure_setting!(is_own, "heuristic", "{puzzle} has no heuristic '{name}': expected auto, network, {own}");
     Ok(HeuristicPlan::Named(name.into()))
 }
 
@@ -68,16 +63,17 @@ pub(super) fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<
         );
         return Err(SettingError::new("search", reason));
     };
-    if ![HeuristicChoice::Auto, HeuristicChoice::Named("network".into())].contains(&request.heuristic) {
-        let reason = "the search reduction asks networks: expected auto or network";
-        return Err(SettingError::new("heuristic", reason));
-    }
+    let is_network = [HeuristicChoice::Auto, HeuristicChoice::Named("network".into())].contains(&request.heuristic);
+    ensure_setting!(is_network, "heuristic", "the search reduction asks networks: expected auto or network");
     let model = facts.reduction_model.map_err(Clone::clone)?;
-    if model.puzzle != *reduction {
-        let (folder, trained) = (model.folder.display(), &model.puzzle);
-        return Err(SettingError::new("model", format!("the model in {folder} is for {trained}, not for {reduction}")));
-    }
-    Ok(HeuristicPlan::Network { folder: model.folder.clone(), name: model.name.clone() })
+    network_of(model, reduction, model.puzzle == *reduction)
+}
+
+/// The network of a model; refuses one that does not fit the puzzle.
+fn network_of(model: &ModelFacts, puzzle: &str, fits: bool) -> Result<HeuristicPlan, SettingError> {
+    let ModelFacts { folder, name, puzzle: trained, .. } = model;
+    ensure_setting!(fits, "model", "the model in {} is for {trained}, not for {puzzle}", folder.display());
+    Ok(HeuristicPlan::Network { folder: folder.clone(), name: name.clone() })
 }
 
 fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
@@ -95,11 +91,7 @@ fn choose_network(facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
         }
         _ => missing.clone(),
     })?;
-    if !serves(&model.puzzle, &facts.puzzle.name) {
-        let (folder, trained, puzzle) = (model.folder.display(), &model.puzzle, &facts.puzzle.name);
-        return Err(SettingError::new("model", format!("the model in {folder} is for {trained}, not for {puzzle}")));
-    }
-    Ok(HeuristicPlan::Network { folder: model.folder.clone(), name: model.name.clone() })
+    network_of(model, &facts.puzzle.name, serves(&model.puzzle, &facts.puzzle.name))
 }
 
 /// True if `auto` means the network: a model was named, or the search would ask a model that exists, and this measured better

@@ -2,7 +2,7 @@
 
 use super::super::options::SearchOptions;
 use super::super::plan::{Facts, PerimeterBudget, PerimeterPlan, SearchPlan};
-use crate::error::SettingError;
+use crate::error::{SettingError, bail_setting, ensure_setting};
 use crate::registry::PuzzleFacts;
 use crate::search::perimeter::states_in;
 
@@ -23,19 +23,16 @@ pub(super) fn plan_proof_perimeter(
         _ => return Ok(None),
     };
     let puzzle = &facts.puzzle.name;
-    let refuse = |reason| Err(SettingError::new(field, reason));
     if !facts.puzzle.is_reversible {
-        return refuse(format!("it needs a perimeter, and the moves of {puzzle} cannot be undone; leave it out"));
+        bail_setting!(field, "it needs a perimeter, and the moves of {puzzle} cannot be undone; leave it out");
     }
     if facts.puzzle.has_own_costs {
-        return refuse("it needs a perimeter, which counts moves, and `move_costs` gives them other costs".into());
+        bail_setting!(field, "it needs a perimeter, which counts moves, and `move_costs` gives them other costs");
     }
     if !facts.puzzle.has_unit_costs {
-        return refuse(format!("it needs moves that cost 1, and those of {puzzle} do not; leave it out"));
+        bail_setting!(field, "it needs moves that cost 1, and those of {puzzle} do not; leave it out");
     }
-    if options.perimeter == Some(0) {
-        return Err(SettingError::new("perimeter", format!("`{field}` needs one: expected at least 1")));
-    }
+    ensure_setting!(options.perimeter != Some(0), "perimeter", "`{field}` needs one: expected at least 1");
     if is_exhaustive && options.proof_budget.is_some_and(|budget| budget > 0) {
         let reason = "`exhaustive` makes all move sequences: leave it out, or limit them by `max_nodes`";
         return Err(SettingError::new("proof_budget", reason));
@@ -48,8 +45,8 @@ pub(super) fn plan_cached(options: &SearchOptions, facts: &Facts<'_>) -> Result<
     let PuzzleFacts { is_reversible, has_classes, has_unit_costs, has_own_costs, .. } = *facts.puzzle;
     let has_other_costs = is_reversible && !has_unit_costs && !has_own_costs;
     if options.perimeter.is_some_and(|depth| depth > 0) && has_other_costs {
-        let reason = format!("it needs moves that cost 1, and those of {} do not; leave it out", facts.puzzle.name);
-        return Err(SettingError::new("perimeter", reason));
+        let name = &facts.puzzle.name;
+        bail_setting!("perimeter", "it needs moves that cost 1, and those of {name} do not; leave it out");
     }
     let states = if has_classes && has_unit_costs { usize::MAX } else { 0 };
     Ok(match plan_perimeter(options.perimeter, None, states, facts)? {

@@ -4,7 +4,7 @@ use super::super::options::{Engine, REDUCTION, SearchInfo, SearchOptions};
 use super::super::plan::{Facts, PerimeterPlan, SearchPlan};
 use super::perimeter_plan::{plan_cached, plan_perimeter};
 use super::{BEAM_SYMMETRIES, HeuristicFacts};
-use crate::error::SettingError;
+use crate::error::{SettingError, bail_setting};
 use crate::search::beam::HashSlots;
 
 /// The weight of the path cost, as published.
@@ -120,7 +120,7 @@ fn plan_beam(
         return Err(needs_policy("candidates"));
     }
     if candidates == 0 && options.policy_weight.is_some() {
-        return Err(SettingError::new("policy_weight", "it has no effect without `candidates`; leave it out"));
+        bail_setting!("policy_weight", "it has no effect without `candidates`; leave it out");
     }
     let own = heuristic.beam;
     let on_cuda = usize::from(heuristic.on_cuda);
@@ -136,14 +136,12 @@ fn plan_beam(
     let policy_weight = if candidates > 0 { policy_weight } else { 0.0 };
     let on_device = choose_engine(options, facts, heuristic, None)?;
     if options.hash_slots.is_some() && !on_device {
-        let reason = "it is a setting of a beam on the device: add `engine` device, or leave it out";
-        return Err(SettingError::new("hash_slots", reason));
+        bail_setting!("hash_slots", "it is a setting of a beam on the device: add `engine` device, or leave it out");
     }
     let most = facts.device_bytes / 8;
     let hash_slots = match options.hash_slots {
         Some(slots) if slots > most => {
-            let reason = format!("{slots} of 8 bytes do not fit the device's memory: expected at most {most}");
-            return Err(SettingError::new("hash_slots", reason));
+            bail_setting!("hash_slots", "{slots} of 8 bytes do not fit the device's memory: expected at most {most}");
         }
         Some(slots) => HashSlots::Exactly(slots),
         None => HashSlots::UpTo(most / HASHES_DIVISOR),
@@ -180,7 +178,7 @@ fn choose_engine(
             Ok(false)
         }
         (Engine::Device, None) => Ok(true),
-        (Engine::Device, Some(reason)) => Err(SettingError::new("engine", format!("device: {reason}: expected host"))),
+        (Engine::Device, Some(reason)) => bail_setting!("engine", "device: {reason}: expected host"),
         (Engine::Host, _) => Ok(false),
     }
 }
