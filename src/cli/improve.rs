@@ -76,7 +76,7 @@ struct Known<S> {
 }
 
 /// The puzzle and the settings, for all instances.
-struct Shared<'a, P: Puzzle> {
+struct Improvement<'a, P: Puzzle> {
     puzzle: &'a P,
     goal: P::State,
     states: usize,
@@ -104,7 +104,7 @@ impl Visitor for Args {
         let builder = builder.limits(Limits { time, spend_time: false, ..limits });
         let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
-        let shared = Shared { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
+        let shared = Improvement { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
         let (mut known, mut file) = shared.read(&args).or_input()?;
         file.write(&*puzzle, &known).or_input()?;
         if let Some(seconds) = args.time {
@@ -155,7 +155,7 @@ impl Visitor for Args {
     }
 }
 
-impl<P: Puzzle> Shared<'_, P> {
+impl<P: Puzzle> Improvement<'_, P> {
     fn is_solved(&self, wildcards: usize) -> impl Fn(&P::State) -> bool {
         move |state| contest::is_solved(self.puzzle, state, &self.goal, wildcards)
     }
@@ -223,14 +223,14 @@ impl<P: Puzzle> Shared<'_, P> {
         let table = contest::instances(&instances::read_file(&args.instances)?).with_context(|| name.to_string())?;
         let (instances, contest) = table
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
-        let mut solutions = Solutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
+        let mut solutions = KnownSolutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
         solutions.add(&args.solutions, &instances::read_file(&args.solutions)?)?;
         let lock = output_file::open_locked("improve", &args.out).context("--out")?;
         let earlier = instances::read_file(&args.out)?;
         if !earlier.is_empty() {
             solutions.add(&args.out, &earlier)?;
         }
-        let Solutions { mut rows, of_rows, places } = solutions;
+        let KnownSolutions { mut rows, of_rows, places } = solutions;
         let mut known = Vec::new();
         for TableInstance { line, id, text, wildcards, .. } in instances {
             let start = self.puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
@@ -256,7 +256,7 @@ impl<P: Puzzle> Shared<'_, P> {
 }
 
 /// The known solutions of both files.
-struct Solutions<'a> {
+struct KnownSolutions<'a> {
     /// See [`Output::rows`].
     rows: Vec<[String; 3]>,
     /// The solutions of each row, with their files.
@@ -265,7 +265,7 @@ struct Solutions<'a> {
     places: HashMap<String, usize>,
 }
 
-impl<'a> Solutions<'a> {
+impl<'a> KnownSolutions<'a> {
     fn add(&mut self, path: &'a Path, text: &str) -> Result<()> {
         let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
         let count = |solution: &str| solution.split(['.', ' ']).count();

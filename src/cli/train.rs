@@ -71,9 +71,9 @@ fn puzzle(args: &Args) -> Result<String> {
 }
 
 /// The command, the ranks that share it, and the flag that stops it.
-type Shared = (Args, Option<Arc<Group>>, Arc<AtomicBool>);
+type TrainCommand = (Args, Option<Arc<Group>>, Arc<AtomicBool>);
 
-impl Visitor for Shared {
+impl Visitor for TrainCommand {
     type Output = Ending;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
@@ -82,7 +82,7 @@ impl Visitor for Shared {
 }
 
 /// Trains; `example` is a command that solves an instance with the model of a run. Not generic: it is compiled once.
-fn train(shared: Shared, entry: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {
+fn train(shared: TrainCommand, entry: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {
     let (Args { device: choice, mut options, .. }, group, stop) = shared;
     let device = Device::resolve(choice).or_input()?;
     device.log_choice(choice);

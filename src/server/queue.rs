@@ -3,7 +3,7 @@
 
 use super::error::{ApiError, ApiResult};
 use super::puzzles::CheckedRequest;
-use super::worker::{self, Event, Job, SolveResponse, WorkerKey};
+use super::worker::{self, Job, JobEvent, SolveResponse, WorkerKey};
 use super::{ServerConfig, is_set};
 use crate::search::{End, Limit};
 use axum::http::StatusCode;
@@ -51,7 +51,7 @@ pub(super) struct SubmittedSearch {
     /// Searches that ran or waited at the time of the request.
     pub(super) ahead: usize,
     /// The channel closes after the last event.
-    pub(super) events: Receiver<Event>,
+    pub(super) events: Receiver<JobEvent>,
     pub(super) guard: SearchGuard,
 }
 
@@ -129,12 +129,12 @@ impl JobQueue {
                 () = is_set(&stop) => {
                     let reason = End::Limit(Limit::Stopped).reason();
                     let response = SolveResponse { record: *stopped, reason, playback: None };
-                    let _ = sender.try_send(Event::Done(Box::new(response)));
+                    let _ = sender.try_send(JobEvent::Done(Box::new(response)));
                 }
                 Some(job) = job => if worker.jobs.send(job).is_err() {
                     locked(&queue.workers).retain(|_, other| !Arc::ptr_eq(other, &worker));
                     let why = "the thread of the model has ended: this is a bug in costar; try again";
-                    let _ = sender.try_send(Event::Failed(why.into()));
+                    let _ = sender.try_send(JobEvent::Failed(why.into()));
                 },
             }
         });

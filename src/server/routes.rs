@@ -15,7 +15,7 @@
 use super::error::{ApiError, ApiResult};
 use super::queue::{JobQueue, SubmittedSearch};
 use super::request::{Fields, SolveRequest};
-use super::worker::Event;
+use super::worker::JobEvent;
 use super::{catalogue, puzzles};
 use crate::registry::visit;
 use crate::view;
@@ -181,9 +181,9 @@ async fn solve(State(queue): QueueState, request: Request) -> RouteResult {
 async fn result(mut search: SubmittedSearch) -> RouteResult {
     while let Some(event) = search.events.recv().await {
         match event {
-            Event::Done(response) => return Ok(Json(*response).into_response()),
-            Event::Failed(why) => return Err(ApiError::failed(why)),
-            Event::Started | Event::Progress(_) | Event::Incumbent(_) => (),
+            JobEvent::Done(response) => return Ok(Json(*response).into_response()),
+            JobEvent::Failed(why) => return Err(ApiError::failed(why)),
+            JobEvent::Started | JobEvent::Progress(_) | JobEvent::Incumbent(_) => (),
         }
     }
     Err(ApiError::failed(NO_RESULT))
@@ -200,19 +200,19 @@ fn events(search: SubmittedSearch) -> Sse<impl Stream<Item = Result<sse::Event, 
     let rest = events.filter_map(move |event| {
         let _ends_the_search_when_dropped = &guard;
         let Some(event) = event else { return (!has_ended).then(|| named("error", &json!({ "error": NO_RESULT }))) };
-        has_ended |= matches!(event, Event::Done(_) | Event::Failed(_));
+        has_ended |= matches!(event, JobEvent::Done(_) | JobEvent::Failed(_));
         Some(sse_event(&event))
     });
     Sse::new(tokio_stream::once(queued).chain(rest).map(Ok)).keep_alive(KeepAlive::default())
 }
 
-fn sse_event(event: &Event) -> sse::Event {
+fn sse_event(event: &JobEvent) -> sse::Event {
     match event {
-        Event::Started => named("started", &json!({})),
-        Event::Progress(progress) => named("progress", progress),
-        Event::Incumbent(incumbent) => named("incumbent", incumbent),
-        Event::Done(response) => named("done", &**response),
-        Event::Failed(why) => named("error", &json!({ "error": why })),
+        JobEvent::Started => named("started", &json!({})),
+        JobEvent::Progress(progress) => named("progress", progress),
+        JobEvent::Incumbent(incumbent) => named("incumbent", incumbent),
+        JobEvent::Done(response) => named("done", &**response),
+        JobEvent::Failed(why) => named("error", &json!({ "error": why })),
     }
 }
 

@@ -36,14 +36,14 @@ pub(super) struct WorkerKey {
 pub(super) struct Job {
     pub(super) request: SolveRequest,
     pub(super) stop: Arc<AtomicBool>,
-    pub(super) events: Sender<Event>,
+    pub(super) events: Sender<JobEvent>,
     /// Place in the queue, turn of the model and share of the machine; given back at the end.
     pub(super) permits: [OwnedSemaphorePermit; 3],
 }
 
 /// A step of a search, for its client.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum JobEvent {
     /// The model is loaded, and the search starts.
     Started,
     Progress(ProgressEvent),
@@ -128,8 +128,8 @@ impl Visitor for RunJobs {
         let mut worker = ModelWorker { entry, stop: self.stop, solver: None };
         while let Ok(Job { request, stop, events, permits }) = self.jobs.recv() {
             let last = match worker.search(&request, &stop, &events) {
-                Ok(response) => Event::Done(Box::new(response)),
-                Err(error) => Event::Failed(error.to_string()),
+                Ok(response) => JobEvent::Done(Box::new(response)),
+                Err(error) => JobEvent::Failed(error.to_string()),
             };
             drop(permits);
             // The client may be gone.
@@ -146,20 +146,25 @@ struct ModelWorker<P: Puzzle> {
 }
 
 impl<P: Puzzle> ModelWorker<P> {
-    fn search(&mut self, request: &SolveRequest, stop: &AtomicBool, events: &Sender<Event>) -> Result<SolveResponse> {
+    fn search(
+        &mut self,
+        request: &SolveRequest,
+        stop: &AtomicBool,
+        events: &Sender<JobEvent>,
+    ) -> Result<SolveResponse> {
         let puzzle = Arc::clone(self.entry.puzzle());
         let goals = self.entry.goals();
         let solver = self.solver(request)?;
         let start = solver.parse(&request.instance)?;
         let play = |moves: &[u8]| Playback::new(&*puzzle, &goals, &request.instance, moves).ok();
-        let _ = events.try_send(Event::Started);
+        let _ = events.try_send(JobEvent::Started);
         let started = Instant::now();
         let mut last: Option<Instant> = None;
         let mut progress = |progress: &Progress| {
             let is_due = last.is_none_or(|last| last.elapsed() >= PROGRESS_INTERVAL);
             if is_due && events.capacity() > events.max_capacity() - MAX_BACKLOG {
                 last = Some(Instant::now());
-                let _ = events.try_send(Event::Progress(progress.into()));
+                let _ = events.try_send(JobEvent::Progress(progress.into()));
             }
         };
         let mut send_incumbent = |incumbent: &Incumbent| {
@@ -170,7 +175,7 @@ impl<P: Puzzle> ModelWorker<P> {
                 "seconds": started.elapsed().as_secs_f64(),
                 "playback": play(&incumbent.moves),
             });
-            let _ = events.try_send(Event::Incumbent(event));
+            let _ = events.try_send(JobEvent::Incumbent(event));
         };
         let watch = Watch { stop, progress: &mut progress, incumbents: &mut send_incumbent };
         let Solution { moves, record, end, .. } = solver.solve_typed(&request.instance, start, watch)?;

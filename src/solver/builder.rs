@@ -225,13 +225,13 @@ impl<P: Puzzle> Builder<P> {
 
     /// The networks of a search that does not ask the heuristic. A search on the device reads its network once more: the
     /// weights are small beside a layer.
-    pub(super) fn parts(&self, plan: &Plan, device: Device, stages: Option<SharedStages>) -> Result<Parts> {
+    pub(super) fn parts(&self, plan: &Plan, device: Device, stages: Option<SharedStages>) -> Result<SearchParts> {
         let (true, HeuristicPlan::Network { folder, .. }) = (plan.search.is_on_device(), &plan.heuristic) else {
-            return Ok(Parts { stages, ..Parts::default() });
+            return Ok(SearchParts { stages, ..SearchParts::default() });
         };
         log::debug!("the states of the search lie on {device}");
         let network = Model::read(folder, &**self.entry.puzzle(), device, self.settings.precision)?;
-        Ok(Parts { network: Some(Box::new(network)), device_memory: self.device_memory(device), stages })
+        Ok(SearchParts { network: Some(Box::new(network)), device_memory: self.device_memory(device), stages })
     }
 
     /// The bytes that a search may take on a device.
@@ -304,7 +304,7 @@ fn in_device(error: crate::neural::device::NoCuda) -> Error {
 
 /// The networks of a search that does not ask the solver's heuristic.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct SearchParts {
     /// The network of a search on the device.
     pub(super) network: Option<Box<dyn RowNetwork>>,
     /// The bytes that it may take on the device.
@@ -318,7 +318,7 @@ pub(super) struct Parts {
 pub(super) fn build_search<P: Puzzle>(
     plan: &Plan,
     entry: &Entry<P>,
-    parts: Parts,
+    parts: SearchParts,
     perimeters: &mut PerimeterCache<P::State>,
     stop: &AtomicBool,
 ) -> Result<(Arc<dyn Search<P>>, u32)> {

@@ -6,7 +6,7 @@
 //! (docs/experiments/reduction.md). On a 5×5×5, that way has two parts: [centres](crate::puzzle::cube_n::centres), then
 //! [edges](crate::puzzle::cube_n::edges).
 
-use super::builder::{Builder, Parts, build_search};
+use super::builder::{Builder, SearchParts, build_search};
 use super::options::SearchOptions;
 use super::plan::Plan;
 use super::{Network, Settings};
@@ -131,7 +131,8 @@ impl Visitor for BuildStage {
         let solve: Box<Solve> = Box::new(move |text, n, bound, limits, control| {
             let puzzle = Arc::clone(solver.puzzle());
             let plan = Plan { search: solver.plan.search.with_width(|_| n), ..solver.plan.clone() };
-            let built = build_search(&plan, &solver.entry, Parts::default(), &mut solver.perimeters, &solver.stop);
+            let built =
+                build_search(&plan, &solver.entry, SearchParts::default(), &mut solver.perimeters, &solver.stop);
             let (search, _) = built.map_err(failed)?;
             let start = puzzle.parse(text).map_err(failed)?;
             let control = control.child(limits, bound, |_| None);

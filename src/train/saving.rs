@@ -22,11 +22,11 @@ const PREDICTED: usize = 64;
 /// Most depths that predictions are reported for; they are evenly spaced.
 const MAX_DEPTHS: u32 = 64;
 
-type Watch<'a> = &'a mut dyn FnMut(&Event<'_>);
+type OnEvent<'a> = &'a mut dyn FnMut(&Event<'_>);
 
 impl Training {
     /// Saves a checkpoint or a snapshot, or reports metrics, if one is due.
-    pub(super) fn save_or_report(&mut self, clock: &mut Clock, watch: Watch<'_>) -> Result<()> {
+    pub(super) fn save_or_report(&mut self, clock: &mut Clock, watch: OnEvent<'_>) -> Result<()> {
         if self.snapshot_due() || clock.checkpoint_due(self.position.checkpoint_every, self.samples()) {
             match self.save(clock, watch) {
                 // A full disk may have space again by the next time; earlier checkpoints stay.
@@ -56,7 +56,7 @@ impl Training {
     }
 
     /// Writes a checkpoint, a snapshot if one is due, and a line of metrics beside it.
-    pub(super) fn save(&mut self, clock: &mut Clock, watch: Watch<'_>) -> Result<()> {
+    pub(super) fn save(&mut self, clock: &mut Clock, watch: OnEvent<'_>) -> Result<()> {
         const NOT_WRITTEN: &str = "the checkpoint could not be written";
         let predictions = if self.position.batches == 0 { Vec::new() } else { self.predictions()? };
         self.report(clock, watch, Some(predictions.clone()))?;
@@ -98,7 +98,7 @@ impl Training {
     }
 
     /// Reads the losses and writes them down.
-    fn report(&mut self, clock: &mut Clock, watch: Watch<'_>, predictions: Option<Vec<Prediction>>) -> Result<()> {
+    fn report(&mut self, clock: &mut Clock, watch: OnEvent<'_>, predictions: Option<Vec<Prediction>>) -> Result<()> {
         let Some(losses) = self.learner.losses()? else { return Ok(()) };
         let samples = self.samples();
         if !losses.loss.is_finite() {

@@ -6,7 +6,7 @@ use super::{BeamRun, PATH_WEIGHT, PRIOR_WEIGHT};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Puzzle, replay};
 use crate::search::device::DeviceEngine;
-use crate::search::device::layers::{DeviceLayers, Hit, Weights};
+use crate::search::device::layers::{BeamWeights, DeviceLayers, Hit};
 use crate::search::limits::{Interrupt, unless_failed};
 use crate::search::{Control, Limit};
 
@@ -16,7 +16,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     /// Makes the first layer on the device.
     pub(super) fn begin_on_device(&mut self, engine: &'a DeviceEngine) -> Result<DeviceLayers<'a>, HeuristicError> {
         let row = self.puzzle.row(&self.start);
-        let weights = Weights {
+        let weights = BeamWeights {
             n: self.settings.n,
             slots: self.settings.hash_slots.on_rank(self.settings.n, self.exchange.size()),
             candidates: self.settings.candidates,

@@ -3,7 +3,7 @@
 use super::near_goals::firsts;
 use super::sharing::{deliver, fetch, least, owners};
 use super::timings::Timings;
-use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device, too_wide};
+use super::{Chunk, DeviceEngine, EngineParts, check_estimate, count_of, on_device, too_wide};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Move;
 use crate::search::Limit;
@@ -29,7 +29,7 @@ const MAX_HITS: i64 = 64;
 /// How a layer is scored and cut. With a policy prior q = −c·ln p of the move of probability p, the score of a child is
 /// h + `path` · (its parent's score + `prior` · q), and candidates are chosen by h(parent) + q.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::search) struct Weights {
+pub(in crate::search) struct BeamWeights {
     /// Width of the beam: states kept per layer, over all ranks.
     pub(in crate::search) n: usize,
     /// Slots for the hashes of evaluated states.
@@ -81,7 +81,7 @@ pub(in crate::search) struct Kept {
 }
 
 /// Children, as columns.
-struct Children {
+struct ChildColumns {
     /// `parent · moves + move`; empty if that is the child's own index.
     ids: Tensor,
     /// The rank of the parent; empty if no other rank shares the search.
@@ -91,25 +91,25 @@ struct Children {
     shares: Tensor,
 }
 
-impl Children {
+impl ChildColumns {
     fn each(&self, column: impl Fn(&Tensor) -> Tensor) -> Self {
-        let Children { ids, ranks, hashes, shares } = self;
+        let ChildColumns { ids, ranks, hashes, shares } = self;
         let [ids, ranks] = [ids, ranks].map(|part| if part.numel() > 0 { column(part) } else { part.shallow_clone() });
-        Children { ids, ranks, hashes: column(hashes), shares: column(shares) }
+        ChildColumns { ids, ranks, hashes: column(hashes), shares: column(shares) }
     }
 
     fn pick(&self, indices: &Tensor) -> Self {
         let picked = self.each(|column| column.index_select(0, indices));
-        if self.ids.numel() > 0 { picked } else { Children { ids: indices.shallow_clone(), ..picked } }
+        if self.ids.numel() > 0 { picked } else { ChildColumns { ids: indices.shallow_clone(), ..picked } }
     }
 }
 
 /// The current layer of a search, its children that are chosen, and the states evaluated so far. All are states that this rank
 /// owns.
 pub(in crate::search) struct DeviceLayers<'a> {
-    parts: MutexGuard<'a, Parts>,
+    parts: MutexGuard<'a, EngineParts>,
     exchange: &'a dyn Exchange,
-    weights: Weights,
+    weights: BeamWeights,
     /// `width × cells`.
     rows: Tensor,
     /// The hashes of the rows, if those of the children follow from them.
@@ -121,7 +121,7 @@ pub(in crate::search) struct DeviceLayers<'a> {
     policies: Option<Tensor>,
     /// The factors of the scores, on the device: −c, −c · `prior`, and `path`.
     factors: [Tensor; 3],
-    chosen: Children,
+    chosen: ChildColumns,
     /// The rows of their parents, if several ranks share the search.
     fetched: Option<Tensor>,
     /// Their rows, if one chunk holds them all; otherwise, the rows that are kept are made again.
@@ -142,7 +142,7 @@ impl DeviceEngine {
     pub(in crate::search) fn layers<'a>(
         &'a self,
         row: &[u8],
-        weights: Weights,
+        weights: BeamWeights,
         exchange: &'a dyn Exchange,
     ) -> Result<DeviceLayers<'a>, HeuristicError> {
         let parts = self.parts();
@@ -162,7 +162,7 @@ impl DeviceEngine {
                 values: own(&values),
                 policies: policies.as_ref().map(own),
                 factors: [-weights.policy, -weights.policy * weights.prior, weights.path].map(factor),
-                chosen: Children {
+                chosen: ChildColumns {
                     ids: none(Kind::Int64),
                     ranks: none(Kind::Int64),
                     hashes: none(Kind::Int64),
@@ -232,7 +232,7 @@ impl DeviceLayers<'_> {
         let is_over = || is_alone && is_over();
         let none = Chosen { generated: 0, count: 0, hits: Vec::new(), cut_off: true };
         on_device(|| {
-            let Weights { n, candidates, .. } = self.weights;
+            let BeamWeights { n, candidates, .. } = self.weights;
             let is_limited = candidates > 0 && self.policies.is_some();
             self.timings.restart();
             let (hashes, legal) = self.parts.moves.child_hashes(&self.rows, self.hashes.as_ref());
@@ -283,7 +283,7 @@ impl DeviceLayers<'_> {
 
     /// All children of the layer, legal or not, and their candidate scores: h(parent) − c·ln p, or the parent's score without
     /// move probabilities.
-    fn children(&self, hashes: Tensor) -> (Children, Tensor) {
+    fn children(&self, hashes: Tensor) -> (ChildColumns, Tensor) {
         let (values, scores) = (self.values.unsqueeze(1), self.scores.unsqueeze(1));
         let [prior, share, _] = &self.factors;
         let (candidate_scores, shares) = match &self.policies {
@@ -295,19 +295,19 @@ impl DeviceLayers<'_> {
         };
         let none = hashes.narrow(0, 0, 0);
         let shares = shares.flatten(0, 1);
-        (Children { ids: none.shallow_clone(), ranks: none, hashes, shares }, candidate_scores.flatten(0, 1))
+        (ChildColumns { ids: none.shallow_clone(), ranks: none, hashes, shares }, candidate_scores.flatten(0, 1))
     }
 
     /// The legal children of all ranks whose states this rank owns, and their candidate scores.
     fn delivered(
         &self,
-        children: &Children,
+        children: &ChildColumns,
         candidate_scores: &Tensor,
         legal: Option<Tensor>,
-    ) -> Result<(Children, Tensor), HeuristicError> {
+    ) -> Result<(ChildColumns, Tensor), HeuristicError> {
         let all = || children.hashes.ones_like();
         let legal = legal.map_or_else(all, |legal| legal.flatten(0, 1)).nonzero().flatten(0, 1);
-        let Children { ids, hashes, shares, .. } = children.pick(&legal);
+        let ChildColumns { ids, hashes, shares, .. } = children.pick(&legal);
         let candidate_scores = candidate_scores.index_select(0, &legal);
         let numbers = Tensor::stack(&[candidate_scores, shares], 1).view_dtype(Kind::Int64).flatten(0, 1);
         let to = owners(self.exchange, &hashes);
@@ -315,12 +315,12 @@ impl DeviceLayers<'_> {
         let numbers = records.narrow(1, 2, 1).contiguous().view_dtype(Kind::Float);
         let [ids, hashes] = [0, 1].map(|column| records.select(1, column));
         let [candidate_scores, shares] = [0, 1].map(|column| numbers.select(1, column));
-        Ok((Children { ids, ranks, hashes, shares }, candidate_scores))
+        Ok((ChildColumns { ids, ranks, hashes, shares }, candidate_scores))
     }
 
     /// The chosen children near a goal.
     fn hits(&self) -> Vec<Hit> {
-        let Children { ids, ranks, hashes, .. } = &self.chosen;
+        let ChildColumns { ids, ranks, hashes, .. } = &self.chosen;
         let (hits, depths) = self.parts.near_goals.hits(hashes, MAX_HITS);
         let count = hits.size()[0] as usize;
         if count == 0 {
@@ -455,7 +455,11 @@ impl DeviceLayers<'_> {
 }
 
 /// Values of rows, never negative, and ln p of the moves, if the network has move probabilities and they are used.
-fn estimates(Parts { network, .. }: &Parts, weights: Weights, rows: &Tensor) -> (Tensor, Option<Tensor>) {
+fn estimates(
+    EngineParts { network, .. }: &EngineParts,
+    weights: BeamWeights,
+    rows: &Tensor,
+) -> (Tensor, Option<Tensor>) {
     let (values, policies) = network.evaluate(rows, weights.candidates > 0 && network.has_policy());
     let kind = if network.device().is_cuda() { Kind::Half } else { Kind::Float };
     let least = f64::from(weights.min_probability).ln();

@@ -30,7 +30,7 @@ use crate::search::exchange::Alone;
 use crate::search::limits::unless_failed;
 use crate::tensors::moves::Moves;
 use crate::tensors::{caught, host_numbers, is_out_of_memory, no_grad};
-use layers::Weights;
+use layers::BeamWeights;
 use near_goals::NearGoals;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
@@ -75,10 +75,10 @@ pub trait RowNetwork: Send {
 
 /// A puzzle's moves and a network on one device, for searches one after the other.
 pub struct DeviceEngine {
-    parts: Mutex<Parts>,
+    parts: Mutex<EngineParts>,
 }
 
-struct Parts {
+struct EngineParts {
     network: Box<dyn RowNetwork>,
     moves: Moves,
     near_goals: NearGoals,
@@ -113,7 +113,7 @@ impl DeviceEngine {
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
             let most = most_near_goals(encoding.cells, device.is_cuda(), memory);
             let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most as usize);
-            let engine = DeviceEngine { parts: Mutex::new(Parts { network, moves, near_goals }) };
+            let engine = DeviceEngine { parts: Mutex::new(EngineParts { network, moves, near_goals }) };
             engine.warm_up(&rows[..encoding.cells]).map(|()| Some(engine))
         })?
     }
@@ -130,7 +130,7 @@ impl DeviceEngine {
                 drop(network.evaluate(&rows, candidates > 0));
             }
         })?;
-        let mut layers = self.layers(goal, Weights { n, candidates, ..Weights::default() }, &Alone)?;
+        let mut layers = self.layers(goal, BeamWeights { n, candidates, ..BeamWeights::default() }, &Alone)?;
         for _ in 0..2 {
             layers.choose(u64::MAX, &|| false)?;
             let _ = unless_failed(layers.evaluate(&mut 0, || None))?;
@@ -144,7 +144,7 @@ impl DeviceEngine {
         self.parts().network.has_policy()
     }
 
-    fn parts(&self) -> MutexGuard<'_, Parts> {
+    fn parts(&self) -> MutexGuard<'_, EngineParts> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

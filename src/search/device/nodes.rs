@@ -1,7 +1,7 @@
 //! The nodes of a best-first search on a device.
 
 use super::near_goals::{both, unique};
-use super::{Chunk, DeviceEngine, Parts, check_estimate, count_of, on_device};
+use super::{Chunk, DeviceEngine, EngineParts, check_estimate, count_of, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move};
 use crate::search::Limit;
@@ -20,7 +20,7 @@ const SLOTS_PER_NODE: i64 = 4;
 const MAX_HITS: i64 = 16;
 
 /// The children of a step.
-pub(in crate::search) struct Children {
+pub(in crate::search) struct StepChildren {
     pub(in crate::search) generated: u64,
     /// The moves from the start to those near the goals, the cheapest solutions first.
     pub(in crate::search) near: Vec<Vec<Move>>,
@@ -39,7 +39,7 @@ pub(in crate::search) struct Taken {
 /// All nodes of a search: columns of one number each, in the order in which they were stored, and a table of their hashes.
 /// Every move costs 1.
 pub(in crate::search) struct DeviceNodes<'a> {
-    parts: MutexGuard<'a, Parts>,
+    parts: MutexGuard<'a, EngineParts>,
     lambda: f64,
     /// The nodes stored; the columns have capacity for more.
     count: i64,
@@ -159,7 +159,7 @@ impl DeviceNodes<'_> {
     ///
     /// # Errors
     /// If the device fails, or its memory is full.
-    pub(in crate::search) fn expand(&mut self, taken: &Taken, too_costly: Cost) -> Result<Children, Interrupt> {
+    pub(in crate::search) fn expand(&mut self, taken: &Taken, too_costly: Cost) -> Result<StepChildren, Interrupt> {
         within_memory(|| {
             let moves = self.parts.moves.count;
             let rows = self.rows.index_select(0, &taken.nodes);
@@ -202,7 +202,7 @@ impl DeviceNodes<'_> {
             self.open(&nodes);
             let new = is_known.logical_not().logical_and(&is_stored).nonzero().flatten(0, 1);
             let new = [hashes, costs, parents, actions].map(|all| all.index_select(0, &new));
-            Children { generated, near, new }
+            StepChildren { generated, near, new }
         })
     }
 

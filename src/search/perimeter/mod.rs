@@ -44,7 +44,7 @@ pub fn states_in(bytes: u64) -> usize {
 /// All states within some moves of a goal, with their exact cost. Clones share the table.
 #[derive(Clone)]
 pub struct Perimeter<S> {
-    table: Table<S>,
+    table: PerimeterTable<S>,
     depth: Cost,
     whole: bool,
     by_parity: bool,
@@ -53,7 +53,7 @@ pub struct Perimeter<S> {
 
 /// The two forms.
 #[derive(Clone)]
-enum Table<S> {
+enum PerimeterTable<S> {
     States(Arc<StateTable>),
     Classes(Arc<ClassTable>, Arc<dyn Symmetries<S>>),
 }
@@ -102,7 +102,11 @@ impl<S: State> Perimeter<S> {
             }
             layer = added.states;
         }
-        Perimeter { table: Table::States(Arc::new(table)), successors: Arc::new(Successors::new(puzzle)), ..perimeter }
+        Perimeter {
+            table: PerimeterTable::States(Arc::new(table)),
+            successors: Arc::new(Successors::new(puzzle)),
+            ..perimeter
+        }
     }
 
     /// The classes of all states within some moves of the goals, made on all cores; for a puzzle that knows its symmetries,
@@ -127,29 +131,29 @@ impl<S: State> Perimeter<S> {
             depth: table.depth(),
             whole: table.whole,
             by_parity: table.by_parity,
-            table: Table::Classes(Arc::new(table), symmetries),
+            table: PerimeterTable::Classes(Arc::new(table), symmetries),
             successors: Arc::new(Successors::new(puzzle)),
         }
     }
 
     /// An empty perimeter.
     pub fn none() -> Self {
-        let (table, successors) = (Table::States(Arc::default()), Arc::default());
+        let (table, successors) = (PerimeterTable::States(Arc::default()), Arc::default());
         Perimeter { table, depth: 0, whole: false, by_parity: false, successors }
     }
 
     fn classes(&self) -> Option<&ClassTable> {
         match &self.table {
-            Table::States(_) => None,
-            Table::Classes(table, _) => Some(table),
+            PerimeterTable::States(_) => None,
+            PerimeterTable::Classes(table, _) => Some(table),
         }
     }
 
     /// The number of entries: states, or classes.
     pub fn len(&self) -> usize {
         match &self.table {
-            Table::States(table) => table.len(),
-            Table::Classes(table, _) => table.counts.iter().map(|count| count.classes as usize).sum(),
+            PerimeterTable::States(table) => table.len(),
+            PerimeterTable::Classes(table, _) => table.counts.iter().map(|count| count.classes as usize).sum(),
         }
     }
 
@@ -161,8 +165,8 @@ impl<S: State> Perimeter<S> {
     /// The bytes that it takes.
     pub fn bytes(&self) -> u64 {
         match &self.table {
-            Table::States(table) => table.bytes(),
-            Table::Classes(table, _) => table.bytes(),
+            PerimeterTable::States(table) => table.bytes(),
+            PerimeterTable::Classes(table, _) => table.bytes(),
         }
     }
 
@@ -232,8 +236,8 @@ impl<S: State> Perimeter<S> {
     #[inline]
     pub fn cost<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S) -> Option<Cost> {
         match &self.table {
-            Table::States(table) => table.find(states::key(state)).map(Cost::from),
-            Table::Classes(..) => self.path_to_goal(puzzle, state).map(|path| path.len() as Cost),
+            PerimeterTable::States(table) => table.find(states::key(state)).map(Cost::from),
+            PerimeterTable::Classes(..) => self.path_to_goal(puzzle, state).map(|path| path.len() as Cost),
         }
     }
 
@@ -293,11 +297,11 @@ impl<S: State> Perimeter<S> {
     ) {
         let pairs = self.successors.pairs(last);
         match &self.table {
-            Table::Classes(_, symmetries) => {
+            PerimeterTable::Classes(_, symmetries) => {
                 symmetries.keys_after_two(state, pairs, keys);
                 made.extend_from_slice(pairs);
             }
-            Table::States(_) => {
+            PerimeterTable::States(_) => {
                 for same in pairs.chunk_by(|a, b| a[0] == b[0]) {
                     let Some(child) = puzzle.apply(state, same[0][0]) else { continue };
                     for &[first, second] in same {
@@ -323,8 +327,8 @@ impl<S: State> Perimeter<S> {
     #[inline]
     pub(super) fn key(&self, state: &S) -> u64 {
         match &self.table {
-            Table::States(_) => states::key(state),
-            Table::Classes(_, symmetries) => symmetries.class(state).key,
+            PerimeterTable::States(_) => states::key(state),
+            PerimeterTable::Classes(_, symmetries) => symmetries.class(state).key,
         }
     }
 
@@ -332,8 +336,8 @@ impl<S: State> Perimeter<S> {
     #[inline]
     pub(super) fn prefetch(&self, key: u64) {
         match &self.table {
-            Table::States(table) => table.prefetch(key),
-            Table::Classes(table, _) => {
+            PerimeterTable::States(table) => table.prefetch(key),
+            PerimeterTable::Classes(table, _) => {
                 if let Some(last) = table.layers.last() {
                     last.prefetch(key);
                 }
@@ -346,8 +350,8 @@ impl<S: State> Perimeter<S> {
     #[inline]
     pub(super) fn reaches(&self, key: u64) -> bool {
         match &self.table {
-            Table::States(table) => table.find(key).is_some(),
-            Table::Classes(table, _) => table.layers.last().is_some_and(|last| last.holds(key)),
+            PerimeterTable::States(table) => table.find(key).is_some(),
+            PerimeterTable::Classes(table, _) => table.layers.last().is_some_and(|last| last.holds(key)),
         }
     }
 
@@ -355,8 +359,8 @@ impl<S: State> Perimeter<S> {
     #[inline]
     fn is_at(&self, key: u64, distance: Cost) -> bool {
         match &self.table {
-            Table::States(table) => table.find(key) == Some(distance as u8),
-            Table::Classes(table, _) => table.layers[distance as usize].holds(key),
+            PerimeterTable::States(table) => table.find(key) == Some(distance as u8),
+            PerimeterTable::Classes(table, _) => table.layers[distance as usize].holds(key),
         }
     }
 
