@@ -1,4 +1,4 @@
-//! Whether an optimizer step is recorded, and the record: see `cuda_graph_step`.
+//! Whether an optimizer step is recorded, the record and its inputs: see `cuda_graph_step`.
 
 use super::device::Device;
 use super::network::NetworkKind;

@@ -21,7 +21,7 @@
 //! | `chunks` | evaluation in chunks that fit the device's memory |
 //! | [`heuristic`] | a model as a heuristic, on a thread of its own |
 //! | `optimizer` | AdamW |
-//! | `cuda_graph_inputs` | the record of an optimizer step |
+//! | `cuda_graph_inputs` | the inputs of a recorded optimizer step |
 //! | [`learner`] | a network in training: the optimizer step |
 //! | `cuda_graph_step` | the optimizer step as a CUDA graph |
 //! | [`learner_state`] | a learner's state as files and bytes |

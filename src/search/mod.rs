@@ -67,7 +67,7 @@ pub use result::{End, Incumbent, Progress, Proof, ProofProgress, SearchResult, S
 /// Expanded nodes between two checks of the clock and the memory.
 const CHECK_EVERY: u64 = 1024;
 
-/// All that a search is given.
+/// The inputs of a search.
 pub struct Task<'a, 'c, P: Puzzle> {
     /// The puzzle.
     pub puzzle: &'a P,

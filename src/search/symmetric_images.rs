@@ -127,8 +127,8 @@ impl<P: Puzzle> ImageSearch<P> {
     }
 }
 
-/// Runs `search` on an image, for solutions below `bound`, with what `before`, the counts of earlier searches, leaves of the
-/// limits. Translates its solutions to the instance.
+/// Runs `search` on an image, for solutions below `bound`. Earlier searches have used the counts `before` of the limits.
+/// Translates its solutions to the instance.
 fn on_image<P: Puzzle>(
     image: &SymmetricImage<P::State>,
     bound: Option<Cost>,

@@ -77,7 +77,7 @@ impl<S: State> Arena<S> {
         (self.length - 1) as NodeId
     }
 
-    /// Opens a node again if `node`, of the same state, is cheaper, and gives it that one's path. Returns whether it is.
+    /// Opens a node again with the path of `node`, which has the same state, if that path is cheaper. Returns whether it is.
     #[inline]
     pub fn reach_again(&mut self, id: NodeId, node: &Node<S>) -> bool {
         let known = &mut self[id];

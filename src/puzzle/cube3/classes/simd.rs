@@ -226,7 +226,7 @@ impl LeastSymmetry {
     }
 }
 
-/// ChildBatch whose least images are found together. The number of images varies, and a loop over the images of one child would
+/// Children whose least images are found together. The number of images varies, and a loop over the images of one child would
 /// wait for it each time. So the first image of every child comes first, and then the other images of all children.
 struct ChildBatch {
     /// Each child and its inverse.
