@@ -52,8 +52,8 @@ impl NetworkConfig {
         const MAX_WIDTH: usize = 1 << 16;
         let NetworkConfig { width, blocks, .. } = *self;
         let is_width = (2..=MAX_WIDTH).contains(&width) && width.is_multiple_of(2);
-        ensure_setting!(is_width, "width", "{width}: expected an even number from 2 to {MAX_WIDTH}");
-        ensure_setting!(blocks <= 1000, "blocks", "{blocks}: expected at most 1000");
+        ensure_setting!(is_width, "width", "a width of {width}: expected an even one from 2 to {MAX_WIDTH}");
+        ensure_setting!(blocks <= 1000, "blocks", "{blocks} blocks: expected at most 1000");
         let missing = "the network 'resnet' needs cells in a grid, and this puzzle has none: use 'mlp'";
         match self.kind {
             NetworkKind::Mlp => Ok(None),
