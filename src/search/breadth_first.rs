@@ -12,7 +12,8 @@
 //! numbered without a gap ([`Indexed`]), indices stand for states, and a byte for each says by which move it was reached:
 //! no state is hashed, and a stored one takes 5 bytes (Korf and Schultze, AAAI 2005).
 
-use super::nodes::{NO_PARENT, Node, NodeId, Tree};
+use super::nodes::arena::{NO_PARENT, NodeId};
+use super::nodes::tree::Tree;
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Search, SearchResult, Stats, Task};
 use crate::heuristic::HeuristicError;
@@ -62,11 +63,11 @@ impl<S: State> BreadthFirst<S> {
         let mut stats = Stats::default();
         let mut unit_costs = true;
         let mut known = if has_perimeter { self.perimeter.path_to_goal(puzzle, start) } else { None };
-        let _ = tree.store(Node::new(*start, NO_PARENT, 0, 0));
+        tree.store(start, NO_PARENT, 0, 0);
         // Whether each node was reached from a goal.
         let mut backward = vec![false];
         for goal in goals {
-            match tree.store(Node::new(*goal, NO_PARENT, 0, 0)) {
+            match tree.find_or_store(goal, NO_PARENT, 0, 0) {
                 Ok(_) => backward.push(true),
                 Err(other) if !backward[other as usize] => known = Some(Vec::new()),
                 Err(_) => {}
@@ -101,7 +102,7 @@ impl<S: State> BreadthFirst<S> {
                 if before == Some(child) {
                     continue;
                 }
-                match tree.store(Node::new(child, id, action, node.g + cost)) {
+                match tree.find_or_store(&child, id, action, node.g + cost) {
                     Ok(stored) => {
                         backward.push(is_backward);
                         waiting[usize::from(is_backward)] += 1;

@@ -4,8 +4,8 @@
 //! pieces, however many there are. Duplicates are found by shards of the hash: a thread takes all children of its shards, in
 //! order. So nothing depends on the number of threads.
 
+use super::nodes::closed::{PREFETCH_AHEAD, id, shard_of, shards, visit, word};
 use super::nodes::hash_table::HashTable;
-use super::nodes::shards::{PREFETCH_AHEAD, id, shard_of, shards, visit, word};
 use super::nodes::{Bins, NodeId};
 use crate::puzzle::{Cost, Move, Puzzle, bits};
 use crate::workers::{GRAIN, extend, on_each, ranges};
@@ -160,8 +160,8 @@ mod tests {
     use super::*;
     use crate::puzzle::cube2::Cube2;
     use crate::puzzle::{Notation as _, Rules};
-    use crate::search::nodes::shards::by_shard;
-    use crate::search::nodes::shards::hash as hash_of;
+    use crate::search::nodes::closed::by_shard;
+    use crate::search::nodes::closed::hash as hash_of;
     use std::collections::HashMap;
     use std::collections::hash_map::Entry;
 

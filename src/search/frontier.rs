@@ -2,7 +2,7 @@
 
 use super::chunk_queue::ChunkQueue;
 use super::limits::{Interrupt, stop_at};
-use super::nodes::{Arena, Bins, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Ties, Tree};
+use super::nodes::{Arena, Bins, Closed, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Ties};
 use super::{Limit, Stats};
 use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::memory;
@@ -36,7 +36,8 @@ impl Expansion {
 /// The nodes of a running search.
 pub(super) struct Frontier<'a, P: Puzzle> {
     priority: Priority<'a, P>,
-    pub(super) tree: Tree<P::State>,
+    pub(super) arena: Arena<P::State>,
+    pub(super) closed: Closed,
     pub(super) open: Open,
     /// The moves of every node by probability, for deferred evaluation.
     pub(super) order: MoveOrder,
@@ -69,7 +70,8 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         let is_deferred = expansion.is_deferred();
         Frontier {
             priority: Priority { puzzle, lambda, expansion },
-            tree: Tree::default(),
+            arena: Arena::default(),
+            closed: Closed::default(),
             open: Open::new(ties),
             order: MoveOrder::new(if is_deferred { puzzle.move_count() } else { 0 }),
             queue: ChunkQueue::new(heuristic, if is_deferred { Query::ValuesAndPolicy } else { Query::Values }),
@@ -90,7 +92,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         loop {
             let f = if is_deferred { self.open.least_f() } else { None };
             let id = self.open.pop()?;
-            let is_current = if is_deferred { self.priority(id) == f } else { !self.tree.arena[id].closed };
+            let is_current = if is_deferred { self.priority(id) == f } else { !self.arena[id].closed };
             if is_current {
                 return Some(id);
             }
@@ -101,7 +103,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn least_f(&mut self) -> Option<f32> {
         loop {
             let (f, id) = self.open.first()?;
-            if self.priority.expansion.is_deferred() || !self.tree.arena[id].closed {
+            if self.priority.expansion.is_deferred() || !self.arena[id].closed {
                 return Some(f);
             }
             self.open.pop();
@@ -119,10 +121,10 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             }
             for (i, &entry) in popped.iter().enumerate() {
                 if let Some(&next) = popped.get(i + PREFETCH_AHEAD) {
-                    memory::prefetch(&self.tree.arena[self.open.ties.id(next)].closed);
+                    memory::prefetch(&self.arena[self.open.ties.id(next)].closed);
                 }
                 let id = self.open.ties.id(entry);
-                if !std::mem::replace(&mut self.tree.arena[id].closed, true) {
+                if !std::mem::replace(&mut self.arena[id].closed, true) {
                     taken.push(id);
                 }
             }
@@ -131,7 +133,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// The priority of a node; with deferred evaluation, of its best move not taken yet. `None` if it is closed.
     fn priority(&self, id: NodeId) -> Option<f32> {
-        self.priority.of(&self.tree.arena, &self.order, id)
+        self.priority.of(&self.arena, &self.order, id)
     }
 
     /// Puts a node into the open list, unless it is closed.
@@ -144,7 +146,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     /// Stores a new state, or opens a stored one again that is reached more cheaply. Returns its node, or `None` if it is
     /// neither. With `evaluate`, a new state waits for evaluation.
     pub(super) fn store(&mut self, node: Node<P::State>, evaluate: bool) -> Option<NodeId> {
-        match self.tree.store(node) {
+        match self.closed.store(&mut self.arena, node) {
             Ok(id) => {
                 self.stats.stored += 1;
                 self.order.add(1);
@@ -158,7 +160,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     }
 
     /// Stores `count` new states, which wait for evaluation; `node` makes a node from its number among them. `pieces` and
-    /// `id_of` are as [`Tree::extend`] takes them.
+    /// `id_of` are as [`Closed::insert_all`] takes them.
     pub(super) fn store_new(
         &mut self,
         count: usize,
@@ -166,7 +168,8 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         pieces: &[&Bins],
         id_of: impl Fn(usize, u32) -> Option<NodeId> + Sync,
     ) {
-        self.tree.extend(self.threads, count, &node, pieces, id_of);
+        self.arena.extend(self.threads, count, &node);
+        self.closed.insert_all(self.threads, pieces, id_of);
         extend(self.threads, &mut self.new, count, GRAIN, |i| node(i).state);
         self.order.add(count);
         self.stats.stored += count as u64;
@@ -174,7 +177,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Opens a stored state again if `node` reaches it more cheaply; returns its node then.
     pub(super) fn reach_again(&mut self, id: NodeId, node: &Node<P::State>) -> Option<NodeId> {
-        if !self.tree.arena.reach_again(id, node) {
+        if !self.arena.reach_again(id, node) {
             return None;
         }
         if id < self.first_new {
@@ -201,9 +204,9 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
         self.new.clear();
         self.queue.next = 0;
-        let (priority, arena, order) = (&self.priority, &self.tree.arena, &self.order);
+        let (priority, arena, order) = (&self.priority, &self.arena, &self.order);
         let (first, ties) = (self.first_new, self.open.ties);
-        self.first_new = self.tree.arena.len() as NodeId;
+        self.first_new = self.arena.len() as NodeId;
         self.open.extend(self.threads, (self.first_new - first) as usize, |i| {
             let id = first + i as NodeId;
             Some(ties.entry(priority.of(arena, order, id)?, id))
@@ -243,14 +246,14 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     fn take_values(&mut self, values: &[f32]) {
         debug_assert!(values.iter().all(|&h| h >= 0.0 && h.is_finite()), "an estimate is not a cost");
         let first = self.next_estimate;
-        self.tree.arena.set_estimates(self.threads, first, values);
+        self.arena.set_estimates(self.threads, first, values);
         self.next_estimate += values.len() as NodeId;
         let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]).then(a.cmp(b));
         let least = in_ranges(self.threads, values.len(), GRAIN, |range| range.min_by(by_value));
         if let Some(i) = least.into_iter().flatten().min_by(by_value)
             && self.nearest.is_none_or(|(least, _)| values[i] < least)
         {
-            self.nearest = Some((values[i], self.tree.arena[first + i as NodeId].g));
+            self.nearest = Some((values[i], self.arena[first + i as NodeId].g));
         }
     }
 
@@ -258,25 +261,25 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn prune_open(&mut self) {
         let mut open = Vec::with_capacity(self.open.len());
         while let Some(id) = self.take() {
-            self.tree.arena[id].closed = true;
+            self.arena[id].closed = true;
             open.push(id);
         }
         open.truncate(open.len() / 2);
-        let indices = self.tree.keep(&open);
+        let indices = self.closed.keep(&mut self.arena, &open);
         self.order.retain(&indices);
-        self.first_new = self.tree.arena.len() as NodeId;
+        self.first_new = self.arena.len() as NodeId;
         self.next_estimate = self.first_new;
         self.open = Open::new(self.open.ties);
         for id in open.into_iter().map(|id| indices[id as usize]) {
-            self.tree.arena[id].closed = false;
+            self.arena[id].closed = false;
             self.enter(id);
         }
-        self.stats.pruned += (indices.len() - self.tree.arena.len()) as u64;
+        self.stats.pruned += (indices.len() - self.arena.len()) as u64;
     }
 
     /// Memory in use, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        self.tree.bytes() + self.open.bytes() + self.order.bytes()
+        self.arena.bytes() + self.closed.bytes() + self.open.bytes() + self.order.bytes()
     }
 }
 

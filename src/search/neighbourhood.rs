@@ -4,7 +4,8 @@
 //! (ICAPS 2010), section 4.
 
 use super::CHECK_EVERY;
-use super::nodes::{NO_PARENT, Node, NodeId, Tree};
+use super::nodes::tree::Tree;
+use super::nodes::{NO_PARENT, NodeId};
 use crate::puzzle::{Move, Puzzle};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +16,7 @@ fn shortest_path<P: Puzzle>(
     is_solved: impl Fn(&P::State) -> bool,
 ) -> Option<Vec<Move>> {
     let mut reached = Tree::default();
-    let _ = reached.store(Node::new(around.arena[0].state, NO_PARENT, 0, 0));
+    reached.store(&around.arena[0].state, NO_PARENT, 0, 0);
     let mut next: NodeId = 0;
     while (next as usize) < reached.arena.len() {
         let state = reached.arena[next].state;
@@ -24,7 +25,7 @@ fn shortest_path<P: Puzzle>(
         }
         for (action, child) in puzzle.children(&state) {
             if around.contains(&child) {
-                let _ = reached.store(Node::new(child, next, action, 0));
+                reached.store(&child, next, action, 0);
             }
         }
         next += 1;
@@ -44,11 +45,11 @@ pub fn shortened<P: Puzzle>(
 ) -> Vec<Move> {
     let mut around = Tree::default();
     let mut state = *start;
-    let _ = around.store(Node::new(state, NO_PARENT, 0, 0));
+    around.store(&state, NO_PARENT, 0, 0);
     for &action in moves {
         let Some(next) = puzzle.apply(&state, action) else { return moves.to_vec() };
         state = next;
-        let _ = around.store(Node::new(state, NO_PARENT, 0, 0));
+        around.store(&state, NO_PARENT, 0, 0);
     }
     let mut next: NodeId = 0;
     while (next as usize) < around.arena.len() && around.arena.len() < most_states {
@@ -57,7 +58,7 @@ pub fn shortened<P: Puzzle>(
         }
         let state = around.arena[next].state;
         for (_, child) in puzzle.children(&state) {
-            let _ = around.store(Node::new(child, NO_PARENT, 0, 0));
+            around.store(&child, NO_PARENT, 0, 0);
         }
         next += 1;
     }

@@ -9,8 +9,8 @@ use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::Control;
 use crate::search::children::{self, Parent, duplicates, parent_ranges};
-use crate::search::nodes::shards::by_shard;
-use crate::search::nodes::{Bins, NO_PARENT, Node, NodeId, PREFETCH_AHEAD, Tree, hash};
+use crate::search::nodes::closed::by_shard;
+use crate::search::nodes::{Arena, Bins, Closed, NO_PARENT, Node, NodeId, PREFETCH_AHEAD, hash};
 use crate::workers::on_each;
 
 /// Nodes that are expanded at once, at most: evaluation begins after each block.
@@ -58,7 +58,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         let too_costly = self.too_costly();
         let each = if block.iter().any(|(_, action)| action.is_none()) { self.puzzle.move_count() } else { 1 };
         let (puzzle, settings) = (self.puzzle, self.settings);
-        let stored = &self.nodes.tree;
+        let stored = (&self.nodes.arena, &self.nodes.closed);
         let mut pieces = on_each(threads, parent_ranges(threads, 0..block.len(), each), |range| {
             let children = Vec::with_capacity(range.len() * each);
             make(puzzle, settings, stored, &block[range], too_costly, children)
@@ -106,7 +106,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         let is_same = |a: u32, b: u32| children.child(a).state == children.child(b).state;
         let duplicates = duplicates(threads, &children.starts, &unknown, stays, is_same);
         let sifted = on_each(threads, (0..pieces.len()).collect(), |piece| sift(&children, piece, &duplicates));
-        let firsts = starts(self.nodes.tree.arena.len() as NodeId, sifted.iter().map(|piece| piece.new.len()));
+        let firsts = starts(self.nodes.arena.len() as NodeId, sifted.iter().map(|piece| piece.new.len()));
         let id_of = |piece: usize, i: u32| match sifted[piece].positions[i as usize] {
             NOT_NEW => None,
             position => Some(firsts[piece] + position),
@@ -213,12 +213,12 @@ fn sift<S>(children: &NumberedChildren<'_, S>, piece: usize, duplicates: &[(u32,
 fn make<P: Puzzle>(
     puzzle: &P,
     settings: &BestFirst<P::State>,
-    stored: &Tree<P::State>,
+    (arena, closed): (&Arena<P::State>, &Closed),
     block: &[(NodeId, Option<Move>)],
     too_costly: Cost,
     mut children: Vec<NewChild<P::State>>,
 ) -> Piece<P::State> {
-    let (moves, arena) = (puzzle.move_count() as Move, &stored.arena);
+    let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
     let (mut generated, mut free_moves, mut has_goals) = (0, false, false);
     for (i, &(id, action)) in block.iter().enumerate() {
@@ -246,13 +246,13 @@ fn make<P: Puzzle>(
             },
         );
     }
-    children.iter().take(PREFETCH_AHEAD).for_each(|child| stored.prefetch(child.hash));
+    children.iter().take(PREFETCH_AHEAD).for_each(|child| closed.prefetch(child.hash));
     for i in 0..children.len() {
         if let Some(next) = children.get(i + PREFETCH_AHEAD) {
-            stored.prefetch(next.hash);
+            closed.prefetch(next.hash);
         }
         let NewChild { state, hash, known, .. } = &mut children[i];
-        *known = stored.find(*hash, state).unwrap_or(NO_PARENT);
+        *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
     }
     children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
     let mut solved = settings.perimeter.costs_on_rim(puzzle, children.len(), |i| &children[i].state);

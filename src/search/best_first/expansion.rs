@@ -57,17 +57,17 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     /// Puts nodes of a batch that were not expanded back into the open list.
     fn put_back(&mut self, nodes: &[NodeId]) {
         for &id in nodes {
-            self.nodes.tree.arena[id].closed = false;
+            self.nodes.arena[id].closed = false;
             self.nodes.enter(id);
         }
     }
 
     /// Takes moves from the open list until they have generated enough new states: `n`, but for a small part.
     fn expand_moves(&mut self, control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let (n, before) = (self.settings.n.max(1), self.nodes.tree.arena.len());
+        let (n, before) = (self.settings.n.max(1), self.nodes.arena.len());
         let (mut taken, mut block) = (0, Vec::new());
         loop {
-            let missing = n - (self.nodes.tree.arena.len() - before);
+            let missing = n - (self.nodes.arena.len() - before);
             if missing <= n / MISSING_DIVISOR {
                 return Ok(());
             }
@@ -93,7 +93,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     /// How many nodes with this many children each may be expanded at once: 1 to `most`.
     fn budget(&self, children: u64, most: usize, control: &Control<'_>) -> usize {
         let left = control.nodes_left(self.nodes.stats.generated);
-        let left = left.min(u64::from(NO_PARENT).saturating_sub(self.nodes.tree.arena.len() as u64));
+        let left = left.min(u64::from(NO_PARENT).saturating_sub(self.nodes.arena.len() as u64));
         (left / children.max(1)).clamp(1, most as u64) as usize
     }
 
@@ -102,14 +102,14 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         if control.too_many(self.nodes.stats.generated + children) {
             Some(Limit::Nodes)
         } else {
-            (self.nodes.tree.arena.len() + children as usize >= NO_PARENT as usize).then_some(Limit::Memory)
+            (self.nodes.arena.len() + children as usize >= NO_PARENT as usize).then_some(Limit::Memory)
         }
     }
 
     /// Generates the children of a node, by one move or by all.
     fn expand(&mut self, id: NodeId, action: Option<Move>, control: &mut Control<'_>) {
-        let Node { state, g, parent, .. } = self.nodes.tree.arena[id];
-        let before = (parent != NO_PARENT).then(|| self.nodes.tree.arena[parent].state);
+        let Node { state, g, parent, .. } = self.nodes.arena[id];
+        let before = (parent != NO_PARENT).then(|| self.nodes.arena[parent].state);
         for action in action.map_or(0..self.puzzle.move_count() as Move, |action| action..action + 1) {
             let Some(child) = self.puzzle.apply(&state, action) else { continue };
             self.nodes.stats.generated += 1;

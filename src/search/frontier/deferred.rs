@@ -51,7 +51,7 @@ impl<P: Puzzle> Frontier<'_, P> {
             let nodes = PoppedNodes {
                 priority: &self.priority,
                 policy_weight,
-                arena: &self.tree.arena,
+                arena: &self.arena,
                 order: &self.order,
                 ties: self.open.ties,
             };

@@ -1,29 +1,28 @@
-//! Node storage: stored nodes, open list, beam layers.
+//! Node storage: arena, open and closed list, beam layers.
 //!
 //! | file | content |
 //! | --- | --- |
 //! | `arena` | all nodes, by index |
-//! | `tree` | the stored nodes: the arena, and the node of each state |
-//! | `shards`, `hash_table` | hash tables in shards |
+//! | `closed`, `hash_table` | the stored states: node by state, in sharded hash tables |
 //! | `open` | the open list |
 //! | `move_order` | the moves of each node by probability, for deferred evaluation |
+//! | `tree` | stored states of a search that never improves a path |
 //! | `layer` | a beam's layer, a column a property |
 //! | `bins` | entries sorted by bin, for threads that each take some bins |
 
 pub(super) mod arena;
 pub(super) mod bins;
+pub(super) mod closed;
 pub(super) mod hash_table;
 pub(super) mod layer;
 pub(super) mod move_order;
 pub(super) mod open;
-pub(super) mod shards;
 pub(super) mod tree;
 
 pub(super) use arena::{Arena, NO_PARENT, Node, NodeId};
 pub(super) use bins::Bins;
+pub(super) use closed::{Closed, PREFETCH_AHEAD, hash};
 pub(super) use layer::Layer;
 pub(super) use move_order::MoveOrder;
 pub(super) use open::Open;
 pub use open::Ties;
-pub(super) use shards::{PREFETCH_AHEAD, hash};
-pub(super) use tree::Tree;

@@ -1,6 +1,7 @@
-//! Hash tables in shards: one grows at a time, and each thread takes some of them.
+//! The closed list: which states are stored, and at which index. Sharded hash tables of node indices, each with the upper half
+//! of its state's hash, so that one shard grows at a time.
 
-use super::arena::NodeId;
+use super::arena::{Arena, Node, NodeId};
 use super::bins::{BINS, Bins};
 use super::hash_table::HashTable;
 use crate::puzzle::State;
@@ -17,6 +18,18 @@ const MIN_ENTRIES: usize = 1 << 8;
 /// How many entries in advance memory is prefetched.
 pub const PREFETCH_AHEAD: usize = 16;
 
+/// The indices of stored states in an arena.
+#[derive(Debug)]
+pub struct Closed {
+    shards: Vec<HashTable>,
+}
+
+impl Default for Closed {
+    fn default() -> Self {
+        Closed { shards: shards() }
+    }
+}
+
 /// The hash of a state, the same in every process.
 #[inline(always)]
 pub fn hash<S: State>(state: &S) -> u64 {
@@ -26,6 +39,74 @@ pub fn hash<S: State>(state: &S) -> u64 {
 /// An empty table for each shard.
 pub fn shards() -> Vec<HashTable> {
     (0..SHARDS).map(|_| HashTable::default()).collect()
+}
+
+impl Closed {
+    /// Adds a node to the arena, unless its state is stored. Returns its index (`Ok`), or that of the stored state (`Err`).
+    ///
+    /// # Panics
+    /// If the arena [is full](Arena::is_full).
+    pub fn store<S: State>(&mut self, arena: &mut Arena<S>, node: Node<S>) -> Result<NodeId, NodeId> {
+        assert!(!arena.is_full(), "the arena is full");
+        let hash = hash(&node.state);
+        let next = arena.len() as NodeId;
+        match self.shards[shard_of(hash)].find_or_insert(word(hash, next), |word| arena[id(word)].state == node.state) {
+            Some(word) => Err(id(word)),
+            None => Ok(arena.push(node)),
+        }
+    }
+
+    /// The node of a state with this hash, if it is stored.
+    pub fn find<S: State>(&self, arena: &Arena<S>, hash: u64, state: &S) -> Option<NodeId> {
+        self.shards[shard_of(hash)].find(hash, |word| arena[id(word)].state == *state).map(id)
+    }
+
+    /// Prefetches the line where a state with this hash is looked for.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        self.shards[shard_of(hash)].prefetch(hash);
+    }
+
+    /// Adds nodes with states that are not stored; each thread takes some shards. `pieces` hold the hashes of states by shard,
+    /// and `id_of` gives the node of a piece's entry, or none.
+    pub fn insert_all(
+        &mut self,
+        threads: usize,
+        pieces: &[&Bins],
+        id_of: impl Fn(usize, u32) -> Option<NodeId> + Sync,
+    ) {
+        let insert = |table: &mut HashTable, piece, entry, (): &mut ()| {
+            if let Some(node) = id_of(piece, id(entry)) {
+                table.insert_new(word(entry, node));
+            }
+        };
+        visit(threads, &mut self.shards, pieces, |word| word, || (), insert);
+    }
+
+    /// Drops all nodes but the start, `ends` and their ancestors. Returns the new indices as [`Arena::retain`] does.
+    pub fn keep<S: State>(&mut self, arena: &mut Arena<S>, ends: &[NodeId]) -> Vec<NodeId> {
+        let mut kept = vec![false; arena.len()];
+        kept[0] = true; // the start
+        for &end in ends {
+            let mut id = end;
+            while !std::mem::replace(&mut kept[id as usize], true) {
+                id = arena[id].parent;
+            }
+        }
+        let indices = arena.retain(&kept);
+        *self = Closed::default();
+        for id in 0..arena.len() as NodeId {
+            let hash = hash(&arena[id].state);
+            self.shards[shard_of(hash)].insert_new(word(hash, id));
+        }
+        indices
+    }
+
+    /// Memory in use, in bytes, with what the largest shard needs for a moment when it grows.
+    pub fn bytes(&self) -> u64 {
+        let sizes = || self.shards.iter().map(HashTable::bytes);
+        (sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0)) as u64
+    }
 }
 
 /// Hashes by shard, as words of the table. Each comes with its number, which is not the highest one.
