@@ -46,7 +46,7 @@
 use super::device::DeviceEngine;
 use super::frontier::Frontier;
 use super::limits::unless_failed;
-use super::nodes::{NO_PARENT, Node, NodeId};
+use super::nodes::{NO_PARENT, NodeId};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Task};
 use crate::heuristic::HeuristicError;
@@ -169,7 +169,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
             return Ok(self.result(End::Solved, true));
         }
-        self.nodes.store(Node::new(start, NO_PARENT, 0, 0), true);
+        self.nodes.store(&start, NO_PARENT, 0, 0, true);
         self.nodes.end_step()?;
         let mut steps_left = self.settings.max_stale_steps;
         let mut batch = Vec::new();

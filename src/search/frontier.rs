@@ -145,17 +145,25 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Stores a new state, or opens a stored one again that is reached more cheaply. Returns its node, or `None` if it is
     /// neither. With `evaluate`, a new state waits for evaluation.
-    pub(super) fn store(&mut self, node: Node<P::State>, evaluate: bool) -> Option<NodeId> {
+    pub(super) fn store(
+        &mut self,
+        state: &P::State,
+        parent: NodeId,
+        action: Move,
+        g: Cost,
+        evaluate: bool,
+    ) -> Option<NodeId> {
+        let node = Node { state: *state, parent, g, h: f32::NAN, action, closed: false };
         match self.closed.store(&mut self.arena, node) {
             Ok(id) => {
                 self.stats.stored += 1;
                 self.order.add(1);
                 if evaluate {
-                    self.new.push(node.state);
+                    self.new.push(*state);
                 }
                 Some(id)
             }
-            Err(id) => self.reach_again(id, &node),
+            Err(id) => self.reach_again(id, parent, action, g),
         }
     }
 
@@ -175,11 +183,13 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         self.stats.stored += count as u64;
     }
 
-    /// Opens a stored state again if `node` reaches it more cheaply; returns its node then.
-    pub(super) fn reach_again(&mut self, id: NodeId, node: &Node<P::State>) -> Option<NodeId> {
-        if !self.arena.reach_again(id, node) {
+    /// Opens a stored state again if it is reached more cheaply; returns its node then.
+    pub(super) fn reach_again(&mut self, id: NodeId, parent: NodeId, action: Move, g: Cost) -> Option<NodeId> {
+        let known = &mut self.arena[id];
+        if g >= known.g {
             return None;
         }
+        (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
         if id < self.first_new {
             self.order.restart(id);
             self.enter(id);

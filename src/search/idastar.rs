@@ -11,8 +11,8 @@
 //!
 //! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
 
-use super::{CHECK_EVERY, End, Incumbent, Limit, Search, SearchResult, Stats, Task};
-use crate::heuristic::HeuristicError;
+use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats, Task};
+use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
 use std::time::Instant;
 
@@ -32,10 +32,12 @@ impl Default for IterativeDeepening {
 
 impl<P: Puzzle> Search<P> for IterativeDeepening {
     fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
-        let start = task.start;
-        let admissible = task.heuristic.is_admissible();
+        let Task { puzzle, start, heuristic, control } = task;
+        let admissible = heuristic.is_admissible();
         let mut run = IdaRun {
-            task,
+            puzzle,
+            heuristic,
+            control,
             stats: Stats { stored: 1, ..Stats::default() },
             path: Vec::new(),
             free: Vec::new(),
@@ -61,7 +63,9 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
 }
 
 struct IdaRun<'a, 'b, P: Puzzle> {
-    task: Task<'a, 'b, P>,
+    puzzle: &'a P,
+    heuristic: &'a mut dyn Heuristic<P::State>,
+    control: &'a mut Control<'b>,
     stats: Stats,
     path: Vec<Move>,
     /// States of the path that the path leaves by a free move, with their path cost.
@@ -83,7 +87,7 @@ enum Dive {
 impl<P: Puzzle> IdaRun<'_, '_, P> {
     fn estimate(&mut self, state: &P::State) -> Result<f32, HeuristicError> {
         self.stats.evaluated += 1;
-        self.task.heuristic.estimate(state)
+        self.heuristic.estimate(state)
     }
 
     /// Searches all paths below a state with f up to the bound; `before` is the state that it was reached from.
@@ -94,7 +98,7 @@ impl<P: Puzzle> IdaRun<'_, '_, P> {
         g: Cost,
         bound: f32,
     ) -> Result<Dive, HeuristicError> {
-        if g as f32 <= bound && self.task.puzzle.is_goal(state) {
+        if g as f32 <= bound && self.puzzle.is_goal(state) {
             return Ok(Dive::Goal(g));
         }
         let f = g as f32 + self.estimate(state)?;
@@ -107,16 +111,16 @@ impl<P: Puzzle> IdaRun<'_, '_, P> {
         self.stats.expanded += 1;
         self.stats.stored = self.stats.stored.max(self.path.len() as u64 + 1);
         let mut least = f32::INFINITY;
-        for action in 0..self.task.puzzle.move_count() as Move {
-            let Some(child) = self.task.puzzle.apply(state, action) else { continue };
-            if self.task.control.too_many(self.stats.generated + 1) {
+        for action in 0..self.puzzle.move_count() as Move {
+            let Some(child) = self.puzzle.apply(state, action) else { continue };
+            if self.control.too_many(self.stats.generated + 1) {
                 return Ok(Dive::Limit(Limit::Nodes));
             }
             self.stats.generated += 1;
             if before == Some(&child) {
                 continue;
             }
-            let cost = self.task.puzzle.move_cost(state, action);
+            let cost = self.puzzle.move_cost(state, action);
             if cost == 0 {
                 if self.was_free(&child, g) {
                     continue;
@@ -153,8 +157,7 @@ impl<P: Puzzle> IdaRun<'_, '_, P> {
             _ => (self.check_every / 2).max(1),
         };
         self.check_at = self.stats.expanded + self.check_every;
-        let control = &mut self.task.control;
-        control.report_counts(&self.stats);
-        control.reached(&|| (self.path.capacity() + self.free.capacity() * size_of::<(P::State, Cost)>()) as u64)
+        self.control.report_counts(&self.stats);
+        self.control.reached(&|| (self.path.capacity() + self.free.capacity() * size_of::<(P::State, Cost)>()) as u64)
     }
 }

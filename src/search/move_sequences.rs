@@ -91,9 +91,9 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         let sorts = moves >= SORTED_MOVES;
         self.make_ends(state, last, moves, sorts);
         let mut found = None;
-        for region in 0..if sorts { Perimeter::<P::State>::REGIONS } else { 1 } {
-            found = found.or_else(|| self.look_up(&self.regions[region]));
-            self.regions[region].clear();
+        for region in &mut self.regions[..if sorts { Perimeter::<P::State>::REGIONS } else { 1 }] {
+            found = found.or_else(|| look_up(self.puzzle, self.perimeter, &self.nodes, region));
+            region.clear();
         }
         found
     }
@@ -132,25 +132,29 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
             }
         }
     }
+}
 
-    /// The first path to a goal through an end in a region.
-    fn look_up(&self, region: &[SequenceEnd]) -> Option<Vec<Move>> {
-        let (puzzle, perimeter) = (self.puzzle, self.perimeter);
-        for (i, end) in region.iter().enumerate() {
-            if let Some(ahead) = region.get(i + PREFETCHED) {
-                perimeter.prefetch(ahead.key);
-            }
-            if perimeter.reaches(end.key) {
-                let (node, path) = &self.nodes[end.node as usize];
-                let moves = end.moves.as_ref().map_or(&[][..], |moves| moves);
-                let state = moves.iter().try_fold(*node, |state, &action| puzzle.apply(&state, action));
-                if let Some(rest) = state.and_then(|state| perimeter.path_to_goal(puzzle, &state)) {
-                    return Some([path, moves, &rest].concat());
-                }
+/// The first path to a goal through an end in a region.
+fn look_up<P: Puzzle>(
+    puzzle: &P,
+    perimeter: &Perimeter<P::State>,
+    nodes: &[(P::State, Vec<Move>)],
+    region: &[SequenceEnd],
+) -> Option<Vec<Move>> {
+    for (i, end) in region.iter().enumerate() {
+        if let Some(ahead) = region.get(i + PREFETCHED) {
+            perimeter.prefetch(ahead.key);
+        }
+        if perimeter.reaches(end.key) {
+            let (node, path) = &nodes[end.node as usize];
+            let moves = end.moves.as_ref().map_or(&[][..], |moves| moves);
+            let state = moves.iter().try_fold(*node, |state, &action| puzzle.apply(&state, action));
+            if let Some(rest) = state.and_then(|state| perimeter.path_to_goal(puzzle, &state)) {
+                return Some([path, moves, &rest].concat());
             }
         }
-        None
     }
+    None
 }
 
 /// The number of sequences of `moves` moves by the move before them, where all moves are legal; the last entry counts

@@ -110,9 +110,9 @@ struct NbsRun<'a, P: Reversible> {
 
 impl<P: Reversible> NbsRun<'_, P> {
     fn search(&mut self, start: &P::State, control: &mut Control<'_>) -> Result<End, HeuristicError> {
-        self.store(FORWARD, Node::new(*start, NO_PARENT, 0, 0))?;
+        self.store(FORWARD, start, NO_PARENT, 0, 0)?;
         for goal in self.puzzle.goals() {
-            self.store(BACKWARD, Node::new(goal, NO_PARENT, 0, 0))?;
+            self.store(BACKWARD, &goal, NO_PARENT, 0, 0)?;
         }
         while self.next_pair() {
             if self.best.is_some_and(|(cost, _)| self.bound >= cost as f32) {
@@ -186,27 +186,40 @@ impl<P: Reversible> NbsRun<'_, P> {
             self.stats.generated += 1;
             // Undoing a move costs as much as making it.
             let cost = g + self.puzzle.move_cost(&state, action);
-            self.store(side, Node::new(child, id, action, cost))?;
+            self.store(side, &child, id, action, cost)?;
         }
         Ok(())
     }
 
     /// Stores a state that is new or reached more cheaply, opens it, and looks for it on the other side.
-    fn store(&mut self, side: usize, node: Node<P::State>) -> Result<(), HeuristicError> {
-        let Node { state, g, .. } = node;
+    fn store(
+        &mut self,
+        side: usize,
+        state: &P::State,
+        parent: NodeId,
+        action: Move,
+        g: Cost,
+    ) -> Result<(), HeuristicError> {
         let this = &mut self.sides[side];
+        let node = Node { state: *state, parent, g, h: 0.0, action, closed: false };
         let id = match this.closed.store(&mut this.arena, node) {
             Ok(id) => {
                 self.stats.evaluated += 1;
-                this.arena[id].h = this.heuristic.estimate(&state)?;
+                this.arena[id].h = this.heuristic.estimate(state)?;
                 id
             }
-            Err(id) if this.arena.reach_again(id, &node) => id,
-            Err(_) => return Ok(()),
+            Err(id) => {
+                let known = &mut this.arena[id];
+                if g >= known.g {
+                    return Ok(());
+                }
+                (known.parent, known.action, known.g, known.closed) = (parent, action, g, false);
+                id
+            }
         };
         this.by_f.push(g as f32 + this.arena[id].h, id);
         let other = &self.sides[1 - side];
-        if let Some(met) = other.closed.find(&other.arena, hash(&state), &state) {
+        if let Some(met) = other.closed.find(&other.arena, hash(state), state) {
             let cost = g + other.arena[met].g;
             if self.best.is_none_or(|(best, _)| cost < best) {
                 self.best = Some((cost, if side == FORWARD { [id, met] } else { [met, id] }));

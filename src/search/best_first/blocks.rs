@@ -114,12 +114,12 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         let new = sifted.iter().map(|piece| piece.new.as_slice()).collect::<Vec<_>>().concat();
         let node = |i: usize| {
             let (piece, i) = new[i];
-            let &NewChild { state, parent, cost, action, .. } = &pieces[piece as usize].children[i as usize];
-            Node::new(state, parent, action, cost)
+            let &NewChild { state, parent, cost: g, action, .. } = &pieces[piece as usize].children[i as usize];
+            Node { state, parent, g, h: f32::NAN, action, closed: false }
         };
         self.nodes.store_new(new.len(), node, &unknown, id_of);
         for (piece, i, known) in sifted.iter().flat_map(|piece| &piece.again).copied() {
-            let &NewChild { state, parent, cost, action, .. } = &pieces[piece as usize].children[i as usize];
+            let &NewChild { parent, action, cost, .. } = &pieces[piece as usize].children[i as usize];
             let id = match known {
                 KnownAs::Stored(id) => id,
                 KnownAs::Earlier(number) => {
@@ -127,7 +127,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
                     id_of(piece, i).expect("the first child of a state is new")
                 }
             };
-            self.nodes.reach_again(id, &Node::new(state, parent, action, cost));
+            self.nodes.reach_again(id, parent, action, cost);
         }
     }
 
@@ -136,8 +136,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     fn store_goals(&mut self, pieces: &[Piece<P::State>]) {
         for child in pieces.iter().flat_map(|piece| &piece.children) {
             let is_evaluated = !child.is_goal && self.goals.is_empty();
-            let node = Node::new(child.state, child.parent, child.action, child.cost);
-            let stored = self.nodes.store(node, is_evaluated);
+            let stored = self.nodes.store(&child.state, child.parent, child.action, child.cost, is_evaluated);
             if child.is_goal {
                 self.goals.extend(stored);
             }

@@ -124,7 +124,6 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
 
     /// Takes in a child: a solution, or a state to be evaluated.
     fn reach(&mut self, id: NodeId, action: Move, child: &P::State, cost: Cost, control: &mut Control<'_>) {
-        let node = Node::new(*child, id, action, cost);
         let tests_goals = self.settings.goal_test == GoalTest::Generated;
         let rest = if tests_goals && self.puzzle.is_goal(child) {
             Some(0)
@@ -134,10 +133,11 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         match rest {
             Some(_) if self.settings.ends_with_first_batch() => {
                 // This batch is the last: after its first goal, nothing is worth an evaluation.
-                self.goals.extend(self.nodes.store(node, false));
+                let goal = self.nodes.store(child, id, action, cost, false);
+                self.goals.extend(goal);
             }
             Some(rest) => self.take_solution(id, action, child, cost + rest, control),
-            None if cost < self.too_costly() => drop(self.nodes.store(node, self.goals.is_empty())),
+            None if cost < self.too_costly() => drop(self.nodes.store(child, id, action, cost, self.goals.is_empty())),
             None => {}
         }
     }

@@ -184,7 +184,7 @@ mod tests {
     use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
     use crate::puzzle::cube2::{Corners, Cube2};
     use crate::puzzle::{Notation as _, Rules as _};
-    use crate::search::nodes::{NO_PARENT, Node};
+    use crate::search::nodes::NO_PARENT;
     use foldhash::fast::FixedState;
     use ndarray::Array2;
     use std::hash::BuildHasher as _;
@@ -227,7 +227,7 @@ mod tests {
         for i in 0..4000u64 {
             let action = FixedState::default().hash_one(i) % Cube2.move_count() as u64;
             state = Cube2.apply(&state, action as Move).expect("every move is legal");
-            nodes.store(Node::new(state, NO_PARENT, 0, (i % 5) as u32), true);
+            nodes.store(&state, NO_PARENT, 0, (i % 5) as u32, true);
         }
         nodes.end_step().expect("it does not fail");
         nodes

@@ -27,14 +27,6 @@ pub struct Node<S> {
     pub closed: bool,
 }
 
-impl<S> Node<S> {
-    /// An open node without an estimate.
-    #[inline]
-    pub fn new(state: S, parent: NodeId, action: Move, g: Cost) -> Self {
-        Node { state, parent, g, h: f32::NAN, action, closed: false }
-    }
-}
-
 const SEGMENT_BITS: u32 = 14;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
 
@@ -75,17 +67,6 @@ impl<S: State> Arena<S> {
         self.segments[self.length >> SEGMENT_BITS].push(node);
         self.length += 1;
         (self.length - 1) as NodeId
-    }
-
-    /// Opens a node again with the path of `node`, which has the same state, if that path is cheaper. Returns whether it is.
-    #[inline]
-    pub fn reach_again(&mut self, id: NodeId, node: &Node<S>) -> bool {
-        let known = &mut self[id];
-        let is_cheaper = node.g < known.g;
-        if is_cheaper {
-            (known.parent, known.action, known.g, known.closed) = (node.parent, node.action, node.g, false);
-        }
-        is_cheaper
     }
 
     /// Adds `count` nodes; `node` makes each from its number among them. Returns the index of the first.

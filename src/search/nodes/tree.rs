@@ -27,7 +27,8 @@ impl<S: State> Tree<S> {
     /// Stores a state; returns its node if it is new (`Ok`), or the stored one (`Err`).
     #[inline]
     pub fn find_or_store(&mut self, state: &S, parent: NodeId, action: Move, g: Cost) -> Result<NodeId, NodeId> {
-        self.closed.store(&mut self.arena, Node::new(*state, parent, action, g))
+        let node = Node { state: *state, parent, g, h: 0.0, action, closed: false };
+        self.closed.store(&mut self.arena, node)
     }
 
     /// Whether a state is stored.
