@@ -186,11 +186,11 @@ fn the_functions_of_the_guide_to_a_solve_are_where_it_says() {
     let guide = include_str!("../CONTRIBUTING.md").split("## Follow a solve").nth(1).expect("a section");
     let rows =
         guide.split("## ").next().into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("| `src/"));
-    let mut count = 0;
+    let (sources, mut count) = (sources(), 0);
     for row in rows {
         let [file, functions] = row.split('|').take(2).collect::<Vec<_>>()[..] else { panic!("{row}") };
         let name = file.trim_end().trim_end_matches('`');
-        let source = sources().into_iter().find(|source| source.name == name);
+        let source = sources.iter().find(|source| source.name == name);
         let source = source.unwrap_or_else(|| panic!("no file {name}"));
         for function in functions.split(',').map(|function| function.trim().trim_matches('`')) {
             let is_there = source.lines.iter().any(|(_, line)| {

@@ -104,8 +104,8 @@ impl Visitor for Args {
         let builder = builder.limits(Limits { time, spend_time: false, ..limits });
         let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
-        let shared = Improvement { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
-        let (mut known, mut file) = shared.read(&args).or_input()?;
+        let improvement = Improvement { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
+        let (mut known, mut file) = improvement.read(&args).or_input()?;
         file.write(&*puzzle, &known).or_input()?;
         if let Some(seconds) = args.time {
             let stop = Arc::clone(&stop);
@@ -118,15 +118,15 @@ impl Visitor for Args {
         let first = length(&known);
         note!("costar: {}, {} moves in all", counted(known.len(), "solution"), grouped(first as u64));
         for i in (0..known.len()).take_while(|_| !is_over()) {
-            let found = shared.shortened(&known[i], &known[i].moves);
-            shared.take(&mut known, i, &found, &mut file)?;
+            let found = improvement.shortened(&known[i], &known[i].moves);
+            improvement.take(&mut known, i, &found, &mut file)?;
         }
         let mut generator = generator(rand::random(), 0);
         let (mut rounds, mut longest) = (0, *WINDOWS.end());
         while !is_over() && (args.time.is_some() || rounds < LAST_ROUNDS) {
             rounds += 1;
             for i in (0..known.len()).take_while(|_| !is_over()) {
-                let Some((start, window)) = shared.window(&known[i], longest, &mut generator) else { continue };
+                let Some((start, window)) = improvement.window(&known[i], longest, &mut generator) else { continue };
                 file.write_from_time_to_time(&*puzzle, &known)?;
                 let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
                 let found = solver.solve_watched("", start, watch);
@@ -141,8 +141,8 @@ impl Visitor for Args {
                 let moves = &known[i].moves;
                 let whole = [&moves[..window.start], &better, &moves[window.end..]].concat();
                 // The new moves and those beside them may have a shorter path together.
-                let whole = if better.len() < length { shared.shortened(&known[i], &whole) } else { whole };
-                if shared.take(&mut known, i, &whole, &mut file)? {
+                let whole = if better.len() < length { improvement.shortened(&known[i], &whole) } else { whole };
+                if improvement.take(&mut known, i, &whole, &mut file)? {
                     rounds = 0;
                 }
             }

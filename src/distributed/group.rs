@@ -374,7 +374,7 @@ impl Group {
         self.ask(|store| store.get(key))
     }
 
-    /// What the store answers; a store that fails has lost its host.
+    /// Asks the store. If it fails, its host is lost.
     fn ask<T>(&self, question: impl FnOnce(&Store) -> Result<T, String>) -> Result<T> {
         question(&self.round.store).map_err(|_| {
             self.liveness.lost.store(true, Ordering::Relaxed);

@@ -38,15 +38,15 @@ pub mod precision;
 
 mod chunks;
 mod cuda;
-mod evaluator;
-mod network_builder;
-// Without a kernel for the processor, nothing of it is used.
 mod cuda_graph_inputs;
 mod cuda_graph_step;
+mod evaluator;
+// Without a kernel for the processor, nothing of it is used.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_variables, unused_imports))]
 mod int8;
 mod layers;
 mod mlp;
+mod network_builder;
 mod one_hot;
 mod optimizer;
 mod parameters;

@@ -27,7 +27,7 @@ pub(super) struct StateSymmetries<const N: usize> {
     classes_hold_inverses: bool,
 }
 
-/// The symmetries whose images have the same position first: a coset of those that fix it.
+/// A coset of symmetries: all of them bring the same position to the first place.
 #[derive(Debug)]
 struct Coset {
     first: u16,

@@ -129,7 +129,7 @@ pub(super) fn neighbours<T: ChildResult>(
     found: &mut Vec<T>,
 ) {
     let (both, is_same) = unpack_both(state);
-    let mut children = ChildBatch::new();
+    let mut children = ChildBlock::new();
     for from in &[both, [both[1], both[0]]][..if is_same { 1 } else { 2 }] {
         for &action in moves {
             children.push(tables, child(tables, from, action), found);
@@ -146,7 +146,7 @@ pub(super) fn around<T: ChildResult>(
     found: &mut Vec<T>,
 ) {
     let (both, _) = unpack_both(state);
-    let mut children = ChildBatch::new();
+    let mut children = ChildBlock::new();
     for &first in before {
         // The state after the move from the inverse, and its inverse.
         let [inverse, state] = child(tables, &[both[1], both[0]], first);
@@ -160,7 +160,7 @@ pub(super) fn around<T: ChildResult>(
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) fn keys_after_two(tables: &CubeSymmetries, state: &CubeState, pairs: &[[Move; 2]], keys: &mut Vec<u64>) {
     let (start, _) = unpack_both(state);
-    let mut children = ChildBatch::new();
+    let mut children = ChildBlock::new();
     let (mut last, mut between) = (None, start);
     for &[first, second] in pairs {
         if last != Some(first) {
@@ -228,15 +228,15 @@ impl LeastSymmetry {
 
 /// Children whose least images are found together. The number of images varies, and a loop over the images of one child would
 /// wait for it each time. So the first image of every child comes first, and then the other images of all children.
-struct ChildBatch {
+struct ChildBlock {
     /// Each child and its inverse.
-    both: [[__m256i; 2]; ChildBatch::CAPACITY],
+    both: [[__m256i; 2]; ChildBlock::CAPACITY],
     /// The index of each child's list.
-    lists: [u16; ChildBatch::CAPACITY],
+    lists: [u16; ChildBlock::CAPACITY],
     count: usize,
 }
 
-impl ChildBatch {
+impl ChildBlock {
     const CAPACITY: usize = 32;
     /// Images after the first that are noted for each child, whether it has them or not.
     const OTHERS: usize = INLINE - 1;
@@ -244,7 +244,7 @@ impl ChildBatch {
     #[target_feature(enable = "avx2,bmi2")]
     #[inline]
     fn new() -> Self {
-        ChildBatch { both: [[_mm256_setzero_si256(); 2]; Self::CAPACITY], lists: [0; Self::CAPACITY], count: 0 }
+        ChildBlock { both: [[_mm256_setzero_si256(); 2]; Self::CAPACITY], lists: [0; Self::CAPACITY], count: 0 }
     }
 
     /// Adds a child. When the buffer is full, appends the results of all its children.
