@@ -102,8 +102,8 @@ pub use notation::{Block, Notation, ParseError, Scramble, move_names};
 pub(crate) use notation::{counted, is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};
 pub use picture::{Draw, Face, Geometry, GeometryMove, Picture, Style};
-pub(crate) use rules::bits;
 pub use rules::{Cost, Move, Reversible, Rules, State, StateBytes, replay};
+pub(crate) use rules::{bits, distinct};
 pub use state_index::Indexed;
 pub use symmetry::{Class, SymmetricImage, SymmetricImages, Symmetries};
 

@@ -208,7 +208,7 @@ fn not_legal<P: Notation>(puzzle: &P, state: &P::State, number: usize, action: M
 }
 
 /// The values in the order of their first appearance.
-pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
     for value in values {
         if !distinct.contains(&value) {

@@ -130,11 +130,8 @@ impl<S: State> Beam<S> {
 
 impl<P: Puzzle> Search<P> for Beam<P::State> {
     fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
-        let first = self.first_pass(task.again())?;
+        let Some(first) = self.first_pass(task.again())? else { return BeamRun::run(self, false, task.again()) };
         let Task { puzzle, start, heuristic, control } = task;
-        let Some(first) = first else {
-            return BeamRun::run(self, false, Task { puzzle, start, heuristic, control });
-        };
         let is_decided = first.proven_optimal || first.end == End::NoSolution || control.is_good_enough(first.cost);
         if is_decided || control.too_many(first.stats.generated + 1) || control.agreed()?.is_some() {
             return Ok(first);
@@ -148,13 +145,12 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
     }
 
     /// The result of a narrower beam, if no solution is known and a perimeter can refine it.
-    fn first_pass(&self, task: Task<'_, '_, P>) -> Result<Option<SearchResult>, HeuristicError> {
-        let Task { puzzle, start, heuristic, control } = task;
-        if self.perimeter.is_empty() || control.bound().is_some() || self.n < FIRST_WIDTH_DIVISOR {
+    fn first_pass(&self, mut task: Task<'_, '_, P>) -> Result<Option<SearchResult>, HeuristicError> {
+        if self.perimeter.is_empty() || task.control.bound().is_some() || self.n < FIRST_WIDTH_DIVISOR {
             return Ok(None);
         }
         let narrow = Beam { n: self.n / FIRST_WIDTH_DIVISOR, ..self.clone() };
-        BeamRun::run(&narrow, true, Task { puzzle, start, heuristic, control }).map(Some)
+        BeamRun::run(&narrow, true, task.again()).map(Some)
     }
 }
 

@@ -4,11 +4,10 @@ use super::options::SearchOptions;
 use super::plan::ModelFacts;
 use crate::error::{Error, Result, SettingError, bail_setting, ensure_setting};
 use crate::neural::model::{CONFIG, ModelConfig, PUZZLE, serves};
-use crate::puzzle::Puzzle;
+use crate::puzzle::{Puzzle, distinct};
 use crate::registry::has_own_rules;
 use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
 use serde_json::Value;
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -28,8 +27,7 @@ pub fn search_path() -> Vec<PathBuf> {
     let around =
         [1, 3].into_iter().filter_map(|above| Some(program.as_deref()?.ancestors().nth(above)?.join("models")));
     let folders = variable.into_iter().chain([PathBuf::from("models")]).chain(INSTALLED.get().cloned());
-    let mut seen = HashSet::new();
-    folders.chain([built]).chain(around).filter(|folder| seen.insert(folder.clone())).collect()
+    distinct(folders.chain([built]).chain(around))
 }
 
 /// The folder of a model, by path or by name on the search path. A run's folder means its newest checkpoint.
