@@ -5,7 +5,7 @@ use pool::Pool;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::{process, thread};
 
 mod pool;
@@ -148,25 +148,39 @@ pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, w
 /// `(threads, count, work)`: calls `work` for `0..count`, on at most `threads` threads.
 type ForAll = fn(usize, usize, &(dyn Fn(usize) + Sync));
 
-/// Works on numbered items. Little of it is generic, since it is compiled for each `work`.
+/// Works on numbered items. It is compiled for each `work`, a thousand times: so it is short, and has no iterators.
 fn by_number<T: Send, R: Send>(
     threads: usize,
-    things: Vec<T>,
+    mut things: Vec<T>,
     work: impl Fn(T) -> R + Sync,
     for_all: ForAll,
 ) -> Vec<R> {
-    let given: Vec<_> = things.into_iter().map(|thing| Mutex::new(Some(thing))).collect();
-    let done: Vec<_> = given.iter().map(|_| Mutex::new(None)).collect();
-    for_all(threads, given.len(), &|i| {
-        let result = work(take(&given[i]));
-        *done[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    let count = things.len();
+    let mut results = Vec::<R>::with_capacity(count);
+    let (given, done) = (Items(things.as_mut_ptr()), Items(results.as_mut_ptr()));
+    // SAFETY: from here on, items belong to the calls below. After a panic, some are never dropped.
+    unsafe { things.set_len(0) };
+    for_all(threads, count, &|i| {
+        // SAFETY: `i` is below `count`, and no other call has it.
+        unsafe { done.at(i).write(work(given.at(i).read())) };
     });
-    done.iter().map(take).collect()
+    // SAFETY: each number had its call, which wrote its result.
+    unsafe { results.set_len(count) };
+    results
 }
 
-fn take<T>(slot: &Mutex<Option<T>>) -> T {
-    let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-    value.expect("each is put in once and taken out once")
+/// Several items of a vector, from the first one on.
+struct Items<T>(*mut T);
+
+// SAFETY: each item is used by one thread.
+unsafe impl<T: Send> Sync for Items<T> {}
+
+impl<T> Items<T> {
+    /// Unsafe to call for a number that the vector has no memory for.
+    unsafe fn at(&self, i: usize) -> *mut T {
+        // SAFETY: see above.
+        unsafe { self.0.add(i) }
+    }
 }
 
 /// Cuts `0..count` into ranges of at least `min_chunk`, works on them in parallel, and returns the results in order.
@@ -310,6 +324,7 @@ pub(crate) fn in_shards<T: Send, R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     #[test]
     fn ranges_cover_everything_in_order() {

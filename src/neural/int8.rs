@@ -275,6 +275,25 @@ fn largest(numbers: &[f32]) -> f32 {
     numbers.iter().fold(0f32, |largest, number| largest.max(number.abs()))
 }
 
+/// A value at any address. The loads of the standard library are checked in builds with debug assertions, and take most of a
+/// network's time there.
+#[repr(C, packed)]
+struct Unaligned<T>(T);
+
+/// Loads a value. Unsafe to call unless it lies there, at any address.
+#[inline(always)]
+unsafe fn load_at<T: Copy>(at: *const T) -> T {
+    // SAFETY: see above.
+    unsafe { (*at.cast::<Unaligned<T>>()).0 }
+}
+
+/// Stores a value. Unsafe to call unless it may be written there, at any address.
+#[inline(always)]
+unsafe fn store_at<T: Copy>(at: *mut T, value: T) {
+    // SAFETY: see above.
+    unsafe { (*at.cast::<Unaligned<T>>()).0 = value };
+}
+
 /// The memory of a core for one tile.
 struct Scratch {
     /// Activations of the first layer, and between the two layers of a block.

@@ -4,7 +4,7 @@
 //! Activations are rounded to 7 bits, and an output's weights so that the four products of a 16-bit sum never exceed
 //! `i16::MAX`: sums are exact, as with AVX-512. A block of registers is 4 rows by 16 outputs.
 
-use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest};
+use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest, load_at, store_at};
 use crate::cpu_features::{Instructions, may_use};
 use std::arch::x86_64::*;
 
@@ -48,7 +48,7 @@ impl Kernel for Avx2 {
                     let addends = addends[at..at + PAD].as_ptr();
                     for (register, sum) in sums.iter_mut().enumerate() {
                         // SAFETY: the slice holds four registers of 16 numbers.
-                        *sum = _mm256_add_epi16(*sum, unsafe { _mm256_loadu_si256(addends.add(16 * register).cast()) });
+                        *sum = _mm256_add_epi16(*sum, unsafe { load_at(addends.add(16 * register).cast()) });
                     }
                 }
                 for (register, sum) in sums.into_iter().enumerate() {
@@ -70,7 +70,7 @@ impl Kernel for Avx2 {
         /// Packing works on halves of registers: this order undoes it.
         const ORDER: [i32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
         // SAFETY: 8 numbers are read.
-        let order = unsafe { _mm256_loadu_si256(ORDER.as_ptr().cast()) };
+        let order = unsafe { load_at(ORDER.as_ptr().cast()) };
         for ((row, bytes), scale) in from.chunks_exact(width).zip(bytes.chunks_exact_mut(width)).zip(scales) {
             let mut max = [_mm256_setzero_ps(); 4];
             for part in row.chunks_exact(4 * LANES) {
@@ -89,7 +89,7 @@ impl Kernel for Avx2 {
                     std::array::from_fn(|i| _mm256_cvtps_epi32(_mm256_mul_ps(load(&part[i * LANES..]), factor)));
                 let packed = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
                 // SAFETY: the slice holds 32 bytes.
-                unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(packed, order)) };
+                unsafe { store_at(bytes.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(packed, order)) };
             }
         }
     }
@@ -110,11 +110,10 @@ impl Kernel for Avx2 {
                     unsafe {
                         let at = weights.as_ptr().add(eight * NARROW * PANEL);
                         let weights: [__m256i; 2 * GROUPS] =
-                            std::array::from_fn(|group| _mm256_loadu_si256(at.add(group * 32).cast()));
+                            std::array::from_fn(|group| load_at(at.add(group * 32).cast()));
                         for (sums, row) in sums.iter_mut().zip(rows) {
                             let at = row.add(eight * NARROW).cast::<i32>();
-                            let fours =
-                                [_mm256_set1_epi32(at.read_unaligned()), _mm256_set1_epi32(at.add(1).read_unaligned())];
+                            let fours = [_mm256_set1_epi32(load_at(at)), _mm256_set1_epi32(load_at(at.add(1)))];
                             for (group, sum) in sums.iter_mut().enumerate() {
                                 let narrow = _mm256_add_epi16(
                                     _mm256_maddubs_epi16(fours[0], weights[group]),
@@ -161,12 +160,12 @@ impl Kernel for Avx2 {
 fn load(from: &[f32]) -> __m256 {
     let from = &from[..LANES];
     // SAFETY: the slice holds 8 numbers.
-    unsafe { _mm256_loadu_ps(from.as_ptr()) }
+    unsafe { load_at(from.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2,fma")]
 fn store(to: &mut [f32], values: __m256) {
     let to = &mut to[..LANES];
     // SAFETY: the slice holds 8 numbers.
-    unsafe { _mm256_storeu_ps(to.as_mut_ptr(), values) }
+    unsafe { store_at(to.as_mut_ptr().cast(), values) }
 }

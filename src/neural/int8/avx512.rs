@@ -1,7 +1,7 @@
 //! Products by `vpdpbusd` (AVX-512 VNNI): four products of bytes and their sum for each 32-bit lane, blocked in registers, 6
 //! rows by 64 outputs.
 
-use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest};
+use super::{FirstLayer, Int8Layer, Kernel, PAD, TILE, largest, load_at, store_at};
 use crate::cpu_features::{Instructions, may_use};
 use std::arch::x86_64::*;
 
@@ -40,7 +40,7 @@ impl Kernel for Avx512 {
                     let addends = addends[at..at + PAD].as_ptr();
                     for (register, sum) in sums.iter_mut().enumerate() {
                         // SAFETY: the slice holds two registers of 32 numbers.
-                        *sum = _mm512_add_epi16(*sum, unsafe { _mm512_loadu_si512(addends.add(32 * register).cast()) });
+                        *sum = _mm512_add_epi16(*sum, unsafe { load_at(addends.add(32 * register).cast()) });
                     }
                 }
                 let halves = [
@@ -72,7 +72,7 @@ impl Kernel for Avx512 {
             for (part, bytes) in row.chunks_exact(LANES).zip(bytes.chunks_exact_mut(LANES)) {
                 let rounded = _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(load(part), factor)));
                 // SAFETY: the slice holds 16 bytes.
-                unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), rounded) };
+                unsafe { store_at(bytes.as_mut_ptr().cast(), rounded) };
             }
         }
     }
@@ -91,9 +91,9 @@ impl Kernel for Avx512 {
                     unsafe {
                         let at = weights.as_ptr().add(quad * PANEL * 4);
                         let weights: [__m512i; GROUPS] =
-                            std::array::from_fn(|group| _mm512_loadu_si512(at.add(group * 64).cast()));
+                            std::array::from_fn(|group| load_at(at.add(group * 64).cast()));
                         for (sums, row) in sums.iter_mut().zip(rows) {
-                            let four = _mm512_set1_epi32(row.add(quad * 4).cast::<i32>().read_unaligned());
+                            let four = _mm512_set1_epi32(load_at(row.add(quad * 4).cast::<i32>()));
                             for (sum, weights) in sums.iter_mut().zip(weights) {
                                 *sum = _mm512_dpbusd_epi32(*sum, four, weights);
                             }
@@ -131,12 +131,12 @@ impl Kernel for Avx512 {
 fn load(from: &[f32]) -> __m512 {
     let from = &from[..LANES];
     // SAFETY: the slice holds 16 numbers.
-    unsafe { _mm512_loadu_ps(from.as_ptr()) }
+    unsafe { load_at(from.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn store(to: &mut [f32], values: __m512) {
     let to = &mut to[..LANES];
     // SAFETY: the slice holds 16 numbers.
-    unsafe { _mm512_storeu_ps(to.as_mut_ptr(), values) }
+    unsafe { store_at(to.as_mut_ptr().cast(), values) }
 }

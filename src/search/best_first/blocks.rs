@@ -19,7 +19,7 @@ pub(super) const MAX_NODES: usize = 1 << 12;
 /// The same if each node makes one move.
 pub(super) const MAX_MOVES: usize = 1 << 15;
 
-/// Fewer nodes are expanded one by one, which is faster.
+/// The children of fewer nodes are stored one by one, which is faster.
 pub(super) const MIN_BLOCK: usize = 32;
 
 /// A child that may be stored.
@@ -39,8 +39,8 @@ struct NewChild<S> {
 /// The children that one thread has made.
 struct Piece<S> {
     children: Vec<NewChild<S>>,
-    /// Children to store whose states are new, by shard.
-    unknown: Bins,
+    /// Children to store whose states are new, by shard; `None` if they are not looked up.
+    unknown: Option<Bins>,
     /// The children that are goals or in the perimeter, with the costs from there.
     solved: Vec<(usize, Cost)>,
     generated: u64,
@@ -57,16 +57,24 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         let threads = control.threads();
         let too_costly = self.too_costly();
         let each = if block.iter().any(|(_, action)| action.is_none()) { self.puzzle.move_count() } else { 1 };
-        let (puzzle, settings) = (self.puzzle, self.settings);
-        let stored = (&self.nodes.arena, &self.nodes.closed);
-        let mut pieces = on_each(threads, parent_ranges(threads, 0..block.len(), each), |range| {
-            let children = Vec::with_capacity(range.len() * each);
-            make(puzzle, settings, stored, &block[range], too_costly, children)
-        });
+        let is_small = block.len() < MIN_BLOCK;
+        let (puzzle, settings, arena, closed) = (self.puzzle, self.settings, &self.nodes.arena, &self.nodes.closed);
+        let mut pieces = if is_small {
+            vec![make(puzzle, settings, (arena, None), block, too_costly, each)]
+        } else {
+            on_each(threads, parent_ranges(threads, 0..block.len(), each), |range| {
+                make(puzzle, settings, (arena, Some(closed)), &block[range], too_costly, each)
+            })
+        };
         self.nodes.stats.generated += pieces.iter().map(|piece| piece.generated).sum::<u64>();
         self.free_moves |= pieces.iter().any(|piece| piece.free_moves);
         self.take_solutions(&mut pieces, too_costly, control);
-        self.store_all(threads, &pieces);
+        let has_goals = !self.goals.is_empty() || pieces.iter().any(|piece| piece.has_goals);
+        if is_small || settings.ends_with_first_batch() && has_goals {
+            self.store_each(&pieces);
+        } else {
+            self.store_all(threads, &pieces);
+        }
     }
 
     /// Takes the solutions among children. Drops these, and later children that cannot improve the solution.
@@ -95,13 +103,8 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
 
     /// Stores children: new states, and stored ones that are reached more cheaply.
     fn store_all(&mut self, threads: usize, pieces: &[Piece<P::State>]) {
-        if self.settings.ends_with_first_batch()
-            && (!self.goals.is_empty() || pieces.iter().any(|piece| piece.has_goals))
-        {
-            return self.store_goals(pieces);
-        }
         let children = NumberedChildren { pieces, starts: starts(0, pieces.iter().map(|piece| piece.children.len())) };
-        let unknown: Vec<&Bins> = pieces.iter().map(|piece| &piece.unknown).collect();
+        let unknown: Vec<&Bins> = pieces.iter().filter_map(|piece| piece.unknown.as_ref()).collect();
         let stays = |piece: usize, i: u32| !pieces[piece].some_discarded || pieces[piece].children[i as usize].stays;
         let is_same = |a: u32, b: u32| children.child(a).state == children.child(b).state;
         let duplicates = duplicates(threads, &children.starts, &unknown, stays, is_same);
@@ -131,10 +134,10 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         }
     }
 
-    /// Stores children one by one, of a batch that has a goal and is the last: after its first goal, nothing is worth an
+    /// Stores children one by one. A batch that reaches a goal is the last: after its first goal, nothing is worth an
     /// evaluation.
-    fn store_goals(&mut self, pieces: &[Piece<P::State>]) {
-        for child in pieces.iter().flat_map(|piece| &piece.children) {
+    fn store_each(&mut self, pieces: &[Piece<P::State>]) {
+        for child in pieces.iter().flat_map(|piece| &piece.children).filter(|child| child.stays) {
             let is_evaluated = !child.is_goal && self.goals.is_empty();
             let stored = self.nodes.store(&child.state, child.parent, child.action, child.cost, is_evaluated);
             if child.is_goal {
@@ -208,15 +211,17 @@ fn sift<S>(children: &NumberedChildren<'_, S>, piece: usize, duplicates: &[(u32,
     SiftedPiece { new, positions, again }
 }
 
-/// Generates the children of nodes, and looks them up. Children whose states are stored at no greater cost are left out.
+/// Generates the children of nodes, `each` or fewer of a node, and looks them up in `closed`, if given: children whose states
+/// are stored at no greater cost are left out.
 fn make<P: Puzzle>(
     puzzle: &P,
     settings: &BestFirst<P::State>,
-    (arena, closed): (&Arena<P::State>, &Closed),
+    (arena, closed): (&Arena<P::State>, Option<&Closed>),
     block: &[(NodeId, Option<Move>)],
     too_costly: Cost,
-    mut children: Vec<NewChild<P::State>>,
+    each: usize,
 ) -> Piece<P::State> {
+    let mut children = Vec::with_capacity(block.len() * each);
     let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
     let (mut generated, mut free_moves, mut has_goals) = (0, false, false);
@@ -234,7 +239,7 @@ fn make<P: Puzzle>(
             parent,
             moves,
             before,
-            |_, state| hash(state),
+            |_, state| closed.map_or(0, |_| hash(state)),
             |child| {
                 free_moves |= child.cost == *g;
                 let is_goal = tests_goals && puzzle.is_goal(&child.state);
@@ -245,15 +250,17 @@ fn make<P: Puzzle>(
             },
         );
     }
-    children.iter().take(PREFETCH_AHEAD).for_each(|child| closed.prefetch(child.hash));
-    for i in 0..children.len() {
-        if let Some(next) = children.get(i + PREFETCH_AHEAD) {
-            closed.prefetch(next.hash);
+    if let Some(closed) = closed {
+        children.iter().take(PREFETCH_AHEAD).for_each(|child| closed.prefetch(child.hash));
+        for i in 0..children.len() {
+            if let Some(next) = children.get(i + PREFETCH_AHEAD) {
+                closed.prefetch(next.hash);
+            }
+            let NewChild { state, hash, known, .. } = &mut children[i];
+            *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
         }
-        let NewChild { state, hash, known, .. } = &mut children[i];
-        *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
+        children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
     }
-    children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
     let mut solved = settings.perimeter.costs_on_rim(puzzle, children.len(), |i| &children[i].state);
     if has_goals {
         solved.retain(|&(i, _)| !children[i].is_goal);
@@ -261,6 +268,6 @@ fn make<P: Puzzle>(
         solved.sort_unstable();
     }
     let unknown = (0..).zip(&children).filter(|(_, child)| child.known == NO_PARENT && child.stays);
-    let unknown = by_shard(unknown.map(|(i, child)| (i, child.hash)));
+    let unknown = closed.map(|_| by_shard(unknown.map(|(i, child)| (i, child.hash))));
     Piece { children, unknown, solved, generated, free_moves, has_goals, some_discarded: false }
 }
