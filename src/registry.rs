@@ -33,7 +33,7 @@ pub use reversible::Reverse;
 
 /// The puzzles beside [`NAMES`].
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
-     (jugs:7,4,2), or the file of a puzzle (….json)";
+     (jugs:10,7,3), or the file of a puzzle (….json)";
 
 /// Defines [`NAMES`] and [`FILES`]: the puzzles in code, then the files in `test-data/puzzles`.
 macro_rules! names {
@@ -235,11 +235,15 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
 fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
     let description = Description::read(path).map_err(in_puzzle)?;
     let name = description.name();
-    // A checksum of the rules distinguishes permutation puzzles of one name.
-    let has_checksum = included(name).is_some() || CubeN::parse_name(name).is_some();
-    let (is_new, path) = (!has_own_rules(name) || has_checksum, path.display());
+    let (is_new, path) = (!is_own_name(name), path.display());
     ensure_setting!(is_new, "puzzle", "{path}: there is a puzzle {name} already: give it another \"name\"");
     Ok(visit_description(description, visitor))
+}
+
+/// Whether no file of a puzzle may have a name: a puzzle in code has it. A file may have the name of another permutation puzzle,
+/// whose checksum is another one.
+pub fn is_own_name(name: &str) -> bool {
+    has_own_rules(name) && included(name).is_none() && CubeN::parse_name(name).is_none()
 }
 
 /// Lets the visitor work on a permutation puzzle.

@@ -321,6 +321,8 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     // The optimal lengths are known to the file of instances.
     fs::write(folder.path().join("all.tsv"), "# some\n1\t18\n2\t22 # a comment\n").expect("a file");
     plot(&folder, &["unknown.jsonl", "--instances", "all.tsv", "--out", "known.png"]);
+    fs::write(folder.path().join("others.tsv"), "8\t18\n").expect("a file");
+    has(&["unknown.jsonl", "--instances", "others.tsv"], &["--instances", "no instance of the results"]);
     fs::write(folder.path().join("all.tsv"), "1\t18\n2\tmany\n").expect("a file");
     has(&["unknown.jsonl", "--instances", "all.tsv"], &["line 2 of all.tsv", "'many'"]);
 }

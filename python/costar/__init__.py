@@ -233,6 +233,8 @@ class Puzzle:
         count = _count("count", count)
         if count * (self.cells + len(self.moves) + 4) > 1 << 32:
             raise ValueError(f"`count`: {count} samples take more than 4 GiB: make several batches")
+        max_depth = None if max_depth is None else _count("max_depth", max_depth, bits=32)
+        seed, batch = _count("seed", seed, 0), _count("batch", batch, 0)
         rows, labels, back = self._inner.samples(count, max_depth, seed, batch)
         return Samples(
             rows=np.frombuffer(bytearray(rows), np.uint8).reshape(count, self.cells),
@@ -434,11 +436,14 @@ def _integers(what: str, numbers: Iterable[int]) -> list[int]:
         raise TypeError(f"{what}: expected integers: {error}") from error
 
 
-def _count(name: str, number: int) -> int:
-    """A count of at least 1."""
-    count = operator.index(number)
-    if not 1 <= count < 1 << 63:
-        raise ValueError(f"`{name}`: {count}: expected at least 1")
+def _count(name: str, number: int, least: int = 1, bits: int = 63) -> int:
+    """A count of at least ``least``."""
+    try:
+        count = operator.index(number)
+    except TypeError as error:
+        raise ValueError(f"`{name}`: {number!r}: expected an integer") from error
+    if not least <= count < 1 << bits:
+        raise ValueError(f"`{name}`: {count}: expected {least} to {(1 << bits) - 1}")
     return count
 
 
@@ -446,7 +451,7 @@ def _seconds(number: float | None) -> float | None:
     """A time limit; ``None`` for no limit."""
     if number is None or number == math.inf:
         return None
-    if not 0 <= number <= 1e9:
+    if not isinstance(number, (int, float)) or not 0 <= number <= 1e9:
         raise ValueError(f"`max_seconds`: {number}: expected a number from 0 to 1e9")
     return float(number)
 

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -37,8 +38,8 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs work on another thread, without the interpreter's lock. If a signal handler raises an exception, as Ctrl-C does,
 /// the flag that `work` receives is set, and the exception is raised once the work has ended.
-fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
-    let stop = AtomicBool::new(false);
+fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Arc<AtomicBool>) -> T + Send) -> PyResult<T> {
+    let stop = Arc::new(AtomicBool::new(false));
     let caller = thread::current();
     thread::scope(|scope| {
         let stop = &stop;

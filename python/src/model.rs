@@ -38,7 +38,8 @@ impl Model {
         puzzle: Option<&Bound<'_, Puzzle>>,
     ) -> PyResult<Self> {
         let device: DeviceChoice = device.parse().map_err(refusal)?;
-        let precision: Option<Precision> = precision.map(str::parse).transpose().map_err(refusal)?;
+        let precision: Option<Precision> =
+            precision.map(str::parse).transpose().map_err(|error: String| refusal(format!("`precision`: {error}")))?;
         let given = puzzle.map(|puzzle| Arc::clone(&puzzle.get().puzzle));
         let load = || -> Result<_> {
             let folder = models::find(name)?;

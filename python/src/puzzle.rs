@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A puzzle of any type of states.
 pub(crate) trait AnyPuzzle: Send + Sync {
@@ -27,7 +28,12 @@ pub(crate) trait AnyPuzzle: Send + Sync {
     fn encode(&self, instances: &[String]) -> Result<Vec<u8>>;
     fn play(&self, instance: &str, moves: &str) -> Result<(String, bool)>;
     fn samples(&self, request: &SampleRequest) -> Result<Batch>;
-    fn solver(&self, settings: Settings, function: Option<Function>) -> Result<Box<dyn AnySolver>>;
+    fn solver(
+        &self,
+        settings: Settings,
+        function: Option<Function>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Box<dyn AnySolver>>;
     fn model(&self, folder: &Path, device: Device, precision: Option<Precision>) -> Result<RowEvaluator>;
 }
 
@@ -87,8 +93,13 @@ impl<P: puzzle::Puzzle> AnyPuzzle for Entry<P> {
         Ok(Sampler::new(samples, sizes, request.seed, depth, request.count).batch(request.batch))
     }
 
-    fn solver(&self, settings: Settings, function: Option<Function>) -> Result<Box<dyn AnySolver>> {
-        build(self.clone(), settings, function)
+    fn solver(
+        &self,
+        settings: Settings,
+        function: Option<Function>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Box<dyn AnySolver>> {
+        build(self.clone(), settings, function, stop)
     }
 
     fn model(&self, folder: &Path, device: Device, precision: Option<Precision>) -> Result<RowEvaluator> {

@@ -60,9 +60,14 @@ pub(crate) fn build<P: Rules>(
     entry: Entry<P>,
     settings: Settings,
     function: Option<Function>,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Box<dyn AnySolver>> {
     let puzzle = Arc::clone(entry.puzzle());
-    let mut builder = Library::builder(entry).search(settings.search).device(settings.device).limits(settings.limits);
+    let mut builder = Library::builder(entry)
+        .search(settings.search)
+        .device(settings.device)
+        .limits(settings.limits)
+        .stop(Arc::clone(stop));
     if let Some(model) = settings.model {
         builder = builder.model(model);
     }
@@ -126,7 +131,7 @@ impl Solver {
         };
         let raised = Raised::default();
         let function = function.map(|call| Function { call, chunk, raised: raised.clone() });
-        let built = interruptible(py, |_| puzzle.puzzle.solver(settings, function))?;
+        let built = interruptible(py, |stop| puzzle.puzzle.solver(settings, function, stop))?;
         let solver = built.map_err(|error| raised.take().unwrap_or_else(|| exception(&error)))?;
         Ok(Solver { solver: Mutex::new(solver), raised })
     }

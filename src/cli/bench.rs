@@ -38,6 +38,9 @@ pub(super) struct Args {
     file: PathBuf,
     #[command(flatten)]
     flags: SolverFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     /// Skip the first K instances
     #[arg(long, default_value = "0", value_name = "K", value_parser = quantity::count)]
     skip: u64,
@@ -240,7 +243,7 @@ impl<P: Puzzle> Bench<'_, P> {
         }
         match self.args.format {
             Some(Format::Submission) => note!("{}", done.line),
-            None if !self.args.flags.json => writeln!(io::stdout(), "{}", done.line)?,
+            None if !self.args.json => writeln!(io::stdout(), "{}", done.line)?,
             None => {}
         }
         results[done.instance] = Some(done.record);
@@ -261,7 +264,7 @@ impl<P: Puzzle> Bench<'_, P> {
         let against = others.map(|others| Comparison::new(&results, &optima, others));
         let summary = Summary { against, ..Summary::new(&results, &optima, memory::peak()) };
         let text = || show(&summary, optima.iter().flatten().count());
-        if self.args.flags.json {
+        if self.args.json {
             print_line(&summary)?;
         } else if self.args.format.is_some() {
             note!("\n{}", text());

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// One instance a line, as bench reads it, or - for standard input
+    /// One instance a line, perhaps with its optimal length, or - for standard input
     file: PathBuf,
     #[command(flatten)]
     puzzle: PuzzleFlags,
@@ -73,13 +73,14 @@ impl Visitor for &Args {
                     count += 1;
                     let instance = instance.context("the instances cannot be read")?.text;
                     let read = instances::with_optimum(&**solver.puzzle(), &instance);
-                    match read.and_then(|(text, _)| Ok((text.to_owned(), solver.parse(text)?))) {
-                        Ok(read) => waiting.push(read),
+                    let text = read.as_ref().map_or(&*instance, |(text, _)| text).to_owned();
+                    match read.and_then(|_| Ok(solver.parse(&text)?)) {
+                        Ok(state) => waiting.push((text, state)),
                         Err(refusal) => {
                             code = BAD_INPUT;
                             print_all(&mut solver, &mut waiting)?;
                             let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
-                            print_line(&Refused { puzzle, instance, error })?;
+                            print_line(&Refused { puzzle, instance: text, error })?;
                         }
                     }
                     if waiting.len() >= solver.chunk() {

@@ -7,7 +7,7 @@ use crate::json;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::permutation::{Description, MAX_POSITIONS, inverted, orbits};
 use crate::puzzle::{members, unquoted};
-use crate::registry::included;
+use crate::registry::{included, is_own_name};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -68,7 +68,10 @@ pub(super) fn run(args: Args) -> Ending {
         for goal in goals {
             let base = kind.name.replace(['/', '\\', ' '], "_");
             let numbered = (2..).map(|number| format!("{base}-{number}"));
-            let mut free = std::iter::once(base.clone()).chain(numbered).filter(|name| names.insert(name.clone()));
+            let mut free = std::iter::once(base.clone()).chain(numbered).filter(|name| {
+                // A file with such a name would be refused.
+                !is_own_name(name) && names.insert(name.clone())
+            });
             let name = free.next().expect("there are numbers enough");
             let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == *goal).collect();
             let keeps = contest.is_some_and(|contest| contest.repeats_state);

@@ -105,7 +105,13 @@ impl Visitor for Args {
         let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
         let improvement = Improvement { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
-        let (mut known, mut file) = improvement.read(&args).or_input()?;
+        let is_new = !args.out.exists();
+        let read = improvement.read(&args).inspect_err(|_| {
+            if is_new {
+                let _ = fs::remove_file(&args.out); // it is empty, or was not made
+            }
+        });
+        let (mut known, mut file) = read.or_input()?;
         file.write(&*puzzle, &known).or_input()?;
         if let Some(seconds) = args.time {
             let stop = Arc::clone(&stop);
@@ -248,7 +254,8 @@ impl<P: Puzzle> Improvement<'_, P> {
             known.extend(shortest.map(|moves| Known { row, text, start, moves, wildcards }));
         }
         let path = args.solutions.display();
-        ensure!(!known.is_empty(), "{path} has no solution of an instance in {name}: are the ids those of the table?");
+        let expected = "expected ids of the table, and a solution of one of them";
+        ensure!(!known.is_empty(), "{path} has no solution of an instance in {name}: {expected}");
         // The target of a link is replaced; the link stays.
         let path = fs::canonicalize(&args.out).with_context(|| format!("cannot find {}", args.out.display()))?;
         Ok((known, Output { path, contest, rows, written: Instant::now(), is_stale: true, lock }))

@@ -63,13 +63,13 @@ impl Visitor for Args {
         };
         let reverse = entry.reverse().ok_or_else(one_way).or_input()?;
         let store = reverse.perimeter_store(entry.puzzle()).ok_or_else(no_symmetries).or_input()?;
+        let no_cache = || anyhow!("there is no cache: set COSTAR_CACHE, XDG_CACHE_HOME or HOME");
+        cache::folder().ok_or_else(no_cache).or_input()?;
         let Some(depth) = args.depth else {
             let typed = args.puzzle.or_else(|| args.model.map(|model| format!("--model {model}")));
             return list(&*store, &name, typed.as_ref().unwrap_or(&name));
         };
         check_input(depth > 0, || "--depth 0: expected at least 1".into())?;
-        let no_cache = || anyhow!("there is no cache: set COSTAR_CACHE, XDG_CACHE_HOME or HOME");
-        cache::folder().ok_or_else(no_cache).or_input()?;
         let bytes = match args.max_memory {
             Some(most) => most.saturating_sub(memory::resident()),
             None => memory::available().map_or(u64::MAX, |bytes| bytes / 5 * 4),

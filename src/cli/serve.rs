@@ -2,9 +2,10 @@
 
 use super::progress::note;
 use super::{Ending, OrInput as _, SUCCESS, narrow, signal};
-use crate::neural::device::DeviceChoice;
+use crate::neural::device::{Device, DeviceChoice};
 use crate::quantity;
 use crate::server::{self, ServerConfig};
+use anyhow::Context as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 #[derive(Debug, clap::Args)]
@@ -49,6 +50,9 @@ fn host(text: &str) -> Result<IpAddr, &'static str> {
 
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install()?;
+    if args.device != DeviceChoice::Auto {
+        Device::resolve(args.device).context("--device").or_input()?;
+    }
     let host = args.host;
     let config = ServerConfig {
         address: SocketAddr::new(host, args.port),

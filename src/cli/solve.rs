@@ -30,6 +30,9 @@ mod over_ranks;
 pub(super) struct Args {
     #[command(flatten)]
     flags: SolverFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     /// Write a page that plays the solution (for a single instance)
     #[cfg_attr(feature = "view", arg(long, value_name = "FILE.html"))]
     #[cfg_attr(not(feature = "view"), arg(skip))]
@@ -76,7 +79,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let mut session = Session { entry, solver, args: &args, exchange: None, stop: &stop };
         let Some(start) = start else { return session.all() };
         session.solver.check(&start).or_input()?;
-        let solution = if args.flags.is_anytime(&session.solver) {
+        let solution = if session.solver.template().config.get("anytime").is_some() && !args.json {
             session.print_each_incumbent(&instance, start)?
         } else {
             session.solve_with_line(&instance, start, &mut SearchLine::new(true))?
@@ -123,9 +126,9 @@ impl<P: Puzzle> Session<'_, P> {
     /// Shows the result as the flags say.
     fn present(&mut self, instance: &str, solution: &Solution<P::State>) -> Ending {
         let Session { entry, solver, args, .. } = self;
-        if args.flags.json && args.explain {
+        if args.json && args.explain {
             explain::print_json(solver, solution)?;
-        } else if args.flags.json {
+        } else if args.json {
             print_line(&solution.record)?;
         } else {
             show(&**solver.puzzle(), solution)?;
@@ -135,21 +138,21 @@ impl<P: Puzzle> Session<'_, P> {
         }
         let perimeter_was_enough =
             solution.record.length.is_some_and(|length| length > 0) && solution.record.nodes_evaluated == 0;
-        if perimeter_was_enough && args.flags.puzzle.model.is_some() && !args.flags.json {
+        if perimeter_was_enough && args.flags.puzzle.model.is_some() && !args.json {
             note!("costar: the perimeter was enough: the model was not asked");
         }
         let stopped = (solution.stopped && solution.moves.is_some()).then(|| "stopped".to_owned());
         let notes = [stopped, unproven(&solution.record), deeper(solver, solution)];
-        for said in notes.iter().flatten().filter(|_| !args.flags.json) {
+        for said in notes.iter().flatten().filter(|_| !args.json) {
             note!("costar: {said}");
         }
         let Some(moves) = &solution.moves else {
-            if !args.flags.json {
+            if !args.json {
                 note!("costar: {}", why_not_solved(&solution.record, solution.end));
             }
             return Ok(NOT_SOLVED);
         };
-        if args.explain && !args.flags.json {
+        if args.explain && !args.json {
             explain::print(solver, solution, style())?;
         }
         #[cfg(feature = "view")]
@@ -211,7 +214,7 @@ impl<P: Puzzle> Session<'_, P> {
     /// Solves each instance of standard input, which rank 0 reads if several ranks share the search. A bad instance gives an
     /// error line or object, and the others are still solved.
     fn all(mut self) -> Ending {
-        let (stop, json) = (self.stop, self.args.flags.json);
+        let (stop, json) = (self.stop, self.args.json);
         let group = self.exchange.as_ref().map(|exchange| Arc::clone(&exchange.group));
         let prints = group.as_ref().is_none_or(|group| group.is_first());
         let puzzle = Arc::clone(self.solver.puzzle());
@@ -232,6 +235,7 @@ impl<P: Puzzle> Session<'_, P> {
             count += 1;
             line.set_prefix(format!("line {number}: "));
             let read = instances::with_optimum(&*puzzle, &text);
+            let instance = read.as_ref().map_or(&*text, |(text, _)| text).to_owned();
             match read.and_then(|(text, optimum)| Ok((text, optimum, self.solver.parse(text)?))) {
                 Ok((text, optimum, start)) => {
                     let mut solution = self.solve_with_line(text, start, &mut line)?;
@@ -252,7 +256,7 @@ impl<P: Puzzle> Session<'_, P> {
                     worst = BAD_INPUT;
                     let (puzzle, error) = (puzzle.name(), refusal.to_string());
                     if json {
-                        print_line(&Refused { puzzle, instance: text, error })?;
+                        print_line(&Refused { puzzle, instance, error })?;
                     } else {
                         writeln!(io::stdout(), "error: line {number}: {}", visible(&error))?;
                     }

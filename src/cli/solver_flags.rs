@@ -7,7 +7,7 @@ use crate::quantity::{self, grouped};
 use crate::registry::Entry;
 use crate::report::Record;
 use crate::search::{End, Limits};
-use crate::solver::{Builder, SearchOptions, Solver};
+use crate::solver::{Builder, SearchOptions};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -33,9 +33,6 @@ pub(super) struct SolverFlags {
     /// [default: 80 % of what is available, for the nodes of a search]
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     max_memory: Option<u64>,
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 impl SolverFlags {
@@ -53,11 +50,6 @@ impl SolverFlags {
             memory: self.max_memory,
             spend_time: true,
         }
-    }
-
-    /// Whether each better solution is printed as soon as it is found.
-    pub(super) fn is_anytime<P: Puzzle>(&self, solver: &Solver<P>) -> bool {
-        solver.template().config.get("anytime").is_some() && !self.json
     }
 }
 

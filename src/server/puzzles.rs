@@ -51,6 +51,9 @@ impl Visitor for CheckInstance<'_> {
     }
 }
 
+/// The most moves of a scramble, unless the puzzle's own scrambles have more.
+const MAX_SCRAMBLE: u64 = 1000;
+
 /// A random instance, `depth` moves from solved, and these moves; the same seed gives the same instance. The instance is the
 /// moves, or the state if the puzzle writes instances as states. Without inverses of its moves, there are no moves.
 pub(super) struct Scramble {
@@ -65,12 +68,17 @@ impl Visitor for Scramble {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let puzzle = &**entry.puzzle();
         let mut generator = generator(self.seed, 0);
+        let default_depth = entry.reverse().map_or(0, |reverse| reverse.default_depth(puzzle).into());
+        let most = MAX_SCRAMBLE.max(default_depth);
+        if self.depth.is_some_and(|depth| depth > most) {
+            return Err(ApiError::of("depth", format!("expected at most {most} moves")));
+        }
         let Some(reverse) = entry.reverse() else {
             let state = entry.random_state(self.depth, &mut generator);
             let reason = || format!("the moves of {} cannot be undone, so it has no scrambles", puzzle.name());
             return Ok((puzzle.format(&state.ok_or_else(|| ApiError::of("puzzle", reason()))?), String::new()));
         };
-        let depth = self.depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
+        let depth = self.depth.unwrap_or(default_depth);
         let (moves, state) = reverse.scramble(puzzle, depth, &mut generator);
         let scramble = move_names(puzzle, &puzzle.in_hand("", &moves)).join(" ");
         let reads_moves = puzzle.scramble(&scramble).is_some();

@@ -46,9 +46,6 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes read of a body that is too large, so that the client hears why it is refused.
 const MAX_DRAINED: usize = 4 << 20;
 
-/// The most moves of a scramble.
-const MAX_SCRAMBLE: u64 = 1000;
-
 /// The page may load nothing, and may send requests to this server only.
 const CONTENT_POLICY: &str = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
                               script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
@@ -132,9 +129,6 @@ async fn scramble(State(queue): QueueState, Query(query): Query<BTreeMap<String,
         query.get(name).map(|text| text.parse().map_err(|_| refusal(text))).transpose()
     };
     let (depth, seed) = (number("depth")?, number("seed")?.unwrap_or_else(|| rand::random::<u32>().into()));
-    if depth.is_some_and(|depth| depth > MAX_SCRAMBLE) {
-        return Err(ApiError::of("depth", format!("expected at most {MAX_SCRAMBLE} moves")));
-    }
     let puzzle = query.get("puzzle").cloned().unwrap_or_else(|| "cube3".into());
     in_background(move || {
         let name = catalogue::find_puzzle(&puzzle, &queue.config)?;

@@ -111,6 +111,7 @@ fn a_contest_of_santa_is_read_solved_and_submitted() {
     fs::write(&known, "id,moves\n0,f0\n").expect("a file");
     fs::remove_file(&better).expect("a file");
     assert!(refused(&words).contains("the solution of 0 in"), "a wrong solution");
+    assert!(!Path::new(&better).exists(), "no empty file is left");
 }
 
 #[test]
@@ -124,6 +125,9 @@ fn a_contest_of_cayleypy_is_read() {
     let words = ["bench", "--puzzle", &path("toy.json"), &path("toy.csv"), "--search", "bfs", "--format", "submission"];
     let ran = run(&words);
     assert_eq!((ran.code, &*ran.out), (0, "initial_state_id,path\n0,L\n1,X\n"), "{}", ran.err);
+    // No file may have the name of a puzzle in code.
+    let ran = imported(&path, &info, table, "cube2");
+    assert!(ran.code == 0 && Path::new(&path("cube2-2.json")).exists(), "{}{}", ran.out, ran.err);
     // The Megaminx of the contest numbers the stickers; costar's own has their colours, and a network.
     let own = costar::registry::included("megaminx").expect("it comes with costar");
     let moves: serde_json::Map<_, _> = own.contest_moves().map(|(name, from)| (name, from.into())).collect();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 fn a_training_that_measures_its_first_step_answers_a_signal_at_once() {
     let (_folder, path) = temporary();
     let words =
-        ["train", "--puzzle", "cube3", "--net", "resnet", "--width", "256", "--samples", "1e6", "--device", "cpu"];
+        ["train", "--puzzle", "cube3", "--net", "resnet", "--width", "128", "--samples", "1e6", "--device", "cpu"];
     let program = env!("CARGO_BIN_EXE_costar");
     let mut child = std::process::Command::new(program)
         .args(words)

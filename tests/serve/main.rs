@@ -257,6 +257,7 @@ fn refusals_have_a_reason() {
         ("GET", "/elsewhere", "", "", 404, "/elsewhere"),
         ("GET", "/scramble?depth=x", "", "", 422, "'x'"),
         ("GET", "/scramble?depth=99999", "", "", 422, "1000"),
+        ("GET", "/scramble?puzzle=puzzle48&depth=1501", "", "", 422, "1500"),
         ("GET", "/scramble?length=3", "", "", 422, "length"),
         ("GET", "/puzzles", "Host: example.org\r\n", "", 403, "example.org"),
         ("GET", "/puzzles", "Origin: http://example.org\r\n", "", 403, "example.org"),

@@ -8,7 +8,7 @@
 use super::description::{Description, inverted};
 use crate::puzzle::Move;
 
-/// The most choices of the search: about a second.
+/// The most choices of the search: a second at most.
 const MAX_CHOICES: usize = 200_000;
 /// The most symmetries: with more, the canonical image takes too long.
 pub(super) const MAX_SYMMETRIES: usize = 512;
@@ -132,12 +132,17 @@ struct SymmetrySearch<'a> {
 }
 
 impl SymmetrySearch<'_> {
-    /// Tries every extension of a partial symmetry.
-    fn extend(&mut self, partial: PartialSymmetry) -> Result<(), String> {
+    /// A copy for another choice.
+    fn copy_of(&mut self, partial: &PartialSymmetry) -> Result<PartialSymmetry, String> {
         self.choices += 1;
         if self.choices > MAX_CHOICES {
             return Err(format!("there are more than {MAX_CHOICES} choices"));
         }
+        Ok(partial.clone())
+    }
+
+    /// Tries every extension of a partial symmetry.
+    fn extend(&mut self, partial: PartialSymmetry) -> Result<(), String> {
         // Moves that move a mapped position come first, then positions: each choice then has the most consequences.
         let is_mapped = |place: usize| partial.positions.image(place).is_some();
         let touches = |action: usize| {
@@ -147,8 +152,12 @@ impl SymmetrySearch<'_> {
         if let Some(action) = moves.find(|&action| partial.moves.image(action).is_none() && touches(action)) {
             for to in 0..self.tables.len() {
                 if !partial.moves.taken[to] && self.cycles[action] == self.cycles[to] {
-                    let mut next = partial.clone();
-                    if next.moves.map(action, to) && self.propagate(&mut next) {
+                    let (mut next, mut new) = (self.copy_of(&partial)?, Vec::new());
+                    let mut mapped = (0..self.goal.len()).filter(|&place| is_mapped(place));
+                    if next.moves.map(action, to)
+                        && mapped.all(|place| self.follow(&mut next, action, place, &mut new))
+                        && self.propagate(&mut next, new)
+                    {
                         self.extend(next)?;
                     }
                 }
@@ -157,9 +166,11 @@ impl SymmetrySearch<'_> {
         }
         if let Some(place) = (0..self.goal.len()).find(|&place| !is_mapped(place) && self.matters[place]) {
             for to in 0..self.goal.len() {
-                let mut next = partial.clone();
-                if self.matters[to] && self.map(&mut next, place, to) && self.propagate(&mut next) {
-                    self.extend(next)?;
+                if self.matters[to] {
+                    let mut next = self.copy_of(&partial)?;
+                    if self.map(&mut next, place, to) && self.propagate(&mut next, vec![place]) {
+                        self.extend(next)?;
+                    }
                 }
             }
             return Ok(());
@@ -173,28 +184,31 @@ impl SymmetrySearch<'_> {
         partial.positions.map(from, to) && partial.symbols.map(symbol, image)
     }
 
-    /// Maps the consequences: where a move takes a mapped position, the move's image takes the position's image.
-    fn propagate(&self, partial: &mut PartialSymmetry) -> bool {
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for action in 0..self.tables.len() {
-                let Some(image) = partial.moves.image(action) else { continue };
-                for place in 0..self.goal.len() {
-                    let Some(to) = partial.positions.image(place) else { continue };
-                    for (table, other) in [
-                        (self.tables[action], self.tables[image]),
-                        (&self.inverses[action][..], &self.inverses[image][..]),
-                    ] {
-                        let (from, to) = (usize::from(table[place]), usize::from(other[to]));
-                        if partial.positions.image(from) != Some(to) {
-                            if !self.map(partial, from, to) {
-                                return false;
-                            }
-                            changed = true;
-                        }
-                    }
+    /// Maps the consequences of new positions, and of those that are mapped on the way; `false` if they contradict the map.
+    fn propagate(&self, partial: &mut PartialSymmetry, mut new: Vec<usize>) -> bool {
+        while let Some(place) = new.pop() {
+            if !(0..self.tables.len()).all(|action| self.follow(partial, action, place, &mut new)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Maps the positions before and after a mapped one: where a move takes it, the move's image takes its image. Adds those
+    /// that were not mapped to `new`; `false` if they contradict the map.
+    fn follow(&self, partial: &mut PartialSymmetry, action: usize, place: usize, new: &mut Vec<usize>) -> bool {
+        let (Some(image), Some(to)) = (partial.moves.image(action), partial.positions.image(place)) else {
+            return true;
+        };
+        for (table, other) in
+            [(self.tables[action], self.tables[image]), (&self.inverses[action][..], &self.inverses[image][..])]
+        {
+            let (from, to) = (usize::from(table[place]), usize::from(other[to]));
+            if partial.positions.image(from) != Some(to) {
+                if !self.map(partial, from, to) {
+                    return false;
                 }
+                new.push(from);
             }
         }
         true
@@ -227,5 +241,36 @@ impl SymmetrySearch<'_> {
             (0..partial.symbols.images.len()).map(|symbol| partial.symbols.image(symbol).unwrap_or(symbol) as u8);
         self.found.push(SymmetryMap { from, symbols: symbols.collect(), moves });
         if self.found.len() > MAX_SYMMETRIES { Err(format!("there are more than {MAX_SYMMETRIES}")) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A board of numbers, whose moves shift a row or a column by one.
+    fn torus(side: usize) -> Description {
+        let cell = |row: usize, column: usize| row % side * side + column % side;
+        let shifted = |row: usize, column: usize| -> Vec<usize> {
+            let from = |i: usize| {
+                let (r, c) = (i / side, i % side);
+                cell(r + side - usize::from(c == column), c + side - usize::from(r == row))
+            };
+            (0..side * side).map(from).collect()
+        };
+        let rows = (0..side).map(|row| (format!("R{row}"), shifted(row, side).into()));
+        let columns = (0..side).map(|column| (format!("C{column}"), shifted(side, column).into()));
+        let moves: serde_json::Map<String, serde_json::Value> = rows.chain(columns).collect();
+        let goal: Vec<usize> = (0..side * side).collect();
+        let text = serde_json::json!({ "name": "torus", "goal": goal, "symmetric": true, "moves": moves });
+        Description::parse(&text.to_string()).expect("a puzzle")
+    }
+
+    #[test]
+    fn the_search_ends_on_large_boards() {
+        let found = find(&torus(5)).expect("200 symmetries are not too many");
+        assert_eq!(found.len(), 25 * 8, "shifts, turns and reflections");
+        let many = find(&torus(10)).expect_err("800 symmetries are too many");
+        assert!(many.contains("more than"), "{many}");
     }
 }
