@@ -224,6 +224,9 @@ impl<P: Puzzle> Bench<'_, P> {
         let moves = written(&*self.puzzle, &solution);
         let record = self.with_flags_of_puzzle(solution.record);
         let number = self.args.number(i);
+        if let Some(reading) = &record.read_as {
+            note!("costar: instance {number}: read {reading}");
+        }
         let wrong = optimum.filter(|&optimum| record.contradicts(optimum));
         if let Some(optimum) = wrong {
             note!(

@@ -1,6 +1,7 @@
 //! `costar evaluate`: a network's estimates of many states, as JSON lines.
 
-use super::instances;
+use super::instances::{self, Written};
+use super::progress::note;
 use super::puzzle_flags::PuzzleFlags;
 use super::solve::print_line;
 use super::{BAD_INPUT, Ending, OrInput as _, check_input, signal};
@@ -71,11 +72,16 @@ impl Visitor for &Args {
             match next {
                 Ok(instance) => {
                     count += 1;
-                    let instance = instance.context("the instances cannot be read")?.text;
+                    let Written { line, text: instance } = instance.context("the instances cannot be read")?;
                     let read = instances::with_optimum(&**solver.puzzle(), &instance);
                     let text = read.as_ref().map_or(&*instance, |(text, _)| text).to_owned();
                     match read.and_then(|_| Ok(solver.parse(&text)?)) {
-                        Ok(state) => waiting.push((text, state)),
+                        Ok(state) => {
+                            if let Some(reading) = solver.puzzle().read_as(&text) {
+                                note!("costar: line {line}: read {reading}");
+                            }
+                            waiting.push((text, state));
+                        }
                         Err(refusal) => {
                             code = BAD_INPUT;
                             print_all(&mut solver, &mut waiting)?;

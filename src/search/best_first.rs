@@ -55,9 +55,9 @@ use crate::puzzle::{Cost, Move, Puzzle, State};
 use on_device::DeviceRun;
 use std::sync::Arc;
 
-mod blocks;
 mod expansion;
 mod on_device;
+mod step;
 
 pub use super::frontier::Expansion;
 pub use super::nodes::Ties;

@@ -165,5 +165,6 @@ pub(super) fn check_model(model: &str, puzzle: &str, config: &ServerConfig) -> A
         return Ok(());
     }
     let offered = if offered.is_empty() { "none".into() } else { offered.join(", ") };
+    let puzzle = visit(puzzle, None, Name)?;
     Err(ApiError::of("model", format!("unknown model '{model}' of {puzzle}: expected {offered}")))
 }
