@@ -269,9 +269,6 @@ impl<P: Reversible> PerimeterStore<P::State> for PerimeterFolder<'_, P> {
         }
         let perimeter = self.make_unsaved(extent, stop, on_progress)?;
         let saved = match lock {
-            _ if perimeter.depth() == 0 => {
-                Err(Error::Data("the memory holds no depth at all, so it is not kept".into()))
-            }
             None => Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into())),
             Some((folder, lock)) => lock.and_then(|_held| {
                 let of_states = || Error::Bug("a perimeter by states is not kept".into());
