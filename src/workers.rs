@@ -148,7 +148,7 @@ pub(crate) fn on_own_threads<T: Send, R: Send>(threads: usize, things: Vec<T>, w
 /// `(threads, count, work)`: calls `work` for `0..count`, on at most `threads` threads.
 type ForAll = fn(usize, usize, &(dyn Fn(usize) + Sync));
 
-/// Works on numbered items. It is compiled for each `work`, a thousand times: so it is short, and has no iterators.
+/// Works on numbered items. It is compiled a thousand times, for each `work`, so it is short and has no iterators.
 fn by_number<T: Send, R: Send>(
     threads: usize,
     mut things: Vec<T>,
@@ -169,14 +169,14 @@ fn by_number<T: Send, R: Send>(
     results
 }
 
-/// Several items of a vector, from the first one on.
+/// The items of a vector, by number.
 struct Items<T>(*mut T);
 
 // SAFETY: each item is used by one thread.
 unsafe impl<T: Send> Sync for Items<T> {}
 
 impl<T> Items<T> {
-    /// Unsafe to call for a number that the vector has no memory for.
+    /// Unsafe unless the vector has memory for this item.
     unsafe fn at(&self, i: usize) -> *mut T {
         // SAFETY: see above.
         unsafe { self.0.add(i) }

@@ -280,14 +280,14 @@ fn largest(numbers: &[f32]) -> f32 {
 #[repr(C, packed)]
 struct Unaligned<T>(T);
 
-/// Loads a value. Unsafe to call unless it lies there, at any address.
+/// Loads a value from any address. Unsafe unless one lies there.
 #[inline(always)]
 unsafe fn load_at<T: Copy>(at: *const T) -> T {
     // SAFETY: see above.
     unsafe { (*at.cast::<Unaligned<T>>()).0 }
 }
 
-/// Stores a value. Unsafe to call unless it may be written there, at any address.
+/// Stores a value at any address. Unsafe unless it may be written there.
 #[inline(always)]
 unsafe fn store_at<T: Copy>(at: *mut T, value: T) {
     // SAFETY: see above.

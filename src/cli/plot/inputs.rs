@@ -119,7 +119,7 @@ pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> 
     if let (Results(all), Some(optima)) = (&mut inputs, optima) {
         let records = all.iter_mut().flat_map(|results| &mut results.records);
         let mut records: Vec<_> = records.filter(|record| optima.contains_key(&record.instance)).collect();
-        ensure!(!records.is_empty(), "--instances: it has an optimal length of no instance of the results");
+        ensure!(!records.is_empty(), "--instances: no instance of the results has an optimal length there");
         // An optimum is a number of moves, not a cost.
         for record in records.iter_mut().filter(|record| record.optimal_length.is_none() && record.move_costs.is_none())
         {

@@ -132,7 +132,7 @@ struct SymmetrySearch<'a> {
 }
 
 impl SymmetrySearch<'_> {
-    /// A copy for another choice.
+    /// A copy for another choice, which is counted.
     fn copy_of(&mut self, partial: &PartialSymmetry) -> Result<PartialSymmetry, String> {
         self.choices += 1;
         if self.choices > MAX_CHOICES {
