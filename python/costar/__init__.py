@@ -452,7 +452,7 @@ def _seconds(number: float | None) -> float | None:
     if number is None or number == math.inf:
         return None
     if not isinstance(number, (int, float)) or not 0 <= number <= 1e9:
-        raise ValueError(f"`max_seconds`: {number}: expected a number from 0 to 1e9")
+        raise ValueError(f"`max_seconds`: {number!r}: expected a number from 0 to 1e9")
     return float(number)
 
 
