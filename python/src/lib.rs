@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -68,6 +69,11 @@ fn exception(error: &Error) -> PyErr {
         Error::Bug(_) | Error::Device(_) => PyRuntimeError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
+}
+
+/// A setting from its text.
+fn parsed<T: FromStr<Err = String>>(name: &str, text: &str) -> PyResult<T> {
+    text.parse().map_err(|error| refusal(format!("`{name}`: {error}")))
 }
 
 /// The exception of a text that is not a value of a setting.

@@ -2,7 +2,7 @@
 
 use crate::interruptible;
 use crate::puzzle::{Boxed, Puzzle};
-use crate::{bytes_of_floats, exception, refusal};
+use crate::{bytes_of_floats, exception, parsed, refusal};
 use costar::heuristic::Query;
 use costar::neural::device::{Device, DeviceChoice};
 use costar::neural::heuristic::RowEvaluator;
@@ -37,9 +37,8 @@ impl Model {
         precision: Option<&str>,
         puzzle: Option<&Bound<'_, Puzzle>>,
     ) -> PyResult<Self> {
-        let device: DeviceChoice = device.parse().map_err(refusal)?;
-        let precision: Option<Precision> =
-            precision.map(str::parse).transpose().map_err(|error: String| refusal(format!("`precision`: {error}")))?;
+        let device: DeviceChoice = parsed("device", device)?;
+        let precision = precision.map(|text| parsed::<Precision>("precision", text)).transpose()?;
         let given = puzzle.map(|puzzle| Arc::clone(&puzzle.get().puzzle));
         let load = || -> Result<_> {
             let folder = models::find(name)?;

@@ -3,7 +3,7 @@
 use crate::heuristic::{Function, PythonHeuristic, Raised};
 use crate::interruptible;
 use crate::puzzle::Puzzle;
-use crate::{exception, refusal};
+use crate::{exception, parsed, refusal};
 use costar::neural::device::DeviceChoice;
 use costar::neural::precision::Precision;
 use costar::puzzle::Puzzle as Rules;
@@ -117,11 +117,8 @@ impl Solver {
             search: SearchOptions::from_json(given).map_err(refusal)?,
             heuristic,
             model,
-            device: device.parse().map_err(|error: String| refusal(format!("`device`: {error}")))?,
-            precision: precision
-                .map(str::parse)
-                .transpose()
-                .map_err(|error: String| refusal(format!("`precision`: {error}")))?,
+            device: parsed("device", device)?,
+            precision: precision.map(|text| parsed("precision", text)).transpose()?,
             limits: Limits {
                 time: seconds.map_err(|error| refusal(format!("`max_seconds`: {error}")))?,
                 nodes: max_nodes,

@@ -150,9 +150,8 @@ pub(super) fn path<P: Notation>(puzzle: &P, instance: &str, moves: &[Move]) -> R
     let named = |&action: &Move| {
         let refusal = || {
             let (name, puzzle) = (puzzle.move_name(action), puzzle.name());
-            let cube = puzzle.split(':').next().filter(|name| name.starts_with("cube")).unwrap_or("cube4");
             format!(
-                "contests have no name for the move {name} of {puzzle}: expected a cube as {cube}:oriented, or an imported puzzle"
+                "contests have no name for the move {name} of {puzzle}: expected a cube as cube4:oriented, or an imported puzzle"
             )
         };
         puzzle.contest_name(action).with_context(refusal)

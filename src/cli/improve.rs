@@ -105,13 +105,7 @@ impl Visitor for Args {
         let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
         let puzzle = Arc::clone(solver.puzzle());
         let improvement = Improvement { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
-        let is_new = !args.out.exists();
-        let read = improvement.read(&args).inspect_err(|_| {
-            if is_new {
-                let _ = fs::remove_file(&args.out); // it is empty, or was not made
-            }
-        });
-        let (mut known, mut file) = read.or_input()?;
+        let (mut known, mut file) = improvement.read(&args).or_input()?;
         file.write(&*puzzle, &known).or_input()?;
         if let Some(seconds) = args.time {
             let stop = Arc::clone(&stop);
@@ -231,12 +225,34 @@ impl<P: Puzzle> Improvement<'_, P> {
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
         let mut solutions = KnownSolutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
         solutions.add(&args.solutions, &instances::read_file(&args.solutions)?)?;
+        let is_new = !args.out.exists();
         let lock = output_file::open_locked("improve", &args.out).context("--out")?;
         let earlier = instances::read_file(&args.out)?;
         if !earlier.is_empty() {
             solutions.add(&args.out, &earlier)?;
         }
-        let KnownSolutions { mut rows, of_rows, places } = solutions;
+        let known = self.known(args, instances, &mut solutions).inspect_err(|_| {
+            if is_new && earlier.is_empty() {
+                let _ = fs::canonicalize(&args.out).and_then(fs::remove_file);
+            }
+        })?;
+        // The target of a link is replaced; the link stays.
+        let path = fs::canonicalize(&args.out).with_context(|| format!("cannot find {}", args.out.display()))?;
+        Ok((known, Output { path, contest, rows: solutions.rows, written: Instant::now(), is_stale: true, lock }))
+    }
+
+    /// The instances that have a solution, each with its shortest one.
+    ///
+    /// # Errors
+    /// If a solution does not solve its instance, or none is of an instance.
+    fn known(
+        &self,
+        args: &Args,
+        instances: Vec<TableInstance>,
+        solutions: &mut KnownSolutions<'_>,
+    ) -> Result<Vec<Known<P::State>>> {
+        let KnownSolutions { rows, of_rows, places } = solutions;
+        let (path, name) = (args.solutions.display(), args.instances.display());
         let mut known = Vec::new();
         for TableInstance { line, id, text, wildcards, .. } in instances {
             let start = self.puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
@@ -253,12 +269,9 @@ impl<P: Puzzle> Improvement<'_, P> {
             let shortest = solutions.into_iter().min_by_key(Vec::len);
             known.extend(shortest.map(|moves| Known { row, text, start, moves, wildcards }));
         }
-        let path = args.solutions.display();
         let expected = "expected ids of the table, and a solution of one of them";
         ensure!(!known.is_empty(), "{path} has no solution of an instance in {name}: {expected}");
-        // The target of a link is replaced; the link stays.
-        let path = fs::canonicalize(&args.out).with_context(|| format!("cannot find {}", args.out.display()))?;
-        Ok((known, Output { path, contest, rows, written: Instant::now(), is_stale: true, lock }))
+        Ok(known)
     }
 }
 

@@ -68,12 +68,13 @@ impl Visitor for Scramble {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let puzzle = &**entry.puzzle();
         let mut generator = generator(self.seed, 0);
-        let default_depth = entry.reverse().map_or(0, |reverse| reverse.default_depth(puzzle).into());
+        let reverse = entry.reverse();
+        let default_depth = reverse.map_or(0, |reverse| reverse.default_depth(puzzle).into());
         let most = MAX_SCRAMBLE.max(default_depth);
         if self.depth.is_some_and(|depth| depth > most) {
             return Err(ApiError::of("depth", format!("expected at most {most} moves")));
         }
-        let Some(reverse) = entry.reverse() else {
+        let Some(reverse) = reverse else {
             let state = entry.random_state(self.depth, &mut generator);
             let reason = || format!("the moves of {} cannot be undone, so it has no scrambles", puzzle.name());
             return Ok((puzzle.format(&state.ok_or_else(|| ApiError::of("puzzle", reason()))?), String::new()));

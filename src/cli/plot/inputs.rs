@@ -118,13 +118,13 @@ pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> 
     }
     if let (Results(all), Some(optima)) = (&mut inputs, optima) {
         let records = all.iter_mut().flat_map(|results| &mut results.records);
-        let mut records: Vec<_> = records.filter(|record| optima.contains_key(&record.instance)).collect();
-        ensure!(!records.is_empty(), "--instances: no instance of the results has an optimal length there");
-        // An optimum is a number of moves, not a cost.
-        for record in records.iter_mut().filter(|record| record.optimal_length.is_none() && record.move_costs.is_none())
-        {
-            let optimum = optima.get(&record.instance).copied();
-            record.optimal_length = optimum.filter(|&optimum| !record.contradicts(optimum));
+        let known = records.filter_map(|record| Some((*optima.get(&record.instance)?, record))).collect::<Vec<_>>();
+        ensure!(!known.is_empty(), "--instances: no instance of the results has an optimal length there");
+        for (optimum, record) in known {
+            // An optimum is a number of moves, not a cost.
+            if record.optimal_length.is_none() && record.move_costs.is_none() && !record.contradicts(optimum) {
+                record.optimal_length = Some(optimum);
+            }
         }
     }
     number_equal_names(&mut inputs);

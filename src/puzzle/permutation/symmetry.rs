@@ -184,7 +184,7 @@ impl SymmetrySearch<'_> {
         partial.positions.map(from, to) && partial.symbols.map(symbol, image)
     }
 
-    /// Maps the consequences of new positions, and of those that are mapped on the way; `false` if they contradict the map.
+    /// Maps all that follows from new positions; `false` if it contradicts the map.
     fn propagate(&self, partial: &mut PartialSymmetry, mut new: Vec<usize>) -> bool {
         while let Some(place) = new.pop() {
             if !(0..self.tables.len()).all(|action| self.follow(partial, action, place, &mut new)) {
