@@ -5,7 +5,6 @@ use super::{Ending, OrInput as _, SUCCESS, narrow, signal};
 use crate::neural::device::{Device, DeviceChoice};
 use crate::quantity;
 use crate::server::{self, ServerConfig};
-use anyhow::Context as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 #[derive(Debug, clap::Args)]
@@ -51,7 +50,7 @@ fn host(text: &str) -> Result<IpAddr, &'static str> {
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install()?;
     if args.device != DeviceChoice::Auto {
-        Device::resolve(args.device).context("--device").or_input()?;
+        Device::resolve(args.device).or_input()?;
     }
     let host = args.host;
     let config = ServerConfig {
