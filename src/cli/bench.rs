@@ -9,11 +9,12 @@ use super::solve::{print_line, written};
 use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
 use crate::distributed::Group;
+use crate::files;
 use crate::memory;
 use crate::puzzle::{Puzzle, counted, replay};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
-use crate::report::{Comparison, Record, Summary, append_line, read_lines};
+use crate::report::{Comparison, Record, Summary, append_line, parse_lines, read_lines};
 use crate::solver::{Solver, Watch};
 use crate::workers::{Job, Own, beside};
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -106,6 +107,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         if let Some(group) = group {
             check_alike(group, &instances, solver.template()).or_input()?;
         }
+        let others = args.against.as_deref().map(|path| others(path, solver.template())).transpose().or_input()?;
         let bench = Bench { args, puzzle: Arc::clone(solver.puzzle()), instances, contest, stop };
         let (mut results, _lock) = match &args.out {
             Some(out) if is_first => {
@@ -123,7 +125,6 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             let present = results.len() - todo.len();
             note!("costar: {present} of {} instances are in the file already", results.len());
         }
-        let others = args.against.as_deref().map(others).transpose().or_input()?;
         let parallel = narrow(args.parallel).clamp(1, todo.len().max(1));
         let mut take_in = |done: Done| bench.take_in(done, &mut results);
         match group {
@@ -420,9 +421,11 @@ fn earlier<S>(
 }
 
 /// The results of `--against`.
-fn others(path: &Path) -> Result<Vec<Record>> {
-    ensure!(path.is_file(), "--against: there is no file {}", path.display());
-    read_lines(path).context("--against")
+fn others(path: &Path, template: &Record) -> Result<Vec<Record>> {
+    let lines: Vec<Record> = parse_lines(&files::read(path).context("--against")?, path).context("--against")?;
+    let refuse = |why: String| anyhow!("--against: {} holds results of another puzzle: {why}", path.display());
+    lines.iter().try_for_each(|line| line.check_same_puzzle(template)).map_err(refuse)?;
+    Ok(lines)
 }
 
 /// The line of a solution, with the moves in the puzzle's notation.

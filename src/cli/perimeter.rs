@@ -144,18 +144,21 @@ fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, sto
     if growth <= 1.0 {
         return Ok(());
     }
-    let factor = growth.powf(f64::from(depth - sample.depth()));
+    let more = f64::from(depth - sample.depth());
+    let bytes = TABLE_BYTES * last.classes as f64 * growth / (growth - 1.0);
+    let excess = more + (bytes / HUGE_BYTES).ln() / growth.ln();
+    if excess > 0.0 {
+        let most = depth - excess.ceil() as u32;
+        bail!("--depth {depth} of {name} is far too large for any memory: expected at most {most}");
+    }
+    let factor = growth.powf(more);
     let classes = last.classes as f64 * factor;
     // States that the last layer is built from.
     let states = match store.symmetries().has_inversion() {
         true => classes / growth.powi(2),
         false => classes / growth * (1.0 + 1.0 / growth),
     };
-    let bytes = TABLE_BYTES * classes * growth / (growth - 1.0);
-    if bytes > HUGE_BYTES {
-        let most = depth - ((bytes / HUGE_BYTES).ln() / growth.ln()).ceil() as u32;
-        bail!("--depth {depth} of {name} is far too large for any memory: expected at most {most}");
-    }
+    let bytes = bytes * factor;
     let building = PENDING_BYTES + bytes + BUILD_BYTES * classes / growth + states * size_of::<S>() as f64;
     let memory = memory::resident() as f64 + building;
     let (classes, each, seconds) = (grouped(classes as u64), store.symmetries().count(), seconds * factor);

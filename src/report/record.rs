@@ -109,19 +109,24 @@ impl Record {
         excluded || self.cost.is_some_and(differs)
     }
 
+    /// Refuses to compare results of different puzzles.
+    ///
+    /// # Errors
+    /// Names both puzzles, or the checksums of their rules.
+    pub fn check_same_puzzle(&self, other: &Record) -> Result<(), String> {
+        differs("the puzzle", self.puzzle.clone(), other.puzzle.clone())?;
+        if self.rules_crc32.is_none() {
+            return Ok(()); // earlier versions wrote none
+        }
+        differs("the checksum of the puzzle's rules", show(&self.rules_crc32), show(&other.rules_crc32))
+    }
+
     /// Refuses to combine results of different settings.
     ///
     /// # Errors
     /// Names the first setting that differs.
     pub fn check_same_settings(&self, other: &Record) -> Result<(), String> {
-        let differs = |name: &str, ours: String, theirs: String| {
-            if ours == theirs { Ok(()) } else { Err(format!("{name} is {ours} there, and {theirs} here")) }
-        };
-        differs("the puzzle", self.puzzle.clone(), other.puzzle.clone())?;
-        if self.rules_crc32.is_some() {
-            // Earlier versions wrote none.
-            differs("the checksum of the puzzle's rules", show(&self.rules_crc32), show(&other.rules_crc32))?;
-        }
+        self.check_same_puzzle(other)?;
         differs("`goal`", show(&self.goal), show(&other.goal))?;
         differs("`move_costs`", show(&self.move_costs), show(&other.move_costs))?;
         differs("the search", self.search.clone(), other.search.clone())?;
@@ -140,6 +145,10 @@ impl Record {
         differs("`max_nodes`", show(&self.max_nodes), show(&other.max_nodes))?;
         differs("`max_memory`", show(&self.max_memory), show(&other.max_memory))
     }
+}
+
+fn differs(name: &str, ours: String, theirs: String) -> Result<(), String> {
+    if ours == theirs { Ok(()) } else { Err(format!("{name} is {ours} there, and {theirs} here")) }
 }
 
 /// The result of a proof.

@@ -112,6 +112,17 @@ fn two_files_of_results_are_compared() {
     assert!(ran.out.contains("difference +33.33 points (95 % "), "{}", ran.out);
     let words = ["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--against", &path("none.jsonl")];
     assert!(refused(&words).contains("none.jsonl"));
+    // A file that is only compared with stays as it is, and is of the same puzzle.
+    let torn = fs::read_to_string(path("a.jsonl")).expect("rows") + "{\"puzzle";
+    fs::write(path("torn.jsonl"), &torn).expect("a file");
+    let against = |file: &str| {
+        run(&["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--search", "astar", "--against", &path(file)])
+    };
+    assert!(against("torn.jsonl").out.contains("3 here, 2 there"));
+    assert_eq!(fs::read_to_string(path("torn.jsonl")).expect("the file"), torn);
+    fs::write(path("other.jsonl"), torn.replace("\"puzzle8\"", "\"puzzle15\"")).expect("a file");
+    let ran = against("other.jsonl");
+    assert!(ran.code == 2 && ran.err.contains("the puzzle is puzzle15 there, and puzzle8 here"), "{}", ran.err);
     let boards = fs::read_to_string(path("boards.tsv")).expect("a file");
     let ran = run_with(&["bench", "-", "--puzzle", "puzzle8", "--search", "astar"], &boards);
     assert!(ran.out.contains("3 instances, 3 solved"), "{}{}", ran.out, ran.err);

@@ -102,6 +102,10 @@ fn proofs_are_made_or_refused_with_the_reason() {
     assert!(message.contains("--perimeter") && message.contains("--prove"), "{message}");
     let message = refused(&["perimeter", "puzzle15", "--depth", "3"]);
     assert!(message.contains("no symmetries"), "{message}");
+    for depth in ["40", "4000000000"] {
+        let message = refused(&["perimeter", "cube3", "--depth", depth]);
+        assert!(message.contains("far too large for any memory: expected at most 1"), "{message}");
+    }
 }
 
 #[test]

@@ -109,7 +109,11 @@ pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> 
         match (&mut inputs, next) {
             (Runs(all), Runs(more)) => all.extend(more),
             (Models(all), Models(more)) => all.extend(more),
-            (Results(all), Results(more)) => all.extend(more),
+            (Results(all), Results(more)) => {
+                let refuse = |why| anyhow!("results of two puzzles, {name} and {}: {why}", names[0]);
+                more[0].records[0].check_same_puzzle(&all[0].records[0]).map_err(refuse)?;
+                all.extend(more);
+            }
             (first, next) => {
                 let (first, next) = (first.kind(), next.kind());
                 bail!("{name} is one of {next}, and {} one of {first}: expected inputs of one kind", names[0]);
