@@ -17,14 +17,17 @@ pub(super) struct Clock {
     /// Seconds of training before that.
     before: f64,
     pub(super) reported: Moment,
-    pub(super) saved: Moment,
+    /// The last checkpoint, written or not.
+    tried: Moment,
+    /// The samples of the last checkpoint that was written.
+    pub(super) saved: u64,
 }
 
 impl Clock {
     /// The clock of a run that was opened at some time: what comes before the first step counts as well.
     pub(super) fn start(position: &Position, opened: Instant) -> Self {
         let now = Moment { time: Instant::now(), samples: position.samples };
-        Clock { started: opened, before: position.seconds, reported: now, saved: now }
+        Clock { started: opened, before: position.seconds, reported: now, tried: now, saved: now.samples }
     }
 
     /// Seconds of training, over all resumed parts.
@@ -41,12 +44,13 @@ impl Clock {
 
     pub(super) fn checkpoint_due(&self, every: Interval, samples: u64) -> bool {
         match every {
-            Interval::Time(time) => self.saved.time.elapsed() >= time,
-            Interval::Samples(count) => samples - self.saved.samples >= count,
+            Interval::Time(time) => self.tried.time.elapsed() >= time,
+            Interval::Samples(count) => samples - self.tried.samples >= count,
         }
     }
 
-    pub(super) fn saved(&mut self, samples: u64) {
-        self.saved = Moment { time: Instant::now(), samples };
+    /// The next checkpoint is due some time after now.
+    pub(super) fn tried(&mut self, samples: u64) {
+        self.tried = Moment { time: Instant::now(), samples };
     }
 }

@@ -358,7 +358,7 @@ impl Training {
                 self.save_or_report(&mut clock, watch)?;
             }
         }
-        if rank == 0 && clock.saved.samples != self.samples() {
+        if rank == 0 && clock.saved != self.samples() {
             self.save(&mut clock, watch)?;
         }
         if let Some(group) = &self.group {

@@ -11,7 +11,7 @@ use crate::report::run_folder::{METRICS, MODEL, SNAPSHOTS, newest_checkpoint};
 use crate::report::{Metrics, Prediction, append_line};
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the losses are read from the device and written down.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ impl Training {
                 // A full disk may have space again by the next time; earlier checkpoints stay.
                 Err(error) if error.is_io() => {
                     watch(&Event::NotSaved(&error));
-                    clock.saved(self.samples());
+                    clock.tried(self.samples());
                 }
                 saved => saved?,
             }
@@ -52,7 +52,9 @@ impl Training {
             return Ok(());
         }
         let mut clock = Clock::start(&self.position, self.opened);
-        self.save(&mut clock, &mut |_| ())
+        self.save(&mut clock, &mut |_| ())?;
+        self.opened = Instant::now(); // the checkpoint holds the seconds until now
+        Ok(())
     }
 
     /// Writes a checkpoint, a snapshot if one is due, and a line of metrics beside it.
@@ -93,7 +95,8 @@ impl Training {
         });
         let folder = folder.context(NOT_WRITTEN)?;
         watch(&Event::Saved { folder: &folder, predictions: &predictions });
-        clock.saved(self.samples());
+        clock.tried(self.samples());
+        clock.saved = self.samples();
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 mod labels;
 
@@ -244,6 +244,31 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_one_before() {
             .flatten()
             .all(|entry| { !entry.file_name().to_string_lossy().ends_with(".tmp") })
     );
+}
+
+#[test]
+fn a_run_whose_last_checkpoint_cannot_be_written_is_not_finished() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join(SNAPSHOTS), "in the way").expect("a file");
+    let options = TrainOptions { snapshot_every: Some(64 * 5), ..options(folder.path(), 64 * 5) };
+    let mut not_saved = 0;
+    let mut watch = |event: &Event<'_>| not_saved += u32::from(matches!(event, Event::NotSaved(_)));
+    let ended = start(plan(1e-3), &options).expect("a training").run(&AtomicBool::new(false), &mut watch);
+    assert!(ended.is_err_and(|error| error.is_io()));
+    assert_eq!(not_saved, 1, "it went on after the snapshot, and tried again at the end");
+    assert_eq!(checkpoint::read(&newest(folder.path())).expect("a position").samples, 0);
+}
+
+#[test]
+fn the_time_before_the_first_step_counts_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let begin = Instant::now();
+    let mut training = fresh(folder.path(), 64 * 5, 1e-3);
+    std::thread::sleep(Duration::from_millis(300));
+    training.save_start().expect("it can be written");
+    training.run(&AtomicBool::new(false), &mut |_| ()).expect("it runs");
+    let seconds = checkpoint::read(&newest(folder.path())).expect("a position").seconds;
+    assert!((0.3..begin.elapsed().as_secs_f64()).contains(&seconds), "{seconds}");
 }
 
 #[test]
