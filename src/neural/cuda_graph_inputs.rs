@@ -38,13 +38,14 @@ impl Inputs {
         }
     }
 
-    pub(super) fn set(&mut self, batch: &DeviceBatch, learning_rate: f64) {
+    pub(super) fn set(&mut self, batch: &DeviceBatch, learning_rate: f64, steps: u64) {
         self.batch.rows.copy_(&batch.rows);
         self.batch.labels.copy_(&batch.labels);
         if let (Some(own), Some(targets)) = (&mut self.batch.policy_targets, &batch.policy_targets) {
             own.copy_(targets);
         }
         let _ = self.learning_rate.fill_(learning_rate);
+        let _ = self.steps.fill_(steps as f64);
     }
 }
 
@@ -52,5 +53,12 @@ impl Recording {
     /// Dense networks are recorded on CUDA; the convolutions of a residual network keep a GPU busy.
     pub(super) fn of(kind: NetworkKind, device: Device) -> Self {
         if device.is_cuda() && kind == NetworkKind::Mlp { Recording::After(0, 0) } else { Recording::Off }
+    }
+
+    /// Drops the record: the tensors that it changes have been replaced.
+    pub(super) fn restart(&mut self) {
+        if let Recording::On(..) = self {
+            *self = Recording::After(0, 0);
+        }
     }
 }

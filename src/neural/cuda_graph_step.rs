@@ -21,7 +21,7 @@ impl Learner {
         let size = batch.rows.size()[0];
         match &mut self.recording {
             Recording::On(graph, inputs) if inputs.batch.rows.size()[0] == size => {
-                inputs.set(batch, learning_rate);
+                inputs.set(batch, learning_rate, self.optimizer.steps);
                 graph.start();
                 self.optimizer.steps += 1;
                 self.end_step();

@@ -24,7 +24,7 @@
 //! | `cuda_graph_inputs` | the inputs of a recorded optimizer step |
 //! | [`learner`] | a network in training: the optimizer step |
 //! | `cuda_graph_step` | the optimizer step as a CUDA graph |
-//! | [`learner_state`] | a learner's state as files and bytes |
+//! | [`learner_state`] | a learner's state as files |
 //! | [`benchmark`] | rates of a device and of the parts of an optimizer step |
 
 pub mod benchmark;

@@ -7,7 +7,7 @@ use super::network_builder::Built;
 use super::one_hot::alignment_on;
 use super::parameters::Parameters;
 use super::precision::Precision;
-use super::tensor_file::{read_parameters, write_parameters};
+use super::tensor_file::{parameter_bytes, read_parameters};
 use crate::error::{Context, Error, Result, bail, ensure, ensure_setting};
 use crate::files::write_synced;
 use crate::memory;
@@ -271,7 +271,9 @@ impl Model {
 
 /// Writes `model.safetensors` and `config.json`, with the weights' checksum, into an existing folder.
 pub(super) fn write(folder: &Path, config: &ModelConfig, parameters: &Parameters) -> Result<()> {
-    let crc32 = write_parameters(&folder.join(WEIGHTS), parameters, config.precision)?;
+    let weights = parameter_bytes(parameters, config.precision)?;
+    write_synced(&folder.join(WEIGHTS), &weights)?;
+    let crc32 = crc32fast::hash(&weights);
     let config = ModelConfig { weights_crc32: Some(crc32), ..config.clone() };
     let text = serde_json::to_string_pretty(&config).context("the configuration cannot be written as JSON")?;
     write_synced(&folder.join(CONFIG), (text + "\n").as_bytes())

@@ -3,7 +3,6 @@
 use super::parameters::Parameters;
 use super::tensor_file::{self, StoredTensor, TensorFile};
 use crate::error::{Context, Result};
-use crate::files;
 use crate::tensors::operations::{self, Rates};
 use crate::tensors::{host_values, no_grad};
 use safetensors::Dtype;
@@ -60,20 +59,19 @@ impl AdamW {
         });
     }
 
-    /// Writes the moments and the number of steps, exactly.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
+    /// The bytes of a file with the moments and the number of steps, exactly.
+    pub(super) fn bytes(&self) -> Result<Vec<u8>> {
         let bytes = self.steps.to_le_bytes().to_vec();
         let mut tensors = vec![StoredTensor { name: STEPS.into(), kind: Dtype::U64, shape: vec![1], bytes }];
         for (name, moment) in NAMES.iter().zip(self.moments.iter().flatten()) {
             tensors.push(StoredTensor::of_f32(name, vec![moment.numel()], &host_values(moment)));
         }
-        tensor_file::write(path, &tensors).map(drop)
+        tensor_file::bytes(&tensors)
     }
 
-    /// Reads what [`AdamW::write`] wrote for the same parameters.
-    pub(super) fn read(path: &Path, parameters: &Parameters, weight_decay: f64) -> Result<AdamW> {
-        let bytes = files::read(path)?;
-        let file = TensorFile::parse(path, &bytes)?;
+    /// The optimizer in the [`AdamW::bytes`] of a file for the same parameters.
+    pub(super) fn parse(path: &Path, bytes: &[u8], parameters: &Parameters, weight_decay: f64) -> Result<AdamW> {
+        let file = TensorFile::parse(path, bytes)?;
         let mut optimizer = AdamW::new(parameters, weight_decay);
         let steps = file.tensor(STEPS)?.data().try_into().ok();
         let steps = steps.with_context(|| format!("{} has no step count", path.display()))?;

@@ -3,7 +3,7 @@
 use super::parameters::{Layout, ParameterEntry, ParameterGroup, Parameters, VARIANCE};
 use super::precision::Precision;
 use crate::error::{Context, Error, Result, bail};
-use crate::files::{self, write_synced};
+use crate::files;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::path::Path;
 
@@ -25,15 +25,13 @@ impl StoredTensor {
     }
 }
 
-/// Writes tensors into a file, synced; returns the CRC-32 of the file.
-pub(super) fn write(path: &Path, tensors: &[StoredTensor]) -> Result<u32> {
+/// The bytes of a file with these tensors.
+pub(super) fn bytes(tensors: &[StoredTensor]) -> Result<Vec<u8>> {
     let views = tensors.iter().map(|StoredTensor { name, kind, shape, bytes }| {
         let view = TensorView::new(*kind, shape.clone(), bytes).expect("the bytes were made for this shape");
         (name.as_str(), view)
     });
-    let bytes = safetensors::serialize(views, None).map_err(|error| Error::Bug(error.to_string()))?;
-    write_synced(path, &bytes)?;
-    Ok(crc32fast::hash(&bytes))
+    safetensors::serialize(views, None).map_err(|error| Error::Bug(error.to_string()))
 }
 
 /// A file of tensors that has been read.
@@ -81,8 +79,8 @@ pub(super) fn f32_values(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
-/// Writes parameters: matrices in the precision, vectors and statistics in f32. Returns the CRC-32 of the file.
-pub(super) fn write_parameters(path: &Path, parameters: &Parameters, precision: Precision) -> Result<u32> {
+/// The bytes of a file of parameters: matrices in the precision, vectors and statistics in f32.
+pub(super) fn parameter_bytes(parameters: &Parameters, precision: Precision) -> Result<Vec<u8>> {
     let entries = parameters.layout.entries.iter().zip(parameters.values());
     let tensors: Vec<_> = entries
         .map(|(entry, values)| {
@@ -94,7 +92,7 @@ pub(super) fn write_parameters(path: &Path, parameters: &Parameters, precision: 
             StoredTensor { name: entry.name.clone(), kind: Dtype::BF16, shape, bytes }
         })
         .collect();
-    write(path, &tensors)
+    bytes(&tensors)
 }
 
 /// Reads the parameters of a layout, and the CRC-32 of the file. Refuses a file with another checksum or other tensors.
@@ -106,7 +104,21 @@ pub(super) fn read_parameters(
 ) -> Result<(Parameters, u32)> {
     let missing = || format!("{} is missing: copy or train the model again", path.display());
     let bytes = files::read_if_there(path)?.with_context(missing)?;
-    let file = TensorFile::parse(path, &bytes)?;
+    let parameters = parse_parameters(path, &bytes, layout, device)?;
+    let crc32 = crc32fast::hash(&bytes);
+    if let Some(expected) = expected.filter(|&expected| expected != crc32) {
+        bail!(
+            "{} is damaged: its checksum is {crc32}, and \"weights_crc32\" in config.json is {expected}: copy or train the \
+             model again",
+            path.display()
+        );
+    }
+    Ok((parameters, crc32))
+}
+
+/// The parameters of a layout in the bytes of a file. Refuses other tensors.
+pub(super) fn parse_parameters(path: &Path, bytes: &[u8], layout: Layout, device: tch::Device) -> Result<Parameters> {
+    let file = TensorFile::parse(path, bytes)?;
     let is_known = |name: &&&str| layout.entries.iter().any(|entry| entry.name == **name);
     if let Some(extra) = file.tensors.names().iter().find(|name| !is_known(name)) {
         bail!("{} holds a tensor '{extra}' that the network does not have", path.display());
@@ -120,13 +132,5 @@ pub(super) fn read_parameters(
         Ok(values)
     };
     let values = layout.entries.iter().map(read).collect::<Result<_>>()?;
-    let crc32 = crc32fast::hash(&bytes);
-    if let Some(expected) = expected.filter(|&expected| expected != crc32) {
-        bail!(
-            "{} is damaged: its checksum is {crc32}, and \"weights_crc32\" in config.json is {expected}: copy or train the \
-             model again",
-            path.display()
-        );
-    }
-    Ok((Parameters::from_values(layout, values, device), crc32))
+    Ok(Parameters::from_values(layout, values, device))
 }

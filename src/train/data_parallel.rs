@@ -13,9 +13,11 @@ use crate::files;
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Sums;
+use crate::neural::learner_state::STATE_FILES;
 use crate::neural::model::WEIGHTS;
 use crate::sampler::DeviceBatch;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -55,7 +57,9 @@ impl Training {
             training.note_ranks();
             group.share("position", Some(&training.position))?;
             group.barrier("opened")?;
-            group.broadcast(training.learner.state()?)?;
+            for file in STATE_FILES {
+                group.broadcast(training.learner.state_file(file)?.unwrap_or_default())?;
+            }
             return Ok(training);
         }
         let position: Position = group.share("position", None)?;
@@ -64,7 +68,8 @@ impl Training {
         let samples = entry.train_samples(&position.plan, stop)?;
         let mut training = Training::new(position, puzzle, samples, options, device)?;
         group.barrier("opened")?; // the ranks may take different times
-        training.learner.take_state(&group.broadcast(Vec::new())?)?;
+        let mut receive = |_: &Path| Ok(Some(group.broadcast(Vec::new())?).filter(|content| !content.is_empty()));
+        training.learner.read_state(&training.out, &mut receive)?;
         Ok(Training { group: Some(group), ..training })
     }
 

@@ -57,6 +57,7 @@ pub mod targets;
 
 use crate::distributed::Group;
 use crate::error::{Error, Result, ensure_setting};
+use crate::files;
 use crate::memory;
 use crate::neural::device::Device;
 use crate::neural::learner::Learner;
@@ -253,7 +254,7 @@ impl Training {
     ) -> Result<Self> {
         let mut training = Training::new(position, puzzle, samples, options, device)?;
         if let Some(checkpoint) = checkpoint {
-            training.learner.read_state(checkpoint)?;
+            training.learner.read_state(checkpoint, &mut files::read_if_there)?;
         } else if let Some(model) = options.init_folder() {
             ModelConfig::read(model)?.check_init(&*training.puzzle, model)?;
             training.learner.read_weights(model)?;
