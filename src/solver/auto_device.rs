@@ -1,6 +1,5 @@
 //! Whether `auto` takes a GPU or the CPU, from measured rates.
 
-use super::options::SearchInfo;
 use super::plan::{HeuristicPlan, Plan, SearchPlan};
 use super::resolve::CANDIDATES;
 use crate::neural::model::WEIGHTS;
@@ -8,8 +7,7 @@ use crate::neural::model::WEIGHTS;
 /// True if `auto` looks for a GPU: if a network is asked for many states at once. A GPU takes as long for a few as for
 /// thousands.
 pub(super) fn gains_from_cuda(plan: &Plan) -> bool {
-    let in_batches = SearchInfo::find(plan.search.name()).is_some_and(|search| search.in_batches);
-    in_batches && matches!(plan.heuristic, HeuristicPlan::Network { .. })
+    plan.info.in_batches && matches!(plan.heuristic, HeuristicPlan::Network { .. })
 }
 
 /// Whether a step of a search, planned for either device, is faster on the GPU; says so if it is not.
@@ -57,6 +55,7 @@ fn step_seconds(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::SearchInfo;
     use super::super::plan::{PerimeterPlan, ProofPlan};
     use super::*;
     use crate::search::beam::HashSlots;
@@ -73,7 +72,7 @@ mod tests {
                 hash_slots: HashSlots::UpTo(1),
             },
             symmetries,
-            ..plan(SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
+            ..plan("beam", SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
         };
         let seconds = |plan: &Plan, on_cuda, cores| step_seconds(plan, on_cuda, 12, cores);
         let (cpu, cuda) = (false, true);
@@ -86,8 +85,9 @@ mod tests {
         assert!(seconds(&beam(1 << 18, 1, false), cpu, 64) > seconds(&beam(1 << 18, 1, true), cuda, 64));
     }
 
-    fn plan(search: SearchPlan, heuristic: HeuristicPlan) -> Plan {
+    fn plan(name: &str, search: SearchPlan, heuristic: HeuristicPlan) -> Plan {
         Plan {
+            info: SearchInfo::find(name).expect("a search"),
             search,
             heuristic,
             perimeter: PerimeterPlan::None,
@@ -114,18 +114,16 @@ mod tests {
         };
         let (policy_weight, hash_slots) = (0.0, HashSlots::UpTo(1));
         let beam = SearchPlan::Beam { n: 1, candidates: 0, policy_weight, on_device: false, hash_slots };
-        for (search, is_gpu) in [
-            (beam, true),
-            (bwas, true),
-            (SearchPlan::AStar, false),
-            (SearchPlan::IdaStar, false),
-            (SearchPlan::Nbs, false),
+        for (name, search, is_gpu) in [
+            ("beam", beam, true),
+            ("bwas", bwas, true),
+            ("astar", SearchPlan::AStar, false),
+            ("idastar", SearchPlan::IdaStar, false),
+            ("nbs", SearchPlan::Nbs, false),
         ] {
-            assert_eq!(gains_from_cuda(&plan(search, network.clone())), is_gpu, "{search:?}");
-            assert!(
-                !gains_from_cuda(&plan(search, HeuristicPlan::Named("zero".into()))),
-                "{search:?} without a network"
-            );
+            assert_eq!(gains_from_cuda(&plan(name, search, network.clone())), is_gpu, "{name}");
+            let without = plan(name, search, HeuristicPlan::Named("zero".into()));
+            assert!(!gains_from_cuda(&without), "{name} without a network");
         }
     }
 }

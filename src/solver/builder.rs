@@ -6,7 +6,7 @@ use super::options::SearchOptions;
 use super::perimeter_cache::{PerimeterCache, perimeter_of};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, ProofPlan, SearchPlan};
 use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
-use super::resolve::{asks_heuristic, resolve};
+use super::resolve::resolve;
 use super::{Network, Settings, Solver, effective};
 use crate::error::{Error, Result};
 use crate::heuristic::{Heuristic, zero};
@@ -215,7 +215,7 @@ impl<P: Puzzle> Builder<P> {
             return Ok((heuristic, network));
         }
         let (mut heuristic, network) = self.read(&plan.heuristic, device)?;
-        if asks_heuristic(plan.search.name()) {
+        if plan.info.asks_heuristic {
             // Neither the search's time nor its memory includes the set-up.
             let _waiting = Waiting::during("evaluating the first states".into());
             heuristic.warm_up()?;

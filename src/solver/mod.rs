@@ -69,7 +69,6 @@ use builder::build_search;
 pub use perimeter_cache::DeeperPerimeter;
 use perimeter_cache::{PerimeterCache, deeper};
 use reduction::SharedStages;
-use resolve::asks_heuristic;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -197,7 +196,7 @@ impl<P: Puzzle> Solver<P> {
     /// # Errors
     /// If the search cannot be shared, or the puzzle's states have no form as bytes.
     pub fn share(&mut self, exchange: Arc<dyn Exchange>) -> Result<()> {
-        let (name, size) = (self.plan.search.name(), exchange.size());
+        let (name, size) = (self.plan.info.name, exchange.size());
         let is_beam = matches!(self.plan.search, SearchPlan::Beam { .. });
         ensure_setting!(is_beam, "search", "{name} runs as one process, and {size} share this one: expected beam");
         if self.puzzle().state_bytes().is_none() {
@@ -266,7 +265,7 @@ impl<P: Puzzle> Solver<P> {
             precision: network.map(|network| network.precision.to_string()),
             weights_crc32: network.map(|network| network.weights_crc32),
             model: network.map(|network| network.model.clone()),
-            heuristic: asks_heuristic(options.search()).then(|| self.heuristic.name().into()),
+            heuristic: self.plan.info.asks_heuristic.then(|| self.heuristic.name().into()),
             ..planned_record(&**self.puzzle(), &options, &self.settings.limits)
         }
     }

@@ -1,6 +1,6 @@
 //! The inputs of [`resolve`](super::resolve()), and the plan that it returns.
 
-use super::options::{Engine, REDUCTION, SearchOptions};
+use super::options::{Engine, SearchInfo, SearchOptions};
 use crate::error::SettingError;
 use crate::registry::PuzzleFacts;
 use crate::search::beam::HashSlots;
@@ -71,6 +71,8 @@ pub struct ModelFacts {
 /// Every setting of a solver, decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
+    /// The search's name and needs.
+    pub info: &'static SearchInfo,
     /// The search, with its own settings.
     pub search: SearchPlan,
     /// The estimate of the cost-to-go.
@@ -175,7 +177,7 @@ impl Plan {
                 ProofPlan::None | ProofPlan::Whole => None,
             },
             prove: self.proof == ProofPlan::Whole,
-            ..SearchOptions::of(self.search.name())
+            ..SearchOptions::of(self.info.name)
         };
         let engine = |on_device| Some(if on_device { Engine::Device } else { Engine::Host });
         match self.search {
@@ -228,23 +230,6 @@ impl SearchPlan {
     /// Whether its states lie on the network's device.
     pub(super) fn is_on_device(&self) -> bool {
         matches!(self, SearchPlan::Beam { on_device: true, .. } | SearchPlan::Bwas { on_device: true, .. })
-    }
-
-    /// The name of the search.
-    pub fn name(&self) -> &'static str {
-        match self {
-            SearchPlan::Bwas { .. } => "bwas",
-            SearchPlan::Beam { .. } => "beam",
-            SearchPlan::AStar => "astar",
-            SearchPlan::IdaStar => "idastar",
-            SearchPlan::Nbs => "nbs",
-            SearchPlan::BestFirst { .. } => "best-first",
-            SearchPlan::Bfs => "bfs",
-            SearchPlan::Bidirectional => "bidirectional",
-            SearchPlan::Random { .. } => "random",
-            SearchPlan::Exhaustive => "exhaustive",
-            SearchPlan::Reduction { .. } => REDUCTION,
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! [edges](crate::puzzle::cube_n::edges).
 
 use super::builder::{Builder, SearchParts, build_search};
-use super::options::SearchOptions;
+use super::options::{Engine, SearchOptions};
 use super::plan::Plan;
 use super::{Network, Settings};
 use crate::error::Result;
@@ -103,10 +103,10 @@ pub(super) struct Stage {
     solve: Box<Solve>,
 }
 
-/// The search of a stage. A proof of a part proves nothing of the whole, and instead of a perimeter, a wider beam finds
+/// The search of a stage, on the host, since its solver is built anew for each instance. A proof of a part proves nothing of the whole, and instead of a perimeter, a wider beam finds
 /// shorter solutions in the same time (docs/experiments/reduction.md).
 pub(super) fn stage_options(is_last: bool) -> SearchOptions {
-    let options = SearchOptions { proof_budget: Some(0), ..SearchOptions::default() };
+    let options = SearchOptions { proof_budget: Some(0), engine: Some(Engine::Host), ..SearchOptions::default() };
     if is_last {
         return options;
     }

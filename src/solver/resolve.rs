@@ -9,7 +9,6 @@ mod heuristic_plan;
 mod perimeter_plan;
 mod search_plan;
 
-pub(super) use heuristic_plan::asks_heuristic;
 use heuristic_plan::{choose_heuristic, means_reduction, reduction_network};
 use perimeter_plan::{plan_perimeter, plan_proof_perimeter};
 use search_plan::plan_search;
@@ -76,9 +75,9 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         on_cuda: model.is_some() && facts.on_cuda,
         beam: model.and_then(|model| model.search.as_ref()).filter(|options| options.search() == "beam"),
     };
-    let (search, options) = choose_search(request, facts, &heuristic)?;
-    let symmetries = choose_symmetries(search, &options, facts, &heuristic)?;
-    let (search, own_perimeter) = plan_search(search, &options, symmetries, facts, &heuristic)?;
+    let (info, options) = choose_search(request, facts, &heuristic)?;
+    let symmetries = choose_symmetries(info, &options, facts, &heuristic)?;
+    let (search, own_perimeter) = plan_search(info, &options, symmetries, facts, &heuristic)?;
     let proof_perimeter = plan_proof_perimeter(search, &options, facts)?;
     let search_uses_perimeter = own_perimeter != PerimeterPlan::None || search == SearchPlan::Exhaustive;
     let perimeter = match (own_perimeter, proof_perimeter) {
@@ -87,12 +86,13 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
     };
     if perimeter == PerimeterPlan::None && options.perimeter.is_some_and(|depth| depth > 0) {
         plan_perimeter(options.perimeter, None, 0, facts)?; // where no search can use one, that is the reason
-        let name = search.name();
+        let name = info.name;
         let reason = format!("{name} uses it only with `prove` or `proof_budget`: add one of these, or leave it out");
         return Err(SettingError::new("perimeter", reason));
     }
     let is_default = matches!(perimeter, PerimeterPlan::UpTo(..) | PerimeterPlan::Cached(_));
     Ok(Plan {
+        info,
         search,
         heuristic: plan,
         perimeter,

@@ -7,7 +7,7 @@ use crate::error::{SettingError, ensure_setting};
 use crate::neural::model::serves;
 
 /// Whether the search of a name asks a heuristic.
-pub(in crate::solver) fn asks_heuristic(search: &str) -> bool {
+fn asks_heuristic(search: &str) -> bool {
     SearchInfo::find(search).is_some_and(|search| search.asks_heuristic)
 }
 
