@@ -85,7 +85,8 @@ pub fn puzzle_file(bytes: &[u8]) {
 /// The body of a request to the server.
 pub fn request(bytes: &[u8]) {
     static CONFIG: LazyLock<ServerConfig> = LazyLock::new(|| ServerConfig {
-        address: ([127, 0, 0, 1], 0).into(),
+        port: 0,
+        host: std::net::Ipv4Addr::LOCALHOST.into(),
         puzzles: Vec::new(),
         models: Vec::new(),
         device: DeviceChoice::Cpu,

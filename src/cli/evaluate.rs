@@ -5,19 +5,20 @@ use super::progress::note;
 use super::puzzle_flags::PuzzleFlags;
 use super::solve::print_line;
 use super::{BAD_INPUT, Ending, OrInput as _, check_input, signal};
+use crate::json::short;
 use crate::puzzle::{Move, Puzzle};
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
 use crate::solver::{SearchOptions, Solver, shown};
 use anyhow::Context as _;
 use serde::Serialize;
-use serde_json::{Map, json};
+use serde_json::Map;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
@@ -66,49 +67,41 @@ impl Visitor for &Args {
         let written = instances::stream(input, Arc::clone(solver.puzzle()));
         let (mut code, mut count) = (0, 0);
         let mut waiting: Vec<(String, P::State)> = Vec::new();
-        while !stop.load(Ordering::Relaxed) {
+        while let Some(first) = instances::next(&written, &stop)? {
             // A person who types instances gets each answer at once; a file is evaluated in chunks.
-            let next = written.recv_timeout(if waiting.is_empty() { SIGNAL_CHECK } else { CHUNK_TIMEOUT });
-            match next {
-                Ok(instance) => {
-                    count += 1;
-                    let Written { line, text: instance } = instance.context("the instances cannot be read")?;
-                    let read = instances::with_optimum(&**solver.puzzle(), &instance);
-                    let text = read.as_ref().map_or(&*instance, |(text, _)| text).to_owned();
-                    match read.and_then(|_| Ok(solver.parse(&text)?)) {
-                        Ok(state) => {
-                            if let Some(reading) = solver.puzzle().read_as(&text) {
-                                note!("costar: line {line}: read {reading}");
-                            }
-                            waiting.push((text, state));
+            let more =
+                iter::from_fn(|| written.recv_timeout(CHUNK_TIMEOUT).ok().filter(|_| !stop.load(Ordering::Relaxed)));
+            let chunk = iter::once(Ok(first)).chain(more).take(solver.chunk()).collect::<io::Result<Vec<_>>>();
+            for Written { line, text: instance } in chunk.context("the instances cannot be read")? {
+                count += 1;
+                let read = instances::with_optimum(&**solver.puzzle(), &instance);
+                let text = read.as_ref().map_or(&*instance, |(text, _)| text).to_owned();
+                match read.and_then(|_| Ok(solver.parse(&text)?)) {
+                    Ok(state) => {
+                        if let Some(reading) = solver.puzzle().read_as(&text) {
+                            note!("costar: line {line}: read {reading}");
                         }
-                        Err(refusal) => {
-                            code = BAD_INPUT;
-                            print_all(&mut solver, &mut waiting)?;
-                            let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
-                            print_line(&Refused { puzzle, instance: text, error })?;
-                        }
+                        waiting.push((text, state));
                     }
-                    if waiting.len() >= solver.chunk() {
+                    Err(refusal) => {
+                        code = BAD_INPUT;
                         print_all(&mut solver, &mut waiting)?;
+                        let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
+                        print_line(&Refused { puzzle, instance: text, error })?;
                     }
-                }
-                Err(RecvTimeoutError::Timeout) => print_all(&mut solver, &mut waiting)?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    let name = args.file.display().to_string();
-                    let name = if name == "-" { "standard input" } else { &name };
-                    check_input(count > 0, || format!("{name} holds no instance: expected one a line"))?;
-                    print_all(&mut solver, &mut waiting)?;
-                    break;
                 }
             }
+            print_all(&mut solver, &mut waiting)?;
         }
+        let name = args.file.display().to_string();
+        let name = if name == "-" { "standard input" } else { &name };
+        check_input(count > 0 || stop.load(Ordering::Relaxed), || {
+            format!("{name} holds no instance: expected one a line")
+        })?;
         Ok(code)
     }
 }
 
-/// Time between two looks for a signal, while no instance waits.
-const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 /// Time that an unfinished chunk waits for the next instance.
 const CHUNK_TIMEOUT: Duration = Duration::from_millis(5);
 
@@ -123,9 +116,7 @@ fn print_all<P: Puzzle>(solver: &mut Solver<P>, waiting: &mut Vec<(String, P::St
     let unit = shown(&**puzzle, 1) as f32;
     for (i, (instance, _)) in waiting.drain(..).enumerate() {
         let moves = estimates.policy.as_ref().map(|policy| {
-            // As short as the f32 is written.
-            let written = |probability: &f32| json!(probability.to_string().parse::<f64>().ok());
-            let named = |(action, probability)| (puzzle.move_name(action as Move), written(probability));
+            let named = |(action, &probability)| (puzzle.move_name(action as Move), short(probability));
             policy.row(i).iter().enumerate().map(named).collect()
         });
         print_line(&Evaluation { instance: &instance, h: estimates.values[i] * unit, moves })?;

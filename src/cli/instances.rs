@@ -13,15 +13,18 @@
 use super::signal;
 use crate::files;
 use crate::puzzle::{Block, Notation, Puzzle, is_frame, plain, without_comment};
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
+use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 /// An instance as it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Written {
     /// Number of its first line, from 1.
     pub(super) line: usize,
@@ -70,6 +73,21 @@ pub(super) fn stream<P: Notation>(mut input: Box<dyn BufRead + Send>, puzzle: Ar
         }
     });
     receiver
+}
+
+/// The next instance of a [`stream`]; `None` at its end, or after a signal.
+///
+/// # Errors
+/// If the input cannot be read.
+pub(super) fn next(stream: &Receiver<io::Result<Written>>, stop: &AtomicBool) -> Result<Option<Written>> {
+    while !stop.load(Ordering::Relaxed) {
+        match stream.recv_timeout(Duration::from_millis(50)) {
+            Ok(instance) => return instance.map(Some).context("the instances cannot be read"),
+            Err(RecvTimeoutError::Timeout) => (),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Ok(None)
 }
 
 /// The text of bytes in UTF-8, or in UTF-16 with a byte-order mark; other bytes are replaced.

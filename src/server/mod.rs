@@ -9,6 +9,7 @@
 //!
 //! | file | content |
 //! | --- | --- |
+//! | `options` | the settings of the server |
 //! | `routes` | the routes and their responses |
 //! | `request` | the JSON of a request to solve |
 //! | `catalogue` | puzzles and models on offer |
@@ -22,7 +23,6 @@
 
 use crate::error::{Context, Result, SettingError};
 use crate::memory;
-use crate::neural::device::DeviceChoice;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -37,11 +37,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 mod catalogue;
 mod error;
+mod options;
 mod puzzles;
 mod queue;
 mod request;
 mod routes;
 mod worker;
+
+pub use options::ServerConfig;
 
 /// Connections served at a time; more wait to be accepted. Slow clients may hold one for 40 seconds.
 const MAX_CONNECTIONS: usize = 512;
@@ -57,30 +60,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Share of the available memory that all searches together take by default.
 const MEMORY_SHARE: f64 = 0.6;
-
-/// Address, offers and limits of a server.
-#[derive(Debug, Clone)]
-pub struct ServerConfig {
-    /// The address to listen on; port 0 takes any free port.
-    pub address: SocketAddr,
-    /// Puzzle files on offer, besides the puzzles included in costar.
-    pub puzzles: Vec<String>,
-    /// Models on offer, besides those on the search path.
-    pub models: Vec<String>,
-    /// Device of the networks.
-    pub device: DeviceChoice,
-    /// Searches at a time, one per model.
-    pub searches: usize,
-    /// Requests that may wait for their turn; more are refused.
-    pub queue: usize,
-    /// Longest time of a search, in seconds; a request may ask for less.
-    pub max_seconds: f64,
-    /// Most bytes for the nodes of a search; a request may ask for less. `None`: 60 % of the available memory, shared
-    /// among the searches.
-    pub max_memory: Option<u64>,
-    /// The largest body of a request, in bytes.
-    pub max_body: usize,
-}
 
 impl ServerConfig {
     /// Refuses what cannot be offered, and fills in the memory limit.
@@ -129,7 +108,7 @@ pub fn run(config: ServerConfig, stop: &Arc<AtomicBool>, listening: impl FnOnce(
         .build()
         .context("the threads that serve connections cannot be started")?;
     runtime.block_on(async {
-        let address = config.address;
+        let address = SocketAddr::new(config.host, config.port);
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address} (`port` 0 takes a free one)"))?;

@@ -169,7 +169,8 @@ mod tests {
 
     fn config() -> ServerConfig {
         ServerConfig {
-            address: "127.0.0.1:0".parse().expect("an address"),
+            port: 0,
+            host: std::net::Ipv4Addr::LOCALHOST.into(),
             puzzles: vec!["mine.json".into()],
             models: Vec::new(),
             device: DeviceChoice::Auto,

@@ -44,7 +44,7 @@ type RouteResult = ApiResult<Response>;
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Bytes read of a body that is too large, so that the client hears why it is refused.
-const MAX_DRAINED: usize = 4 << 20;
+const MAX_DRAINED: u64 = 4 << 20;
 
 /// The page may load nothing, and may send requests to this server only.
 const CONTENT_POLICY: &str = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
@@ -78,7 +78,7 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 
 /// Refuses requests that a foreign page sends through a visitor's browser, and adds the security headers.
 async fn guard(State(queue): QueueState, request: Request, next: Next) -> Response {
-    let mut response = match check_origin(request.headers(), queue.config.address.ip().is_loopback()) {
+    let mut response = match check_origin(request.headers(), queue.config.host.is_loopback()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
@@ -177,7 +177,7 @@ async fn result(mut search: SubmittedSearch) -> RouteResult {
         match event {
             JobEvent::Done(response) => return Ok(Json(*response).into_response()),
             JobEvent::Failed(why) => return Err(ApiError::failed(why)),
-            JobEvent::Started | JobEvent::Progress(_) | JobEvent::Incumbent(_) => (),
+            JobEvent::Named(..) => (),
         }
     }
     Err(ApiError::failed(NO_RESULT))
@@ -202,9 +202,7 @@ fn events(search: SubmittedSearch) -> Sse<impl Stream<Item = Result<sse::Event, 
 
 fn sse_event(event: &JobEvent) -> sse::Event {
     match event {
-        JobEvent::Started => named("started", &json!({})),
-        JobEvent::Progress(progress) => named("progress", progress),
-        JobEvent::Incumbent(incumbent) => named("incumbent", incumbent),
+        JobEvent::Named(name, data) => named(name, data),
         JobEvent::Done(response) => named("done", &**response),
         JobEvent::Failed(why) => named("error", &json!({ "error": why })),
     }
@@ -227,13 +225,13 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {
 }
 
 /// The body of a request with the content type of JSON, which a foreign page cannot make a browser send unasked.
-async fn read_json(request: Request, max_bytes: usize) -> ApiResult<Vec<u8>> {
+async fn read_json(request: Request, max_bytes: u64) -> ApiResult<Vec<u8>> {
     let kind = header_text(request.headers(), header::CONTENT_TYPE);
     if !kind.to_ascii_lowercase().starts_with("application/json") {
         let why = format!("Content-Type: '{kind}': expected application/json");
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
-    let declared = header_text(request.headers(), header::CONTENT_LENGTH).parse::<usize>();
+    let declared = header_text(request.headers(), header::CONTENT_LENGTH).parse::<u64>();
     if declared.is_ok_and(|length| length > max_bytes) {
         return Err(too_large(max_bytes));
     }
@@ -241,13 +239,13 @@ async fn read_json(request: Request, max_bytes: usize) -> ApiResult<Vec<u8>> {
     tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body(), max_bytes)).await.map_err(slow)?
 }
 
-async fn read_body(body: Body, max_bytes: usize) -> ApiResult<Vec<u8>> {
+async fn read_body(body: Body, max_bytes: u64) -> ApiResult<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut length = 0;
+    let mut length: u64 = 0;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "the body has broken off"))?;
-        length += chunk.len();
+        length += chunk.len() as u64;
         if length <= max_bytes {
             bytes.extend_from_slice(&chunk);
         } else if length > max_bytes.saturating_add(MAX_DRAINED) {
@@ -257,7 +255,7 @@ async fn read_body(body: Body, max_bytes: usize) -> ApiResult<Vec<u8>> {
     if length <= max_bytes { Ok(bytes) } else { Err(too_large(max_bytes)) }
 }
 
-fn too_large(max_bytes: usize) -> ApiError {
+fn too_large(max_bytes: u64) -> ApiError {
     let why = format!("the body has more than {max_bytes} bytes, which is the limit");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why)
 }

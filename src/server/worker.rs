@@ -2,7 +2,8 @@
 
 use super::request::SolveRequest;
 use crate::error::Result;
-use crate::puzzle::{Cost, Puzzle, move_names};
+use crate::json::short;
+use crate::puzzle::{Puzzle, move_names};
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::Record;
 use crate::search::{Incumbent, Progress};
@@ -44,52 +45,31 @@ pub(super) struct Job {
 /// A step of a search, for its client.
 #[derive(Debug)]
 pub(super) enum JobEvent {
-    /// The model is loaded, and the search starts.
-    Started,
-    Progress(ProgressEvent),
-    /// A better solution; the search goes on.
-    Incumbent(Value),
+    /// An event by name: `started`, `progress`, or `incumbent`.
+    Named(&'static str, Value),
     /// The end, with a solution or without.
     Done(Box<SolveResponse>),
     /// The search failed, for this reason.
     Failed(String),
 }
 
-#[derive(Debug, Serialize)]
-pub(super) struct ProgressEvent {
-    seconds: f64,
-    iterations: u64,
-    nodes_generated: u64,
-    nodes_stored: u64,
-    nodes_expanded: u64,
-    nodes_evaluated: u64,
-    nodes_pruned: u64,
-    nodes_per_second: f64,
-    /// The least f = λ·g + h in the open list.
-    least_f: Option<f32>,
-    /// The least cost-to-go so far.
-    best_h: Option<f32>,
-    /// The path cost of the node with `best_h`.
-    best_g: Option<Cost>,
-}
-
-impl From<&Progress> for ProgressEvent {
-    fn from(progress: &Progress) -> Self {
-        let stats = &progress.stats;
-        ProgressEvent {
-            seconds: stats.seconds,
-            iterations: stats.iterations,
-            nodes_generated: stats.generated,
-            nodes_stored: stats.stored,
-            nodes_expanded: stats.expanded,
-            nodes_evaluated: stats.evaluated,
-            nodes_pruned: stats.pruned,
-            nodes_per_second: stats.generated as f64 / stats.seconds.max(1e-3),
-            least_f: progress.least_f,
-            best_h: progress.best.map(|(h, _)| h),
-            best_g: progress.best.map(|(_, g)| g),
-        }
-    }
+fn progress_event(progress: &Progress) -> JobEvent {
+    let stats = &progress.stats;
+    let event = json!({
+        "seconds": stats.seconds,
+        "iterations": stats.iterations,
+        "nodes_generated": stats.generated,
+        "nodes_stored": stats.stored,
+        "nodes_expanded": stats.expanded,
+        "nodes_evaluated": stats.evaluated,
+        "nodes_pruned": stats.pruned,
+        "nodes_per_second": stats.generated as f64 / stats.seconds.max(1e-3),
+        "least_f": progress.least_f.map(short),
+        // The least cost-to-go so far, and the path cost of its node.
+        "best_h": progress.best.map(|(h, _)| short(h)),
+        "best_g": progress.best.map(|(_, g)| g),
+    });
+    JobEvent::Named("progress", event)
 }
 
 /// The object that `solve --json` prints, with the playback of the solution.
@@ -157,14 +137,14 @@ impl<P: Puzzle> ModelWorker<P> {
         let solver = self.solver(request)?;
         let start = solver.parse(&request.instance)?;
         let play = |moves: &[u8]| Playback::new(&*puzzle, &goals, &request.instance, moves).ok();
-        let _ = events.try_send(JobEvent::Started);
+        let _ = events.try_send(JobEvent::Named("started", json!({})));
         let started = Instant::now();
         let mut last: Option<Instant> = None;
         let mut progress = |progress: &Progress| {
             let is_due = last.is_none_or(|last| last.elapsed() >= PROGRESS_INTERVAL);
             if is_due && events.capacity() > events.max_capacity() - MAX_BACKLOG {
                 last = Some(Instant::now());
-                let _ = events.try_send(JobEvent::Progress(progress.into()));
+                let _ = events.try_send(progress_event(progress));
             }
         };
         let mut send_incumbent = |incumbent: &Incumbent| {
@@ -175,7 +155,7 @@ impl<P: Puzzle> ModelWorker<P> {
                 "seconds": started.elapsed().as_secs_f64(),
                 "playback": play(&incumbent.moves),
             });
-            let _ = events.try_send(JobEvent::Incumbent(event));
+            let _ = events.try_send(JobEvent::Named("incumbent", event));
         };
         let watch = Watch { stop, progress: &mut progress, incumbents: &mut send_incumbent };
         let Solution { moves, record, end, .. } = solver.solve_typed(&request.instance, start, watch)?;
