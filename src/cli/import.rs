@@ -1,7 +1,7 @@
 //! `costar import`: puzzles and instances from the files of contests.
 
 use super::contest::{self, Contest, TableInstance, WILDCARDS, written};
-use super::{Ending, Failure, OrInput as _, SUCCESS, check_input, instances};
+use super::{Ending, OrInput as _, SUCCESS, check_input, instances};
 use crate::files::{read_if_there, write_whole};
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
@@ -58,7 +58,8 @@ pub(super) fn run(args: Args) -> Ending {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("--out: cannot create the folder {}", args.out.display()))
         .or_input()?;
-    let (mut puzzles, mut instances, mut names) = (0, 0, HashSet::new());
+    let mut output = Output { folder: &args.out, files: Vec::new(), said: Vec::new() };
+    let (mut instances, mut names) = (0, HashSet::new());
     for (number, kind) in kinds.iter().enumerate() {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == number).collect();
         // Instances of one kind may have several goals: each is a puzzle of its own.
@@ -76,17 +77,14 @@ pub(super) fn run(args: Args) -> Ending {
             let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == *goal).collect();
             let keeps = contest.is_some_and(|contest| contest.repeats_state);
             match puzzle(&name, kind, goal, keeps) {
-                Ok(puzzle) => {
-                    instances += write(&args.out, &name, &puzzle, &rows, contest)?;
-                    puzzles += 1;
-                }
+                Ok(puzzle) => instances += output.add(&name, &puzzle, &rows, contest)?,
                 Err(why) => writeln!(io::stdout(), "{name}: left out: {why:#}")?,
             }
         }
     }
-    check_input(puzzles > 0, || "none of these puzzles can be used".into())?;
+    check_input(!output.said.is_empty(), || "none of these puzzles can be used".into())?;
     check_input(instances > 0 || rows.is_empty(), || "none of these instances can be used".into())?;
-    Ok(SUCCESS)
+    output.write()
 }
 
 /// A puzzle of costar for a kind.
@@ -317,71 +315,92 @@ fn own_pieces(kind: &Kind, goal: &[String]) -> Option<(&'static str, Description
     })
 }
 
-/// Writes a file, unless one with other content is there already.
-fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let there = read_if_there(path)?;
-    check_input(there.as_ref().is_none_or(|there| there == bytes), || {
-        format!("{} is there already, with other content: move it, or choose another --out", path.display())
-    })?;
-    if there.is_none() { Ok(write_whole(path, bytes)?) } else { Ok(()) }
-}
-
 fn sorted(symbols: &[String]) -> Vec<&String> {
     let mut sorted: Vec<&String> = symbols.iter().collect();
     sorted.sort_unstable();
     sorted
 }
 
-/// Writes a puzzle and its instances, says so, and returns the number of the instances.
-fn write(
-    folder: &Path,
-    name: &str,
-    puzzle: &Imported,
-    rows: &[&Row],
-    contest: Option<&Contest>,
-) -> Result<usize, Failure> {
-    let mut instances = 0;
-    let mut said = match &puzzle.rules {
-        Ok(own) => format!("{name} is the puzzle {own} of costar"),
-        Err(text) => {
-            let path = folder.join(format!("{name}.json"));
-            write_new(&path, text.as_bytes())?;
-            path.display().to_string()
+/// All that is written, once everything has been read.
+struct Output<'a> {
+    folder: &'a Path,
+    files: Vec<(PathBuf, Vec<u8>)>,
+    /// A line for each puzzle.
+    said: Vec<String>,
+}
+
+impl Output<'_> {
+    /// Adds a puzzle and its instances, and returns the number of the instances.
+    fn add(
+        &mut self,
+        name: &str,
+        puzzle: &Imported,
+        rows: &[&Row],
+        contest: Option<&Contest>,
+    ) -> anyhow::Result<usize> {
+        let mut instances = 0;
+        let mut said = match &puzzle.rules {
+            Ok(own) => format!("{name} is the puzzle {own} of costar"),
+            Err(text) => self.add_file(&format!("{name}.json"), text.clone().into_bytes()),
+        };
+        if let Some(contest) = contest.filter(|_| !rows.is_empty()) {
+            let wildcards = rows.iter().filter(|row| row.wildcards > 0).count();
+            let column = (wildcards > 0).then_some(WILDCARDS);
+            let (mut lines, mut refused) = (Vec::new(), Vec::new());
+            for row in rows {
+                let has_symbols = sorted(&row.state) == sorted(&row.goal);
+                let Some(words) = puzzle.words.of(&row.state).filter(|_| has_symbols) else {
+                    refused.push(&*row.id);
+                    continue;
+                };
+                // A submission repeats the state as the contest writes it.
+                let state = words.join(if contest.repeats_state { "," } else { " " });
+                lines.push((&*row.id, state, column.map(|_| row.wildcards.to_string())));
+            }
+            if !refused.is_empty() {
+                let ids = refused.join(", ");
+                writeln!(
+                    io::stdout(),
+                    "{name}: left out instances {ids}: they do not have the symbols of the solved state, each as often"
+                )?;
+            }
+            if !lines.is_empty() {
+                let names = [Some(contest.id), Some(contest.state), column];
+                let fields = lines.iter().map(|(id, state, wildcards)| [Some(*id), Some(state), wildcards.as_deref()]);
+                let path = self.add_file(&format!("{name}.csv"), written([names].into_iter().chain(fields))?);
+                instances = lines.len();
+                let _ = write!(said, "; {instances} instances: {path}");
+            }
+            if wildcards > 0 {
+                let _ = write!(said, " ({wildcards} have wildcards)");
+            }
         }
-    };
-    if let Some(contest) = contest.filter(|_| !rows.is_empty()) {
-        let wildcards = rows.iter().filter(|row| row.wildcards > 0).count();
-        let column = (wildcards > 0).then_some(WILDCARDS);
-        let (mut lines, mut refused) = (Vec::new(), Vec::new());
-        for row in rows {
-            let has_symbols = sorted(&row.state) == sorted(&row.goal);
-            let Some(words) = puzzle.words.of(&row.state).filter(|_| has_symbols) else {
-                refused.push(&*row.id);
-                continue;
-            };
-            // A submission repeats the state as the contest writes it.
-            let state = words.join(if contest.repeats_state { "," } else { " " });
-            lines.push((&*row.id, state, column.map(|_| row.wildcards.to_string())));
-        }
-        if !refused.is_empty() {
-            let ids = refused.join(", ");
-            writeln!(
-                io::stdout(),
-                "{name}: left out instances {ids}: they do not have the symbols of the solved state, each as often"
-            )?;
-        }
-        if !lines.is_empty() {
-            let path = folder.join(format!("{name}.csv"));
-            let names = [Some(contest.id), Some(contest.state), column];
-            let fields = lines.iter().map(|(id, state, wildcards)| [Some(*id), Some(state), wildcards.as_deref()]);
-            write_new(&path, &written([names].into_iter().chain(fields))?)?;
-            instances = lines.len();
-            let _ = write!(said, "; {instances} instances: {}", path.display());
-        }
-        if wildcards > 0 {
-            let _ = write!(said, " ({wildcards} have wildcards)");
-        }
+        self.said.push(said);
+        Ok(instances)
     }
-    writeln!(io::stdout(), "{said}")?;
-    Ok(instances)
+
+    /// Adds a file, and returns its path.
+    fn add_file(&mut self, name: &str, bytes: Vec<u8>) -> String {
+        let path = self.folder.join(name);
+        let shown = path.display().to_string();
+        self.files.push((path, bytes));
+        shown
+    }
+
+    /// Writes the files, unless one is there with other content, and says so.
+    fn write(self) -> Ending {
+        let mut missing = Vec::new();
+        for (path, bytes) in self.files {
+            match read_if_there(&path)? {
+                None => missing.push((path, bytes)),
+                Some(there) => check_input(there == bytes, || {
+                    let path = path.display();
+                    format!("{path} is there already, with other content: move it, or choose another --out")
+                })?,
+            }
+        }
+        missing.into_iter().try_for_each(|(path, bytes)| write_whole(&path, &bytes))?;
+        self.said.iter().try_for_each(|line| writeln!(io::stdout(), "{line}"))?;
+        Ok(SUCCESS)
+    }
 }

@@ -180,6 +180,7 @@ fn files_that_are_none_of_a_contest_are_refused() {
     fs::write(path("info.json"), r#"{"generators": {"a": [1, 2, 0]}}"#).expect("a file");
     let ran = run(&["import", &path("info.json"), &table, "--out", &path("refused")]);
     assert!(ran.code == 2 && ran.err.contains("none of these instances"), "{}{}", ran.out, ran.err);
+    assert_eq!(fs::read_dir(path("refused")).expect("a folder").count(), 0, "nothing is written");
     for (text, reason) in [
         ("id,initial_state\r\n0,R\r\n1,\r\n", "line 3: initial_state is missing"),
         ("# a comment\n\nid,initial_state\n \n0,R\n0,U\n", "line 6: the id 0 is there twice"),
@@ -206,6 +207,7 @@ fn import_reads_every_form_of_states_and_replaces_no_file() {
     let refusal = refused(&["import", &own, "--out", &folder]);
     assert!(refusal.contains("test.csv is there already, with other content"), "{refusal}");
     assert_eq!(fs::read(&own).expect("a file"), before);
+    assert!(!fs::exists(format!("{folder}/test.json")).expect("a folder"), "all is refused, or all is written");
     let words = ["import", &own, "--name", "toy", "--out", &folder];
     for _ in 0..2 {
         let ran = run(&words);
