@@ -70,7 +70,6 @@
 //! - `cli`: the program `costar` (clap, indicatif).
 //! - `serve`: the HTTP server (axum).
 //! - `plot`: plots as PNG, SVG and GIF (tiny-skia, gif).
-//! - `view`: the page that plays a solution.
 
 #![warn(missing_docs)]
 
@@ -100,7 +99,6 @@ pub mod server;
 pub mod solver;
 mod tensors;
 pub mod train;
-#[cfg(feature = "view")]
 pub mod view;
 mod waiting;
 mod workers;

@@ -35,7 +35,6 @@ mod signal;
 mod solve;
 mod solver_flags;
 mod train;
-#[cfg(feature = "view")]
 mod view;
 
 /// Learns how far any state of a puzzle is from solved, and finds short solutions with it.
@@ -65,11 +64,10 @@ enum Command {
     #[cfg(feature = "plot")]
     Plot(plot::Args),
     /// Write a page that plays a solution, move by move
-    #[cfg(feature = "view")]
     View(view::Args),
     /// Serve a page with a solver behind it, and a JSON API, on this computer
     #[cfg(feature = "serve")]
-    Serve(serve::Args),
+    Serve(crate::server::ServerConfig),
     /// Print random scrambles
     Scramble(scramble::Args),
     /// Read the puzzles and instances of a contest's files
@@ -129,7 +127,6 @@ fn run() -> u8 {
         Command::Train(args) => train::run(*args),
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(&args),
-        #[cfg(feature = "view")]
         Command::View(args) => view::run(&args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),

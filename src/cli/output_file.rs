@@ -15,7 +15,6 @@ pub(super) fn check_path(kind: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-#[cfg(any(feature = "plot", feature = "view"))]
 /// Refuses a path where no page or picture can be written, as [`check_path`].
 pub(super) fn check_writable(kind: &str, path: &Path) -> Result<()> {
     check_path(kind, path)?;
@@ -27,7 +26,6 @@ pub(super) fn check_writable(kind: &str, path: &Path) -> Result<()> {
     written.with_context(|| format!("the {kind} {} cannot be written", path.display()))
 }
 
-#[cfg(feature = "view")]
 /// [`check_writable`] of a page, whose name must end in `.html`: no other file is replaced.
 pub(super) fn check_page(path: &Path) -> Result<()> {
     check_writable("page", path)?;
@@ -36,7 +34,6 @@ pub(super) fn check_page(path: &Path) -> Result<()> {
     Ok(())
 }
 
-#[cfg(any(feature = "plot", feature = "view"))]
 /// Whether a path is that of a pipe or a device, which is written to, not replaced.
 fn is_device(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
@@ -69,7 +66,6 @@ pub(super) fn replace_locked(path: &Path, bytes: &[u8]) -> Result<File> {
     Ok(lock.expect("the file was written"))
 }
 
-#[cfg(any(feature = "plot", feature = "view"))]
 /// Writes a file whole, or to a pipe or a device.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if is_device(path) {

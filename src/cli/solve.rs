@@ -1,30 +1,29 @@
 //! `costar solve`: one instance, or many from standard input.
 
-use super::instances;
+use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
-use super::ranks::{self, GroupExchange};
+use super::ranks::{self, GroupExchange, check_alike};
 use super::signal;
 use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
-use super::{BAD_INPUT, Ending, Failure, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain};
+use super::{BAD_INPUT, Ending, Failure, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain, output_file, view};
 use crate::distributed::Group;
 use crate::memory;
 use crate::puzzle::{ParseError, Puzzle, Scramble, Style, visible};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor, has_own_rules};
 use crate::report::Refused;
+use crate::search::exchange::Exchange;
 use crate::search::{Incumbent, Progress};
 use crate::solver::{DeeperPerimeter, Solution, Solver, Watch};
+use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, BufReader, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
-
-mod over_ranks;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -34,8 +33,7 @@ pub(super) struct Args {
     #[arg(long)]
     json: bool,
     /// Write a page that plays the solution (for a single instance)
-    #[cfg_attr(feature = "view", arg(long, value_name = "FILE.html"))]
-    #[cfg_attr(not(feature = "view"), arg(skip))]
+    #[arg(long, value_name = "FILE.html")]
     view: Option<PathBuf>,
     /// Print every state of the solution (for a single instance), with g, h and f
     #[arg(long)]
@@ -68,40 +66,48 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         if let Some((flag, _)) = flags.iter().find(|(_, is_given)| is_stream && *is_given) {
             return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
         }
-        if let Some(group) = group {
-            return over_ranks::run(entry, &args, &instance, &group, &stop);
-        }
+        let prints = group.as_ref().is_none_or(|group| group.is_first());
         // Refuse bad input before a model is loaded.
-        let start = if is_stream { None } else { Some(read(&entry, &args, &instance)?) };
+        let start = if is_stream { None } else { Some(read(&entry, &args, &instance, prints)?) };
         let builder = args.flags.builder(entry.clone(), &stop);
         let builder = if args.explain { builder.with_estimates() } else { builder };
-        let solver = signal::ends_at_once(|| builder.build()).or_input()?;
-        let mut session = Session { entry, solver, args: &args, exchange: None, stop: &stop };
+        let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
+        let exchange = group.map(|group| share(&mut solver, group)).transpose().or_input()?;
+        let mut session = Session { entry, solver, args: &args, exchange, prints, stop: &stop };
         let Some(start) = start else { return session.all() };
         session.solver.check(&start).or_input()?;
         let solution = if session.solver.template().config.get("anytime").is_some() && !args.json {
             session.print_each_incumbent(&instance, start)?
         } else {
-            session.solve_with_line(&instance, start, &mut SearchLine::new(true))?
+            session.solve_with_line(&instance, start, &mut SearchLine::new(prints))?
         };
-        session.present(&instance, &solution)
+        if prints { session.present(&instance, &solution) } else { Ok(SUCCESS) }
     }
 }
 
-/// Reads the instance, and refuses a page that cannot be written.
-fn read<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str) -> Result<P::State, Failure> {
+/// Reads the instance. The rank that prints says how it was read, and refuses a page that cannot be written.
+fn read<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str, prints: bool) -> Result<P::State, Failure> {
     let start = entry.puzzle().parse(instance).map_err(|refusal| in_file(refusal, instance)).or_input()?;
-    if let Some(reading) = entry.puzzle().read_as(instance) {
+    if let Some(reading) = entry.puzzle().read_as(instance).filter(|_| prints) {
         note!("costar: read {reading}");
     }
-    #[cfg(feature = "view")]
-    if let Some(path) = &args.view {
-        super::output_file::check_page(path).context("--view").or_input()?;
-        crate::view::Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
+    if let Some(path) = args.view.as_ref().filter(|_| prints) {
+        output_file::check_page(path).context("--view").or_input()?;
+        Playback::new(&**entry.puzzle(), &[], instance, &[]).context("--view").or_input()?;
     }
-    #[cfg(not(feature = "view"))]
-    let _ = args;
     Ok(start)
+}
+
+/// Lets all ranks of a group share the search of a solver.
+fn share<P: Puzzle>(solver: &mut Solver<P>, group: Arc<Group>) -> crate::Result<Arc<GroupExchange>> {
+    let exchange = Arc::new(GroupExchange { group, error: Mutex::default() });
+    solver.share(Arc::clone(&exchange) as Arc<dyn Exchange>)?;
+    // Each rank has chosen for itself what was left to it: the perimeter, the engine, the device.
+    let (depth, template) = (solver.perimeter_depth(), solver.template());
+    let device = template.device.as_deref().map_or("no device", |device| device.split(':').next().unwrap_or(device));
+    let settings = format!("--perimeter {depth}\n--device {device}\n{}", template.config);
+    check_alike(&exchange.group, "solve", &settings, template)?;
+    Ok(exchange)
 }
 
 /// The refusal of an instance; if it is the name of a file, says how to give one.
@@ -119,6 +125,8 @@ struct Session<'a, P: Puzzle> {
     args: &'a Args,
     /// With the other ranks, if several share the search.
     exchange: Option<Arc<GroupExchange>>,
+    /// Whether this rank prints.
+    prints: bool,
     stop: &'a AtomicBool,
 }
 
@@ -155,13 +163,10 @@ impl<P: Puzzle> Session<'_, P> {
         if args.explain && !args.json {
             explain::print(solver, solution, style())?;
         }
-        #[cfg(feature = "view")]
         if let Some(path) = &args.view {
-            let playback = crate::view::Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves);
-            super::view::write(path, &playback.context("--view").or_input()?).or_input()?;
+            let playback = Playback::new(&**entry.puzzle(), &entry.goals(), instance, moves);
+            view::write(path, &playback.context("--view").or_input()?).or_input()?;
         }
-        #[cfg(not(feature = "view"))]
-        let _ = (entry, instance, moves);
         Ok(SUCCESS)
     }
 
@@ -214,20 +219,19 @@ impl<P: Puzzle> Session<'_, P> {
     /// Solves each instance of standard input, which rank 0 reads if several ranks share the search. A bad instance gives an
     /// error line or object, and the others are still solved.
     fn all(mut self) -> Ending {
-        let (stop, json) = (self.stop, self.args.json);
+        let (stop, json, prints) = (self.stop, self.args.json, self.prints);
         let group = self.exchange.as_ref().map(|exchange| Arc::clone(&exchange.group));
-        let prints = group.as_ref().is_none_or(|group| group.is_first());
         let puzzle = Arc::clone(self.solver.puzzle());
         let stream = prints.then(|| instances::stream(Box::new(BufReader::new(io::stdin())), Arc::clone(&puzzle)));
         let mut line = SearchLine::new(prints);
         let (mut worst, mut count) = (0, 0);
         loop {
-            let text = stream.as_ref().map(|stream| next(stream, stop)).transpose()?.flatten();
+            let text = stream.as_ref().map(|stream| instances::next(stream, stop)).transpose()?.flatten();
             let text = match &group {
                 Some(group) => group.share(&format!("instance {count}"), Some(&text))?,
                 None => text,
             };
-            let Some((number, text)) = text else {
+            let Some(Written { line: number, text }) = text else {
                 let has_instance = count > 0 || stop.load(Ordering::Relaxed);
                 check_input(has_instance, || "standard input holds no instance: expected one a line".into())?;
                 return Ok(worst);
@@ -281,24 +285,6 @@ fn deeper<P: Puzzle>(solver: &Solver<P>, solution: &Solution<P::State>) -> Optio
         "a perimeter of depth {depth} would make such a proof about {gain:.0} times faster and takes about {size} of memory{free}: \
          costar perimeter {name} --depth {depth} makes it once"
     ))
-}
-
-/// The next instance of a stream and the number of its line; `None` at its end, or after a signal.
-fn next(
-    stream: &Receiver<io::Result<instances::Written>>,
-    stop: &AtomicBool,
-) -> anyhow::Result<Option<(usize, String)>> {
-    while !stop.load(Ordering::Relaxed) {
-        match stream.recv_timeout(Duration::from_millis(50)) {
-            Ok(instance) => {
-                let instances::Written { line, text } = instance.context("standard input cannot be read")?;
-                return Ok(Some((line, text)));
-            }
-            Err(RecvTimeoutError::Timeout) => (),
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    Ok(None)
 }
 
 /// Prints a line or an object for one of many instances; gives its exit code.
