@@ -4,9 +4,9 @@
 //! along a column takes a tile past two others. So six digits of the permutation's factorial code determine it (Korf and
 //! Schultze, "Large-scale parallel breadth-first search", AAAI 2005).
 
-use super::{Packed8, Puzzle8};
+use super::{Board as _, Packed8, Puzzle8};
 use crate::puzzle::{Indexed, Move};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// Orders of eight tiles with one parity.
 const ORDERS: usize = 20_160;
@@ -66,7 +66,7 @@ impl Indexed for Puzzle8 {
     #[inline]
     fn neighbours(&self, index: usize, visit: &mut dyn FnMut(Move, usize)) {
         let (blank, order) = (index / ORDERS, index % ORDERS);
-        let steps = &column_steps(self.parity())[order];
+        let steps = &self.column_steps()[order];
         if blank >= 3 {
             visit(0, (blank - 3) * ORDERS + usize::from(steps.up[blank - 3]));
         }
@@ -88,6 +88,23 @@ impl Puzzle8 {
         let (goal, _) = without_blank(self.goal());
         smaller_behind::<7>(goal).iter().sum::<u32>() as usize % 2
     }
+
+    /// The steps from every order that leads to the goal, made once for each parity.
+    fn column_steps(&self) -> &'static [ColumnSteps] {
+        static TABLES: [OnceLock<Vec<ColumnSteps>>; 2] = [const { OnceLock::new() }; 2];
+        TABLES[self.parity()].get_or_init(|| {
+            let mut table = vec![ColumnSteps::default(); ORDERS];
+            for place in 0..6 {
+                for order in 0..ORDERS {
+                    let moved = self.state_at((place + 3) * ORDERS + order).slide(0).expect("a row is above the blank");
+                    let after = self.index(&moved) % ORDERS;
+                    table[order].up[place] = after as u16;
+                    table[after].down[place] = order as u16;
+                }
+            }
+            table
+        })
+    }
 }
 
 /// The orders after the blank's steps along columns: a tile goes past two others.
@@ -97,44 +114,4 @@ struct ColumnSteps {
     up: [u16; 6],
     /// The blank goes down: the last of the three goes before the others.
     down: [u16; 6],
-}
-
-/// The steps from every order of a parity, made once.
-fn column_steps(parity: usize) -> &'static [ColumnSteps] {
-    static TABLES: [LazyLock<Vec<ColumnSteps>>; 2] =
-        [LazyLock::new(|| all_column_steps(0)), LazyLock::new(|| all_column_steps(1))];
-    &TABLES[parity]
-}
-
-/// The weight of each of the six digits in an order's index.
-const WEIGHTS: [usize; 6] = [2520, 360, 60, 12, 3, 1];
-
-fn all_column_steps(parity: usize) -> Vec<ColumnSteps> {
-    let mut table = vec![ColumnSteps::default(); ORDERS];
-    for order in 0..ORDERS {
-        let mut digits = [0; 8];
-        for (i, (digit, weight)) in digits.iter_mut().zip(WEIGHTS).enumerate() {
-            *digit = order / weight % (8 - i);
-        }
-        digits[6] = (digits.iter().sum::<usize>() + parity) % 2;
-        for place in 0..6 {
-            let moved = move_behind_two(digits, place);
-            let index: usize = moved.iter().zip(WEIGHTS).map(|(digit, weight)| digit * weight).sum();
-            table[order].up[place] = index as u16;
-            table[index].down[place] = order as u16;
-        }
-    }
-    table
-}
-
-/// Moves the tile x of three tiles x, y, z from a place after z. The order is given by digits, the counts of smaller tiles
-/// after each tile: x < y exactly if x's digit is not above y's.
-fn move_behind_two(mut digits: [usize; 8], place: usize) -> [usize; 8] {
-    let [x, y, z] = [digits[place], digits[place + 1], digits[place + 2]];
-    let above_y = usize::from(x > y);
-    let above_z = usize::from(x - above_y > z);
-    digits[place] = y + 1 - above_y;
-    digits[place + 1] = z + 1 - above_z;
-    digits[place + 2] = x - above_y - above_z;
-    digits
 }
