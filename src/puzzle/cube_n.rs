@@ -21,7 +21,7 @@ use geometry::{Rotation, Turn, all, kinds, rotations, stickers};
 pub mod centres;
 mod contest;
 pub mod edges;
-mod geometry;
+pub(super) mod geometry;
 mod notation;
 pub mod reduction;
 pub mod stages;

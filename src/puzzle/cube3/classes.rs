@@ -4,8 +4,8 @@
 //! that bring it to the representative of its class of corner permutations (one of 654): 1.56 on average. The canonical image
 //! is the image under these with the least hash.
 
-use super::symmetry::{self, RotationTable, inverse_rotations, rotations};
-use super::{ALL_TURNS, CubeState, QUARTER_TURNS};
+use super::symmetry::{self, ROTATIONS, RotationTable, inverse_rotations, rotations};
+use super::{ALL_TURNS, CubeState};
 use crate::puzzle::symmetry::{states_around, states_near};
 use crate::puzzle::{Class, Move, Symmetries};
 use std::sync::{Arc, OnceLock};
@@ -13,8 +13,6 @@ use std::sync::{Arc, OnceLock};
 #[cfg(target_arch = "x86_64")]
 mod simd;
 
-/// Rotations and reflections of the whole cube.
-const ROTATIONS: usize = 48;
 /// All symmetries: rotations and reflections, with and without inversion.
 const SYMMETRIES: usize = 2 * ROTATIONS;
 /// Symmetries that are stored in the list itself.
@@ -37,6 +35,8 @@ type CubeBytes = [u8; 32];
 /// The symmetries of the cube.
 pub(super) struct CubeSymmetries {
     rotations: Vec<RotationTable>,
+    /// For each rotation and each move of the image, the move of the original that it stands for.
+    pub(super) original_moves: Vec<[Move; ALL_TURNS]>,
     /// The solved cube after each turn.
     turns: [CubeBytes; ALL_TURNS],
     /// The solved cube after the inverse of each turn.
@@ -107,11 +107,19 @@ impl CornerIndices {
 impl CubeSymmetries {
     fn new() -> Self {
         let inverses = inverse_rotations();
-        let turn = |action: usize| bytes(&CubeState::SOLVED.turned(action as Move));
+        let turns: [CubeState; ALL_TURNS] = std::array::from_fn(|action| CubeState::SOLVED.turned(action as Move));
+        let rotations: Vec<RotationTable> = rotations().map(RotationTable::new).collect();
+        let original_moves = |rotation: &RotationTable| {
+            let images = turns.map(|turn| rotation.image(turn));
+            let original =
+                |turn| images.iter().position(|image| *image == turn).expect("a turn is the image of a turn");
+            turns.map(|turn| original(turn) as Move)
+        };
         let mut this = CubeSymmetries {
-            turns: std::array::from_fn(turn),
-            inverse_turns: std::array::from_fn(|action| turn(if action < QUARTER_TURNS { action ^ 1 } else { action })),
-            rotations: rotations().map(RotationTable::new).collect(),
+            original_moves: rotations.iter().map(original_moves).collect(),
+            turns: turns.map(|turn| bytes(&turn)),
+            inverse_turns: turns.map(|turn| bytes(&symmetry::inverse(&turn))),
+            rotations,
             list_of: Vec::with_capacity(CORNER_PERMUTATIONS),
             lists: Vec::new(),
             candidates: Vec::new(),
@@ -150,7 +158,7 @@ impl CubeSymmetries {
     }
 
     /// The image of a state under a symmetry.
-    fn image(&self, state: &CubeState, symmetry: usize) -> CubeState {
+    pub(super) fn image(&self, state: &CubeState, symmetry: usize) -> CubeState {
         let rotation = &self.rotations[symmetry % ROTATIONS];
         rotation.image(if symmetry < ROTATIONS { *state } else { symmetry::inverse(state) })
     }

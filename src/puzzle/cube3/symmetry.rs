@@ -3,18 +3,12 @@
 //! A solution of one image gives a solution of every other: its moves are renamed, and for an inverse also reversed.
 //! (Rokicki et al. 2013, "The diameter of the Rubik's Cube group is twenty", §3.)
 
-use super::turns::face_and_quarters;
-use super::{CORNER_FACELETS, CubeState, EDGE_FACELETS, QUARTER_TURNS};
-use crate::puzzle::{Move, SymmetricImage, rules::is_odd};
+use super::{CORNER_FACELETS, Cube3, CubeState, EDGE_FACELETS, classes};
+use crate::puzzle::cube_n::geometry::{Point, stickers};
+use crate::puzzle::{Reversible as _, SymmetricImage};
 
-pub(in crate::puzzle) type Vector = [i32; 3];
-
-/// x to the right, y up, z towards the viewer: the outward direction of U R F D L B.
-pub(in crate::puzzle) const NORMALS: [Vector; 6] =
-    [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0], [0, 0, -1]];
-/// The direction of increasing column on each face, and of increasing row.
-pub(in crate::puzzle) const COLUMNS: [Vector; 6] = [[1, 0, 0], [0, 0, -1], [1, 0, 0], [1, 0, 0], [0, 0, 1], [-1, 0, 0]];
-pub(in crate::puzzle) const ROWS: [Vector; 6] = [[0, 0, 1], [0, -1, 0], [0, -1, 0], [0, 0, -1], [0, -1, 0], [0, -1, 0]];
+/// Rotations and reflections of the whole cube.
+pub(super) const ROTATIONS: usize = 48;
 
 /// A rotation or reflection of the whole cube: the image of each axis, and its sign.
 pub(super) type SignedPermutation = ([usize; 3], [i32; 3]);
@@ -22,12 +16,12 @@ pub(super) type SignedPermutation = ([usize; 3], [i32; 3]);
 /// All images of a state, of a cube with `moves` moves: the state itself, its inverse, then the same two under each other
 /// rotation or reflection.
 pub(super) fn images(state: CubeState, moves: usize) -> impl Iterator<Item = SymmetricImage<CubeState>> {
-    let inverse = inverse(&state);
-    rotations().flat_map(move |rotation| {
-        let table = RotationTable::new(rotation);
-        [(state, false), (inverse, true)].map(|(from, inverted)| SymmetricImage {
-            start: table.image(from),
-            moves: original_moves(rotation, moves, inverted),
+    let tables = classes::symmetries();
+    (0..ROTATIONS).flat_map(move |rotation| {
+        let originals = &tables.original_moves[rotation][..moves];
+        [false, true].map(|inverted| SymmetricImage {
+            start: tables.image(&state, rotation + ROTATIONS * usize::from(inverted)),
+            moves: originals.iter().map(|&action| if inverted { Cube3.inverse(action) } else { action }).collect(),
             inverted,
         })
     })
@@ -43,29 +37,11 @@ pub(super) fn rotations() -> impl Iterator<Item = SignedPermutation> {
 /// The index of each rotation's inverse.
 pub(super) fn inverse_rotations() -> Vec<usize> {
     let all: Vec<SignedPermutation> = rotations().collect();
-    let undoes = |one: SignedPermutation, other: SignedPermutation| {
-        NORMALS.iter().all(|&n| rotated(other, rotated(one, n)) == n)
-    };
+    // A point that every other rotation or reflection moves elsewhere.
+    let point = [1, 2, 3];
+    let undoes = |one, other| rotated(other, rotated(one, point)) == point;
     let inverse = |&one: &SignedPermutation| all.iter().position(|&other| undoes(one, other));
     all.iter().map(|one| inverse(one).expect("rotations form a group")).collect()
-}
-
-/// For each move of the image, the move of the original that it stands for.
-fn original_moves(rotation: SignedPermutation, moves: usize, inverted: bool) -> Vec<Move> {
-    let (axes, signs) = rotation;
-    // A reflection exchanges clockwise and counter-clockwise.
-    let mirrored = (is_odd(&axes.map(|axis| axis as u8)) != (signs.iter().product::<i32>() < 0)) as Move;
-    let mut originals = vec![0; moves];
-    for action in 0..moves as Move {
-        let (face, quarters) = face_and_quarters(action);
-        let image = face_towards(rotated(rotation, NORMALS[face])) as Move;
-        let (image, original) = match quarters {
-            2 => (QUARTER_TURNS as Move + image, action),
-            _ => (2 * image + ((action % 2) ^ mirrored), action ^ Move::from(inverted)),
-        };
-        originals[usize::from(image)] = original;
-    }
-    originals
 }
 
 /// A rotation or reflection as byte tables: edges in bytes 0 to 11, corners in bytes 16 to 23. A byte is a piece plus 16 times
@@ -86,8 +62,12 @@ pub(super) struct RotationTable {
 impl RotationTable {
     pub(super) fn new(rotation: SignedPermutation) -> Self {
         let mut this = RotationTable { places: [0x80; 32], added: [0; 32], pieces: [0; 32], orientations: [0; 32] };
-        this.add_pieces(rotation, &EDGE_FACELETS, 0);
-        let is_mirrored = this.add_pieces(rotation, &CORNER_FACELETS, 16);
+        let places = stickers(3);
+        let image = |&place| places.iter().position(|&other| other == rotated(rotation, place));
+        let images: Vec<usize> =
+            places.iter().map(|place| image(place).expect("a facelet goes to a facelet")).collect();
+        this.add_pieces(&images, &EDGE_FACELETS, 0);
+        let is_mirrored = this.add_pieces(&images, &CORNER_FACELETS, 16);
         for orientation in 0..3 {
             this.orientations[orientation] = 16 * orientation as u8;
             let image = if is_mirrored { (3 - orientation) % 3 } else { orientation };
@@ -96,17 +76,12 @@ impl RotationTable {
         this
     }
 
-    /// Adds the pieces of one kind, whose entries begin at `first`. Returns whether the order of their facelets is reversed.
-    fn add_pieces<const N: usize>(
-        &mut self,
-        rotation: SignedPermutation,
-        facelets: &[[usize; N]],
-        first: usize,
-    ) -> bool {
-        let image = |facelet| facelet_at(rotated(rotation, place(facelet)), rotated(rotation, NORMALS[facelet / 9]));
+    /// Adds the pieces of one kind, whose entries begin at `first`, by the image of every facelet. Returns whether the order
+    /// of their facelets is reversed.
+    fn add_pieces<const N: usize>(&mut self, images: &[usize], facelets: &[[usize; N]], first: usize) -> bool {
         let mut is_reversed = false;
         for (piece, own) in facelets.iter().enumerate() {
-            let images = own.map(image);
+            let images = own.map(|facelet| images[facelet]);
             let is_home = |place: &[usize; N]| place.contains(&images[0]);
             let to = facelets.iter().position(is_home).expect("a cubie goes to a place of its kind");
             let index =
@@ -138,28 +113,11 @@ impl RotationTable {
     }
 }
 
-/// The image of a place or a direction.
-fn rotated((axes, signs): SignedPermutation, v: Vector) -> Vector {
+/// The image of a place.
+fn rotated((axes, signs): SignedPermutation, place: Point) -> Point {
     let mut to = [0; 3];
-    (0..3).for_each(|axis| to[axes[axis]] = signs[axis] * v[axis]);
+    (0..3).for_each(|axis| to[axes[axis]] = signs[axis] * place[axis]);
     to
-}
-
-fn face_towards(direction: Vector) -> usize {
-    NORMALS.iter().position(|&normal| normal == direction).expect("an axis goes to an axis")
-}
-
-/// The place of a facelet's cubie.
-fn place(facelet: usize) -> Vector {
-    let (face, row, column) = (facelet / 9, facelet as i32 % 9 / 3 - 1, facelet as i32 % 3 - 1);
-    [0, 1, 2].map(|i| NORMALS[face][i] + row * ROWS[face][i] + column * COLUMNS[face][i])
-}
-
-/// The facelet at a place, on the side of a normal.
-fn facelet_at(place: Vector, normal: Vector) -> usize {
-    let face = face_towards(normal);
-    let along = |direction: Vector| (0..3).map(|i| place[i] * direction[i]).sum::<i32>() + 1;
-    9 * face + 3 * along(ROWS[face]) as usize + along(COLUMNS[face]) as usize
 }
 
 /// The inverse of a state: the end of its inverse scramble.
@@ -182,8 +140,8 @@ pub(super) fn inverse(state: &CubeState) -> CubeState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::Reversible as _;
-    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::Move;
+    use crate::puzzle::cube3::QUARTER_TURNS;
     use crate::random::{below, generator};
     use std::collections::HashSet;
 

@@ -1,7 +1,6 @@
 //! The stickers of a cube, what a turn does to them, and the ways to hold it.
 
 use crate::puzzle::cube3::FACES;
-use crate::puzzle::cube3::symmetry::{COLUMNS, NORMALS, ROWS};
 use std::collections::HashMap;
 
 /// A turn of layers by name of its face U, R or F: layers counted from that face, quarters clockwise as seen from it.
@@ -26,11 +25,17 @@ pub(super) struct Rotation {
     pub(super) from: Vec<u16>,
 }
 
-/// A place in the cube, whose layers are 2 apart; the stickers lie on ±size.
-pub(super) type Point = [i32; 3];
+/// A place in the cube, whose layers are 2 apart; the stickers lie on ±size. x to the right, y up, z towards the viewer.
+pub(in crate::puzzle) type Point = [i32; 3];
+
+/// The outward direction of U R F D L B.
+const NORMALS: [Point; 6] = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0], [0, 0, -1]];
+/// The direction of increasing column on each face, and of increasing row.
+const COLUMNS: [Point; 6] = [[1, 0, 0], [0, 0, -1], [1, 0, 0], [1, 0, 0], [0, 0, 1], [-1, 0, 0]];
+const ROWS: [Point; 6] = [[0, 0, 1], [0, -1, 0], [0, -1, 0], [0, 0, -1], [0, -1, 0], [0, -1, 0]];
 
 /// The places of the stickers, in the order of the faces, each row by row.
-pub(super) fn stickers(size: usize) -> Vec<Point> {
+pub(in crate::puzzle) fn stickers(size: usize) -> Vec<Point> {
     let across = |line: usize| 2 * line as i32 + 1 - size as i32;
     let face = |face: usize| {
         let place = move |i: usize| {
