@@ -21,7 +21,7 @@ use crate::puzzle::sokoban::Sokoban;
 use crate::puzzle::tiles::{Bytes, Packed8, Packed15, Packed24, Tiles};
 use crate::puzzle::{Notation as _, ParseError, Puzzle, Reversible, Rules};
 use crate::random::{Generator, below};
-use crate::sampler::{ExactSamples, Source, random_level, sokoban};
+use crate::sampler::{SolutionStates, Source, random_level, sokoban};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl From<Jugs> for Entry<Jugs> {
     fn from(puzzle: Jugs) -> Self {
         let entry = Entry::irreversible(puzzle).with_heuristics().without_network();
         let entry = entry.with_samples(|jugs| {
-            let samples = ExactSamples::from(jugs, &jugs.start());
+            let samples = SolutionStates::exact(Arc::new(jugs.clone()), &jugs.start());
             let none = || ParseError(format!("{}: no state that needs a move leads to the goal", jugs.name()));
             let samples = samples.ok_or_else(none)?;
             Ok(Source { default_depth: samples.greatest(), samples: Arc::new(samples) })

@@ -1,58 +1,8 @@
-//! States of known cost, for puzzles so small that all costs can be computed.
+//! The costs of all states, for puzzles so small that they can be computed.
 
-use super::{Batch, Samples};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::random::{Generator, below};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
-
-/// Samples with exact labels: the cheapest cost to a goal, and every first move of a cheapest path.
-#[derive(Debug)]
-pub struct ExactSamples {
-    /// States by their cost; not empty.
-    by_cost: BTreeMap<Cost, Vec<SolvedRow>>,
-}
-
-/// An encoded state, and its best moves.
-type SolvedRow = (Vec<u8>, Vec<Move>);
-
-impl ExactSamples {
-    /// All states that can be reached from `start` and from which a goal can be reached; `None` if none of them needs a
-    /// move. Takes time and memory in proportion to their number.
-    pub fn from<P: Puzzle>(puzzle: &P, start: &P::State) -> Option<Self> {
-        let known = known_costs(puzzle, start);
-        let cost_of: HashMap<_, _> = known.iter().map(|(state, cost, _)| (*state, *cost)).collect();
-        let mut by_cost: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for (state, cost, _) in known.into_iter().filter(|(.., first)| first.is_some()) {
-            let is_best = |&action: &Move| {
-                let rest = puzzle.apply(&state, action).and_then(|child| cost_of.get(&child));
-                rest.is_some_and(|rest| rest + puzzle.move_cost(&state, action) == cost)
-            };
-            let best = (0..puzzle.move_count() as Move).filter(is_best).collect();
-            by_cost.entry(cost.max(1)).or_default().push((puzzle.row(&state), best));
-        }
-        (!by_cost.is_empty()).then_some(ExactSamples { by_cost })
-    }
-
-    /// The greatest cost.
-    pub fn greatest(&self) -> Cost {
-        self.by_cost.last_key_value().map_or(0, |(cost, _)| *cost)
-    }
-}
-
-impl Samples for ExactSamples {
-    /// A state of each cost, or of the nearest lower one.
-    fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
-        for (&depth, (mut row, label, mut back)) in depths.iter().zip(batch.samples_mut()) {
-            let nearest = self.by_cost.range(..=depth).next_back().or(self.by_cost.first_key_value());
-            let (cost, states) = nearest.expect("there is a state");
-            let (state, best) = &states[below(generator, states.len())];
-            row.iter_mut().zip(state).for_each(|(cell, &symbol)| *cell = symbol);
-            *label = *cost as f32;
-            best.iter().for_each(|&action| back[usize::from(action)] = 1);
-        }
-    }
-}
+use std::collections::{BinaryHeap, HashMap};
 
 /// Every state that can be reached from `start` and from which a goal can be reached, in the order of its cheapest cost to
 /// a goal: the state, that cost, and the first move of a cheapest path (none at a goal).
@@ -98,7 +48,7 @@ mod tests {
     use super::*;
     use crate::puzzle::Rules as _;
     use crate::puzzle::jugs::Jugs;
-    use crate::sampler::Sampler;
+    use crate::sampler::{Sampler, SolutionStates};
     use std::sync::Arc;
 
     #[test]
@@ -122,7 +72,7 @@ mod tests {
         let jugs = Jugs::new("8,5,3").expect("three jugs");
         let cost_of: HashMap<_, _> =
             known_costs(&jugs, &jugs.start()).into_iter().map(|(state, cost, _)| (state, cost)).collect();
-        let known = ExactSamples::from(&jugs, &jugs.start()).expect("there is a way");
+        let known = SolutionStates::exact(Arc::new(jugs.clone()), &jugs.start()).expect("there is a way");
         let greatest = known.greatest();
         assert_eq!(greatest, *cost_of.values().max().expect("there are states"));
         let batch = Sampler::new(Arc::new(known), (3, 6), 1, greatest, 100).batch(3);
@@ -136,7 +86,7 @@ mod tests {
                 assert_eq!(leads == 1, next.is_some_and(|next| next + 1 == cost_of[&state]), "{state:?}, {action}");
             }
         }
-        let impossible = Jugs::new("7,5,3").expect("three jugs");
-        assert!(ExactSamples::from(&impossible, &impossible.start()).is_none());
+        let impossible = Arc::new(Jugs::new("7,5,3").expect("three jugs"));
+        assert!(SolutionStates::exact(Arc::clone(&impossible), &impossible.start()).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! An endless stream of training batches.
 //!
-//! [`Samples`] defines what a sample is: a scramble walk ([`Walks`]), a state whose cost is known ([`ExactSamples`]), a
-//! state of a known solution ([`SolutionStates`]), or a puzzle's own. Sample `i` of batch `k` has the depth
+//! [`Samples`] defines what a sample is: a scramble walk ([`Walks`]), a state of a known solution ([`SolutionStates`]), or a
+//! puzzle's own. Sample `i` of batch `k` has the depth
 //! `(k · batch size + i) mod max-depth + 1`: every depth comes equally often, except in solutions. Batch `k` is a function
 //! of the seed and `k` alone, so any number of threads makes the same stream, and a resumed run continues it exactly.
 //! [`DeviceWalks`] makes batches on a device by a rule of its own.
@@ -21,7 +21,7 @@ mod sparse_states;
 mod walks;
 
 pub use device::{DeviceBatch, DeviceWalks, Stream, WalkRules};
-pub use exact::{ExactSamples, known_costs};
+pub use exact::known_costs;
 pub use sokoban::{random_level, sokoban};
 pub use solutions::{SolutionStates, steps};
 pub(crate) use walks::MIN_APART;

@@ -1,55 +1,89 @@
 //! States on known solutions.
 
-use super::{Batch, Samples};
-use crate::puzzle::{Cost, Move, Puzzle};
+use super::{Batch, Samples, known_costs};
+use crate::puzzle::{Cost, Move, Puzzle, Rules, SymmetricImage};
 use crate::random::{Generator, below};
 use ndarray::ArrayViewMut1;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Samples from known solutions: every state on them, in any of its symmetric images, with the cost of the rest as its
-/// label and the next move as its policy target. The label is an upper bound of the distance, and as close to it as the
-/// solution is to a shortest one.
+/// label and the next moves `M` as its policy target: one, or all that are best. The label is an upper bound of the
+/// distance, and as close to it as the solution is to a shortest one.
 ///
 /// Source: Arfaee, Zilles and Holte, "Learning heuristic functions for large state spaces" (Artificial Intelligence 175,
 /// 2011), section 3.
 #[derive(Debug)]
-pub struct SolutionStates<P: Puzzle> {
+pub struct SolutionStates<P: Puzzle, M = [Move; 1]> {
     puzzle: Arc<P>,
-    /// Cost of the rest, state and next move, in the order of the cost; not empty.
-    states: Vec<(Cost, P::State, Move)>,
+    /// Cost of the rest, state and next moves, in the order of the cost; not empty.
+    states: Vec<(Cost, P::State, M)>,
     /// The number of symmetric images of a state, inversions left out: after those, another move is next.
     images: usize,
+    /// Whether the states to learn from are chosen by depth.
+    by_depth: bool,
 }
 
-impl<P: Puzzle> SolutionStates<P> {
+impl<P: Puzzle> SolutionStates<P, Vec<Move>> {
+    /// Samples with exact labels, by depth: all states that can be reached from `start` and from which a goal can be
+    /// reached, with the cheapest cost and every first move of a cheapest path; `None` if none of them needs a move. Takes
+    /// time and memory in proportion to their number.
+    pub fn exact(puzzle: Arc<P>, start: &P::State) -> Option<Self> {
+        let known = known_costs(&*puzzle, start);
+        let cost_of: HashMap<_, _> = known.iter().map(|(state, cost, _)| (*state, *cost)).collect();
+        let with_best_moves = |(state, cost, _): (P::State, Cost, _)| {
+            let is_best = |&action: &Move| {
+                let rest = puzzle.apply(&state, action).and_then(|child| cost_of.get(&child));
+                rest.is_some_and(|rest| rest + puzzle.move_cost(&state, action) == cost)
+            };
+            (cost.max(1), state, (0..puzzle.move_count() as Move).filter(is_best).collect())
+        };
+        let states = known.into_iter().filter(|(.., first)| first.is_some()).map(with_best_moves).collect();
+        Some(SolutionStates { by_depth: true, ..Self::new(puzzle, states, Cost::MAX)? })
+    }
+}
+
+impl<P: Puzzle, M: AsRef<[Move]>> SolutionStates<P, M> {
     /// Samples of these [steps], except states from which the rest costs more than `max_cost`; `None` if no state is
     /// left.
-    pub fn new(puzzle: Arc<P>, mut states: Vec<(Cost, P::State, Move)>, max_cost: Cost) -> Option<Self> {
+    pub fn new(puzzle: Arc<P>, mut states: Vec<(Cost, P::State, M)>, max_cost: Cost) -> Option<Self> {
         states.retain(|&(cost, ..)| cost <= max_cost);
         states.sort_by_key(|&(cost, ..)| cost);
         let images = puzzle.symmetric_images(&states.first()?.1).filter(|image| !image.inverted).count();
-        Some(SolutionStates { puzzle, states, images })
+        Some(SolutionStates { puzzle, states, images, by_depth: false })
+    }
+
+    /// The greatest cost.
+    pub fn greatest(&self) -> Cost {
+        self.states.last().map_or(0, |&(cost, ..)| cost)
     }
 
     fn write(&self, i: usize, generator: &mut Generator, sample: (ArrayViewMut1<u8>, &mut f32, ArrayViewMut1<u8>)) {
-        let (cost, mut state, mut action) = self.states[i];
-        if self.images > 1 {
-            let mut images = self.puzzle.symmetric_images(&state).filter(|image| !image.inverted);
-            let image = images.nth(below(generator, self.images)).expect("as many images of each state");
-            let moved = image.moves.iter().position(|&original| original == action);
-            (state, action) = (image.start, moved.expect("an image of each move") as Move);
-        }
+        let (cost, state, actions) = &self.states[i];
+        let image = (self.images > 1).then(|| {
+            let mut images = self.puzzle.symmetric_images(state).filter(|image| !image.inverted);
+            images.nth(below(generator, self.images)).expect("as many images of each state")
+        });
         let (mut row, label, mut back) = sample;
-        self.puzzle.encode(&state, row.as_slice_mut().expect("rows are contiguous"));
-        (*label, back[usize::from(action)]) = (cost as f32, 1);
+        let state = image.as_ref().map_or(state, |image| &image.start);
+        self.puzzle.encode(state, row.as_slice_mut().expect("rows are contiguous"));
+        *label = *cost as f32;
+        for &action in actions.as_ref() {
+            let moved = |image: &SymmetricImage<_>| image.moves.iter().position(|&original| original == action);
+            let action = image.as_ref().map_or(Some(usize::from(action)), moved);
+            back[action.expect("an image of each move")] = 1;
+        }
     }
 }
 
-/// The steps of a solution: cost of the rest, state and next move; `None` if it does not lead to a goal.
-pub fn steps<P: Puzzle>(puzzle: &P, start: P::State, solution: &[Move]) -> Option<Vec<(Cost, P::State, Move)>> {
+/// A step of a solution: cost of the rest, state and next move.
+type Step<P> = (Cost, <P as Rules>::State, [Move; 1]);
+
+/// The steps of a solution; `None` if it does not lead to a goal.
+pub fn steps<P: Puzzle>(puzzle: &P, start: P::State, solution: &[Move]) -> Option<Vec<Step<P>>> {
     let (mut state, mut made, mut steps) = (start, 0, Vec::with_capacity(solution.len()));
     for &action in solution {
-        steps.push((made, state, action));
+        steps.push((made, state, [action]));
         made += puzzle.move_cost(&state, action);
         state = puzzle.apply(&state, action)?;
     }
@@ -57,7 +91,7 @@ pub fn steps<P: Puzzle>(puzzle: &P, start: P::State, solution: &[Move]) -> Optio
     puzzle.is_goal(&state).then_some(steps)
 }
 
-impl<P: Puzzle> Samples for SolutionStates<P> {
+impl<P: Puzzle, M: AsRef<[Move]> + Send + Sync> Samples for SolutionStates<P, M> {
     /// A state of each cost, or of the nearest lower one.
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         for (&depth, sample) in depths.iter().zip(batch.samples_mut()) {
@@ -68,8 +102,11 @@ impl<P: Puzzle> Samples for SolutionStates<P> {
         }
     }
 
-    /// Any states: the costs come as often as in the solutions.
-    fn fill_to_learn(&self, _depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+    /// States by depth, or any: the costs then come as often as in the solutions.
+    fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
+        if self.by_depth {
+            return self.fill(depths, generator, batch);
+        }
         for sample in batch.samples_mut() {
             self.write(below(generator, self.states.len()), generator, sample);
         }
@@ -79,8 +116,8 @@ impl<P: Puzzle> Samples for SolutionStates<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::Notation as _;
     use crate::puzzle::cube3::Cube3;
-    use crate::puzzle::{Notation as _, Rules as _};
     use crate::sampler::Sampler;
 
     #[test]
