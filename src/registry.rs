@@ -29,7 +29,7 @@ mod entry;
 mod reversible;
 
 pub use entry::{Entry, PuzzleFacts};
-pub use reversible::Reverse;
+pub use reversible::{Reverse, perimeter_heuristic};
 
 /// The puzzles beside [`NAMES`].
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \

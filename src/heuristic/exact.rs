@@ -79,20 +79,6 @@ pub fn exact<P: Indexed>(puzzle: P) -> PerState<P::State> {
     })
 }
 
-/// The estimate `perimeter`: the distance in moves within `depth` moves of the goals, and `depth + 1` beyond, times the cost
-/// of the cheapest move. Admissible; exact if all moves cost the same and the table holds the whole puzzle.
-pub fn perimeter_heuristic<P: Reversible>(puzzle: &P, depth: u32) -> PerState<P::State> {
-    let table = exact_distances(puzzle, depth);
-    let goal = puzzle.goals()[0];
-    // All costs are 1, or given by the user and the same in all states.
-    let costs = puzzle.children(&goal).map(|(action, _)| puzzle.move_cost(&goal, action));
-    let least = costs.min().unwrap_or(1) as f32;
-    let beyond = (depth + 1) as f32;
-    PerState::new("perimeter", true, move |state| {
-        least * table.get(state).map_or(beyond, |&distance| f32::from(distance))
-    })
-}
-
 /// The distance, in moves, of every state within `depth` moves of a goal.
 pub fn exact_distances<P: Reversible>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
     let mut layer = puzzle.goals();

@@ -1,6 +1,6 @@
 //! Reversible puzzles: goals, scrambles, searches from both ends, perimeters.
 
-use crate::heuristic::{Heuristic, PerState, perimeter_heuristic};
+use crate::heuristic::{Heuristic, PerState};
 use crate::memory;
 use crate::puzzle::{Move, Puzzle, Reversible};
 use crate::random::Generator;
@@ -75,10 +75,8 @@ impl<P: Reversible> Reverse<P> for ByInverses {
     fn perimeter_heuristic(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>> {
         let budget = Perimeter::<P::State>::memory_budget(memory::available());
         let kept = PerimeterFolder::new(&**puzzle, None).and_then(|folder| folder.load(u32::MAX, budget));
-        let Some(perimeter) = kept else { return Box::new(perimeter_heuristic(&**puzzle, PERIMETER_DEPTH)) };
-        let (puzzle, beyond) = (Arc::clone(puzzle), perimeter.min_cost_outside() as f32);
-        let estimate = move |state: &P::State| perimeter.cost(&*puzzle, state).map_or(beyond, |cost| cost as f32);
-        Box::new(PerState::new("perimeter", true, estimate))
+        let perimeter = kept.unwrap_or_else(|| Perimeter::new(&**puzzle, PERIMETER_DEPTH));
+        Box::new(perimeter_heuristic(puzzle, perimeter))
     }
 
     fn perimeter(&self, puzzle: &P, depth: u32, capacity: usize, stop: &AtomicBool) -> Perimeter<P::State> {
@@ -91,5 +89,39 @@ impl<P: Reversible> Reverse<P> for ByInverses {
 
     fn walks(&self, puzzle: &Arc<P>) -> Walks<P> {
         Walks::new(Arc::clone(puzzle))
+    }
+}
+
+/// The estimate `perimeter`: the distance in moves inside a perimeter, and the least distance outside beyond it, times the cost
+/// of the cheapest move. Admissible; exact if all moves cost the same and the perimeter holds the whole puzzle.
+pub fn perimeter_heuristic<P: Reversible>(puzzle: &Arc<P>, perimeter: Perimeter<P::State>) -> PerState<P::State> {
+    let (puzzle, goal) = (Arc::clone(puzzle), puzzle.goals()[0]);
+    // All costs are 1, or given by the user and the same in all states.
+    let costs = puzzle.children(&goal).map(|(action, _)| puzzle.move_cost(&goal, action));
+    let (least, beyond) = (costs.min().unwrap_or(1) as f32, perimeter.min_cost_outside());
+    PerState::new("perimeter", true, move |state| least * perimeter.cost(&*puzzle, state).unwrap_or(beyond) as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::puzzle::Rules as _;
+    use crate::puzzle::cube3::{Cube3HalfTurns, CubeState};
+    use crate::puzzle::move_costs::MoveCosts;
+    use crate::search::perimeter::Extent;
+
+    #[test]
+    fn every_perimeter_counts_the_cost_of_the_cheapest_move() {
+        // In tenths.
+        let costs = MoveCosts::parse("U=0.4,R=2.5", &Cube3HalfTurns).expect("costs");
+        let puzzle = Arc::new(Cube3HalfTurns.with_costs(costs));
+        let (symmetries, stop) = (Cube3HalfTurns.symmetries().expect("it has symmetries"), AtomicBool::new(false));
+        let extent = Extent { depth: 2, bytes: u64::MAX, time: None, count_last: false };
+        let kept = Perimeter::of_classes(&Cube3HalfTurns, symmetries, extent, &stop, &mut |_| ());
+        let kept = perimeter_heuristic(&puzzle, kept.expect("it was not stopped"));
+        let near = puzzle.turn(&CubeState::SOLVED, 0);
+        for mut heuristic in [ByInverses.perimeter_heuristic(&puzzle), Box::new(kept)] {
+            assert_eq!(heuristic.estimate(&near).expect("nothing fails"), 4.0);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Batch-weighted A*, as published.
 
-use crate::mocks::{Misleading, scrambled, solve_with};
+use crate::mocks::{Misleading, scrambled, solve_with, within};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, exact_distances, perimeter_heuristic, zero};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, exact_distances, zero};
 use costar::puzzle::cube2::{Corners, Cube2};
 use costar::puzzle::{Rules as _, replay};
 use costar::random::generator;
@@ -22,7 +22,7 @@ fn with_exact_estimates_every_solution_is_shortest() {
     assert_eq!(table.len(), 720);
     for (start, &distance) in &table {
         for (expand, lambda) in [(1, 1.0), (1, 0.6), (1, 0.0)] {
-            let result = solve(BestFirst::bwas(expand, lambda), start, &mut perimeter_heuristic(&Pancakes::ALL, 20));
+            let result = solve(BestFirst::bwas(expand, lambda), start, &mut within(Pancakes::ALL, 20));
             assert_eq!(result.cost, Some(distance.into()), "{start:?} N = {expand} λ = {lambda}");
             assert!(result.stats.expanded <= u64::from(distance), "it goes straight to the goal");
         }
@@ -35,13 +35,13 @@ fn a_solution_claimed_as_proven_is_optimal() {
     let mut proven = 0;
     for (start, &distance) in &table {
         for (expand, depth) in [(1, 0), (1, 3), (7, 3), (50, 2), (1000, 4)] {
-            let result = solve(BestFirst::bwas(expand, 1.0), start, &mut perimeter_heuristic(&Pancakes::ALL, depth));
+            let result = solve(BestFirst::bwas(expand, 1.0), start, &mut within(Pancakes::ALL, depth));
             assert!(result.cost >= Some(distance.into()));
             if result.proven_optimal {
                 proven += 1;
                 assert_eq!(result.cost, Some(distance.into()));
             }
-            let weighted = solve(BestFirst::bwas(expand, 0.5), start, &mut perimeter_heuristic(&Pancakes::ALL, depth));
+            let weighted = solve(BestFirst::bwas(expand, 0.5), start, &mut within(Pancakes::ALL, depth));
             assert!(!weighted.proven_optimal || distance == 0, "nothing is proven for λ below 1");
         }
     }

@@ -1,9 +1,9 @@
 //! Laws of every search, and of every optimal one.
 
 use crate::deferred::patient;
-use crate::mocks::{Misleading, scrambled, solve_with};
+use crate::mocks::{Misleading, scrambled, solve_with, within};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{PuzzleHeuristics as _, exact_distances, perimeter_heuristic, zero};
+use costar::heuristic::{PuzzleHeuristics as _, exact_distances, zero};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::lightsout::LightsOut;
@@ -101,13 +101,8 @@ fn optimal_searches_agree_with_breadth_first_search() {
         ] {
             let depths: &[u32] = if admissible { &[2, 4] } else { &[0] };
             for &depth in depths {
-                let result = solve_with(
-                    search,
-                    Pancakes::ALL,
-                    start,
-                    &mut perimeter_heuristic(&Pancakes::ALL, depth),
-                    &Limits::default(),
-                );
+                let result =
+                    solve_with(search, Pancakes::ALL, start, &mut within(Pancakes::ALL, depth), &Limits::default());
                 assert_eq!(result.cost, Some(distance.into()), "{name} of {start:?}");
                 let proves = name != "beam" || distance == 0;
                 assert_eq!(result.proven_optimal, proves, "{name} of {start:?}");
@@ -174,7 +169,7 @@ fn costs_that_a_user_gives_are_minimized() {
         let solve = |search: &dyn Search<Cube3>, depth: u32| {
             let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
             let mut control = Control::new(&limits, &stop, &mut watch);
-            search.run(&puzzle, &start, &mut perimeter_heuristic(&puzzle, depth), &mut control).expect("nothing fails")
+            search.run(&puzzle, &start, &mut within(puzzle.clone(), depth), &mut control).expect("nothing fails")
         };
         let least = solve(&BestFirst::a_star(), 0);
         assert!(least.proven_optimal, "{least:?} {start:?}");

@@ -6,6 +6,7 @@ use costar::puzzle::Rules as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Move, Reversible, replay};
 use costar::random::Generator;
+use costar::registry::perimeter_heuristic;
 use costar::sampler::Walker;
 use costar::search::perimeter::Perimeter;
 use costar::search::{Control, End, Incumbent, Limits, Search, SearchResult, Stats};
@@ -33,6 +34,12 @@ pub(crate) fn solve_with(
     }
     assert_eq!(result.moves.is_some(), result.end == End::Solved);
     result
+}
+
+/// The estimate `perimeter` to a depth.
+pub(crate) fn within<P: Reversible>(puzzle: P, depth: u32) -> PerState<P::State> {
+    let perimeter = Perimeter::new(&puzzle, depth);
+    perimeter_heuristic(&Arc::new(puzzle), perimeter)
 }
 
 /// Misleading estimates, in chunks of a given size.
