@@ -5,7 +5,7 @@
 
 use costar::neural::device::Device;
 use costar::neural::network::NetworkKind;
-use costar::puzzle::{Draw, Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, laws};
+use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, laws};
 use costar::registry::Entry;
 use costar::solver::Solver;
 use costar::train::{Event, TrainOptions, Training};
@@ -81,8 +81,6 @@ impl Encode for TopSpin {
         row.copy_from_slice(state);
     }
 }
-
-impl Draw for TopSpin {}
 
 impl Reversible for TopSpin {
     fn goals(&self) -> Vec<Self::State> {

@@ -197,13 +197,13 @@ impl<'a, P: Notation> Gatherer<'a, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::Style;
     use crate::puzzle::cube2::Cube2;
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::jugs::Jugs;
     use crate::puzzle::lightsout::LightsOut;
     use crate::puzzle::sokoban::Sokoban;
     use crate::puzzle::tiles::{Puzzle8, Puzzle24};
-    use crate::puzzle::{Draw as _, Style};
 
     fn written(line: usize, text: &str) -> Written {
         Written { line, text: text.into() }

@@ -7,7 +7,7 @@ use super::cube3::notation::{self, Held};
 use super::cube3::{Cube3, CubeState, FACES, facelets, turns};
 use super::notation::bail_parse;
 use super::{
-    Block, Draw, Encode, Encoding, Grid, Indexed, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
+    Block, Encode, Encoding, Grid, Indexed, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
     Scramble, StateBytes, plain,
 };
 
@@ -195,6 +195,10 @@ impl Notation for Cube2 {
     fn counted(&self, moves: &[Move]) -> String {
         turns::counted(moves)
     }
+
+    fn picture(&self, state: &Corners) -> Picture {
+        Picture::Cube { size: 2, facelets: self.format(state) }
+    }
 }
 
 impl Encode for Cube2 {
@@ -213,12 +217,6 @@ impl Encode for Cube2 {
 
     fn move_table(&self) -> Option<MoveTable> {
         Some(MoveTable::permutations_of(self, Corners::SOLVED))
-    }
-}
-
-impl Draw for Cube2 {
-    fn picture(&self, state: &Corners) -> Picture {
-        Picture::Cube { size: 2, facelets: self.format(state) }
     }
 }
 

@@ -16,8 +16,8 @@
 
 use super::move_costs::MoveCosts;
 use super::{
-    Block, Cost, Draw, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
-    Scramble, StateBytes, SymmetricImages, Symmetries, move_names, plain, rules::is_odd,
+    Block, Cost, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, SymmetricImages, Symmetries, move_names, plain, rules::is_odd,
 };
 use facelets::{CORNER_COLOURS, EDGE_COLOURS};
 use moves::{ALL_TURNS, PACKED_MOVES, QUARTER_TURNS, TWISTED};
@@ -291,6 +291,10 @@ impl Notation for Cube3 {
         let cost = |costs: &MoveCosts| format!("cost {}, {counted}", costs.shown(costs.of(moves)));
         self.costs.as_ref().map(cost).unwrap_or(counted)
     }
+
+    fn picture(&self, state: &CubeState) -> Picture {
+        Picture::Cube { size: 3, facelets: self.format(state) }
+    }
 }
 
 impl Encode for Cube3 {
@@ -322,12 +326,6 @@ impl Encode for Cube3 {
 
     fn move_table(&self) -> Option<MoveTable> {
         self.costs.is_none().then(|| MoveTable::permutations_of(self, CubeState::SOLVED))
-    }
-}
-
-impl Draw for Cube3 {
-    fn picture(&self, state: &CubeState) -> Picture {
-        Picture::Cube { size: 3, facelets: self.format(state) }
     }
 }
 

@@ -5,7 +5,7 @@
 //! target in the inner loop, and written `(0,1)`.
 
 use super::notation::{bail_parse, ensure_parse, members};
-use super::{Block, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, StateBytes};
+use super::{Block, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, StateBytes};
 
 /// The most jugs.
 pub const MAX_JUGS: usize = 8;
@@ -216,20 +216,7 @@ impl Notation for Jugs {
     fn format(&self, state: &Volumes) -> String {
         join(&state[..self.count()])
     }
-}
 
-impl Encode for Jugs {
-    /// A cell a jug, its symbol the volume.
-    fn encoding(&self) -> Encoding {
-        Encoding::row(self.count(), usize::from(self.capacities.iter().copied().max().unwrap_or(0)) + 1)
-    }
-
-    fn encode(&self, state: &Volumes, row: &mut [u8]) {
-        row.copy_from_slice(&state[..self.count()]);
-    }
-}
-
-impl Draw for Jugs {
     fn picture(&self, state: &Volumes) -> Picture {
         let marks = match &self.goal {
             Goal::Somewhere(volume) => vec![*volume; self.count()],
@@ -242,5 +229,16 @@ impl Draw for Jugs {
             marks,
             every: matches!(self.goal, Goal::Exactly(_)),
         }
+    }
+}
+
+impl Encode for Jugs {
+    /// A cell a jug, its symbol the volume.
+    fn encoding(&self) -> Encoding {
+        Encoding::row(self.count(), usize::from(self.capacities.iter().copied().max().unwrap_or(0)) + 1)
+    }
+
+    fn encode(&self, state: &Volumes, row: &mut [u8]) {
+        row.copy_from_slice(&state[..self.count()]);
     }
 }

@@ -4,8 +4,7 @@
 
 use super::notation::{bail_parse, ensure_parse, letters};
 use super::{
-    Block, Draw, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes,
+    Block, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
 };
 
 /// The side of the largest board: a move is a number below 255.
@@ -189,6 +188,11 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
         let presses = if self.are_presses(text) { self.read_moves(text).ok()? } else { return None };
         Some(Scramble::play(self, [0; WORDS], &presses))
     }
+
+    fn picture(&self, state: &[u64; WORDS]) -> Picture {
+        let lit = (0..self.presses.len()).map(|cell| is_lit(state, cell)).collect();
+        Picture::Lights { columns: self.size, lit }
+    }
 }
 
 impl<const WORDS: usize> Encode for LightsOut<WORDS> {
@@ -205,13 +209,6 @@ impl<const WORDS: usize> Encode for LightsOut<WORDS> {
     fn move_table(&self) -> Option<MoveTable> {
         let lights = |press| (0..self.presses.len()).map(|cell| u8::from(is_lit(press, cell))).collect();
         Some(MoveTable::Toggles(self.presses.iter().map(lights).collect()))
-    }
-}
-
-impl<const WORDS: usize> Draw for LightsOut<WORDS> {
-    fn picture(&self, state: &[u64; WORDS]) -> Picture {
-        let lit = (0..self.presses.len()).map(|cell| is_lit(state, cell)).collect();
-        Picture::Lights { columns: self.size, lit }
     }
 }
 

@@ -1,15 +1,15 @@
 //! Puzzles: the traits that everything else knows a puzzle by, and one puzzle per file.
 //!
-//! A puzzle is the sum of four traits: [`Rules`], [`Notation`], [`Encode`] and [`Draw`]. It knows no search, no heuristic and
-//! no network. CONTRIBUTING.md says how to add one.
+//! A puzzle is the sum of three traits: [`Rules`], [`Notation`] and [`Encode`]. It knows no search, no heuristic and no
+//! network. CONTRIBUTING.md says how to add one.
 //!
 //! | file | content |
 //! | --- | --- |
 //! | `rules` | [`Rules`]: states, moves, costs, goals, facts for searches; [`Reversible`]; [`replay`] |
-//! | `notation` | [`Notation`]: text in and out; [`Scramble`], [`ParseError`] |
+//! | `notation` | [`Notation`]: text in and out, and pictures; [`Scramble`], [`ParseError`] |
 //! | `encoding` | [`Encode`]: states as rows for a network; [`Encoding`] |
 //! | `move_table` | [`MoveTable`]: the moves as changes of rows, for a device |
-//! | `picture` | [`Draw`]: pictures of states, and the shape of a puzzle |
+//! | `picture` | [`Picture`]: pictures of states; [`Geometry`]: the shape of a puzzle |
 //! | `symmetry` | images of instances, classes of states |
 //! | `state_index` | [`Indexed`]: a minimal perfect hash of all states |
 //! | `laws` | the laws of every puzzle, as checks for tests |
@@ -23,7 +23,7 @@
 //! # Example: a puzzle in a few lines
 //!
 //! ```
-//! use costar::puzzle::{Draw, Encode, Encoding, Move, Notation, ParseError, Rules};
+//! use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules};
 //!
 //! /// A dial with twelve positions; solved at 0.
 //! #[derive(Debug, Clone)]
@@ -71,8 +71,6 @@
 //!     }
 //! }
 //!
-//! impl Draw for Dial {}
-//!
 //! assert_eq!(Dial.apply(&11, 0), Some(0));
 //! assert_eq!(Dial.parse_moves("+ -"), Ok(vec![0, 1]));
 //! ```
@@ -101,12 +99,12 @@ pub use notation::{Block, Notation, ParseError, Scramble, move_names};
 #[cfg(feature = "cli")]
 pub(crate) use notation::{counted, is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};
-pub use picture::{Draw, Face, Geometry, GeometryMove, Picture, Style};
+pub use picture::{Face, Geometry, GeometryMove, Picture, Style};
 pub use rules::{Cost, Move, Reversible, Rules, State, StateBytes, replay};
 pub(crate) use rules::{bits, distinct};
 pub use state_index::Indexed;
 pub use symmetry::{Class, SymmetricImage, SymmetricImages, Symmetries};
 
-/// A puzzle: rules, notation, encoding and drawing.
-pub trait Puzzle: Rules + Notation + Encode + Draw {}
-impl<P: Rules + Notation + Encode + Draw> Puzzle for P {}
+/// A puzzle: rules, notation and encoding.
+pub trait Puzzle: Rules + Notation + Encode {}
+impl<P: Rules + Notation + Encode> Puzzle for P {}

@@ -1,6 +1,6 @@
-//! Text in and out: instances, moves and solutions as people write them.
+//! Text in and out: instances, moves and solutions as people write them, and pictures of states.
 
-use super::{Move, Rules, State};
+use super::{Geometry, Move, Picture, Rules, State, Style};
 
 /// The reason why a text is refused: what is wrong and what was expected, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum Block {
     Neither,
 }
 
-/// How a puzzle is written.
+/// How a puzzle is written, and how it looks.
 ///
 /// Implement `read`, `read_moves` and `read_scramble`, which get text without invisible characters. Call `parse`,
 /// `parse_moves` and `scramble`, which remove them.
@@ -160,6 +160,21 @@ pub trait Notation: Rules {
     /// The length of a solution, in words.
     fn counted(&self, moves: &[Move]) -> String {
         counted(moves.len(), "move")
+    }
+
+    /// A picture of a state. By default, its text.
+    fn picture(&self, state: &Self::State) -> Picture {
+        Picture::Text { text: self.format(state) }
+    }
+
+    /// The places of the positions of a [picture](Notation::picture), if known.
+    fn geometry(&self) -> Option<&Geometry> {
+        None
+    }
+
+    /// A drawing of a state: several lines, without a final line break.
+    fn draw(&self, state: &Self::State, style: Style) -> String {
+        self.picture(state).draw(style)
     }
 }
 

@@ -25,8 +25,8 @@ use super::cube3::facelets;
 use super::notation::{bail_parse, ensure_parse, members, unquoted};
 use super::rules::is_odd;
 use super::{
-    Block, Draw, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
-    Scramble, StateBytes, SymmetricImage, SymmetricImages, Symmetries, plain,
+    Block, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, SymmetricImage, SymmetricImages, Symmetries, plain,
 };
 use crate::random::generator;
 use classes::StateSymmetries;
@@ -419,6 +419,18 @@ impl<const N: usize> Notation for Permutation<N> {
         };
         Some(Scramble::play(self, start, &moves))
     }
+
+    fn picture(&self, state: &[u8; N]) -> Picture {
+        if let Some(cube) = self.description.cube.as_ref().filter(|cube| !cube.is_stage()) {
+            return Picture::Cube { size: cube.size(), facelets: self.format(state) };
+        }
+        let symbols = state[..self.description.positions()].iter().map(|&index| self.symbol(index).to_owned());
+        Picture::Row { symbols: symbols.collect() }
+    }
+
+    fn geometry(&self) -> Option<&Geometry> {
+        self.description.geometry.as_ref()
+    }
 }
 
 impl<const N: usize> Encode for Permutation<N> {
@@ -449,20 +461,6 @@ impl<const N: usize> Encode for Permutation<N> {
         let positions = self.description.positions();
         let tables = &self.tables[..self.move_count()];
         Some(MoveTable::Permutations(tables.iter().map(|table| table[..positions].to_vec()).collect()))
-    }
-}
-
-impl<const N: usize> Draw for Permutation<N> {
-    fn picture(&self, state: &[u8; N]) -> Picture {
-        if let Some(cube) = self.description.cube.as_ref().filter(|cube| !cube.is_stage()) {
-            return Picture::Cube { size: cube.size(), facelets: self.format(state) };
-        }
-        let symbols = state[..self.description.positions()].iter().map(|&index| self.symbol(index).to_owned());
-        Picture::Row { symbols: symbols.collect() }
-    }
-
-    fn geometry(&self) -> Option<&Geometry> {
-        self.description.geometry.as_ref()
     }
 }
 

@@ -1,25 +1,6 @@
 //! States and puzzles as pictures: data for the page, and drawings in letters or colours for a terminal.
 
-use super::Notation;
 use serde::Serialize;
-
-/// How a puzzle looks.
-pub trait Draw: Notation {
-    /// A picture of a state. By default, its text.
-    fn picture(&self, state: &Self::State) -> Picture {
-        Picture::Text { text: self.format(state) }
-    }
-
-    /// The places of the positions of a [picture](Draw::picture), if known.
-    fn geometry(&self) -> Option<&Geometry> {
-        None
-    }
-
-    /// A drawing of a state: several lines, without a final line break.
-    fn draw(&self, state: &Self::State, style: Style) -> String {
-        self.picture(state).draw(style)
-    }
-}
 
 /// The style of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,6 +184,7 @@ pub struct GeometryMove {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::Notation as _;
     use crate::puzzle::cube3::{Cube3, CubeState};
 
     #[test]

@@ -9,7 +9,7 @@
 //! reads levels and finds their deadlock squares.
 
 use super::notation::{DIRECTIONS, ensure_parse, parse_directions};
-use super::{Block, Cost, Draw, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, bits};
+use super::{Block, Cost, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, bits};
 use hashbrown::HashMap;
 use level::{Level, NOWHERE};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -193,6 +193,10 @@ impl Notation for Sokoban {
     fn block(&self, lines: &[&str]) -> Block {
         if lines.iter().all(|line| level::is_row(line)) { Block::Part } else { Block::Neither }
     }
+
+    fn picture(&self, state: &Position) -> Picture {
+        Picture::Sokoban { rows: self.format(state).lines().map(str::to_owned).collect() }
+    }
 }
 
 impl Encode for Sokoban {
@@ -223,12 +227,6 @@ impl Encode for Sokoban {
              the heuristic `matching` has no such limit"
         );
         Ok(())
-    }
-}
-
-impl Draw for Sokoban {
-    fn picture(&self, state: &Position) -> Picture {
-        Picture::Sokoban { rows: self.format(state).lines().map(str::to_owned).collect() }
     }
 }
 

@@ -7,8 +7,8 @@
 use super::notation::{DIRECTIONS, bail_parse, ensure_parse, is_frame, letters, members, parse_directions, unquoted};
 use super::rules::is_odd;
 use super::{
-    Block, Draw, Encode, Encoding, Indexed, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
-    Scramble, StateBytes, SymmetricImage, SymmetricImages, replay,
+    Block, Encode, Encoding, Indexed, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
+    StateBytes, SymmetricImage, SymmetricImages, replay,
 };
 
 mod board;
@@ -256,6 +256,10 @@ impl<B: Board> Notation for Tiles<B> {
         let moves = if is_moves(text) { self.read_moves(text).ok()? } else { return None };
         Some(Scramble::play(self, self.goal, &moves))
     }
+
+    fn picture(&self, state: &B) -> Picture {
+        Picture::Tiles { columns: B::SIDE, tiles: state.tiles(), goal: self.goal.tiles() }
+    }
 }
 
 impl<B: Board> Encode for Tiles<B> {
@@ -278,12 +282,6 @@ impl<B: Board> Encode for Tiles<B> {
         };
         let targets = |blank| (0..4).map(|action| target(blank, action)).collect();
         Some(MoveTable::Slides((0..B::CELLS).map(targets).collect()))
-    }
-}
-
-impl<B: Board> Draw for Tiles<B> {
-    fn picture(&self, state: &B) -> Picture {
-        Picture::Tiles { columns: B::SIDE, tiles: state.tiles(), goal: self.goal.tiles() }
     }
 }
 

@@ -7,7 +7,7 @@ use costar::puzzle::cube2::Cube2;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35, Puzzle48};
-use costar::puzzle::{Draw as _, Notation as _, Puzzle, Reversible, Rules, laws};
+use costar::puzzle::{Notation as _, Puzzle, Reversible, Rules, laws};
 use costar::random::generator;
 use costar::sampler::Walker;
 use proptest::prelude::*;

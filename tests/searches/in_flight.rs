@@ -1,7 +1,7 @@
 //! Batch searches generate children while a device evaluates earlier ones.
 
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
-use costar::puzzle::{Draw, Encode, Encoding, Move, Notation, ParseError, Rules};
+use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules};
 use costar::search::beam::Beam;
 use costar::search::best_first::{BestFirst, Expansion};
 use costar::search::{Control, End, Limits, Search};
@@ -68,8 +68,6 @@ impl Encode for Tree {
         row.copy_from_slice(&state.to_le_bytes());
     }
 }
-
-impl Draw for Tree {}
 
 /// Counts the chunks during whose evaluation children were generated.
 struct Device {

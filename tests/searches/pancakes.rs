@@ -1,6 +1,6 @@
 //! A small puzzle whose every distance is known.
 
-use costar::puzzle::{Draw, Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, laws};
+use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, laws};
 
 /// Six pancakes in a stack; a move turns the top ones over. With `even`, only moves that keep the parity of the permutation are
 /// legal, so that half of the stacks cannot be sorted.
@@ -70,8 +70,6 @@ impl Encode for Pancakes {
         row.iter_mut().zip(state).for_each(|(cell, pancake)| *cell = pancake - b'a');
     }
 }
-
-impl Draw for Pancakes {}
 
 impl Reversible for Pancakes {
     fn goals(&self) -> Vec<[u8; 6]> {

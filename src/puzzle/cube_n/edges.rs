@@ -20,7 +20,7 @@ use crate::puzzle::cube3::facelets;
 use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::rules::is_odd;
 use crate::puzzle::{
-    Block, Draw, Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, Scramble, StateBytes, plain, replay,
+    Block, Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, Scramble, StateBytes, plain, replay,
 };
 
 /// The name of the puzzle.
@@ -265,8 +265,6 @@ impl Encode for Edges {
         }
     }
 }
-
-impl Draw for Edges {}
 
 impl Reversible for Edges {
     fn goals(&self) -> Vec<EdgeState> {
