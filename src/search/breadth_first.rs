@@ -133,15 +133,14 @@ impl<S: State> BreadthFirst<S> {
 
 /// No move: the state was not reached.
 const UNREACHED: Move = Move::MAX;
-/// No move: the search started here.
-const START: Move = Move::MAX - 1;
 
 /// The same search over the indices of states, with moves that cost 1.
 fn by_index<S: State>(numbers: &dyn Indexed<State = S>, start: usize, control: &mut Control<'_>) -> SearchResult {
     let goals: Vec<usize> = numbers.goals().iter().map(|goal| numbers.index(goal)).collect();
     let mut reached_by = vec![UNREACHED; numbers.count()];
     let mut queue: Vec<u32> = vec![start as u32];
-    reached_by[start] = START;
+    // Any move: a path ends there.
+    reached_by[start] = 0;
     let mut stats = Stats::default();
     let end = loop {
         let Some(&index) = queue.get(stats.expanded as usize) else { break End::NoSolution };
@@ -165,15 +164,20 @@ fn by_index<S: State>(numbers: &dyn Indexed<State = S>, start: usize, control: &
     stats.stored = queue.len() as u64;
     let goal = (end == End::Solved).then(|| queue[stats.expanded as usize] as usize);
     stats.expanded += u64::from(goal.is_some());
-    let moves = goal.map(|goal| path_to(numbers, goal, &reached_by));
+    let moves = goal.map(|goal| path_to(numbers, start, goal, &reached_by));
     let solution = moves.map(|moves| Incumbent { cost: moves.len() as Cost, moves });
     SearchResult::new(end, solution, true, stats)
 }
 
-/// The moves to a state, found by undoing them.
-fn path_to<S: State>(numbers: &dyn Indexed<State = S>, mut index: usize, reached_by: &[Move]) -> Vec<Move> {
+/// The moves from the start to a state, found by undoing them.
+fn path_to<S: State>(
+    numbers: &dyn Indexed<State = S>,
+    start: usize,
+    mut index: usize,
+    reached_by: &[Move],
+) -> Vec<Move> {
     let mut moves = Vec::new();
-    while reached_by[index] != START {
+    while index != start {
         let action = reached_by[index];
         let undo = numbers.inverse(action);
         let mut before = index;
