@@ -248,6 +248,7 @@ fn a_malformed_file_is_refused_with_line_and_reason() {
         ("\"ABC\"", "[0, 1, 300]", 3, "0 to 255"),
         ("\"ABC\"", "\"A C\"", 3, "space"),
         ("\"toy\"", "7", 2, "name"),
+        ("\"toy\",\n  \"goal\": \"ABC\"", "\"goal\",\n  \"goal\": \"A\"", 3, "1 positions"),
         ("true", "1", 7, "symmetric"),
         ("\"symmetric\"", "\"symetric\"", 7, "symetric"),
         ("\"ABC\",", "\"ABC\"", 4, "JSON"),

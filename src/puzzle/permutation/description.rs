@@ -295,6 +295,8 @@ pub(super) fn position(number: &Value, positions: usize) -> Result<usize, String
 /// The line of a key, from 1; the first if the key is not there.
 fn line_of(text: &str, key: &str) -> usize {
     let quoted = Value::String(key.to_owned()).to_string();
-    let at = text.find(&quoted).unwrap_or(0);
+    // A colon follows: the same text may be a value elsewhere.
+    let is_key = |&(at, _): &(usize, &str)| text[at + quoted.len()..].trim_start().starts_with(':');
+    let at = text.match_indices(&quoted).find(is_key).map_or(0, |(at, _)| at);
     text[..at].matches('\n').count() + 1
 }
