@@ -82,16 +82,20 @@ impl<'a> Control<'a> {
     }
 
     /// The control of an inner search with its own limits: same clock, stop flag and progress callback. Reports its
-    /// solutions as `translate` gives them, and not where that gives `None`.
+    /// solutions that cost less than the bound as `translate` gives them, and not where that gives `None`.
     pub fn child<'b>(
         &'b mut self,
         limits: &'b Limits,
         bound: Option<Cost>,
         translate: impl Fn(&Incumbent) -> Option<Incumbent> + 'b,
     ) -> Control<'b> {
+        let bound = bound.or(self.shared.bound);
         let on_incumbent = self.on_incumbent.as_mut().map(|on_incumbent| -> OnIncumbent<'b> {
             Box::new(move |incumbent| {
-                if let Some(incumbent) = translate(incumbent) {
+                // Not every search keeps to the bound.
+                if bound.is_none_or(|bound| incumbent.cost < bound)
+                    && let Some(incumbent) = translate(incumbent)
+                {
                     on_incumbent(&incumbent);
                 }
             })
@@ -101,7 +105,7 @@ impl<'a> Control<'a> {
             on_progress: &mut *self.on_progress,
             on_incumbent,
             exchange: self.exchange,
-            shared: SharedControl { bound: bound.or(self.shared.bound), ..self.shared.clone() },
+            shared: SharedControl { bound, ..self.shared.clone() },
         }
     }
 
@@ -217,5 +221,25 @@ impl<'a> Control<'a> {
     /// How many more nodes may be generated.
     pub fn nodes_left(&self, generated: u64) -> u64 {
         self.limits.nodes.map_or(u64::MAX, |nodes| nodes.saturating_sub(generated))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inner_search_reports_only_solutions_below_its_bound() {
+        let (limits, stop, mut reported) = (Limits::default(), AtomicBool::new(false), Vec::new());
+        let (mut on_progress, mut on_incumbent) = (|_: &_| (), |incumbent: &Incumbent| reported.push(incumbent.cost));
+        let mut control = Control::new(&limits, &stop, &mut on_progress).with_incumbents(&mut on_incumbent);
+        let incumbent = |cost| Incumbent { moves: Vec::new(), cost };
+        for bound in [None, Some(24), Some(22)] {
+            let mut inner = control.child(&limits, bound, |incumbent| Some(incumbent.clone()));
+            let mut innermost = inner.child(&limits, None, |incumbent| Some(incumbent.clone()));
+            [26, 22, 21].into_iter().for_each(|cost| innermost.report_incumbent(&incumbent(cost)));
+        }
+        drop(control);
+        assert_eq!(reported, [26, 22, 21, 22, 21, 21]);
     }
 }

@@ -137,10 +137,8 @@ fn on_image<P: Puzzle>(
     search: impl FnOnce(Task<'_, '_, P>) -> Result<Option<SearchResult>, HeuristicError>,
 ) -> Result<Option<SearchResult>, HeuristicError> {
     let limits = control.limits().after(before.generated);
-    let translate = |incumbent: &Incumbent| {
-        let is_better = bound.is_none_or(|bound| incumbent.cost < bound);
-        is_better.then(|| Incumbent { moves: image.solution(&incumbent.moves), cost: incumbent.cost })
-    };
+    let translate =
+        |incumbent: &Incumbent| Some(Incumbent { moves: image.solution(&incumbent.moves), cost: incumbent.cost });
     let control = &mut control.child(&limits, bound, translate);
     let result = search(Task { puzzle, start: &image.start, heuristic, control })?;
     Ok(result.map(|result| SearchResult { moves: result.moves.map(|moves| image.solution(&moves)), ..result }))
