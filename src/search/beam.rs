@@ -361,7 +361,9 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let parents = if reached.is_some() { 0..0 } else { parents };
         self.stats.expanded += parents.len() as u64;
         let buffers = std::mem::take(&mut self.offspring_buffers);
-        let mut made = self.make(parents, candidates, buffers);
+        let (is_shared, layer) = (!self.exchange.is_alone(), &self.layer);
+        let key = |i: usize, _| is_shared.then(|| Key::new(layer.scores[i], layer.hashes[i]));
+        let mut made = self.make(layer, parents, candidates, buffers, key);
         let mut budget = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
         for piece in &mut made {
             if piece.children.len() as u64 > budget {

@@ -13,6 +13,8 @@ pub(super) const MIN_PROBABILITY: f32 = 1e-4;
 /// The candidates among the children of a layer.
 pub(super) struct Candidates {
     moves: usize,
+    /// The expected number of a state's candidates.
+    pub(super) each: usize,
     /// The policy prior of each child, in moves: −c·ln p, or infinity if the child is left out; empty without move
     /// probabilities.
     priors: Vec<f32>,
@@ -58,7 +60,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
         new_only: bool,
     ) -> Result<Candidates, HeuristicError> {
         let moves = self.puzzle.move_count();
-        let mut all = Candidates { moves, priors: Vec::new(), hashes: Vec::new(), last: None };
+        let mut all = Candidates { moves, each: moves, priors: Vec::new(), hashes: Vec::new(), last: None };
         if self.queue.query == Query::Values {
             return Ok(all);
         }
@@ -76,9 +78,10 @@ impl<P: Puzzle> BeamRun<'_, P> {
         } else {
             extend(self.threads, &mut all.priors, children, GRAIN, prior);
         }
-        let count = count.saturating_mul(self.settings.n.max(1)) as u64;
+        let total = count.saturating_mul(self.settings.n.max(1)) as u64;
         let key = |i: usize| all.key(layer, i / moves, (i % moves) as Move);
-        let last = cut(self.exchange, self.threads, count, children, key)?;
-        Ok(Candidates { last, ..all })
+        let last = cut(self.exchange, self.threads, total, children, key)?;
+        let each = if last.is_some() { count.clamp(1, moves) } else { moves };
+        Ok(Candidates { each, last, ..all })
     }
 }

@@ -104,19 +104,21 @@ pub(super) fn hashes<S>(made: &[Offspring<S>]) -> Vec<&[u64]> {
 }
 
 impl<P: Puzzle> BeamRun<'_, P> {
-    /// Generates the candidates among the children of some states of the layer, into the memory of earlier pieces.
+    /// Generates the candidates among the children of some states of a layer, into the memory of earlier pieces. `key` gives
+    /// the key of a parent and a move, if it is needed.
     pub(super) fn make(
         &self,
+        layer: &Layer<P::State>,
         parents: Range<usize>,
         candidates: &Candidates,
         mut buffers: Vec<Offspring<P::State>>,
+        key: impl Fn(usize, Move) -> Option<Key> + Sync,
     ) -> Vec<Offspring<P::State>> {
-        let (puzzle, layer) = (self.puzzle, &self.layer);
-        let each = self.children_each(candidates);
-        let ranges = parent_ranges(self.threads, parents, each);
+        let puzzle = self.puzzle;
+        let ranges = parent_ranges(self.threads, parents, candidates.each);
         buffers.resize_with(ranges.len(), Offspring::default);
         on_each(self.threads, ranges.into_iter().zip(buffers).collect(), |(range, mut made)| {
-            made.reset(range.len() * each);
+            made.reset(range.len() * candidates.each);
             for i in range {
                 let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: layer.costs[i] };
                 let moves = (0..puzzle.move_count() as Move).filter(|&action| candidates.has(layer, i, action));
@@ -126,9 +128,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
                     if puzzle.is_goal(&child.state) {
                         made.goals.push(made.children.len());
                     }
-                    if !self.exchange.is_alone() {
-                        made.order.push(Key::new(layer.scores[i], layer.hashes[i]));
-                    }
+                    made.order.extend(key(i, child.action));
                     let prior = candidates.prior(i, child.action).unwrap_or(0.0);
                     made.push(child, super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.scores[i]);
                 });
@@ -137,15 +137,9 @@ impl<P: Puzzle> BeamRun<'_, P> {
         })
     }
 
-    /// The expected number of a state's candidates.
-    pub(super) fn children_each(&self, candidates: &Candidates) -> usize {
-        let moves = self.puzzle.move_count();
-        if candidates.last.is_some() { self.settings.candidates.clamp(1, moves) } else { moves }
-    }
-
     /// The expected number of new children of the layer.
     pub(super) fn likely_children(&self, candidates: &Candidates) -> usize {
-        let all = self.layer.len() * self.children_each(candidates);
+        let all = self.layer.len() * candidates.each;
         let (parents, children) = self.last_yield;
         let as_before = self.layer.len() * children / parents.max(1);
         all.min(as_before + as_before / LIKELY_GROWTH_DIVISOR)

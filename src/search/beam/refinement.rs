@@ -6,7 +6,7 @@ use super::sharing::StateId;
 use super::{BeamRun, Control, Cost, HeuristicError, Incumbent, Layer, Limit, NodeId, Puzzle};
 use crate::heuristic::Query;
 use crate::puzzle::{Move, replay};
-use crate::search::children::{self, Hashes, Parent, parent_ranges};
+use crate::search::children::Hashes;
 use crate::search::move_sequences::{Exhaustive, sequences};
 use crate::search::perimeter::Perimeter;
 use crate::workers::{on_each, on_own_threads};
@@ -164,20 +164,9 @@ impl<P: Puzzle> BeamRun<'_, P> {
         let evaluated = if is_current { None } else { Some(self.evaluate_again(from.layer)?) };
         let layer = evaluated.as_ref().unwrap_or(&self.layer);
         let candidates = self.candidates(layer, ROOTS_PER_WIDTH, false)?;
-        let moves = self.puzzle.move_count() as Move;
-        let made = on_each(self.threads, parent_ranges(self.threads, 0..layer.len(), ROOTS_PER_WIDTH), |range| {
-            let mut piece = Offspring::default();
-            for i in range {
-                let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: 0 };
-                let moves = (0..moves).filter(|&action| candidates.has(layer, i, action));
-                let hash = |_, child: &P::State| self.puzzle.state_hash(child);
-                children::make(self.puzzle, parent, moves, None, hash, |child| {
-                    piece.order.push(candidates.key(layer, i, child.action));
-                    piece.push(child, 0.0);
-                });
-            }
-            piece.sorted()
-        });
+        let key = |i, action| Some(candidates.key(layer, i, action));
+        let made = self.make(layer, 0..layer.len(), &candidates, Vec::new(), key);
+        let made = on_each(self.threads, made, Offspring::sorted);
         drop(evaluated);
         let made = self.exchanged(merged(self.threads, &made))?;
         let fresh = Hashes::default().insert_all(self.threads, &hashes(&made));
@@ -195,7 +184,9 @@ impl<P: Puzzle> BeamRun<'_, P> {
     fn evaluate_again(&mut self, layer: usize) -> Result<Layer<P::State>, HeuristicError> {
         let states = self.states_of(layer)?;
         let hashes = states.iter().map(|state| self.puzzle.state_hash(state)).collect();
-        let mut evaluated = Layer { states, hashes, ..Layer::default() };
+        // Neither costs nor scores are known again; the roots have no use for them.
+        let (costs, scores) = (vec![0; states.len()], vec![0.0; states.len()]);
+        let mut evaluated = Layer { states, hashes, costs, scores, ..Layer::default() };
         self.evaluate_rest(&mut evaluated)?;
         Ok(evaluated)
     }

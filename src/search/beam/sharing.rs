@@ -56,7 +56,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     /// same bounds in the order of all ranks' parents.
     pub(super) fn blocks(&self, children: usize, candidates: &Candidates) -> Result<Vec<Range<usize>>, HeuristicError> {
         let count = self.layer.len();
-        let each = (children / self.children_each(candidates)).max(1);
+        let each = (children / candidates.each).max(1);
         if self.exchange.is_alone() {
             return Ok((0..count.div_ceil(each)).map(|block| block * each..count.min((block + 1) * each)).collect());
         }
