@@ -1,64 +1,23 @@
-//! Children on all cores: generated, hashed and deduplicated, for the searches that expand many nodes at once.
+//! Children that many threads make at once, and the duplicates among them.
 //!
 //! The nodes are cut into ranges, and one thread makes the children of a range, a piece. The order of children is that of the
 //! pieces, however many there are. Duplicates are found by shards of the hash: a thread takes all children of its shards, in
 //! order. So nothing depends on the number of threads.
 
+use super::nodes::Bins;
 use super::nodes::closed::{PREFETCH_AHEAD, id, shard_of, shards, visit, word};
 use super::nodes::hash_table::HashTable;
-use super::nodes::{Bins, NodeId};
-use crate::puzzle::{Cost, Move, Puzzle, bits};
+use crate::puzzle::bits;
 use crate::workers::{GRAIN, extend, on_each, ranges};
 use std::ops::Range;
 
 /// The fewest children worth a thread, roughly.
 const MIN_CHILDREN: usize = 1 << 8;
 
-/// A node that is expanded.
-pub(super) struct Parent<'a, S> {
-    pub(super) id: NodeId,
-    pub(super) state: &'a S,
-    /// Path cost.
-    pub(super) cost: Cost,
-}
-
-/// A generated child.
-pub(super) struct Child<S> {
-    pub(super) state: S,
-    pub(super) hash: u64,
-    pub(super) parent: NodeId,
-    pub(super) action: Move,
-    /// Path cost.
-    pub(super) cost: Cost,
-}
-
 /// Cuts nodes with about `each` children each into ranges for threads.
 pub(super) fn parent_ranges(threads: usize, nodes: Range<usize>, each: usize) -> Vec<Range<usize>> {
     let ranges = ranges(threads, nodes.len(), MIN_CHILDREN.div_ceil(each.max(1))).into_iter();
     ranges.map(|range| range.start + nodes.start..range.end + nodes.start).collect()
-}
-
-/// Generates the children of a node by some moves, in order, and passes each, with its hash, to `take` unless its state is
-/// `left_out`. Returns how many were generated.
-#[inline(always)]
-pub(super) fn make<P: Puzzle>(
-    puzzle: &P,
-    Parent { id, state, cost }: Parent<'_, P::State>,
-    moves: impl Iterator<Item = Move>,
-    left_out: Option<&P::State>,
-    hash: impl Fn(Move, &P::State) -> u64,
-    mut take: impl FnMut(Child<P::State>),
-) -> u64 {
-    let mut made = 0;
-    for action in moves {
-        let Some(child) = puzzle.apply(state, action) else { continue };
-        made += 1;
-        if left_out != Some(&child) {
-            let cost = cost + puzzle.move_cost(state, action);
-            take(Child { hash: hash(action, &child), state: child, parent: id, action, cost });
-        }
-    }
-    made
 }
 
 /// A set of hashes, in shards.
@@ -167,41 +126,30 @@ mod tests {
 
     const THREADS: [usize; 4] = [1, 2, 3, 16];
 
+    type State = <Cube2 as Rules>::State;
+
+    /// The children of a state, in the order of the moves.
+    fn children(state: &State) -> impl Iterator<Item = State> {
+        Cube2.children(state).map(|(_, child)| child)
+    }
+
     /// Children of many states, some of them equal, in pieces.
-    fn pieces(threads: usize) -> Vec<Vec<Child<<Cube2 as Rules>::State>>> {
-        let moves = Cube2.move_count();
+    fn pieces(threads: usize) -> Vec<Vec<State>> {
         let mut states = vec![Cube2.parse("R U F").expect("three moves")];
         for i in 0..400 {
-            let all = (0..Cube2.move_count() as Move).filter_map(|action| Cube2.apply(&states[i], action));
-            states.extend(all.collect::<Vec<_>>());
+            states.extend(children(&states[i]).collect::<Vec<_>>());
         }
-        on_each(threads, parent_ranges(threads, 7..states.len(), moves), |range| {
-            let mut piece = Vec::new();
-            for i in range {
-                let (parent, all) = (Parent { id: i as NodeId, state: &states[i], cost: 5 }, 0..moves as Move);
-                let before = Some(&states[(i - 1) / moves]);
-                let made = make(&Cube2, parent, all, before, |_, state| hash_of(state), |child| piece.push(child));
-                assert_eq!(made, moves as u64, "the one that is left out was made too");
-            }
-            piece
-        })
+        let ranges = parent_ranges(threads, 7..states.len(), Cube2.move_count());
+        on_each(threads, ranges, |range| states[range].iter().flat_map(children).collect())
     }
 
     #[test]
     fn children_come_in_one_order_on_any_number_of_threads() {
-        let facts = |pieces: Vec<Vec<Child<_>>>| -> Vec<_> {
-            let facts = |child: Child<_>| (child.parent, child.action, child.state, child.hash, child.cost);
-            pieces.into_iter().flatten().map(facts).collect()
-        };
-        let expected = facts(pieces(1));
-        // All but the way back.
+        let expected = pieces(1).concat();
         let moves = Cube2.move_count();
-        assert_eq!(expected.len(), (1 + 400 * moves - 7) * (moves - 1));
-        assert!(expected.windows(2).all(|pair| (pair[0].0, pair[0].1) < (pair[1].0, pair[1].1)), "by parent and move");
-        let is_right = |state: &_, hash: u64, cost: Cost| (hash, cost) == (hash_of(state), 6);
-        assert!(expected.iter().all(|(_, _, state, hash, cost)| is_right(state, *hash, *cost)));
+        assert_eq!(expected.len(), (1 + 400 * moves - 7) * moves);
         for threads in THREADS {
-            assert_eq!(facts(pieces(threads)), expected, "{threads} threads");
+            assert_eq!(pieces(threads).concat(), expected, "{threads} threads");
         }
     }
 
@@ -210,8 +158,7 @@ mod tests {
         for threads in THREADS {
             let (mut hashes, mut one_by_one) = (Hashes::default(), Hashes::default());
             let pieces = pieces(threads);
-            let columns: Vec<Vec<u64>> =
-                pieces.iter().map(|piece| piece.iter().map(|child| child.hash).collect()).collect();
+            let columns: Vec<Vec<u64>> = pieces.iter().map(|piece| piece.iter().map(hash_of).collect()).collect();
             let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
             let (some, rest) = columns.split_at(columns.len() / 2);
             for part in [some, rest, rest] {
@@ -234,11 +181,10 @@ mod tests {
     fn a_duplicate_names_the_first_child_of_its_state_that_counts() {
         for threads in THREADS {
             let pieces = pieces(threads);
-            let all: Vec<_> = pieces.iter().flatten().map(|child| child.state).collect();
+            let all = pieces.concat();
             let starts: Vec<u32> =
                 (0..pieces.len()).map(|i| pieces[..i].iter().map(Vec::len).sum::<usize>() as u32).collect();
-            let sorted: Vec<Bins> =
-                pieces.iter().map(|piece| by_shard((0..).zip(piece.iter().map(|child| child.hash)))).collect();
+            let sorted: Vec<Bins> = pieces.iter().map(|piece| by_shard((0..).zip(piece.iter().map(hash_of)))).collect();
             let counts = |number: u32| !number.is_multiple_of(3);
             let (mut firsts, mut expected) = (HashMap::new(), Vec::new());
             for number in (0..all.len() as u32).filter(|&number| counts(number)) {

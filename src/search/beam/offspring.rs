@@ -7,7 +7,7 @@ use super::cut::{Key, first_after};
 use super::sharing::{LayerSolution, StateId};
 use super::{BeamRun, Candidates};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::search::children::{self, Child, Parent, parent_ranges};
+use crate::search::children::parent_ranges;
 use crate::search::nodes::{Layer, NodeId};
 use crate::workers::{on_each, parts};
 use std::ops::Range;
@@ -39,17 +39,6 @@ impl<S: Copy> Offspring<S> {
         self.children.reset(count);
         self.order.clear();
         self.goals.clear();
-    }
-
-    /// Adds a child with its prior.
-    #[inline(always)]
-    pub(super) fn push(&mut self, child: Child<S>, prior: f32) {
-        self.children.states.push(child.state);
-        self.children.hashes.push(child.hash);
-        self.children.costs.push(child.cost);
-        self.children.parents.push(child.parent);
-        self.children.moves.push(child.action);
-        self.children.priors.push(prior);
     }
 
     /// The parent of a child.
@@ -120,18 +109,21 @@ impl<P: Puzzle> BeamRun<'_, P> {
         on_each(self.threads, ranges.into_iter().zip(buffers).collect(), |(range, mut made)| {
             made.reset(range.len() * candidates.each);
             for i in range {
-                let parent = Parent { id: i as NodeId, state: &layer.states[i], cost: layer.costs[i] };
-                let moves = (0..puzzle.move_count() as Move).filter(|&action| candidates.has(layer, i, action));
-                let hash =
-                    |action, child: &P::State| candidates.hash(i, action).unwrap_or_else(|| puzzle.state_hash(child));
-                children::make(puzzle, parent, moves, None, hash, |child| {
-                    if puzzle.is_goal(&child.state) {
+                for action in (0..puzzle.move_count() as Move).filter(|&action| candidates.has(layer, i, action)) {
+                    let Some(child) = puzzle.apply(&layer.states[i], action) else { continue };
+                    if puzzle.is_goal(&child) {
                         made.goals.push(made.children.len());
                     }
-                    made.order.extend(key(i, child.action));
-                    let prior = candidates.prior(i, child.action).unwrap_or(0.0);
-                    made.push(child, super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.scores[i]);
-                });
+                    made.order.extend(key(i, action));
+                    let prior = candidates.prior(i, action).unwrap_or(0.0);
+                    let hash = candidates.hash(i, action).unwrap_or_else(|| puzzle.state_hash(&child));
+                    made.children.states.push(child);
+                    made.children.hashes.push(hash);
+                    made.children.costs.push(layer.costs[i] + puzzle.move_cost(&layer.states[i], action));
+                    made.children.parents.push(i as NodeId);
+                    made.children.moves.push(action);
+                    made.children.priors.push(super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.scores[i]);
+                }
             }
             made
         })

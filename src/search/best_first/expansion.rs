@@ -1,6 +1,6 @@
 //! Expansion: the children of nodes are made and taken in.
 //!
-//! [Children](children) are generated in pieces, on all cores, and looked up among the stored states and in the perimeter. Then
+//! [Children](crate::search::children) are generated in pieces, on all cores, and looked up among the stored states and in the perimeter. Then
 //! solutions are taken, stored states are opened again that are reached more cheaply, and new states get their indices, all in
 //! the order of the children. The first of several children with one state is the new one. Nothing depends on the number of
 //! threads. The children of few nodes are one piece, and are stored one by one.
@@ -9,7 +9,7 @@ use super::{BestFirst, BestFirstRun, GoalTest};
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::Control;
-use crate::search::children::{self, Parent, duplicates, parent_ranges};
+use crate::search::children::{duplicates, parent_ranges};
 use crate::search::nodes::closed::by_shard;
 use crate::search::nodes::{Arena, Bins, Closed, NO_PARENT, Node, NodeId, PREFETCH_AHEAD, hash};
 use crate::workers::on_each;
@@ -233,23 +233,20 @@ fn make<P: Puzzle>(
         let Node { state, g, parent: before, .. } = &arena[id];
         // The parent's state is stored already, at no greater cost.
         let before = (*before != NO_PARENT).then(|| &arena[*before].state);
-        let parent = Parent { id, state, cost: *g };
-        let moves = action.map_or(0..moves, |action| action..action + 1);
-        generated += children::make(
-            puzzle,
-            parent,
-            moves,
-            before,
-            |_, state| closed.map_or(0, |_| hash(state)),
-            |child| {
-                free_moves |= child.cost == *g;
-                let is_goal = tests_goals && puzzle.is_goal(&child.state);
-                has_goals |= is_goal;
-                let stays = settings.ends_with_first_batch() || child.cost < too_costly;
-                let children::Child { state, hash, parent, action, cost } = child;
-                children.push(NewChild { state, hash, parent, cost, known: NO_PARENT, action, is_goal, stays });
-            },
-        );
+        for action in action.map_or(0..moves, |action| action..action + 1) {
+            let Some(child) = puzzle.apply(state, action) else { continue };
+            generated += 1;
+            if before == Some(&child) {
+                continue;
+            }
+            let cost = g + puzzle.move_cost(state, action);
+            free_moves |= cost == *g;
+            let hash = closed.map_or(0, |_| hash(&child));
+            let is_goal = tests_goals && puzzle.is_goal(&child);
+            has_goals |= is_goal;
+            let stays = settings.ends_with_first_batch() || cost < too_costly;
+            children.push(NewChild { state: child, hash, parent: id, cost, known: NO_PARENT, action, is_goal, stays });
+        }
     }
     if let Some(closed) = closed {
         children.iter().take(PREFETCH_AHEAD).for_each(|child| closed.prefetch(child.hash));
