@@ -29,7 +29,6 @@ use super::device::DeviceEngine;
 use super::exchange::Exchange;
 use super::limits::{Interrupt, stop_at, unless_failed};
 use super::nodes::NodeId;
-use super::nodes::layer::Layer;
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
 use crate::heuristic::{HeuristicError, Query};
@@ -37,14 +36,16 @@ use crate::memory;
 use crate::puzzle::{Cost, Puzzle, State};
 use crate::workers::{GRAIN, extend, in_ranges};
 use candidates::Candidates;
-use cut::{Key, cut, sorted};
-use offspring::{Offspring, hashes};
+use cut::{cut, sorted};
+use layer::Layer;
+use offspring::hashes;
 use sharing::{BackPointers, LayerSolution};
 use std::ops::Range;
 use std::sync::Arc;
 
 mod candidates;
 mod cut;
+mod layer;
 mod messages;
 mod offspring;
 mod on_device;
@@ -169,7 +170,7 @@ struct BeamRun<'a, P: Puzzle> {
     /// Reused memory of the next layer's children, and of children that are generated together: allocating it anew would cost
     /// more than the work on it.
     layer_buffer: Layer<P::State>,
-    offspring_buffers: Vec<Offspring<P::State>>,
+    offspring_buffers: Vec<Layer<P::State>>,
     /// The length of the last layer on this rank, and the number of its new children.
     last_yield: (usize, usize),
     /// The length of the layer on all ranks.
@@ -362,16 +363,16 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         self.stats.expanded += parents.len() as u64;
         let buffers = std::mem::take(&mut self.offspring_buffers);
         let (is_shared, layer) = (!self.exchange.is_alone(), &self.layer);
-        let key = |i: usize, _| is_shared.then(|| Key::new(layer.scores[i], layer.hashes[i]));
+        let key = |i: usize, _| is_shared.then(|| layer.key(i));
         let mut made = self.make(layer, parents, candidates, buffers, key);
         let mut budget = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
         for piece in &mut made {
-            if piece.children.len() as u64 > budget {
+            if piece.len() as u64 > budget {
                 reached = reached.or(Some(Limit::Nodes));
-                piece.children.truncate(budget as usize);
+                piece.truncate(budget as usize);
             }
-            budget -= piece.children.len() as u64;
-            self.stats.generated += piece.children.len() as u64;
+            budget -= piece.len() as u64;
+            self.stats.generated += piece.len() as u64;
         }
         self.take_goals(&made);
         let made = self.exchanged(made)?;
@@ -381,7 +382,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         if self.solution.is_some() {
             return Ok(()); // the layers end: no child is worth an evaluation
         }
-        let fresh: Vec<_> = made.iter().zip(&fresh).map(|(made, fresh)| (&made.children, fresh.as_slice())).collect();
+        let fresh: Vec<_> = made.iter().zip(&fresh).map(|(made, fresh)| (made, fresh.as_slice())).collect();
         children.add_children(self.threads, &fresh);
         self.offspring_buffers = made;
         while self.queue.is_full(&children.states) {
@@ -414,7 +415,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let score = |i: usize| children.values[i] + children.priors[i];
         extend(self.threads, &mut scores, children.len(), GRAIN, score);
         children.scores = scores;
-        let key = |i: usize| Key::new(children.scores[i], children.hashes[i]);
+        let key = |i: usize| children.key(i);
         let last = cut(self.exchange, self.threads, self.settings.n.max(1) as u64, children.len(), key)?;
         let best = sorted(self.threads, children.len(), last, key);
         self.cut_off |= last.is_some();
@@ -454,7 +455,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     fn bytes(&self) -> u64 {
         let each = |pointers: &BackPointers| 5 * pointers.parents.len() + 2 * pointers.owners.len();
         let back_pointers = self.back_pointers.iter().map(each).sum::<usize>() as u64;
-        let buffers: u64 = self.offspring_buffers.iter().map(|piece| piece.children.bytes()).sum();
+        let buffers: u64 = self.offspring_buffers.iter().map(Layer::bytes).sum();
         back_pointers + self.layer.bytes() + self.layer_buffer.bytes() + buffers + self.evaluated.bytes()
     }
 }

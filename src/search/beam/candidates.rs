@@ -1,10 +1,9 @@
 //! The candidates of a layer: the children that are evaluated at all, by the move probabilities.
 
-use super::BeamRun;
 use super::cut::{Key, cut};
+use super::{BeamRun, Layer};
 use crate::heuristic::{HeuristicError, Query};
 use crate::puzzle::{Move, Puzzle};
-use crate::search::nodes::layer::Layer;
 use crate::workers::{GRAIN, extend};
 
 /// Move probabilities below this count as this.

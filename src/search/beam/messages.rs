@@ -1,8 +1,8 @@
 //! Children that are sent to the ranks that own their states.
 
-use super::BeamRun;
 use super::cut::Key;
-use super::offspring::{MIN_CHUNK, Offspring, merged};
+use super::offspring::{MIN_CHUNK, merged};
+use super::{BeamRun, Layer};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Puzzle, StateBytes};
 use crate::search::exchange::Exchange;
@@ -13,7 +13,7 @@ const RECORD: usize = Key::BYTES + 1 + 4 + 4 + 4;
 
 impl<P: Puzzle> BeamRun<'_, P> {
     /// Sends children, which are in order, to the owners of their states; returns the children of this rank.
-    pub(super) fn exchanged(&self, made: Vec<Offspring<P::State>>) -> Result<Vec<Offspring<P::State>>, HeuristicError> {
+    pub(super) fn exchanged(&self, made: Vec<Layer<P::State>>) -> Result<Vec<Layer<P::State>>, HeuristicError> {
         if self.exchange.is_alone() {
             return Ok(made);
         }
@@ -36,12 +36,11 @@ impl<P: Puzzle> BeamRun<'_, P> {
 }
 
 /// The records of children, for each rank.
-fn write<S>(exchange: &dyn Exchange, made: &Offspring<S>, bytes: &StateBytes<S>) -> Vec<Vec<u8>> {
-    let Offspring { children, order, .. } = made;
+fn write<S>(exchange: &dyn Exchange, children: &Layer<S>, bytes: &StateBytes<S>) -> Vec<Vec<u8>> {
     let mut records = vec![Vec::new(); exchange.size()];
     for (i, &hash) in children.hashes.iter().enumerate() {
         let to = &mut records[exchange.owner(hash)];
-        order[i].write(to);
+        children.order[i].write(to);
         to.push(children.moves[i]);
         to.extend_from_slice(&children.parents[i].to_le_bytes());
         to.extend_from_slice(&children.costs[i].to_le_bytes());
@@ -53,13 +52,12 @@ fn write<S>(exchange: &dyn Exchange, made: &Offspring<S>, bytes: &StateBytes<S>)
 }
 
 /// Children from the records of a rank.
-fn read<P: Puzzle>(puzzle: &P, rank: usize, records: &[u8], bytes: &StateBytes<P::State>) -> Offspring<P::State> {
-    let mut made = Offspring::default();
-    let children = &mut made.children;
+fn read<P: Puzzle>(puzzle: &P, rank: usize, records: &[u8], bytes: &StateBytes<P::State>) -> Layer<P::State> {
+    let mut children = Layer::default();
     for record in records.chunks_exact(RECORD + bytes.size) {
         let (key, record) = record.split_at(Key::BYTES);
         let word = |at: usize| [record[at], record[at + 1], record[at + 2], record[at + 3]];
-        made.order.push(Key::read(key));
+        children.order.push(Key::read(key));
         children.moves.push(record[0]);
         children.parents.push(u32::from_le_bytes(word(1)));
         children.costs.push(u32::from_le_bytes(word(5)));
@@ -68,5 +66,5 @@ fn read<P: Puzzle>(puzzle: &P, rank: usize, records: &[u8], bytes: &StateBytes<P
     }
     children.owners = vec![rank as u16; children.len()];
     children.hashes = children.states.iter().map(|state| puzzle.state_hash(state)).collect();
-    made
+    children
 }

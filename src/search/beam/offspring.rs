@@ -5,10 +5,10 @@
 
 use super::cut::{Key, first_after};
 use super::sharing::{LayerSolution, StateId};
-use super::{BeamRun, Candidates};
+use super::{BeamRun, Candidates, Layer};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::children::parent_ranges;
-use crate::search::nodes::{Layer, NodeId};
+use crate::search::nodes::NodeId;
 use crate::workers::{on_each, parts};
 use std::ops::Range;
 
@@ -18,62 +18,15 @@ const LIKELY_GROWTH_DIVISOR: usize = 8;
 /// The fewest children worth a thread to merge, or to read from a message.
 pub(super) const MIN_CHUNK: usize = 1 << 10;
 
-/// Children that one thread generated.
-pub(super) struct Offspring<S> {
-    pub(super) children: Layer<S>,
-    /// The key of each parent; empty if the children are generated in order.
-    pub(super) order: Vec<Key>,
-    /// The indices of the goals among them.
-    goals: Vec<usize>,
-}
-
-impl<S> Default for Offspring<S> {
-    fn default() -> Self {
-        Offspring { children: Layer::default(), order: Vec::new(), goals: Vec::new() }
-    }
-}
-
-impl<S: Copy> Offspring<S> {
-    /// Drops all children, and reserves memory for `count`.
-    fn reset(&mut self, count: usize) {
-        self.children.reset(count);
-        self.order.clear();
-        self.goals.clear();
-    }
-
-    /// The parent of a child.
-    pub(super) fn parent(&self, i: usize) -> StateId {
-        StateId::of_parent(&self.children.owners, &self.children.parents, i)
-    }
-
-    /// The place of a child in the order of children.
-    fn place(&self, i: usize) -> (Key, Move) {
-        (self.order[i], self.children.moves[i])
-    }
-
-    /// The children in their order.
-    pub(super) fn sorted(self) -> Self {
-        let mut ids: Vec<(usize, usize)> = (0..self.children.len()).map(|i| (0, i)).collect();
-        ids.sort_unstable_by_key(|&(_, i)| self.place(i));
-        Offspring::collected(&[self], &ids)
-    }
-
-    /// Children of other pieces; `ids` are pairs of a piece and an index in it.
-    fn collected(pieces: &[Self], ids: &[(usize, usize)]) -> Self {
-        let order = ids.iter().map(|&(piece, i)| pieces[piece].order[i]).collect();
-        Offspring { children: Layer::collected(ids, |piece| &pieces[piece].children), order, goals: Vec::new() }
-    }
-}
-
 /// Merges pieces that are each in order, into pieces that follow one another in order. The goals are not marked any more.
-pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Offspring<S>]) -> Vec<Offspring<S>> {
-    let lengths: Vec<usize> = pieces.iter().map(|piece| piece.children.len()).collect();
+pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Layer<S>]) -> Vec<Layer<S>> {
+    let lengths: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
     let parts = parts(threads, lengths.iter().sum(), MIN_CHUNK);
-    let Some(longest) = pieces.iter().max_by_key(|piece| piece.children.len()) else { return Vec::new() };
+    let Some(longest) = pieces.iter().max_by_key(|piece| piece.len()) else { return Vec::new() };
     // Where each part starts in each piece, about evenly by the longest one.
-    let start = |piece: &Offspring<S>, part: usize| {
-        let first = longest.place(part * longest.children.len() / parts);
-        first_after(piece.children.len(), |i| piece.place(i) < first)
+    let start = |piece: &Layer<S>, part: usize| {
+        let first = longest.place(part * longest.len() / parts);
+        first_after(piece.len(), |i| piece.place(i) < first)
     };
     let mut starts = vec![vec![0; pieces.len()]];
     starts.extend((1..parts).map(|part| pieces.iter().map(|piece| start(piece, part)).collect()));
@@ -83,13 +36,13 @@ pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Offspring<
         let mut ids: Vec<(usize, usize)> = (0..pieces.len()).flat_map(of_piece).collect();
         // A stable sort is fast on sorted runs.
         ids.sort_by_key(|&(piece, i)| pieces[piece].place(i));
-        Offspring::collected(pieces, &ids)
+        Layer::collected(&ids, |piece| &pieces[piece])
     })
 }
 
 /// The hashes of children, piece by piece.
-pub(super) fn hashes<S>(made: &[Offspring<S>]) -> Vec<&[u64]> {
-    made.iter().map(|piece| piece.children.hashes.as_slice()).collect()
+pub(super) fn hashes<S>(made: &[Layer<S>]) -> Vec<&[u64]> {
+    made.iter().map(|piece| piece.hashes.as_slice()).collect()
 }
 
 impl<P: Puzzle> BeamRun<'_, P> {
@@ -100,29 +53,29 @@ impl<P: Puzzle> BeamRun<'_, P> {
         layer: &Layer<P::State>,
         parents: Range<usize>,
         candidates: &Candidates,
-        mut buffers: Vec<Offspring<P::State>>,
+        mut buffers: Vec<Layer<P::State>>,
         key: impl Fn(usize, Move) -> Option<Key> + Sync,
-    ) -> Vec<Offspring<P::State>> {
+    ) -> Vec<Layer<P::State>> {
         let puzzle = self.puzzle;
         let ranges = parent_ranges(self.threads, parents, candidates.each);
-        buffers.resize_with(ranges.len(), Offspring::default);
+        buffers.resize_with(ranges.len(), Layer::default);
         on_each(self.threads, ranges.into_iter().zip(buffers).collect(), |(range, mut made)| {
             made.reset(range.len() * candidates.each);
             for i in range {
                 for action in (0..puzzle.move_count() as Move).filter(|&action| candidates.has(layer, i, action)) {
                     let Some(child) = puzzle.apply(&layer.states[i], action) else { continue };
                     if puzzle.is_goal(&child) {
-                        made.goals.push(made.children.len());
+                        made.goals.push(made.len());
                     }
                     made.order.extend(key(i, action));
                     let prior = candidates.prior(i, action).unwrap_or(0.0);
                     let hash = candidates.hash(i, action).unwrap_or_else(|| puzzle.state_hash(&child));
-                    made.children.states.push(child);
-                    made.children.hashes.push(hash);
-                    made.children.costs.push(layer.costs[i] + puzzle.move_cost(&layer.states[i], action));
-                    made.children.parents.push(i as NodeId);
-                    made.children.moves.push(action);
-                    made.children.priors.push(super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.scores[i]);
+                    made.states.push(child);
+                    made.hashes.push(hash);
+                    made.costs.push(layer.costs[i] + puzzle.move_cost(&layer.states[i], action));
+                    made.parents.push(i as NodeId);
+                    made.moves.push(action);
+                    made.priors.push(super::PRIOR_WEIGHT * prior + super::PATH_WEIGHT * layer.scores[i]);
                 }
             }
             made
@@ -137,35 +90,30 @@ impl<P: Puzzle> BeamRun<'_, P> {
         all.min(as_before + as_before / LIKELY_GROWTH_DIVISOR)
     }
 
-    /// The place of a state of the layer in the order of all ranks' states.
-    pub(super) fn key(&self, i: usize) -> Key {
-        Key::new(self.layer.scores[i], self.layer.hashes[i])
-    }
-
     /// Takes the goals among children of this rank's layer.
-    pub(super) fn take_goals(&mut self, made: &[Offspring<P::State>]) {
-        for Offspring { children, goals, .. } in made {
-            for &i in goals.iter().take_while(|&&i| i < children.len()) {
+    pub(super) fn take_goals(&mut self, made: &[Layer<P::State>]) {
+        for children in made {
+            for &i in &children.goals {
                 let parent = StateId { rank: self.exchange.rank() as u16, index: children.parents[i] };
-                let order = (self.key(parent.index as usize), children.moves[i]);
+                let order = (self.layer.key(parent.index as usize), children.moves[i]);
                 self.take_solution(children.costs[i], order, parent, &children.states[i]);
             }
         }
     }
 
     /// Looks up new children in the perimeter.
-    pub(super) fn look_up(&mut self, made: &[Offspring<P::State>], fresh: &[Vec<u32>]) {
+    pub(super) fn look_up(&mut self, made: &[Layer<P::State>], fresh: &[Vec<u32>]) {
         let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
         if perimeter.is_empty() {
             return;
         }
         let known = on_each(self.threads, made.iter().zip(fresh).collect(), |(made, fresh)| {
-            let known = perimeter.costs_on_rim(puzzle, fresh.len(), |i| &made.children.states[fresh[i] as usize]);
+            let known = perimeter.costs_on_rim(puzzle, fresh.len(), |i| &made.states[fresh[i] as usize]);
             known.into_iter().map(|(i, rest)| (made, fresh[i] as usize, rest)).collect::<Vec<_>>()
         });
-        for (made @ Offspring { children, order, .. }, i, rest) in known.into_iter().flatten() {
-            let parent = made.parent(i);
-            let key = order.get(i).copied().unwrap_or_else(|| self.key(parent.index as usize));
+        for (children, i, rest) in known.into_iter().flatten() {
+            let parent = children.parent(i);
+            let key = children.order.get(i).copied().unwrap_or_else(|| self.layer.key(parent.index as usize));
             self.take_solution(children.costs[i] + rest, (key, children.moves[i]), parent, &children.states[i]);
         }
     }
@@ -185,16 +133,16 @@ mod tests {
     use super::*;
 
     /// Children in any order; the state of each gives its place.
-    fn piece(places: impl Iterator<Item = u64>) -> Offspring<u64> {
-        let mut made = Offspring::default();
+    fn piece(places: impl Iterator<Item = u64>) -> Layer<u64> {
+        let mut made = Layer::default();
         for place in places {
             made.order.push(Key::new((place / 100) as f32, place / 10));
-            made.children.moves.push((place % 10) as Move);
-            made.children.states.push(place);
-            made.children.hashes.push(!place);
-            made.children.costs.push(3);
-            made.children.parents.push(place as NodeId / 2);
-            made.children.priors.push(place as f32);
+            made.moves.push((place % 10) as Move);
+            made.states.push(place);
+            made.hashes.push(!place);
+            made.costs.push(3);
+            made.parents.push(place as NodeId / 2);
+            made.priors.push(place as f32);
         }
         made
     }
@@ -205,23 +153,25 @@ mod tests {
         let lengths: [&[u64]; 4] = [&[], &[0, 0], &[9000, 0, 400, 1], &[3000; 6]];
         for lengths in lengths {
             let starts = (0..lengths.len()).map(|i| lengths[..i].iter().sum());
-            let pieces: Vec<Offspring<u64>> =
+            let pieces: Vec<Layer<u64>> =
                 starts.zip(lengths).map(|(start, &count)| scattered(start, count).sorted()).collect();
-            let mut expected: Vec<u64> = pieces.iter().flat_map(|piece| piece.children.states.clone()).collect();
+            let mut expected: Vec<u64> = pieces.iter().flat_map(|piece| piece.states.clone()).collect();
             expected.sort_unstable();
             assert_eq!(expected.len() as u64, lengths.iter().sum::<u64>());
             for threads in [1, 2, 3, 16] {
                 let merged = merged(threads, &pieces);
                 assert!(merged.len() <= 1 || threads > 1);
-                let states: Vec<u64> = merged.iter().flat_map(|piece| piece.children.states.clone()).collect();
+                let states: Vec<u64> = merged.iter().flat_map(|piece| piece.states.clone()).collect();
                 assert!(states == expected, "{threads} threads");
-                for Offspring { children, order, .. } in &merged {
-                    assert_eq!((order.len(), children.owners.len()), (children.len(), 0));
+                for children in &merged {
+                    assert_eq!((children.order.len(), children.owners.len()), (children.len(), 0));
                     for (i, &state) in children.states.iter().enumerate() {
                         let facts = (children.hashes[i], children.parents[i], children.priors[i]);
                         assert_eq!(facts, (!state, state as NodeId / 2, state as f32));
-                        let place = (order[i], children.moves[i]);
-                        assert_eq!(place, (Key::new((state / 100) as f32, state / 10), (state % 10) as Move));
+                        assert_eq!(
+                            children.place(i),
+                            (Key::new((state / 100) as f32, state / 10), (state % 10) as Move)
+                        );
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! The refinement of a solution: an exhaustive search for a cheaper one, from a layer into the perimeter.
 
 use super::cut::Key;
-use super::offspring::{Offspring, hashes, merged};
+use super::offspring::{hashes, merged};
 use super::sharing::StateId;
 use super::{BeamRun, Control, Cost, HeuristicError, Incumbent, Layer, Limit, NodeId, Puzzle};
 use crate::heuristic::Query;
@@ -166,15 +166,15 @@ impl<P: Puzzle> BeamRun<'_, P> {
         let candidates = self.candidates(layer, ROOTS_PER_WIDTH, false)?;
         let key = |i, action| Some(candidates.key(layer, i, action));
         let made = self.make(layer, 0..layer.len(), &candidates, Vec::new(), key);
-        let made = on_each(self.threads, made, Offspring::sorted);
+        let made = on_each(self.threads, made, Layer::sorted);
         drop(evaluated);
         let made = self.exchanged(merged(self.threads, &made))?;
         let fresh = Hashes::default().insert_all(self.threads, &hashes(&made));
-        let root = |(made, i): (&Offspring<P::State>, usize)| Root {
-            state: made.children.states[i],
+        let root = |(made, i): (&Layer<P::State>, usize)| Root {
+            state: made.states[i],
             order: made.order[i],
             origin: made.parent(i),
-            last: Some(made.children.moves[i]),
+            last: Some(made.moves[i]),
         };
         let firsts = made.iter().zip(&fresh).flat_map(|(made, fresh)| fresh.iter().map(move |&i| (made, i as usize)));
         Ok(firsts.map(root).collect())

@@ -63,9 +63,9 @@ impl<P: Puzzle> BeamRun<'_, P> {
         // Hashes spread states evenly: the first rank's bounds serve all.
         let is_first = self.exchange.rank() == 0;
         let own: Vec<Key> =
-            (1..).map(|block| block * each).take_while(|&i| is_first && i < count).map(|i| self.key(i)).collect();
+            (1..).map(|block| block * each).take_while(|&i| is_first && i < count).map(|i| self.layer.key(i)).collect();
         let bounds: Vec<Key> = self.exchange.gather(own)?.concat();
-        let first_from = |&bound| first_after(self.layer.len(), |i| self.key(i) < bound);
+        let first_from = |&bound| first_after(self.layer.len(), |i| self.layer.key(i) < bound);
         let mut starts: Vec<usize> = bounds.iter().map(first_from).collect();
         starts.insert(0, 0);
         starts.push(count);

@@ -1,4 +1,4 @@
-//! Node storage: arena, open and closed list, beam layers.
+//! Node storage: arena, open and closed list.
 //!
 //! | file | content |
 //! | --- | --- |
@@ -7,14 +7,12 @@
 //! | `open` | the open list |
 //! | `move_order` | the moves of each node by probability, for deferred evaluation |
 //! | `tree` | stored states of a search that never improves a path |
-//! | `layer` | a beam's layer, a column a property |
 //! | `bins` | entries sorted by bin, for threads that each take some bins |
 
 pub(super) mod arena;
 pub(super) mod bins;
 pub(super) mod closed;
 pub(super) mod hash_table;
-pub(super) mod layer;
 pub(super) mod move_order;
 pub(super) mod open;
 pub(super) mod tree;
@@ -22,7 +20,6 @@ pub(super) mod tree;
 pub(super) use arena::{Arena, NO_PARENT, Node, NodeId};
 pub(super) use bins::Bins;
 pub(super) use closed::{Closed, PREFETCH_AHEAD, hash};
-pub(super) use layer::Layer;
 pub(super) use move_order::MoveOrder;
 pub(super) use open::Open;
 pub use open::Ties;

@@ -1,29 +1,35 @@
 //! A beam's layer: its states and what is known of each, a column a property.
 
-use super::arena::NodeId;
+use super::cut::Key;
+use super::sharing::StateId;
 use crate::heuristic::Estimates;
 use crate::puzzle::{Cost, Move};
+use crate::search::nodes::NodeId;
 use crate::workers::{GRAIN, extend, extend_parts, extend_rows};
 
 /// The states of a layer, best first; or the children that may become one, in the order of generation.
-pub struct Layer<S> {
-    pub states: Vec<S>,
-    pub hashes: Vec<u64>,
+pub(super) struct Layer<S> {
+    pub(super) states: Vec<S>,
+    pub(super) hashes: Vec<u64>,
     /// Path costs.
-    pub costs: Vec<Cost>,
+    pub(super) costs: Vec<Cost>,
     /// Parent of each child in the layer before; empty once the layer is chosen.
-    pub parents: Vec<NodeId>,
+    pub(super) parents: Vec<NodeId>,
     /// Process (rank) that owns each parent; empty if no other rank shares the search.
-    pub owners: Vec<u16>,
-    pub moves: Vec<Move>,
+    pub(super) owners: Vec<u16>,
+    pub(super) moves: Vec<Move>,
     /// Estimated costs-to-go.
-    pub values: Vec<f32>,
+    pub(super) values: Vec<f32>,
     /// Added to each value for its score; empty once the layer is chosen.
-    pub priors: Vec<f32>,
+    pub(super) priors: Vec<f32>,
     /// The scores by which the layer was chosen; empty before.
-    pub scores: Vec<f32>,
+    pub(super) scores: Vec<f32>,
     /// The move probabilities, a row a state; or empty.
-    pub policy: Vec<f32>,
+    pub(super) policy: Vec<f32>,
+    /// The key of each child's parent; empty if the children are generated in order, and once the layer is chosen.
+    pub(super) order: Vec<Key>,
+    /// The indices of the goals among children that one thread has generated.
+    pub(super) goals: Vec<usize>,
 }
 
 impl<S> Default for Layer<S> {
@@ -39,17 +45,41 @@ impl<S> Default for Layer<S> {
             priors: Vec::new(),
             scores: Vec::new(),
             policy: Vec::new(),
+            order: Vec::new(),
+            goals: Vec::new(),
         }
     }
 }
 
 impl<S: Copy> Layer<S> {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.states.len()
     }
 
+    /// The place of a state of a chosen layer in the order of all ranks' states.
+    pub(super) fn key(&self, i: usize) -> Key {
+        Key::new(self.scores[i], self.hashes[i])
+    }
+
+    /// The parent of a child.
+    pub(super) fn parent(&self, i: usize) -> StateId {
+        StateId::of_parent(&self.owners, &self.parents, i)
+    }
+
+    /// The place of a child in the order of children.
+    pub(super) fn place(&self, i: usize) -> (Key, Move) {
+        (self.order[i], self.moves[i])
+    }
+
+    /// Children in their order. The goals are not marked any more.
+    pub(super) fn sorted(self) -> Self {
+        let mut ids: Vec<(usize, usize)> = (0..self.len()).map(|i| (0, i)).collect();
+        ids.sort_unstable_by_key(|&(_, i)| self.place(i));
+        Layer::collected(&ids, |_| &self)
+    }
+
     /// These states, in this order, without priors.
-    pub fn pick(&self, threads: usize, ids: &[NodeId]) -> Self
+    pub(super) fn pick(&self, threads: usize, ids: &[NodeId]) -> Self
     where
         S: Send + Sync,
     {
@@ -77,7 +107,7 @@ impl<S: Copy> Layer<S> {
     }
 
     /// Children of other layers, without estimates; `ids` are pairs of a layer and an index in it.
-    pub fn collected<'a>(ids: &[(usize, usize)], layer: impl Fn(usize) -> &'a Self) -> Self
+    pub(super) fn collected<'a>(ids: &[(usize, usize)], layer: impl Fn(usize) -> &'a Self) -> Self
     where
         S: 'a,
     {
@@ -94,13 +124,14 @@ impl<S: Copy> Layer<S> {
             parents: column!(parents),
             moves: column!(moves),
             priors: column!(priors),
+            order: column!(order),
             owners: if has_owners { column!(owners) } else { Vec::new() },
             ..Layer::default()
         }
     }
 
     /// Adds children of other layers, without estimates; each layer comes with the indices of its children to add.
-    pub fn add_children(&mut self, threads: usize, pieces: &[(&Self, &[u32])])
+    pub(super) fn add_children(&mut self, threads: usize, pieces: &[(&Self, &[u32])])
     where
         S: Send + Sync,
     {
@@ -121,7 +152,7 @@ impl<S: Copy> Layer<S> {
     }
 
     /// Drops all states, and reserves memory for `count` children.
-    pub fn reset(&mut self, count: usize) {
+    pub(super) fn reset(&mut self, count: usize) {
         reset(&mut self.states, count);
         reset(&mut self.hashes, count);
         reset(&mut self.costs, count);
@@ -130,22 +161,24 @@ impl<S: Copy> Layer<S> {
         reset(&mut self.priors, count);
         self.owners.clear();
         self.scores.clear();
+        self.order.clear();
+        self.goals.clear();
     }
 
     /// The same, with memory for their estimates, of which `moves` are move probabilities.
-    pub fn reset_with_estimates(&mut self, count: usize, moves: usize) {
+    pub(super) fn reset_with_estimates(&mut self, count: usize, moves: usize) {
         self.reset(count);
         reset(&mut self.values, count);
         reset(&mut self.policy, count * moves);
     }
 
     /// The memory that [`Layer::reset_with_estimates`] needs, in bytes.
-    pub fn bytes_for(count: usize, moves: usize) -> u64 {
+    pub(super) fn bytes_for(count: usize, moves: usize) -> u64 {
         (count * (size_of::<S>() + 17 + 4 * (2 + moves))) as u64
     }
 
     /// Drops all children, which have no estimates yet, but the first `count`.
-    pub fn truncate(&mut self, count: usize) {
+    pub(super) fn truncate(&mut self, count: usize) {
         self.states.truncate(count);
         self.hashes.truncate(count);
         self.costs.truncate(count);
@@ -153,10 +186,12 @@ impl<S: Copy> Layer<S> {
         self.owners.truncate(count);
         self.moves.truncate(count);
         self.priors.truncate(count);
+        self.order.truncate(count);
+        self.goals.retain(|&i| i < count);
     }
 
     /// Appends the estimates of the next states.
-    pub fn add_estimates(&mut self, threads: usize, estimates: Estimates) {
+    pub(super) fn add_estimates(&mut self, threads: usize, estimates: Estimates) {
         extend(threads, &mut self.values, estimates.values.len(), GRAIN, |i| estimates.values[i]);
         if let Some(policy) = estimates.policy {
             let policy = policy.as_standard_layout();
@@ -166,7 +201,7 @@ impl<S: Copy> Layer<S> {
     }
 
     /// Memory in use, in bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         let numbers = self.values.capacity() + self.priors.capacity() + self.scores.capacity() + self.policy.capacity();
         let each = size_of::<S>() + 17 + if self.owners.is_empty() { 0 } else { 2 };
         (self.states.capacity() * each + 4 * numbers) as u64
