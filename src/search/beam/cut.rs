@@ -35,20 +35,6 @@ impl Key {
     }
 }
 
-/// The first index below `count` for which `is_before` does not hold, or `count`; all for which it holds come first.
-pub(super) fn first_after(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low.midpoint(high);
-        if is_before(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
-}
-
 /// The fewest keys worth a thread.
 const MIN_CHUNK: usize = 1 << 14;
 

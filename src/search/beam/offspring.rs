@@ -3,7 +3,7 @@
 //! Children have one order, whatever the number of threads and ranks: by the score of their parent, then by its hash, then by
 //! move. The first of several children with one state counts.
 
-use super::cut::{Key, first_after};
+use super::cut::Key;
 use super::sharing::{LayerSolution, StateId};
 use super::{BeamRun, Candidates, Layer};
 use crate::puzzle::{Cost, Move, Puzzle};
@@ -23,10 +23,10 @@ pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Layer<S>])
     let lengths: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
     let parts = parts(threads, lengths.iter().sum(), MIN_CHUNK);
     let Some(longest) = pieces.iter().max_by_key(|piece| piece.len()) else { return Vec::new() };
-    // Where each part starts in each piece, about evenly by the longest one.
+    // Where each part starts in each piece, about evenly by the longest one; a parent's children stay together.
     let start = |piece: &Layer<S>, part: usize| {
-        let first = longest.place(part * longest.len() / parts);
-        first_after(piece.len(), |i| piece.place(i) < first)
+        let first = longest.order[part * longest.len() / parts];
+        piece.order.partition_point(|&key| key < first)
     };
     let mut starts = vec![vec![0; pieces.len()]];
     starts.extend((1..parts).map(|part| pieces.iter().map(|piece| start(piece, part)).collect()));

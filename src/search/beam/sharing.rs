@@ -1,6 +1,6 @@
 //! Agreement of the ranks that share a beam, and the states that they fetch from each other.
 
-use super::cut::{Key, first_after};
+use super::cut::Key;
 use super::{BeamRun, Candidates};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
@@ -65,9 +65,11 @@ impl<P: Puzzle> BeamRun<'_, P> {
         let own: Vec<Key> =
             (1..).map(|block| block * each).take_while(|&i| is_first && i < count).map(|i| self.layer.key(i)).collect();
         let bounds: Vec<Key> = self.exchange.gather(own)?.concat();
-        let first_from = |&bound| first_after(self.layer.len(), |i| self.layer.key(i) < bound);
-        let mut starts: Vec<usize> = bounds.iter().map(first_from).collect();
-        starts.insert(0, 0);
+        let mut starts = vec![0];
+        for bound in bounds {
+            let start = starts[starts.len() - 1];
+            starts.push(start + (start..count).take_while(|&i| self.layer.key(i) < bound).count());
+        }
         starts.push(count);
         Ok(starts.windows(2).map(|ends| ends[0]..ends[1]).collect())
     }
