@@ -209,21 +209,15 @@ struct ProofRun<'a, 'c, P: Puzzle> {
     sequences: u64,
 }
 
-/// The parent of each state of a layer, by index in the layer before, and the move from it.
-type BackPointers = Vec<(u32, Move)>;
-
 /// The root of a subtree: a state of an early layer.
 #[derive(Clone, Copy)]
 struct Root<S> {
     state: S,
-    /// Its index in the layer.
-    index: u32,
-    /// The move that led to it, if the moves that may follow depend on it.
+    /// The moves that lead to it; as many count as its layer has.
+    moves: [Move; MAX_EARLY_MOVES],
+    /// The last of them, if the moves that may follow depend on it.
     last: Option<Move>,
 }
-
-/// The back pointers of each early layer, and the states of the last.
-type EarlyLayers<S> = (Vec<BackPointers>, Vec<Root<S>>);
 
 impl<P: Puzzle> ProofRun<'_, '_, P> {
     /// Excludes one cost after the other; gives whether the best solution is proven optimal.
@@ -272,7 +266,7 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
     fn exclude(&mut self, target: Cost, moves: usize) -> Result<Option<Vec<Move>>, Interrupt> {
         let early = moves.saturating_sub(SUBTREE_MOVES).max(moves.min(3)).min(MAX_EARLY_MOVES);
         let rest = moves - early;
-        let (layers, mut roots) = self.roots(early)?;
+        let mut roots = self.roots(early)?;
         let counts = sequences(self.perimeter, rest, self.task.puzzle.move_count());
         let size = |root: &Root<P::State>| counts[root.last.map_or(counts.len() - 1, usize::from)];
         let all: u64 = roots.iter().map(size).sum();
@@ -295,20 +289,18 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
         self.budget = if is_whole { self.budget.map(|_| budget) } else { Some(0) };
         let found = self.search_all(&roots[..fitting], rest, all, target)?;
         stop_at((found.is_none() && nodes_are_short).then_some(Limit::Nodes))?;
-        Ok(found.map(|(at, path)| [path_to(&layers, roots[at].index), path].concat()))
+        Ok(found.map(|(at, path)| [&roots[at].moves[..early], &path].concat()))
     }
 
-    /// Makes the layers up to `moves` moves, with one state per class.
-    fn roots(&mut self, moves: usize) -> Result<EarlyLayers<P::State>, Interrupt> {
+    /// Makes the layers up to `moves` moves, with one state per class; returns the last.
+    fn roots(&mut self, moves: usize) -> Result<Vec<Root<P::State>>, Interrupt> {
         let Task { puzzle, start, ref control, .. } = self.task;
         let symmetries = puzzle.symmetries();
         let class = |state: &P::State| symmetries.as_ref().map_or(*state, |symmetries| symmetries.class(state).state);
-        let mut roots = vec![Root { state: *start, index: 0, last: None }];
-        let mut layers = Vec::new();
-        for _ in 0..moves {
+        let mut roots = vec![Root { state: *start, moves: [0; MAX_EARLY_MOVES], last: None }];
+        for layer in 0..moves {
             let mut indices: HashMap<P::State, usize, foldhash::fast::FixedState> = HashMap::default();
             let mut next: Vec<Root<P::State>> = Vec::new();
-            let mut back = BackPointers::new();
             for (i, root) in roots.iter().enumerate() {
                 if i.is_multiple_of(1 << 12) {
                     stop_at(control.reached(&|| (next.len() * 3 * size_of::<Root<P::State>>()) as u64))?;
@@ -321,18 +313,18 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
                         // Reached in two ways, or an image of another: any move may come next.
                         Some(known) => known.last = None,
                         None => {
-                            next.push(Root { state: child, index: next.len() as u32, last: Some(action) });
-                            back.push((i as u32, action));
+                            let mut moves = root.moves;
+                            moves[layer] = action;
+                            next.push(Root { state: child, moves, last: Some(action) });
                         }
                     }
                 }
             }
             self.stats.generated += next.len() as u64;
             stop_at(control.too_many(self.stats.generated).then_some(Limit::Nodes))?;
-            layers.push(back);
             roots = next;
         }
-        Ok((layers, roots))
+        Ok(roots)
     }
 
     /// Sorts the roots by their estimates.
@@ -341,12 +333,8 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
         let states: Vec<P::State> = roots.iter().map(|root| root.state).collect();
         let Task { heuristic, control, .. } = self.task.again();
         let mut queue = ChunkQueue::new(heuristic, Query::Values);
-        while queue.next < states.len() {
-            stop_at(control.reached(&|| 0))?;
-            let collected = queue.advance(&states, &mut self.stats.evaluated)?;
-            values.extend(collected.into_iter().flat_map(|estimates| estimates.values));
-        }
         while let Some(estimates) = queue.finish(&states, &mut self.stats.evaluated)? {
+            stop_at(control.reached(&|| 0))?;
             values.extend(estimates.values);
         }
         drop(queue);
@@ -430,16 +418,4 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
             (found, _) => Ok(found),
         }
     }
-}
-
-/// The moves from the start to a state of the last layer.
-fn path_to(layers: &[BackPointers], mut index: u32) -> Vec<Move> {
-    let mut moves = Vec::with_capacity(layers.len());
-    for back in layers.iter().rev() {
-        let (parent, action) = back[index as usize];
-        moves.push(action);
-        index = parent;
-    }
-    moves.reverse();
-    moves
 }
