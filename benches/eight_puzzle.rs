@@ -298,7 +298,7 @@ fn beside_pathfinding(rows: &[Row]) {
     compare(
         "IDA*, Manhattan",
         rows,
-        |row| with(row, &IterativeDeepening { bucket: 1.0 }),
+        |row| with(row, &IterativeDeepening),
         |row| {
             let manhattan = distance::Manhattan::of(&row.puzzle);
             let h = |board: &Packed8| manhattan.distance(board);
@@ -309,7 +309,7 @@ fn beside_pathfinding(rows: &[Row]) {
     compare(
         "IDA*, [u8; 9]",
         rows,
-        |row| with(row, &IterativeDeepening { bucket: 1.0 }),
+        |row| with(row, &IterativeDeepening),
         |row| {
             let goal: [u8; 9] = row.puzzle.goal().tiles().try_into().expect("nine tiles");
             let children = |board: &[u8; 9]| unpacked_children(board).into_iter().map(|child| (child, 1u32));

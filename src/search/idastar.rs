@@ -5,8 +5,7 @@
 //!   the path.
 //! - With admissible estimates the solution is a cheapest one.
 //! - The next bound is the least f above the last. With real-valued estimates nearly every f is distinct and bounds would
-//!   creep: a bound rises by at least `bucket`, so the solution may cost up to that much more than the cheapest. With whole
-//!   costs and a bucket of at most 1 it is still a cheapest one.
+//!   creep: a bound rises by at least 1. Costs are whole, so the solution is still a cheapest one.
 //! - Time: b^d for b moves and a solution of d, less what the estimates cut off; unsolvable starts are searched for ever.
 //!
 //! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
@@ -17,18 +16,8 @@ use crate::puzzle::{Cost, Move, Puzzle};
 use std::time::Instant;
 
 /// The search `idastar`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct IterativeDeepening {
-    /// The least rise of the bound, in cost units.
-    pub bucket: f32,
-}
-
-impl Default for IterativeDeepening {
-    /// A bucket of 1.
-    fn default() -> Self {
-        IterativeDeepening { bucket: 1.0 }
-    }
-}
+#[derive(Debug, Clone, Copy)]
+pub struct IterativeDeepening;
 
 impl<P: Puzzle> Search<P> for IterativeDeepening {
     fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
@@ -52,12 +41,12 @@ impl<P: Puzzle> Search<P> for IterativeDeepening {
                 Dive::Goal(cost) => break (End::Solved, Some(cost)),
                 Dive::Limit(limit) => break (End::Limit(limit), None),
                 Dive::Above(f) if f == f32::INFINITY => break (End::NoSolution, None),
-                Dive::Above(f) => bound = f.max(bound + self.bucket),
+                Dive::Above(f) => bound = f.max(bound + 1.0),
             }
         };
         let stored = run.stats.stored.max(run.path.len() as u64 + 1);
         let stats = Stats { stored, ..run.stats };
-        let proven = cost == Some(0) || (admissible && self.bucket <= 1.0);
+        let proven = cost == Some(0) || admissible;
         Ok(SearchResult::new(end, cost.map(|cost| Incumbent { moves: run.path, cost }), proven, stats))
     }
 }

@@ -398,7 +398,7 @@ fn build_one<P: Puzzle>(
             Box::new(Beam { n, candidates, policy_weight: policy_weight as f32, perimeter, device, hash_slots })
         }
         SearchPlan::AStar => Box::new(BestFirst::a_star()),
-        SearchPlan::IdaStar => Box::new(IterativeDeepening::default()),
+        SearchPlan::IdaStar => Box::new(IterativeDeepening),
         SearchPlan::Nbs => reverse().nbs(),
         SearchPlan::BestFirst { lambda } => Box::new(BestFirst::one_by_one(lambda as f32)),
         SearchPlan::Bfs => Box::new(BreadthFirst { perimeter }),

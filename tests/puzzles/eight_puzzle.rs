@@ -55,7 +55,7 @@ fn the_table_is_reproduced() {
         let counted = (result.cost, stats.stored, stats.expanded);
         assert_eq!(counted, (Some(moves as u32), both_stored, both_expanded), "bidirectional to {board}");
         for heuristic in ["manhattan", "linear-conflict"] {
-            let (a_star, deepening) = (BestFirst::a_star(), IterativeDeepening { bucket: 1.0 });
+            let (a_star, deepening) = (BestFirst::a_star(), IterativeDeepening);
             for (name, search) in [("astar", &a_star as &dyn Search<Puzzle8>), ("idastar", &deepening)] {
                 let result = solve(&puzzle, search, heuristic);
                 assert_eq!(result.cost, Some(moves as u32), "{name} with {heuristic} to {board}");

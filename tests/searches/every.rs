@@ -41,7 +41,7 @@ fn all_searches(puzzle: Pancakes) -> Vec<(&'static str, Box<dyn Search<Pancakes>
         ("bfs", Box::new(BreadthFirst::default())),
         ("bidirectional", Box::new(Bidirectional::default())),
         ("nbs", Box::new(NearOptimalBidirectional)),
-        ("idastar", Box::new(IterativeDeepening { bucket: 1.0 })),
+        ("idastar", Box::new(IterativeDeepening)),
         ("random", Box::new(RandomWalk { seed: 1, most_moves: 1_000_000 })),
     ]
 }
@@ -93,7 +93,7 @@ fn optimal_searches_agree_with_breadth_first_search() {
     for (start, &distance) in &table {
         for (name, search, admissible) in [
             ("astar", &BestFirst::a_star() as &dyn Search<Pancakes>, true),
-            ("idastar", &IterativeDeepening { bucket: 1.0 }, true),
+            ("idastar", &IterativeDeepening, true),
             ("nbs", &NearOptimalBidirectional, true),
             ("bfs", &BreadthFirst::default(), false),
             ("bidirectional", &Bidirectional::default(), false),
@@ -136,7 +136,7 @@ where
         let expected = cost("bfs", &BreadthFirst::default(), &start);
         for (name, search) in [
             ("astar", &BestFirst::a_star() as &dyn Search<P>),
-            ("idastar", &IterativeDeepening { bucket: 1.0 }),
+            ("idastar", &IterativeDeepening),
             ("bidirectional", &Bidirectional::default()),
             ("nbs", &NearOptimalBidirectional),
         ] {
@@ -175,7 +175,7 @@ fn costs_that_a_user_gives_are_minimized() {
         assert!(least.proven_optimal, "{least:?} {start:?}");
         for (name, search, depth) in [
             ("astar", &BestFirst::a_star() as &dyn Search<_>, 2),
-            ("idastar", &IterativeDeepening { bucket: 1.0 }, 2),
+            ("idastar", &IterativeDeepening, 2),
             ("nbs", &NearOptimalBidirectional, 0),
             ("nbs", &NearOptimalBidirectional, 2),
         ] {
@@ -202,7 +202,7 @@ fn free_moves_do_not_go_round_for_ever() {
     let start = puzzle.parse(level).expect("a level");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     for (name, search, proves) in [
-        ("idastar", &IterativeDeepening { bucket: 1.0 } as &dyn Search<Sokoban>, true),
+        ("idastar", &IterativeDeepening as &dyn Search<Sokoban>, true),
         ("astar", &BestFirst::a_star(), true),
         ("best-first", &BestFirst::one_by_one(0.0), false),
         ("bfs", &BreadthFirst::default(), false),
@@ -218,9 +218,7 @@ fn free_moves_do_not_go_round_for_ever() {
 
 #[test]
 fn estimates_that_are_not_admissible_prove_nothing() {
-    for (name, search) in
-        [("astar", &BestFirst::a_star() as &dyn Search<Pancakes>), ("idastar", &IterativeDeepening { bucket: 1.0 })]
-    {
+    for (name, search) in [("astar", &BestFirst::a_star() as &dyn Search<Pancakes>), ("idastar", &IterativeDeepening)] {
         let result = solve_with(search, Pancakes::ALL, b"bacdef", &mut Misleading::new(8), &Limits::default());
         assert!(result.moves.is_some() && !result.proven_optimal, "{name}");
     }
