@@ -107,7 +107,7 @@ impl<S: State> BreadthFirst<S> {
                         backward.push(is_backward);
                         waiting[usize::from(is_backward)] += 1;
                         if has_perimeter
-                            && self.perimeter.cost_on_rim(puzzle, &child).is_some()
+                            && self.perimeter.reaches(self.perimeter.key(&child))
                             && let Some(rest) = self.perimeter.path_to_goal(puzzle, &child)
                         {
                             break 'search (End::Solved, Some([tree.arena.path(stored), rest].concat()));

@@ -190,11 +190,6 @@ impl ClassTable {
         Some(table)
     }
 
-    /// The bytes that the table takes.
-    pub(super) fn bytes(&self) -> u64 {
-        self.layers.iter().map(|layer| size_of_val(&layer.lines[..]) as u64).sum()
-    }
-
     /// The greatest distance.
     pub(super) fn depth(&self) -> u32 {
         (self.layers.len() as u32).saturating_sub(1)

@@ -166,7 +166,7 @@ impl<S: State> Perimeter<S> {
     pub fn bytes(&self) -> u64 {
         match &self.table {
             PerimeterTable::States(table) => table.bytes(),
-            PerimeterTable::Classes(table, _) => table.bytes(),
+            PerimeterTable::Classes(table, _) => table.layers.iter().map(layer::Layer::bytes).sum(),
         }
     }
 
@@ -239,13 +239,6 @@ impl<S: State> Perimeter<S> {
             PerimeterTable::States(table) => table.find(states::key(state)).map(Cost::from),
             PerimeterTable::Classes(..) => self.path_to_goal(puzzle, state).map(|path| path.len() as Cost),
         }
-    }
-
-    /// The exact cost of a state inside that is a neighbour of a state outside; `None` for a state outside. Faster than
-    /// [`Perimeter::cost`], which makes no such assumption.
-    #[inline]
-    pub fn cost_on_rim<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S) -> Option<Cost> {
-        if self.reaches(self.key(state)) { self.cost(puzzle, state) } else { None }
     }
 
     /// The states below `count` that are inside, in order, with their exact costs; all are neighbours of states outside.
