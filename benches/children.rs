@@ -12,7 +12,7 @@ use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use costar::puzzle::Notation as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::search::beam::Beam;
-use costar::search::best_first::{BestFirst, Expansion};
+use costar::search::best_first::BestFirst;
 use costar::search::perimeter::Perimeter;
 use costar::search::{Control, Limits, Search};
 use foldhash::fast::FixedState;
@@ -134,14 +134,13 @@ fn main() -> Result<()> {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     let perimeter = Perimeter::new(&Cube3, 6);
     let candidates = Beam { candidates: 2, policy_weight: 1.5, ..Beam::new(100_000) };
-    let deferred = Expansion::Deferred { policy_weight: 1.0 };
     let (values, policy) = (Query::Values, Query::ValuesAndPolicy);
     let searches: [(&str, Query, Box<dyn Search<Cube3>>); 5] = [
         ("beam, all children", values, Box::new(Beam::new(100_000))),
         ("beam, candidates", policy, Box::new(candidates.clone())),
         ("beam, candidates, perimeter", policy, Box::new(Beam { perimeter, ..candidates })),
         ("bwas", values, Box::new(BestFirst::bwas(10_000, 0.6))),
-        ("bwas, deferred", policy, Box::new(BestFirst { expansion: deferred, ..BestFirst::bwas(20_000, 0.6) })),
+        ("bwas, deferred", policy, Box::new(BestFirst { deferred: Some(1.0), ..BestFirst::bwas(20_000, 0.6) })),
     ];
     println!(
         "medians of {ROUNDS} rounds: million children a second on one thread and on all cores, their ratio, and the ratio"

@@ -16,9 +16,9 @@
 //!
 //! # Deferred evaluation
 //!
-//! [`Expansion::Full`] generates all children of a node at once, though hardly one in ten is ever expanded.
-//! [`Expansion::Deferred`] orders the children by the network's move probabilities before they are generated. The open list
-//! then holds *moves*: (node, move) with the priority
+//! Full expansion generates all children of a node at once, though hardly one in ten is ever expanded. [Deferred
+//! evaluation](BestFirst::deferred) orders the children by the network's move probabilities before they are generated. The
+//! open list then holds *moves*: (node, move) with the priority
 //!
 //! ```text
 //! f = max(λ·g + h, λ·(g + 1) + h − 1 − c·ln p)
@@ -59,7 +59,6 @@ mod expansion;
 mod on_device;
 mod step;
 
-pub use super::frontier::Expansion;
 pub use super::nodes::Ties;
 
 /// Nodes taken between two checks of the clock and the memory.
@@ -88,8 +87,9 @@ pub struct BestFirst<S> {
     pub goal_test: GoalTest,
     /// Which of equal priorities is taken first.
     pub ties: Ties,
-    /// How nodes are expanded.
-    pub expansion: Expansion,
+    /// c, the weight of −ln p, in moves, for a move of probability p: children are generated one at a time, in the order of
+    /// the move probabilities. `None`: all children of a node at once.
+    pub deferred: Option<f32>,
     /// Steps after the first solution; `None`: until a limit, or until nothing better can exist.
     pub max_stale_steps: Option<u64>,
     /// The states with known exact cost.
@@ -108,7 +108,7 @@ impl<S: State> BestFirst<S> {
             lambda,
             goal_test: GoalTest::Generated,
             ties: Ties::NewestFirst,
-            expansion: Expansion::Full,
+            deferred: None,
             max_stale_steps: Some(0),
             perimeter: Perimeter::none(),
             device: None,
@@ -128,7 +128,7 @@ impl<S: State> BestFirst<S> {
 
     /// True if the first batch with a solution is the last. It is finished, since its paths may become cheaper.
     fn ends_with_first_batch(&self) -> bool {
-        !self.expansion.is_deferred() && self.max_stale_steps == Some(0) && self.perimeter.is_empty()
+        self.deferred.is_none() && self.max_stale_steps == Some(0) && self.perimeter.is_empty()
     }
 }
 
@@ -141,8 +141,8 @@ impl<P: Puzzle> Search<P> for BestFirst<P::State> {
         {
             return DeviceRun::new(puzzle, self, start, engine)?.search(control);
         }
-        let BestFirst { lambda, expansion, ties, .. } = *self;
-        let nodes = Frontier::new(puzzle, heuristic, lambda, expansion, ties, control.threads());
+        let BestFirst { lambda, deferred, ties, .. } = *self;
+        let nodes = Frontier::new(puzzle, heuristic, lambda, deferred, ties, control.threads());
         let (start, goals) = (*start, Vec::new());
         BestFirstRun { puzzle, settings: self, nodes, start, goals, best: None, free_moves: false }.search(control)
     }
@@ -183,7 +183,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             }
             let bound = self.nodes.least_f();
             self.take_batch(&mut batch);
-            let is_exhausted = if self.settings.expansion.is_deferred() { bound.is_none() } else { batch.is_empty() };
+            let is_exhausted = if self.settings.deferred.is_some() { bound.is_none() } else { batch.is_empty() };
             if is_exhausted {
                 return Ok(self.end());
             }
@@ -220,7 +220,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     /// Takes the nodes that a step of full expansion expands, and tests them for the goal if the setting says so.
     fn take_batch(&mut self, batch: &mut Vec<NodeId>) {
         batch.clear();
-        if self.settings.expansion.is_deferred() {
+        if self.settings.deferred.is_some() {
             return;
         }
         let n = self.settings.n.max(1);

@@ -15,24 +15,6 @@ mod deferred;
 /// Drop submitted states once they outnumber the waiting ones by this factor.
 const DROP_SUBMITTED: usize = 8;
 
-/// How a node is expanded.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Expansion {
-    /// All children at once.
-    Full,
-    /// Deferred evaluation: a child at a time, in the order of the move probabilities.
-    Deferred {
-        /// c: the weight of −ln p, in moves, for a move of probability p.
-        policy_weight: f32,
-    },
-}
-
-impl Expansion {
-    pub(super) fn is_deferred(&self) -> bool {
-        matches!(self, Expansion::Deferred { .. })
-    }
-}
-
 /// The nodes of a running search.
 pub(super) struct Frontier<'a, P: Puzzle> {
     priority: Priority<'a, P>,
@@ -63,13 +45,13 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         puzzle: &'a P,
         heuristic: &'a mut dyn Heuristic<P::State>,
         lambda: f32,
-        expansion: Expansion,
+        deferred: Option<f32>,
         ties: Ties,
         threads: usize,
     ) -> Self {
-        let is_deferred = expansion.is_deferred();
+        let is_deferred = deferred.is_some();
         Frontier {
-            priority: Priority { puzzle, lambda, expansion },
+            priority: Priority { puzzle, lambda, deferred },
             arena: Arena::default(),
             closed: Closed::default(),
             open: Open::new(ties),
@@ -88,7 +70,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Takes the first node; drops entries that a cheaper path has outdated.
     pub(super) fn take(&mut self) -> Option<NodeId> {
-        let is_deferred = self.priority.expansion.is_deferred();
+        let is_deferred = self.priority.deferred.is_some();
         loop {
             let f = if is_deferred { self.open.least_f() } else { None };
             let id = self.open.pop()?;
@@ -103,7 +85,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn least_f(&mut self) -> Option<f32> {
         loop {
             let (f, id) = self.open.first()?;
-            if self.priority.expansion.is_deferred() || !self.arena[id].closed {
+            if self.priority.deferred.is_some() || !self.arena[id].closed {
                 return Some(f);
             }
             self.open.pop();
@@ -201,7 +183,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn end_step(&mut self) -> Result<(), HeuristicError> {
         let rest = &self.new[self.queue.next..];
         let fits_one_chunk = self.queue.is_idle() && (1..=self.queue.chunk).contains(&rest.len());
-        if !self.priority.expansion.is_deferred() && fits_one_chunk {
+        if self.priority.deferred.is_none() && fits_one_chunk {
             let mut values = std::mem::take(&mut self.values);
             self.queue.heuristic.estimate_all(rest, &mut values)?;
             self.stats.evaluated += values.len() as u64;
@@ -247,7 +229,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Takes the estimates of a chunk.
     fn take_estimates(&mut self, Estimates { values, policy }: Estimates) {
-        if self.priority.expansion.is_deferred() {
+        if self.priority.deferred.is_some() {
             self.order.set(self.threads, self.next_estimate, values.len(), policy.as_ref());
         }
         self.take_values(&values);
@@ -297,16 +279,17 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 struct Priority<'a, P> {
     puzzle: &'a P,
     lambda: f32,
-    expansion: Expansion,
+    /// The policy weight, with deferred evaluation.
+    deferred: Option<f32>,
 }
 
 impl<P: Puzzle> Priority<'_, P> {
     /// The priority of a node; with deferred evaluation, of its best move not taken yet. `None` if it is closed.
     fn of(&self, arena: &Arena<P::State>, order: &MoveOrder, id: NodeId) -> Option<f32> {
         let node = &arena[id];
-        match self.expansion {
-            Expansion::Full => (!node.closed).then_some(self.lambda * node.g as f32 + node.h),
-            Expansion::Deferred { policy_weight } => order.next(id).map(|next| self.of_move(node, policy_weight, next)),
+        match self.deferred {
+            None => (!node.closed).then_some(self.lambda * node.g as f32 + node.h),
+            Some(policy_weight) => order.next(id).map(|next| self.of_move(node, policy_weight, next)),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::puzzle::Puzzle;
 use crate::registry::{Entry, Visitor as _, visit};
 use crate::report::Record;
 use crate::search::beam::Beam;
-use crate::search::best_first::{BestFirst, Expansion};
+use crate::search::best_first::BestFirst;
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::device::{DeviceEngine, RowNetwork};
 use crate::search::exchange::Alone;
@@ -383,16 +383,13 @@ fn build_one<P: Puzzle>(
 ) -> Box<dyn Search<P>> {
     let reverse = || entry.reverse().expect("a search that needs inverses is refused where there are none");
     match plan {
-        SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime, .. } => {
-            let policy_weight = policy_weight as f32;
-            Box::new(BestFirst {
-                expansion: if deferred { Expansion::Deferred { policy_weight } } else { Expansion::Full },
-                max_stale_steps: (!anytime).then_some(max_stale_steps),
-                perimeter,
-                device,
-                ..BestFirst::bwas(n, lambda as f32)
-            })
-        }
+        SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime, .. } => Box::new(BestFirst {
+            deferred: deferred.then_some(policy_weight as f32),
+            max_stale_steps: (!anytime).then_some(max_stale_steps),
+            perimeter,
+            device,
+            ..BestFirst::bwas(n, lambda as f32)
+        }),
         SearchPlan::Beam { n, candidates, policy_weight, hash_slots, .. } => {
             let candidates = usize::try_from(candidates).unwrap_or(usize::MAX);
             Box::new(Beam { n, candidates, policy_weight: policy_weight as f32, perimeter, device, hash_slots })

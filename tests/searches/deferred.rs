@@ -8,7 +8,7 @@ use costar::puzzle::cube2::Cube2;
 use costar::puzzle::replay;
 use costar::random::generator;
 use costar::search::Search as _;
-use costar::search::best_first::{BestFirst, Expansion};
+use costar::search::best_first::BestFirst;
 use costar::search::perimeter::Perimeter;
 use costar::search::{Control, End, Incumbent, Limits, SearchResult};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// BWAS with two stale steps and a perimeter of `depth` moves, by full expansion or deferred evaluation.
 pub(crate) fn patient(puzzle: Pancakes, n: usize, full: bool, depth: u32) -> BestFirst<[u8; 6]> {
     let perimeter = if depth > 0 { Perimeter::new(&puzzle, depth) } else { Perimeter::none() };
-    BestFirst { expansion: expansion(full), max_stale_steps: Some(2), perimeter, ..BestFirst::bwas(n, 0.6) }
+    BestFirst { deferred: deferred(full), max_stale_steps: Some(2), perimeter, ..BestFirst::bwas(n, 0.6) }
 }
 
-fn expansion(full: bool) -> Expansion {
-    if full { Expansion::Full } else { Expansion::Deferred { policy_weight: 1.0 } }
+fn deferred(full: bool) -> Option<f32> {
+    (!full).then_some(1.0)
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn without_memory_the_worst_nodes_are_pruned() {
     for number in 0..4 {
         let start = scrambled(&puzzle, 12, &mut generator(3, number));
         for full in [false, true] {
-            let search = BestFirst { expansion: expansion(full), ..BestFirst::bwas(2000, 1.0) };
+            let search = BestFirst { deferred: deferred(full), ..BestFirst::bwas(2000, 1.0) };
             // Memory for some ten thousand nodes.
             let limits = Limits { memory: Some(3 << 20), nodes: Some(1_000_000), ..Limits::default() };
             let mut control = Control::new(&limits, &stop, &mut watch);

@@ -3,7 +3,7 @@
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules};
 use costar::search::beam::Beam;
-use costar::search::best_first::{BestFirst, Expansion};
+use costar::search::best_first::BestFirst;
 use costar::search::{Control, End, Limits, Search};
 use foldhash::fast::FixedState;
 use ndarray::Array2;
@@ -138,12 +138,11 @@ fn chunks_of(search: &dyn Search<Tree>, with_policy: bool, max_in_flight: usize)
 
 #[test]
 fn children_are_generated_while_chunks_are_evaluated() {
-    let expansion = Expansion::Deferred { policy_weight: 1.0 };
     let searches: [(&str, bool, Box<dyn Search<Tree>>); 4] = [
         ("beam", false, Box::new(Beam::new(100_000))),
         ("candidates", true, Box::new(Beam { candidates: 2, policy_weight: 1.0, ..Beam::new(100_000) })),
         ("bwas", false, Box::new(BestFirst::bwas(50_000, 0.6))),
-        ("deferred", true, Box::new(BestFirst { expansion, ..BestFirst::bwas(100_000, 0.6) })),
+        ("deferred", true, Box::new(BestFirst { deferred: Some(1.0), ..BestFirst::bwas(100_000, 0.6) })),
     ];
     for (name, with_policy, search) in &searches {
         // Children are generated in blocks of a few chunks; the last of these are in flight during the next block.
@@ -164,11 +163,10 @@ fn children_are_generated_while_chunks_are_evaluated() {
 
 #[test]
 fn nothing_stays_in_flight_after_a_failure() {
-    let expansion = Expansion::Deferred { policy_weight: 1.0 };
     let searches: [(bool, Box<dyn Search<Tree>>); 3] = [
         (true, Box::new(Beam { candidates: 2, policy_weight: 1.0, ..Beam::new(50_000) })),
         (false, Box::new(BestFirst::bwas(50_000, 0.6))),
-        (true, Box::new(BestFirst { expansion, ..BestFirst::bwas(50_000, 0.6) })),
+        (true, Box::new(BestFirst { deferred: Some(1.0), ..BestFirst::bwas(50_000, 0.6) })),
     ];
     for (with_policy, search) in searches {
         for fails_at in [1, 20, 40] {

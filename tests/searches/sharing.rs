@@ -6,7 +6,7 @@ use costar::puzzle::{Notation as _, Puzzle, Rules as _, replay};
 use costar::random::generator;
 use costar::registry::{self, Entry, Visitor};
 use costar::search::beam::{Beam, HashSlots};
-use costar::search::best_first::{BestFirst, Expansion};
+use costar::search::best_first::BestFirst;
 use costar::search::device::{DeviceEngine, RowNetwork};
 use costar::search::exchange::Exchange;
 use costar::search::perimeter::{Extent, Perimeter};
@@ -331,7 +331,7 @@ fn a_batch_search_gives_the_same_solution_on_any_number_of_threads() {
     let searches = [
         BestFirst::bwas(3000, 0.6),
         BestFirst { perimeter: Perimeter::new(&Cube3, 4), ..full.clone() },
-        BestFirst { expansion: Expansion::Deferred { policy_weight: 1.0 }, ..full.clone() },
+        BestFirst { deferred: Some(1.0), ..full.clone() },
         BestFirst { max_stale_steps: None, lambda: 1.0, ..full },
     ];
     for (kind, search) in searches.into_iter().enumerate() {

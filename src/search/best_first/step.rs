@@ -15,11 +15,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     /// Expands nodes, and queues the new states for evaluation.
     pub(super) fn step(&mut self, batch: &[NodeId], control: &mut Control<'_>) -> Result<(), Interrupt> {
         self.nodes.stats.iterations += 1;
-        if self.settings.expansion.is_deferred() {
-            self.expand_moves(control)
-        } else {
-            self.expand_batch(batch, control)
-        }
+        if self.settings.deferred.is_some() { self.expand_moves(control) } else { self.expand_batch(batch, control) }
     }
 
     /// Expands a batch; at a limit, puts the rest of it back.

@@ -4,7 +4,7 @@
 //! their moves are examined, on all cores, that come before the last of these nodes. The moves taken are the same as one by
 //! one, but those of a node follow one another.
 
-use super::{Expansion, Frontier, Priority};
+use super::{Frontier, Priority};
 use crate::memory;
 use crate::puzzle::{Move, Puzzle};
 use crate::search::nodes::{Arena, MoveOrder, NodeId, PREFETCH_AHEAD, Ties};
@@ -37,7 +37,7 @@ struct Candidate {
 impl<P: Puzzle> Frontier<'_, P> {
     /// Takes the first moves until there are `count`; the next move of each node enters the open list.
     pub(in crate::search) fn take_moves(&mut self, count: usize, taken: &mut Vec<(NodeId, Option<Move>)>) {
-        let Expansion::Deferred { policy_weight } = self.priority.expansion else { return };
+        let Some(policy_weight) = self.priority.deferred else { return };
         let (mut popped, mut back) = (Vec::new(), Vec::new());
         taken.reserve(count.min(self.open.len()));
         while taken.len() < count {
@@ -221,8 +221,7 @@ mod tests {
 
     /// A frontier with the states of a walk in its open list.
     fn filled(heuristic: &mut Hashed, threads: usize) -> Frontier<'_, Cube2> {
-        let expansion = Expansion::Deferred { policy_weight: 1.0 };
-        let mut nodes = Frontier::new(&Cube2, heuristic, 0.6, expansion, Ties::NewestFirst, threads);
+        let mut nodes = Frontier::new(&Cube2, heuristic, 0.6, Some(1.0), Ties::NewestFirst, threads);
         let mut state = Cube2.parse("R U").expect("two moves");
         for i in 0..4000u64 {
             let action = FixedState::default().hash_one(i) % Cube2.move_count() as u64;
