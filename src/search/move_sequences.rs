@@ -20,8 +20,9 @@ const PREFETCHED: usize = 32;
 pub(super) struct Exhaustive<'a, P: Puzzle> {
     puzzle: &'a P,
     perimeter: &'a Perimeter<P::State>,
-    /// Index from which searches are no longer needed; they stop.
+    /// Roots from this index on are not needed; their searches stop.
     until: &'a AtomicUsize,
+    /// The index of the root.
     index: usize,
     /// The moves so far.
     path: Vec<Move>,
@@ -30,8 +31,8 @@ pub(super) struct Exhaustive<'a, P: Puzzle> {
     nodes: Vec<(P::State, Vec<Move>)>,
     keys: Vec<u64>,
     pairs: Vec<[Move; 2]>,
-    /// Sequences that were looked up.
-    pub(super) generated: u64,
+    /// Sequences from the root that were looked up.
+    generated: u64,
 }
 
 /// The key of the state at the end of a sequence: the last two moves from a node, or the node itself.
@@ -58,18 +59,31 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         }
     }
 
-    /// A path to a goal that reaches the rim of the perimeter after exactly `moves` moves, of which the first may follow
-    /// `last`; `None` if there is none, or once the search of this index is not needed any more.
-    pub(super) fn search(
+    /// Searches roots until one has a path to a goal that reaches the rim of the perimeter after exactly `moves` moves; those
+    /// after it are not needed then. Threads that share `next` each take the next one, which `root` gives with the move before
+    /// it. `done` gets the index of each, the number of sequences that were looked up, and the path, if there is one.
+    pub(super) fn search_roots<'r>(
         &mut self,
-        state: &P::State,
-        last: Option<Move>,
+        next: &AtomicUsize,
+        root: impl Fn(usize) -> (&'r P::State, Option<Move>),
         moves: usize,
-        index: usize,
-    ) -> Option<Vec<Move>> {
-        self.path.clear();
-        self.index = index;
-        self.descend(state, last, moves)
+        mut done: impl FnMut(usize, u64, Option<Vec<Move>>),
+    ) where
+        P::State: 'r,
+    {
+        loop {
+            self.index = next.fetch_add(1, Ordering::Relaxed);
+            if self.index >= self.until.load(Ordering::Relaxed) {
+                break;
+            }
+            let (state, last) = root(self.index);
+            self.path.clear();
+            let path = self.descend(state, last, moves);
+            if path.is_some() {
+                self.until.fetch_min(self.index, Ordering::Relaxed);
+            }
+            done(self.index, std::mem::take(&mut self.generated), path);
+        }
     }
 
     /// Makes moves until few are left, and looks up the ends of those.

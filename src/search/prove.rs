@@ -363,22 +363,15 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
         let found: Mutex<Option<(usize, Vec<Move>)>> = Mutex::new(None);
         let (puzzle, perimeter) = (self.task.puzzle, self.perimeter);
         let work = || {
-            let mut search = Exhaustive::new(puzzle, perimeter, &until);
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                if at >= until.load(Ordering::Relaxed) {
-                    break;
+            let root = |at: usize| (&roots[at].state, roots[at].last);
+            Exhaustive::new(puzzle, perimeter, &until).search_roots(&next, root, rest, |at, count, path| {
+                generated.fetch_add(count, Ordering::Relaxed);
+                let Some(path) = path else { return };
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                if found.as_ref().is_none_or(|(other, _)| at < *other) {
+                    *found = Some((at, path));
                 }
-                let path = search.search(&roots[at].state, roots[at].last, rest, at);
-                generated.fetch_add(std::mem::take(&mut search.generated), Ordering::Relaxed);
-                if let Some(path) = path {
-                    until.fetch_min(at, Ordering::Relaxed);
-                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                    if found.as_ref().is_none_or(|(other, _)| at < *other) {
-                        *found = Some((at, path));
-                    }
-                }
-            }
+            });
         };
         let started = Instant::now();
         let before = self.stats.generated;

@@ -8,11 +8,9 @@ use crate::heuristic::Query;
 use crate::puzzle::{Move, replay};
 use crate::search::children::Hashes;
 use crate::search::move_sequences::{Exhaustive, sequences};
-use crate::search::perimeter::Perimeter;
 use crate::workers::{on_each, on_own_threads};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// States generated from one root at most, roughly.
 const MAX_STATES_PER_ROOT: f64 = 1000.0;
@@ -20,11 +18,11 @@ const MAX_STATES_PER_ROOT: f64 = 1000.0;
 /// The number of roots, as a multiple of the width.
 const ROOTS_PER_WIDTH: usize = 2;
 
-/// Roots that a thread takes at a time.
-const ROOTS_PER_TASK: usize = 64;
-
 /// Roots between two checks of the limits, whatever the number of threads.
-const ROOTS_PER_ROUND: usize = 16 * ROOTS_PER_TASK;
+const ROOTS_PER_ROUND: usize = 1024;
+
+/// The fewest roots worth a thread.
+const MIN_ROOTS: usize = 64;
 
 /// Where a refinement begins.
 pub(super) struct Refinement {
@@ -94,9 +92,8 @@ impl<P: Puzzle> BeamRun<'_, P> {
     ) -> Result<Option<Incumbent>, HeuristicError> {
         self.layer_buffer = Layer::default();
         let roots = self.roots(from)?;
-        let found_by = AtomicUsize::new(usize::MAX);
-        let (puzzle, perimeter, threads) = (self.puzzle, &self.settings.perimeter, self.threads);
-        let search = RootSearch { puzzle, perimeter, threads, found_by: &found_by, idle: Mutex::default() };
+        let (puzzle, perimeter, until) = (self.puzzle, &self.settings.perimeter, AtomicUsize::new(0));
+        let mut searches: Vec<_> = (0..self.threads).map(|_| Exhaustive::new(puzzle, perimeter, &until)).collect();
         let mut own: Option<(Key, StateId, Vec<Move>)> = None;
         let mut best: Option<Key> = None;
         let (mut searched, mut generated) = (0, self.stats.generated);
@@ -120,7 +117,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
             }
             if limit.is_none() && count > 0 {
                 let round = &roots[searched..searched + count];
-                let (generated, found) = search.round(round, from.moves);
+                let (generated, found) = search_round(&mut searches, &until, round, from.moves);
                 own = found.map(|(i, path)| {
                     let Root { order, origin, last, .. } = round[i];
                     (order, origin, last.into_iter().chain(path).collect())
@@ -192,46 +189,30 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 }
 
-/// The exhaustive search of roots, on all threads.
-struct RootSearch<'a, P: Puzzle> {
-    puzzle: &'a P,
-    perimeter: &'a Perimeter<P::State>,
-    threads: usize,
-    /// The first task of a round that has found a path: later tasks are not needed.
-    found_by: &'a AtomicUsize,
-    /// Searches that no thread uses now; they keep their memory.
-    idle: Mutex<Vec<Exhaustive<'a, P>>>,
-}
-
-impl<P: Puzzle> RootSearch<'_, P> {
-    /// Searches roots. Returns the first that has a path, with the path, and the number of states generated up to it: both
-    /// depend on the roots alone.
-    fn round(&self, roots: &[Root<P::State>], moves: usize) -> (u64, Option<(usize, Vec<Move>)>) {
-        self.found_by.store(usize::MAX, Ordering::Relaxed);
-        let tasks: Vec<_> = roots.chunks(ROOTS_PER_TASK).enumerate().collect();
-        let results = on_own_threads(self.threads, tasks, |(task, roots)| self.search(task, roots, moves));
-        let mut total = 0;
-        for (task, (generated, found)) in results.into_iter().enumerate() {
-            total += generated;
-            if let Some((i, path)) = found {
-                return (total, Some((task * ROOTS_PER_TASK + i, path)));
-            }
+/// Searches roots, with a thread for each search; `until` is that of the searches. Returns the first root that has a path, with
+/// the path, and the number of states generated up to it: both depend on the roots alone.
+fn search_round<P: Puzzle>(
+    searches: &mut [Exhaustive<'_, P>],
+    until: &AtomicUsize,
+    roots: &[Root<P::State>],
+    moves: usize,
+) -> (u64, Option<(usize, Vec<Move>)>) {
+    let (next, threads) = (AtomicUsize::new(0), searches.len().min(roots.len().div_ceil(MIN_ROOTS)));
+    until.store(roots.len(), Ordering::Relaxed);
+    let root = |i: usize| (&roots[i].state, roots[i].last);
+    let done = on_own_threads(threads, searches[..threads].iter_mut().collect(), |search| {
+        let mut done = Vec::new();
+        search.search_roots(&next, root, moves, |i, generated, path| done.push((i, generated, path)));
+        done
+    });
+    let mut done: Vec<_> = done.into_iter().flatten().collect();
+    done.sort_unstable_by_key(|(i, ..)| *i);
+    let mut total = 0;
+    for (i, generated, path) in done {
+        total += generated;
+        if let Some(path) = path {
+            return (total, Some((i, path)));
         }
-        (total, None)
     }
-
-    /// Searches the roots of a task.
-    fn search(&self, task: usize, roots: &[Root<P::State>], moves: usize) -> (u64, Option<(usize, Vec<Move>)>) {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let reused = idle().pop();
-        let mut search = reused.unwrap_or_else(|| Exhaustive::new(self.puzzle, self.perimeter, self.found_by));
-        let mut needed = roots.iter().enumerate().take_while(|_| self.found_by.load(Ordering::Relaxed) > task);
-        let found = needed.find_map(|(i, root)| Some((i, search.search(&root.state, root.last, moves, task)?)));
-        if found.is_some() {
-            self.found_by.fetch_min(task, Ordering::Relaxed);
-        }
-        let generated = std::mem::take(&mut search.generated);
-        idle().push(search);
-        (generated, found)
-    }
+    (total, None)
 }
