@@ -15,14 +15,14 @@ pub struct MoveCosts {
 
 /// Decimal places of a cost.
 const DIGITS: u32 = 3;
-/// The greatest cost of a move.
-const GREATEST: f64 = 1000.0;
+/// The greatest cost of a move. Sums of more than 160 such costs would no longer be exact as f32, which orders the nodes.
+const GREATEST: f64 = 100.0;
 
 impl MoveCosts {
     /// Reads the costs of some moves, as in `U2=1.5,B=2`. A move and its inverse cost the same; every other move costs 1.
     ///
     /// # Errors
-    /// If there is no such move, a cost is not from 0.001 to 1000, or a move and its inverse are given two costs.
+    /// If there is no such move, a cost is not from 0.001 to 100, or a move and its inverse are given two costs.
     pub fn parse<P: Reversible>(text: &str, puzzle: &P) -> Result<MoveCosts, ParseError> {
         let names = move_names(puzzle, &(0..puzzle.move_count() as Move).collect::<Vec<_>>());
         let mut given: Vec<Option<f64>> = vec![None; names.len()];
@@ -37,7 +37,7 @@ impl MoveCosts {
                 bail_parse!("'{part}': {} has no such move{hint}: expected {}", puzzle.name(), names.join(" "));
             };
             let cost = cost.trim().parse().ok().filter(|cost| (0.001..=GREATEST).contains(cost));
-            let Some(cost) = cost else { bail_parse!("'{part}': expected a cost from 0.001 to 1000") };
+            let Some(cost) = cost else { bail_parse!("'{part}': expected a cost from 0.001 to 100") };
             if given[action].replace(cost).is_some_and(|earlier: f64| earlier != cost) {
                 bail_parse!("'{part}': the move has another cost already");
             }
@@ -97,7 +97,7 @@ mod tests {
             (" ,", "no cost is given"),
             ("R=0", "0.001"),
             ("R=x", "R=x"),
-            ("R=1e9", "1000"),
+            ("R=100.5", "0.001 to 100"),
             ("R=2,R'=3", "its inverse"),
             ("R=2,R=3", "another cost"),
             ("R=1.2345", "decimal places"),

@@ -1,9 +1,9 @@
 //! Expansion: the children of nodes are made and taken in.
 //!
-//! [Children](crate::search::children) are generated in pieces, on all cores, and looked up among the stored states and in the perimeter. Then
-//! solutions are taken, stored states are opened again that are reached more cheaply, and new states get their indices, all in
-//! the order of the children. The first of several children with one state is the new one. Nothing depends on the number of
-//! threads. The children of few nodes are one piece, and are stored one by one.
+//! [Children](crate::search::children) are generated in pieces, on all cores, and looked up among the stored states and in the
+//! perimeter. Then solutions are taken, stored states are opened again that are reached more cheaply, and new states get their
+//! indices, all in the order of the children. The first of several children with one state is the new one. Nothing depends on
+//! the number of threads. The children of few nodes are one piece, and are stored one by one.
 
 use super::{BestFirst, BestFirstRun, GoalTest};
 use crate::memory;
