@@ -106,8 +106,17 @@ fn an_interrupted_solve_says_what_is_known() {
 fn an_interrupted_training_says_at_once_what_it_will_do() {
     let (_folder, path) = temporary();
     let words = ["--samples", "1e9", "--device", "cpu", "--out", &path("run")];
-    let output = interrupted(&[&TINY[..], &words].concat(), Duration::from_secs(4));
-    let said = String::from_utf8(output.stderr).expect("text");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_costar"))
+        .args([&TINY[..], &words].concat())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut lines = BufReader::new(child.stderr.take().expect("it was piped")).lines().map_while(Result::ok);
+    lines.find(|line| line.contains("parameters")).expect("it says how large the network is");
+    std::thread::sleep(Duration::from_secs(2)); // some steps
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    let said = lines.collect::<Vec<_>>().join("\n");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
     let place = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text} is not in {said}"));
     assert!(place("stopping after this step, then saving") < place("saved in"), "{said}");
     assert!(place("saved in") < place("--resume continues"), "{said}");
