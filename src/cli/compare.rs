@@ -7,7 +7,7 @@ use super::{Ending, OrInput as _, SUCCESS, signal};
 use crate::error::Error;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor};
+use crate::registry::{Entry, Visitor, has_unit_costs};
 use crate::report::Record;
 use crate::search::Limits;
 use crate::solver::{SearchInfo, SearchOptions, Solution, Solver, Watch};
@@ -47,9 +47,10 @@ impl Visitor for &Args {
         let stop = signal::install()?;
         let instance = args.instance.join(" ");
         let start = entry.puzzle().parse(&instance).or_input()?;
+        let has_costs = !has_unit_costs(&**entry.puzzle(), start);
         if !args.json {
             let mut out = io::stdout().lock();
-            let worth = if entry.puzzle().own_costs().is_some() { "cost" } else { "length" };
+            let worth = if has_costs { "cost" } else { "length" };
             writeln!(out, "{}\n", row(["search", "heuristic", worth, "proven", "nodes", "seconds"]))?;
         }
         let (asking, blind): (Vec<&SearchInfo>, Vec<&SearchInfo>) =
@@ -88,7 +89,7 @@ impl Visitor for &Args {
                 if let Some(solver) = solver.as_mut().filter(|solver| fits && solver.check(&start).is_ok()) {
                     let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
                     let solution = solver.solve_watched(&instance, start, watch)?;
-                    show(&**entry.puzzle(), &solution, args.json)?;
+                    show(&solution, has_costs, args.json)?;
                 }
             }
         }
@@ -102,12 +103,12 @@ fn row(cells: [&str; 6]) -> String {
 }
 
 /// Prints the line of a search.
-fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>, json: bool) -> anyhow::Result<()> {
+fn show<S>(solution: &Solution<S>, has_costs: bool, json: bool) -> anyhow::Result<()> {
     let report: &Record = &solution.record;
     if json {
         return print_line(report);
     }
-    let worth = if puzzle.own_costs().is_some() { report.cost } else { report.length.map(|length| length as f64) };
+    let worth = if has_costs { report.cost } else { report.length.map(|length| length as f64) };
     let worth = worth.map_or("-".into(), |worth| worth.to_string());
     let (nodes, seconds) = (grouped(report.nodes_generated), format!("{:.2}", report.seconds));
     let heuristic = report.heuristic.as_deref().unwrap_or("-");

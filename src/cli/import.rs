@@ -6,7 +6,7 @@ use crate::files::{read_if_there, write_whole};
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::permutation::{Description, MAX_POSITIONS, inverted, orbits};
-use crate::puzzle::{members, unquoted};
+use crate::puzzle::{counted, members, unquoted};
 use crate::registry::{included, is_own_name};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value, json};
@@ -369,10 +369,10 @@ impl Output<'_> {
                 let fields = lines.iter().map(|(id, state, wildcards)| [Some(*id), Some(state), wildcards.as_deref()]);
                 let path = self.add_file(&format!("{name}.csv"), written([names].into_iter().chain(fields))?);
                 instances = lines.len();
-                let _ = write!(said, "; {instances} instances: {path}");
+                let _ = write!(said, "; {}: {path}", counted(instances, "instance"));
             }
             if wildcards > 0 {
-                let _ = write!(said, " ({wildcards} have wildcards)");
+                let _ = write!(said, " (with wildcards: {wildcards})");
             }
         }
         self.said.push(said);

@@ -16,7 +16,7 @@ use crate::search::Limits;
 use crate::search::neighbourhood::shortened;
 use crate::solver::{Watch, models};
 use anyhow::{Context as _, Result, ensure};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::ops::{Range, RangeInclusive};
@@ -289,8 +289,10 @@ impl<'a> KnownSolutions<'a> {
     fn add(&mut self, path: &'a Path, text: &str) -> Result<()> {
         let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
         let count = |solution: &str| solution.split(['.', ' ']).count();
+        let mut ids = HashSet::new();
         for row in Contest::read_submission(text).with_context(|| path.display().to_string())? {
             let [id, _, solution] = row.clone();
+            ensure!(ids.insert(id.clone()), "{}: the id {id} is there twice", path.display());
             let place = *self.places.entry(id).or_insert_with(|| {
                 self.rows.push(row);
                 self.of_rows.push(Vec::new());

@@ -164,6 +164,7 @@ impl<'a, P: Notation> Gatherer<'a, P> {
                 self.pending.push(written);
                 self.is_drawn = begun == Block::Drawn;
             }
+            Block::Whole if self.puzzle.takes_lines() => instances.push(written),
             Block::Neither if self.puzzle.takes_lines() => {}
             Block::Whole | Block::Neither => instances.extend(self.alone(written)),
         }
@@ -226,6 +227,9 @@ mod tests {
         let sokoban = Sokoban::by_moves();
         let blocks = "; 0\n ##\n#@#\n\n\nTitle: 1\n#+#\n;x\n##\nAuthor: a\n";
         assert_eq!(all(blocks, &sokoban), [written(2, " ##\n#@#"), written(7, "#+#\n##")]);
+        // A line with all rows is a level.
+        let lines = "##|#@#\n##\n#@#\n3#|#@#|\n";
+        assert_eq!(all(lines, &sokoban), [written(1, "##|#@#"), written(2, "##\n#@#"), written(4, "3#|#@#|")]);
         assert_eq!(all("", &sokoban), []);
     }
 

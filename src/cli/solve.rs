@@ -333,7 +333,7 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
     let end = Scramble::play(puzzle, start, moves).end();
     writeln!(out, "{}\n", puzzle.draw(&end, style()))?;
     let seconds = format!("{:.1} s", report.seconds);
-    let whose = match (report.search_length, report.proven_optimal, puzzle.own_costs().is_some()) {
+    let whose = match (report.search_length, report.proven_optimal, report.has_costs()) {
         (Some(length), ..) => {
             format!(": the inverse scramble (the search's own solution has {length} moves), after {seconds}")
         }
@@ -344,5 +344,8 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
     let [generated, evaluated] = [report.nodes_generated, report.nodes_evaluated].map(grouped);
     let rate = grouped((report.nodes_evaluated as f64 / report.seconds.max(1e-9)) as u64);
     let counted = puzzle.counted(moves);
-    writeln!(out, "{counted}{whose}: {generated} nodes generated, {evaluated} evaluated ({rate}/s)")
+    // Costs that a user has given are counted with the moves.
+    let cost = report.cost.filter(|_| report.has_costs() && puzzle.own_costs().is_none());
+    let cost = cost.map_or(String::new(), |cost| format!("cost {cost}, "));
+    writeln!(out, "{cost}{counted}{whose}: {generated} nodes generated, {evaluated} evaluated ({rate}/s)")
 }

@@ -188,7 +188,11 @@ fn describe(training: &Training, resumes: bool, device: Device) {
     let head = if plan.network.policy.is_some() { " with a policy head" } else { "" };
     note!("costar: training {kind} for {puzzle}: {width} × {blocks}{head}, on {device} in {precision}");
     let settings = json!(plan);
-    let setting = |name: &str| settings[name].as_str().map_or_else(|| settings[name].to_string(), str::to_owned);
+    // Labels with settings are an object of one field.
+    let setting = |name: &str| {
+        let named = || settings[name].as_object().and_then(|object| object.keys().next());
+        settings[name].as_str().or_else(|| Some(named()?)).unwrap_or_default().to_owned()
+    };
     let (ends, labels) = match &plan.labels {
         Labels::Solutions(labels) => {
             ("ends of solutions", format!("labels from the solutions in {}", labels.solutions))

@@ -189,9 +189,14 @@ impl Notation for Sokoban {
         true
     }
 
-    /// The rows of a level: no line tells that it is the last.
+    /// The rows of a level: no line tells that it is the last, unless it holds all rows.
     fn block(&self, lines: &[&str]) -> Block {
-        if lines.iter().all(|line| level::is_row(line)) { Block::Part } else { Block::Neither }
+        let has_rows = |line: &&str| line.trim().trim_matches('|').contains('|');
+        match lines {
+            [line] if level::is_row(line) && has_rows(line) => Block::Whole,
+            lines if lines.iter().all(|line| level::is_row(line) && !has_rows(line)) => Block::Part,
+            _ => Block::Neither,
+        }
     }
 
     fn picture(&self, state: &Position) -> Picture {

@@ -164,10 +164,10 @@ impl<P: Puzzle> Entry<P> {
     }
 }
 
-/// Whether moves cost 1, judged on a walk from a goal that makes every legal move.
-fn has_unit_costs<P: Puzzle>(puzzle: &P, goal: P::State) -> bool {
+/// Whether moves cost 1, judged on a walk that makes every legal move.
+pub(crate) fn has_unit_costs<P: Puzzle>(puzzle: &P, start: P::State) -> bool {
     const ROUNDS: usize = 8;
-    let mut state = goal;
+    let mut state = start;
     (0..ROUNDS * puzzle.move_count()).all(|step| {
         let action = (step % puzzle.move_count()) as Move;
         let Some(next) = puzzle.apply(&state, action) else { return true };

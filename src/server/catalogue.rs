@@ -159,9 +159,9 @@ impl Visitor for Name {
 
 /// A request names a model that is offered; it cannot have the server read any other folder.
 pub(super) fn check_model(model: &str, puzzle: &str, config: &ServerConfig) -> ApiResult<()> {
-    let mut offered: Vec<String> = describe(puzzle)?.models.into_iter().map(|offer| offer.model).collect();
-    offered.extend(config.models.iter().cloned());
-    if offered.iter().any(|offered| offered == model) {
+    let offer = with_models(describe(puzzle)?, &config.models);
+    let offered: Vec<String> = offer.models.into_iter().map(|offer| offer.model).collect();
+    if offered.iter().chain(&config.models).any(|offered| offered == model) {
         return Ok(());
     }
     let offered = if offered.is_empty() { "none".into() } else { offered.join(", ") };

@@ -120,7 +120,14 @@ async fn list(State(queue): QueueState) -> RouteResult {
     in_background(move || Ok(Json(catalogue::list(&queue.config)).into_response())).await
 }
 
-async fn scramble(State(queue): QueueState, Query(query): Query<BTreeMap<String, String>>) -> RouteResult {
+async fn scramble(State(queue): QueueState, Query(pairs): Query<Vec<(String, String)>>) -> RouteResult {
+    let mut query = BTreeMap::new();
+    for (name, value) in pairs {
+        if query.contains_key(&name) {
+            return Err(ApiError::of(&name, "is given twice"));
+        }
+        query.insert(name, value);
+    }
     if let Some(name) = query.keys().find(|name| !["puzzle", "depth", "seed"].contains(&name.as_str())) {
         return Err(ApiError::of(name, "unknown field: expected puzzle, depth, seed"));
     }
@@ -227,7 +234,7 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {
 /// The body of a request with the content type of JSON, which a foreign page cannot make a browser send unasked.
 async fn read_json(request: Request, max_bytes: u64) -> ApiResult<Vec<u8>> {
     let kind = header_text(request.headers(), header::CONTENT_TYPE);
-    if !kind.to_ascii_lowercase().starts_with("application/json") {
+    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         let why = format!("Content-Type: '{kind}': expected application/json");
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }

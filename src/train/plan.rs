@@ -331,7 +331,7 @@ fn check_same(
     let fixed = as_json(fixed);
     let is_given = |value: &Value| !(value.is_null() || *value == "auto");
     let show = |value: &Value| match value {
-        Value::Null | Value::Bool(false) => "none".to_owned(),
+        Value::Null => "none".to_owned(),
         value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
     };
     let differs = |(field, value): &(String, Value)| is_fixed(field) && is_given(value) && fixed[field] != *value;

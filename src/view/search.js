@@ -125,7 +125,8 @@ const EVENTS = {
     if (!report.solved) return say("done", `✘ ${capitalized(report.reason.replace(/ \(`\w+`\)|`/g, ""))}`, "wrong");
     const best = run.solutions.at(-1);
     if (String(best?.moves) !== String(report.moves)) run.solutions.push(report);
-    const proven = report.proven_optimal ? ": proven, no solution is shorter" : "; a shorter one may exist";
+    const better = report.cost === report.length ? "shorter" : "cheaper";
+    const proven = report.proven_optimal ? `: proven, no solution is ${better}` : `; a ${better} one may exist`;
     say("done", `✔ ${lengthOf(report)}, in ${secondsOf(report)}${proven}`, "right");
     showSolutions();
     drawRun();

@@ -45,6 +45,11 @@ fn moves_cost_what_the_user_says() {
     assert_eq!((costs, &explained["cost"]), (vec![&0.into(), &1.5.into(), &2.5.into()], &2.5.into()), "{explained}");
     let ran = run(&["solve", "--move-costs", "U=1.5", "--search", "astar", "B U"]);
     assert!(ran.out.contains("no solution is cheaper"), "{}", ran.out);
+    // Walking is free where pushes are counted, so a cheapest solution may not be a shortest one.
+    let level = "#######|#  .  #|# $   #|#  @  #|#######";
+    let ran = run(&["solve", "--puzzle", "sokoban:pushes", "--heuristic", "matching", level]);
+    let last = ran.out.lines().last().expect("a line");
+    assert!(last.starts_with("cost 2, ") && last.contains("moves (no solution is cheaper)"), "{last}");
     let ran = run(&["compare", "--move-costs", "U=1.5", "--max-seconds", "0.2", "B U"]);
     let heading = ran.out.lines().next().expect("a heading");
     assert!(heading.contains("cost") && !heading.contains("length"), "{}", ran.out);

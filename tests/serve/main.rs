@@ -252,6 +252,8 @@ fn refusals_have_a_reason() {
         ("POST", "/solve", JSON, "[]", 400, "object"),
         ("POST", "/solve", JSON, "\u{0}\u{fffd}", 400, "not JSON"),
         ("POST", "/solve", "", "{}", 415, "application/json"),
+        ("POST", "/solve", "Content-Type: application/json5\r\n", "{}", 415, "application/json"),
+        ("POST", "/solve", "Content-Type: Application/JSON; charset=utf-8\r\n", "[]", 400, "object"),
         ("POST", "/solve", JSON, &"x".repeat(100_000), 413, "4096"),
         ("GET", "/solve", "", "", 405, "GET"),
         ("GET", "/elsewhere", "", "", 404, "/elsewhere"),
@@ -259,6 +261,7 @@ fn refusals_have_a_reason() {
         ("GET", "/scramble?depth=99999", "", "", 422, "1000"),
         ("GET", "/scramble?puzzle=puzzle48&depth=1501", "", "", 422, "1500"),
         ("GET", "/scramble?length=3", "", "", 422, "length"),
+        ("GET", "/scramble?depth=3&depth=3", "", "", 422, "given twice"),
         ("GET", "/puzzles", "Host: example.org\r\n", "", 403, "example.org"),
         ("GET", "/puzzles", "Origin: http://example.org\r\n", "", 403, "example.org"),
     ] {

@@ -118,7 +118,7 @@ fn kind(args: &Args, inputs: &PlotInputs, format: Option<Format>) -> Result<Plot
         PlotInputs::Runs(_) => vec![Training, Density, Exactness],
         PlotInputs::Models(_) => vec![Density, Exactness],
         PlotInputs::Results(all) if all.len() > 1 => vec![Settings, Frontier, Lengths, Effort],
-        PlotInputs::Results(all) if all[0].with_optimum() > 0 => vec![Lengths, Effort, Settings, Frontier],
+        PlotInputs::Results(all) if !all[0].costs().is_empty() => vec![Lengths, Effort, Settings, Frontier],
         PlotInputs::Results(_) => vec![Effort, Lengths, Settings, Frontier],
     };
     let kind = args.kind.unwrap_or(possible[0]);
@@ -172,9 +172,10 @@ fn draw(args: &Args, kind: PlotKind, inputs: PlotInputs, format: Format) -> Resu
                 return Ok(vec![plot::effort(&all)]);
             }
             if let Some(results) = all.iter().find(|results| results.costs().is_empty()) {
+                let name = &results.name;
+                ensure!(results.with_optimum() == 0, "{name}: no instance with a known optimal length is solved in it");
                 bail!(
-                    "{}: no solution in it has a known optimal length: name the file of instances with --instances",
-                    results.name
+                    "{name}: no solution in it has a known optimal length: name the file of instances with --instances"
                 );
             }
             Ok(vec![plot::lengths(&all)])

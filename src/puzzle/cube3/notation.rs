@@ -47,6 +47,9 @@ pub(in crate::puzzle) struct WrittenTurn {
 /// Names the word that is refused, and what was expected.
 pub(in crate::puzzle) fn written_turns(text: &str, size: usize) -> Result<Vec<WrittenTurn>, ParseError> {
     let mut reader = ScrambleReader::new(text, size);
+    if text.chars().any(|c| !is_space(c)) && reader.characters.iter().all(|&c| is_space(c)) {
+        bail_parse!("'{}' is a comment: expected turns; the number of a scramble is written #1: or 1.", text.trim());
+    }
     let turns = reader.sequence(None)?;
     debug_assert_eq!(reader.at, reader.characters.len());
     Ok(turns)
@@ -447,6 +450,7 @@ mod tests {
             ("'R U", "''R'"),
             ("''", "'''"),
             ("(U)0", "repeated 0 times: expected from 1 to 1000"),
+            (" #1 R U", "'#1 R U' is a comment"),
             ("((((U)1000)1000)1000)", "million"),
             ("2", "'2'"),
             ("2R", "'2R'"),
