@@ -73,7 +73,7 @@ fn only_the_command_line_parses_flags_prints_and_spells_them() {
     for word in ["println!", "eprintln!", "print!", "eprint!", "note!", "stdout()", "stderr()", "anyhow", "\"--"] {
         assert_eq!(named_outside(word, &["cli/"]), NOWHERE, "{word}");
     }
-    // The two structs of options, whose documentation is the help text.
+    // The structs of options, whose documentation is the help text.
     assert_eq!(named_outside("clap", &["cli/", "server/options.rs", "solver/options.rs", "train/options.rs"]), NOWHERE);
     assert!(!named_outside("clap", &[]).is_empty(), "the test sees what it looks for");
     assert!(!named_outside("\"--", &[]).is_empty(), "the test sees what it looks for");
