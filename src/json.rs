@@ -14,7 +14,7 @@ pub(crate) fn from_slice(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(text).map(|Unique(value)| value)
 }
 
-/// A number with the digits that tell it from other f32; as f64 it would have more.
+/// The shortest decimal that reads back as this f32; converted to f64, it would show more digits.
 pub(crate) fn short(number: f32) -> Value {
     number.to_string().parse::<f64>().ok().into()
 }

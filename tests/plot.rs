@@ -304,7 +304,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     write(&folder, "unknown.jsonl", &unknown);
     let others: Vec<Record> = found.iter().map(|record| Record { puzzle: "cube2".into(), ..record.clone() }).collect();
     write(&folder, "cube2.jsonl", &others);
-    has(&["results.jsonl", "cube2.jsonl"], &["results of two puzzles", "the puzzle is cube2 there, and cube3 here"]);
+    has(&["results.jsonl", "cube2.jsonl"], &["results of another puzzle", "the puzzle is cube2 there, and cube3 here"]);
     has(&["empty.jsonl"], &["empty.jsonl is empty"]);
     has(&["broken.jsonl"], &["line 21 of broken.jsonl"]);
     has(&["torn.jsonl"], &["line 1 of torn.jsonl", "not JSON"]);

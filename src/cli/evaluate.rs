@@ -71,8 +71,8 @@ impl Visitor for &Args {
             // A person who types instances gets each answer at once; a file is evaluated in chunks.
             let more =
                 iter::from_fn(|| written.recv_timeout(CHUNK_TIMEOUT).ok().filter(|_| !stop.load(Ordering::Relaxed)));
-            let chunk = iter::once(Ok(first)).chain(more).take(solver.chunk()).collect::<io::Result<Vec<_>>>();
-            for Written { line, text: instance } in chunk.context("the instances cannot be read")? {
+            for instance in iter::once(Ok(first)).chain(more).take(solver.chunk()) {
+                let Written { line, text: instance } = instance.context("the instances cannot be read")?;
                 count += 1;
                 let read = instances::with_optimum(&**solver.puzzle(), &instance);
                 let text = read.as_ref().map_or(&*instance, |(text, _)| text).to_owned();

@@ -321,7 +321,7 @@ fn sorted(symbols: &[String]) -> Vec<&String> {
     sorted
 }
 
-/// All that is written, once everything has been read.
+/// The files to write and the lines to print, after all input has been read.
 struct Output<'a> {
     folder: &'a Path,
     files: Vec<(PathBuf, Vec<u8>)>,
@@ -387,7 +387,7 @@ impl Output<'_> {
         shown
     }
 
-    /// Writes the files, unless one is there with other content, and says so.
+    /// Writes all files, or none if one is there with other content; prints a line for each puzzle.
     fn write(self) -> Ending {
         let mut missing = Vec::new();
         for (path, bytes) in self.files {

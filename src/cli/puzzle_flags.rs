@@ -20,7 +20,7 @@ pub(super) struct PuzzleFlags {
     /// A goal that replaces the puzzle's own
     #[arg(long, value_name = "STATE")]
     pub(super) goal: Option<String>,
-    /// Costs of some moves of cube3 or cube3:htm, such as U=1.5,B=2 (with a half turn, such as U2=1.5, cube3:htm is the
+    /// Costs of some moves of cube3 or cube3:htm, such as U=1.5,B=2, from 0.001 to 100 (with a half turn, such as U2=1.5, cube3:htm is the
     /// default puzzle); a move and its inverse cost the same, all others 1; for searches without a network
     #[arg(long, value_name = "COSTS", conflicts_with = "goal")]
     pub(super) move_costs: Option<String>,

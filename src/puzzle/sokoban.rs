@@ -189,7 +189,7 @@ impl Notation for Sokoban {
         true
     }
 
-    /// The rows of a level: no line tells that it is the last, unless it holds all rows.
+    /// Rows follow one another until another text; a line with `|` between rows is a whole level.
     fn block(&self, lines: &[&str]) -> Block {
         let has_rows = |line: &&str| line.trim().trim_matches('|').contains('|');
         match lines {

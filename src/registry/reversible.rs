@@ -92,8 +92,8 @@ impl<P: Reversible> Reverse<P> for ByInverses {
     }
 }
 
-/// The estimate `perimeter`: the distance in moves inside a perimeter, and the least distance outside beyond it, times the cost
-/// of the cheapest move. Admissible; exact if all moves cost the same and the perimeter holds the whole puzzle.
+/// The estimate `perimeter`: the cost of the cheapest move times the distance in moves; outside the perimeter, times its depth
+/// + 1. Admissible; exact if all moves cost the same and the perimeter holds the whole puzzle.
 pub fn perimeter_heuristic<P: Reversible>(puzzle: &Arc<P>, perimeter: Perimeter<P::State>) -> PerState<P::State> {
     let (puzzle, goal) = (Arc::clone(puzzle), puzzle.goals()[0]);
     // All costs are 1, or given by the user and the same in all states.

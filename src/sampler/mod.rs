@@ -1,9 +1,9 @@
 //! An endless stream of training batches.
 //!
 //! [`Samples`] defines what a sample is: a scramble walk ([`Walks`]), a state of a known solution ([`SolutionStates`]), or a
-//! puzzle's own. Sample `i` of batch `k` has the depth
-//! `(k · batch size + i) mod max-depth + 1`: every depth comes equally often, except in solutions. Batch `k` is a function
-//! of the seed and `k` alone, so any number of threads makes the same stream, and a resumed run continues it exactly.
+//! puzzle's own. Sample `i` of batch `k` has the depth `(k · batch size + i) mod max-depth + 1`: every depth comes equally
+//! often; states of given solutions ([`SolutionStates::new`]) come as often as they occur. Batch `k` is a function of the seed
+//! and `k` alone, so any number of threads makes the same stream, and a resumed run continues it exactly.
 //! [`DeviceWalks`] makes batches on a device by a rule of its own.
 
 use crate::random::{Generator, generator};

@@ -7,9 +7,9 @@ use ndarray::ArrayViewMut1;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Samples from known solutions: every state on them, in any of its symmetric images, with the cost of the rest as its
-/// label and the next moves `M` as its policy target: one, or all that are best. The label is an upper bound of the
-/// distance, and as close to it as the solution is to a shortest one.
+/// States of solutions as samples: each in any of its symmetric images, labelled with the cost of the rest of its solution. The
+/// policy target is the next move, or with [`SolutionStates::exact`] every best move (`M`). The label is an upper bound of the
+/// distance; it is exact if the solution is a cheapest one.
 ///
 /// Source: Arfaee, Zilles and Holte, "Learning heuristic functions for large state spaces" (Artificial Intelligence 175,
 /// 2011), section 3.
@@ -20,7 +20,7 @@ pub struct SolutionStates<P: Puzzle, M = [Move; 1]> {
     states: Vec<(Cost, P::State, M)>,
     /// The number of symmetric images of a state, inversions left out: after those, another move is next.
     images: usize,
-    /// Whether the states to learn from are chosen by depth.
+    /// Whether training samples are drawn by depth too, and not evenly from all states.
     by_depth: bool,
 }
 
@@ -95,14 +95,14 @@ impl<P: Puzzle, M: AsRef<[Move]> + Send + Sync> Samples for SolutionStates<P, M>
     /// A state of each cost, or of the nearest lower one.
     fn fill(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         for (&depth, sample) in depths.iter().zip(batch.samples_mut()) {
-            let end = self.states.partition_point(|&(cost, ..)| cost <= depth).max(1);
-            let nearest = self.states[end - 1].0;
-            let first = self.states.partition_point(|&(cost, ..)| cost < nearest);
+            let end = self.states.partition_point(|&(cost, ..)| cost <= depth);
+            let nearest = self.states[end.saturating_sub(1)].0;
+            let [first, end] = [0, 1].map(|more| self.states.partition_point(|&(cost, ..)| cost < nearest + more));
             self.write(first + below(generator, end - first), generator, sample);
         }
     }
 
-    /// States by depth, or any: the costs then come as often as in the solutions.
+    /// By depth, or evenly from all states: costs then come as often as in the solutions.
     fn fill_to_learn(&self, depths: &[u32], generator: &mut Generator, batch: &mut Batch) {
         if self.by_depth {
             return self.fill(depths, generator, batch);

@@ -87,8 +87,8 @@ pub struct BestFirst<S> {
     pub goal_test: GoalTest,
     /// Which of equal priorities is taken first.
     pub ties: Ties,
-    /// c, the weight of −ln p, in moves, for a move of probability p: children are generated one at a time, in the order of
-    /// the move probabilities. `None`: all children of a node at once.
+    /// The policy weight c of deferred evaluation: children are generated one at a time, in the order of their move
+    /// probabilities p; c weighs −ln p, in moves. `None`: full expansion.
     pub deferred: Option<f32>,
     /// Steps after the first solution; `None`: until a limit, or until nothing better can exist.
     pub max_stale_steps: Option<u64>,

@@ -81,8 +81,8 @@ impl<'a> Control<'a> {
         Control { shared: SharedControl { good_enough, ..self.shared }, ..self }
     }
 
-    /// The control of an inner search with its own limits: same clock, stop flag and progress callback. Reports its
-    /// solutions that cost less than the bound as `translate` gives them, and not where that gives `None`.
+    /// The control of an inner search with its own limits: same clock, stop flag and progress callback. Passes on each solution
+    /// that costs less than the bound, as `translate` changes it, unless that gives `None`.
     pub fn child<'b>(
         &'b mut self,
         limits: &'b Limits,
@@ -92,7 +92,7 @@ impl<'a> Control<'a> {
         let bound = bound.or(self.shared.bound);
         let on_incumbent = self.on_incumbent.as_mut().map(|on_incumbent| -> OnIncumbent<'b> {
             Box::new(move |incumbent| {
-                // Not every search keeps to the bound.
+                // Some searches report solutions that are not below the bound.
                 if bound.is_none_or(|bound| incumbent.cost < bound)
                     && let Some(incumbent) = translate(incumbent)
                 {

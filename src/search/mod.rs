@@ -14,7 +14,7 @@
 //! | [`neighbourhood`] | the shortest path among the states around a known solution |
 //! | `limits`, `control`, `result` | limits, control and result of every search |
 //! | [`exchange`] | the processes that share a search |
-//! | `children` | the children of many nodes, cut into pieces and freed of duplicates on all cores |
+//! | `children` | duplicates among the children of many nodes, found on all cores |
 //! | `nodes`, `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
 //!
 //! # Example: A* with an admissible estimate

@@ -22,7 +22,7 @@ pub(super) struct Exhaustive<'a, P: Puzzle> {
     perimeter: &'a Perimeter<P::State>,
     /// Roots from this index on are not needed; their searches stop.
     until: &'a AtomicUsize,
-    /// The index of the root.
+    /// Index of the current root.
     index: usize,
     /// The moves so far.
     path: Vec<Move>,
@@ -31,7 +31,7 @@ pub(super) struct Exhaustive<'a, P: Puzzle> {
     nodes: Vec<(P::State, Vec<Move>)>,
     keys: Vec<u64>,
     pairs: Vec<[Move; 2]>,
-    /// Sequences from the root that were looked up.
+    /// Sequences looked up from the current root.
     generated: u64,
 }
 
@@ -59,9 +59,9 @@ impl<'a, P: Puzzle> Exhaustive<'a, P> {
         }
     }
 
-    /// Searches roots until one has a path to a goal that reaches the rim of the perimeter after exactly `moves` moves; those
-    /// after it are not needed then. Threads that share `next` each take the next one, which `root` gives with the move before
-    /// it. `done` gets the index of each, the number of sequences that were looked up, and the path, if there is one.
+    /// Takes roots by the counter `next`, which threads may share, and searches each for a path to a goal that reaches the rim
+    /// of the perimeter after exactly `moves` moves. Ends after the first root with a path. `root` gives a state and the move
+    /// that led to it; `done` gets the root's index, the number of sequences looked up, and the path, if any.
     pub(super) fn search_roots<'r>(
         &mut self,
         next: &AtomicUsize,

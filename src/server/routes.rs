@@ -123,10 +123,9 @@ async fn list(State(queue): QueueState) -> RouteResult {
 async fn scramble(State(queue): QueueState, Query(pairs): Query<Vec<(String, String)>>) -> RouteResult {
     let mut query = BTreeMap::new();
     for (name, value) in pairs {
-        if query.contains_key(&name) {
+        if query.insert(name.clone(), value).is_some() {
             return Err(ApiError::of(&name, "is given twice"));
         }
-        query.insert(name, value);
     }
     if let Some(name) = query.keys().find(|name| !["puzzle", "depth", "seed"].contains(&name.as_str())) {
         return Err(ApiError::of(name, "unknown field: expected puzzle, depth, seed"));

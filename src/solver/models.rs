@@ -30,13 +30,14 @@ pub fn search_path() -> Vec<PathBuf> {
     distinct(folders.chain([built]).chain(around))
 }
 
-/// The folder of a model, by path, or by its name or its puzzle's on the search path. A run's folder means its newest
-/// checkpoint.
+/// The folder of a model: a path, or a name on the search path, where `:` in a puzzle's name is `-`. A run's folder means its
+/// newest checkpoint.
 ///
 /// # Errors
 /// If there is none.
 pub fn find(name: &str) -> Result<PathBuf> {
-    let by_name = search_path().into_iter().map(|folder| folder.join(name.replace(':', "-")));
+    let file = if name.contains('/') { name.to_owned() } else { name.replace(':', "-") };
+    let by_name = search_path().into_iter().map(|folder| folder.join(&file));
     let candidates = std::iter::once(PathBuf::from(name)).chain(by_name).collect();
     find_among(candidates, || {
         format!(

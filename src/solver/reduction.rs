@@ -103,8 +103,9 @@ pub(super) struct Stage {
     solve: Box<Solve>,
 }
 
-/// The search of a stage, on the host, since its solver is built anew for each instance. A proof of a part proves nothing of the whole, and instead of a perimeter, a wider beam finds
-/// shorter solutions in the same time (docs/experiments/reduction.md).
+/// The options of a stage. The engine is the host: a stage builds its search for each instance, and has no network for a search
+/// on the device. A proof of a part proves nothing of the whole, and instead of a perimeter, a wider beam finds shorter
+/// solutions in the same time (docs/experiments/reduction.md).
 pub(super) fn stage_options(is_last: bool) -> SearchOptions {
     let options = SearchOptions { proof_budget: Some(0), engine: Some(Engine::Host), ..SearchOptions::default() };
     if is_last {

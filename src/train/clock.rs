@@ -17,7 +17,7 @@ pub(super) struct Clock {
     /// Seconds of training before that.
     before: f64,
     pub(super) reported: Moment,
-    /// The last checkpoint, written or not.
+    /// The last attempt to save a checkpoint.
     tried: Moment,
     /// The samples of the last checkpoint that was written.
     pub(super) saved: u64,
@@ -49,7 +49,7 @@ impl Clock {
         }
     }
 
-    /// The next checkpoint is due some time after now.
+    /// Counts the time or samples to the next checkpoint from now.
     pub(super) fn tried(&mut self, samples: u64) {
         self.tried = Moment { time: Instant::now(), samples };
     }

@@ -112,7 +112,7 @@ fn two_files_of_results_are_compared() {
     assert!(ran.out.contains("difference +33.33 points (95 % "), "{}", ran.out);
     let words = ["bench", &path("boards.tsv"), "--puzzle", "puzzle8", "--against", &path("none.jsonl")];
     assert!(refused(&words).contains("none.jsonl"));
-    // A file that is only compared with stays as it is, and is of the same puzzle.
+    // --against leaves its file as it is, and refuses results of another puzzle.
     let torn = fs::read_to_string(path("a.jsonl")).expect("rows") + "{\"puzzle";
     fs::write(path("torn.jsonl"), &torn).expect("a file");
     let against = |file: &str| {

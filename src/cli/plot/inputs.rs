@@ -110,7 +110,7 @@ pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> 
             (Runs(all), Runs(more)) => all.extend(more),
             (Models(all), Models(more)) => all.extend(more),
             (Results(all), Results(more)) => {
-                let refuse = |why| anyhow!("results of two puzzles, {name} and {}: {why}", names[0]);
+                let refuse = |why| anyhow!("{name} holds results of another puzzle than {}: {why}", names[0]);
                 more[0].records[0].check_same_puzzle(&all[0].records[0]).map_err(refuse)?;
                 all.extend(more);
             }

@@ -37,7 +37,7 @@ pub(super) fn rotations() -> impl Iterator<Item = SignedPermutation> {
 /// The index of each rotation's inverse.
 pub(super) fn inverse_rotations() -> Vec<usize> {
     let all: Vec<SignedPermutation> = rotations().collect();
-    // A point that every other rotation or reflection moves elsewhere.
+    // Only the identity leaves this point where it is.
     let point = [1, 2, 3];
     let undoes = |one, other| rotated(other, rotated(one, point)) == point;
     let inverse = |&one: &SignedPermutation| all.iter().position(|&other| undoes(one, other));

@@ -26,7 +26,8 @@ pub(super) struct Layer<S> {
     pub(super) scores: Vec<f32>,
     /// The move probabilities, a row a state; or empty.
     pub(super) policy: Vec<f32>,
-    /// The key of each child's parent; empty if the children are generated in order, and once the layer is chosen.
+    /// The first part of each child's place in the order: the key of its parent, or in a refinement its own candidate key. Empty
+    /// if the children are generated in order, and once the layer is chosen.
     pub(super) order: Vec<Key>,
     /// The indices of the goals among children that one thread has generated.
     pub(super) goals: Vec<usize>,
@@ -56,7 +57,7 @@ impl<S: Copy> Layer<S> {
         self.states.len()
     }
 
-    /// The place of a state of a chosen layer in the order of all ranks' states.
+    /// The place of a scored state in the order of all ranks' states.
     pub(super) fn key(&self, i: usize) -> Key {
         Key::new(self.scores[i], self.hashes[i])
     }
@@ -71,7 +72,7 @@ impl<S: Copy> Layer<S> {
         (self.order[i], self.moves[i])
     }
 
-    /// Children in their order. The goals are not marked any more.
+    /// The children in their order, without the marks of goals.
     pub(super) fn sorted(self) -> Self {
         let mut ids: Vec<(usize, usize)> = (0..self.len()).map(|i| (0, i)).collect();
         ids.sort_unstable_by_key(|&(_, i)| self.place(i));

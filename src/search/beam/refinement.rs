@@ -181,7 +181,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     fn evaluate_again(&mut self, layer: usize) -> Result<Layer<P::State>, HeuristicError> {
         let states = self.states_of(layer)?;
         let hashes = states.iter().map(|state| self.puzzle.state_hash(state)).collect();
-        // Neither costs nor scores are known again; the roots have no use for them.
+        // `make` reads costs and scores, but the roots do not depend on them.
         let (costs, scores) = (vec![0; states.len()], vec![0.0; states.len()]);
         let mut evaluated = Layer { states, hashes, costs, scores, ..Layer::default() };
         self.evaluate_rest(&mut evaluated)?;
@@ -189,8 +189,8 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 }
 
-/// Searches roots, with a thread for each search; `until` is that of the searches. Returns the first root that has a path, with
-/// the path, and the number of states generated up to it: both depend on the roots alone.
+/// Searches roots, one thread for each of `searches`, which share `until`. Returns the number of sequences looked up until the
+/// first root with a path, and that root with its path; neither depends on the number of threads.
 fn search_round<P: Puzzle>(
     searches: &mut [Exhaustive<'_, P>],
     until: &AtomicUsize,
@@ -205,14 +205,8 @@ fn search_round<P: Puzzle>(
         search.search_roots(&next, root, moves, |i, generated, path| done.push((i, generated, path)));
         done
     });
-    let mut done: Vec<_> = done.into_iter().flatten().collect();
-    done.sort_unstable_by_key(|(i, ..)| *i);
-    let mut total = 0;
-    for (i, generated, path) in done {
-        total += generated;
-        if let Some(path) = path {
-            return (total, Some((i, path)));
-        }
-    }
-    (total, None)
+    let last = until.load(Ordering::Relaxed); // the first root with a path, or the number of roots
+    let needed: Vec<_> = done.into_iter().flatten().filter(|(i, ..)| *i <= last).collect();
+    let generated = needed.iter().map(|(_, generated, _)| generated).sum();
+    (generated, needed.into_iter().find_map(|(i, _, path)| Some((i, path?))))
 }

@@ -65,7 +65,7 @@ impl<S> std::fmt::Debug for Perimeter<S> {
 }
 
 impl<S: State> Perimeter<S> {
-    /// Every state within `depth` moves of the goals of a puzzle whose moves cost 1, by breadth-first search on all cores.
+    /// Every state within `depth` moves of the goals, by breadth-first search on all cores. Costs count moves.
     ///
     /// Takes time and memory in proportion to their number: 984,000 of the cube at depth 6, 9.2 million at 7, 86 million
     /// at 8.
@@ -232,7 +232,7 @@ impl<S: State> Perimeter<S> {
         if self.by_parity { 2 } else { 1 }
     }
 
-    /// The exact cost of a state inside; `None` for a state outside.
+    /// The exact cost of a state inside, in moves; `None` for a state outside.
     #[inline]
     pub fn cost<P: Puzzle<State = S>>(&self, puzzle: &P, state: &S) -> Option<Cost> {
         match &self.table {
