@@ -15,6 +15,7 @@ pub(crate) fn from_slice(text: &[u8]) -> serde_json::Result<Value> {
 }
 
 /// The shortest decimal that reads back as this f32; converted to f64, it would show more digits.
+#[cfg(any(feature = "cli", feature = "serve"))]
 pub(crate) fn short(number: f32) -> Value {
     number.to_string().parse::<f64>().ok().into()
 }

@@ -28,6 +28,7 @@ use std::sync::Arc;
 mod entry;
 mod reversible;
 
+#[cfg(feature = "cli")]
 pub(crate) use entry::has_unit_costs;
 pub use entry::{Entry, PuzzleFacts};
 pub use reversible::{Reverse, perimeter_heuristic};
