@@ -74,6 +74,11 @@ fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Whether a rank has said no more than that it waits for the others, as each does on a busy machine.
+fn is_silent(output: &Output) -> bool {
+    stderr_of(output).lines().all(|line| line.contains("waiting for the other ranks"))
+}
+
 fn all_stderr(outputs: &[Output]) -> String {
     outputs.iter().map(stderr_of).collect()
 }
@@ -142,7 +147,7 @@ fn a_training_stopped_on_any_rank_resumes_to_the_same_bits() {
         let outputs = wait_all(ranks);
         let expected = [0, 1].map(|number| Some(if number == stopped { 130 } else { 0 }));
         assert_eq!(codes(&outputs), expected, "{}", all_stderr(&outputs));
-        assert!(stderr_of(&outputs[1]).is_empty(), "only rank 0 prints: {}", stderr_of(&outputs[1]));
+        assert!(is_silent(&outputs[1]), "only rank 0 prints: {}", stderr_of(&outputs[1]));
     }
     let (stopped, _) = checkpoint(&parts);
     assert!(stopped < checkpoint(&whole).0, "it was stopped in the middle");
@@ -363,7 +368,7 @@ fn a_shared_benchmark_has_the_summary_of_a_single_process() {
     for key in ["instances", "solved", "mean_length", "optimal", "mean_optimal"] {
         assert_eq!(of_one[key], of_three[key], "{key}");
     }
-    assert!(outputs[1..].iter().all(|output| output.stdout.is_empty() && output.stderr.is_empty()));
+    assert!(outputs[1..].iter().all(|output| output.stdout.is_empty() && is_silent(output)));
     // Half of the results removed, and another number of ranks.
     let half: Vec<String> = fs::read_to_string(&three).expect("results").lines().take(20).map(String::from).collect();
     fs::write(&three, half.join("\n") + "\n").expect("half");
