@@ -422,7 +422,7 @@ fn earlier<S>(
 
 /// The results of `--against`.
 fn others(path: &Path, template: &Record) -> Result<Vec<Record>> {
-    let lines: Vec<Record> = parse_lines(&files::read(path).context("--against")?, path).context("--against")?;
+    let lines = files::read(path).and_then(|text| parse_lines::<Record>(&text, path)).context("--against")?;
     let refuse = |why: String| anyhow!("--against: {} holds results of another puzzle: {why}", path.display());
     lines.iter().try_for_each(|line| line.check_same_puzzle(template)).map_err(refuse)?;
     Ok(lines)

@@ -159,11 +159,11 @@ impl Visitor for Name {
 
 /// A request names a model that is offered; it cannot have the server read any other folder.
 pub(super) fn check_model(model: &str, puzzle: &str, config: &ServerConfig) -> ApiResult<()> {
-    let offer = with_models(describe(puzzle)?, &config.models);
-    let offered: Vec<String> = offer.models.into_iter().map(|offer| offer.model).collect();
-    if offered.iter().chain(&config.models).any(|offered| offered == model) {
+    let offer = describe(puzzle)?;
+    if offer.models.iter().map(|own| &own.model).chain(&config.models).any(|offered| offered == model) {
         return Ok(());
     }
+    let offered: Vec<String> = with_models(offer, &config.models).models.into_iter().map(|offer| offer.model).collect();
     let offered = if offered.is_empty() { "none".into() } else { offered.join(", ") };
     let puzzle = visit(puzzle, None, Name)?;
     Err(ApiError::of("model", format!("unknown model '{model}' of {puzzle}: expected {offered}")))
